@@ -97,7 +97,7 @@ def of_torch(torch) -> dict[str, set[str]]:
 def as_lines(found: dict[str, set[str]]) -> str:
     """torch_names.txt of these names."""
     lines = [
-        f"# torch's public functions by namespace; tests/test_claims.py says how it is made anew ({VERSION})"
+        f"# torch's public functions by namespace; tests/test_claims.py says how it is made again ({VERSION})"
     ]
     for space, of_space in found.items():
         rows = textwrap.wrap(" ".join(sorted(of_space)), 100, break_on_hyphens=False)

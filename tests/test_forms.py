@@ -127,7 +127,7 @@ def test_errors():
         ),
         (
             lambda: a.as_strided((9,), (1,)),
-            "as_strided(f32[2, 3], [9], [1], 0): reaches element 8 of 6: give sizes that fit",
+            "as_strided(f32[2, 3], [9], [1], 0): it reaches element 8 of 6: pass sizes that fit",
         ),
         (
             lambda: fb.use_deterministic_algorithms(False),
@@ -135,11 +135,12 @@ def test_errors():
         ),
         (
             lambda: fb.asarray([1], copy=False),
-            "asarray(copy=False): data of the host is always copied: give copy=None",
+            "asarray(copy=False): host data is always copied: pass copy=None",
         ),
         (
             lambda: fb.from_file("x", shared=True),
-            "from_file(shared=True): a tensor has memory of its own: write it by Tensor.numpy()",
+            "from_file(shared=True): a tensor does not share memory with a file: write"
+            " Tensor.numpy() to the file",
         ),
     ]  # fmt: skip
     for call, told in cases:

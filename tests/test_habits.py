@@ -58,11 +58,11 @@ def test_words_are_for_names_that_are_not_there():
 def test_names_that_are_missing():
     x = fb.ones(1)
     for get, text in (
-        (lambda: x.grad, "Tensor.grad is not there: gradients are not kept on tensors: grads ="
+        (lambda: x.grad, "Tensor.grad does not exist: gradients are not kept on tensors: grads ="
          " loss.backward(), and then grads[p]"),
-        (lambda: setattr(x, "grad", x), "Tensor.grad is not there: gradients are not kept on tensors: grads ="
-         " loss.backward(), and then grads[p]; grads[p] = g puts another there"),
-        (lambda: x.to_dense(), "Tensor.to_dense is not there: it is dense already"),
+        (lambda: setattr(x, "grad", x), "Tensor.grad does not exist: gradients are not kept on tensors:"
+         " grads = loss.backward(), and then grads[p]; grads[p] = g replaces it"),
+        (lambda: x.to_dense(), "Tensor.to_dense does not exist: it is already dense"),
         (lambda: x.sigmiod, "'Tensor' object has no attribute 'sigmiod'"),
         (lambda: fb.FloatTensor, "module 'flambeau' has no attribute 'FloatTensor': use fb.tensor(data,"
          " dtype=fb.float32)"),

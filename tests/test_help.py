@@ -308,7 +308,7 @@ CHECKS = {
         "ValueError if no tensor is given, or shapes differ outside the dim",
         [lambda: fb.hstack([]), lambda: fb.hstack([X, fb.ones(2, 4, **CPU)])],
     ),
-    "linear.positive": ("ValueError if a size is no whole number above 0", [lambda: fb.nn.Linear(0, 3)]),
+    "linear.positive": ("ValueError if a size is not an integer above 0", [lambda: fb.nn.Linear(0, 3)]),
     "loss._class_hits": (
         "ValueError if the target's shape does not fit; TypeError if it is not of integers",
         [lambda: F.nll_loss(X, WHOLE), lambda: F.nll_loss(X, V)],
@@ -332,7 +332,7 @@ CHECKS = {
         "ValueError if check_errors is True",
         [lambda: linalg.solve_ex(SQUARE, X, check_errors=True)],
     ),
-    "module.check_module": ("TypeError if one is no module", [lambda: fb.nn.Sequential(3)]),
+    "module.check_module": ("TypeError if one is not a module", [lambda: fb.nn.Sequential(3)]),
     "norms.linalg_matrix_norm": (
         "ValueError if ord is not a norm of matrices",
         [lambda: linalg.cond(SQUARE, "nothing")],

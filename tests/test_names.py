@@ -23,7 +23,7 @@ def test_assert_close(device):
     ]
     with pytest.raises(AssertionError, match=r"shapes differ: \[3\] and \[2\]"):
         fb.testing.assert_close(x, x[:2])
-    with pytest.raises(ValueError, match="rtol and atol come together"):
+    with pytest.raises(ValueError, match="rtol and atol go together"):
         fb.testing.assert_close(x, x, rtol=1e-3)
     nan = fb.tensor([float("nan")], device=device)
     fb.testing.assert_close(nan, nan, equal_nan=True)
@@ -39,7 +39,7 @@ def test_orthogonal(shape, device):
 
 
 def test_orthogonal_needs_dims():
-    with pytest.raises(ValueError, match=r"orthogonal_\(\[3\]\): takes at least 2 dims: use normal_"):
+    with pytest.raises(ValueError, match=r"orthogonal_\(\[3\]\): needs at least 2 dims: use normal_"):
         fb.nn.init.orthogonal_(fb.zeros(3))
 
 

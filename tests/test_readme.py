@@ -168,7 +168,7 @@ def test_every_package_has_a_page():
     package = ROOT / "src" / "flambeau"
     folders = {p.parent.relative_to(package).as_posix() for p in package.rglob("*.py")}
     described = set().union(*INTERNALS.values())
-    assert not folders - described, "give these packages a page of docs/internals and a row of INTERNALS"
+    assert not folders - described, "pass these packages a page of docs/internals and a row of INTERNALS"
 
 
 @pytest.mark.parametrize("page", INTERNALS)

@@ -74,7 +74,7 @@ class GradScaler:
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
             return rebuild(outputs, scaled) if is_sequence(outputs) else scaled
-        raise TypeError(f"GradScaler.scale({describe(outputs)}): takes a tensor, or several in a list")
+        raise TypeError(f"GradScaler.scale({describe(outputs)}): takes a tensor or a list of tensors")
 
     def unscale_(self, grads: Gradients) -> None:
         """Divide gradients by the scale where they are, and note whether all are finite: before they are
@@ -83,14 +83,16 @@ class GradScaler:
         They become float32. TypeError for others than what backward returned, ValueError where it was done.
         """
         if not _are_gradients(grads):
-            rule = "takes what backward returned: grads = scaler.scale(loss).backward(), then unscale_(grads)"
+            rule = "pass the result of backward: grads = scaler.scale(loss).backward(), then unscale_(grads)"
             raise TypeError(f"GradScaler.unscale_({describe(grads)}): {rule}")
         if not self._enabled:
             return
         if grads.found_inf is not None:
-            raise ValueError(f"GradScaler.unscale_({len(grads)} gradients): these were unscaled: do it once")
+            raise ValueError(
+                f"GradScaler.unscale_({len(grads)} gradients): they are already unscaled: call it once a step"
+            )
         if not len(grads):
-            rule = "there are none: the loss depends on no parameter"
+            rule = "the container is empty: check that the loss depends on a parameter"
             raise ValueError(f"GradScaler.unscale_(0 gradients): {rule}")
         with no_grad():
             bad: Any = sum(g.isfinite().where(0.0, 1.0).sum() for g in grads)
@@ -141,7 +143,9 @@ class GradScaler:
             _check("new_scale", scale)
             scale = Tensor.full((), float(scale), float32, device=self._scale.device)
         if scale.numel() != 1:
-            raise ValueError(f"GradScaler.update({describe(scale)}): a scale is one number: give a tensor []")
+            raise ValueError(
+                f"GradScaler.update({describe(scale)}): the scale must be one number: pass a 0-d tensor"
+            )
         self._scale.assign_(scale.detach().float().reshape(()))
 
     def _move_to(self, device: Any) -> None:
@@ -204,7 +208,7 @@ class GradScaler:
             return
         missing = [n for n in ("scale", *OPTIONS, "_growth_tracker") if n not in state_dict]
         if missing:
-            rule = "is it of a scaler that was not enabled?"
+            rule = "it may come from a scaler that was disabled"
             raise ValueError(f"GradScaler.load_state_dict(...): lacks {', '.join(missing)}: {rule}")
         for name in OPTIONS:
             self._give(name, state_dict[name])
@@ -229,7 +233,7 @@ def _are_gradients(value: Any) -> TypeGuard[Gradients]:
 def _check(name: str, value: Any) -> None:
     holds, rule = RULES[name]
     if not holds(value):
-        raise ValueError(f"GradScaler({name}={value}): {rule}: give another")
+        raise ValueError(f"GradScaler({name}={value}): {rule}: pass another value")
 
 
 def is_autocast_available(device_type: str) -> bool:

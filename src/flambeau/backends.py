@@ -5,8 +5,8 @@ from typing import Any, NoReturn
 from . import cuda as _cuda
 from .core.warn_once import note
 
-CUDNN = "fb.backends.cudnn has settings of another library: nothing here reads them"
-TF32 = "fb.set_matmul_precision('high') is what allow_tf32 asks for"
+CUDNN = "fb.backends.cudnn: settings of cuDNN have no effect here: remove the line"
+TF32 = "fb.set_matmul_precision('high') does what allow_tf32 does"
 
 
 class _Gpu:

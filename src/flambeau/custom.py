@@ -36,9 +36,11 @@ def custom_op(
     taken or no identifier; KernelError for a text that is no template.
     """
     if not name.isidentifier() or name in OPS or name in COMPOSED:
-        raise ValueError(f"custom_op({name!r}): the name is taken or no identifier: choose another")
+        raise ValueError(
+            f"custom_op({name!r}): the name is already used or is not an identifier: choose another"
+        )
     if (expression is None) == (kernel is None) or (kernel is None) != (launch is None):
-        raise ValueError(f"custom_op({name!r}): give either expression=, or kernel= and launch=")
+        raise ValueError(f"custom_op({name!r}): pass either expression=, or kernel= and launch=")
     version = next(_versions.setdefault(name, count()))
     own = f"{name}_{version}" if version else name  # defined again, as in a notebook: plans tell them apart
     common: dict[str, Any] = {"name": own, "doc": doc, "xp": reference, "cost": cost}
@@ -66,7 +68,9 @@ class NoGradient:
         return False
 
     def __call__(self, *_: Any, **__: Any) -> Any:
-        raise TypeError(f"custom_op({self.name!r}): it has no gradient: give it grad=, or detach its inputs")
+        raise TypeError(
+            f"custom_op({self.name!r}): it has no gradient: define it with grad=, or detach its inputs"
+        )
 
 
 def _check_count(name: str, grad: Callable[..., Any]) -> Callable[..., Any]:
@@ -79,7 +83,8 @@ def _check_count(name: str, grad: Callable[..., Any]) -> Callable[..., Any]:
             return gradients
         what = f"a {type(gradients).__name__}" if count is None else f"{count} gradients"
         rule = (
-            f"it has {len(inputs)} inputs: return [{', '.join('g' * len(inputs))}], None where there is none"
+            f"it has {len(inputs)} inputs: return [{', '.join('g' * len(inputs))}], with None"
+            " for inputs without a gradient"
         )
         raise TypeError(f"custom_op({name!r}): its grad returned {what}, and {rule}")
 

@@ -98,10 +98,10 @@ def first_bad(*tensors: Any, lines: made_at | None = None) -> str | None:
         run.realize(value)
         if not value.isfinite().all().item():
             if node.op.kind == "leaf":
-                return f"a value that was given is not finite: {describe(node)}"
+                return f"an input is not finite: {describe(node)}"
             name = node.attrs.get("label", node.op.name).lstrip("_")
             there = lines.get(node) if lines is not None else ""
-            sentence = f"{name}({inputs}) made the first value that is not finite: {describe(node)}"
+            sentence = f"{name}({inputs}) produced the first value that is not finite: {describe(node)}"
             return f"{sentence}, at {there}" if there else sentence
     return None
 
@@ -128,7 +128,7 @@ def _check(places: Any) -> None:
             readback.read([places])
         except (IndexFault, ValueFault) as e:
             message = str(e).removesuffix(f": {ADVICE}")
-            rule = ": use indices that are inside" if isinstance(e, IndexFault) else ""
+            rule = ": use indices in range" if isinstance(e, IndexFault) else ""
             raise type(e)(f"{message}{rule}") from None
 
 
@@ -201,7 +201,7 @@ def drift(fn: Callable[..., Any], *args: Any, dtype: Any = float16, model: Any =
     set_rng_state(before)
     low = _values_of_call(fn, args, kw, autocast(dtype=dtype), model)
     if [v[:2] for v in wide] != [v[:2] for v in low]:
-        rule = "it makes other operations under autocast: let it not depend on dtypes"
+        rule = "it runs other operations under autocast: make it independent of dtypes"
         raise ValueError(f"drift({getattr(fn, '__name__', type(fn).__name__)}): {rule}")
     with no_grad():
         numbers = [_compare(a[2].detach(), b[2].detach()) for a, b in zip(low, wide, strict=True)]

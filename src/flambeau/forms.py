@@ -135,7 +135,7 @@ def _copy_of(name: str) -> Callable[..., Any]:
         )
 
     copy.__name__ = copy.__qualname__ = f"{name}_copy"
-    copy.__doc__ = f"{name}, as tensors of their own, or as the values of out."
+    copy.__doc__ = f"{name}, as new tensors or as the values of out."
     return copy
 
 
@@ -171,7 +171,7 @@ def asarray(
     """A tensor of data; the tensor itself where it is as wanted and no copy is asked for. copy: True copies
     always; False: ValueError where one is needed."""
     if copy is False and not isinstance(obj, Tensor):
-        raise ValueError("asarray(copy=False): data of the host is always copied: give copy=None")
+        raise ValueError("asarray(copy=False): host data is always copied: pass copy=None")
     t = functions.as_tensor(obj, dtype, device)
     t = t.clone() if copy and t is obj else t
     return t.requires_grad_() if requires_grad else t
@@ -188,7 +188,10 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype: Any = float32):
     """A tensor of the first `size` numbers of a file, copied. shared: only None or False. -> [size]"""
     if shared:
-        raise ValueError("from_file(shared=True): a tensor has memory of its own: write it by Tensor.numpy()")
+        raise ValueError(
+            "from_file(shared=True): a tensor does not share memory with a file: write"
+            " Tensor.numpy() to the file"
+        )
     return frombuffer(Path(filename).read_bytes(), dtype=dtype, count=size)
 
 

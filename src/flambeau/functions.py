@@ -157,7 +157,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
         places: Any = condition.nonzero(as_tuple=True)
         return places
     if input is None or other is None:
-        raise TypeError("where(): takes a condition, or that with input and other: give both")
+        raise TypeError("where(): pass a condition alone, or with both input and other")
     chosen: Any = OPS["where"](condition, input, other, **({} if out is None else {"out": out}))
     return chosen
 

@@ -58,7 +58,9 @@ def _dims(dim: Dims, ndim: int) -> tuple[int, ...]:
 def _mask(input: Tensor, mask: Tensor) -> Tensor:
     """A mask in the shape of the input."""
     if mask.ndim > input.ndim:
-        raise IndexError(f"mask has {mask.ndim} dims and input {input.ndim}: reduce the mask's dims first")
+        raise IndexError(
+            f"mask has {mask.ndim} dims and input {input.ndim}: reduce the dims of the mask first"
+        )
     return mask.bool().expand(*input.shape) if mask.shape != input.shape else mask.bool()
 
 
@@ -179,7 +181,7 @@ def mean(
     """Means of what the mask keeps; NaN of nothing. ValueError for integers. [...] -> [] without dim"""
     dtype = dtype or input.dtype
     if not _has_fractions(dtype):
-        raise ValueError(f"mean(dtype={dtype.name}): means are floats: give a float dtype")
+        raise ValueError(f"mean(dtype={dtype.name}): a mean is a float: pass a float dtype")
     total = sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
     return total / _count(input, dim, keepdim, mask)
 
@@ -194,7 +196,7 @@ def median(
     if is_float:
         return values
     if bool(values.isnan().any()):
-        raise ValueError("median(): a row has nothing that the mask keeps: use floats, which have NaN")
+        raise ValueError("median(): the mask excludes a whole row: use floats, so that its result can be NaN")
     return values.to(dtype or input.dtype)
 
 
@@ -233,7 +235,7 @@ def var(
     correction: what is subtracted from n in the divisor
     """
     if unbiased is not None and correction is not None:
-        raise ValueError("var(unbiased, correction): both are given: give one")
+        raise ValueError("var(unbiased, correction): they exclude each other: pass one")
     less = correction if correction is not None else 1.0 if unbiased is None else float(unbiased)
     dtype = dtype or (input.dtype if _has_fractions(input.dtype) else dt.float32)
     wide = dtype if _has_fractions(dtype) else dt.float32

@@ -123,7 +123,7 @@ class HostFormula(HostScalar):
 
     @value.setter
     def value(self, value: float) -> None:
-        raise AttributeError(f"HostScalar.value={value}: it is a formula of others: set those")
+        raise AttributeError(f"HostScalar.value={value}: it is computed from others: set those")
 
 
 class Tensor(Protocols, Exchange, Table):
@@ -418,7 +418,7 @@ class Tensor(Protocols, Exchange, Table):
         if requires_grad and not self.dtype.has_gradients:
             raise TypeError(f"{call}: only floats and complex numbers have gradients: cast with .float()")
         if not self.is_leaf:
-            raise ValueError(f"{call}: gradients flow through it to what it was made of: use .detach()")
+            raise ValueError(f"{call}: gradients flow through it to its inputs: use .detach()")
         self.node = own(self.node)
         if requires_grad:
             _take_gradients(self)

@@ -98,7 +98,7 @@ def assert_close(
     import numpy as np
 
     if (rtol is None) != (atol is None):
-        raise ValueError("assert_close(): rtol and atol come together: give both or neither")
+        raise ValueError("assert_close(): rtol and atol go together: pass both or neither")
     dtypes = [x.dtype for x in (actual, expected) if isinstance(x, Tensor)] or [dt.float32]
     loose = [TOLERANCES[d] for d in dtypes if d in TOLERANCES]
     rtol = max((t.rtol for t in loose), default=0.0) if rtol is None else rtol

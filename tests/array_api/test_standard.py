@@ -253,7 +253,7 @@ def test_arrays_of_numpy_see_values():
     assert np.asarray(a).flags.writeable and np.array(a, copy=True).flags.writeable
     seen = np.array(a, copy=False)
     assert np.shares_memory(seen, np.from_dlpack(a)) and not seen.flags.writeable
-    with pytest.raises(ValueError, match=r"takes a copy of cpu's value: allow copy"):
+    with pytest.raises(ValueError, match=r"needs a copy of the value on cpu: allow copy"):
         np.array(a, dtype="f8", copy=False)
 
 

@@ -152,11 +152,11 @@ def test_hessians(x):
 
 def test_transforms_say_what_is_wrong(x):
     cases = [
-        (lambda: fb.grad(lambda x: x)(x), "grad(...): got f32[3]: the function must return one number: take"),
+        (lambda: fb.grad(lambda x: x)(x), "grad(...): got f32[3]: the function must return one number: use"),
         (lambda: fb.grad(wave)(x.int()), "grad(...): an argument holds i32[3]: only floats have gradients"),
         (lambda: fb.grad(wave, 1)(x), "grad(...): argnums=1, but 1 positional arguments were passed"),
-        (lambda: fb.jvp(wave, (x,), ()), "jvp(...): 1 primals but 0 tangents: give one each"),
-        (lambda: fb.vjp(wave, x)[1](x), "vjp_fn([f32[3]]): the function returned [f32[]]: give gradients of"),
+        (lambda: fb.jvp(wave, (x,), ()), "jvp(...): 1 primals but 0 tangents: pass one for each"),
+        (lambda: fb.vjp(wave, x)[1](x), "vjp_fn([f32[3]]): the function returned [f32[]]: pass gradients of"),
         (lambda: fb.jvp(wave, (x,), (x[:1],)), "jvp(...): tangents [f32[1]]: a tangent has the shape of"),
     ]
     for call, text in cases:
@@ -183,7 +183,7 @@ def test_autograd_grad(x):
     assert near(fb.autograd.grad(wave(x), other, materialize_grads=True)[0], 0)
     with pytest.raises(ValueError) as caught:
         fb.autograd.grad(wave(x), other)
-    told = "grad([f32[]], [f32[1]]): no output depends on f32[1]: give allow_unused=True to get None"
+    told = "grad([f32[]], [f32[1]]): no output depends on f32[1]: pass allow_unused=True to get None"
     assert str(caught.value) == told
     with pytest.raises(ValueError, match=r"f32\[3\] has requires_grad=False: call requires_grad_\(\) first"):
         fb.autograd.grad(x.detach(), x)
@@ -194,11 +194,11 @@ def test_backward_of_many_numbers(x):
     assert near((x * x).backward(x.detach())[x], 2 * X * X)
     with pytest.raises(ValueError) as caught:
         (x * x).backward(x[:1])
-    told = "backward(f32[3], gradient=f32[1]): shapes differ: give a tensor of shape [3]"
+    told = "backward(f32[3], gradient=f32[1]): shapes differ: pass a tensor of shape [3]"
     assert str(caught.value) == told
     with pytest.raises(ValueError) as caught:
         (x * x).backward()
-    told = "backward(f32[3]): the loss must be one number: take .sum() or .mean(), or give gradient"
+    told = "backward(f32[3]): the loss must be one number: use .sum() or .mean(), or pass gradient"
     assert str(caught.value) == told
 
 
@@ -216,7 +216,7 @@ def test_retain_graph(x):
     with pytest.raises(ValueError) as caught:
         loss.backward()  # its value is there, and nobody said that the graph is wanted again
     assert str(caught.value) == (
-        "backward(f32[]): the graph was dropped after an earlier backward: give that one retain_graph=True"
+        "backward(f32[]): the graph was freed by an earlier backward: pass retain_graph=True to that call"
     )
 
 
@@ -351,7 +351,10 @@ def test_functions_say_what_is_wrong(x):
     x.requires_grad_()
     with pytest.raises(ValueError) as caught:
         Short.apply(x, x).sum().backward()
-    told = "Short: backward returned 1 gradients for 2 arguments: return one each, None where there is none"
+    told = (
+        "Short: backward returned 1 gradients for 2 arguments: return one for each, with None for"
+        " inputs without a gradient"
+    )
     assert str(caught.value) == told
 
 

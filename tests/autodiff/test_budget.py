@@ -45,7 +45,7 @@ def test_sizes_are_read(size, number):
 def test_other_sizes_are_refused(size):
     with pytest.raises(ValueError) as caught:
         fb.memory_budget(size)
-    told = f"memory_budget({size!r}): is no size: give '4GB', '512MB' or a number of bytes"
+    told = f"memory_budget({size!r}): is not a size: pass '4GB', '512MB' or a number of bytes"
     assert str(caught.value) == told
 
 
@@ -90,8 +90,8 @@ def test_what_does_not_fit_says_what_would(gpu):
     live = fb.memory(gpu)["live"]
     with fb.memory_budget(live + 150_000), pytest.raises(fb.OutOfMemory) as caught:
         (x.cumsum(0) @ fb.eye(64, device=gpu)).realize()
-    told = f"beside the {live:,} in use, and a budget of {live + 150_000:,} leaves 150,000: about "
-    assert told in str(caught.value) and str(caught.value).endswith("% of this batch would fit")
+    told = f"beside the {live:,} in use, but a budget of {live + 150_000:,} leaves 150,000: use about "
+    assert told in str(caught.value) and str(caught.value).endswith("% of this batch")
     assert isinstance(caught.value, fb.DeviceError)
     del caught  # its traceback holds what was to be computed
     assert fb.memory(gpu)["live"] == live
@@ -141,4 +141,4 @@ def test_a_device_that_has_no_more_leaves_the_process_usable(gpu, monkeypatch, r
 def test_the_cpu_device_has_no_budget():
     with pytest.raises(ValueError) as caught:
         fb.memory_budget("1GB", device="cpu")
-    assert str(caught.value) == "memory_budget('1GB'): cpu has no memory of its own: use a GPU"
+    assert str(caught.value) == "memory_budget('1GB'): cpu has no separate memory: use a GPU"

@@ -75,8 +75,8 @@ def test_functional_says_what_is_wrong():
     cases = [
         (lambda: functional.jacobian(fb.exp, x, strategy="no"),
          "jacobian(strategy='no'): unknown strategy: use 'reverse-mode' or 'forward-mode'"),
-        (lambda: functional.vjp(fb.exp, x), "vjp([f32[3]]): v may be left out for one number alone: give v"),
-        (lambda: functional.jvp(fb.exp, x), "jvp([f32[3]]): v may be left out for one number alone: give v"),
+        (lambda: functional.vjp(fb.exp, x), "vjp([f32[3]]): v is optional only for a scalar result: pass v"),
+        (lambda: functional.jvp(fb.exp, x), "jvp([f32[3]]): v is optional only for a scalar result: pass v"),
     ]  # fmt: skip
     for call, told in cases:
         with pytest.raises(ValueError) as caught:
@@ -125,10 +125,13 @@ def test_gradcheck():
     assert not fb.autograd.gradcheck(Wrong.apply, x, raise_exception=False)
     with pytest.raises(fb.autograd.GradcheckError) as caught:
         fb.autograd.gradcheck(Wrong.apply, x)
-    told = "gradcheck(...): element 0 of output 0 by element 0 of input 0: backward gives 0.95, differences 1"
+    told = (
+        "gradcheck(...): element 0 of output 0 with respect to element 0 of input 0: backward"
+        " computes 0.95, finite differences 1"
+    )
     assert str(caught.value) == told
     assert fb.autograd.gradcheck(WrongTwice.apply, x)
-    with pytest.raises(fb.autograd.GradcheckError, match="backward gives 0, differences 2"):
+    with pytest.raises(fb.autograd.GradcheckError, match="backward computes 0, finite differences 2"):
         fb.autograd.gradgradcheck(WrongTwice.apply, x)
     with pytest.raises(ValueError) as error:
         fb.autograd.gradcheck(fb.exp, x.detach())
@@ -141,7 +144,7 @@ def test_anomalies_are_found():
     with fb.autograd.detect_anomaly(), pytest.raises(fb.FlambeauError) as caught:
         assert fb.autograd.is_anomaly_enabled()
         (x.sqrt() * 0).sum().backward()
-    assert str(caught.value) == "backward(...): the gradient of sqrt(f32[2]) by its input 0 has NaN"
+    assert str(caught.value) == "backward(...): the gradient of sqrt(f32[2]) with respect to input 0 has NaN"
     with fb.autograd.detect_anomaly():
         assert (x * 2).sum().backward()[x].tolist() == [2, 2]
     fb.autograd.set_detect_anomaly(True)

@@ -105,14 +105,13 @@ def test_what_hooks_cannot_do_is_said():
     with pytest.raises(ValueError) as e:
         x.register_hook(print)
     assert str(e.value) == (
-        "register_hook(f32[2]): has requires_grad=False, so no gradient by it is computed:"
-        " call requires_grad_()"
+        "register_hook(f32[2]): has requires_grad=False, so it gets no gradient: call requires_grad_()"
     )
     x.requires_grad_()
     for wrong, told in (((lambda g: g.sum()), "f32[]"), ((lambda g: 3), "3")):
         with x.register_hook(wrong), pytest.raises(ValueError) as e:
             x.sum().backward()
         assert str(e.value) == (
-            f"backward(...): a hook on f32[2] gave {told}:"
-            " a hook gives None or a tensor of the gradient's shape, [2]"
+            f"backward(...): a hook on f32[2] returned {told}:"
+            " a hook must return None or a tensor of the gradient's shape, [2]"
         )

@@ -213,30 +213,30 @@ def test_errors():
         (lambda: call(lambda x: x, randomness="no"),
          "vmap(randomness='no'): unknown: use one of 'error', 'different', 'same'"),
         (lambda: call(lambda x: x, chunk_size=0), "vmap(chunk_size=0): a chunk has at least one example"),
-        (lambda: call(lambda x: x, (0, 1))(x), "vmap(in_dims=(0, 1)): 1 arguments: give one for each"),
+        (lambda: call(lambda x: x, (0, 1))(x), "vmap(in_dims=(0, 1)): 1 arguments: pass one for each"),
         (lambda: call(lambda x: x, None)(x),
-         "vmap(...): no argument is mapped: give at least one in_dims that is not None"),
+         "vmap(...): no argument is mapped: pass at least one in_dims that is not None"),
         (lambda: call(lambda x: x, 2)(x), "vmap(...): in_dims is 2 for f32[3, 2], which has 2 dims"),
-        (lambda: call(lambda x: x)(1.0), "vmap(...): in_dims is 0 for 1.0, which is no tensor: give None"),
+        (lambda: call(lambda x: x)(1.0), "vmap(...): in_dims is 0 for 1.0, which is not a tensor: pass None"),
         (lambda: call(lambda x: x)([x, x.t()]),
          "vmap(...): sizes of the mapped dims differ: [2, 3] of [f32[3, 2], f32[2, 3]]"),
         (lambda: call(lambda x: x, ((0,),))([x, x]),
-         "vmap(...): dims (0,) have not the containers of [f32[3, 2], f32[3, 2]]"),
+         "vmap(...): dims (0,) do not match the structure of [f32[3, 2], f32[3, 2]]"),
         (lambda: call(lambda x: 1)(x), "vmap(...): the function returned 1: return tensors"),
         (lambda: call(lambda x: x, out_dims=None)(x),
          "vmap(out_dims=None): the result f32[2] is not the same for all examples"),
         (lambda: call(lambda x: fb.rand_like(x))(x),
-         "vmap(...): the function draws random numbers: give randomness='different', or 'same' for equal"
-         " ones"),
+         "vmap(...): the function draws random numbers: pass randomness='different', or 'same' for equal"
+         " numbers"),
         (lambda: call(lambda x: x.sum().item())(x),
-         "vmap: an example's value is asked for, or has left the function: only operations on tensors can be"
-         " mapped, so no item(), bool() or printing inside"),
+         "vmap: the function reads the value of an example or leaks it: only tensor operations can be mapped:"
+         " don't use item(), bool() or print inside"),
     ]  # fmt: skip
     for run, told in cases:
         with pytest.raises((ValueError, TypeError, fb.FlambeauError)) as caught:
             run()
         assert str(caught.value) == told
-    with pytest.raises(fb.FlambeauError, match="an example's value is asked for"):
+    with pytest.raises(fb.FlambeauError, match="reads the value of an example"):
         fb.vmap(lambda x: x.sum().item())(fb.ones(3, 2))
 
 
@@ -246,7 +246,7 @@ def test_errors_of_modules():
         (lambda: fb.func.functional_call(model, {"weigth": model.weight}, ()),
          "functional_call(Linear): no tensor is named 'weigth': did you mean 'weight'?"),
         (lambda: fb.func.functional_call(model, {}, (), strict=True),
-         "functional_call(Linear): strict, but ['weight', 'bias'] are not given"),
+         "functional_call(Linear): strict=True, but ['weight', 'bias'] are missing"),
         (lambda: fb.func.stack_module_state([]), "stack_module_state([]): needs at least one model"),
         (lambda: fb.func.stack_module_state([model, nn.ReLU()]),
          "stack_module_state(...): Linear, ReLU: all must be of one class, in one mode"),

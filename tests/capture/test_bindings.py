@@ -192,7 +192,8 @@ def test_arguments_of_two_devices(capsys):
     for _ in range(2):
         assert f(fb.ones(3), fb.ones(3, device="cpu")).tolist() == [2, 2, 2]
     assert (
-        "runs unrecorded: it computes on several devices: record the parts on each" in capsys.readouterr().err
+        "runs unrecorded: it computes on several devices:"
+        " record a function for each device" in capsys.readouterr().err
     )
 
 

@@ -74,7 +74,10 @@ def test_what_is_not_watched_is_found_at_the_next_check(fn, call, blind, at_any_
     assert not capsys.readouterr().err
     monkeypatch.setitem(globals(), "K", 3.0)
     assert values(recorded(numbers(5.0))) == values(fn(numbers(5.0)))
-    told = f"call {call} shows that {FOUND[fn]} changed, by something that is not watched: recorded anew"
+    told = (
+        f"call {call} shows that {FOUND[fn]} changed for a reason that the guards do not watch:"
+        " recorded again"
+    )
     assert capsys.readouterr().err == f"flambeau: jit({fn.__name__}): {told}\n"
     assert values(recorded(numbers(6.0))) == values(fn(numbers(6.0)))
     assert not capsys.readouterr().err
@@ -87,7 +90,7 @@ def test_the_third_time_it_runs_unrecorded(blind, monkeypatch, capsys):
         assert recorded(numbers(2.0)).tolist() == [2.0 * k]
     lines = capsys.readouterr().err.splitlines()
     assert [line.rpartition(": ")[2] for line in lines] == [
-        "recorded anew", "recorded anew", "runs unrecorded from now on",
+        "recorded again", "recorded again", "later calls run unrecorded",
     ]  # fmt: skip
 
 
@@ -277,5 +280,5 @@ def test_weak_tables_that_lose_a_key_are_no_part_of_a_call():
     with Listener({remove.__code__}) as heard:
         remove()
     assert heard.trouble.startswith(
-        "it calls _weakrefset.WeakSet.remove, which may read more than its arguments"
+        "it calls _weakrefset.WeakSet.remove, which may depend on more than its arguments"
     )

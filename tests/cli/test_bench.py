@@ -60,7 +60,7 @@ def test_no_workload_is_begun_out_of_time():
     result = run("--only", "softmax", "--seconds", "0")
     assert (
         f"softmax {'x'.join(map(str, sizes('softmax')))}" in result.output
-        and "not begun: out of time (--seconds)" in result.output
+        and "not started: out of time (--seconds)" in result.output
     )
 
 
@@ -74,7 +74,7 @@ def test_the_cpu_is_no_adapter():
     result = run("--device", "cpu")
     assert (result.exit_code, result.output) == (
         1,
-        "flambeau: bench: cpu is no adapter: see 'flambeau doctor'\n",
+        "flambeau: bench: cpu is not an adapter: see 'flambeau doctor'\n",
     )
 
 

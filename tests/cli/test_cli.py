@@ -119,7 +119,7 @@ def test_a_signal_saves_the_model(digits, tmp_path, monkeypatch, number, code, n
     assert re.search(r"^3 steps in ", done.output, flags=re.M), done.output
     assert (tmp_path / "mnist.safetensors").exists() and (tmp_path / "mnist.run").is_dir()
     told = fails("--data", digits, "--out", tmp_path, *args)
-    rule = "its mnist.run is a run that is not done: go on with --resume, or remove it"
+    rule = "its mnist.run holds an unfinished run: continue it with --resume, or remove it"
     assert told == f"flambeau: mnist(--out {tmp_path}): {rule}"
 
 
@@ -187,7 +187,7 @@ def test_truncated_data_leaves_nothing(digits, tmp_path):
 def test_a_loss_that_is_no_number_names_the_op(digits, tmp_path):
     told = fails("--data", digits, "--out", tmp_path, "--lr", "1e30", "--batch-size", 20)
     assert told.startswith("flambeau: mnist: step ")
-    assert " made the first value that is not finite: f32[" in told or "a value that was given" in told
+    assert " produced the first value that is not finite: f32[" in told or "a value that was given" in told
     assert told.endswith(": use a smaller --lr")
     assert not list(tmp_path.iterdir())
 
@@ -198,7 +198,7 @@ def test_the_first_bad_op_is_named_and_not_what_it_spoilt(digits, tmp_path):
     told = re.sub(r"at \S+nn/conv\.py:\d+", "at CONV", told)
     assert told == (
         "flambeau: mnist: step 1: the loss is nan: conv2d(f32[20, 1, 1, 8, 8, 8, 5, 5], "
-        "f32[1, 1, 16, 1, 1, 8, 5, 5]) made the first value that is not finite: f32[20, 1, 16, 8, 8], "
+        "f32[1, 1, 16, 1, 1, 8, 5, 5]) produced the first value that is not finite: f32[20, 1, 16, 8, 8], "
         "at CONV (layer '3'): use a smaller --lr"
     )
 
@@ -208,12 +208,10 @@ def test_first_bad(device):
         return fb.tensor([1.0, 0.0], device=device)
 
     assert first_bad(x().exp().sum()) is None
-    made = "made the first value that is not finite"
+    made = "produced the first value that is not finite"
     assert first_bad((x() + 1).exp(), (x().log() * 2).sum()) == f"log(f32[2]) {made}: f32[2]"
     assert first_bad(x() / float("nan")) is not None
-    assert first_bad(fb.tensor([float("inf")], device=device) + 1) == (
-        "a value that was given is not finite: f32[1]"
-    )
+    assert first_bad(fb.tensor([float("inf")], device=device) + 1) == ("an input is not finite: f32[1]")
 
 
 def test_a_full_disk(digits, tmp_path, monkeypatch):

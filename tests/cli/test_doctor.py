@@ -62,7 +62,7 @@ CASES = {
     ),
     "dawn without an adapter": (
         machine({"FLAMBEAU_WEBGPU": "dawn"}),
-        "FLAMBEAU_WEBGPU=dawn shows no adapter: unset it",
+        "FLAMBEAU_WEBGPU=dawn reports no adapter: unset it",
     ),
     "CUDA image without a card": (
         machine({"NVIDIA_VISIBLE_DEVICES": "all"}, container=True, render_nodes={}),
@@ -79,13 +79,13 @@ CASES = {
     ),
     "conda": (
         machine({"CONDA_PREFIX": "/opt/conda"}, stray_loaders=[CONDA]),
-        f"{CONDA} stands before the system's Vulkan loader and may not see its drivers: "
+        f"{CONDA} is found before the system's Vulkan loader and may miss its drivers: "
         "'conda remove libvulkan-loader'",
     ),
     "LD_LIBRARY_PATH": (
         machine({"LD_LIBRARY_PATH": "/sdk/lib"}, stray_loaders=["/sdk/lib/libvulkan.so.1"]),
-        "/sdk/lib/libvulkan.so.1 stands before the system's Vulkan loader and may not see its drivers: "
-        "take its folder out of LD_LIBRARY_PATH",
+        "/sdk/lib/libvulkan.so.1 is found before the system's Vulkan loader and may miss its drivers: "
+        "remove its folder from LD_LIBRARY_PATH",
     ),
     "no loader": (
         machine(loader="", icds=[]),
@@ -122,7 +122,7 @@ CASES = {
     ),
     "nothing known": (
         machine(),
-        "the drivers that are installed show no adapter: update them, or run where a GPU is",
+        "the installed drivers report no adapter: update them, or run on a machine with a GPU",
     ),
     "Windows": (machine(system="Windows", icds=[], loader=""), "update the graphics driver"),
 }
@@ -144,13 +144,13 @@ def test_a_trap_hurts_nobody_who_reaches_a_gpu():
     facts, _ = CASES["conda"]
     facts = facts | {"adapters": [CARD, SOFTWARE]}
     assert diagnose.traps(facts) == []
-    assert diagnose.likely_fix(facts) == "nothing to fix: a GPU is reached"
+    assert diagnose.likely_fix(facts) == "nothing to fix: a GPU is available"
 
 
 def test_a_software_adapter_is_enough_but_the_trap_is_told():
     alone = machine(adapters=[SOFTWARE], render_nodes={})
-    does = "a software adapter does the work"
-    assert diagnose.likely_fix(alone) == f"nothing to fix: no GPU is seen, and {does}"
+    does = "a software adapter is used"
+    assert diagnose.likely_fix(alone) == f"nothing to fix: no GPU was detected, and {does}"
     facts, fix = CASES["conda"]
     assert diagnose.likely_fix(facts | {"adapters": [SOFTWARE]}) == f"{does}; if there is a GPU: {fix}"
 
@@ -182,7 +182,7 @@ def test_reads_driver_files(tmp_path):
 
     assert told('{"ICD": {"library_path": "libm.so.6"}}') == ""
     assert told('{"ICD": {"library_path": "./gone.so"}}') == "names ./gone.so, which cannot be loaded"
-    assert told("{}") == told("no JSON") == told("[]") == "is no driver file"
+    assert told("{}") == told("no JSON") == told("[]") == "is not a driver file"
     assert diagnose.icd(tmp_path / "y.json")["wrong"] == "cannot be read (No such file or directory)"
 
 

@@ -127,7 +127,7 @@ TOLD = {
     ),
     "weights of a function": (
         ["{}:double", *X, "--weights", "w.safetensors"],
-        "export: {}:double is no model: --weights can't be loaded into it",
+        "export: {}:double is not a model: --weights can't be loaded into it",
     ),
     "shape": (
         ["{}:Net", "--input", "x=f32[N, 4]"],

@@ -172,24 +172,24 @@ def test_a_saved_program(folder):
     assert refused.exit_code == 1 and refused.output == f"flambeau: check(saved): {rule}\n"
 
 
-NOTHING = "it ran nothing on a GPU: give it tensors of one, or return what it makes"
+NOTHING = "it ran nothing on a GPU: pass it tensors of one, or return what it makes"
 WRONG = {
     ("train.py::step", "--sanitize", "--check"): (
-        "inspect --sanitize --check: each runs the call in its own way: give one of them"
+        "inspect --sanitize --check: these options exclude each other: pass one of them"
     ),
     ("train.py::step", "--check", "--html", "x.html"): (
-        "inspect --check --html: --html is of an inspection: leave out one of both"
+        "inspect --check --html: --html is of an inspection: pass only one of them"
     ),
     ("train.py::step", "--sanitize", "--runs", "3"): (
-        "inspect --sanitize --runs: --runs is of an inspection: leave out one of both"
+        "inspect --sanitize --runs: --runs is of an inspection: pass only one of them"
     ),
     ("train.py::step", "--turn", "3"): (
-        "inspect --turn: it selects an assignment of --watch: give --watch too"
+        "inspect --turn: it selects an assignment of --watch: pass --watch too"
     ),
     ("train.py::step", "--watch", "exp.y", "--turn", "-1"): (
-        "watch(turn=-1): turns are counted from 0 on: give 0 or more"
+        "watch(turn=-1): turns are counted from 0 on: pass 0 or more"
     ),
-    ("x.json", "--check"): "inspect --check x.json: a file can't be run: name the script or model",
+    ("x.json", "--check"): "inspect --check x.json: a saved file can't be run: name the script or model",
     ("train.py::step", "--watch", "exp"): (
         "watch(name='exp'): is no KERNEL.NAME: see the names by inspect or .wgsl()"
     ),
@@ -197,7 +197,7 @@ WRONG = {
     ("train.py::empty", "--sanitize"): f"sanitize(train.py::empty): {NOTHING}",
     ("train.py::empty", "--check"): f"check(train.py::empty): {NOTHING}",
     ("runs", "--check"): (
-        "inspect: runs: is the folder of a run, which holds results and no program:"
+        "inspect: runs: is the folder of a run, which holds results but no program:"
         " name the script, as in train.py::Learner.step"
     ),
 }

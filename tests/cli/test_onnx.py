@@ -55,8 +55,8 @@ def test_check(file, tmp_path):
     assert result.exit_code == 1
     assert result.stderr.splitlines() == [
         f"flambeau: {bad}: 2 problems:",
-        "  Absolut -> y: reads 'q', that nothing makes",
-        "  Absolut -> y: there is no such operator at opset 17: did you mean 'Abs'?",
+        "  Absolut -> y: reads 'q', which no node produces",
+        "  Absolut -> y: unknown operator at opset 17: did you mean 'Abs'?",
     ]
     assert flambeau("info", bad).output.count("  problem: Absolut -> y") == 2
 
@@ -149,7 +149,7 @@ def test_what_is_wrong_is_one_line(file, tmp_path):
     cases = {
         "--size 'N4': write it as 'batch=4'": ["run", file, "--size", "N4"],
         "--input 'x': write it as 'x=values.npy'": ["run", file, "--input", "x"],
-        f"'{tmp_path / 'no'}': there is no such file: check the path": ["info", tmp_path / "no"],
+        f"'{tmp_path / 'no'}': no such file: check the path": ["info", tmp_path / "no"],
     }
     for text, words in cases.items():
         result = flambeau(*words)
@@ -161,7 +161,7 @@ def test_what_is_wrong_is_one_line(file, tmp_path):
 def test_an_empty_file_is_refused_by_all_commands(tmp_path):
     empty = tmp_path / "empty.onnx"
     empty.touch()
-    why = "has no graph: is empty, cut short or no ONNX file: get a whole copy"
+    why = "has no graph: is empty, truncated or not an ONNX file: get a complete copy"
     for command in ("check", "info", "run"):
         result = flambeau(command, empty)
         assert result.exit_code == 1 and result.stderr == f"flambeau: '{empty}': {why}\n"

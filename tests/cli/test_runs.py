@@ -45,5 +45,5 @@ def test_folders_without_runs(tmp_path):
     for more, which in (((), "no run"), (("--name", "x"), "no run with 'x' in its name")):
         done = flambeau("runs", tmp_path, *more)
         assert done.exit_code == 1 and done.stdout == ""
-        rule = f"{which} in this folder: a run keeps events.jsonl in its folder"
+        rule = f"{which} in this folder: the folder of a run holds events.jsonl"
         assert done.stderr == f"flambeau: runs({str(tmp_path)!r}): {rule}\n"

@@ -254,7 +254,7 @@ def test_leaves_other_dtypes_and_out_alone():
 
 KNOWN = "unknown device type: use one of 'gpu', 'cuda', 'mps', 'cpu'"
 ERRORS = {
-    "autocast(dtype=float32): takes float16 or bfloat16: leave autocast out for others": (
+    "autocast(dtype=float32): the dtype must be float16 or bfloat16: leave autocast out for other dtypes": (
         lambda: fb.autocast(dtype=fb.float32)
     ),
     f"autocast('tpu'): {KNOWN}": lambda: fb.autocast("tpu"),
@@ -448,5 +448,5 @@ def test_drift_of_what_depends_on_dtypes():
 
     with pytest.raises(ValueError) as e:
         fb.debug.drift(odd, fb.ones(2, 2, device="cpu"))
-    told = "drift(odd): it makes other operations under autocast: let it not depend on dtypes"
+    told = "drift(odd): it runs other operations under autocast: make it independent of dtypes"
     assert str(e.value) == told

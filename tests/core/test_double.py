@@ -98,7 +98,7 @@ def test_files_of_doubles(gpu, tmp_path):
     wide = fb.tensor([1j], dtype=fb.complex128, device="cpu")
     with pytest.raises(TypeError) as e:
         fb.save({"z": wide}, path)
-    rule = "'z' is complex128, which the format has not: save .to(complex64), or .real and .imag"
+    rule = "'z' is complex128, which the format lacks: save .to(complex64), or .real and .imag"
     assert str(e.value).endswith(f"{str(path)!r}): {rule}")
 
 

@@ -63,8 +63,8 @@ BAD_CALLS = [
      "ValueError: pad(f32[2, 3], (1, 2, 3)): padding needs pairs for at most 2 dims"),
     (lambda: F.gelu(x, "fast"),
      "ValueError: gelu(f32[2, 3], 'fast'): approximate='fast' is unknown: use 'none' or 'tanh'"),
-    (lambda: F.dropout(x, 1.5), "ValueError: dropout(f32[2, 3], 1.5): p=1.5 is not in 0 to 1: give a"
-     " probability"),
+    (lambda: F.dropout(x, 1.5), ("ValueError: dropout(f32[2, 3], 1.5): p=1.5 must be"
+        " from 0 to 1: pass a probability")),
     (lambda: F.cross_entropy(x, i),
      "ValueError: cross_entropy(f32[2, 3], i32[2, 3]): target has 2 dims, and input 2: dim 1 of input"
      " has the classes, and target lacks this dim: remove one of size 1 with squeeze(1)"),
@@ -86,13 +86,13 @@ BAD_CALLS = [
     (lambda: F.cross_entropy(x, [0, 1]),
      "TypeError: cross_entropy(f32[2, 3], [0, 1]): takes tensors, not a list: wrap it in fb.tensor(...)"),
     (lambda: fb.exp(x, x),
-     "TypeError: exp(f32[2, 3], f32[2, 3]): takes input: 2 were given: name other arguments"),
+     "TypeError: exp(f32[2, 3], f32[2, 3]): takes input: got 2: check the arguments"),
     (lambda: F.mse_loss(x, x, "max"),
      "ValueError: mse_loss(f32[2, 3], f32[2, 3], 'max'): reduction='max' is unknown: use 'mean',"
      " 'sum' or 'none'"),
     (lambda: x.item(), "ValueError: item(f32[2, 3]): has 6 elements, not 1: use .tolist() or .numpy()"),
     (lambda: x.backward(),
-     "ValueError: backward(f32[2, 3]): nothing it was made from has requires_grad=True"),
+     "ValueError: backward(f32[2, 3]): it depends on no tensor with requires_grad=True"),
     (lambda: i.requires_grad_(),
      "TypeError: requires_grad_(i32[2, 3]): only floats and complex numbers have gradients: cast with"
      " .float()"),
@@ -106,7 +106,7 @@ BAD_CALLS = [
     (lambda: fb.tensor([2**31], dtype="i32"),
      "ValueError: tensor(...): 2147483648 does not fit i32, which holds -2147483648 to 2147483647"),
     (lambda: fb.randint(3, 3),
-     "ValueError: randint(3, 3): low=3 is not below high=3: give a larger high"),
+     "ValueError: randint(3, 3): low=3 is not below high=3: pass a larger high"),
 ]  # fmt: skip
 
 

@@ -92,14 +92,14 @@ def test_views_and_casts():
         (
             lambda x: fb.exp(x, out=fb.zeros(2, 3, dtype=fb.int32, device="cpu")),
             TypeError,
-            "exp(f32[2, 3], out=i32[2, 3]): out is i32, and the result f32: give one of float32,"
-            " or y = f(...) without it",
+            "exp(f32[2, 3], out=i32[2, 3]): out is i32, and the result f32: pass a tensor of"
+            " float32, or leave out out=",
         ),
         (
             lambda x: fb.exp(x, out=fb.zeros(3, device="cpu")),
             ValueError,
-            "exp(f32[2, 3], out=f32[3]): out has shape [3], and the result [2, 3]: give fb.empty([2, 3]), or"
-            " y = f(...) without it",
+            "exp(f32[2, 3], out=f32[3]): out has shape [3], and the result [2, 3]: pass"
+            " fb.empty([2, 3]), or leave out out=",
         ),
         (
             lambda x: fb.exp(x, out=3),
@@ -109,13 +109,13 @@ def test_views_and_casts():
         (
             lambda x: fb.max(x, 1, out=fb.zeros(2, device="cpu")),
             TypeError,
-            "max(f32[2, 3], 1, out=f32[2]): out: there are 2 results: give as many tensors",
+            "max(f32[2, 3], 1, out=f32[2]): out: the op has 2 results: pass as many tensors",
         ),
         (
             lambda x: fb.exp(x.clone().requires_grad_(), out=x),
             ValueError,
-            "exp(f32[2, 3], out=f32[2, 3]): no gradients flow into out: write inside no_grad, or y = f(...)"
-            " without it",
+            "exp(f32[2, 3], out=f32[2, 3]): no gradients flow into out: write inside no_grad,"
+            " or leave out out=",
         ),
     ],
 )
@@ -130,4 +130,4 @@ def test_devices_that_differ(gpu):
     with pytest.raises(ValueError) as told:
         fb.exp(fb.tensor(X, device="cpu"), out=fb.zeros(2, 3, device=gpu))
     told_of = "exp(f32[2, 3], out=f32[2, 3]): devices differ"
-    assert str(told.value) == f"{told_of}: the result's is cpu, and out's {gpu.name}"
+    assert str(told.value) == f"{told_of}: the result is on cpu, out on {gpu.name}"

@@ -124,4 +124,4 @@ def test_the_default_integer_can_be_int32(device):
     assert repr(fb.tensor(1, dtype="i32")) == "tensor(1, dtype=flambeau.int32)"
     with pytest.raises(TypeError) as e:
         fb.set_default_integer("int8")
-    assert str(e.value) == "set_default_integer(int8): takes int32 or int64"
+    assert str(e.value) == "set_default_integer(int8): must be int32 or int64"

@@ -51,16 +51,20 @@ def test_dataset_errors():
     )
     assert said(ValueError, TensorDataset) == f"TensorDataset(): {fault}"
     assert said(ValueError, lambda: TensorDataset(3)) == f"TensorDataset([]): {fault}"
-    assert said(IndexError, lambda: numbers()[10]) == "TensorDataset[10]: no such item: there are 10"
-    assert said(IndexError, lambda: Subset([1, 2], [1])[-2]) == "Subset[-2]: no such item: there are 1"
+    assert said(IndexError, lambda: numbers()[10]) == (
+        "TensorDataset[10]: index is out of range: the length is 10"
+    )
+    assert said(IndexError, lambda: Subset([1, 2], [1])[-2]) == (
+        "Subset[-2]: index is out of range: the length is 1"
+    )
     assert said(IndexError, lambda: Subset([1, 2], [0, 2])) == (
-        "Subset(index 2): outside the dataset: pass 0 to 1"
+        "Subset(index 2): index is out of range: pass 0 to 1"
     )
     assert said(NotImplementedError, lambda: Dataset()[0]) == (
-        "Dataset[0]: a dataset has items: write __getitem__"
+        "Dataset[0]: a dataset needs items: define __getitem__"
     )
     assert said(NotImplementedError, lambda: len(Dataset())) == (
-        "len(Dataset): a dataset has a length: write __len__"
+        "len(Dataset): a dataset needs a length: define __len__"
     )
 
 
@@ -116,7 +120,7 @@ def test_random_split_errors():
     )
     for lengths, told in (([11, -1], "[11, -1]"), ([float("nan"), 1.0], "[nan, 1.0]")):
         assert said(ValueError, lambda lengths=lengths: random_split(numbers(), lengths)) == (
-            f"random_split(10 items, {told}): a length is not 0 or more: pass counts or fractions"
+            f"random_split(10 items, {told}): a length is negative: pass counts or fractions"
         )
 
 
@@ -172,7 +176,8 @@ def test_collating_plain_items():
         )
         for unlike_keys in ([{"x": 1, "y": 2}, {"x": 1, "z": 2}], [{"x": 1, "z": 2, "y": 3}, {"x": 1}]):
             assert said(ValueError, lambda m=make, k=unlike_keys: list(DataLoader(k, 2, collate_fn=m))) == (
-                "collate(2 items): not all have 'y', 'z': give each the same keys or pass your own collate_fn"
+                "collate(2 items): some items lack 'y', 'z': use the same keys in each or"
+                " pass your own collate_fn"
             )
 
 
@@ -193,7 +198,7 @@ def test_errors_of_the_thread_arrive_with_their_traceback(workers):
         for batch in DataLoader(Breaks(), 2, num_workers=workers):
             seen.append(batch.tolist())
     assert seen == [[0, 1], [2, 3]]
-    assert error.value.__notes__ == ["Breaks: item 4 raised this"]
+    assert error.value.__notes__ == ["Breaks: raised by item 4"]
     assert "__getitem__" in [frame.name for frame in traceback.extract_tb(error.value.__traceback__)]
     assert not threads()
 
@@ -232,14 +237,13 @@ def test_loader_refuses_a_bad_batch_size(value):
 
 def test_loader_refuses_other_bad_arguments():
     assert said(ValueError, lambda: DataLoader(numbers(), num_workers=-1)) == (
-        "DataLoader(num_workers=-1): num_workers must be a non-negative integer: pass 0 for no thread, or"
-        " more"
+        "DataLoader(num_workers=-1): num_workers must be a non-negative integer: pass 0 (no thread) or more"
     )
     assert said(ValueError, lambda: DataLoader(numbers(), seed=-1)) == (
         "DataLoader(seed=-1): seed must be a non-negative integer: pass 0 or more"
     )
     assert said(TypeError, lambda: DataLoader(iter([]))) == (
-        "DataLoader(list_iterator): a dataset has __len__ and __getitem__, or __iter__: "
+        "DataLoader(list_iterator): a dataset needs __len__ and __getitem__, or __iter__: "
         "pass a TensorDataset, a list or a Dataset of your own"
     )
     assert len(DataLoader(numbers(), np.int64(5))) == 2

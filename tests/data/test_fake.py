@@ -70,11 +70,11 @@ def test_errors():
             data.FakeData(**kwargs)
         return str(e.value)
 
-    rule = "invalid sizes: give a size, (channels, height, width) of at least 0, and classes"
+    rule = "invalid sizes: pass a size, (channels, height, width) of at least 0 and a number of classes"
     default = "image_size=(3, 224, 224), num_classes"
     assert told(size=-1) == f"FakeData(size=-1, {default}=10): {rule}"
     assert told(num_classes=0) == f"FakeData(size=1000, {default}=0): {rule}"
     assert told(image_size=(4, 4)) == f"FakeData(size=1000, image_size=(4, 4), num_classes=10): {rule}"
     assert len(data.FakeData(0)) == 0
-    with pytest.raises(IndexError, match=r"^FakeData\[2\]: no such item: there are 2$"):
+    with pytest.raises(IndexError, match=r"^FakeData\[2\]: index is out of range: the length is 2$"):
         data.FakeData(2)[2]

@@ -65,15 +65,15 @@ def test_errors(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "polars", None)
     assert said(fb.FlambeauError, lambda: data.read_table("a.csv")) == (
-        "read_table('a.csv'): needs polars, which is not installed: pip install 'flambeau[data]', or polars"
-        " by itself"
+        "read_table('a.csv'): needs polars, which is not installed: pip install"
+        " 'flambeau[data]', or polars alone"
     )
     assert said(ValueError, lambda: data.read_table("a.xls")) == (
-        "read_table('a.xls'): reads .csv and .parquet: give such a file"
+        "read_table('a.xls'): only .csv and .parquet files are supported: pass one of these"
     )
     assert said(ValueError, lambda: data.Columns({"a": [1], "b": []})) == (
-        "Columns(a 1, b 0): lengths differ: give one or more columns of one length"
+        "Columns(a 1, b 0): lengths differ: pass one or more columns of one length"
     )
     assert said(ValueError, lambda: data.memory_map("a.bin")) == (
-        "memory_map('a.bin'): a raw file says nothing of itself: give dtype and shape"
+        "memory_map('a.bin'): a raw file has no header: pass dtype and shape"
     )

@@ -89,11 +89,11 @@ def test_texts(tmp_path):
     sizes = data.TextFolder(tmp_path, len, "latin-1")
     batches = [(n.tolist(), labels.tolist()) for n, labels in DataLoader(sizes, 2, num_workers=2)]
     assert batches == [([0, 6], [0, 0]), ([9], [1])]
-    wrong = "T/gut/ä.txt'): it is not utf-8, at byte 3: give the encoding that it has"
+    wrong = "T/gut/ä.txt'): it is not utf-8 at byte 3: pass its encoding"
     assert said(ValueError, lambda: data.TextFolder(tmp_path)[1], tmp_path) == f"TextFolder('{wrong}"
-    with pytest.raises(ValueError, match="it is not utf-8, at byte 3") as e:
+    with pytest.raises(ValueError, match="it is not utf-8 at byte 3") as e:
         list(DataLoader(data.TextFolder(tmp_path), 2, num_workers=1))
-    assert "TextFolder: item 1 raised this" in e.value.__notes__
+    assert "TextFolder: raised by item 1" in e.value.__notes__
 
 
 # (bits, the samples' bytes, what they are worth in units of the lowest bit): little endian, 8 bit from 128 on
@@ -150,7 +150,7 @@ def test_audio_folder(tmp_path):
     assert label.tolist() == [0, 1, 1] and sound[:, 0, 0].tolist() == [0, 2 / 128, 4 / 128]
     plain = data.AudioFolder(tmp_path)
     assert plain.classes == ["no", "yes"] and plain[-1][0].shape == (1, 6) and plain[-1][1:] == (16_000, 1)
-    with pytest.raises(IndexError, match=r"^AudioFolder\[3\]: no such item: there are 3$"):
+    with pytest.raises(IndexError, match=r"^AudioFolder\[3\]: index is out of range: the length is 3$"):
         plain[3]
     (tmp_path / "_background_noise_").mkdir()
     write_wav(tmp_path / "_background_noise_" / "doing_the_dishes.wav", b"\0\0", 2)
@@ -170,31 +170,31 @@ def test_folders_go_to_processes(tmp_path):
 def test_errors(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     assert said(fb.FlambeauError, lambda: data.read_image("a.png"), tmp_path) == (
-        "read_image('a.png'): needs pillow, which is not installed: pip install 'flambeau[data]', or pillow"
-        " by itself"
+        "read_image('a.png'): needs pillow, which is not installed: pip install"
+        " 'flambeau[data]', or pillow alone"
     )
     (tmp_path / "class").mkdir()
     (tmp_path / "class" / "a.flac").write_bytes(b"fLaC")
-    rule = "in it: give a folder that has one for each class"
+    rule = "pass a folder with one subfolder for each class"
     for kind, holds in (("Image", "images"), ("Text", "texts (.txt)"), ("Audio", "sound (.wav)")):
         make = getattr(data, f"{kind}Folder")
         for root in (tmp_path, tmp_path / "none"):
             name = "T/none" if root.name == "none" else "T"
             assert said(ValueError, lambda m=make, r=root: m(r), tmp_path) == (
-                f"{kind}Folder('{name}'): no {holds} {rule}"
+                f"{kind}Folder('{name}'): it contains no {holds}: {rule}"
             )
     assert said(ValueError, lambda: data.DatasetFolder(tmp_path, np.load, ".npy"), tmp_path) == (
-        f"DatasetFolder('T'): no files {rule}"
+        f"DatasetFolder('T'): it contains no files: {rule}"
     )
     both = {"extensions": ".npy", "is_valid_file": str.isalpha}
     assert said(ValueError, lambda: data.DatasetFolder(tmp_path, np.load, **both), tmp_path) == (
-        "DatasetFolder(extensions=..., is_valid_file=...): both say which files are taken: give one"
+        "DatasetFolder(extensions=..., is_valid_file=...): both select files: pass one of them"
     )
 
 
 def test_errors_of_sound(tmp_path):
     path = tmp_path / "a.wav"
-    rule = "reads PCM .wav of 8, 16, 24 or 32 bit: convert it to that"
+    rule = "only PCM .wav of 8, 16, 24 or 32 bits is supported: convert the file"
 
     def told(content):
         path.write_bytes(content)

@@ -36,13 +36,13 @@ def test_several_classes(tmp_path):
     assert known[-3][0] == 9 and known[0][1].tolist() == [1, 0, 0, 1]
     call = "MultiLabelImages(sample 0): "
     assert said(lambda: data.MultiLabelImages(samples, ["sea"]), tmp_path) == (
-        f"{call}'dog' is no class: name it in classes"
+        f"{call}'dog' is not in classes: add it"
     )
     assert said(lambda: data.MultiLabelImages([(paths[0], "dog")]), tmp_path) == (
-        f"{call}'dog' is one name: give a list of them"
+        f"{call}'dog' is a single name: pass a list of names"
     )
     assert said(lambda: data.MultiLabelImages([], ["sea"]), tmp_path) == (
-        "MultiLabelImages([]): there are no samples: give pairs of a path and names"
+        "MultiLabelImages([]): the list is empty: pass pairs of a path and names"
     )
 
 
@@ -85,18 +85,17 @@ def test_errors_of_masks(tmp_path):
     def told():
         return said(lambda: data.SegmentationFolder(images, masks)[0], tmp_path)
 
-    assert told() == f"{call}no images in the first: give a folder that has some"
+    assert told() == f"{call}the first folder contains no images: pass one that does"
     draw(images / "a.png")
-    assert told() == f"{call}'a.png' has no mask: give one of its name for each image"
+    assert told() == f"{call}'a.png' has no mask: there must be one mask of the same name for each image"
     draw(masks / "a.png", (2, 2), 1, "L")
     assert told() == "SegmentationFolder('T/i/a.png'): its mask is [2, 2], the image [2, 3]: make them equal"
     draw(masks / "a.png")
     assert told() == (
-        "read_mask('T/m/a.png'): it has the bands RGB: a mask has one number at each pixel: give an image in"
-        " grey or with a palette"
+        "read_mask('T/m/a.png'): its mode is RGB: a mask has one channel: pass a grayscale or palette image"
     )
     draw(masks / "a.bmp")
-    assert told() == f"{call}'a.png' has 2 masks: give one of its name for each image"
+    assert told() == f"{call}'a.png' has 2 masks: there must be one mask of the same name for each image"
 
 
 def write_coco(path, **parts):
@@ -137,7 +136,7 @@ def test_coco(tmp_path):
 
 
 def test_errors_of_coco(tmp_path):
-    rule = "give a .json of COCO's form, with images and annotations"
+    rule = "pass a COCO .json file with images and annotations"
     path = tmp_path / "a.json"
 
     def told():

@@ -140,8 +140,11 @@ def test_a_place_in_an_epoch_is_one_of_as_many_items():
         other.batch_size = 3
         with pytest.raises(ValueError) as e:
             other.load_state_dict(place)
-        told = f"it is 2 batches into an epoch of 20 items, and this loader has {other.state_dict()['items']}"
-        cure = "give the dataset as it was, or change it between epochs"
+        told = (
+            "the state is 2 batches into an epoch of 20 items, but this loader has"
+            f" {other.state_dict()['items']}"
+        )
+        cure = "use the same dataset, or change it between epochs"
         assert str(e.value) == f"DataLoader.load_state_dict(...): {told}: {cure}"
     list(batches)
     other = DataLoader(range(5), 3, True)
@@ -187,7 +190,7 @@ def test_a_batch_that_takes_too_long():
     with pytest.raises(fb.FlambeauError) as e:
         list(loader)
     gate.set()
-    cure = "give a longer timeout, or look at these items"
+    cure = "increase timeout, or check these items"
     assert str(e.value) == f"DataLoader: items [2, 3] took more than 0.2 s: {cure}"
 
 
@@ -267,8 +270,8 @@ def test_who_takes_shares_by_itself():
     shared = DataLoader(Stream(), num_workers=2, worker_init_fn=lambda _: data.get_worker_info().dataset)
     with pytest.raises(fb.FlambeauError) as e:
         list(shared)
-    rule = "its threads share one dataset, which can't give each a share of its own by an attribute"
-    cure = "ask get_worker_info() in __iter__, or give multiprocessing_context='spawn'"
+    rule = "worker threads share one dataset, so an attribute can't hold each worker's share"
+    cure = "call get_worker_info() in __iter__, or pass multiprocessing_context='spawn'"
     assert f"get_worker_info().dataset: {rule}: {cure}" in str(e.value)
 
 
@@ -293,7 +296,7 @@ def test_iterable_datasets_that_inherit_a_getitem():
     assert flat(DataLoader(data.ChainDataset([streamed(), with_length()]), 4)) == [*range(5), *range(5)]
     with pytest.raises(TypeError) as told:
         data.ConcatDataset([with_length()])
-    rule = "has no items by index: join such by ChainDataset"
+    rule = "it is not indexable: join such datasets with ChainDataset"
     assert str(told.value) == f"ConcatDataset([..., Sized]): {rule}"
 
 
@@ -333,7 +336,7 @@ def test_a_dataset_with_a_state_of_its_own():
     assert flat(again) == [] and flat(again) == flat(short)
     with pytest.raises(ValueError) as e:
         DataLoader(Stateful(), 4, num_workers=1)
-    rule = "the dataset keeps its position, and workers read ahead of the loop: give 0"
+    rule = "the dataset keeps its position, and workers prefetch past the loop: pass 0"
     assert str(e.value) == f"DataLoader(num_workers=1): {rule}"
 
 
@@ -397,56 +400,58 @@ def test_collating_and_converting():
 
 ERRORS = [
     (lambda: list(data.Sampler()), NotImplementedError,
-     "iter(Sampler): a sampler gives indices: write __iter__, or order and __len__"),
+     "iter(Sampler): a sampler yields indices: define __iter__, or order and __len__"),
     (lambda: data.OrderedSampler().order(0), NotImplementedError,
-     "OrderedSampler.order(...): is not written: return the indices"),
+     "OrderedSampler.order(...): is not implemented: return the indices"),
     (lambda: data.RandomSampler([1], num_samples=0), ValueError,
-     "RandomSampler(num_samples=0): must be above 0: give another"),
+     "RandomSampler(num_samples=0): must be above 0: pass another value"),
     (lambda: data.WeightedRandomSampler([1, -1], 1), ValueError,
-     "WeightedRandomSampler(...): weights are a list of numbers of at least 0, one above it"),
+     "WeightedRandomSampler(...): weights must be numbers of at least 0, with at least one"
+     " above 0: pass such a list"),
     (lambda: data.WeightedRandomSampler([1, 0], 2, False), ValueError,
-     "WeightedRandomSampler(num_samples=2): only 1 have a weight: give replacement=True"),
+     "WeightedRandomSampler(num_samples=2): only 1 items have a weight above 0: pass replacement=True"),
     (lambda: data.DistributedSampler([1]), ValueError,
-     "DistributedSampler(...): how many there are is not known: give num_replicas and rank"),
+     "DistributedSampler(...): the number of processes is unknown: pass num_replicas and rank"),
     (lambda: data.DistributedSampler([1], 2, 2), ValueError,
-     "DistributedSampler(rank=2): there are 2: give 0 to 1"),
+     "DistributedSampler(rank=2): num_replicas is 2: pass 0 to 1"),
     (lambda: data.BatchSampler([1], 0, False), ValueError,
      "BatchSampler(batch_size=0): must be a positive integer: pass 1 or more"),
     (lambda: data.ConcatDataset([]), ValueError,
-     "ConcatDataset([]): there is nothing to join: give datasets"),
+     "ConcatDataset([]): the list is empty: pass at least one dataset"),
     (lambda: data.ConcatDataset([Counting()]), TypeError,
-     "ConcatDataset([..., Counting]): has no items by index: join such by ChainDataset"),
+     "ConcatDataset([..., Counting]): it is not indexable: join such datasets with ChainDataset"),
     (lambda: data.ChainDataset([[1]]), TypeError,
-     "ChainDataset([..., list]): has items by index: join such by ConcatDataset"),
+     "ChainDataset([..., list]): it is indexable: join such datasets with ConcatDataset"),
     (lambda: data.StackDataset(), ValueError,
-     "StackDataset(...): its items are tuples or dicts: give datasets, or named ones"),
+     "StackDataset(...): items are tuples or dicts: pass datasets either by position or by name"),
     (lambda: data.StackDataset([1], [1, 2]), ValueError,
-     "StackDataset(lengths 1, 2): lengths differ: give datasets of one length"),
+     "StackDataset(lengths 1, 2): lengths differ: pass datasets of one length"),
     (lambda: iter(data.IterableDataset()), NotImplementedError,
-     "iter(IterableDataset): a dataset has items: write __iter__"),
+     "iter(IterableDataset): a dataset needs items: define __iter__"),
     (lambda: DataLoader([1], shuffle=True, sampler=[0]), ValueError,
-     "DataLoader(shuffle=True, sampler=...): both set the order: give one of them"),
+     "DataLoader(shuffle=True, sampler=...): both set the order: pass one of them"),
     (lambda: DataLoader([1], 2, batch_sampler=[[0]]), ValueError,
-     "DataLoader(batch_sampler=...): it makes the batches: leave out batch_size, shuffle, sampler and"
+     "DataLoader(batch_sampler=...): it already defines the batches: leave out batch_size,"
+     " shuffle, sampler and"
      " drop_last"),
     (lambda: DataLoader(Counting(), shuffle=True), ValueError,
      "DataLoader(Counting): an iterable dataset sets the order: leave out shuffle and samplers"),
     (lambda: DataLoader([1], None, drop_last=True), ValueError,
-     "DataLoader(batch_size=None, drop_last=True): there are no batches: give batch_size"),
+     "DataLoader(batch_size=None, drop_last=True): batching is off: pass batch_size"),
     (lambda: DataLoader([1], timeout=3), ValueError,
-     "DataLoader(num_workers=0): timeout, prefetch_factor, persistent_workers and multiprocessing_context are"
-     " for workers: give 1"),
+     "DataLoader(num_workers=0): timeout, prefetch_factor, persistent_workers and"
+     " multiprocessing_context need workers: pass num_workers=1 or more"),
     (lambda: DataLoader([1], in_order=False), ValueError,
-     "DataLoader(in_order=False): batches come in order: leave it out"),
+     "DataLoader(in_order=False): batches always come in order: leave it out"),
     (lambda: DataLoader([1], seed=1, generator=fb.Generator()), ValueError,
-     "DataLoader(generator=..., seed=...): both give the seed: give one of them"),
+     "DataLoader(generator=..., seed=...): both set the seed: pass one of them"),
     (lambda: DataLoader([1], num_worker=3), TypeError,
      "DataLoader.__init__() got an unexpected keyword argument 'num_worker'"),
     (lambda: DataLoader([1], sampler=[0]).order(0), TypeError,
      "DataLoader.order(0): its sampler has no order(epoch): define it, or iterate the loader"),
     (lambda: data.default_collate([object()]), TypeError,
-     "collate(object): takes tensors, arrays, numbers, texts, tuples, lists and dicts: pass your own"
-     " collate_fn"),
+     "collate(object): supports tensors, arrays, numbers, strings, tuples, lists and dicts:"
+     " pass your own collate_fn"),
 ]  # fmt: skip
 
 

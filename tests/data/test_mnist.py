@@ -17,7 +17,7 @@ from flambeau.data.idx import read_idx
 
 module = sys.modules["flambeau.data.mnist"]  # `data.mnist` is the function
 NAMES = list(module.FILES)
-ADVICE = "delete it or put a whole copy in its place"
+ADVICE = "delete it or replace it with a complete copy"
 SHIPPED = "12,000 of MNIST's 70,000 digits, shipped with flambeau: "
 
 
@@ -90,7 +90,7 @@ def test_the_shipped_subset():
     assert train.images.shape == (10_000, 28, 28) and test.images.shape == (2_000, 28, 28)
     assert np.bincount(train.labels).tolist() == [987, 1124, 993, 1022, 974, 904, 986, 1044, 975, 991]
     assert np.bincount(test.labels).tolist() == [196, 227, 206, 202, 196, 178, 192, 206, 195, 202]
-    assert {train.source, test.source} == {SHIPPED + "downloading was not allowed"}
+    assert {train.source, test.source} == {SHIPPED + "download=False"}
     assert sum(file.stat().st_size for file in module.SUBSET.iterdir()) < 2_500_000
 
 
@@ -154,15 +154,15 @@ def test_files_that_do_not_fit(folder):
         return said(ValueError, lambda: data.mnist(train=False, root=folder))
 
     labels.write_bytes(idx(np.zeros(4, np.uint8)))
-    advice = "put two files there that belong together"
+    advice = "use two files of the same set"
     assert problem() == f"mnist('{labels}'): 4 labels for the 3 images of {images.name}: {advice}"
     labels.write_bytes(idx(np.array([0, 12, 3], np.uint8)))
-    assert problem() == f"mnist('{labels}'): a label is 12, not 0 to 9: put files of MNIST's form there"
+    assert problem() == f"mnist('{labels}'): a label is 12, not 0 to 9: put files in MNIST's format there"
     images.write_bytes(idx(np.zeros((3, 8, 8), np.uint8)))
-    assert problem() == f"mnist('{images}'): images are 8 x 8, not 28 x 28: put files of MNIST's form there"
+    assert problem() == f"mnist('{images}'): images are 8 x 8, not 28 x 28: put files in MNIST's format there"
     images.write_bytes(idx(np.zeros((0, 28, 28), np.uint8)))
     labels.write_bytes(idx(np.zeros(0, np.uint8)))
-    assert problem() == f"mnist('{images}'): no images in it: put files of MNIST's form there"
+    assert problem() == f"mnist('{images}'): no images in it: put files in MNIST's format there"
 
 
 # --- downloading
@@ -238,8 +238,8 @@ def test_the_second_mirror_stands_in(mirror, tmp_path):
     ("served", "problem"),
     [
         (lambda good: None, "HTTP 404"),
-        (lambda good: b"<html>log in</html>", "not a whole gzip file"),
-        (lambda good: good[:900], "not a whole gzip file"),
+        (lambda good: b"<html>log in</html>", "the gzip data is incomplete"),
+        (lambda good: good[:900], "the gzip data is incomplete"),
         (lambda good: (good[:900], 1000), "cut short after 900 of 1,000 bytes"),
         (lambda good: gzip.compress(gzip.decompress(good)[:-1] + b"x"), "the checksum differs"),
         (lambda good: gzip.compress(gzip.decompress(good)[:-1]), "the checksum differs"),
@@ -254,7 +254,7 @@ def test_a_bad_download_leaves_nothing_and_says_why(mirror, tmp_path, served, pr
     reason = f"{mirror.netloc}: {problem}; {mirror.netloc}: {problem}"
     target = tmp_path / "cache" / "mnist" / f"{NAMES[0]}.gz"
     assert said(data.DownloadError, data.download_mnist) == (
-        f"download('{target}'): {reason}: check the network, or put the file there yourself"
+        f"download('{target}'): {reason}: check the network, or place the file there yourself"
     )
     assert cache(tmp_path) == []
     assert data.mnist().source == SHIPPED + reason

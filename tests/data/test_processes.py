@@ -172,8 +172,8 @@ def test_what_goes_along(server, tmp_path):
     assert type(found) is np.ndarray and found.dtype == np.float64
 
 
-KILL = "if you did not do that, memory ran out: take fewer workers, or smaller batches"
-LEAVE = "its dataset ended it: look at what it printed, or find the item with num_workers=0"
+KILL = "if you did not stop it, it probably ran out of memory: use fewer workers or smaller batches"
+LEAVE = "its dataset exited: see its output, or find the item with num_workers=0"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,9 @@ def test_what_an_item_raises(server):
         how: DataLoader(sets.Ends(how), 2, num_workers=1, multiprocessing_context=server)
         for how in ("raise_key", "raise_odd", "stop")
     }
-    stop = "DataLoader: a worker is dead: it ended by SystemExit(4): raise another error"
+    stop = (
+        "DataLoader: a worker has stopped: it exited with SystemExit(4): raise an ordinary exception instead"
+    )
     cases = [("raise_key", KeyError, "'label'"), ("raise_odd", fb.FlambeauError, "Odd: 1 and 2")]
     for how, kind, text in [*cases, ("stop", fb.FlambeauError, stop)]:
         with pytest.raises(kind) as e:
@@ -236,7 +238,7 @@ def test_what_an_item_raises(server):
         assert str(e.value) == text and isinstance(e.value.__cause__, TracebackOfWorker)
         assert f"in {how}" in str(e.value.__cause__) and "worker_sets.py" in str(e.value.__cause__)
         if how != "stop":
-            assert e.value.__notes__ == ["Ends: item 5 raised this"]
+            assert e.value.__notes__ == ["Ends: raised by item 5"]
 
 
 def test_a_worker_imports_in_one_thread(server):
@@ -287,12 +289,13 @@ def one(dataset, context, **more):
 def test_errors_of_workers(server):
     cases = [
         (sets.Held(item=sets.generator), {"collate_fn": tuple},
-         "DataLoader: a batch can't be pickled: cannot pickle 'generator' object: return arrays, numbers and"
-         " texts, or leave multiprocessing_context out"),
+         "DataLoader: a batch can't be pickled: cannot pickle 'generator' object: return"
+         " arrays, numbers and strings, or leave multiprocessing_context out"),
         (sets.Held(), {"worker_init_fn": sets.fail},
-         "DataLoader: worker_init_fn(0) raised OSError: no disk for 0: the worker is dead: mend that"),
+         "DataLoader: worker_init_fn(0) raised OSError: no disk for 0: the worker has"
+         " stopped: fix this error"),
         (sets.Ends("hang"), {"timeout": 0.2, "sampler": [4, 5]},
-         "DataLoader: items [4, 5] took more than 0.2 s: give a longer timeout, or look at these items"),
+         "DataLoader: items [4, 5] took more than 0.2 s: increase timeout, or check these items"),
     ]  # fmt: skip
     for dataset, more, text in cases:
         with pytest.raises(fb.FlambeauError) as e:
@@ -302,14 +305,14 @@ def test_errors_of_workers(server):
 
 def test_what_can_not_be_sent():
     """Said before a process is started."""
-    cure = "define it at the top of a module, or take threads: leave multiprocessing_context out"
+    cure = "define it at module level, or use threads: leave multiprocessing_context out"
     local = "local object 'test_what_can_not_be_sent.<locals>.<lambda>'"
     cases = [
         (data.Mapped([1], lambda i: i), {}, "the dataset (Mapped)", local),
         ([1], {"collate_fn": lambda items: items}, "collate_fn", local),
         ([1], {"worker_init_fn": lambda i: None}, "worker_init_fn", local),
         (data.TensorDataset(fb.ones(3, 2)), {}, "the dataset (TensorDataset)",
-         "it holds a tensor [3, 2], and workers have no device: give its .numpy()"),
+         "it holds a tensor [3, 2], and workers have no device: use .numpy()"),
     ]  # fmt: skip
     for dataset, more, name, why in cases:
         with pytest.raises(fb.FlambeauError) as e:
@@ -329,7 +332,7 @@ def test_an_item_on_a_gpu():
     x = object.__new__(OnGpu)
     with pytest.raises(fb.FlambeauError) as e:
         coming(x)
-    rule = "workers have no GPU: return arrays, or name no device"
+    rule = "workers have no GPU: return arrays, or don't choose a device"
     assert str(e.value) == f"DataLoader: an item is a tensor on gpu:Some: {rule}"
 
 
@@ -343,7 +346,7 @@ WRONG = [
     ("spwan", 1, "DataLoader(multiprocessing_context='spwan'): it is not a start method of this system:"
      " use 'spawn', or a context of multiprocessing"),
     ("spawn", 0, "DataLoader(num_workers=0): timeout, prefetch_factor, persistent_workers and"
-     " multiprocessing_context are for workers: give 1"),
+     " multiprocessing_context need workers: pass num_workers=1 or more"),
 ]  # fmt: skip
 
 
@@ -359,7 +362,7 @@ def test_where_there_can_be_none(monkeypatch):
     with_state.state_dict = dict
     with pytest.raises(ValueError) as e:
         DataLoader(with_state, num_workers=1, multiprocessing_context="spawn")
-    rule = "the dataset keeps its position, and workers read ahead of the loop: give 0"
+    rule = "the dataset keeps its position, and workers prefetch past the loop: pass 0"
     assert str(e.value) == f"DataLoader(num_workers=1): {rule}"
     monkeypatch.setattr("flambeau.data.loader.THREADS", False)
     with pytest.raises(fb.FlambeauError) as e:
@@ -416,8 +419,11 @@ def test_a_script_without_a_guard(server, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "__main__", script)
     with pytest.raises(fb.FlambeauError) as e:
         one(sets.Held(), server)
-    rule = "ended with exit code 1: before it began: what it printed says why: a script that makes workers"
-    assert str(e.value).endswith(f'{rule} has its loop under `if __name__ == "__main__":`')
+    rule = (
+        "ended with exit code 1: before it started: see its output for the reason: a script that"
+        " starts workers"
+    )
+    assert str(e.value).endswith(f'{rule} needs its loop under `if __name__ == "__main__":`')
 
 
 def gone(pid):

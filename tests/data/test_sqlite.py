@@ -201,12 +201,20 @@ def test_many_rows_are_not_held(tmp_path):
     assert max(held[10:]) <= 1
 
 
-VALUES = "numbers, texts and bytes are taken: give its bytes, or a column for each number of it"
+VALUES = "only numbers, strings and bytes are supported: store its bytes, or one column for each number"
 BAD_ROWS = [
-    ([{"x": 1}, {"y": 1}], None, "row 1: no 'x': give each row the same keys, None for what is missing"),
-    ([{"x": 1}, {"x": 1, "y": 2}], None, "row 1: 'y' is no column: give each row the same keys, or columns"),
-    ([(1, 2), (1,)], ["a", "b"], "row 1: 1 values for 2 columns: give one for each"),
-    (["ab"], ["a", "b"], "row 0: it is a str: give dicts, or tuples and columns"),
+    (
+        [{"x": 1}, {"y": 1}],
+        None,
+        ("row 1: no 'x': use the same keys in each row, with None for missing values"),
+    ),
+    (
+        [{"x": 1}, {"x": 1, "y": 2}],
+        None,
+        ("row 1: 'y' is not a column: use the same keys in each row, or pass columns"),
+    ),
+    ([(1, 2), (1,)], ["a", "b"], "row 1: 1 values for 2 columns: pass one for each"),
+    (["ab"], ["a", "b"], "row 0: it is a str: pass dicts, or tuples with columns"),
     ([(np.zeros((2, 3)),)], ["a"], f"row 0: column 'a': it is a ndarray [2, 3]: {VALUES}"),
     ([{"a": 1}, {"a": [1, 2]}], None, f"row 1: column 'a': it is a list: {VALUES}"),
     ([(1j,)], ["a"], f"row 0: column 'a': it is a complex: {VALUES}"),
@@ -214,9 +222,9 @@ BAD_ROWS = [
     (
         [(0,), (2**63,)],
         ["a"],
-        "row 1: column 'a': 9223372036854775808 has more than 64 bit: give it as a float or a text",
+        "row 1: column 'a': 9223372036854775808 has more than 64 bits: store it as a float or a string",
     ),
-    ([("\ud83d",)], ["a"], "row 0: column 'a': the text has half a surrogate pair: give it as bytes"),
+    ([("\ud83d",)], ["a"], "row 0: column 'a': the string has a lone surrogate: store it as bytes"),
 ]
 
 
@@ -235,38 +243,38 @@ def test_errors_of_writing(tmp_path, numbers):
 
     call, row = "write_sqlite('T/numbers.db', ", [{"x": 1}]
     assert told("numbers.db", "T", row) == (
-        f"{call}'T'): there is one already: give another name, or replace=True"
+        f"{call}'T'): the table already exists: choose another name, or pass replace=True"
     )
-    fix = "give a file and names that SQLite takes"
+    fix = "use a path and names that SQLite accepts"
     assert told("a.db", "t", [(1, 2)], ["x", "X"]) == (
         f"write_sqlite('T/a.db', 't'): duplicate column name: X: {fix}"
     )
     (tmp_path / "text.db").write_text("no database " * 100)
     assert told("text.db", "t", row) == f"write_sqlite('T/text.db', 't'): file is not a database: {fix}"
     assert told("none/a.db", "t", row) == (
-        "write_sqlite('T/none/a.db', 't'): there is no folder 'T/none': make it"
+        "write_sqlite('T/none/a.db', 't'): there is no folder 'T/none': create it"
     )
-    nameless = f"{call}'u'): its columns have no names: give columns, a text for each"
+    nameless = f"{call}'u'): its columns have no names: pass columns, one name for each"
     assert [told("numbers.db", "u", rows) for rows in ([], [(1,)], [{}], [{1: 2}])] == [nameless] * 4
     assert told("numbers.db", "u", [{"RowID": 1}]) == (
-        f"{call}'u'): SQLite numbers the rows by 'rowid': give that column another name"
+        f"{call}'u'): SQLite uses the name 'rowid' for row numbers: rename that column"
     )
     assert rows_of(numbers, "SELECT name FROM sqlite_master") == [("t",)]
 
 
 def test_errors_of_reading(tmp_path, numbers, monkeypatch):
     assert said(lambda: data.SQLiteDataset(tmp_path / "no.db", "t"), tmp_path) == (
-        "SQLiteDataset('T/no.db'): no such file: give one that is there"
+        "SQLiteDataset('T/no.db'): no such file: check the path"
     )
     assert said(lambda: data.SQLiteDataset(numbers, "u"), tmp_path) == (
-        "SQLiteDataset('T/numbers.db', 'u'): no such table: u: give a table of the file"
+        "SQLiteDataset('T/numbers.db', 'u'): no such table: u: name a table of the file"
     )
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, timeout=0))  # nobody waits for a lock
     with closing(sqlite3.connect(numbers)) as writer:
         writer.execute("BEGIN EXCLUSIVE")
         assert said(lambda: data.SQLiteDataset(numbers, "t"), tmp_path) == (
-            "SQLiteDataset('T/numbers.db', 't'): database is locked: try again when its writer is done"
+            "SQLiteDataset('T/numbers.db', 't'): database is locked: try again once the writer has finished"
         )
     assert said(lambda: data.SQLiteDataset(numbers, "t", ["y"]), tmp_path) == (
-        "SQLiteDataset('T/numbers.db', 't'): no column 'y': give one of the table"
+        "SQLiteDataset('T/numbers.db', 't'): no column 'y': name a column of the table"
     )

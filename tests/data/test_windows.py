@@ -41,4 +41,4 @@ def test_refusals(given):
     name, n = list(given.items())[-1]
     with pytest.raises(ValueError) as e:
         Windows([1, 2], **given)
-    assert str(e.value) == f"Windows({name}={n!r}): a whole number above 0 is due: give another"
+    assert str(e.value) == f"Windows({name}={n!r}): must be a positive integer: pass another value"

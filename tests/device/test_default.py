@@ -131,12 +131,12 @@ def test_seeds():
 
 def test_settings_of_other_libraries():
     warn_once._said.discard(fb.backends.CUDNN)
-    with pytest.warns(UserWarning, match="settings of another library: nothing here reads them") as told:
+    with pytest.warns(UserWarning, match="settings of cuDNN have no effect here") as told:
         fb.backends.cudnn.benchmark = True
         fb.backends.cudnn.deterministic = False
     assert len(told) == 1 and fb.backends.cudnn.benchmark and not fb.backends.cudnn.is_available()
     fb.backends.cudnn.benchmark, fb.backends.cudnn.deterministic = False, True
-    rule = r"fb.set_matmul_precision\('high'\) is what allow_tf32 asks for"
+    rule = r"fb.set_matmul_precision\('high'\) does what allow_tf32 does"
     with pytest.raises(AttributeError, match=rule):
         fb.backends.cuda.matmul.allow_tf32 = True
     with pytest.raises(AttributeError, match=rule):
@@ -167,6 +167,6 @@ print(*(w.message for w in told), sep=";")
 def test_what_is_refused():
     with pytest.raises(TypeError) as told:
         fb.device(1.5)
-    assert str(told.value) == "device(1.5): float names no device: use 'gpu', 'gpu:1', 'cpu' or a tensor's"
+    assert str(told.value) == "device(1.5): float is not a device: use 'gpu', 'gpu:1', 'cpu' or a tensor's"
     with pytest.raises(AttributeError, match="module 'flambeau.cuda' has no attribute 'Steam'$"):
         _ = fb.cuda.Steam

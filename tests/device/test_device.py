@@ -59,7 +59,7 @@ def test_an_unknown_device_is_named():
 def test_an_adapter_that_is_not_there(gpu):
     with pytest.raises(fb.DeviceError) as caught:
         fb.tensor([1.0], device="gpu:nosuch")
-    assert str(caught.value).startswith("device('gpu:nosuch'): no such adapter: there is gpu:0 ")
+    assert str(caught.value).startswith("device('gpu:nosuch'): no such adapter: the adapters are gpu:0 ")
 
 
 def test_devices_do_not_mix(gpu):
@@ -136,14 +136,14 @@ fb.ones(1, device="gpu:card")
 
 
 @pytest.mark.parametrize(
-    "others, then", [(True, "{} (Vulkan) is next"), (False, "running on the CPU with NumPy")]
+    "others, then", [(True, "trying {} (Vulkan)"), (False, "running on the CPU with NumPy")]
 )
 def test_the_next_adapter_is_taken_where_a_driver_refuses_the_best(gpu, others, then):
     """NVIDIA's OpenGL adapter is listed where Vulkan is told to show another driver, and does not open."""
     code = REFUSES.replace("REST", "9" if others else "0")
     code = code if others else code.replace(', fb.zeros(1, device="gpu").device', "")
     done = python(code)
-    refused = "device(Card (OpenGL)): the driver refuses: no feature of it: run 'flambeau doctor'"
+    refused = "device(Card (OpenGL)): the driver reports: no feature of it: run 'flambeau doctor'"
     assert done.stdout.split("\n")[0] == (f"{gpu} {gpu}" if others else "cpu"), done.stderr
     told = [line for line in done.stderr.splitlines() if line.startswith("flambeau: device")]
     assert told[0] == f"flambeau: {refused}; {then.format(gpu.adapter.name)}"

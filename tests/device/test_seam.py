@@ -76,7 +76,7 @@ def test_devices_share_no_cache():
 
 
 def test_what_is_no_device_is_refused():
-    rule = r"^zeros\(3, device=5.0\): device\(5.0\): float names no device: use 'gpu', 'gpu:1', 'cpu' or a"
+    rule = r"^zeros\(3, device=5.0\): device\(5.0\): float is not a device: use 'gpu', 'gpu:1', 'cpu' or a"
     with pytest.raises(TypeError, match=rule):
         fb.zeros(3, device=5.0)  # type: ignore[arg-type]
     x = fb.zeros(2, device="cpu")

@@ -108,11 +108,11 @@ def test_errors():
     one = fb.tensor(1.0, device="cpu")
     told(
         lambda: d.Normal(one, one * -1),
-        "Normal(scale=f32[]): values are not in greater_than(0.0): give others, or validate_args=False",
+        "Normal(scale=f32[]): values are not in greater_than(0.0): pass other values, or validate_args=False",
     )
     told(
         lambda: d.Exponential(one).log_prob(one * -1),
-        "Exponential.log_prob(f32[]): values are not in greater_than_eq(0.0): give others, or vali"
+        "Exponential.log_prob(f32[]): values are not in greater_than_eq(0.0): pass other values, or vali"
         "date_args=False",
     )
     told(
@@ -120,14 +120,14 @@ def test_errors():
         "Normal.log_prob(f32[2]): does not broadcast with the shape [3] of batch and event",
     )
     told(lambda: d.Normal(one, one).log_prob(1.0), "Normal.log_prob(1.0): takes a tensor")
-    told(lambda: d.Bernoulli(), "Bernoulli(...): takes one of probs and logits, not 0: give one")
+    told(lambda: d.Bernoulli(), "Bernoulli(...): takes one of probs and logits, not 0: pass one")
     told(
         lambda: d.Uniform(one, one),
-        "Uniform(low: f32[], high: f32[]): low must be below high: give others, or validate_args=False",
+        "Uniform(low: f32[], high: f32[]): low must be below high: pass other values, or validate_args=False",
     )
     told(
         lambda: d.Independent(d.Normal(one, one), 1),
-        "Independent(...): 1 dims of a batch of shape []: give at most 0",
+        "Independent(...): 1 dims of a batch of shape []: pass at most 0",
     )
     told(lambda: d.LKJCholesky(1), "LKJCholesky(dim=1): needs at least 2 rows")
     told(
@@ -148,9 +148,12 @@ def test_errors():
     )
     told(
         lambda: d.constraints.dependent.check(one),
-        "check(...): dependent follows from parameters: ask the distribution's support",
+        "check(...): dependent depends on parameters: use the distribution's support",
     )
-    told(lambda: d.transforms.ExpTransform(cache_size=2), "ExpTransform(cache_size=2): keeps 0 or 1 pairs")
+    told(
+        lambda: d.transforms.ExpTransform(cache_size=2),
+        ("ExpTransform(cache_size=2): the size must be 0 or 1"),
+    )
     told(
         lambda: d.biject_to(d.constraints.boolean),
         "biject_to(boolean): no map is registered: use register",

@@ -272,7 +272,7 @@ def test_what_cannot_be_saved_is_said(tmp_path):
     )
     state = fb.zeros(3).realize()
     assert refused(lambda x: state.assign_(x.sum(0)) + x, x, p) == (
-        "save_program(x=f32[1, 3]): the function assigns to f32[3], and a saved program keeps no state: call"
+        "save_program(x=f32[1, 3]): the function assigns to f32[3], and a saved program has no state: call"
         " model.eval() first, or return the new value"
     )
     assert state.tolist() == [0, 0, 0]
@@ -280,47 +280,49 @@ def test_what_cannot_be_saved_is_said(tmp_path):
         "save_program(x=f32[1, 3]): the function returns 3: return a tensor, or a list or dict of tensors"
     )
     assert refused(lambda x: x + fb.tensor([[1.0]] * len(x)), x, p) == (
-        "save_program(x=f32[2, 3]): the function makes other tensors of host numbers (f32[2, 1]) than for the"
-        " first batch size: make them of the inputs by ops, or before the call"
+        "save_program(x=f32[2, 3]): the tensors that the function creates from Python numbers"
+        " (f32[2, 1]) differ from those of the first batch size: compute them from"
+        " the inputs with ops, or before the call"
     )
     assert refused(lambda x: x @ fb.zeros(4, 2), x, p) == (
         "save_program(x=f32[1, 3]): matmul(f32[1, 3], f32[4, 2]): inner sizes differ: 3 and 4"
     )
     own = fb.Generator(3)
     assert refused(lambda x: x + fb.rand(3, generator=own), x, p) == (
-        "save_program(x=f32[1, 3]): the function draws from its own generator: only the default one is saved"
+        "save_program(x=f32[1, 3]): the function draws from a separate generator: use the"
+        " default one, which is saved"
     )
 
 
 def test_inputs_that_are_none_are_said(tmp_path):
     p = tmp_path / "p"
     assert refused(lambda x: x, "f32(3)", p) == (
-        "save_program: x='f32(3)' is no input: write a dtype and a shape in which N is the batch, as in"
+        "save_program: x='f32(3)' is not an input: write a dtype and a shape in which N is"
+        " the batch size, as in"
         " 'f32[N, 784]'"
     )
     assert refused(lambda a, b: a + b, [fb.zeros(4, 3), fb.zeros(3)], p) == (
-        "save_program: the first size of an example is the batch, and they differ: a has 4, b has 3:"
-        " give those"
-        " without a batch as a text such as 'f32[3, 4]'"
+        "save_program: the first size of each example is the batch size, and these differ: a"
+        " has 4, b has 3: describe inputs without a batch by a string such as 'f32[3, 4]'"
     )
     assert refused(lambda x: x, fb.zeros(500, 3), p) == (
-        "save_program: the example is a batch of 500: give max_batch=500 or more"
+        "save_program: the example is a batch of 500: pass max_batch=500 or more"
     )
     assert refused(lambda x: x, "f32[N]", p, target="ios") == (
         "save_program: target='ios' is unknown: 'web', or None for Python alone"
     )
     assert refused(lambda x: x, "f32[N]", p, max_batch=0) == (
-        "save_program: max_batch=0: give the largest batch size, 1 or more"
+        "save_program: max_batch=0: pass the largest batch size, 1 or more"
     )
     assert refused(3, "f32[N]", p) == (
-        "save_program: 3 can't be called: give a model or a function of tensors"
+        "save_program: 3 is not callable: pass a model or a function of tensors"
     )
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     with pytest.raises(fb.FlambeauError) as e:
         fb.save_program(lambda x: x, "f32[N]", tmp_path / "mine")
     assert str(e.value) == (
-        f"save_program: {tmp_path / 'mine'} holds other files: name an empty or a new folder"
+        f"save_program: {tmp_path / 'mine'} holds other files: name an empty or new folder"
     )
 
 
@@ -343,7 +345,7 @@ def test_inputs_that_are_none_are_said(tmp_path):
         (lambda p: p(y=fb.ones(2, 12)), "program: no input 'y': it takes x=f32[N, 12]"),
         (lambda p: p(), "program: no 'x': it takes x=f32[N, 12]"),
         (lambda p: p(1, 2), "program: 2 inputs are more than its 1: it takes x=f32[N, 12]"),
-        (lambda p: p(1, x=2), "program: 'x' is given twice: it takes x=f32[N, 12]"),
+        (lambda p: p(1, x=2), "program: 'x' is passed twice: it takes x=f32[N, 12]"),
     ],
 )
 def test_wrong_inputs_are_said(call, told, saved):
@@ -378,42 +380,43 @@ def change(text):
 DAMAGE = {
     "no program": (
         lambda f: (f / "program.txt").unlink(),
-        "there is no program.txt: name a folder of save_program, whole",
+        "there is no program.txt: pass a complete folder written by save_program",
     ),
     "no kernels": (
         lambda f: (f / "kernels.wgsl").unlink(),
-        "there is no kernels.wgsl: name a folder of save_program, whole",
+        "there is no kernels.wgsl: pass a complete folder written by save_program",
     ),
     "no weights": (
         lambda f: (f / "weights.safetensors").unlink(),
-        "there is no weights.safetensors: name a folder of save_program, whole",
+        "there is no weights.safetensors: pass a complete folder written by save_program",
     ),
     "cut": (
         change(lambda t: t[:40]),
-        "program.txt is no JSON (Unterminated string starting at: line 3 column 3 (char 36)): save the"
+        "program.txt is not JSON (Unterminated string starting at: line 3 column 3 (char 36)): save the"
         " program again",
     ),
     "of something else": (
         change(lambda t: "[1]"),
-        "program.txt is of something else: name a folder of save_program",
+        "program.txt belongs to something else: pass a folder written by save_program",
     ),
     "version": (
         change(lambda t: t.replace('"version": 3', '"version": 9')),
-        "program.txt is of version 9 of the format, and this flambeau reads 3: save the program again"
+        "program.txt has format version 9, and this flambeau reads version 3: save the program again"
         " with this"
-        " flambeau, or load it with that one",
+        " flambeau, or load it with the version that saved it",
     ),
     "key": (
         change(lambda t: t.replace('"batch"', '"batches"')),
-        "program.txt is damaged (batch is no value: it is missing): save the program again",
+        "program.txt is damaged (batch is not a value: it is missing): save the program again",
     ),
     "kernels of another": (
         lambda f: (f / "kernels.wgsl").write_text("//~ kernel 0: copy\n"),
-        "program.txt has {kernels} kernels, kernels.wgsl 1: the files are not of one program: save it again",
+        "program.txt has {kernels} kernels, kernels.wgsl 1: the files belong to different"
+        " programs: save the program again",
     ),
     "weights of another": (
         lambda f: fb.save({"0.weight": fb.zeros(3, 2)}, f / "weights.safetensors"),
-        "weights.safetensors is of another model: '0.weight' is f32[3, 2], not f32[32, 12]; '0.bias' is"
+        "weights.safetensors belongs to another model: '0.weight' is f32[3, 2], not f32[32, 12]; '0.bias' is"
         " missing,"
         " not f32[32]; '2.weight' is missing, not f32[5, 32]; '2.bias' is missing, not f32[5]: save the"
         " program"
@@ -449,12 +452,12 @@ WRONG_BYTES = {
     "no kernels": (
         {"kernels.wgsl": None},
         fb.FlambeauError,
-        "there is no 'kernels.wgsl': give the bytes of program.txt, kernels.wgsl and weights.safetensors",
+        "there is no 'kernels.wgsl': pass the bytes of program.txt, kernels.wgsl and weights.safetensors",
     ),
     "text": (
         {"kernels.wgsl": "//~ kernel 0: copy"},
         TypeError,
-        "'kernels.wgsl' is of type str: give the file's bytes",
+        "'kernels.wgsl' is of type str: pass the file's bytes",
     ),
     "not text": (
         {"program.txt": b"\xff"},
@@ -464,8 +467,8 @@ WRONG_BYTES = {
     "cut": (
         {"weights.safetensors": b"\x10"},
         fb.FlambeauError,
-        "weights.safetensors: is cut short or no .safetensors file (it ends before its header): get a whole"
-        " copy",
+        "weights.safetensors: it is truncated or not a .safetensors file (it ends before its"
+        " header): get a complete copy",
     ),
 }  # fmt: skip
 
@@ -484,7 +487,7 @@ def test_a_damaged_plan_is_told(saved, tmp_path):
     change(lambda t: t.replace('"x0"', '"x7"'))(tmp_path / "p")
     with pytest.raises(fb.FlambeauError) as e:
         fb.load_program(tmp_path / "p")
-    rule = "plans.gpu.plans[0].steps[0].reads is no list of values that are there"
+    rule = "plans.gpu.plans[0].steps[0].reads is not a list of defined values"
     told = f"program.txt is damaged ({rule}): save the program again"
     assert str(e.value) == f"load_program({str(tmp_path / 'p')!r}): {told}"
 
@@ -561,7 +564,7 @@ def test_complex_numbers_in_a_page_are_refused_with_words(what, tmp_path):
     with pytest.raises(TypeError) as told:
         fb.save_program(layer, (given,), tmp_path / "p", target="web")
     assert str(told.value) == (
-        f"save_program(target='web'): {what!r} is c64: a page has no arrays of complex numbers: take, keep"
-        " and return fb.view_as_real(...)"
+        f"save_program(target='web'): {what!r} is c64: JavaScript has no complex arrays: use"
+        " fb.view_as_real(...) for inputs, state and results"
     )
     assert not (tmp_path / "p").exists()

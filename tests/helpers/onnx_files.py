@@ -9,7 +9,7 @@ from flambeau.models.imagenet import CANVAS, resizing
 
 MOST = "67,108,864"
 PROBLEMS = [  # of `unknown`
-    "Wish -> w: there is no such operator at opset 18: did you mean 'Mish'?",
+    "Wish -> w: unknown operator at opset 18: did you mean 'Mish'?",
     "Unique 'only': needs NumPy, which is not in this page: run the file on the desktop",
     f"the input 'x' is float32[{1 << 30}]: that is {1 << 30:,} elements, and this page gives {MOST} at most",
     "the input 'words' is string[n]: this page gives tensors of numbers and bools alone",

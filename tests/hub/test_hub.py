@@ -105,8 +105,8 @@ def test_a_later_call_goes_on_too(server, tmp_path, monkeypatch):
     server.tricks = [broken(50_000)]
     monkeypatch.setattr(address, "ATTEMPTS", 1)
     text = told(f"{server.url}/x", folder=tmp_path)
-    why = "the server broke off after 50,000 of 102,400 bytes"
-    again = "check the network, then call it again: it goes on after 50,000 bytes"
+    why = "the connection ended after 50,000 of 102,400 bytes"
+    again = "check the network, then call it again: the download resumes after 50,000 bytes"
     assert text == f"no answer, and no copy in the cache ({why}): {again}"
     assert hub.download(f"{server.url}/x", folder=tmp_path).read_bytes() == DATA
     assert server.asked[1][1] == "bytes=50000-"
@@ -131,19 +131,20 @@ def test_lies_are_told(server, tmp_path):
     for header in ("bytes 7-102399/102400", "bytes 50000-60000/102400", "chunks", ""):
         server.tricks = [broken(50_000), lambda h, r=header: h.answer(206, DATA[50_000:], Content_Range=r)]
         text = told(url, folder=tmp_path)
-        rule = "the server was asked for bytes from 50,000 on, and sends others"
-        assert text == f"{rule}: call it again: it goes on after 50,000 bytes"
+        rule = "the request was for bytes from 50,000, but the server sent others"
+        assert text == f"{rule}: call it again: the download resumes after 50,000 bytes"
     server.tricks = [lambda h: h.answer(200, DATA, Content_Encoding="gzip")]
-    rule = "the server sends it packed (gzip), which nobody asked for: call it again"
+    rule = "the server sent it compressed (gzip), which was not requested: call it again"
     assert told(f"{server.url}/p", folder=tmp_path) == rule
     server.tricks = [lambda h: h.answer(302, Location="file:///etc/passwd")]
     assert told(f"{server.url}/y", folder=tmp_path) == (
-        "the server answers 302 Found - Redirection to url 'file:///etc/passwd' is not allowed: call it again"
+        "the server responded 302 Found - Redirection to url 'file:///etc/passwd' is not"
+        " allowed: call it again"
     )
     server.tricks = [lambda h: h.answer(404)]
-    assert told(f"{server.url}/z", folder=tmp_path) == "the server answers 404 Not Found: check the address"
+    assert told(f"{server.url}/z", folder=tmp_path) == "the server responded 404 Not Found: check the URL"
     server.tricks = [lambda h: h.answer(403)]
-    assert told(f"{server.url}/z", folder=tmp_path) == "the server answers 403 Forbidden: give token="
+    assert told(f"{server.url}/z", folder=tmp_path) == "the server responded 403 Forbidden: pass token="
 
 
 def test_a_token_stays_with_its_server(server, tmp_path):
@@ -154,7 +155,7 @@ def test_a_token_stays_with_its_server(server, tmp_path):
 
 def test_no_network_is_told(server, tmp_path, monkeypatch):
     url = f"{server.url}/x"
-    rule = "is not in the cache, and offline=True asks no server: download it where there is a network"
+    rule = "it is not in the cache, and offline=True contacts no server: download it while online"
     assert told(url, folder=tmp_path, offline=True) == rule
     closed = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     closed.server_close()
@@ -163,27 +164,27 @@ def test_no_network_is_told(server, tmp_path, monkeypatch):
         "no answer, and no copy in the cache ([Errno 111] Connection refused): check the network"
     )
     (tmp_path / "file").write_bytes(b"")
-    assert told(url, folder=tmp_path / "file") == "the cache can't be written: Not a directory: give folder="
+    assert told(url, folder=tmp_path / "file") == "the cache can't be written: Not a directory: pass folder="
 
 
 @pytest.mark.parametrize(
     "args, options, text",
     [
-        (("ftp://x/y",), {}, "hub.download('ftp://x/y'): takes https:// and http:// addresses"),
+        (("ftp://x/y",), {}, "hub.download('ftp://x/y'): the URL must begin with https:// or http://"),
         (
             ("https://x/y",),
             {"sha256": "abc"},
-            "hub.download('https://x/y'): sha256='abc' is no hash: give 64 hexadecimal digits",
+            "hub.download('https://x/y'): sha256='abc' is not a hash: pass 64 hexadecimal digits",
         ),
         (
             ("https://x/y", "z"),
             {},
-            "hub.download('https://x/y'): file= is for repositories: an address is one file",
+            "hub.download('https://x/y'): file= applies to repositories: a URL is one file",
         ),
         (
             ("a/b",),
             {"sha256": "0" * 64},
-            "hub.download('a/b'): sha256= is the hash of one file: give file=",
+            "hub.download('a/b'): sha256= is the hash of one file: pass file=",
         ),
     ],
 )
@@ -298,10 +299,10 @@ def test_a_hub_that_breaks_off_or_lies(served, model):
 def test_what_a_hub_has_not_is_told(served, model, server, tmp_path):
     options = served(model)
     assert told("owner/name", "gone.bin", **options) == "the repository has no such file: check its name"
-    private = "no such repository, or a private one: check the name, or give token="
+    private = "no such repository, or it is private: check the name, or pass token="
     assert told("other/name", **options) == private
     assert told("a/b/c", "x", **options) == (
-        "is no name of a repository: give 'owner/name', or an address with https://"
+        "is not a repository name: pass 'owner/name', or a URL with https://"
     )
     rule = "no answer, and no copy in the cache: check the network, or offline="
     assert told("owner/name", "config.json", offline=True, **options) == rule

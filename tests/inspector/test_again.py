@@ -166,7 +166,7 @@ def test_templates_of_other_kernels(product):
     for name in ("sort/bitonic.wgsl", "../pyproject.toml"):
         with pytest.raises(FlambeauError) as e:
             made.session.run_templates(0, {name: ""})
-        told = f"inspect: matmul+add+relu: {name!r} is no template of it: it is made of {TEMPLATE}, "
+        told = f"inspect: matmul+add+relu: {name!r} is not a template of it: it is made of {TEMPLATE}, "
         assert str(e.value).startswith(told)
 
 

@@ -228,7 +228,7 @@ def test_what_is_refused(gpu):
     assert refused(nothing) == (
         "inspect(nothing): nothing ran on a GPU: it computes no tensor: return those that are to be computed"
     )
-    assert refused(nothing, runs=0) == "inspect(runs=0): it is called at least once: give 1 or more"
+    assert refused(nothing, runs=0) == "inspect(runs=0): it is called at least once: pass 1 or more"
     cpu = fb.device("cpu")
     with cpu:
         assert refused(lambda: fb.ones(2) + 1, target="sum") == (

@@ -95,10 +95,10 @@ def with_value(**fields):
 
 CIRCLE = {"name": "a", "kind": "", "parent": 0}
 FILES = {  # of a file, what is said after its name
-    "no JSON": ("{", "is no JSON (Expecting property name enclosed in double quotes: line 1 column 2"),
-    "deep": ("[" * 100_000, "is no JSON ("),
-    "another": ("[1]", "is no inspection: name a file of --json"),
-    "no format": ("{}", "is no inspection: name a file of --json"),
+    "no JSON": ("{", "is not JSON (Expecting property name enclosed in double quotes: line 1 column 2"),
+    "deep": ("[" * 100_000, "is not JSON ("),
+    "another": ("[1]", "is not an inspection: name a file of --json"),
+    "no format": ("{}", "is not an inspection: name a file of --json"),
     "version": (
         changed(version=1),
         "is of version 1 of the format, and this Flambeau reads 2: inspect again, or read it with the one"
@@ -108,13 +108,14 @@ FILES = {  # of a file, what is said after its name
     "type": (changed(wall="long"), "damaged: wall: takes float: got 'long'"),
     "missing": (
         json.dumps({k: v for k, v in inspection().to_dict().items() if k != "device"}),
-        "damaged: device: it has no default: give str",
+        "damaged: device: it has no default: pass str",
     ),
     "op": (with_kernel(head=4), "damaged: kernels[0].head: there is no ops[4]"),
     "value": (with_kernel(inputs=[9]), "damaged: kernels[0].inputs: there is no values[9]"),
     "step": (with_kernel(steps={"a.t0": -2}), "damaged: kernels[0].steps: there is no ops[-2]"),
-    "NaN": (changed(wall=float("nan")), "is no JSON (NaN is no number): name a file of --json"),
-    "infinite": (changed().replace("0.5", "1e999"), "is no JSON (1e999 is no number): name a file of --json"),
+    "NaN": (changed(wall=float("nan")), "is not JSON (NaN is not a number): name a file of --json"),
+    "infinite": (changed().replace("0.5", "1e999"), ("is not JSON (1e999 is not a number):"
+        " name a file of --json")),
     "kind": (with_value(kind="gone"), "damaged: values[0].kind: takes leaf | result | temporary: got 'gone'"),
     "nested": (with_kernel(grid=[1, "2"]), "damaged: kernels[0].grid[1]: takes int: got '2'"),
     "pair": (with_value(nbytes=True), "damaged: values[0].nbytes: takes int: got True"),
@@ -145,7 +146,7 @@ def test_a_file_that_is_not_there(tmp_path):
     told = "No such file or directory: name a file of --json"
     assert str(e.value) == f"inspect: {tmp_path / 'none.json'}: {told}"
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
-    with pytest.raises(FlambeauError, match="is no text: name a file of --json"):
+    with pytest.raises(FlambeauError, match="is not a text: name a file of --json"):
         fb.Inspection.from_json(tmp_path / "bytes")
 
 

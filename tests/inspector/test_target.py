@@ -88,7 +88,7 @@ REFUSED = {  # function, arguments, number of the call: what is said after the s
     "unknown": ("stp", (), 1, ": it defines no stp: did you mean 'step'?"),
     "no method": ("Trainer.stop", (), 1, ": it defines no Trainer.stop"),
     "class": ("Trainer", (), 1, ": Trainer is a class: name one of its methods"),
-    "no class": ("step.go", (), 1, ": step is no class: name a function, or Class.method"),
+    "no class": ("step.go", (), 1, ": step is not a class: name a function, or Class.method"),
     "asynchronous": ("later", (), 1, ": later is asynchronous"),
     "exits": ("never", ("exit",), 1, ": it ended by exit('no data')"),
     "raises": (
@@ -139,8 +139,8 @@ def test_expressions():
     made = of_expression("(x @ w + b).relu()", {"b": fb.ones(4).realize()}, make)
     assert made_up == ["w", "x"] and names(made) == [("matmul+add+relu", (4, 4))]
     for text, told in {
-        "(x @": "is no expression: '(' was never closed",
-        "x = 3": "is no expression: invalid syntax",
+        "(x @": "is not an expression: '(' was never closed",
+        "x = 3": "is not an expression: invalid syntax",
         "x + fb.ones(3)": "it raised ValueError: add(f32[4, 4], f32[3]): ",
     }.items():
         with pytest.raises(FlambeauError) as e:

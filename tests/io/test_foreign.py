@@ -10,7 +10,7 @@ LOADERS = {"load": fb.load, "gguf": load_gguf, "npz": load_npz, "safetensors": l
 LOADERS |= {"open": open_weights, "onnx": fb.onnx.load}
 ORT = "ONNX Runtime's .ort format: use the .onnx file that it was converted from"
 GGUF, ONNX = "a .gguf file of llama.cpp: use fb.load", "an ONNX file: use fb.onnx.load"
-PAGE = "a web page, which a server sent in place of the file: download the file itself"
+PAGE = "a web page instead of the file: download the file itself"
 POINTER = "a pointer of Git LFS: get the file by `git lfs pull`"
 CASES = [  # beginnings, what reads another, what it says
     (b"\x24\0\0\0ORTM" + bytes(90), ("load", "onnx", "gguf", "safetensors", "npz", "open"), ORT),

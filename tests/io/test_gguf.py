@@ -144,22 +144,22 @@ def test_what_is_quantised_when_it_is_written(tmp_path):
             "'w' can't be written as 'Q4_K': formats are Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, TQ1_0,",
         ),
         (dict(quantize={"w": "Q8_0"}), "'w' is f32[2, 3]: Q8_0 takes floats in rows of a multiple of 32"),
-        (dict(metadata={"x": {}}), "metadata 'x' is {}: give texts, numbers, bools or lists of them"),
+        (dict(metadata={"x": {}}), "metadata 'x' is {}: pass strings, numbers, bools or lists of them"),
         (
             dict(metadata={"x": [1, "a"]}),
-            "metadata 'x' is a list of several kinds: give one of a single kind",
+            "metadata 'x' is a list of mixed types: use one type",
         ),
         (
             dict(metadata={"x": [True, 2]}),
-            "metadata 'x' is a list of several kinds: give one of a single kind",
+            "metadata 'x' is a list of mixed types: use one type",
         ),
         (
             dict(metadata={"x": 2**64}),
-            "metadata 'x' is 18446744073709551616: give texts, numbers, bools or lists",
+            "metadata 'x' is 18446744073709551616: pass strings, numbers, bools or lists",
         ),
         (
             dict(metadata={"general.alignment": 3}),
-            "metadata 'general.alignment' is 3, which is no power of 2",
+            "metadata 'general.alignment' is 3, which is not a power of 2",
         ),
     ],
 )
@@ -203,44 +203,50 @@ def told_of(data: bytes) -> str:
     with pytest.raises(fb.FlambeauError) as told:
         load_gguf(data, "cpu")
     text = str(told.value).removeprefix("load_gguf(...): ")
-    return text.removeprefix("is cut short or no .gguf file (").removesuffix("): get a whole copy")
+    return text.removeprefix("it is truncated or not a .gguf file (").removesuffix("): get a complete copy")
 
 
 def test_files_that_lie_are_told():
     assert load_gguf(gguf([info()], bytes(16)), "cpu")["w"].tolist() == [0, 0, 0, 0]
     assert told_of(b"GG") == "the magic number at byte 0 takes 4 bytes, and 2 follow"
     assert told_of(b"GGML" + bytes(40)) == "it does not begin with GGUF"
-    assert told_of(gguf(version=1)) == "it is of version 1: 2 and 3 can be read: convert it anew"
-    assert told_of(gguf(version=3 << 24)).startswith("its numbers are of a big-endian machine, which are not")
+    assert told_of(gguf(version=1)) == "it has version 1: only 2 and 3 are supported: convert it again"
+    assert told_of(gguf(version=3 << 24)).startswith("it is big-endian, which is not")
     for counts, what in (((99, 0), "99 tensors"), ((0, 99), "99 values of metadata")):
-        assert told_of(gguf(counts=counts)) == f"it speaks of {what}, for which it has no room"
+        assert told_of(gguf(counts=counts)) == f"it declares {what}, too many for a file of its size"
     n = "1,152,921,504,606,846,976 tensors"
-    assert told_of(gguf(counts=(1 << 60, 0))) == f"it speaks of {n}, more than a file of its size needs"
+    assert told_of(gguf(counts=(1 << 60, 0))) == f"it declares {n}, too many for a file of its size"
     assert told_of(gguf([info()], bytes(15))) == "'w' ends at byte 80, and the file at 79"
     assert told_of(gguf([info(at=1 << 62)])).startswith("'w' ends at byte 4,611,686,018,427,387,9")
-    assert told_of(gguf([info(at=5)], bytes(99))) == "'w' begins at byte 69, which is no multiple of 32"
+    assert told_of(gguf([info(at=5)], bytes(99))) == "'w' begins at byte 69, which is not a multiple of 32"
     two = [info("a", (16,)), info("b", (16,), at=32)]
     assert told_of(gguf(two, bytes(128))) == "'a' and 'b' overlap at byte 128"
-    assert told_of(gguf([info(), info()], bytes(16))) == "'w' stands there twice"
-    assert told_of(gguf([info(sizes=(1 << 40,))])) == "the shape of 'w' is no list of up to 64 sizes"
+    assert told_of(gguf([info(), info()], bytes(16))) == "'w' occurs twice"
+    assert told_of(gguf([info(sizes=(1 << 40,))])) == "the shape of 'w' is not a list of at most 64 sizes"
     assert told_of(gguf([info(sizes=(1,) * 5)])) == "'w' has 5 dims, more than 4"
-    assert told_of(gguf([info(sizes=(33,), number=2)])) == "'w' of shape [33] is not of whole blocks of 32"
+    assert told_of(gguf([info(sizes=(33,), number=2)])) == (
+        "'w' of shape [33] does not divide into blocks of 32"
+    )
     four = gguf([info(number=4)], bytes(16))
     assert told_of(four).startswith("'w' is of format 4: only these can be read: float32,")
     alignment = text("general.alignment") + struct.pack("<II", 4, 24)
-    assert told_of(gguf(metadata=[alignment])) == "its alignment is '24', which is no power of 2"
+    assert told_of(gguf(metadata=[alignment])) == "its alignment is '24', which is not a power of 2"
     same = text("a") + struct.pack("<II", 4, 1)
-    assert told_of(gguf(metadata=[same, same])) == "metadata 'a' stands there twice"
+    assert told_of(gguf(metadata=[same, same])) == "metadata 'a' occurs twice"
     strange = text("a") + struct.pack("<I", 77) + bytes(9)
-    assert told_of(gguf(metadata=[strange])) == "metadata 'a' is of kind 77, which is none"
+    assert told_of(gguf(metadata=[strange])) == "metadata 'a' has the unknown type 77"
     deep = text("a") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 40 + bytes(12)
     assert told_of(gguf(metadata=[deep])) == "metadata 'a' has lists more than 16 deep in each other"
     wide = text("a") + struct.pack("<IIQ", 9, 9, 1 << 40) + bytes(40)
-    assert told_of(gguf(metadata=[wide])).startswith("metadata 'a' has 1,099,511,627,776 values, more than")
+    assert told_of(gguf(metadata=[wide])).startswith(
+        "metadata 'a' has 1,099,511,627,776 values, too many for"
+    )
     listed = text("a") + struct.pack("<IIQ", 9, 77, 1) + bytes(40)
-    assert told_of(gguf(metadata=[listed])) == "metadata 'a' is a list of kind 77, which is none"
+    assert told_of(gguf(metadata=[listed])) == "metadata 'a' is a list of the unknown type 77"
     many = text("a") + struct.pack("<IIQ", 9, 0, 1 << 40)
-    assert told_of(gguf(metadata=[many])).startswith("metadata 'a' has 1,099,511,627,776 values, more than")
+    assert told_of(gguf(metadata=[many])).startswith(
+        "metadata 'a' has 1,099,511,627,776 values, too many for"
+    )
     long = struct.pack("<Q", 1 << 63)
     assert told_of(gguf(metadata=[long + bytes(20)])).startswith(
         "a name of metadata at byte 32 takes 9,223,372"
@@ -295,16 +301,19 @@ def test_a_part_without_the_others(tmp_path):
     gone = f"{part} 'tiny-00003-of-00003.gguf' is not in its folder: get all parts"
     assert told_of_parts(first) == gone
     data = first.read_bytes()
-    assert told_of_parts(data) == f"{part} bytes have no folder: give a path in the folder of all parts"
+    assert told_of_parts(data) == f"{part} bytes have no folder: pass a path"
     (tmp_path / "other.gguf").write_bytes(data)
     rule = "its name must end with -00001-of-00003.gguf, as the names of the other parts do"
     assert told_of_parts(tmp_path / "other.gguf") == f"{part} {rule}"
     (tmp_path / "tiny-00003-of-00003.gguf").write_bytes(data)
-    damaged = "is cut short or no .gguf file ('tiny-00003-of-00003.gguf' is no part 3 of 3): get a whole copy"
+    damaged = (
+        "it is truncated or not a .gguf file ('tiny-00003-of-00003.gguf' is not part 3 of 3): get"
+        " a complete copy"
+    )
     assert told_of_parts(first) == damaged
     save_gguf({"w0": fb.ones(1)}, tmp_path / "tiny-00003-of-00003.gguf", {"split.no": 2, "split.count": 3})
     damaged = "it is part 1 of the 3 of a model, whose parts have 16 tensors of 21"
-    assert told_of_parts(first) == f"is cut short or no .gguf file ({damaged}): get a whole copy"
+    assert told_of_parts(first) == f"it is truncated or not a .gguf file ({damaged}): get a complete copy"
 
 
 # --- beside the gguf package ---

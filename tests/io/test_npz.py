@@ -55,10 +55,10 @@ def test_what_is_written_numpy_reads(device, tmp_path):
         assert weights["int8"].tolist() == x.tolist() and weights.entries["one"].shape == ()
     with pytest.raises(TypeError) as told:
         save_npz({"b": fb.ones(1, device="cpu").bfloat16()}, "x.npz")
-    assert str(told.value) == "save_npz(..., 'x.npz'): 'b' is bfloat16, which NumPy has not: save .float()"
+    assert str(told.value) == "save_npz(..., 'x.npz'): 'b' is bfloat16, which NumPy lacks: save .float()"
     with pytest.raises(TypeError) as told:
         fb.save({"b": [1]}, "x.npz")
-    rule = "takes a dict of tensors by name, which is all that .npz files hold: save nests as .safetensors"
+    rule = ".npz files hold only a dict of tensors by name: save nested containers as .safetensors"
     assert str(told.value) == f"save(..., 'x.npz'): {rule}"
 
 
@@ -69,7 +69,7 @@ def test_wide_floats_narrow_with_a_check_or_stay(gpu):
     big = npz(x=np.array([1.0, -1e300]), c=np.array([0, 1e39j]))
     with pytest.raises(fb.FlambeauError) as told:
         load_npz(big, gpu)
-    rule = "beyond float32, which GPUs have: load to device='cpu', or with keep_wide=True"
+    rule = "out of range for float32, the widest float of GPUs: load to device='cpu', or with keep_wide=True"
     assert str(told.value) == f"element 1 of 'x' is -1e+300, {rule}"
     kept = load_npz(big, gpu, keep_wide=True)
     assert kept["x"].tolist() == [1, -1e300] and kept["c"].tolist() == [0, 1e39j]
@@ -80,32 +80,32 @@ def told_of(data: bytes) -> str:
     with pytest.raises(fb.FlambeauError) as told:
         fb.load(data, device="cpu")
     text = str(told.value).removeprefix("load(...): ")
-    return text.removeprefix("is cut short or no .npy file (").removesuffix("): get a whole copy")
+    return text.removeprefix("it is truncated or not a .npy file (").removesuffix("): get a complete copy")
 
 
 def test_arrays_that_lie_are_told():
     whole = npy(np.arange(4, dtype="i4"))
     assert told_of(whole[:-1]) == "'the array' has 15 of the 16 bytes of its shape"
     assert told_of(whole + b"1") == "'the array' has 17 of the 16 bytes of its shape"
-    assert told_of(whole[:9]) == "an array of it does not begin as NumPy's do"
-    assert told_of(whole[:6] + b"\x09" + whole[7:]) == "an array of it does not begin as NumPy's do"
+    assert told_of(whole[:9]) == "an array lacks NumPy's magic bytes"
+    assert told_of(whole[:6] + b"\x09" + whole[7:]) == "an array lacks NumPy's magic bytes"
     long = whole[:8] + struct.pack("<H", 60000) + whole[10:]
-    rule = "which are not there or too many"
-    assert told_of(long) == f"the header of an array of it has 60,000 bytes, {rule}"
+    rule = "too many or more than the file holds"
+    assert told_of(long) == f"the header of an array has 60,000 bytes, {rule}"
     for a, b, text in (
         (b"'<i4'", b"'|O' ", "its elements are '|O': only numbers and bools can be read"),
         (b"'<i4'", b"'<U4'", "its elements are '<U4': only numbers and bools can be read"),
         (b"'<i4'", b"[('a'", "its elements are 'of several fields': only numbers and bools can be read"),
-        (b"(4,)", b"(-4)", "the header of an array of it has no shape, descr or fortran_order"),
-        (b"'shape'", b"'shapf'", "the header of an array of it has no shape, descr or fortran_order"),
+        (b"(4,)", b"(-4)", "the header of an array has no shape, descr or fortran_order"),
+        (b"'shape'", b"'shapf'", "the header of an array has no shape, descr or fortran_order"),
         (
             b"(4,), }" + b" " * 20,
             b"(" + b"9" * 20 + b",), }  ",
-            "the shape of an array of it has sizes that are none",
+            "the shape of an array has invalid sizes",
         ),
-        (b"(4,)", b"(4 4", "the header of an array of it has no shape, descr or fortran_order"),
-        (b"(4,), }     ", b"(4 4,), }   ", "the shape of an array of it has sizes that are none"),
-        (b"(4,), }     ", b"(9999999999),", "the shape of 'the array' is no list of up to 64 sizes"),
+        (b"(4,)", b"(4 4", "the header of an array has no shape, descr or fortran_order"),
+        (b"(4,), }     ", b"(4 4,), }   ", "the shape of an array has invalid sizes"),
+        (b"(4,), }     ", b"(9999999999),", "the shape of 'the array' is not a list of at most 64 sizes"),
     ):
         assert told_of(whole.replace(a, b[: len(a)].ljust(len(a)))) == text
     objects = npy(np.array([{}], dtype=object))
@@ -116,4 +116,4 @@ def test_arrays_that_lie_are_told():
     with zipfile.ZipFile(mixed, "w") as z:
         z.writestr("a.npy", whole)
         z.writestr("b.txt", b"")
-    assert "it is an archive of other things than arrays" in told_of(mixed.getvalue())
+    assert "the archive contains files other than arrays" in told_of(mixed.getvalue())

@@ -83,12 +83,12 @@ def test_bad_files_are_named(tmp_path):
             load_file(path)
         return str(e.value)
 
-    assert told() == f"load_file('{path}'): there is no such file: check the path"
+    assert told() == f"load_file('{path}'): no such file: check the path"
     save_file({"w": fb.ones(100)}, path)
     whole = path.read_bytes()
     for part in (whole[:-50], whole[:20], b"", b"not a file of tensors"):
         path.write_bytes(part)
-        assert told().startswith(f"load_file('{path}'): is cut short or no .safetensors file (")
+        assert told().startswith(f"load_file('{path}'): it is truncated or not a .safetensors file (")
         assert "\n" not in told()
     file_of(path, {"w": ("F4", [2], b"\0")})
     assert told().startswith(
@@ -182,17 +182,19 @@ def test_headers_that_lie_are_told():
         text = header if isinstance(header, bytes) else json.dumps(header).encode()
         with pytest.raises(FlambeauError) as e:
             load_bytes(struct.pack("<Q", len(text) if length is None else length) + text + body)
-        return str(e.value).removeprefix("load_bytes(...): is cut short or no .safetensors file (")[:-19]
+        return str(e.value).removeprefix("load_bytes(...): it is truncated or not a .safetensors file (")[
+            :-22
+        ]
 
     def entry(start, end, shape=(1,), dtype="F32"):
         return {"dtype": dtype, "shape": list(shape), "data_offsets": [start, end]}
 
     assert told({"w": entry(0, 4)}, b"123") == "it has 3 of the 4 bytes that its header promises"
     assert told({"w": entry(0, 4)}, b"12345") == "it has 5 of the 4 bytes that its header promises"
-    begins = "begins at byte {} and not at {}, where the one before ends"
+    begins = "begins at byte {} instead of {}, the end of the previous tensor"
     shape, span = (
-        "the shape of 'w' is no list of up to 64 sizes",
-        "the data_offsets of 'w' are no begin and end",
+        "the shape of 'w' is not a list of at most 64 sizes",
+        "the data_offsets of 'w' are not [begin, end]",
     )
     assert told({"w": entry(0, 8)}, bytes(8)) == "'w' has 8 bytes, and F32 of its shape 4"
     assert told({"w": entry(0, 4), "v": entry(0, 4)}, bytes(4)) == f"'w' {begins.format(0, 4)}"
@@ -203,7 +205,7 @@ def test_headers_that_lie_are_told():
     for wrong in ("04", ["0", "4"], [0], [0, 4, 4], [4, 0], [-4, 0], [0, 4.0], [0, True], None, [0, 1 << 63]):
         assert told({"w": entry(0, 4) | {"data_offsets": wrong}}, bytes(4)) == span, wrong
     for wrong in (3, None, ["F32"], {}):
-        assert told({"w": entry(0, 4) | {"dtype": wrong}}, bytes(4)) == "the dtype of 'w' is no text"
+        assert told({"w": entry(0, 4) | {"dtype": wrong}}, bytes(4)) == "the dtype of 'w' is not a string"
     for length in (3, 1 << 60, 1 << 63, (1 << 64) - 1):
         assert told({}, length=length) == "its header ends early" or length == 3
     for broken in (
@@ -215,14 +217,14 @@ def test_headers_that_lie_are_told():
         b'{"w": -Infinity}',
         b"",
     ):
-        assert told(broken) == "its header is no JSON"
-    assert told(json.dumps({"w": entry(0, 4)}).encode("utf-16"), bytes(4)) == "its header is no JSON"
-    assert told(b"[]") == told(b"3") == told(b"null") == "its header is no JSON object"
+        assert told(broken) == "its header is not JSON"
+    assert told(json.dumps({"w": entry(0, 4)}).encode("utf-16"), bytes(4)) == "its header is not JSON"
+    assert told(b"[]") == told(b"3") == told(b"null") == "its header is not a JSON object"
     for wrong in (3, None, [], "F32", {"dtype": "F32"}, {"dtype": "F32", "shape": []}):
         assert told({"w": wrong}) == "'w' has no dtype, shape and data_offsets"
-    assert told(b'{"w": {}, "w": {}}') == "'w' stands in its header twice"
+    assert told(b'{"w": {}, "w": {}}') == "'w' occurs twice in its header"
     for wrong in (3, {"a": 1}, {"a": {}}, ["a"]):
-        assert told({"__metadata__": wrong}) == "its '__metadata__' is no object of texts"
+        assert told({"__metadata__": wrong}) == "its '__metadata__' is not an object of strings"
     assert len(told({"w" * 10_000: 3})) < 200
     huge = {"w": entry(0, 0, (0, 1 << 30)), "\u2603\ud800": entry(0, 4)}
     found = load_bytes(struct.pack("<Q", len(text := json.dumps(huge).encode())) + text + bytes(4))

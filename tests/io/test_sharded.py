@@ -54,23 +54,23 @@ def test_an_index_that_lies_is_told(tmp_path):
             index.write_text(text)
         with pytest.raises(fb.FlambeauError) as e:
             fb.load(index, device="cpu")
-        start, end = f"load({str(index)!r}): is cut short or no index file (", "): get a whole copy"
+        start, end = f"load({str(index)!r}): it is truncated or not a index file (", "): get a complete copy"
         assert str(e.value).startswith(start) and str(e.value).endswith(end)
         return str(e.value)[len(start) : -len(end)]
 
     for name in ("../secret.safetensors", "/etc/passwd", "..", "", "a\\b", "C:x", "a\0b"):
         assert told({"a": name}) == f"its index names {name!r}, which is not a file in its folder"
-    assert told({"a": "3.safetensors"}) == "its index names '3.safetensors', which is not there"
+    assert told({"a": "3.safetensors"}) == "its index names '3.safetensors', which does not exist"
     (folder / "link.safetensors").symlink_to(tmp_path / "secret.safetensors")
     assert told({"a": "link.safetensors"}) == "its index names 'link.safetensors', a link to another folder"
     assert told({"x": "1.safetensors", "y": "1.safetensors"}) == (
         "'1.safetensors' has no 'x' and 1 more, which its index lists"
     )
-    assert told({"a": INDEX}) == "one of its files is no dict of tensors by name"
+    assert told({"a": INDEX}) == "one of its files is not a dict of tensors by name"
     for text in ("{", '{"a":' * 50_000, "{}", '{"weight_map": []}', '{"weight_map": {"a": 3}}'):
         what = "is not JSON" if text.startswith(('{"a"', "{")) and "}" not in text else "has no weight_map of"
         assert told(text=text).startswith(f"its index {what}")
-    with pytest.raises(fb.FlambeauError, match="bytes have no folder: give its path"):
+    with pytest.raises(fb.FlambeauError, match="bytes have no folder: pass its path"):
         fb.load(sharded(folder).read_bytes(), device="cpu")
 
 
@@ -97,10 +97,10 @@ def test_tensors_are_read_when_they_are_asked_for(tmp_path):
     with pytest.raises(fb.FlambeauError) as told:
         open_weights(tmp_path)
     names = "model.safetensors.index.json, model.safetensors, pytorch_model.bin.index.json, pytorch_model.bin"
-    rule = f"the folder has none of {names}: give the path of a file"
+    rule = f"the folder has none of {names}: pass the path of a file"
     assert str(told.value) == f"open_weights({str(tmp_path)!r}): {rule}"
     fb.save({"a": fb.ones(1, device="cpu")}, tmp_path / "a.pt")
     with pytest.raises(fb.FlambeauError) as told:
         open_weights(tmp_path / "a.pt")
-    rule = "a PyTorch file is read as a whole: use fb.load"
+    rule = "a PyTorch file can't be read lazily: use fb.load"
     assert str(told.value) == f"open_weights({str(tmp_path / 'a.pt')!r}): {rule}"

@@ -50,7 +50,7 @@ def test_what_is_no_file_is_told(tmp_path):
 
 def test_what_is_neither_a_path_nor_bytes_is_told(tmp_path):
     (tmp_path / "x").write_text("text")
-    rule = "takes a path, bytes, or a file that is open for reading bytes (mode 'rb')"
+    rule = "pass a path, bytes, or a file open in mode 'rb'"
     with open(tmp_path / "x") as f, pytest.raises(TypeError) as told:
         fb.load(f)
     assert str(told.value).endswith(f"): {rule}")

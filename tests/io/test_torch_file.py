@@ -84,10 +84,10 @@ def test_what_is_written_is_read_again(tmp_path):
         assert back == {3: nest[3], "t": nest["t"]}
     with pytest.raises(TypeError) as told:
         save_torch({"x": [{1}]}, tmp_path / "z.pt")
-    rule = "give tensors, numbers, texts, dtypes, None, and dicts, lists and tuples of them"
+    rule = "pass tensors, numbers, strings, dtypes, None, or dicts, lists and tuples of them"
     assert (
         str(told.value)
-        == f"save_torch(..., {str(tmp_path / 'z.pt')!r}): what stands at 'x.0' is {{1}}: {rule}"
+        == f"save_torch(..., {str(tmp_path / 'z.pt')!r}): the object at 'x.0' is {{1}}: {rule}"
     )
 
 
@@ -100,7 +100,7 @@ def told_of(data: bytes) -> str:
 
 
 def cut(text: str) -> str:
-    return f"is cut short or no PyTorch file ({text}): get a whole copy"
+    return f"it is truncated or not a PyTorch file ({text}): get a complete copy"
 
 
 RAN: list[str] = []
@@ -131,7 +131,7 @@ def zipped(data: bytes) -> bytes:
 def test_no_code_is_run(protocol):
     import os
 
-    code = "it is code, and nothing that a file names is run: save a state_dict()"
+    code = "it is code, which is never run from a file: save a state_dict()"
     for call, name in (
         (os.system, "posix.system"),
         (eval, "__builtin__.eval" if protocol == 2 else "builtins.eval"),
@@ -144,7 +144,7 @@ def test_no_code_is_run(protocol):
     data = b"\x80\x02ctorch.nn.modules.linear\nLinear\n)\x81}b."
     assert told_of(data) == f"byte 2 of its pickle: it names {name!r}: {code}"
     sparse = b"\x80\x02ctorch._utils\n_rebuild_sparse_tensor\n)R."
-    rule = "it is a sparse tensor: save .to_dense() of it"
+    rule = "it is a sparse tensor: save .to_dense()"
     assert told_of(sparse) == f"byte 2 of its pickle: it names 'torch._utils._rebuild_sparse_tensor': {rule}"
     assert not RAN
 
@@ -152,26 +152,26 @@ def test_no_code_is_run(protocol):
 def test_steps_that_make_no_sense_are_told():
     def of(steps: bytes, protocol: bytes = b"\x80\x02") -> str:
         text = told_of(protocol + steps)
-        assert text.startswith("is cut short or no PyTorch file (byte ") and text.endswith(
-            "): get a whole copy"
+        assert text.startswith("it is truncated or not a PyTorch file (byte ") and text.endswith(
+            "): get a complete copy"
         )
-        return text.partition("of its pickle: ")[2].removesuffix("): get a whole copy")
+        return text.partition("of its pickle: ")[2].removesuffix("): get a complete copy")
 
     assert of(b"") == "it ends early"
     assert of(b".") == of(b"a.") == of(b"R.") == of(b"K\x010.") == "it takes a value from an empty stack"
     assert of(b"X\xff\xff\xff\x7fabc.") == "it ends 2,147,483,643 bytes early"
     assert of(b"\x8a\xffabc.") == "it ends 251 bytes early"
     assert of(b"\x82\x01.") == "opcode 0x82 is not allowed"
-    assert of(b"t.") == "it has no mark there" and of(b"h\x07.") == "it recalls value 7, not in its memo"
-    assert of(b"K\x01K\x02a.") == "it fills a int as if it were a list"
-    assert of(b"}(K\x01u.") == "a key of it has no value"
+    assert of(b"t.") == "a mark is missing" and of(b"h\x07.") == "it recalls value 7, not in its memo"
+    assert of(b"K\x01K\x02a.") == "it treats a int as a list"
+    assert of(b"}(K\x01u.") == "a key has no value"
     assert of(b"]K\x01\x85R.") == "it calls a list, which is not an allowed function"
-    assert of(b"}]K\x01s.") == "a list of it is no key of a dict here"
-    assert of(b"ccollections\nOrderedDict\n.") == "'collections.OrderedDict' stands where data is expected"
+    assert of(b"}]K\x01s.") == "a list can't be a dict key here"
+    assert of(b"ccollections\nOrderedDict\n.") == "'collections.OrderedDict' occurs where data is expected"
     assert of(b"ctorch._utils\n_rebuild_tensor_v2\n)R.").startswith("its steps are invalid (TypeError: ")
-    assert of(b"X\x01\x00\x00\x00aQ.") == "it asks for something that is no storage"
-    assert of(b"\x80\x09.") == "it is of protocol 9: 0 to 5 are known"
-    assert of(b"K\x01}b.") == "it gives a int a state"
+    assert of(b"X\x01\x00\x00\x00aQ.") == "it refers to an object that is not a storage"
+    assert of(b"\x80\x09.") == "it uses protocol 9: only 0 to 5 are known"
+    assert of(b"K\x01}b.") == "it sets the state of a int"
     assert of(b"I" + b"9" * 5000 + b"\n.").startswith("its steps are invalid (ValueError: Exceeds the limit")
 
 
@@ -187,7 +187,7 @@ def test_shared_parts_cost_nothing_and_lists_are_bounded(monkeypatch):
     assert deep == []
     monkeypatch.setattr(unpickler, "LISTS", 60_000)
     data = b"\x80\x02(" + b"]" * 70_000 + b"l."
-    assert "it makes more lists than a file of its size needs" in told_of(data)
+    assert "it creates too many lists for a file of its size" in told_of(data)
     assert load_torch(b"\x80\x02" + b"]" * 50_000 + b"a" * 49_999 + b".", "cpu")  # deep, and nothing recurses
 
 
@@ -196,17 +196,17 @@ def test_values_that_are_kept_are_not_made_anew_for_nothing():
     text = b"X" + struct.pack("<I", 1 << 20) + b"a" * (1 << 20) + b"q\x00X\x06\x00\x00\x00latin1q\x01"
     many = b"(" + b"N" * 10_000 + b"tq\x00"
     pairs = b"}q\x00(" + b"".join(b"J" + struct.pack("<i", i) + b"N" for i in range(5000)) + b"u"
-    rule = "it builds more values than a file of its size needs"
+    rule = "it builds too many values for a file of its size"
     for begin, steps, told in (
         (text, b"c_codecs\nencode\nh\x00h\x01\x86R0", rule),
         (text, b"cpathlib\nPosixPath\nh\x00\x85R0", rule),
         (pairs, b"ccollections\nOrderedDict\nh\x00\x85R0", rule),
         (pairs, b"cargparse\nNamespace\n)\x81h\x00b0", rule),
         (many, b"cbuiltins\nlist\nh\x00\x85R0", rule),
-        (many, b"}h\x00Ns0", "a tuple of it is no key of a dict here"),
+        (many, b"}h\x00Ns0", "a tuple can't be a dict key here"),
     ):
         data = b"\x80\x02" + begin + steps * 3000 + b"."
-        assert f"{told}): get a whole copy" in told_of(data), steps
+        assert f"{told}): get a complete copy" in told_of(data), steps
     assert "a line has no end, or is longer than 65,536 bytes" in told_of(b"\x80\x02I" + b"1" * 10**6)
 
 
@@ -232,7 +232,7 @@ def archive(pickled: bytes, data: bytes = bytes(16), name: str = "data/0", **mor
 def test_storages_that_lie_are_told():
     def of(pickled: bytes, **kw) -> str:
         text = told_of(archive(pickled, **kw))
-        return text.partition("of its pickle: ")[2].removesuffix("): get a whole copy") or text
+        return text.partition("of its pickle: ")[2].removesuffix("): get a complete copy") or text
 
     four, one = b"K\x04\x85", b"K\x01\x85"
     assert load_torch(archive(tensor(four, one)), "cpu").tolist() == [0, 0, 0, 0]
@@ -240,18 +240,18 @@ def test_storages_that_lie_are_told():
     assert of(tensor(four, b"K\x02\x85")) == "a tensor of storage '0' reaches element 7 of 4"
     assert of(tensor(four, one, offset=1)) == "a tensor of storage '0' reaches element 5 of 4"
     assert of(tensor(b"J\xff\xff\xff\xff\x85", one)).startswith('the shape of "a tensor of storage ')
-    assert of(tensor(four, b"J\xff\xff\xff\xff\x85")).endswith(" are not one for each size")
-    assert of(tensor(b"K\x02K\x02\x86", one)).endswith(" are not one for each size")
+    assert of(tensor(four, b"J\xff\xff\xff\xff\x85")).endswith(" does not have one stride for each size")
+    assert of(tensor(b"K\x02K\x02\x86", one)).endswith(" does not have one stride for each size")
     huge = b"J\xff\xff\xff\x7fJ\xff\xff\xff\x7f\x86"
     none = b"K\x00K\x00\x86"
-    assert "stands for 4,611,686,014,132,420,609 elements, of which 4 are there" in of(tensor(huge, none))
+    assert "needs 4,611,686,014,132,420,609 elements, and 4 are present" in of(tensor(huge, none))
     assert of(tensor(four, one, count=5)) == "storage '0' has 16 of the 20 bytes it needs"
     assert of(tensor(four, one), name="data/1") == "storage '0' has none of the 16 bytes it needs"
     assert of(tensor(four, one), **{"data2/data.pkl": b"x"}).startswith(
-        "is cut short or no PyTorch file (it is an"
+        "it is truncated or not a PyTorch file (it is an"
     )
     big = archive(tensor(four, one), byteorder=b"big")
-    rule = "its numbers are of a big-endian machine: load and save it there in another form"
+    rule = "it is big-endian: load it on that machine and save it in another format"
     assert told_of(big) == rule
     script = archive(tensor(four, one), **{"constants.pkl": b""})
     assert told_of(script) == (
@@ -271,22 +271,22 @@ def test_archives_that_lie_are_told():
         struct.pack_into(form, data, place, *values)
         return (
             told_of(bytes(data))
-            .removeprefix("is cut short or no PyTorch file (")
-            .removesuffix("): get a whole copy")
+            .removeprefix("it is truncated or not a PyTorch file (")
+            .removesuffix("): get a complete copy")
         )
 
     assert told_of(whole[: end - 1]) == cut("it ends before its directory")
-    assert of(end + 8, "<HH", 9, 9) == "its directory has no room for the 9 members it speaks of"
+    assert of(end + 8, "<HH", 9, 9) == "its directory is too small for the 9 members it declares"
     assert of(end + 16, "<I", 1 << 31).startswith("its directory, byte 2,147,483,648 to ")
     assert of(end + 8, "<HH", 1, 2) == "it is a part of an archive of several files"
     assert of(second + 20, "<II", 99999, 99999).endswith(" bytes past the end of the file")
     assert of(second + 42, "<I", 0).startswith("no member 'archive/data/0' begins at byte 0")
-    assert of(second + 16, "<I", 1).endswith("the bytes of 'archive/data/0' are not those of its check sum")
+    assert of(second + 16, "<I", 1).endswith("the bytes of 'archive/data/0' do not match its checksum")
     assert of(second + 8, "<H", 1) == "'archive/data/0' is encrypted: save it without a password"
     assert of(second + 10, "<H", 12) == (
-        "'archive/data/0' is packed in a way that is not read here (12): save it unpacked"
+        "'archive/data/0' uses an unsupported compression method (12): save it uncompressed"
     )
-    assert of(second + 20, "<II", 1, 16).startswith("'archive/data/0' is packed in a way")
+    assert of(second + 20, "<II", 1, 16).startswith("'archive/data/0' uses an unsupported compression")
 
 
 def test_archives_that_unpack_into_more_are_told():
@@ -298,7 +298,7 @@ def test_archives_that_unpack_into_more_are_told():
     assert size < 1 << 17
     assert (
         told_of(out.getvalue())
-        == "it unpacks into 67,108,868 bytes, more than 20 times its size: save it unpacked"
+        == "it decompresses into 67,108,868 bytes, more than 20 times its size: save it uncompressed"
     )
 
 
@@ -354,9 +354,9 @@ def test_floats_of_eight_bits_are_float16(torch):
 def test_what_is_not_data_is_told(torch):
     for make, what in (
         (lambda: torch.nn.Linear(2, 2), "it names 'torch.nn.modules.linear.Linear': it is code, and nothing"),
-        (lambda: torch.eye(3).to_sparse(), "it is a sparse tensor: save .to_dense() of it"),
-        (lambda: torch.eye(3).to_sparse_csr(), "it is a sparse tensor: save .to_dense() of it"),
-        (lambda: torch.empty(2, device="meta"), "it is a tensor without values, of the device meta"),
+        (lambda: torch.eye(3).to_sparse(), "it is a sparse tensor: save .to_dense()"),
+        (lambda: torch.eye(3).to_sparse_csr(), "it is a sparse tensor: save .to_dense()"),
+        (lambda: torch.empty(2, device="meta"), "it is a tensor on the meta device, without values"),
     ):
         file = io.BytesIO()
         torch.save(make(), file)

@@ -184,8 +184,8 @@ def test_what_is_kept(whole, tmp_path):
     assert bits(learner)[0] == whole[0]
     with pytest.raises(ValueError) as e:
         made(tmp_path)[0].fit(loader(), epochs=1)
-    rule = f"{tmp_path / names[0]} is there: give resume=True to go on from it, or another directory"
-    assert str(e.value) == f"fit(resume=False): the directory has a run: {rule}"
+    rule = f"{tmp_path / names[0]} exists: pass resume=True to continue from it, or another directory"
+    assert str(e.value) == f"fit(resume=False): the directory holds a run: {rule}"
     done, events = made(tmp_path, best="valid_loss")  # the run is over: nothing is left to do
     assert done.fit(loader(), loader(), epochs=2, resume=True) == learner.history
 
@@ -219,8 +219,8 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(whole, tmp_path):
     learner, events = made(tmp_path)
     learner.fit(loader(), loader(), epochs=2, resume=True)
     assert bits(learner) == whole and events[1].step == 4
-    damaged = f"checkpoint {new}: is damaged (its bytes are not those of its hash)"
-    assert messages(events) == [("warning", f"{damaged}: {old.name} is taken")]
+    damaged = f"checkpoint {new}: is damaged (its bytes do not match its hash)"
+    assert messages(events) == [("warning", f"{damaged}: using {old.name}")]
 
 
 def test_what_is_written_is_kept_beside_damaged_ones_that_are_further(tmp_path):
@@ -240,8 +240,8 @@ def test_a_loaded_run_leaves_no_other_that_is_further(tmp_path):
     learner.load(old)
     with pytest.raises(ValueError) as e:
         learner.fit(loader(), loader(), epochs=2)
-    told = f"the learner is at step 7, and {new} is further: a resume would take that"
-    assert str(e.value) == f"fit(...): {told}: give another directory, or move it away"
+    told = f"the learner is at step 7, but {new} is later and would be resumed instead"
+    assert str(e.value) == f"fit(...): {told}: use another directory, or move it away"
     newest, _ = made(tmp_path)
     newest.load(new)
     assert len(newest.fit(loader(), loader(), epochs=4)) == 4
@@ -253,9 +253,9 @@ def test_no_whole_checkpoint(tmp_path):
     old.write_bytes(b"")
     with pytest.raises(fb.FlambeauError) as e:
         made(tmp_path)[0].fit(loader(), epochs=2, resume=True)
-    first = f"checkpoint {new}: is damaged (its bytes are not those of its hash)"
+    first = f"checkpoint {new}: is damaged (its bytes do not match its hash)"
     second = f"checkpoint {old}: is damaged (it ends before its hash)"
-    rule = "there is no other: give resume=False and another directory"
+    rule = "there is no other checkpoint: pass resume=False and another directory"
     assert str(e.value) == f"{first}; {second}: {rule}"
 
 
@@ -264,19 +264,19 @@ def test_a_checkpoint_of_another_model(tmp_path):
     with pytest.raises(ValueError) as e:
         made(tmp_path, hidden=5)[0].fit(loader(), epochs=2, resume=True)
     shapes = (
-        "'0.weight' is f32[5, 3], given [4, 3], '0.bias' is f32[5], given [4], "
-        "'2.weight' is f32[2, 5], given [2, 4]"
+        "'0.weight' is f32[5, 3], got [4, 3], '0.bias' is f32[5], got [4], "
+        "'2.weight' is f32[2, 5], got [2, 4]"
     )
-    rule = f"load_state_dict(4 tensors): 3 of another shape: {shapes}: give a state_dict of the same model"
-    assert str(e.value) == f"checkpoint {new}: is not of this learner: {rule}"
+    rule = f"load_state_dict(4 tensors): 3 of another shape: {shapes}: use a state_dict of the same model"
+    assert str(e.value) == f"checkpoint {new}: it belongs to a different learner: {rule}"
     with pytest.raises(ValueError) as e:
         made(tmp_path, early_stopping=2)[0].fit(loader(), epochs=2, resume=True)
-    rule = "early_stopping: the learner has one, given none: give the same"
-    assert str(e.value) == f"checkpoint {new}: is not of this learner: {rule}"
+    rule = "early_stopping: the learner has one, got none: use the same"
+    assert str(e.value) == f"checkpoint {new}: it belongs to a different learner: {rule}"
     with pytest.raises(ValueError) as e:
         made(tmp_path, metrics=[Named()])[0].fit(loader(), epochs=2, resume=True)
-    rule = "metrics: the learner has named, given none: give the same"
-    assert str(e.value) == f"checkpoint {new}: is not of this learner: {rule}"
+    rule = "metrics: the learner has named, got none: use the same"
+    assert str(e.value) == f"checkpoint {new}: it belongs to a different learner: {rule}"
 
 
 def test_a_checkpoint_of_another_accumulate(tmp_path):
@@ -288,9 +288,9 @@ def test_a_checkpoint_of_another_accumulate(tmp_path):
     before = [p.numpy() for p in other.model.parameters()]
     with pytest.raises(ValueError) as e:
         other.fit(loader(), epochs=2, resume=True)
-    told = "it is 2 batches into an epoch whose steps are of 2, and this learner's of 3"
-    rule = f"accumulate: {told}: give accumulate=2, or change it between epochs"
-    assert str(e.value) == f"checkpoint {new}: is not of this learner: {rule}"
+    told = "the state is 2 batches into an epoch with accumulate=2, but this learner has accumulate=3"
+    rule = f"accumulate: {told}: pass accumulate=2, or change it between epochs"
+    assert str(e.value) == f"checkpoint {new}: it belongs to a different learner: {rule}"
     assert all((p.numpy() == q).all() for p, q in zip(other.model.parameters(), before, strict=True))
     assert len(made(tmp_path, accumulate=2)[0].fit(loader(), epochs=1, resume=True)) == 1
     assert len(made(tmp_path, accumulate=3)[0].fit(loader(), epochs=2, resume=True)) == 2
@@ -309,17 +309,17 @@ def test_a_checkpoint_of_other_callbacks(tmp_path):
     for options, rule in (
         (
             {"callbacks": [Callback()], "best": "train_loss"},
-            "callbacks: the learner has none, given 1: Counts: give the same",
+            "callbacks: the learner has none, got 1: Counts: use the same",
         ),
         (
             {"callbacks": [Counts(), Counts()], "scheduler": None},
-            "best: the learner has none, given one; callbacks: the learner has 0: Counts, 1: Counts, "
-            "given 1: Counts; scheduler: the learner has none, given one: give the same",
+            "best: the learner has none, got one; callbacks: the learner has 0: Counts, 1:"
+            " Counts, got 1: Counts; scheduler: the learner has none, got one: use the same",
         ),
     ):
         with pytest.raises(ValueError) as e:
             made(tmp_path, **options)[0].fit(loader(), epochs=2, resume=True)
-        assert str(e.value) == f"checkpoint {new}: is not of this learner: {rule}"
+        assert str(e.value) == f"checkpoint {new}: it belongs to a different learner: {rule}"
     other, _ = made(tmp_path, callbacks=[StopsAt(99), Counts()], best="train_loss")
     assert len(other.fit(loader(), epochs=2, resume=True)) == 2
 
@@ -354,9 +354,9 @@ def test_a_checkpoint_of_another_optimizer(tmp_path):
     before = other.model[0].weight.numpy().copy()
     with pytest.raises(ValueError) as e:
         other.fit(loader(), epochs=2, resume=True)
-    rule = "optimizer: the learner has Adam, given SGD: give the same"
+    rule = "optimizer: the learner has Adam, got SGD: use the same"
     (path,) = tmp_path.glob("epoch*")
-    assert str(e.value) == f"checkpoint {path}: is not of this learner: {rule}"
+    assert str(e.value) == f"checkpoint {path}: it belongs to a different learner: {rule}"
     assert (other.model[0].weight.numpy() == before).all()
 
 
@@ -386,7 +386,7 @@ def test_a_directory_that_is_gone_is_told(tmp_path):
     shutil.rmtree(folder)
     with pytest.raises(fb.FlambeauError) as e:
         learner.fit(loader(), epochs=1)
-    rule = "No such file or directory: there is none before it: make the directory again"
+    rule = "No such file or directory: there is no earlier one: create the directory again"
     assert (
         str(e.value)
         == f"checkpoint {folder / 'epoch-0001-step-000000007.safetensors'}: can't be written: {rule}"
@@ -409,7 +409,7 @@ def test_a_full_disk_is_told_and_raised_at_the_end(tmp_path, monkeypatch):
         learner.fit(loader(), epochs=1)
     (there,) = learner.checkpoints.paths()
     last = tmp_path / "epoch-0001-step-000000007.safetensors"
-    rule = f"{there.name} is there still: free some space, or choose another directory"
+    rule = f"{there.name} still exists: free some space, or choose another directory"
     assert str(e.value) == f"checkpoint {last}: can't be written: No space left on device: {rule}"
     assert learner.step == 7 and len(messages(events)) == len(calls) - 1 >= 2
     assert messages(events)[-1] == ("error", str(e.value))
@@ -425,7 +425,7 @@ def test_tensors_are_hashed_and_written_as_they_lie():
     whole = bytearray(b"".join(parts))
     assert damage(memoryview(whole)) == "" and load_safetensors(bytes(whole), "cpu")["w"].sum() == raw.sum()
     whole[-1] ^= 1
-    assert damage(memoryview(whole)) == "its bytes are not those of its hash"
+    assert damage(memoryview(whole)) == "its bytes do not match its hash"
 
 
 def test_what_is_not_a_number_is_not_written(tmp_path):
@@ -435,7 +435,7 @@ def test_what_is_not_a_number_is_not_written(tmp_path):
     learner.checkpoints.begin((0, 4), {"model": {}}, [fb.tensor(float("inf"), device="cpu")])
     learner.checkpoints.finish()
     told = [e.text for e in learner.checkpoints.new_events()]
-    rule = "is not finite: no checkpoint is written of it"
+    rule = "is not finite: this step gets no checkpoint"
     assert told == [f"step 3: 2.bias {rule}", f"step 4: a loss {rule}"]
     assert learner.checkpoints.paths() == []
 
@@ -460,9 +460,9 @@ def test_the_first_bad_op_its_line_and_its_batch_are_named(tmp_path):
     line = next(
         i for i, text in enumerate(Path(__file__).read_text().splitlines(), 1) if "x[:, :1].log()" in text
     )
-    made_it = "log(f32[8, 1]) made the first value that is not finite: f32[8, 1]"
+    made_it = "log(f32[8, 1]) produced the first value that is not finite: f32[8, 1]"
     path = tmp_path / "not-finite-step-000000003.safetensors"
-    advice = f"its batch is in {path}: look at it, or use a smaller learning rate"
+    advice = f"its batch is in {path}: check it, or lower the learning rate"
     where = "fit: step 3 (epoch 1, batch 3): the loss is nan"
     assert str(e.value) == f"{where}: {made_it}, at {__file__}:{line}: {advice}"
     (batch,) = fb.load(path)
@@ -484,8 +484,8 @@ def test_a_batch_that_cant_be_written_hides_no_cause(tmp_path):
     batches = [(X[:8] * scale, {"y": Y[:8], "ids": {1, 2}}) for scale in (1, np.inf)]
     with pytest.raises(fb.learner.NotFinite) as e:
         learner.fit(batches, epochs=1)
-    there = "its batch is in the error's .batch alone (save: what stands at '0.target.ids' is {1, 2}, a set"
-    assert there in str(e.value) and "a value that was given is not finite" in str(e.value)
+    there = "its batch is in the error's .batch alone (save: the object at '0.target.ids' is {1, 2}, a set"
+    assert there in str(e.value) and "an input is not finite" in str(e.value)
     assert (e.value.step, e.value.path) == (1, None) and e.value.batch[0][1]["ids"] == {1, 2}
 
 
@@ -494,9 +494,9 @@ def test_weights_that_grow_too_large_are_gone_back_to(device):
     with pytest.raises(fb.learner.NotFinite) as e:
         learner.fit(loader(), epochs=3)
     text = str(e.value)
-    assert " made the first value that is not finite: f32[" in text and "(layer '" in text
+    assert " produced the first value that is not finite: f32[" in text and "(layer '" in text
     assert "nn/linear.py:" in text and text.endswith(
-        ": its batch is in the error's .batch: look at it, or use a smaller learning rate"
+        ": its batch is in the error's .batch: check it, or lower the learning rate"
     )
 
 
@@ -508,9 +508,9 @@ def test_a_worker_that_dies(tmp_path):
     dying = data.DataLoader(data.TensorDataset(X, Y), 8, num_workers=2, worker_init_fn=begin)
     with pytest.raises(fb.FlambeauError) as e:
         learner.fit(dying, epochs=1)
-    rule = "raised RuntimeError: no licence: the worker is dead: mend that"
+    rule = "raised RuntimeError: no licence: the worker has stopped: fix this error"
     assert str(e.value) == f"DataLoader: worker_init_fn(0) {rule}"
-    assert e.value.__notes__ == ["fit: train epoch 1: batch 0 raised this"]
+    assert e.value.__notes__ == ["fit: train epoch 1: raised by batch 0"]
 
 
 PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -550,7 +550,7 @@ def test_a_signal_leaves_a_checkpoint(number, code, tmp_path):
     (path,) = (tmp_path / "run").glob("epoch-*")
     assert checkpoints.load_state(path)["step"] >= 1
     name = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}[number]
-    assert f"stopped by {name}: the step is finished; once more ends it at once\n" in out
+    assert f"stopped by {name}: finishing the step; repeat to stop immediately\n" in out
 
 
 def test_a_signal_while_a_renderer_writes_waits_until_it_has_written(tmp_path):
@@ -567,7 +567,7 @@ def test_a_signal_while_a_renderer_writes_waits_until_it_has_written(tmp_path):
     learner, _ = made(tmp_path, renderers=[renderer])
     with pytest.raises(SystemExit):
         learner.fit(loader(), epochs=1)
-    told_once = "stopped by SIGTERM: the step is finished; once more ends it at once"
+    told_once = "stopped by SIGTERM: finishing the step; repeat to stop immediately"
     assert [text for _, kind, text in told if kind == "message"] == [told_once]
     assert {depth for depth, _, _ in told} == {1} and learner.renderers == [renderer]
 

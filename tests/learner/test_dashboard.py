@@ -60,7 +60,7 @@ def test_the_picture_and_its_keys(tmp_path):
             assert shown["heading"] == "third on llvmpipe, 1.2 M parameters"
             assert "train epoch 4/4, batch 50/100" in shown["bars"] and "88% of the run" in shown["bars"]
             assert "100 steps/s, 6.4 k items/s" in shown["facts"] and "saved at step 300" in shown["facts"]
-            assert shown["advice"].startswith("waits for data 70% of the time: more workers")
+            assert shown["advice"].startswith("waits for data 70% of the time: use more workers")
             assert (
                 shown["log"].splitlines()[-1] == "warning: [b]odd[/b]"
                 and "epoch 3/4  valid  loss" in shown["log"]
@@ -87,9 +87,7 @@ def test_the_picture_and_its_keys(tmp_path):
             assert orders[-1] == "kill"
             app.inbox.append(None)
             app.tick()
-            assert texts(app)["advice"].startswith(
-                "ended: killed: the training's process ended without a word"
-            )
+            assert texts(app)["advice"].startswith("ended: killed: the training process ended unexpectedly")
             assert app.is_running
             await pilot.press("q")
         return app
@@ -245,10 +243,10 @@ def test_a_training_that_is_killed_leaves_a_terminal_that_works(tmp_path):
     session = Session("time.sleep(60)", tmp_path)
     session.read("90/100")
     session.process.send_signal(signal.SIGKILL)
-    session.read("without a word")
+    session.read("ended unexpectedly")
     time.sleep(0.5)
     left = session.end()
-    assert "printed" in left and "ended: killed: the training's process ended without a word" in left
+    assert "printed" in left and "ended: killed: the training process ended unexpectedly" in left
 
 
 def test_ctrl_c_and_an_error_that_nobody_caught(tmp_path):
@@ -276,7 +274,7 @@ print("right:", termios.tcgetattr(0) == before)
     session.read("90/100")
     (tmp_path / "flag").write_text("")
     left = session.end()
-    assert "the dashboard's process ended: plain lines from here" in left
+    assert "the dashboard's process ended: showing plain lines from here" in left
     assert "epoch 4/4  valid" in left and "right: True" in left
 
 

@@ -180,8 +180,8 @@ def test_scaled_gradients_are_unscaled_before_they_are_clipped(options, tmp_path
     assert other.scaler.updates == scaler.updates
     with pytest.raises(ValueError) as e:
         made()[0].load(tmp_path / "run.safetensors")
-    rule = "scaler: the learner has none, given one: give the same"
-    assert str(e.value) == f"load('{tmp_path}/run.safetensors'): is not of this learner: {rule}"
+    rule = "scaler: the learner has none, got one: use the same"
+    assert str(e.value) == f"load('{tmp_path}/run.safetensors'): it belongs to a different learner: {rule}"
 
 
 def test_metrics_count_each_split_by_itself(device):
@@ -229,7 +229,7 @@ def test_metrics_of_the_run_take_any_batch():
 
 
 def test_a_metric_that_takes_no_batches_is_told():
-    cure = "leave it out, or have adapt(output, target) in a subclass make that"
+    cure = "leave it out, or convert in adapt(output, target) of a subclass"
     for metrics, takes in (
         (m.ExplorationRate(), "a number"),
         (m.MeanMetric(), "values"),
@@ -285,14 +285,14 @@ def test_it_stops_when_nothing_gets_better():
     assert len(learner.fit(loader(), loader(), epochs=9)) < 9
     with pytest.raises(ValueError) as e:
         made(early_stopping=EarlyStopping("valid_los"))[0].fit(loader(), loader(), epochs=2)
-    rule = "there will be no such value in the history: did you mean 'valid_loss'?"
+    rule = "the history will have no such value: did you mean 'valid_loss'?"
     there = "epoch, step, train_loss, valid_loss"
     assert str(e.value) == f"EarlyStopping('valid_los'): {rule}: there are {there}"
     with pytest.raises(ValueError) as e:
         made(metrics=[Outputs()], early_stopping=EarlyStopping("valid_outputs_n"))[0].fit(
             loader(), loader(), epochs=3
         )
-    rule = "its metric does not say: give early_stopping=EarlyStopping(name, mode='max'), or 'min'"
+    rule = "the metric does not define it: pass early_stopping=EarlyStopping(name, mode='max'), or 'min'"
     assert str(e.value) == f"higher_is_better('valid_outputs_n'): {rule}"
 
 
@@ -321,7 +321,7 @@ def test_a_validation_whose_loss_is_no_number_is_told(device, tmp_path):
     bad[30] = math.nan
     history = learner.fit(loader(), data.DataLoader(data.TensorDataset(bad, Y), 20), epochs=2)
     assert len(history) == 2 and all(math.isnan(row["valid_loss"]) for row in history)
-    rule = "the loss is nan: training goes on: look at the validation's data, or lower the learning rate"
+    rule = "the loss is nan: training continues: check the validation data, or lower the learning rate"
     told = [("warning", f"valid epoch {i}: {rule}") for i in (1, 2)]
     assert [(e.level, e.text) for e in of(Message, events)] == told
     i = events.index(of(Message, events)[0])
@@ -376,7 +376,7 @@ def test_events_go_to_json_and_back():
     with pytest.raises(ValueError) as e:
         Event.from_dict({"kind": "message", "level": "info"})
     lacks = "Message.__init__() missing 1 required positional argument: 'text'"
-    assert str(e.value) == f"Event.from_dict(kind='message'): {lacks}: give what to_dict made"
+    assert str(e.value) == f"Event.from_dict(kind='message'): {lacks}: pass the result of to_dict"
 
 
 def test_a_renderer_that_raises_is_left_out(capsys):
@@ -393,7 +393,7 @@ def test_a_renderer_that_raises_is_left_out(capsys):
     learner, _ = made(renderers=[broken, asks := Asks()])
     learner.fit(loader(), epochs=1)
     assert asks.learner is learner and asks.seen > 3 and learner.step == 7
-    told = "function raised RuntimeError: no terminal: it is left out from now on"
+    told = "function raised RuntimeError: no terminal: it is disabled from now on"
     assert capsys.readouterr().err == f"flambeau: fit: {told}\n"
 
 
@@ -423,16 +423,16 @@ def test_it_trains_in_another_thread():
 
 
 REFUSED = [
-    ({"clip": 0}, ValueError, "Learner(clip=0): must be above 0: give another, or None"),
-    ({"keep": 0}, ValueError, "Learner(keep=0): must be a positive integer: give 1 or more"),
-    ({"accumulate": 1.5}, ValueError, "Learner(accumulate=1.5): must be a positive integer: give 1 or more"),
+    ({"clip": 0}, ValueError, "Learner(clip=0): must be above 0: pass another value, or None"),
+    ({"keep": 0}, ValueError, "Learner(keep=0): must be a positive integer: pass 1 or more"),
+    ({"accumulate": 1.5}, ValueError, "Learner(accumulate=1.5): must be a positive integer: pass 1 or more"),
     ({"schedule": "batch"}, ValueError, "Learner(schedule='batch'): unknown: use 'step' or 'epoch'"),
     (
         {"checkpoint_every": 5},
         ValueError,
-        "Learner(checkpoint_every=5): there is no place for it: give directory",
+        "Learner(checkpoint_every=5): it needs a directory: pass directory=",
     ),
-    ({"best": "x"}, ValueError, "Learner(best='x'): there is no place for it: give directory"),
+    ({"best": "x"}, ValueError, "Learner(best='x'): it needs a directory: pass directory="),
     ({"metric": []}, TypeError, "Learner.__init__() got an unexpected keyword argument 'metric'"),
 ]
 
@@ -447,19 +447,19 @@ def test_options_that_cant_be_meant(options, error, told):
 def test_other_options_that_cant_be_meant():
     for call, told in (
         (lambda: EarlyStopping("x", mode="up"), "EarlyStopping(mode='up'): use one of 'auto', 'min', 'max'"),
-        (lambda: EarlyStopping("x", 0), "EarlyStopping(patience=0): must be at least 1: give another"),
+        (lambda: EarlyStopping("x", 0), "EarlyStopping(patience=0): must be at least 1: pass another value"),
         (
             lambda: made()[0].fit(loader(), resume=True),
-            "fit(resume=True): there is nothing to go on from: give the learner a directory",
+            "fit(resume=True): resuming needs checkpoints: pass directory= to Learner",
         ),
         (
             lambda: Learner(nn.ReLU(), None, nn.MSELoss()),
-            "Learner(ReLU): has no parameters: there is nothing to train",
+            "Learner(ReLU): it has no parameters: pass a model that has some",
         ),
         (
             lambda: made()[0].fit([fb.tensor([1.0], device="cpu")]),
-            "fit(Tensor): a batch is (inputs..., target): have the loader give that, "
-            "or give the learner prepare=",
+            "fit(Tensor): a batch must be (inputs..., target): change the loader, or pass"
+            " prepare= to Learner",
         ),
     ):
         with pytest.raises(ValueError) as e:
@@ -481,14 +481,14 @@ def test_what_is_raised_for_a_batch_says_which():
         learner, events = made()
         with pytest.raises(OSError) as e:
             learner.fit(data.DataLoader(Items(), 8, num_workers=workers), epochs=1)
-        notes = ["Items: item 21 raised this", "fit: train epoch 1: batch 2 raised this"]
+        notes = ["Items: raised by item 21", "fit: train epoch 1: raised by batch 2"]
         assert (str(e.value), e.value.__notes__) == ("no such picture", notes)
         assert of(RunEnded, events)[0].text == "OSError: no such picture"
     learner, _ = made()
     with pytest.raises(ValueError) as e:
         learner.fit([(X[:8], Y[:8]), (X[:8, :2], Y[:8])], epochs=1)
     assert str(e.value).startswith("linear(f32[8, 2], f32[4, 3]")
-    assert e.value.__notes__ == ["fit: train epoch 1: batch 1 raised this"]
+    assert e.value.__notes__ == ["fit: train epoch 1: raised by batch 1"]
 
 
 def test_a_step_is_recorded_once_and_losses_are_read_together(gpu, capsys, monkeypatch):

@@ -105,7 +105,7 @@ def test_a_line_of_wrong_types_costs_itself_alone(tmp_path, kind, name, value):
     path.write_text("".join(json.dumps(d) + "\n" for d in [wrong, *(e.to_dict() for e in events), wrong]))
     assert list(read_events(path)) == events
     if name != "kind":
-        with pytest.raises(ValueError, match=f"{name}=.*: give what to_dict made"):
+        with pytest.raises(ValueError, match=f"{name}=.*: pass the result of to_dict"):
             Event.from_dict(wrong)
 
 
@@ -139,7 +139,7 @@ def test_runs_of_a_folder(tmp_path):
         log(JSONL(), played.run(name, str(tmp_path / name)))
     assert {p.name for p in find_runs(tmp_path)} == {"a", "b", "c"}
     assert {s.name for s in beside(tmp_path / "b")} == {"a", "c"} and len(beside(tmp_path / "b", most=1)) == 1
-    rule = f"read_run({str(tmp_path)!r}): no run is here: {tmp_path}/events.jsonl does not exist"
+    rule = f"read_run({str(tmp_path)!r}): there is no run: {tmp_path}/events.jsonl does not exist"
     with pytest.raises(FlambeauError) as caught:
         read_run(tmp_path)
     assert str(caught.value) == rule
@@ -280,8 +280,8 @@ def test_a_logger_that_fails_says_so_once_and_is_tried_again(monkeypatch):
 
     logger = LogCalls(SimpleNamespace(log=fail, finish=lambda: None))
     message = (
-        "LogCalls: an event was not logged: ConnectionError: no network: the run goes on, and it is tried"
-        " again every 60 s"
+        "LogCalls: an event was not logged: ConnectionError: no network: the run continues, and"
+        " the logger retries every 60 s"
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -318,13 +318,15 @@ def test_a_page_of_a_place_and_of_a_run_that_begins_again(tmp_path):
     assert "<title>second</title>" in text and 'content="2"' in text
     with pytest.warns(UserWarning) as told:
         log(Page(), played.run(epochs=1))
-    why = "ValueError: the run has no directory: give Learner one, or the logger a path"
-    rule = "the run goes on, and it is tried again every 60 s"
+    why = "ValueError: the run has no directory: pass directory= to Learner, or a path to the logger"
+    rule = "the run continues, and the logger retries every 60 s"
     assert str(told[0].message) == f"Page: an event was not logged: {why}: {rule}" and len(told) == 1
     for every in (0, -1.0, float("inf"), float("nan")):
         with pytest.raises(ValueError) as e:
             Page(every=every)
-        assert str(e.value) == f"Page(every={every}): seconds are above 0 and finite: give others"
+        assert str(e.value) == (
+            f"Page(every={every}): must be a finite number of seconds above 0: pass another value"
+        )
 
 
 def test_a_page_knows_what_came_while_the_disk_was_full(tmp_path, monkeypatch):
@@ -349,7 +351,10 @@ def test_a_folder_that_cannot_be_written(tmp_path):
         ):
             log(make(tmp_path / "file" / "x"), played.run(epochs=1))
         with pytest.warns(
-            UserWarning, match="ValueError: the run has no directory: give Learner one, or the logger a path"
+            UserWarning,
+            match=(
+                "ValueError: the run has no directory: pass directory= to Learner, or a path to the logger"
+            ),
         ):
             log(make(), played.run(epochs=1))
 

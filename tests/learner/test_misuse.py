@@ -107,9 +107,12 @@ def test_what_has_no_gradient_is_not_moved_by_accumulated_steps():
     assert (model.other.weight.numpy() == before).all()
 
 
-NO_BATCH = "the loader gave no batch: give one that begins anew each epoch (a generator is over after one)"
+NO_BATCH = (
+    "the loader produced no batch: pass one that restarts each epoch (a generator ends after the first)"
+)
 HAS_NONE = (
-    "the loader gave no batch: it has none: give more items, or a smaller batch_size where it drops the last"
+    "the loader produced no batch: it has too few items: add items, or reduce batch_size if"
+    " it drops the last batch"
 )
 
 
@@ -127,7 +130,7 @@ def test_a_loader_without_batches_is_told():
         assert str(e.value) == f"{split} epoch 1: {HAS_NONE}"
     with pytest.raises(ValueError) as e:
         made().predict([])
-    assert str(e.value) == "predict(...): the loader gave no batch: give one that has some"
+    assert str(e.value) == "predict(...): the loader produced no batch: pass a loader with at least one"
 
 
 def test_what_is_given_to_fit_is_looked_at_first():
@@ -136,19 +139,19 @@ def test_what_is_given_to_fit_is_looked_at_first():
             call()
         return str(e.value)
 
-    rule = "gives no batches: give a DataLoader or a list of batches"
-    named = "a number of epochs is given by name: epochs=3"
+    rule = "it is not iterable: pass a DataLoader or a list of batches"
+    named = "pass the number of epochs by name: epochs=3"
     assert told(TypeError, lambda: made().fit(loader(), 3)) == f"fit(valid_loader=3): {rule}; {named}"
     assert (
         told(TypeError, lambda: made().fit(loader(), epochs=1.5))
-        == "fit(epochs=1.5): takes a whole number: give that"
+        == "fit(epochs=1.5): must be an integer: pass one"
     )
-    rule = "must be 0 or more: give the number of all epochs"
+    rule = "must be at least 0: pass the total number of epochs"
     assert told(ValueError, lambda: made().fit(loader(), epochs=-1)) == f"fit(epochs=-1): {rule}"
-    rule = "the loss must be a tensor of one number: return that alone"
+    rule = "the loss must be a tensor of one number: return only that"
     pair = made(loss=lambda output, target: ((output - target).mean(), output))
     assert told(TypeError, lambda: pair.fit(loader())) == f"loss(...) -> tuple: {rule}"
-    rule = "the loss must be one number: take .mean() or .sum()"
+    rule = "the loss must be one number: use .mean() or .sum()"
     many = made(loss=lambda output, target: output - target)
     assert told(ValueError, lambda: many.fit(loader())) == f"loss(...) -> [12, 1]: {rule}"
     assert told(ValueError, lambda: many.evaluate(loader())) == f"loss(...) -> [12, 1]: {rule}"
@@ -158,7 +161,9 @@ def test_what_is_given_to_fit_is_looked_at_first():
     whole.fit(loader())
     assert end(one)[0] == end(whole)[0]
     model = nn.Linear(4, 1)
-    rule = "evaluates the loss several times a step, where a learner has gradients: write the loop by hand"
+    rule = (
+        "it evaluates the loss several times a step, but a Learner passes gradients: write the loop by hand"
+    )
     assert told(TypeError, lambda: made(model, optim.LBFGS(model.parameters()))) == f"Learner(LBFGS): {rule}"
 
 
@@ -179,7 +184,7 @@ def test_a_wrong_name_of_a_value_is_told_before_the_first_step(tmp_path):
 
     names = "epoch, step, train_loss, train_MeanSquaredError"
     both = f"{names}, valid_loss, valid_MeanSquaredError"
-    rule = "there will be no such value in the history"
+    rule = "the history will have no such value"
     mean = "did you mean 'valid_MeanSquaredError'?"
     assert told("valid_MeanSquaredEror") == f"Best('valid_MeanSquaredEror'): {rule}: {mean}: there are {both}"
     assert told("MeanSquaredError").startswith(f"Best('MeanSquaredError'): {rule}: did you mean")
@@ -197,7 +202,7 @@ def test_metrics_are_one_or_a_collection_and_nothing_else():
         learner = made(metrics=given, early_stopping=EarlyStopping(f"valid_{names[-1]}", 1))
         row = learner.fit(loader(), loader(), epochs=1)[0]
         assert list(row)[2:] == [f"{s}_{n}" for s in ("train", "valid") for n in ("loss", *names)]
-    rule = "a metric has name, update, compute, reset: give one of flambeau.metrics, or one of yours"
+    rule = "a metric needs name, update, compute and reset: pass one of flambeau.metrics or your own"
     with pytest.raises(TypeError) as e:
         made(metrics=["accuracy"])
     assert str(e.value) == f"Learner(metrics='accuracy'): {rule}"
@@ -220,8 +225,8 @@ def test_a_resumed_run_with_other_numbers_says_so(tmp_path):
     made(directory=tmp_path, callbacks=[StopAt(2)]).fit(loader(), epochs=1)
     with pytest.raises(ValueError) as e:
         made(directory=tmp_path).fit(loader(8), epochs=1, resume=True)
-    told = "it is 2 batches of 12 into an epoch, and this loader's have 8"
-    cure = "give batch_size=12, or change it between epochs"
+    told = "the state is 2 batches of 12 into an epoch, but this loader's batches have 8"
+    cure = "pass batch_size=12, or change it between epochs"
     assert str(e.value) == f"DataLoader.load_state_dict(...): {told}: {cure}"
     made(directory=tmp_path).fit(loader(), epochs=1, resume=True)
     events, model = [], made().model
@@ -229,7 +234,7 @@ def test_a_resumed_run_with_other_numbers_says_so(tmp_path):
     faster.fit(loader(8), epochs=2, resume=True)
     cure = "to change it, set optimizer.param_groups[0]['lr'] in a callback's begin"
     assert [e.text for e in events if isinstance(e, Message)] == [
-        f"resume: the checkpoint's lr=0.05 is taken, not 0.5: {cure}"
+        f"resume: the checkpoint's lr=0.05 is used, not 0.5: {cure}"
     ]
     assert faster.step == 5 + 7
 

@@ -20,11 +20,11 @@ from flambeau.learner.text import drawn, duration, summary
 LINES = """\
 mnist on llvmpipe, 1.2 M parameters
 train epoch 1/2, batch 60/100  loss 1.671  100 steps/s, 6.4 k items/s  0.6 s so far, 1.4 s left  \
-waits for data 70% of the time: more workers (num_workers=), less work an item, or items kept ready-made
+waits for data 70% of the time: use more workers (num_workers=), less work per item, or preprocessed items
 epoch 1/2  train  loss 1.278  accuracy 0.9  1.0 s
 epoch 1/2  valid  loss 1.378  accuracy 0.7433  0.1 s
 train epoch 2/2, batch 60/100  loss 0.92  100 steps/s, 6.4 k items/s  1.7 s so far, 0.4 s left  \
-waits for data 70% of the time: more workers (num_workers=), less work an item, or items kept ready-made
+waits for data 70% of the time: use more workers (num_workers=), less work per item, or preprocessed items
 epoch 2/2  train  loss 0.7188  accuracy 0.9  1.0 s
 epoch 2/2  valid  loss 0.8188  accuracy 0.8682  0.1 s
 warning: the last batch of [3] was left out
@@ -86,7 +86,7 @@ def test_the_summary():
     found = summary(RunState().take_all(played.run(epochs=2, reason="stopped")), width=40, height=6)
     first, second, _, key, *plot, last = found.splitlines()
     assert first == "mnist on llvmpipe, 1.2 M parameters"
-    assert second == "valid epoch 2/2, step 200, 2.2 s in all" and key == "loss (train, valid)"
+    assert second == "valid epoch 2/2, step 200, 2.2 s in total" and key == "loss (train, valid)"
     assert plot[0].startswith(" 2.414 │") and last == "ended: stopped"
     assert [" ".join(row.split()) for row in plot[-5:-1]] == [
         "train valid",

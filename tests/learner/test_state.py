@@ -93,20 +93,20 @@ def test_another_run_in_the_same_file_begins_anew():
     [
         (
             "data",
-            "waits for data 70% of the time: more workers (num_workers=), less work an item, or items"
-            " kept ready-made",
+            "waits for data 70% of the time: use more workers (num_workers=), less work per"
+            " item, or preprocessed items",
         ),
         (
             "gpu",
-            "waits for the GPU 70% of the time: as it should; fb.autocast may be faster, fb.profile() shows"
-            " the kernels",
+            "waits for the GPU 70% of the time: this is ideal; fb.autocast may be faster, and"
+            " fb.profile() shows the kernels",
         ),
         (
             "read",
-            "waits for values to be read 70% of the time: no .item() or print in a step: what it returns"
-            " is read together",
+            "waits for values to be read 70% of the time: don't use .item() or print in a"
+            " step: return the values, which are read together",
         ),
-        ("", "nothing is known yet of what the run waits for"),
+        ("", "no data yet about what the run waits for"),
     ],
 )
 def test_the_line_that_says_what_a_run_waits_for(cause, said):
@@ -124,7 +124,7 @@ def test_waits_are_those_of_late():
     assert s.waits() == pytest.approx({"data": 0.0, "host": 0.9})
     assert advice(s).startswith("waits for Python 90% of the time: record the step (fb.jit)")
     s.take(Progress("train", 0, 100, 1000, 100, 100, 100.0, {"data": 30.0, "host": 28.0}, 0, at=100.0))
-    assert advice(s) == "waits for nothing much: host takes most, 10% of the time"
+    assert advice(s) == "no bottleneck: host takes the most time, 10%"
 
 
 def test_an_end_says_why():

@@ -227,18 +227,17 @@ def short(term="score"):
 
 
 ERRORS = {
-    "AFINE(net='clip'): no weights come with flambeau: give net=, CLIP's network for images, and weights=,"
-    " what is in A-FINE's file": lambda: m.AFINE("clip", WEIGHTS),
-    "AFINE(weights=...): adapter.k are missing: give what is in A-FINE's file, by part and name": (
+    "AFINE(net='clip'): flambeau ships no weights: pass net=, CLIP's network for images, and weights=,"
+    " the contents of A-FINE's file": lambda: m.AFINE("clip", WEIGHTS),
+    "AFINE(weights=...): adapter.k are missing: pass the contents of A-FINE's file, by part and name": (
         lambda: m.AFINE(net, {k: v for k, v in WEIGHTS.items() if k != "adapter"})
     ),
-    "AFINE(f32[3, 3, 4, 6]): term='score' is beside a target: give one, or the metric term=\"naturalness\"": (
-        lambda: short().update(cpu(X))
-    ),
-    "AFINE(f32[3, 1, 4, 6], f32[3, 1, 4, 6]): takes colours: give [n, 3, h, w]": (
+    "AFINE(f32[3, 3, 4, 6]): term='score' needs a target: pass one, or create the metric with"
+    ' term="naturalness"': (lambda: short().update(cpu(X))),
+    "AFINE(f32[3, 1, 4, 6], f32[3, 1, 4, 6]): needs colour images: pass [n, 3, h, w]": (
         lambda: short().update(cpu(X[:, :1]), cpu(Y[:, :1]))
     ),
-    "AFINE: net gives [3, 6, 4]: weights are of 2 layers [n, t, 4]: give the network that they are for": (
+    "AFINE: net returned [3, 6, 4]: the weights are for 2 layers [n, t, 4]: pass the matching network": (
         lambda: m.AFINE(lambda x: net(x)[:1], WEIGHTS, device="cpu").update(cpu(X), cpu(Y))
     ),
 }

@@ -398,7 +398,7 @@ def test_functions_are_metrics_of_one_batch():
     with pytest.raises(TypeError) as told:
         F.multiclass_accuracy(x, t)
     assert str(told.value).startswith(
-        "multiclass_accuracy(...): missing a required argument: 'num_classes': give (preds, target, num_cl"
+        "multiclass_accuracy(...): missing a required argument: 'num_classes': pass (preds, target, num_cl"
     )
 
 
@@ -412,35 +412,35 @@ def test_functions_are_named_as_torchmetrics(torchmetrics):
 
 
 X, Y, ONE_OF = "f32[4, 3]", "i64[4]", "must be one of"
-C = "give that of a metric with the same arguments"
+C = "use the state of a metric with the same arguments"
 ERRORS = {
     "task": (
         lambda: m.Accuracy(task="many"),
-        f"Accuracy(task='many'): {ONE_OF} 'binary', 'multiclass', 'multilabel': give one",
+        f"Accuracy(task='many'): {ONE_OF} 'binary', 'multiclass', 'multilabel': pass one",
     ),
     "classes": (
         lambda: m.MulticlassRecall(1),
-        "MulticlassRecall(num_classes=1): is a whole number from 2: give one",
+        "MulticlassRecall(num_classes=1): must be an integer of at least 2: pass one",
     ),
     "top_k": (
         lambda: m.MulticlassRecall(3, 4),
-        "MulticlassRecall(num_classes=3, top_k=4): there are fewer classes: give less",
+        "MulticlassRecall(num_classes=3, top_k=4): top_k exceeds the number of classes: pass a smaller top_k",
     ),
     "average": (
         lambda: m.MulticlassRecall(3, average="all"),
-        f"MulticlassRecall(average='all'): {ONE_OF} 'micro', 'macro', 'weighted', 'none', None: give one",
+        f"MulticlassRecall(average='all'): {ONE_OF} 'micro', 'macro', 'weighted', 'none', None: pass one",
     ),
     "threshold": (
         lambda: m.BinaryF1Score(2),
-        "BinaryF1Score(threshold=2): is a probability: give a number from 0 to 1",
+        "BinaryF1Score(threshold=2): must be a probability: pass a number from 0 to 1",
     ),
     "ignore_index": (
         lambda: m.BinaryF1Score(ignore_index="x"),
-        "BinaryF1Score(ignore_index='x'): is a class's number or None: give one",
+        "BinaryF1Score(ignore_index='x'): must be a class index or None: pass one",
     ),
     "beta": (
         lambda: m.BinaryFBetaScore(0),
-        "BinaryFBetaScore(beta=0): is a weight above 0: give one, as 1.0",
+        "BinaryFBetaScore(beta=0): must be a weight above 0: pass one, e.g. 1.0",
     ),
     "option": (
         lambda: m.MulticlassRecall(3, threshold=1),
@@ -448,66 +448,66 @@ ERRORS = {
     ),
     "shapes": (
         lambda: m.BinaryAccuracy(device="cpu").update(*batch()),
-        f"BinaryAccuracy({X}, {Y}): shapes differ: give a prediction for each target",
+        f"BinaryAccuracy({X}, {Y}): shapes differ: pass a prediction for each target",
     ),
     "float targets": (
         lambda: m.BinaryAccuracy(device="cpu").update(batch()[0], batch()[0]),
-        f"BinaryAccuracy({X}, {X}): targets are numbers of classes: cast them with .long()",
+        f"BinaryAccuracy({X}, {X}): targets must be class indices: cast them with .long()",
     ),
     "other classes": (
         lambda: m.MulticlassAccuracy(4, device="cpu").update(*batch()),
-        f"MulticlassAccuracy({X}, {Y}): scores are floats [n, 4, ...] for targets [n, ...]: give those",
+        f"MulticlassAccuracy({X}, {Y}): scores are floats [n, 4, ...] for targets [n, ...]: pass those",
     ),
     "labels for top_k": (
         lambda: m.MulticlassAccuracy(4, top_k=2, device="cpu").update(batch()[1], batch()[1]),
-        f"MulticlassAccuracy({Y}, {Y}): top_k=2 needs scores of classes: give [n, 4, ...]",
+        f"MulticlassAccuracy({Y}, {Y}): top_k=2 needs scores of classes: pass [n, 4, ...]",
     ),
     "floats for labels": (
         lambda: m.MulticlassConfusionMatrix(4, device="cpu").update(batch()[1].float(), batch()[1]),
-        f"MulticlassConfusionMatrix(f32[4], {Y}): floats are scores of classes: give [n, 4, ...]",
+        f"MulticlassConfusionMatrix(f32[4], {Y}): floats are scores of classes: pass [n, 4, ...]",
     ),
     "samples": (
         lambda: m.MulticlassRecall(3, multidim_average="samplewise", device="cpu").update(*batch()),
-        f'MulticlassRecall({X}, {Y}): has nothing to average in each sample: leave out "samplewise"',
+        f'MulticlassRecall({X}, {Y}): there is nothing to average within a sample: leave out "samplewise"',
     ),
     "no labels": (
         lambda: m.MultilabelRecall(2, device="cpu").update(batch()[0], batch()[0].long()),
-        f"MultilabelRecall({X}, i64[4, 3]): dim 1 is not the 2 labels: give [n, 2, ...]",
+        f"MultilabelRecall({X}, i64[4, 3]): dim 1 is not the 2 labels: pass [n, 2, ...]",
     ),
     "normalize": (
         lambda: m.BinaryConfusionMatrix(normalize="rows"),
-        f"BinaryConfusionMatrix(normalize='rows'): {ONE_OF} None, 'none', 'true', 'pred', 'all': give one",
+        f"BinaryConfusionMatrix(normalize='rows'): {ONE_OF} None, 'none', 'true', 'pred', 'all': pass one",
     ),
     "thresholds": (
         lambda: m.BinaryAUROC(thresholds=[0.5, 0.1]),
-        "BinaryAUROC(thresholds=[0.5, 0.1]): takes None, how many (from 2), or numbers from 0 to 1 that rise:"
-        " give those",
+        "BinaryAUROC(thresholds=[0.5, 0.1]): must be None, a count of at least 2, or"
+        " increasing numbers from 0 to 1: pass one of these",
     ),
     "max_fpr": (
         lambda: m.BinaryAUROC(2.0),
-        "BinaryAUROC(max_fpr=2.0): is a rate: give one above 0 and up to 1",
+        "BinaryAUROC(max_fpr=2.0): must be a rate above 0 and at most 1: pass one",
     ),
     "whole scores": (
         lambda: m.BinaryAUROC(device="cpu").update(batch()[1], batch()[1]),
-        f"BinaryAUROC({Y}, {Y}): scores are floats: give probabilities or logits",
+        f"BinaryAUROC({Y}, {Y}): scores are floats: pass probabilities or logits",
     ),
     "curve of other classes": (
         lambda: m.MulticlassAUROC(4, device="cpu").update(*batch()),
-        f"MulticlassAUROC({X}, {Y}): give scores [n, 4, ...] for targets [n, ...]",
+        f"MulticlassAUROC({X}, {Y}): pass scores [n, 4, ...] for targets [n, ...]",
     ),
     "nan_strategy": (
         lambda: m.MeanMetric(nan_strategy="drop"),
-        "MeanMetric(nan_strategy='drop'): is one of 'error', 'warn', 'ignore', 'disable' or a float: give"
-        " one",
+        "MeanMetric(nan_strategy='drop'): must be 'error', 'warn', 'ignore', 'disable' or a"
+        " float: pass one of these",
     ),
     "outputs": (
         lambda: m.MeanSquaredError(num_outputs=2, device="cpu").update(batch()[0], batch()[0]),
-        f"MeanSquaredError({X}, {X}): has num_outputs=2: give [n, 2]",
+        f"MeanSquaredError({X}, {X}): has num_outputs=2: pass [n, 2]",
     ),
-    "p": (lambda: m.MinkowskiDistance(0), "MinkowskiDistance(p=0): is a power from 1: give one"),
+    "p": (lambda: m.MinkowskiDistance(0), "MinkowskiDistance(p=0): must be at least 1: pass another value"),
     "rows": (
         lambda: m.CosineSimilarity(device="cpu").update(batch()[1], batch()[1]),
-        f"CosineSimilarity({Y}, {Y}): takes rows: give [n, d]",
+        f"CosineSimilarity({Y}, {Y}): it takes rows: pass [n, d]",
     ),
     "r2": (
         lambda: m.R2Score(device="cpu").compute(),
@@ -515,42 +515,43 @@ ERRORS = {
     ),
     "tokens": (
         lambda: m.Perplexity(device="cpu").update(*batch()),
-        f"Perplexity({X}, {Y}): takes logits and tokens: give floats [n, steps, tokens] and [n, steps]",
+        f"Perplexity({X}, {Y}): takes logits and tokens: pass floats [n, steps, tokens] and [n, steps]",
     ),
     "pairs": (
         lambda: m.WordErrorRate().update(["a"], ["a", "b"]),
-        "WordErrorRate(1 predictions, 2 targets): numbers differ: give a target for each prediction",
+        "WordErrorRate(1 predictions, 2 targets): numbers differ: pass a target for each prediction",
     ),
     "weights": (
         lambda: m.BLEUScore(4, weights=[1]),
-        "BLEUScore(n_gram=4, weights of 1): each length of runs has a weight: give 4",
+        "BLEUScore(n_gram=4, weights of 1): each n-gram length needs a weight: pass 4",
     ),
     "two names": (
         lambda: m.MetricCollection([m.MeanMetric(), m.MeanMetric()]),
-        "MetricCollection(...): two metrics are called 'MeanMetric': give a dict with names",
+        "MetricCollection(...): two metrics are called 'MeanMetric': pass a dict with names",
     ),
     "keys": (
         lambda: three().load_state_dict({"precisoin.counts": 0}),
-        "MetricCollection.load_state_dict(...): 'precisoin.counts' is of no metric here: did you mean"
-        " 'precision.counts'?: give that of a collection of the same metrics",
+        "MetricCollection.load_state_dict(...): 'precisoin.counts' belongs to none of these"
+        " metrics: did you mean"
+        " 'precision.counts'?: pass the state of a collection of the same metrics",
     ),
     "state": (
         lambda: m.MeanMetric(device="cpu").load_state_dict({"sum": 1, "nans": fb.zeros(2, device="cpu")}),
         "MeanMetric.load_state_dict(2 states): 'sums' is missing; 'sum' is unexpected: did you mean 'sums'?;"
-        f" 'nans' is i64[], given f32[2]: {C}",
+        f" 'nans' is i64[], got f32[2]: {C}",
     ),
     "merge": (
         lambda: m.MulticlassRecall(3, device="cpu").merge_state(m.MulticlassRecall(4, device="cpu")),
-        f"MulticlassRecall.merge_state(1 states): 'counts' is i64[3, 4], given i64[3, 5]: {C}",
+        f"MulticlassRecall.merge_state(1 states): 'counts' is i64[3, 4], got i64[3, 5]: {C}",
     ),
     "list": (
         lambda: m.MeanMetric().add_state("x", [1]),
-        "add_state('x', [1], None): a list begins empty: give []",
+        "add_state('x', [1], None): a list state must start empty: pass []",
     ),
     "join": (
         lambda: m.MeanMetric().add_state("x", 1, "mean"),
-        'add_state(\'x\', 1, \'mean\'): a state is joined by "sum", "max", "min", "cat" or a function: give'
-        " one",
+        'add_state(\'x\', 1, \'mean\'): states are joined by "sum", "max", "min", "cat" or'
+        " a function: pass one of these",
     ),
 }
 
@@ -568,12 +569,12 @@ def test_errors_of_other_kinds():
         (
             lambda: m.MetricCollection([3]),
             TypeError,
-            "MetricCollection(3): takes metrics: give a Metric, as MeanMetric()",
+            "MetricCollection(3): it takes metrics: pass a Metric, e.g. MeanMetric()",
         ),
         (
             lambda: three()["recal"],
             KeyError,
-            "\"MetricCollection['recal']: there is no such metric: did you mean 'recall'?\"",
+            "\"MetricCollection['recal']: no metric has this name: did you mean 'recall'?\"",
         ),
         (
             lambda: m.MeanSquaredError(device="cpu").update(np.ones(2), fb.ones(2, device="cpu")),
@@ -589,17 +590,17 @@ def test_errors_of_other_kinds():
         (
             lambda: m.Metric("cpu").update(),
             NotImplementedError,
-            "Metric.update(...): is not written: define update(self, preds, target)",
+            "Metric.update(...): is not implemented: define update(self, preds, target)",
         ),
         (
             lambda: m.Metric("cpu").compute(),
             NotImplementedError,
-            "Metric.compute(): is not written: define compute(self)",
+            "Metric.compute(): is not implemented: define compute(self)",
         ),
         (
             lambda: m.Metric("cpu").total,
             AttributeError,
-            "Metric.total: there is no such attribute or state",
+            "Metric.total: no such attribute or state",
         ),
     ):
         with pytest.raises(kind) as told:
@@ -609,7 +610,7 @@ def test_errors_of_other_kinds():
     metric.add_state("n", 0)
     with pytest.raises(TypeError) as told:
         metric.merge_state(metric.clone())
-    rule = "add_state was not told how two become one: give dist_reduce_fx"
+    rule = "add_state has no rule for joining two states: pass dist_reduce_fx to it"
     assert str(told.value) == f"Metric.merge_state(...): n: {rule}"
 
 
@@ -617,7 +618,7 @@ def test_targets_that_are_no_classes_are_told_by_compute():
     """An update reads nothing, so that it can't."""
     x = fb.tensor(P, device="cpu")
     bad = fb.tensor([0, 3, -1, 2], device="cpu")
-    rule = "give those, or ignore_index for what stands for no"
+    rule = "use those, or pass ignore_index for positions without a"
     of_classes = f"2 targets or predictions were no class of 0 to 2: {rule} class"
     for make in (m.MulticlassAccuracy, m.MulticlassConfusionMatrix):
         metric = make(3, device="cpu")
@@ -645,17 +646,17 @@ def test_targets_that_are_no_classes_are_told_by_compute():
     tokens.update(x.unsqueeze(0), bad.unsqueeze(0))
     with pytest.raises(ValueError) as told:
         tokens.compute()
-    assert str(told.value) == f"Perplexity.compute(): 2 targets were no tokens of the logits: {rule}ne"
+    assert str(told.value) == f"Perplexity.compute(): 2 targets were no tokens of the logits: {rule} token"
     mean = m.MeanMetric(nan_strategy="error", device="cpu")
     mean.update(float("nan"))
     with pytest.raises(ValueError) as told:
         mean.compute()
-    where = 'look where they come from, or give nan_strategy="ignore"'
+    where = 'find their source, or pass nan_strategy="ignore"'
     assert str(told.value) == f"MeanMetric.compute(): 1 values were NaN: {where}"
     warned = m.MeanMetric(device="cpu")
     warned.update(float("nan"))
     warned.update(3.0, 2.0)
-    with pytest.warns(UserWarning, match=r"MeanMetric.compute\(\): 1 values were NaN and left out"):
+    with pytest.warns(UserWarning, match=r"MeanMetric.compute\(\): 1 values were NaN and were ignored"):
         assert warned.compute() == 3
 
 

@@ -46,10 +46,10 @@ def test_fid_may_keep_the_real_ones():
     for more in (3, 0):
         with pytest.raises(ValueError) as told:
             kept.compute()
-        rule = "a spread needs 2 images of each kind: update with more"
+        rule = "the covariance needs at least 2 images of each kind: update with more"
         assert (
             str(told.value)
-            == f"FrechetInceptionDistance.compute(): {5 if more else 0} real and 0 made: {rule}"
+            == f"FrechetInceptionDistance.compute(): {5 if more else 0} real and 0 generated: {rule}"
         )
         kept.reset_real_features = True
         kept.reset()
@@ -128,37 +128,37 @@ FID, LPIPS, DISTS = (
     m.LearnedPerceptualImagePatchSimilarity,
     m.DeepImageStructureAndTextureSimilarity,
 )
-NONE = "no weights come with flambeau: give"
+NONE = "flambeau ships no weights: pass"
 SSIM = m.StructuralSimilarityIndexMeasure
 ERRORS = {
     "fid": (
         lambda: FID(2048),
-        f"FrechetInceptionDistance(feature=2048): {NONE} a network that makes features [n, d] of images, as"
-        " Inception v3 without its last layer",
+        f"FrechetInceptionDistance(feature=2048): {NONE} a network that computes features [n,"
+        " d] of images, e.g. Inception v3 without its last layer",
     ),
     "lpips": (
         lambda: LPIPS("vgg"),
-        f"LearnedPerceptualImagePatchSimilarity(net='vgg'): {NONE} net=, a network that makes a list of"
-        " features of images, and weights= of its channels",
+        f"LearnedPerceptualImagePatchSimilarity(net='vgg'): {NONE} net=, a network that"
+        " computes a list of features of images, and weights= of its channels",
     ),
     "dists": (
         lambda: DISTS(None),
-        f"DeepImageStructureAndTextureSimilarity(net=None): {NONE} net=, a network that makes a list of"
-        " features of images, and alpha= and beta= of its channels",
+        f"DeepImageStructureAndTextureSimilarity(net=None): {NONE} net=, a network that"
+        " computes a list of features of images, and alpha= and beta= of its channels",
     ),
     "one tensor": (
         lambda: LPIPS(lambda x: x, device="cpu").update(cpu(images(1, 3, 2, 2)), cpu(images(1, 3, 2, 2))),
-        "LearnedPerceptualImagePatchSimilarity: net((1, 3, 2, 2)): gives one tensor: give a network that"
-        " returns a list, a tensor a layer",
+        "LearnedPerceptualImagePatchSimilarity: net((1, 3, 2, 2)): the network returned one"
+        " tensor: pass one that returns a list with a tensor for each layer",
     ),
     "channels": (
         lambda: DISTS(layers, [cpu([1.0])], device="cpu").update(*[cpu(images(1, 3, 4, 4))] * 2),
-        "DeepImageStructureAndTextureSimilarity(alpha=...): layers have [3, 3, 2] channels, weights [1]: give"
-        " a weight for each channel",
+        "DeepImageStructureAndTextureSimilarity(alpha=...): layers have [3, 3, 2] channels,"
+        " weights [1]: pass a weight for each channel",
     ),
     "no images": (
         lambda: LPIPS(layers, device="cpu").update(*[cpu(images(3, 4))] * 2),
-        "LearnedPerceptualImagePatchSimilarity(f32[3, 4], f32[3, 4]): takes images: give [n, c, h, w]",
+        "LearnedPerceptualImagePatchSimilarity(f32[3, 4], f32[3, 4]): takes images: pass [n, c, h, w]",
     ),
     "features": (
         lambda: FID(features, num_features=3, device="cpu").update(cpu(images(2, 3, 2, 2)), True),
@@ -167,21 +167,22 @@ ERRORS = {
     ),
     "range": (
         lambda: m.PeakSignalNoiseRatio(0),
-        "PeakSignalNoiseRatio(data_range=0): is how far values reach, or the pair of their ends: give 1.0, or"
-        " (0.0, 1.0)",
+        "PeakSignalNoiseRatio(data_range=0): must be the width of the value range, or its two"
+        " ends: pass e.g. 1.0 or (0.0, 1.0)",
     ),
     "reduction without dim": (
         lambda: m.PeakSignalNoiseRatio(1.0, reduction="sum"),
-        "PeakSignalNoiseRatio(reduction='sum', dim=None): there is one value of all: give dim, or leave out"
+        "PeakSignalNoiseRatio(reduction='sum', dim=None): without dim the result is one"
+        " value: pass dim, or leave out"
         " reduction",
     ),
     "sigma": (
         lambda: SSIM(sigma=0),
-        "StructuralSimilarityIndexMeasure(sigma=0): is a width above 0: give one",
+        "StructuralSimilarityIndexMeasure(sigma=0): must be a width above 0: pass one",
     ),
     "kernel_size": (
         lambda: SSIM(kernel_size=4),
-        "StructuralSimilarityIndexMeasure(kernel_size=4): is an odd number above 0: give one",
+        "StructuralSimilarityIndexMeasure(kernel_size=4): must be an odd number above 0: pass one",
     ),
     "option": (
         lambda: SSIM(k3=4),
@@ -189,32 +190,32 @@ ERRORS = {
     ),
     "dims": (
         lambda: SSIM(device="cpu").update(*[cpu(images(3, 4))] * 2),
-        "StructuralSimilarityIndexMeasure(f32[3, 4], f32[3, 4]): takes images: give [n, c, h, w], or"
+        "StructuralSimilarityIndexMeasure(f32[3, 4], f32[3, 4]): takes images: pass [n, c, h, w], or"
         " [n, c, d, h, w]",
     ),
     "small": (
         lambda: SSIM(device="cpu").update(*[cpu(images(1, 1, 5, 9))] * 2),
         "StructuralSimilarityIndexMeasure(f32[1, 1, 5, 9], f32[1, 1, 5, 9]): images are smaller than the"
-        " window, [11, 11]: give a smaller one",
+        " window, [11, 11]: use a smaller window",
     ),
     "scales": (
         lambda: m.MultiScaleStructuralSimilarityIndexMeasure(device="cpu").update(
             *[cpu(images(1, 1, 32, 32))] * 2
         ),
-        "MultiScaleStructuralSimilarityIndexMeasure(f32[1, 1, 32, 32], f32[1, 1, 32, 32]): images of 5 scales"
-        " are larger than 160: give fewer betas",
+        "MultiScaleStructuralSimilarityIndexMeasure(f32[1, 1, 32, 32], f32[1, 1, 32, 32]):"
+        " images of 5 scales must be larger than 160: pass fewer betas",
     ),
     "places": (
         lambda: m.DiceScore(3, device="cpu").update(cpu(images(2, 3, 4)), cpu(images(2, 4))),
-        "DiceScore(f32[2, 3, 4], f32[2, 4]): shapes differ: give a prediction for each target",
+        "DiceScore(f32[2, 3, 4], f32[2, 4]): shapes differ: pass a prediction for each target",
     ),
     "classes": (
         lambda: m.DiceScore(3, device="cpu").update(*[cpu(images(2, 4, 5))] * 2),
-        "DiceScore(f32[2, 4, 5], f32[2, 4, 5]): dim 1 is not the 3 classes: give [n, 3, ...]",
+        "DiceScore(f32[2, 4, 5], f32[2, 4, 5]): dim 1 is not the 3 classes: pass [n, 3, ...]",
     ),
     "format": (
         lambda: m.DiceScore(3, input_format="index", device="cpu").update(*[cpu(images(2)).long()] * 2),
-        "DiceScore(i64[2], i64[2]): does not fit input_format='index': give images of classes",
+        "DiceScore(i64[2], i64[2]): the shape does not fit input_format='index': pass images of classes",
     ),
 }
 

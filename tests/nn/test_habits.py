@@ -50,7 +50,7 @@ def test_in_place_activations():
     y = x * 3
     grads = (nn.ReLU(inplace=True)(y) * y).sum().backward()  # y is what relu made of it
     assert grads[x].tolist() == [0, 36]
-    with pytest.raises(ValueError, match="can't be written to: gradients are taken by it as it is"):
+    with pytest.raises(ValueError, match="can't be written to: it is a leaf that requires gradients"):
         F.relu(x, inplace=True)
     for wrong in (
         lambda: nn.Sigmoid(inplace=True),
@@ -127,7 +127,7 @@ def test_models_move(device):
     assert model.cpu()[0].weight.device.name == "cpu" and model.eval()(x.cpu().half()).shape == (1, 2)
     with pytest.raises(TypeError) as told:
         nn.Linear(3, 2).to(fb.int32)
-    assert str(told.value) == "Linear.to(flambeau.int32): parameters are floats: give a float dtype"
+    assert str(told.value) == "Linear.to(flambeau.int32): parameters must be floats: pass a float dtype"
 
 
 def test_zero_grad_says_once_that_there_is_nothing():
@@ -140,7 +140,7 @@ def test_zero_grad_says_once_that_there_is_nothing():
         sgd.zero_grad(set_to_none=True)
         model.zero_grad()
         model.weight.grad = None
-    rule = "no gradients are kept on tensors: there is nothing to set to zero before backward()"
+    rule = "tensors keep no gradients: there is nothing to clear before backward()"
     assert [(str(w.message), w.filename) for w in told] == [(rule, __file__)]
 
 
@@ -164,7 +164,13 @@ def test_gradients_show_what_they_hold():
     other = fb.tensor([1.0], requires_grad=True, device="cpu")
     for given, text in (
         (other, "grads[f32[1]]: the loss does not depend on it: check requires_grad and detach"),
-        (loss, "grads[f32[]]: it was computed: autograd.grad(loss, [y]) has gradients by such tensors"),
+        (
+            loss,
+            (
+                "grads[f32[]]: it is not a leaf: autograd.grad(loss, [y]) computes"
+                " gradients with respect to such tensors"
+            ),
+        ),
     ):
         with pytest.raises(KeyError) as told:
             grads[given]
@@ -187,7 +193,7 @@ def test_gradients_are_asked_for_in_torchs_ways():
     with pytest.raises(ValueError) as told:
         y.requires_grad = False
     assert str(told.value) == (
-        "requires_grad_(f32[2], False): gradients flow through it to what it was made of: use .detach()"
+        "requires_grad_(f32[2], False): gradients flow through it to its inputs: use .detach()"
     )
     with pytest.raises(TypeError) as told:
         fb.tensor([1, 2], dtype=fb.int32, device="cpu").requires_grad = True

@@ -211,33 +211,33 @@ def test_linear_cross_entropy_is_its_parts():
 
 
 ERRORS = {
-    "ZeroPad1d((1, 2, 3)): takes a number, or 2 of them, two for each dim: give so many": (
+    "ZeroPad1d((1, 2, 3)): padding must be a number or 2 numbers, two for each dim: pass that many": (
         lambda: nn.ZeroPad1d((1, 2, 3))
     ),
     "CircularPad2d([2, 2]): takes 3 or 4 dims, channels before the 2 that are padded: reshape it": (
         lambda: nn.CircularPad2d(1)(fb.ones(2, 2))
     ),
-    "Dropout2d(2): p is not in 0 to 1: give a probability": lambda: nn.Dropout2d(2),
+    "Dropout2d(2): p must be from 0 to 1: pass a probability": lambda: nn.Dropout2d(2),
     "Softmax2d(f32[2]): takes 3 or 4 dims, channels before height and width: use Softmax(dim)": (
         lambda: nn.Softmax2d()(fb.ones(2))
     ),
-    "AdaptiveLogSoftmaxWithLoss(cutoffs=[5, 3]): cutoffs are ascending numbers of 1 to 9: give others": (
-        lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [5, 3])
-    ),
-    "AdaptiveLogSoftmaxWithLoss(f32[2, 4], i64[3]): takes rows and a class of each, [n, features] and [n], or"
+    "AdaptiveLogSoftmaxWithLoss(cutoffs=[5, 3]): cutoffs must be ascending integers from 1 to"
+    " 9: pass others": (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [5, 3])),
+    "AdaptiveLogSoftmaxWithLoss(f32[2, 4], i64[3]): takes rows and one class for each, [n,"
+    " features] and [n], or"
     " [features] and []": (
         lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [5])(fb.ones(2, 4), fb.tensor([1, 2, 3]))
     ),
-    "FractionalMaxPool2d(2): needs output_size or output_ratio, not both: give one of them": (
+    "FractionalMaxPool2d(2): needs either output_size or output_ratio: pass one of them": (
         lambda: nn.FractionalMaxPool2d(2)
     ),
-    "fractional_max_pool2d(f32[1, 4, 4]): [4, 4] windows of [2, 2] do not fit into [4, 4]: make fewer": (
+    "fractional_max_pool2d(f32[1, 4, 4]): [4, 4] windows of [2, 2] do not fit into [4, 4]: use fewer": (
         lambda: nn.functional.fractional_max_pool2d(fb.ones(1, 4, 4), 2, 4)
     ),
     "fractional_max_pool2d(f32[4]): takes 3 or 4 dims: reshape it": (
         lambda: nn.functional.fractional_max_pool2d(fb.ones(4), 2, 2)
     ),
-    "fractional_max_pool3d(f32[1, 4, 4, 4]): needs output_size or output_ratio, not both: give one of them": (
+    "fractional_max_pool3d(f32[1, 4, 4, 4]): needs either output_size or output_ratio: pass one of them": (
         lambda: nn.functional.fractional_max_pool3d(fb.ones(1, 4, 4, 4), 2)
     ),
 }

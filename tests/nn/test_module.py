@@ -261,30 +261,31 @@ def test_containers():
 
 
 ERRORS = {
-    "register_buffer('a.b'): a name is a word without dots: give another": (
+    "register_buffer('a.b'): a name must be a non-empty string without dots: choose another": (
         lambda m: m.register_buffer("a.b", None)
     ),
-    "register_buffer('forward'): Linear has an attribute of that name: give another": (
+    "register_buffer('forward'): Linear already has an attribute of that name: choose another": (
         lambda m: m.register_buffer("forward", fb.ones(1))
     ),
-    "register_parameter('p', f32[1]): takes a Parameter or None: give nn.Parameter(t)": (
+    "register_parameter('p', f32[1]): takes a Parameter or None: pass nn.Parameter(t)": (
         lambda m: m.register_parameter("p", fb.ones(1))
     ),
-    "Linear(3): takes modules: give an nn.Module, as nn.ReLU()": lambda m: m.add_module("x", 3),
+    "Linear(3): takes modules: pass an nn.Module, e.g. nn.ReLU()": lambda m: m.add_module("x", 3),
     "get_parameter('weigth'): Linear has no parameter of that name: did you mean 'weight'?": (
         lambda m: m.get_parameter("weigth")
     ),
     "get_submodule('x'): Linear has no submodule of that name": lambda m: m.get_submodule("x"),
-    "set_submodule(''): a module can't replace itself: give a name": lambda m: m.set_submodule("", nn.ReLU()),
+    "set_submodule(''): a module can't replace itself: pass a name": lambda m: m.set_submodule("", nn.ReLU()),
     "Linear.share_memory(): a device's memory belongs to one process: send state_dict(), or save(path) and"
     " load(path)": lambda m: m.share_memory(),
-    "ModuleDict(f32[1]): is a dict, not a layer: call its modules": lambda m: nn.ModuleDict()(fb.ones(1)),
-    "Sequential * 0: is repeated a whole number of times above 0: give another": (
+    "ModuleDict(f32[1]): it is a dict, not a layer: call its modules": lambda m: nn.ModuleDict()(fb.ones(1)),
+    "Sequential * 0: the count must be a positive integer: pass another value": (
         lambda m: nn.Sequential(m) * 0
     ),
-    "ParameterList[3]: there are 1: give a place of these": lambda m: nn.ParameterList([fb.ones(1)])[3],
-    "UninitializedParameter.shape: is not known yet: a lazy layer takes its sizes from its first input: call"
-    " the model once, or load a state_dict": lambda m: nn.UninitializedParameter().shape,
+    "ParameterList[3]: the index is out of"
+    " range: the length is 1": lambda m: nn.ParameterList([fb.ones(1)])[3],
+    "UninitializedParameter.shape: is not known yet: a lazy layer gets its sizes from its"
+    " first input: call the model once, or load a state_dict": lambda m: nn.UninitializedParameter().shape,
 }  # fmt: skip
 
 
@@ -398,7 +399,7 @@ def test_names_stand_where_they_became_what_they_are():
     assert list(nn.ParameterDict([("b", fb.ones(1)), ("a", fb.ones(1))])) == ["b", "a"]
 
 
-IN_PLACE = "p is a parameter: change it in place inside no_grad (`p.copy_(t)`), or give nn.Parameter(t)"
+IN_PLACE = "p is a parameter: change it in place inside no_grad (`p.copy_(t)`), or assign nn.Parameter(t)"
 
 
 @pytest.mark.parametrize(
@@ -406,8 +407,8 @@ IN_PLACE = "p is a parameter: change it in place inside no_grad (`p.copy_(t)`), 
     [
         ("p", "fb.ones(2)", IN_PLACE),
         ("p", "nn.ReLU()", IN_PLACE),
-        ("m", "5", "m is a module: give an nn.Module or None, or delete it first (`del module.m`)"),
-        ("b", "5", "b is a buffer: give a tensor or None, or delete it first (`del module.b`)"),
+        ("m", "5", "m is a module: assign an nn.Module or None, or delete it first (`del module.m`)"),
+        ("b", "5", "b is a buffer: assign a tensor or None, or delete it first (`del module.b`)"),
     ],
 )  # fmt: skip
 def test_what_a_name_may_not_become(name, value, rule):
@@ -471,7 +472,7 @@ def test_methods_of_a_child_are_called():
     assert log[:12] == [(name, mode) for mode in (False, True, False) for name in each]
     assert modes[1] == [True, True, False, True, True, False, True, True, False]  # batch norms stay
     assert [n for n in state if n.endswith("name")] == ["0.name", "1.0.name", "1.1.name", "2.a.name"]
-    with pytest.raises(ValueError, match=r"ReLU.train\(1\): takes True or False: give one of them"):
+    with pytest.raises(ValueError, match=r"ReLU.train\(1\): it must be True or False: pass one of them"):
         nn.ReLU().train(1)
 
 

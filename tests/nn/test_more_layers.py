@@ -75,8 +75,8 @@ def test_lazy_layers_load_before_they_know():
     with pytest.raises(ValueError) as e:
         other(fb.ones(1, 4))
     assert str(e.value) == (
-        "LazyLinear(in_features=4): weight was loaded as f32[2, 3], and is f32[2, 4] for this input:"
-        " give another input"
+        "LazyLinear(in_features=4): weight was loaded as f32[2, 3], but this input needs"
+        " f32[2, 4]: pass another input"
     )
 
 
@@ -182,19 +182,18 @@ def test_a_summary_leaves_the_model_as_it_is():
 
 ERRORS = {
     "LazyConv1d(f32[3]): takes 2 or 3 dims: reshape it": lambda: nn.LazyConv1d(4, 3)(fb.ones(3)),
-    "LazyBatchNorm1d(f32[3]): the size is that of dim 1, which it does not have: give such a one": (
-        lambda: nn.LazyBatchNorm1d()(fb.ones(3))
-    ),
-    "RotaryEmbedding(5): features come in pairs: give an even number": lambda: nn.RotaryEmbedding(5),
-    "RotaryEmbedding(f32[2, 6]): was made for 4 features, this has 6: make them equal": (
+    "LazyBatchNorm1d(f32[3]): the size is taken from dim 1, which the input lacks: pass an"
+    " input that has it": (lambda: nn.LazyBatchNorm1d()(fb.ones(3))),
+    "RotaryEmbedding(5): features come in pairs: pass an even number": lambda: nn.RotaryEmbedding(5),
+    "RotaryEmbedding(f32[2, 6]): the layer expects 4 features, the input has 6: make them equal": (
         lambda: nn.RotaryEmbedding(4)(fb.ones(2, 6))
     ),
-    "SinusoidalEmbedding(3): features come in pairs: give an even number": lambda: nn.SinusoidalEmbedding(3),
-    "GroupedQueryAttention(8, 4, 3): heads divide the features, kv heads the heads: give divisors": (
+    "SinusoidalEmbedding(3): features come in pairs: pass an even number": lambda: nn.SinusoidalEmbedding(3),
+    "GroupedQueryAttention(8, 4, 3): heads must divide the features, and kv heads the heads: pass divisors": (
         lambda: nn.GroupedQueryAttention(8, 4, 3)
     ),
-    "DataParallel(device_ids=[0, 1]): one process drives one device: run a process for each, or leave"
-    " it out": (lambda: nn.DataParallel(nn.ReLU(), [0, 1])),
+    "DataParallel(device_ids=[0, 1]): a process uses one device: run one process for each, or"
+    " leave device_ids out": (lambda: nn.DataParallel(nn.ReLU(), [0, 1])),
 }
 
 

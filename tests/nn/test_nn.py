@@ -73,8 +73,8 @@ def test_load_lists_all_problems_and_loads_nothing():
         net.load_state_dict(state)
     assert str(e.value) == (
         "load_state_dict(9 tensors): 1 missing: 'head.weight'; 1 unexpected: 'head.wieght' (did you mean"
-        " 'head.weight'?); 1 of another shape: 'norm.bias' is f32[4], given [5]: give a state_dict"
-        " of the same model"
+        " 'head.weight'?); 1 of another shape: 'norm.bias' is f32[4], got [5]: use a"
+        " state_dict of the same model"
     )
     np.testing.assert_array_equal(net.conv.bias.numpy(), before)
     state["norm.bias"] = fb.zeros(4)
@@ -101,7 +101,7 @@ def test_names_of_another_library_are_renamed():
         (
             {"a.weight": 1, "b.weight": 2},
             [("^.", "x")],
-            "load_state_dict(rename=...): 'b.weight' becomes 'x.weight', as another name does",
+            "load_state_dict(rename=...): 'b.weight' and another name both become 'x.weight'",
         ),
         (
             {"a": 1},
@@ -111,14 +111,14 @@ def test_names_of_another_library_are_renamed():
         (
             {"weight": [1.0], "bias": None},
             (),
-            "load_state_dict(2 tensors): 2 no tensor: 'weight' is [1.0], 'bias' is None: give a state_dict"
-            " of the same model",
+            "load_state_dict(2 tensors): 2 no tensor: 'weight' is [1.0], 'bias' is None: use"
+            " a state_dict of the same model",
         ),
         (
             {"model": {}, "epoch": 3},
             (),
-            "load_state_dict(2 tensors): 2 missing: 'weight', 'bias'; 2 unexpected: 'model', 'epoch': give"
-            " what stands at 'model'",
+            "load_state_dict(2 tensors): 2 missing: 'weight', 'bias'; 2 unexpected: 'model',"
+            " 'epoch': pass the object at 'model'",
         ),
     ],
 )
@@ -133,7 +133,7 @@ def test_long_lists_of_names_are_cut():
     with pytest.raises(ValueError) as told:
         nn.Linear(2, 1).load_state_dict(state)
     assert "3000 unexpected: 'layer0.weight' (did you mean 'weight'?), " in str(told.value)
-    assert "and 2980 more: give a" in str(told.value)
+    assert "and 2980 more: use a" in str(told.value)
     assert len(str(told.value)) < 2000
 
 
@@ -348,15 +348,15 @@ def test_losses_of_classes(x2, device):
 
 
 ERRORS = [
-    (lambda: nn.Linear(0, 3), "Linear(in_features=0): sizes are whole numbers above 0: give another"),
+    (lambda: nn.Linear(0, 3), "Linear(in_features=0): sizes must be positive integers: pass another value"),
     (
         lambda: nn.Conv2d(3, 4, 3, groups=2),
         "Conv2d(3, 4, groups=2): groups must divide both numbers of channels: change one of the three",
     ),
     (
         lambda: nn.Conv2d(3, 4, 2, stride=2, padding="same"),
-        "Conv2d(padding='same'): padding is a number, one for each dim, 'valid', or 'same' (stride 1):"
-        " give one of these",
+        "Conv2d(padding='same'): padding must be a number, one for each dim, 'valid', or"
+        " 'same' (stride 1): pass one of these",
     ),
     (
         lambda: nn.Conv2d(3, 4, 2, padding_mode="mirror"),
@@ -368,19 +368,19 @@ ERRORS = [
     ),
     (
         lambda: nn.ConvTranspose1d(3, 4, 2, stride=2)(fb.zeros(1, 3, 5), output_size=(12,)),
-        "ConvTranspose1d(output_size=[12]): sizes of [10] to [11] can be had from [5]: give one of these",
+        "ConvTranspose1d(output_size=[12]): sizes of [10] to [11] are possible for [5]: pass one of these",
     ),
-    (lambda: nn.Dropout(1.5), "Dropout(1.5): p is not in 0 to 1: give a probability"),
+    (lambda: nn.Dropout(1.5), "Dropout(1.5): p must be from 0 to 1: pass a probability"),
     (lambda: nn.MaxPool2d(), "MaxPool2d.__init__() missing 1 required positional argument: 'kernel_size'"),
     (lambda: nn.ReLU(alpha=1), "ReLU.__init__() got an unexpected keyword argument 'alpha'"),
-    (lambda: nn.Sequential(fb.relu), "Sequential({}): takes modules: give an nn.Module, as nn.ReLU()"),
+    (lambda: nn.Sequential(fb.relu), "Sequential({}): takes modules: pass an nn.Module, e.g. nn.ReLU()"),
     (
         lambda: nn.ModuleList([nn.ReLU()])(fb.zeros(2)),
-        "ModuleList(f32[2]): is a list, not a layer: call its modules, or use Sequential",
+        "ModuleList(f32[2]): it is a list, not a layer: call its modules, or use Sequential",
     ),
     (
         lambda: nn.BatchNorm1d(3)(fb.zeros(2, 4)),
-        "BatchNorm1d(f32[2, 4]): the layer was made for 3 channels, this has 4: make them equal",
+        "BatchNorm1d(f32[2, 4]): the layer expects 3 channels, the input has 4: make them equal",
     ),
     (
         lambda: nn.BatchNorm2d(3)(fb.zeros(2, 3)),
@@ -388,10 +388,10 @@ ERRORS = [
     ),
     (
         lambda: nn.BatchNorm1d(3)(fb.zeros(1, 3)),
-        "BatchNorm1d(f32[1, 3]): one value a channel has no variance: train on larger batches, or call"
+        "BatchNorm1d(f32[1, 3]): a single value per channel has no variance: train on larger batches, or call"
         " eval()",
     ),
-    (lambda: nn.Embedding(3, 2, 3), "Embedding(padding_idx=3): there are 3 rows: give one of them"),
+    (lambda: nn.Embedding(3, 2, 3), "Embedding(padding_idx=3): the table has 3 rows: pass the index of one"),
     (
         lambda: init.xavier_normal_(fb.zeros(3)),
         "fans([3]): weights need at least 2 dims: use uniform_ or normal_",
@@ -402,7 +402,7 @@ ERRORS = [
         " conv_transpose1d, conv_transpose2d, conv_transpose3d, leaky_relu, linear, relu, selu, sigmoid,"
         " tanh",
     ),
-    (lambda: nn.Module()(1), "Module(...): has no forward: define forward(self, x)"),
+    (lambda: nn.Module()(1), "Module(...): it has no forward: define forward(self, x)"),
 ]  # fmt: skip
 
 
@@ -512,7 +512,7 @@ def test_a_plain_tensor_is_not_taken_for_a_parameter():
         layer.weight = layer.weight - 1
     assert str(e.value) == (
         "Linear.weight = f32[1, 2]: weight is a parameter: change it in place inside no_grad"
-        " (`weight.copy_(t)`), or give nn.Parameter(t)"
+        " (`weight.copy_(t)`), or assign nn.Parameter(t)"
     )
     layer.weight = nn.Parameter(fb.zeros(1, 2))
     layer.bias = None

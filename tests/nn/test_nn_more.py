@@ -110,14 +110,14 @@ def test_initialisers(device):
 @pytest.mark.parametrize("call, text", [
     (lambda x: F.glu(x), "glu(f32[2, 3]): dim -1 has 3 elements: make it even"),
     (lambda x: F.group_norm(x, 2),
-     "group_norm(f32[2, 3], 2): 3 channels do not divide into 2 groups: give a divisor"),
+     "group_norm(f32[2, 3], 2): 3 channels do not divide into 2 groups: pass a divisor"),
     (lambda x: F.batch_norm(x, None, None),
-     "batch_norm(f32[2, 3], None, None): without training, running_mean and running_var are required:"
-     " give both"),
+     "batch_norm(f32[2, 3], None, None): without training, running_mean and running_var are"
+     " required: pass both"),
     (lambda x: F.prelu(x, fb.ones(2, device="cpu")),
      "prelu(f32[2, 3], f32[2]): weight must have one value, or as many as input has at dim 1: reshape it"),
     (lambda x: F.multi_margin_loss(x, x, p=3),
-     "multi_margin_loss(f32[2, 3], f32[2, 3], p=3): p=3 is not 1 or 2: give one of these"),
+     "multi_margin_loss(f32[2, 3], f32[2, 3], p=3): p=3 must be 1 or 2: pass one of these"),
 ])  # fmt: skip
 def test_errors(call, text):
     with pytest.raises(ValueError) as e:
@@ -267,7 +267,7 @@ def test_a_target_of_another_shape_is_told_once(loss, recwarn, monkeypatch):
         loss(fb.ones(3, 1), fb.ones(3))
     (said,) = recwarn
     assert str(said.message) == (
-        "a loss has input of shape [3, 1] and target of [3]: they are broadcast, which is seldom meant:"
-        " reshape one of them, as by squeeze(1)"
+        "a loss has input of shape [3, 1] and target of [3]: they broadcast, which is rarely"
+        " intended: reshape one of them, e.g. with squeeze(1)"
     )
     assert said.filename == __file__ or loss is F.smooth_l1_loss

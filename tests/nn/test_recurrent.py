@@ -474,45 +474,44 @@ ERRORS = {
     "GRU(f32[3, 2, 4]): takes 3 dims (or 2, without a batch) of which the last is 5: reshape it": (
         lambda: nn.GRU(5, 6)(X)
     ),
-    "LSTM(hx of [1, 2, 6]): states here are [1, 2, 6] and [1, 2, 6]: give these": (
+    "LSTM(hx of [1, 2, 6]): the states must be [1, 2, 6] and [1, 2, 6]: pass these shapes": (
         lambda: nn.LSTM(4, 6)(X, fb.zeros(1, 2, 6))
     ),
-    "LSTM(dropout=2): is not in 0 to 1: give a probability": lambda: nn.LSTM(4, 6, dropout=2),
-    "LSTM(proj_size=6): is not 0 (none) to 5, below hidden_size: give another": (
+    "LSTM(dropout=2): must be from 0 to 1: pass a probability": lambda: nn.LSTM(4, 6, dropout=2),
+    "LSTM(proj_size=6): must be 0 (off) to 5, below hidden_size: pass another value": (
         lambda: nn.LSTM(4, 6, proj_size=6)
     ),
     f"RNN(nonlinearity='sin'): is unknown: use {NAMES}": lambda: nn.RNN(4, 6, nonlinearity="sin"),
     f"RNNCell(nonlinearity='sin'): is unknown: use {NAMES}": lambda: nn.RNNCell(4, 6, nonlinearity="sin"),
     f"LSTM(cell_activation=3): is unknown: use {NAMES}": lambda: nn.LSTM(4, 6, cell_activation=3),
-    "GRU(clip=0): is no bound above 0: give one, or None for none": lambda: nn.GRU(4, 6, clip=0),
-    "GRU(clip='1'): is no bound above 0: give one, or None for none": lambda: nn.GRU(4, 6, clip="1"),
-    "GRU(f32[0, 2, 4]): there is no step in it: give sequences of one at least": lambda: nn.GRU(4, 6)(X[:0]),
-    "LSTMCell(state_clip=-1): is no bound above 0: give one, or None for none": (
+    "GRU(clip=0): the bound must be above 0: pass another value, or None": lambda: nn.GRU(4, 6, clip=0),
+    "GRU(clip='1'): the bound must be above 0: pass another value, or None": lambda: nn.GRU(4, 6, clip="1"),
+    "GRU(f32[0, 2, 4]): the sequence has no steps: pass at least one": lambda: nn.GRU(4, 6)(X[:0]),
+    "LSTMCell(state_clip=-1): the bound must be above 0: pass another value, or None": (
         lambda: nn.LSTMCell(4, 6, state_clip=-1)
     ),
-    "GRU(bidirectional=True, reverse=True): both directions are there: leave one of both out": (
-        lambda: nn.GRU(4, 6, bidirectional=True, reverse=True)
-    ),
-    "GRU(hidden_size=0): sizes are whole numbers above 0: give another": lambda: nn.GRU(4, 0),
+    "GRU(bidirectional=True, reverse=True): bidirectional already includes the reverse"
+    " direction: leave one of them out": (lambda: nn.GRU(4, 6, bidirectional=True, reverse=True)),
+    "GRU(hidden_size=0): sizes must be positive integers: pass another value": lambda: nn.GRU(4, 0),
     "GRUCell(f32[3, 2, 4]): takes 2 dims (or 1, without a batch) of which the last is 4: reshape it": (
         lambda: nn.GRUCell(4, 6)(X)
     ),
-    "GRUCell(f32[2, 4], f32[2, 5]): a state here is [2, 6]: give such a one": (
+    "GRUCell(f32[2, 4], f32[2, 5]): the state must be [2, 6]: pass this shape": (
         lambda: nn.GRUCell(4, 6)(X[0], fb.zeros(2, 5))
     ),
-    "pack_padded_sequence(f32[3, 2, 4], [1, 2]): the longest does not come first: sort them, or give"
-    " enforce_sorted=False": lambda: rnn.pack_padded_sequence(X, [1, 2]),
-    "pack_padded_sequence(f32[3, 2, 4], [4, 2]): lengths are 1 to 3: give others": (
+    "pack_padded_sequence(f32[3, 2, 4], [1, 2]): lengths are not in descending order: sort"
+    " them, or pass enforce_sorted=False": lambda: rnn.pack_padded_sequence(X, [1, 2]),
+    "pack_padded_sequence(f32[3, 2, 4], [4, 2]): lengths must be from 1 to 3: pass others": (
         lambda: rnn.pack_padded_sequence(X, [4, 2])
     ),
-    "pack_padded_sequence(f32[3, 2, 4], [3]): there are 2 sequences: give the length of each": (
+    "pack_padded_sequence(f32[3, 2, 4], [3]): there are 2 sequences: pass the length of each": (
         lambda: rnn.pack_padded_sequence(X, [3])
     ),
-    "pad_packed_sequence(total_length=2): the longest sequence has 3 elements: give at least so many": (
+    "pad_packed_sequence(total_length=2): the longest sequence has 3 elements: pass at least that": (
         lambda: rnn.pad_packed_sequence(rnn.pack_padded_sequence(X, [3, 2]), total_length=2)
     ),
-    "pad_sequence(0 sequences, padding_side='right'): needs sequences, and 'right' or 'left' for the side:"
-    " give these": lambda: rnn.pad_sequence([]),
+    "pad_sequence(0 sequences, padding_side='right'): needs at least one sequence and the"
+    " side 'right' or 'left': pass these": lambda: rnn.pad_sequence([]),
 }
 
 

@@ -39,7 +39,7 @@ def test_max_norm(host):
     assert repr(nn.Embedding(4, 2, max_norm=2.0)) == "Embedding(4, 2, max_norm=2.0)"
     with pytest.raises(ValueError) as e:
         nn.Embedding(4, 2, max_norm=0)
-    assert str(e.value) == "Embedding(max_norm=0): no vector is so short: give a number above 0"
+    assert str(e.value) == "Embedding(max_norm=0): must be above 0: pass another value"
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
@@ -84,10 +84,10 @@ def test_gradients_by_frequency(host):
     assert repr(nn.Embedding(4, 2, scale_grad_by_freq=True)) == "Embedding(4, 2, scale_grad_by_freq=True)"
     for make, text in (
         (lambda: nn.EmbeddingBag(4, 2, "sum"),
-         "EmbeddingBag(max_norm='sum'): no vector is so short: give a number above 0"),
+         "EmbeddingBag(max_norm='sum'): must be above 0: pass another value"),
         (lambda: nn.EmbeddingBag(4, 2, scale_grad_by_freq=True, mode="max"),
-         "EmbeddingBag(mode='max', scale_grad_by_freq=True): a greatest value is of one row: give mode='sum'"
-         " or 'mean', or leave it out"),
+         "EmbeddingBag(mode='max', scale_grad_by_freq=True): it can't scale a maximum: use"
+         " mode='sum' or 'mean', or leave it out"),
     ):  # fmt: skip
         with pytest.raises(ValueError) as e:
             make()
@@ -156,14 +156,14 @@ def test_gradients_by_some_inputs(host):
     loss = (a * b).sum()
     loss.backward(inputs=[b]), loss.item()
     for call, text in (
-        (lambda: loss.backward(inputs=[a * 1]), "was computed, or has requires_grad=False"),
+        (lambda: loss.backward(inputs=[a * 1]), "it is not a leaf with requires_grad=True"),
         (
             lambda: loss.backward(inputs=[]),
-            "backward(f32[], inputs=[]): there is nothing to take gradients by",
+            "backward(f32[], inputs=[]): the list is empty: pass at least one tensor",
         ),
         (
             lambda: loss.backward(inputs=[a]),
-            "backward(f32[]): the graph was dropped after an earlier backward",
+            "backward(f32[]): the graph was freed by an earlier backward",
         ),
     ):
         with pytest.raises(ValueError) as e:
@@ -177,7 +177,7 @@ def test_normal_numbers_of_a_dtype(host):
         assert x.dtype is dtype and abs(x.mean().item() - 2) < 0.2
     with pytest.raises(TypeError) as e:
         fb.normal(0.0, 1.0, (3,), dtype=fb.int32)
-    rule = "dtype=int32 has no fractions: give a float dtype"
+    rule = "dtype=int32 is not a float dtype: pass one"
     assert str(e.value).endswith(rule)
 
 

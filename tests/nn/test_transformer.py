@@ -205,15 +205,15 @@ def test_a_stack_is_its_layers(on_numpy):
 
 X = fb.zeros(N, B, E, device="cpu")
 ERRORS = {
-    "MultiheadAttention(6, 4): the heads share the features: give a divisor": (
+    "MultiheadAttention(6, 4): num_heads must divide embed_dim: pass a divisor": (
         lambda: nn.MultiheadAttention(6, 4)
     ),
-    "MultiheadAttention(is_causal=True): says what attn_mask is: give that, too": (
+    "MultiheadAttention(is_causal=True): it is a hint about attn_mask: pass attn_mask too": (
         lambda: nn.MultiheadAttention(6, 2)(X, X, X, is_causal=True)
     ),
     "MultiheadAttention(f32[4, 2, 6], f32[2, 6], f32[4, 2, 6]): takes 3 dims, or 2 without a batch: reshape"
     " them": lambda: nn.MultiheadAttention(6, 2)(X, X[0], X),
-    "multi_head_attention_forward: static_k and static_v: are not taken: use scaled_dot_product_attention": (
+    "multi_head_attention_forward: static_k and static_v: not supported: use scaled_dot_product_attention": (
         lambda: nn.functional.multi_head_attention_forward(X, X, X, *[None] * 10, static_k=X)
     ),
     "activation='elu': is unknown: use 'relu', 'gelu' or a function": (

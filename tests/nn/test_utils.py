@@ -183,7 +183,7 @@ def test_chains():
     assert layer.weight.tolist() == [[3, 9]] and len(layer.parametrizations.weight) == 2
     assert P.is_parametrized(layer) and P.is_parametrized(layer, "weight")
     assert not P.is_parametrized(layer, "bias") and P.type_before_parametrizations(layer) is nn.Linear
-    with pytest.raises(NotImplementedError, match="Plus: can't be undone: write its right_inverse"):
+    with pytest.raises(NotImplementedError, match="Plus: it can't be inverted: define right_inverse"):
         layer.weight = fb.tensor([[0.0, 0.0]])
     assert layer.weight.tolist() == [[3, 9]]
     with P.cached():
@@ -207,7 +207,7 @@ def test_one_more_in_a_chain_takes_the_value_there_is():
         P.register_parametrization(layer, "weight", made)
     assert layer.weight.tolist() == [[10, 14]]
     assert layer.parametrizations.weight.original.tolist() == [[4, 6]]
-    with pytest.raises(ValueError, match=r"becomes f32\[2\]\): a parametrization keeps"):
+    with pytest.raises(ValueError, match=r"becomes f32\[2\]\): a parametrization must keep"):
         P.register_parametrization(layer, "weight", nn.Flatten(0))
     assert len(layer.parametrizations.weight) == 2
     P.register_parametrization(layer, "weight", nn.Flatten(0), unsafe=True)
@@ -407,23 +407,23 @@ def tensors():
 
 
 ERRORS = {
-    "clip_grad_norm_(1 tensors): takes what backward returned, since tensors have no .grad: grads ="
+    "clip_grad_norm_(1 tensors): pass the result of backward, since tensors have no .grad: grads ="
     " loss.backward()": lambda: utils.clip_grad_norm_(tensors(), 1.0),
-    "get_total_norm(0 gradients): there is no length of nothing: check requires_grad": (
+    "get_total_norm(0 gradients): an empty list has no norm: check requires_grad": (
         lambda: utils.get_total_norm([])
     ),
     "get_total_norm(1 tensors, 2.0): the norm is not finite: look for the first gradient that is not"
     " (fb.debug)": lambda: utils.get_total_norm([fb.ones(1) / 0], error_if_nonfinite=True),
-    "vector_to_parameters([2]): the parameters have 3 numbers: give a vector of so many": (
+    "vector_to_parameters([2]): the parameters have 3 elements: pass a vector of that size": (
         lambda: utils.vector_to_parameters(fb.ones(2), nn.Linear(2, 1).parameters())
     ),
-    "fuse(Linear, BatchNorm1d): folds running statistics: call eval() on both, and track them": (
+    "fuse(Linear, BatchNorm1d): fusing needs running statistics: track them, and call eval() on both": (
         lambda: utils.fuse_linear_bn_eval(nn.Linear(2, 1), nn.BatchNorm1d(1))
     ),
     "functional_call('wieght'): Linear has no tensor of that name: did you mean 'weight'?": (
         lambda: utils.stateless.functional_call(nn.Linear(2, 1), {"wieght": 0}, fb.ones(1, 2))
     ),
-    "functional_call(strict=True): missing: bias: give all": (
+    "functional_call(strict=True): missing: bias: pass all": (
         lambda: utils.stateless.functional_call(
             nn.Linear(2, 1), {"weight": fb.ones(1, 2)}, fb.ones(1, 2), strict=True
         )
@@ -431,57 +431,62 @@ ERRORS = {
     "functional_call: unknown: stric: it takes strict, tie_weights": (
         lambda: utils.stateless.functional_call(nn.Linear(2, 1), {}, fb.ones(1, 2), stric=True)
     ),
-    "register_parametrization('w'): Linear has no parameter or buffer of that name: give another": (
+    "register_parametrization('w'): Linear has no parameter or buffer of that name: check the name": (
         lambda: utils.parametrize.register_parametrization(nn.Linear(2, 1), "w", Double())
     ),
-    "register_parametrization(f32[2, 3] becomes f32[6]): a parametrization keeps shape and dtype: change it,"
-    " or give unsafe=True": (
+    "register_parametrization(f32[2, 3] becomes f32[6]): a parametrization must keep shape"
+    " and dtype: change it,"
+    " or pass unsafe=True": (
         lambda: utils.parametrize.register_parametrization(nn.Linear(3, 2), "weight", nn.Flatten(0))
     ),
-    "remove_parametrizations('weight'): Linear has no parametrization of that name: give another": (
+    "remove_parametrizations('weight'): Linear has no parametrization of that name: check the name": (
         lambda: utils.parametrize.remove_parametrizations(nn.Linear(2, 1), "weight")
     ),
-    "remove_parametrizations('weight', leave_parametrized=False): it has several originals: only its value"
-    " can be left": lambda: utils.parametrize.remove_parametrizations(
+    "remove_parametrizations('weight', leave_parametrized=False): it has several originals:"
+    " pass leave_parametrized=True": lambda: utils.parametrize.remove_parametrizations(
         utils.parametrizations.weight_norm(nn.Linear(2, 1)), "weight", False
     ),
-    "transfer_parametrizations_and_params(Linear): the first module has no parametrizations: give one that"
-    " has": lambda: utils.parametrize.transfer_parametrizations_and_params(nn.Linear(2, 1), nn.Linear(2, 1)),
-    "spectral_norm('w', 1): needs a parameter of that name, and at least one iteration: give these": (
+    "transfer_parametrizations_and_params(Linear): the first module has no parametrizations: pass one"
+    " that does": (
+        lambda: utils.parametrize.transfer_parametrizations_and_params(nn.Linear(2, 1), nn.Linear(2, 1))
+    ),
+    "spectral_norm('w', 1): the parameter must exist, and there must be at least one"
+    " iteration: change the arguments": (
         lambda: utils.parametrizations.spectral_norm(nn.Linear(2, 1), "w")
     ),
-    "orthogonal('bias'): needs a parameter of at least 2 dims: give its name": (
+    "orthogonal('bias'): the parameter must have at least 2 dims: name one that has": (
         lambda: utils.parametrizations.orthogonal(nn.Linear(2, 1), "bias")
     ),
     "orthogonal('weight', 'svd'): is unknown: use one of matrix_exp, cayley, householder": (
         lambda: utils.parametrizations.orthogonal(nn.Linear(2, 1), "weight", "svd")
     ),
-    "remove_weight_norm('weight'): Linear has none of that name: give another": (
+    "remove_weight_norm('weight'): Linear has none of that name: check the name": (
         lambda: utils.remove_weight_norm(nn.Linear(2, 1))
     ),
-    "remove('weight'): Linear has no pruned parameter of that name: give another": (
+    "remove('weight'): Linear has no pruned parameter of that name: check the name": (
         lambda: utils.prune.remove(nn.Linear(2, 1), "weight")
     ),
-    "L1Unstructured(amount=1.5): is a share in 0 to 1, or a whole number: give one": (
+    "L1Unstructured(amount=1.5): must be a fraction from 0 to 1 or an integer: pass one": (
         lambda: utils.prune.L1Unstructured(1.5)
     ),
-    "L1Unstructured(amount=9): only 2 are left: give fewer": (
+    "L1Unstructured(amount=9): only 2 are left: pass a smaller amount": (
         lambda: utils.prune.l1_unstructured(nn.Linear(2, 1), "weight", 9)
     ),
-    "global_unstructured(LnStructured): slices of several shapes can't be compared: give a method of"
-    " elements": (
+    "global_unstructured(LnStructured): slices of several shapes can't be compared: use an"
+    " unstructured method": (
         lambda: utils.prune.global_unstructured([], utils.prune.LnStructured)
     ),
-    "LoRALinear(r=0): sizes are whole numbers above 0: give another": (
+    "LoRALinear(r=0): sizes must be positive integers: pass another value": (
         lambda: nn.utils.LoRALinear(nn.Linear(2, 1), 0)
     ),
-    "lora(pattern='x'): matches no linear layer: linear layers are 0": (
+    "lora(pattern='x'): matches no linear layer: the linear layers are 0": (
         lambda: utils.lora(nn.Sequential(nn.Linear(2, 1)), pattern="x")
     ),
-    "lora(pattern='x'): matches no linear layer: linear layers are out_proj, in_proj_weight": (
+    "lora(pattern='x'): matches no linear layer: the linear layers are out_proj, in_proj_weight": (
         lambda: utils.lora(nn.MultiheadAttention(2, 1), pattern="x")
     ),
-    "lora(pattern='*', dropout=0.1): in_proj_weight of MultiheadAttention takes none: give 0, or a pattern"
+    "lora(pattern='*', dropout=0.1): in_proj_weight of MultiheadAttention supports no"
+    " dropout: pass 0, or a pattern"
     " without it": (
         lambda: utils.lora(nn.MultiheadAttention(2, 1), dropout=0.1)
     ),

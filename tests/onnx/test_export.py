@@ -155,10 +155,10 @@ REFUSED = {
     "export: the model can't be exported: it reads values: return the tensor and read it outside": (
         lambda x: x * x.sum().item()
     ),
-    "export: no ONNX operator is known for lgamma, igamma: compute that part outside of the model": (
+    "export: no ONNX operator is known for lgamma, igamma: compute this part outside the model": (
         lambda x: x.lgamma() + fb.special.gammainc(x, x)
     ),
-    "export: the model computes otherwise where 'N' is 4 and not 2: leave that size out of dynamic=": (
+    "export: the model computes differently if 'N' is 4 instead of 2: leave that size out of dynamic=": (
         lambda x: x if x.shape[0] < 3 else -x.exp()
     ),
 }
@@ -174,7 +174,9 @@ def test_what_can_not_go_out(text):
 def test_wrong_arguments(tmp_path):
     x = np.ones((2, 3), "f4")
     cases = {
-        "export(dynamic={'z': {0: 'N'}}): there is no input 'z': there are x": {"dynamic": {"z": {0: "N"}}},
+        "export(dynamic={'z': {0: 'N'}}): there is no input 'z': the inputs are x": {
+            "dynamic": {"z": {0: "N"}}
+        },
         "export(dynamic={'x': {2: 'N'}}): 'x' has no dim 2: it has 2": {"dynamic": {"x": {2: "N"}}},
         "export(names=['a', 'b']): the model has 1 outputs": {"names": ["a", "b"]},
     }

@@ -209,30 +209,30 @@ WRONG = [
     (
         ("Conv", X, W),
         {"pads": (0, 0, 2**62, 0)},
-        "the elements of a padded channel would be 18,446,744,073,709,551,632:"
-        " 2,147,483,648 at most are computed",
+        "the elements of a padded channel would be 18,446,744,073,709,551,632: at most"
+        " 2,147,483,648 are supported",
     ),
     (
         ("MaxPool", X),
         {"kernel_shape": (2, 2), "pads": (0, 0, 2, 0)},
-        "pads [0, 0, 2, 0] reach beyond windows of [2, 2]: some hold nothing",
+        "pads [0, 0, 2, 0] exceed windows of [2, 2]: some windows would be empty",
     ),
     (
         ("Resize", X, None, None, [1, 2, 2**30, 4]),
         {},
-        "the elements of a dim would be 1,073,741,824: 4,194,304 at most are computed",
+        "the elements of a dim would be 1,073,741,824: at most 4,194,304 are supported",
     ),
     (
         ("HannWindow", np.array(2**40)),
         {},
-        "a window's elements would be 1,099,511,627,776: 16,777,216 at most are computed",
+        "a window's elements would be 1,099,511,627,776: at most 16,777,216 are supported",
     ),
     (
         ("Attention", X, X, X, np.ones((3, 4), "?")),
         {"opset": 23},
         "a mask of [3, 4] does not fit scores of [1, 2, 4, 4]",
     ),
-    (("MaxPool", X), {}, "kernel_shape is missing: say one number a spatial dim"),
+    (("MaxPool", X), {}, "kernel_shape is missing: it needs one number for each spatial dim"),
     (("MaxPool", X), {"kernel_shape": (2,)}, "kernel_shape [2] does not fit an input of [1, 2, 4, 4]"),
     (("Resize", X, None, [1, 1], None), {}, "takes either scales or sizes, 4 of them: got [1, 1] and None"),
     (
@@ -275,7 +275,7 @@ WRONG = [
     (
         ("DFT", X, None, np.array(3)),
         {"opset": 20},
-        "axis 3 is none of the signal's: the last dim holds the parts of the numbers",
+        "axis 3 is not a signal axis: the last dim holds the real and imaginary parts",
     ),
     (
         ("TreeEnsembleRegressor", X[0, 0]),
@@ -285,12 +285,12 @@ WRONG = [
     (
         ("TreeEnsembleRegressor", X[0, 0]),
         {"domain": ML, **tree(nodes_falsenodeids=(0, 0, 0))},
-        "its nodes lead back to nodes above them: a tree has no circles",
+        "its nodes form a cycle: a tree has none",
     ),
     (
         ("TreeEnsembleRegressor", X[0, 0]),
         {"domain": ML, **tree(nodes_featureids=(7, 0, 0))},
-        "nodes ask for feature 7: the input has 4",
+        "nodes use feature 7: the input has 4 features",
     ),
     (
         ("TreeEnsembleRegressor", X[0, 0]),

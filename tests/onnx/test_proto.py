@@ -99,7 +99,7 @@ def damaged(data: bytes, draw: random.Random) -> bytes:
 @pytest.mark.parametrize("by_onnx", [True, False])
 @pytest.mark.parametrize("length", [1, 7, 20, 100, 200])
 def test_a_file_that_is_cut_short(model, length, by_onnx):
-    with pytest.raises(OnnxError, match="the file: is cut short or no ONNX file|the file: "):
+    with pytest.raises(OnnxError, match="the file: is truncated or not an ONNX file|the file: "):
         fb.onnx.OnnxModel(read(model.SerializeToString()[:-length], by_onnx), device="cpu")
 
 
@@ -111,8 +111,8 @@ def varint(n: int) -> bytes:
 
 
 BROKEN = {
-    "a field is of wire type 3, which ONNX has not": b"\x0b",
-    "a field has a number that there is not": b"\x00\x00",
+    "a field has wire type 3, which ONNX does not use": b"\x0b",
+    "a field has an invalid number": b"\x00\x00",
     "a number has more than 10 bytes": b"\x08" + b"\xff" * 11,
     "ends in the middle of a field": b"\x3a" + varint(1 << 40) + b"1234",
 }
@@ -122,8 +122,8 @@ BROKEN = {
 def test_bytes_that_are_no_message(why):
     with pytest.raises(OnnxError) as e:
         parsed(BROKEN[why], "'m.onnx'", by_onnx=False)
-    assert str(e.value) == f"'m.onnx': is cut short or no ONNX file ({why}): get a whole copy"
-    with pytest.raises(OnnxError, match=r"^'m.onnx': is cut short or no ONNX file"):
+    assert str(e.value) == f"'m.onnx': it is truncated or not an ONNX file ({why}): get a complete copy"
+    with pytest.raises(OnnxError, match=r"^'m.onnx': it is truncated or not an ONNX file"):
         parsed(BROKEN[why], "'m.onnx'", by_onnx=True)
 
 
@@ -140,7 +140,7 @@ def test_files_without_a_graph_or_a_version(tmp_path):
         negative.SerializeToString(): "no ir_version",
         of_weights.SerializeToString(): "no graph",
     }
-    why = "is empty, cut short or no ONNX file: get a whole copy"
+    why = "is empty, truncated or not an ONNX file: get a complete copy"
     for data, lacking in cases.items():
         for by_onnx in (True, False):
             with pytest.raises(OnnxError) as e:
@@ -167,7 +167,7 @@ def test_graphs_deep_in_each_other():
         graph = b"\x0a" + varint(len(node)) + node
     data = b"\x3a" + varint(len(graph)) + graph
     for by_onnx in (True, False):
-        with pytest.raises(OnnxError, match="its messages lie more than 100 deep in each other"):
+        with pytest.raises(OnnxError, match="its messages are nested more than 100 deep"):
             read(data, by_onnx)
 
 
@@ -180,16 +180,17 @@ def with_tensor(**fields) -> onnx.ModelProto:
 
 
 WRONG_TENSORS = {
-    "has the shape [-1, 2]: sizes are from 0 on, 1,099,511,627,776 elements at most": {"dims": [-1, 2]},
-    "has the shape [4611686018427387904, 4]: sizes are from 0 on, 1,099,511,627,776 elements at most": {
-        "dims": [1 << 62, 4]
+    "has the shape [-1, 2]: sizes must be at least 0, with at most 1,099,511,627,776 elements": {
+        "dims": [-1, 2]
     },
-    "has 4 bytes, and 1,000,000,000 elements of float32 take 4,000,000,000": {
+    "has the shape [4611686018427387904, 4]: sizes must be at least 0, with at most"
+    " 1,099,511,627,776 elements": {"dims": [1 << 62, 4]},
+    "has 4 bytes, but 1,000,000,000 elements of float32 need 4,000,000,000": {
         "dims": [10**9],
         "raw_data": b"1234",
     },
-    "has 2 elements, and its shape [3] 3": {"dims": [3], "float_data": [1, 2]},
-    "has data type 99, which ONNX does not define: 1 to 26 are": {"data_type": 99},
+    "has 2 elements, but its shape [3] needs 3": {"dims": [3], "float_data": [1, 2]},
+    "has data type 99, which ONNX does not define: valid types are 1 to 26": {"data_type": 99},
 }
 
 

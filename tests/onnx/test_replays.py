@@ -248,7 +248,7 @@ def test_large_files_are_looked_at_in_place(tmp_path, monkeypatch):
     with pytest.raises(fb.onnx.OnnxError) as e:
         fb.onnx.load(path)
     assert str(e.value).endswith(
-        "is cut short or no ONNX file (ends in the middle of a field): get a whole copy"
+        "it is truncated or not an ONNX file (ends in the middle of a field): get a complete copy"
     )
 
 

@@ -79,8 +79,8 @@ def test_written_through(device):
 def test_what_fits_no_elements_is_told():
     x = fb.zeros(2, 3, dtype=fb.uint8, device="cpu")
     cases = {
-        "a last dim of 3 is no multiple of 4, which many": lambda: x.view(fb.float32),
-        "elements of int8 are of": lambda: fb.tensor(1.0, device="cpu").view(fb.int8),
+        "the last dim of 3 is not a multiple of 4, the number": lambda: x.view(fb.float32),
+        "elements of int8 have another": lambda: fb.tensor(1.0, device="cpu").view(fb.int8),
     }
     for text, call in cases.items():
         with pytest.raises(ValueError, match=re.escape(text)):

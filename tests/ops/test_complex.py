@@ -317,12 +317,12 @@ REFUSED = [
     ),
     (
         lambda z: fb.tensor(np.array([1j]), dtype=fb.int32),
-        "tensor(array of complex128): i32 holds no complex numbers:"
-        " give .real or .imag of it, or dtype=complex64",
+        "tensor(array of complex128): i32 can't hold complex numbers: pass .real or .imag, or"
+        " dtype=complex64",
     ),
     (
         lambda z: z.requires_grad_().sum().backward(),
-        "backward(c64[]): the loss is complex: take .abs() or .real, or give gradient",
+        "backward(c64[]): the loss is complex: use .abs() or .real, or pass gradient",
     ),
     (lambda z: z.reshape(1, 2, 1).H, "H(c64[1, 2, 1]): takes a matrix: use mH for the last two dims"),
     (

@@ -176,13 +176,13 @@ def test_long_walks_stay_finite(gpu):
 BAD = [
     (lambda: F.conv1d(fb.ones(1, 2, 5), fb.ones(3, 2, 3), stride=2, padding="same"),
      "ValueError: conv1d(f32[1, 2, 5], f32[3, 2, 3], stride=2, padding='same'): padding='same' needs"
-     " stride 1: give numbers"),
+     " stride 1: pass numbers"),
     (lambda: F.conv1d(fb.ones(1, 2, 5), fb.ones(3, 2, 3), padding="full"),
      "ValueError: conv1d(f32[1, 2, 5], f32[3, 2, 3], padding='full'): padding='full' is unknown: use numbers,"
      " 'same' or 'valid'"),
     (lambda: F.conv2d(fb.ones(1, 2, 5, 5), fb.ones(3, 2, 3, 3), stride=(1, 1, 1)),
-     "ValueError: conv2d(f32[1, 2, 5, 5], f32[3, 2, 3, 3], stride=(1, 1, 1)): (1, 1, 1) is for 3 dims, not 2:"
-     " give one number or 2"),
+     "ValueError: conv2d(f32[1, 2, 5, 5], f32[3, 2, 3, 3], stride=(1, 1, 1)): (1, 1, 1) is"
+     " for 3 dims, not 2: pass one number or 2"),
     (lambda: F.conv_transpose1d(fb.ones(1, 2, 5), fb.ones(2, 3, 3), output_padding=1),
      "ValueError: conv_transpose1d(f32[1, 2, 5], f32[2, 3, 3], output_padding=1): output_padding [1] is not"
      " below stride or dilation"),
@@ -200,7 +200,7 @@ BAD = [
      "ValueError: adaptive_avg_pool2d(f32[1, 2, 5, 5], (2, 2, 2)): output_size (2, 2, 2) needs 2 sizes of 0"
      " or more"),
     (lambda: F.interpolate(fb.ones(1, 2, 5)),
-     "ValueError: interpolate(f32[1, 2, 5]): give either size or scale_factor"),
+     "ValueError: interpolate(f32[1, 2, 5]): pass either size or scale_factor"),
     (lambda: F.interpolate(fb.ones(1, 2, 5), 3, mode="bilinear"),
      "ValueError: interpolate(f32[1, 2, 5], 3, mode='bilinear'): mode='bilinear' is not for 1 spatial dims:"
      " use one of nearest, nearest-exact, area, bicubic, lanczos3, linear"),
@@ -208,8 +208,8 @@ BAD = [
      "ValueError: interpolate(f32[1, 2, 5], 3, align_corners=True): align_corners is not for mode 'nearest':"
      " leave it out"),
     (lambda: F.interpolate(fb.ones(1, 1, 100003), 100001, mode="linear"),
-     "ValueError: interpolate(f32[1, 1, 100003], 100001, mode='linear'): sizes 100003 and 100001 share too"
-     " small a factor for 32-bit positions: choose others"),
+     "ValueError: interpolate(f32[1, 1, 100003], 100001, mode='linear'): sizes 100003 and"
+     " 100001 have too small a common factor for 32-bit positions: choose others"),
     (lambda: F.grid_sample(fb.ones(1, 2, 5, 5), fb.ones(1, 3, 3, 2), "cubic"),
      "ValueError: grid_sample(f32[1, 2, 5, 5], f32[1, 3, 3, 2], 'cubic'): mode='cubic' is not for 2 dims: use"
      " bilinear, nearest or (2 dims) bicubic"),

@@ -88,10 +88,12 @@ def test_a_wrong_kernel_or_gradient_is_caught(gpu):
 def test_errors(gpu):
     with pytest.raises(ValueError) as e:
         cube("exp")
-    assert str(e.value) == "custom_op('exp'): the name is taken or no identifier: choose another"
+    assert str(e.value) == (
+        "custom_op('exp'): the name is already used or is not an identifier: choose another"
+    )
     with pytest.raises(ValueError) as e:
         fb.custom_op("half_done", inputs=["x"], kernel=DOUBLE, reference=lambda xp, x: x)
-    assert str(e.value) == "custom_op('half_done'): give either expression=, or kernel= and launch="
+    assert str(e.value) == "custom_op('half_done'): pass either expression=, or kernel= and launch="
     with pytest.raises(fb.KernelError, match=r"torn\.wgsl:1: "):
         cube("torn", "{{ x ")
     with pytest.raises(fb.KernelError, match=r"misspelt: the kernel does not compile"):
@@ -124,7 +126,7 @@ def test_a_gradient_for_each_input_is_asked_for(grad, told):
         add(x, x).sum().backward()
     assert str(e.value) == (
         f"custom_op('added'): its grad returned {told}, and it has 2 inputs: return [g, g],"
-        " None where there is none"
+        " with None for inputs without a gradient"
     )
 
 

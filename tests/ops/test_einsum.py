@@ -110,7 +110,7 @@ def test_a_chain_plans_one_product_a_pair(gpu):
 
 BAD = [
     (lambda: fb.einsum("ij,jk", fb.ones(2, 3)),
-     "ValueError: einsum('ij,jk', f32[2, 3]): 2 terms for 1 operands: give one for each"),
+     "ValueError: einsum('ij,jk', f32[2, 3]): 2 terms for 1 operands: pass one for each"),
     (lambda: fb.einsum("ij,jk", fb.ones(2, 3), fb.ones(4, 5)),
      "ValueError: einsum('ij,jk', f32[2, 3], f32[4, 5]): 'j' has sizes 3 and 4"),
     (lambda: fb.einsum("i", fb.ones(2, 3)),

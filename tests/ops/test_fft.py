@@ -130,7 +130,7 @@ REFUSED = [
     ),
     (
         lambda x: fb.fft.rfft(x[:, :0]),
-        "fft_rfft(f32[2, 0]): a transform of 0 elements is not defined: give n of at least 1",
+        "fft_rfft(f32[2, 0]): a transform of 0 elements is not defined: pass n of at least 1",
     ),
     (
         lambda x: fb.stft(x, 8),

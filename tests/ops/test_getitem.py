@@ -207,8 +207,8 @@ def test_assignment_to_a_parameter(device):
     with pytest.raises(ValueError) as e:
         x[0] = 5.0
     assert e.value.args[0] == (
-        "__setitem__(f32[3], 0, 5.0): f32[3] can't be written to: gradients are taken by it as it is:"
-        " write inside no_grad, or to a clone()"
+        "__setitem__(f32[3], 0, 5.0): f32[3] can't be written to: it is a leaf that requires"
+        " gradients: write inside no_grad, or to a clone()"
     )
     with fb.no_grad():
         x[0] = 5.0
@@ -232,7 +232,7 @@ ERRORS = [
         "__getitem__(f32[2, 3], (Ellipsis, [0, -4])): index -4 is out of range for dim 1 of size 3",
     ),
     (lambda x: x[0, 0, 0], "__getitem__(f32[2, 3], (0, 0, 0)): 3 indices for rank 2: remove some"),
-    (lambda x: x[..., ...], "__getitem__(f32[2, 3], (Ellipsis, Ellipsis)): ... is given twice: use it once"),
+    (lambda x: x[..., ...], "__getitem__(f32[2, 3], (Ellipsis, Ellipsis)): ... is passed twice: use it once"),
     (
         lambda x: x[[True, False, True]],
         "__getitem__(f32[2, 3], [True, False, True]): mask has shape [3], the dims that it indexes [2]",
@@ -244,7 +244,7 @@ ERRORS = [
     ),
     (
         lambda x: x[[0, 1], [0, 1, 2]],
-        "__getitem__(f32[2, 3], ([0, 1], [0, 1, 2])): index arrays do not fit together: sizes 2 and 3 of"
+        "__getitem__(f32[2, 3], ([0, 1], [0, 1, 2])): index arrays do not broadcast: sizes 2 and 3 of"
         " dim 0 do not broadcast",
     ),
     (

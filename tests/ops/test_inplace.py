@@ -194,15 +194,15 @@ def test_a_view_of_no_elements_is_written_to(device, shape):
 
 def test_what_cannot_be_written_to_says_so():
     x = fb.ones(3, requires_grad=True)
-    rule = "gradients are taken by it as it is: write inside no_grad, or to a clone()"
+    rule = "it is a leaf that requires gradients: write inside no_grad, or to a clone()"
     assert refused(lambda: x.add_(1)) == f"f32[3] can't be written to: {rule}"
     told = f"f32[3, 1], a view of f32[3], can't be written to: {rule}"
     assert refused(lambda: x.view(3, 1).add_(1)) == told
     wide = fb.ones(3, 1).expand(3, 4)
-    told = "some of its elements are one number of the tensor that it is a view of: clone() it first"
+    told = "some of its elements share memory in its base tensor: clone() it first"
     assert refused(lambda: wide.add_(1)) == f"f32[3, 4] can't be written to: {told}"
     y = x * 2
-    told = "f32[3] is a detached view of what gradients flow through: clone() it first"
+    told = "f32[3] is a detached view of a tensor that requires gradients: clone() it first"
     assert refused(lambda: y.detach().zero_()) == told and y.tolist() == [2, 2, 2]
     told = (
         "add_(i64[2]): the result is f32, and a tensor keeps its dtype: use x = x.add(...), or cast x first"
@@ -210,7 +210,7 @@ def test_what_cannot_be_written_to_says_so():
     assert refused(lambda: fb.tensor([1, 2]).add_(1.5)) == told
     told = "add_(f32[3]): the result has shape [2, 3], and a tensor keeps its shape: use x = x.add(...)"
     assert refused(lambda: fb.ones(3).add_(fb.ones(2, 3))) == told
-    told = "fill_diagonal_(f32[3]): takes a matrix, or dims of one size"
+    told = "fill_diagonal_(f32[3]): takes a matrix, or dims of equal size: reshape it"
     assert refused(lambda: fb.ones(3).fill_diagonal_(1)) == told
 
 
@@ -230,12 +230,12 @@ def test_another_shape_in_place_of_what_has_views(device):
     view = x[0]
     with pytest.raises(ValueError) as told:
         x.squeeze_()
-    assert str(told.value) == "squeeze_(f32[2, 1]): others are views of it: use x = x.squeeze(...)"
+    assert str(told.value) == "squeeze_(f32[2, 1]): it has views: use x = x.squeeze(...)"
     y = fb.zeros(2, 1, device=device)
     y[0].add_(1)  # a view that is gone
     assert y.squeeze_().tolist() == [1.0, 0.0] and view.tolist() == [0.0]
     with pytest.raises(
-        ValueError, match=r"^f32\[2\] can't be written to: gradients are taken by it as it is: "
+        ValueError, match=r"^f32\[2\] can't be written to: it is a leaf that requires gradients: "
     ):
         fb.ones(2, device=device, requires_grad=True).unsqueeze_(0)
 
@@ -250,4 +250,4 @@ def test_another_shape_in_place_ends_a_recording(gpu, capsys):
 
     shapes = [step(fb.ones(3, device=gpu)).shape for _ in range(3)]
     assert shapes == [(1, 3), (1, 1, 3), (1, 1, 1, 3)]
-    assert "unsqueeze_ gives a tensor from outside another shape" in capsys.readouterr().err
+    assert "unsqueeze_ changes the shape of a tensor created outside" in capsys.readouterr().err

@@ -98,9 +98,9 @@ def test_slope_of_zeta_and_polygamma_at_any_order(device):
     (lambda x: x.div(2, rounding_mode="up"),
      "div(f32[2], 2, rounding_mode='up'): rounding_mode='up' is unknown: use None, 'floor' or 'trunc'"),
     (lambda x: x.clamp(),
-     "clamp(f32[2]): min and max are both None: give at least one of them"),
+     "clamp(f32[2]): min and max are both None: pass at least one of them"),
     (lambda x: x.polygamma(-1),
-     "polygamma(f32[2], -1): n=-1 is not an integer of at least 0: give the number of derivatives"),
+     "polygamma(f32[2], -1): n=-1 is not an integer of at least 0: pass the number of derivatives"),
 ])  # fmt: skip
 def test_errors(call, text):
     with pytest.raises(ValueError) as e:

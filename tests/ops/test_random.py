@@ -62,14 +62,14 @@ def test_like_keeps_and_takes_dtypes():
 
 @pytest.mark.parametrize("call, text", [
     (lambda: fb.rand(2, generator=7, device="cpu"),
-     "rand(2, generator=7, device='cpu'): generator=7 is not a Generator: give a flambeau.Generator"),
+     "rand(2, generator=7, device='cpu'): generator=7 is not a Generator: pass a flambeau.Generator"),
     (lambda: fb.geometric((2,), 1.5, device="cpu"),
-     "geometric((2,), 1.5, device='cpu'): p=1.5 is not between 0 and 1: give a probability"),
-    (lambda: fb.normal(device="cpu"), "normal(device='cpu'): numbers need a size: give size=(...)"),
+     "geometric((2,), 1.5, device='cpu'): p=1.5 is not between 0 and 1: pass a probability"),
+    (lambda: fb.normal(device="cpu"), "normal(device='cpu'): numbers need a size: pass size=(...)"),
     (lambda: fb.meshgrid(fb.ones(2, device="cpu"), indexing="yx"),
      "meshgrid(f32[2], indexing='yx'): indexing='yx' is unknown: use 'ij' or 'xy'"),
     (lambda: fb.ones(3, device="cpu").diagonal(), "diagonal(f32[3]): takes at least 2 dims: reshape it"),
-    (lambda: fb.arange(1, 5, 0), "arange(1, 5, 0): step is 0: give another number"),
+    (lambda: fb.arange(1, 5, 0), "arange(1, 5, 0): step is 0: pass another number"),
 ])  # fmt: skip
 def test_errors(call, text):
     with pytest.raises((ValueError, TypeError)) as e:
@@ -283,7 +283,7 @@ ONES, WHOLE = fb.ones(3, **CPU), fb.ones(3, dtype=fb.int64, **CPU)
 REFUSED = {  # calls that PyTorch refuses with numbers that are on the host: what is said
     "randint(5, 5)": (
         lambda: fb.randint(5, 5, (2,), **CPU),
-        "low=5 is not below high=5: give a larger high",
+        "low=5 is not below high=5: pass a larger high",
     ),
     "randint(2.5)": (
         lambda: fb.randint(0, 2.5, (2,), **CPU),
@@ -291,72 +291,78 @@ REFUSED = {  # calls that PyTorch refuses with numbers that are on the host: wha
     ),
     "randint uint8": (
         lambda: fb.randint(0, 257, (2,), dtype=fb.uint8, **CPU),
-        "uint8 holds 0 to 255, not 0 to 256: give another dtype",
+        "uint8 holds 0 to 255, not 0 to 256: pass another dtype",
     ),
     "randint bool": (
         lambda: fb.randint(0, 3, (2,), dtype=fb.bool, **CPU),
-        "bool holds 0 to 1, not 0 to 2: give another dtype",
+        "bool holds 0 to 1, not 0 to 2: pass another dtype",
     ),
     "randint int32": (
         lambda: fb.randint(-1, 2**40, (2,), dtype=fb.int32, **CPU),
-        f"int32 holds -2147483648 to 2147483647, not -1 to {2**40 - 1}: give another dtype",
+        f"int32 holds -2147483648 to 2147483647, not -1 to {2**40 - 1}: pass another dtype",
     ),
     "randint_like": (
         lambda: fb.randint_like(WHOLE.to(fb.uint8), 300),
-        "uint8 holds 0 to 255, not 0 to 299: give another dtype",
+        "uint8 holds 0 to 255, not 0 to 299: pass another dtype",
     ),
-    "random_(0)": (lambda: ONES.clone().random_(0), "low=0 is not below high=0: give a larger high"),
+    "random_(0)": (lambda: ONES.clone().random_(0), "low=0 is not below high=0: pass a larger high"),
     "random_ int8": (
         lambda: WHOLE.to(fb.int8).random_(300),
-        "int8 holds -128 to 127, not 0 to 299: give another dtype",
+        "int8 holds -128 to 127, not 0 to 299: pass another dtype",
     ),
     "rand int64": (
         lambda: fb.rand(2, dtype=fb.int64, **CPU),
-        "dtype=int64 has no fractions: give a float dtype",
+        "dtype=int64 is not a float dtype: pass one",
     ),
     "randperm uint8": (
         lambda: fb.randperm(300, dtype=fb.uint8, **CPU),
-        "uint8 holds integers up to 255, not 299: give another dtype",
+        "uint8 holds integers up to 255, not 299: pass another dtype",
     ),
     "randperm float16": (
         lambda: fb.randperm(3000, dtype=fb.float16, **CPU),
-        "float16 holds integers up to 2048, not 2999: give another dtype",
+        "float16 holds integers up to 2048, not 2999: pass another dtype",
     ),
-    "normal": (lambda: fb.normal(0.0, -1.0, (2,), **CPU), "std=-1.0 is negative or NaN: give one from 0"),
+    "normal": (
+        lambda: fb.normal(0.0, -1.0, (2,), **CPU),
+        ("std=-1.0 is negative or NaN: pass one of at least 0"),
+    ),
     "normal size": (
         lambda: fb.normal(ONES, ONES, (3,)),
-        "tensors have a size: leave size out, or give numbers",
+        "tensors define the size: leave size out, or pass numbers",
     ),
-    "normal_": (lambda: ONES.clone().normal_(0, float("nan")), "std=nan is negative or NaN: give one from 0"),
+    "normal_": (
+        lambda: ONES.clone().normal_(0, float("nan")),
+        ("std=nan is negative or NaN: pass one of at least 0"),
+    ),
     "normal_ int": (lambda: WHOLE.clone().normal_(), "takes floats: cast with .float()"),
     "uniform_": (lambda: ONES.clone().uniform_(2, 1), "low=2 is above high=1: exchange them"),
     "uniform": (lambda: fb.uniform((2,), 2.0, 1.0, **CPU), "low=2.0 is above high=1.0: exchange them"),
     "uniform_ inf": (
         lambda: ONES.clone().uniform_(0, float("inf")),
-        "low=0 or high=inf is beyond float32: give smaller numbers",
+        "low=0 or high=inf is out of range for float32: pass smaller numbers",
     ),
     "uniform_ wide": (
         lambda: ONES.clone().uniform_(-3e38, 3e38),
-        "high - low = 6e+38 is beyond float32: give a smaller range",
+        "high - low = 6e+38 is out of range for float32: pass a smaller range",
     ),
     "uniform_ float16": (
         lambda: ONES.half().uniform_(0, 1e6),
-        "low=0 or high=1000000.0 is beyond float16: give smaller numbers",
+        "low=0 or high=1000000.0 is out of range for float16: pass smaller numbers",
     ),
-    "exponential_": (lambda: ONES.clone().exponential_(0), "lambd=0 is not above 0: give a rate"),
-    "exponential": (lambda: fb.exponential((2,), -1.0, **CPU), "lambd=-1.0 is not above 0: give a rate"),
-    "geometric_": (lambda: ONES.clone().geometric_(1), "p=1 is not between 0 and 1: give a probability"),
-    "cauchy_": (lambda: ONES.clone().cauchy_(0, 0), "sigma=0 is not above 0: give a width"),
-    "log_normal_": (lambda: ONES.clone().log_normal_(0, 0), "std=0 is not above 0: give a positive number"),
-    "bernoulli": (lambda: fb.bernoulli(ONES, 1.5), "p=1.5 is not in 0 to 1: give a probability"),
-    "bernoulli_": (lambda: ONES.clone().bernoulli_(-0.5), "p=-0.5 is not in 0 to 1: give a probability"),
+    "exponential_": (lambda: ONES.clone().exponential_(0), "lambd=0 is not above 0: pass a rate"),
+    "exponential": (lambda: fb.exponential((2,), -1.0, **CPU), "lambd=-1.0 is not above 0: pass a rate"),
+    "geometric_": (lambda: ONES.clone().geometric_(1), "p=1 is not between 0 and 1: pass a probability"),
+    "cauchy_": (lambda: ONES.clone().cauchy_(0, 0), "sigma=0 is not above 0: pass a width"),
+    "log_normal_": (lambda: ONES.clone().log_normal_(0, 0), "std=0 is not above 0: pass a positive number"),
+    "bernoulli": (lambda: fb.bernoulli(ONES, 1.5), "p=1.5 must be from 0 to 1: pass a probability"),
+    "bernoulli_": (lambda: ONES.clone().bernoulli_(-0.5), "p=-0.5 must be from 0 to 1: pass a probability"),
     "multinomial": (
         lambda: ONES.multinomial(4),
-        "4 draws without replacement from 3: draw fewer, or replacement=True",
+        "4 draws without replacement from 3 weights: draw fewer, or replacement=True",
     ),
     "multinomial of none": (
         lambda: ONES[:0].multinomial(1, True),
-        "1 draws without replacement from 0: draw fewer, or replacement=True",
+        "1 draws without replacement from 0 weights: draw fewer, or replacement=True",
     ),
     "sizes": (lambda: fb.zeros(2, -1), "sizes [2, -1] must be at least 0"),
     "new_full": (lambda: ONES.new_full((-2,), 1), "sizes [-2] must be at least 0"),
@@ -364,53 +370,53 @@ REFUSED = {  # calls that PyTorch refuses with numbers that are on the host: wha
     "randint(-1)": (lambda: fb.randint(3, (-1,)), "sizes [-1] must be at least 0"),
     "gumbel_softmax": (
         lambda: fb.nn.functional.gumbel_softmax(ONES, 0),
-        "tau=0 divides by 0: give another, or hard=True",
+        "tau=0 divides by 0: pass another value, or hard=True",
     ),
-    "histc": (lambda: ONES.histc(max=float("inf")), "the range of 0 to inf is not finite: give finite ends"),
+    "histc": (lambda: ONES.histc(max=float("inf")), "the range of 0 to inf is not finite: pass finite ends"),
     "renorm": (
         lambda: ONES.renorm(-1, 0, 1),
-        "p=-1 must be above 0 and maxnorm=1 at least 0: give such numbers",
+        "p=-1 must be above 0 and maxnorm=1 at least 0: pass such numbers",
     ),
     "renorm maxnorm": (
         lambda: ONES.renorm(2, 0, -1),
-        "p=2 must be above 0 and maxnorm=-1 at least 0: give such numbers",
+        "p=2 must be above 0 and maxnorm=-1 at least 0: pass such numbers",
     ),
-    "norm": (lambda: ONES.norm("most"), "p='most' is not a norm: give a number, 'fro' or 'nuc'"),
-    "dropout": (lambda: fb.dropout(ONES, float("nan")), "p=nan is not in 0 to 1: give a probability"),
+    "norm": (lambda: ONES.norm("most"), "p='most' is not a norm: pass a number, 'fro' or 'nuc'"),
+    "dropout": (lambda: fb.dropout(ONES, float("nan")), "p=nan must be from 0 to 1: pass a probability"),
     "rrelu": (
         lambda: fb.rrelu(ONES, 3, 1, True),
-        "lower=3 and upper=1 are not bounds: give finite numbers, the lower first",
+        "lower=3 and upper=1 are not valid bounds: pass finite numbers, the lower first",
     ),
     "arange": (
         lambda: fb.arange(5, 0),
-        "step=1 leads away from end=0: give a step of the other sign, or exchange start and end",
+        "step=1 leads away from end=0: pass a step of the other sign, or exchange start and end",
     ),
     "arange(-3)": (
         lambda: fb.arange(-3),
-        "step=1 leads away from end=-3: give a step of the other sign, or exchange start and end",
+        "step=1 leads away from end=-3: pass a step of the other sign, or exchange start and end",
     ),
     "arange -1": (
         lambda: fb.arange(0.0, 5.0, -0.5),
-        "step=-0.5 leads away from end=5.0: give a step of the other sign, or exchange start and end",
+        "step=-0.5 leads away from end=5.0: pass a step of the other sign, or exchange start and end",
     ),
     "arange inf": (
         lambda: fb.arange(0.0, float("inf")),
-        "start=0.0 or end=inf is not finite: give finite numbers",
+        "start=0.0 or end=inf is not finite: pass finite numbers",
     ),
-    "arange nan": (lambda: fb.arange(0, 5, float("nan")), "step is nan: give another number"),
+    "arange nan": (lambda: fb.arange(0, 5, float("nan")), "step is nan: pass another number"),
     "label_smoothing": (
         lambda: fb.nn.functional.cross_entropy(fb.ones(3, 2, **CPU), WHOLE, label_smoothing=1.5),
-        "label_smoothing=1.5 is not in 0 to 1: give a share",
+        "label_smoothing=1.5 must be from 0 to 1: pass a fraction",
     ),
     "gaussian_nll_loss": (
         lambda: fb.nn.functional.gaussian_nll_loss(ONES, ONES, -1.0),
-        "var=-1.0 is negative or NaN: give a variance of 0 or more",
+        "var=-1.0 is negative or NaN: pass a variance of 0 or more",
     ),
-    "cov dtype": (lambda: fb.ones(2, 3, **CPU).cov(fweights=ONES), "fweights are float32: give integers"),
-    "cov aweights": (lambda: fb.ones(2, 3, **CPU).cov(aweights=WHOLE), "aweights are int64: give floats"),
+    "cov dtype": (lambda: fb.ones(2, 3, **CPU).cov(fweights=ONES), "fweights are float32: pass integers"),
+    "cov aweights": (lambda: fb.ones(2, 3, **CPU).cov(aweights=WHOLE), "aweights are int64: pass floats"),
     "cov shape": (
         lambda: fb.ones(2, 3, **CPU).cov(aweights=ONES[:2]),
-        "aweights have shape [2]: give one for each of 3 columns",
+        "aweights have shape [2]: pass one for each of 3 columns",
     ),
 }
 

@@ -196,15 +196,15 @@ def test_counts_of_repeats_on_the_device(device):
 
 
 ERRORS = [
-    (lambda x: x.roll((1, 2), 0), "roll(f32[2, 3], (1, 2), 0): 2 shifts for 1 dims: give one for each"),
+    (lambda x: x.roll((1, 2), 0), "roll(f32[2, 3], (1, 2), 0): 2 shifts for 1 dims: pass one for each"),
     (
         lambda x: x.repeat(2),
         "repeat(f32[2, 3], 2): repeats=[2] must have a count of at least 0 for each of 2 dims, or more",
     ),
     (
         lambda x: x.movedim((0, 0), (0, 1)),
-        "movedim(f32[2, 3], (0, 0), (0, 1)): source [0, 0] and destination [0, 1] must name as many dims,"
-        " each once",
+        "movedim(f32[2, 3], (0, 0), (0, 1)): source [0, 0] and destination [0, 1] must name"
+        " equally many dims, each once",
     ),
     (
         lambda x: x.pad((3, 0), "reflect"),
@@ -214,7 +214,7 @@ ERRORS = [
         lambda x: x.pad((0, 0, 0, 3), "circular"),
         "pad(f32[2, 3], (0, 0, 0, 3), 'circular'): mode='circular' can pad dim 0 of size 2 by at most 2",
     ),
-    (lambda x: x.pad((-2, -2)), "pad(f32[2, 3], (-2, -2)): -2 and -2 cut more than dim 1 of size 3 has"),
+    (lambda x: x.pad((-2, -2)), "pad(f32[2, 3], (-2, -2)): -2 and -2 crop more than dim 1 of size 3 has"),
     (
         lambda x: x.pad((1, 1), "mirror"),
         "pad(f32[2, 3], (1, 1), 'mirror'): mode='mirror' with value=None: use 'constant' with a value, or"

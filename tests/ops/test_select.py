@@ -68,7 +68,7 @@ def test_a_recorded_function_needs_the_size(gpu, capsys, tmp_path):
         call = fb.jit(lambda x, name=name: getattr(x, name)())
         assert [call(t).tolist() for _ in range(2)] == [made] * 2
         assert "runs unrecorded: it reads values" in capsys.readouterr().err
-        why = "depends on values, which a recorded function can't read: call it outside, or give the size"
+        why = "depends on values, which a recorded function can't read: call it outside, or pass the size"
         with pytest.raises(ValueError, match=f"{name}.*{why}"):
             fb.save_program(lambda x, name=name: getattr(x, name)(), "f32[3]", tmp_path / name)
     step = fb.jit(lambda x: x.nonzero(size=2))

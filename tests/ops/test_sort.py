@@ -132,7 +132,7 @@ WRONG = [
     (lambda t: t.sort(2), "sort(f32[2, 3], 2): dim 2 is out of range for rank 2: use -2 to 1"),
     (lambda t: t[:0].median(0),
      "median(f32[0, 3], 0): dim 0 has no elements: check shape [0, 3]"),
-    (lambda t: t.quantile(1.5), "quantile(f32[2, 3], 1.5): q=1.5 is not in 0 to 1: give a share"),
+    (lambda t: t.quantile(1.5), "quantile(f32[2, 3], 1.5): q=1.5 must be from 0 to 1: pass a fraction"),
     (lambda t: t.int().quantile(0.5), "quantile(i32[2, 3], 0.5): takes floats: cast with .float()"),
     (lambda t: t.quantile(0.5, interpolation="cubic"),
      "quantile(f32[2, 3], 0.5, interpolation='cubic'): interpolation='cubic' is unknown: use one of linear,"
@@ -143,14 +143,14 @@ WRONG = [
     (lambda t: fb.searchsorted(t[0], t, side="up"),
      "searchsorted(f32[3], f32[2, 3], side='up'): side='up' is unknown: use 'left' or 'right'"),
     (lambda t: fb.searchsorted(t[0], t, side="left", right=True),
-     "searchsorted(f32[3], f32[2, 3], side='left', right=True): side='left' contradicts right=True: give"
-     " one of them"),
+     "searchsorted(f32[3], f32[2, 3], side='left', right=True): side='left' contradicts"
+     " right=True: pass one of them"),
     (lambda t: fb.bucketize(t, t), "bucketize(f32[2, 3], f32[2, 3]): boundaries must have 1 dim, not 2"),
     (lambda t: t.bincount(), "bincount(f32[2, 3]): takes integers of 1 dim: cast with .int(), flatten with"
      " .reshape(-1)"),
     (lambda t: (t[0].int() - 9).bincount(),
      "bincount(i32[3]): -9 is below 0: bincount takes numbers of at least 0"),
-    (lambda t: t.histc(0), "histc(f32[2, 3], 0): bins=0 is not above 0: give 1 or more"),
+    (lambda t: t.histc(0), "histc(f32[2, 3], 0): bins=0 is not above 0: pass 1 or more"),
     (lambda t: t.histc(3, 2, 1), "histc(f32[2, 3], 3, 2, 1): max=1 is below min=2: swap them"),
     (lambda t: t.diff(-1), "diff(f32[2, 3], -1): n=-1 is below 0"),
 ]  # fmt: skip

@@ -90,7 +90,7 @@ KNOWN = {
     ("i1e", "slope"): (either(nan, beyond(1)), "cancels in both"),
     ("i1e", "value"): (zeros, "-0 stays -0"),
     ("i1", "value"): (zeros, "-0 stays -0"),
-    ("sinc", "value"): (beyond(0.9), "exact at whole numbers; PyTorch rounds pi * x"),
+    ("sinc", "value"): (beyond(0.9), "exact at integers; PyTorch rounds pi * x"),
     ("sinc", "slope"): (either(beyond(0.9), lambda x: np.abs(x) < 0.01), "the same, and a series near 0"),
     ("mish", "value"): (beyond(80), "subnormal in between"),
     ("mish", "slope"): (beyond(80), "the same"),

@@ -58,10 +58,12 @@ SPACES = {"": fb, "nn.functional.": fb.nn.functional, "linalg.": fb.linalg, "fft
 # arguments that torch has and nothing here: why
 NOWHERE = {
     "out": "taken where functions are declared (core/out.py)", "inplace": "as out",
-    "layout": "all are dense", "memory_format": "all are dense", "pin_memory": "copies are staged anyway",
+    "layout": "all are dense", "memory_format": "all are dense", "pin_memory": ("copies always use"
+        " staging buffers"),
     "sparse_grad": "all are dense", "sparse": "all are dense", "names": "dims have no names",
     "size_average": "deprecated in torch", "reduce": "deprecated in torch", "_stacklevel": "of warnings",
-    "cudnn_enabled": "of one vendor", "args": "torch's own dispatch", "kwargs": "torch's own dispatch",
+    "cudnn_enabled": "of one vendor", "args": ("dispatch is"
+        " internal to torch"), "kwargs": "dispatch is internal to torch",
     "out_dtype": "products have the dtype of their operands", "copy": "decided by the device",
     "scale_grad_by_freq": "a reweighing of gradients: multiply them", "max_norm": "writes into the weight: "
     "renorm it", "norm_type": "of max_norm",

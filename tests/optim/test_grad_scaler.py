@@ -223,7 +223,7 @@ def test_gradients_carry_what_was_found():
     assert (both + total).found_inf.item() and total.accumulate(both).found_inf.item()
     with pytest.raises(ValueError) as e:
         both + made(1.0)
-    told = "one of both was unscaled: add them first, and unscale the sum"
+    told = "only one of the two is unscaled: add them first and unscale the sum"
     assert str(e.value) == f"Gradients(1) + Gradients(1): {told}"
 
 
@@ -273,27 +273,28 @@ def twice():
 
 
 ERRORS = {
-    "GradScaler(init_scale=0): must be above 0: give another": lambda: fb.GradScaler("cpu", 0),
-    "GradScaler(growth_factor=1.0): must be above 1: give another": lambda: fb.GradScaler(
+    "GradScaler(init_scale=0): must be above 0: pass another value": lambda: fb.GradScaler("cpu", 0),
+    "GradScaler(growth_factor=1.0): must be above 1: pass another value": lambda: fb.GradScaler(
         "cpu", growth_factor=1.0
     ),
-    "GradScaler(backoff_factor=1.0): must be between 0 and 1: give another": lambda: fb.GradScaler(
+    "GradScaler(backoff_factor=1.0): must be between 0 and 1: pass another value": lambda: fb.GradScaler(
         "cpu", backoff_factor=1.0
     ),
-    "GradScaler(growth_interval=0): must be at least 1: give another": lambda: fb.GradScaler(
+    "GradScaler(growth_interval=0): must be at least 1: pass another value": lambda: fb.GradScaler(
         "cpu", growth_interval=0
     ),
-    "GradScaler(new_scale=-1.0): must be above 0: give another": lambda: fb.GradScaler("cpu").update(-1.0),
-    "GradScaler.update(f32[2]): a scale is one number: give a tensor []": lambda: fb.GradScaler("cpu").update(
-        fb.ones(2, device="cpu")
+    "GradScaler(new_scale=-1.0): must be above 0: pass another value": lambda: fb.GradScaler("cpu").update(
+        -1.0
     ),
+    "GradScaler.update(f32[2]): the scale must be one number: pass a 0-d tensor": lambda: fb.GradScaler(
+        "cpu"
+    ).update(fb.ones(2, device="cpu")),
     "GradScaler.load_state_dict(...): lacks scale, growth_factor, backoff_factor, growth_interval,"
-    " _growth_tracker: is it of a scaler that was not enabled?": lambda: fb.GradScaler("cpu").load_state_dict(
-        {}
-    ),
-    "GradScaler.scale(3): takes a tensor, or several in a list": lambda: fb.GradScaler("cpu").scale(3),
-    "GradScaler.unscale_(1 gradients): these were unscaled: do it once": twice,
-    "GradScaler.unscale_(None): takes what backward returned: grads = scaler.scale(loss).backward(), then"
+    " _growth_tracker: it may come from a"
+    " scaler that was disabled": lambda: fb.GradScaler("cpu").load_state_dict({}),
+    "GradScaler.scale(3): takes a tensor or a list of tensors": lambda: fb.GradScaler("cpu").scale(3),
+    "GradScaler.unscale_(1 gradients): they are already unscaled: call it once a step": twice,
+    "GradScaler.unscale_(None): pass the result of backward: grads = scaler.scale(loss).backward(), then"
     " unscale_(grads)": lambda: fb.GradScaler("cpu").step(optim.SGD([unscaled()[0]]), None),  # type: ignore
 }
 

@@ -59,10 +59,10 @@ def test_a_group_is_a_dict_of_numbers():
     assert pickle.loads(pickle.dumps(group)) == group
     with pytest.raises(ValueError) as e:
         group["lr"] = -1
-    assert str(e.value) == "Adam(lr=-1): must be at least 0: give another"
+    assert str(e.value) == "Adam(lr=-1): must be at least 0: pass another value"
     with pytest.raises(ValueError) as e:
         group["betas"] = (0.9, 1.0)
-    assert str(e.value) == "Adam(beta2=1.0): must be in 0 to 1, 1 left out: give another"
+    assert str(e.value) == "Adam(beta2=1.0): must be at least 0 and below 1: pass another value"
     assert group["betas"] == (0.1, 0.2)
 
 
@@ -189,7 +189,7 @@ def test_the_state_of_another_optimizer(make, kw, other, more, whose, kept):
     state = moved(make, **kw).state_dict()
     with pytest.raises(ValueError) as e:
         other([leaf(1.0), leaf(2.0)], lr=0.1, **more).load_state_dict(state)
-    cure = "give the state of the same optimizer and model"
+    cure = "load the state of the same optimizer and model"
     told = f"it is the state of {whose}, and {other.__name__} keeps {kept}"
     assert str(e.value) == f"load_state_dict(...): {told}: {cure}"
 
@@ -232,7 +232,7 @@ def test_no_optimizer_loads_the_state_of_another():
                 mine.load_state_dict(state)
                 continue
             with pytest.raises(
-                ValueError, match=rf"(state|those) of .*{name}.*, and {other} .*: give the state of"
+                ValueError, match=rf"(state|those) of .*{name}.*, and {other} .*: load the state of"
             ):
                 mine.load_state_dict(state)
 
@@ -242,7 +242,7 @@ def test_options_of_another_optimizer():
     with pytest.raises(ValueError) as e:
         made("SGD", {"momentum": 0.9}).load_state_dict(state)
     rule = "SGD takes dampening, has no adjust_lr_fn, has no eps, has no ns_coefficients, has no ns_steps"
-    cure = "give the state of the same optimizer and model"
+    cure = "load the state of the same optimizer and model"
     assert str(e.value) == f"load_state_dict(...): its options are those of Muon, and {rule}: {cure}"
 
 
@@ -288,19 +288,19 @@ def test_state_that_does_not_fit():
     state = opt.state_dict()
     with pytest.raises(ValueError) as e:
         opt.load_state_dict({"state": {}})
-    cure = "give the state of the same optimizer and model"
+    cure = "load the state of the same optimizer and model"
     assert str(e.value) == f"load_state_dict(...): missing: 'param_groups': {cure}"
     state["state"][1] = {"exp_avg": fb.zeros(2), "exp_avg_sw": fb.zeros(1), "step": 3}
     state["param_groups"][0]["params"] = [0, 1, 2]
     with pytest.raises(ValueError) as e:
         opt.load_state_dict(state)
     assert str(e.value) == (
-        "load_state_dict(...): group 0 has 2 tensors, given 3; missing: 1.exp_avg_sq; 1.exp_avg is [1], given"
-        f" [2]; unexpected: 1.exp_avg_sw (did you mean 'exp_avg_sq'?): {cure}"
+        "load_state_dict(...): group 0 has 2 tensors, got 3; missing: 1.exp_avg_sq; 1.exp_avg"
+        f" is [1], got [2]; unexpected: 1.exp_avg_sw (did you mean 'exp_avg_sq'?): {cure}"
     )
     with pytest.raises(ValueError) as e:
         opt.load_state_dict({"state": {}, "param_groups": []})
-    assert str(e.value) == f"load_state_dict(...): 1 groups, given 0: {cure}"
+    assert str(e.value) == f"load_state_dict(...): 1 groups, got 0: {cure}"
 
 
 def test_an_option_that_needs_more_state_may_be_set_later():
@@ -366,7 +366,7 @@ class Signs(optim.Optimizer):
 
 
 def test_options_of_a_recorded_step_are_read_at_each(gpu, capsys):
-    """Rates, betas and decays, in groups: nothing is recorded anew, but where one becomes 0."""
+    """Rates, betas and decays, in groups: nothing is recorded again unless one becomes 0."""
 
     def train(record):
         params = [leaf(1.0, 2.0, device=gpu), leaf(3.0, device=gpu), leaf(1.0, device=gpu)]

@@ -501,56 +501,56 @@ def adagrad():
 
 
 ERRORS = [
-    (lambda: ours.StepLR(3, 1), TypeError, "StepLR(...): takes an optimizer, not int: give it first"),
+    (lambda: ours.StepLR(3, 1), TypeError, "StepLR(...): takes an optimizer, not int: pass it first"),
     (
         lambda: ours.StepLR(optimizer(), 1, last_epoch=3),
         KeyError,
-        "'StepLR(last_epoch=3): group 0 has no initial_lr to go on from: load the state_dict, or set it'",
+        "'StepLR(last_epoch=3): group 0 has no initial_lr to resume from: load the state_dict, or set it'",
     ),
     (
         lambda: ours.LRScheduler(optimizer()),
         NotImplementedError,
-        "LRScheduler.rate(...): is not written: return the rate",
+        "LRScheduler.rate(...): is not implemented: return the rate",
     ),
     (
         lambda: ours.LambdaLR(optimizer(), [abs]),
         ValueError,
-        "LambdaLR(1 of lr_lambda): there are 2 groups: give one for each, or one for all",
+        "LambdaLR(1 of lr_lambda): there are 2 groups: pass one for each, or one for all",
     ),
     (
         lambda: ours.ConstantLR(optimizer(), 2),
         ValueError,
-        "ConstantLR(factor=2): must be in 0 to 1: give another",
+        "ConstantLR(factor=2): must be in 0 to 1: pass another value",
     ),
     (
         lambda: ours.LinearLR(optimizer(), 0),
         ValueError,
-        "LinearLR(start_factor=0): is to be multiplied: give a small one, as 1e-3",
+        "LinearLR(start_factor=0): must be above 0, because the rate is multiplied by it: pass e.g. 1e-3",
     ),
     (
         lambda: ours.LinearLR(optimizer(), end_factor=-1),
         ValueError,
-        "LinearLR(end_factor=-1): must be in 0 to 1: give another",
+        "LinearLR(end_factor=-1): must be in 0 to 1: pass another value",
     ),
     (
         lambda: ours.CosineAnnealingWarmRestarts(optimizer(), 1.5),
         ValueError,
-        "CosineAnnealingWarmRestarts(T_0=1.5): must be a positive integer: give 1 or more",
+        "CosineAnnealingWarmRestarts(T_0=1.5): must be a positive integer: pass 1 or more",
     ),
     (
         lambda: ours.CosineAnnealingWarmRestarts(optimizer(), 2).step(-1),
         ValueError,
-        "CosineAnnealingWarmRestarts.step(-1): is before the start: give 0 or more",
+        "CosineAnnealingWarmRestarts.step(-1): must be at least 0: pass another value",
     ),
     (
         lambda: ours.WarmupCosineLR(optimizer(), 5, 5),
         ValueError,
-        "WarmupCosineLR(warmup_steps=5, total_steps=5): the warm-up is a part: give fewer steps than in all",
+        "WarmupCosineLR(warmup_steps=5, total_steps=5): warmup_steps must be below total_steps: pass fewer",
     ),
     (
         lambda: ours.NoamLR(optimizer(), 0, 5),
         ValueError,
-        "NoamLR(model_size=0): is divided by: give 1 or more",
+        "NoamLR(model_size=0): must be at least 1, because it is a divisor: pass another value",
     ),
     (
         lambda: ours.CombinedLR(o := optimizer(), [ours.StepLR(o, 2)], "max"),
@@ -560,7 +560,7 @@ ERRORS = [
     (
         lambda: ours.CombinedLR(optimizer(), []),
         ValueError,
-        "CombinedLR([]): there is nothing to go through: give schedulers",
+        "CombinedLR([]): the list is empty: pass at least one scheduler",
     ),
     (
         lambda: ours.CyclicLR(optimizer(), 0, 1, mode="square"),
@@ -570,7 +570,7 @@ ERRORS = [
     (
         lambda: ours.CyclicLR(adagrad(), 0, 1),
         ValueError,
-        "CyclicLR(cycle_momentum=True): Adagrad has none: give cycle_momentum=False",
+        "CyclicLR(cycle_momentum=True): Adagrad has no momentum: pass cycle_momentum=False",
     ),
     (
         lambda: ours.CyclicLR(optimizer(), 0, 1, gama=3),
@@ -580,17 +580,17 @@ ERRORS = [
     (
         lambda: ours.OneCycleLR(optimizer(), 1),
         ValueError,
-        "OneCycleLR(...): its length is not known: give total_steps, or epochs and steps_per_epoch",
+        "OneCycleLR(...): the length is unknown: pass total_steps, or epochs and steps_per_epoch",
     ),
     (
         lambda: ours.OneCycleLR(optimizer(), 1, 0),
         ValueError,
-        "OneCycleLR(total_steps=0): must be above 0: give another",
+        "OneCycleLR(total_steps=0): must be above 0: pass another value",
     ),
     (
         lambda: ours.OneCycleLR(optimizer(), 1, 5, pct_start=2),
         ValueError,
-        "OneCycleLR(pct_start=2): must be in 0 to 1: give another",
+        "OneCycleLR(pct_start=2): must be in 0 to 1: pass another value",
     ),
     (
         lambda: ours.OneCycleLR(optimizer(), 1, 5, anneal_strategy="sin"),
@@ -600,38 +600,39 @@ ERRORS = [
     (
         lambda: path(ours.OneCycleLR(o := optimizer(), 1, 5), o, 7),
         ValueError,
-        "OneCycleLR.step(): tried to step 6 times: the total number of steps is 5: give more total_steps",
+        "OneCycleLR.step(): tried to step 6 times: the total number of steps is 5: increase total_steps",
     ),
     (
         lambda: ours.SequentialLR(o := optimizer(), [ours.StepLR(o, 2)], [3]),
         ValueError,
-        "SequentialLR(1 schedulers, 1 milestones): each but the first begins at one: give one fewer",
+        "SequentialLR(1 schedulers, 1 milestones): each scheduler except the first starts at"
+        " a milestone: pass one milestone fewer",
     ),
     (
         lambda: ours.SequentialLR(optimizer(), [], []),
         ValueError,
-        "SequentialLR([]): there is nothing to go through: give schedulers",
+        "SequentialLR([]): the list is empty: pass at least one scheduler",
     ),
     (
         lambda: ours.ChainedScheduler([]),
         ValueError,
-        "ChainedScheduler([]): there is nothing to chain: give schedulers",
+        "ChainedScheduler([]): the list is empty: pass at least one scheduler",
     ),
     (
         lambda: ours.ChainedScheduler([ours.StepLR(optimizer(), 2), ours.StepLR(optimizer(), 2)]),
         ValueError,
-        "ChainedScheduler(...): scheduler 1 is of another optimizer: make all of them of one",
+        "ChainedScheduler(...): scheduler 1 belongs to another optimizer: create all for the same one",
     ),
     (
         lambda: ours.ChainedScheduler([ours.ReduceLROnPlateau(optimizer())]),
         ValueError,
-        "ChainedScheduler(...): scheduler 0, ReduceLROnPlateau, waits for a value, which the others are not"
-        " given: step it by itself",
+        "ChainedScheduler(...): scheduler 0, ReduceLROnPlateau, needs a value, which the"
+        " others do not take: step it separately",
     ),
     (
         lambda: ours.ReduceLROnPlateau(optimizer(), factor=1),
         ValueError,
-        "ReduceLROnPlateau(factor=1): makes no smaller: give one below 1",
+        "ReduceLROnPlateau(factor=1): it must be below 1 to reduce the rate: pass another value",
     ),
     (
         lambda: ours.ReduceLROnPlateau(optimizer(), "low"),
@@ -646,7 +647,7 @@ ERRORS = [
     (
         lambda: SWALR(optimizer(), 0.1, -1),
         ValueError,
-        "SWALR(anneal_epochs=-1): must be at least 0: give another",
+        "SWALR(anneal_epochs=-1): must be at least 0: pass another value",
     ),
     (
         lambda: optim.SGD([fb.zeros(1).requires_grad_()], momentun=0.9),

@@ -350,7 +350,7 @@ def test_lbfgs_hooks_see_its_curvature():
 def test_lbfgs_refuses_what_is_not_its_own():
     opt = optim.LBFGS([fb.zeros(3, device="cpu").requires_grad_()])
     groups = opt.state_dict()["param_groups"]
-    cure = "give the state of the same optimizer and model"
+    cure = "load the state of the same optimizer and model"
     given = {
         "func_evals": 1,
         "exp_avg": fb.zeros(3),
@@ -359,10 +359,10 @@ def test_lbfgs_refuses_what_is_not_its_own():
     }
     for state, told in (
         ({"param_groups": groups}, "missing: 'state'"),
-        ({"state": {}, "param_groups": groups * 2}, "1 groups, given 2"),
+        ({"state": {}, "param_groups": groups * 2}, "1 groups, got 2"),
         (
             {"state": {0: given}, "param_groups": groups},
-            "unexpected: 0.exp_avg; 0.d is [3], given [2]; 0.old_stps is [3], given [4]",
+            "unexpected: 0.exp_avg; 0.d is [3], got [2]; 0.old_stps is [3], got [4]",
         ),
     ):
         with pytest.raises(ValueError) as e:
@@ -556,33 +556,37 @@ def one():
 
 
 ERRORS = [
-    (lambda: optim.SGD([], 0.1), "SGD([]): there is nothing to optimise: give model.parameters()"),
-    (lambda: optim.Adam([3]), "Adam([..., 3]): takes tensors: give model.parameters()"),
+    (lambda: optim.SGD([], 0.1), "SGD([]): the list is empty: pass model.parameters()"),
+    (lambda: optim.Adam([3]), "Adam([..., 3]): takes tensors: pass model.parameters()"),
     (
         lambda: optim.SGD([one()[0] * 2]),
-        "SGD([..., f32[2]]): parameter 0 was computed: give what it was computed from, or a copy by detach()",
+        "SGD([..., f32[2]]): parameter 0 is not a leaf: pass the tensors it was computed"
+        " from, or a copy by detach()",
     ),
-    (lambda: optim.SGD(one() * 2), "SGD(2 tensors): one is given twice: give each once"),
-    (lambda: optim.SGD(one(), -1), "SGD(lr=-1): must be at least 0: give another"),
-    (lambda: optim.SGD(one(), math.nan), "SGD(lr=nan): must be at least 0: give another"),
-    (lambda: optim.AdamW(one(), weight_decay=-1), "AdamW(weight_decay=-1): must be at least 0: give another"),
-    (lambda: optim.Rprop(one(), etas=(1, 2)), "Rprop(eta1=1): must be between 0 and 1: give another"),
-    (lambda: optim.Rprop(one(), etas=(0.5, 1)), "Rprop(eta2=1): must be above 1: give another"),
-    (lambda: optim.Adadelta(one(), rho=1.5), "Adadelta(rho=1.5): must be in 0 to 1: give another"),
-    (lambda: optim.Adafactor(one(), d=0.5), "Adafactor(d=0.5): must be at least 1: give another"),
+    (lambda: optim.SGD(one() * 2), "SGD(2 tensors): one is passed twice: pass each once"),
+    (lambda: optim.SGD(one(), -1), "SGD(lr=-1): must be at least 0: pass another value"),
+    (lambda: optim.SGD(one(), math.nan), "SGD(lr=nan): must be at least 0: pass another value"),
+    (
+        lambda: optim.AdamW(one(), weight_decay=-1),
+        ("AdamW(weight_decay=-1): must be at least 0: pass another value"),
+    ),
+    (lambda: optim.Rprop(one(), etas=(1, 2)), "Rprop(eta1=1): must be between 0 and 1: pass another value"),
+    (lambda: optim.Rprop(one(), etas=(0.5, 1)), "Rprop(eta2=1): must be above 1: pass another value"),
+    (lambda: optim.Adadelta(one(), rho=1.5), "Adadelta(rho=1.5): must be in 0 to 1: pass another value"),
+    (lambda: optim.Adafactor(one(), d=0.5), "Adafactor(d=0.5): must be at least 1: pass another value"),
     (
         lambda: optim.SGD(one(), differentiable=True),
-        "SGD(differentiable=True): a step is made under no_grad: write the update in tensor ops to"
-        " differentiate it",
+        "SGD(differentiable=True): a step runs under no_grad: write the update with tensor"
+        " ops to differentiate it",
     ),
-    (lambda: optim.Muon(one()), "Muon([..., f32[2]]): takes matrices: give the others to AdamW"),
+    (lambda: optim.Muon(one()), "Muon([..., f32[2]]): takes matrices: use AdamW for the others"),
     (
         lambda: optim.Muon([fb.zeros(2, 2).requires_grad_()], adjust_lr_fn="none"),
         "Muon(adjust_lr_fn='none'): unknown: use one of 'original', 'match_rms_adamw'",
     ),
     (
         lambda: optim.LBFGS([{"params": one()}, {"params": one()}]),
-        "LBFGS(2 groups): it has one direction for all parameters: give one group",
+        "LBFGS(2 groups): it has one direction for all parameters: pass one group",
     ),
     (
         lambda: optim.LBFGS(one(), line_search_fn="wolfe"),
@@ -590,9 +594,12 @@ ERRORS = [
     ),
     (
         lambda: optim.LBFGS(one()).step(3),
-        "LBFGS.step(int): it evaluates the loss several times: give a function that returns loss.backward()",
+        "LBFGS.step(int): it evaluates the loss several times: pass a function that returns loss.backward()",
     ),
-    (lambda: optim.Adam(one(), betas=(0.9, 1)), "Adam(beta2=1): must be in 0 to 1, 1 left out: give another"),
+    (
+        lambda: optim.Adam(one(), betas=(0.9, 1)),
+        ("Adam(beta2=1): must be at least 0 and below 1: pass another value"),
+    ),
     (
         lambda: optim.SGD(one(), nesterov=True),
         "SGD(momentum=0.0, dampening=0.0, nesterov=True): nesterov needs momentum and no dampening: set"
@@ -605,7 +612,7 @@ ERRORS = [
     ),
     (
         lambda: optim.clip_grad_norm(one()[0].sum().backward(), 0),
-        "clip_grad_norm(max_norm=0): must be above 0: give another",
+        "clip_grad_norm(max_norm=0): must be above 0: pass another value",
     ),
 ]
 
@@ -681,7 +688,7 @@ def test_steps_by_habit_say_where_gradients_are():
         return loss
 
     rule = (
-        "takes what backward returned, since tensors keep no gradients: grads = loss.backward(), and then"
+        "pass the result of backward, since tensors keep no gradients: grads = loss.backward(), and then"
         " step(grads)"
     )
     for call, shown in (

@@ -132,10 +132,10 @@ def test_averages_are_torchs(torch):
 def test_errors():
     with pytest.raises(ValueError) as e:
         swa.get_ema_avg_fn(1.5)
-    assert str(e.value) == "get_ema_avg_fn(decay=1.5): must be in 0 to 1: give another"
+    assert str(e.value) == "get_ema_avg_fn(decay=1.5): must be in 0 to 1: pass another value"
     with pytest.raises(ValueError) as e:
         swa.get_ema_multi_avg_fn(-1)
-    assert str(e.value) == "get_ema_multi_avg_fn(decay=-1): must be in 0 to 1: give another"
+    assert str(e.value) == "get_ema_multi_avg_fn(decay=-1): must be in 0 to 1: pass another value"
     with pytest.raises(ValueError) as e:
         swa.AveragedModel(nn.Linear(2, 2), avg_fn=abs, multi_avg_fn=abs)
-    assert str(e.value) == "AveragedModel(avg_fn=..., multi_avg_fn=...): both say how to average: give one"
+    assert str(e.value) == "AveragedModel(avg_fn=..., multi_avg_fn=...): both define the average: pass one"

@@ -59,7 +59,7 @@ def test_what_is_printed_and_written(tmp_path):
         "      + grads = loss.backward()                               # backward() returns the gradients\n"
         "    5 - opt.step()\n"
         "      + opt.step(grads)                                       # step() takes the gradients\n"
-        "note: a seed draws other numbers here than in torch: to compare runs, load the same weights"
+        "note: a seed gives different numbers than in torch: to compare runs, load the same weights"
         " and data\n"
         f"{script}: 3 of 4 lines change\n"
         f"wrote {tmp_path / 'train_flambeau.py'}\n"
@@ -77,7 +77,7 @@ def test_what_is_left_ends_with_1(tmp_path):
     told = f"{script}:2: opt.step(): {words} grads = loss.backward() there and opt.step(grads) here"
     assert done.output.splitlines()[2:] == [
         told,
-        f"{script}: 1 of 2 lines change, 1 left to you",
+        f"{script}: 1 of 2 lines change, 1 left to do by hand",
         f"wrote {out}",
     ]
 
@@ -89,7 +89,7 @@ def test_files_that_are_no_scripts(tmp_path):
     plain.write_text("x = 1\n", encoding="utf-8")
     said = {
         none: f"flambeau: port {none}: can't be read: No such file or directory\n",
-        bytes_: f"flambeau: port {bytes_}: is no text in UTF-8: give a .py file\n",
+        bytes_: f"flambeau: port {bytes_}: is not UTF-8 text: pass a .py file\n",
         other: f"flambeau: port({str(other)!r}): line 2: Missing parentheses in call to 'print'. Did you mean"
         " print(...)?: it must be a script of Python 3\n",
     }

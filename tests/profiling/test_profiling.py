@@ -243,7 +243,7 @@ def test_damaged_ceilings_are_measured_anew(text, capsys):
     place.parent.mkdir(parents=True)
     place.write_text(text)
     assert roofline.kept(device) is None
-    assert "measured anew" in capsys.readouterr().err
+    assert "measured again" in capsys.readouterr().err
 
 
 def test_ceilings_of_another_driver_are_not_used(capsys):
@@ -254,7 +254,7 @@ def test_ceilings_of_another_driver_are_not_used(capsys):
     said["of"]["driver"] = "another"
     place.write_text(json.dumps(said))
     assert roofline.kept(device) is None
-    assert "the ceilings are of another device: measured anew" in capsys.readouterr().err
+    assert "the ceilings are from another device: measured again" in capsys.readouterr().err
 
 
 def test_a_cache_that_cannot_be_written_is_said(monkeypatch, tmp_path, capsys):

@@ -84,8 +84,8 @@ def test_a_gradient_through_a_loss_of_the_past_is_refused(device):
     with pytest.raises(ValueError) as raised:
         (loss * 3 + w.sum()).backward()
     assert str(raised.value) == (
-        "backward(f32[]): the graph of f32[], a part of it, was dropped after an earlier backward:"
-        " give that one retain_graph=True"
+        "backward(f32[]): the graph of f32[], which it depends on, was freed by an earlier backward:"
+        " pass retain_graph=True to that call"
     )
     assert (w.sum() + loss.detach()).backward()[w].tolist() == [1.0] * 3
 

@@ -51,7 +51,7 @@ def test_arrays_go_out(device):
     x = fb.tensor([[1.0, 2.0], [3.0, 4.0]], device=device)
     assert np.array_equal(np.asarray(x), [[1, 2], [3, 4]]) and np.asarray(x, dtype="f8").dtype == "f8"
     assert np.array_equal(np.from_dlpack(x.T), [[1, 3], [2, 4]]) and x.__dlpack_device__() == (1, 0)
-    with pytest.raises(BufferError, match=r"it takes part in gradients, which end here: use .detach\(\)"):
+    with pytest.raises(BufferError, match=r"it requires gradients, which stop here: use .detach\(\)"):
         np.from_dlpack(fb.tensor([1.0], device=device, requires_grad=True))
     with pytest.raises(ValueError, match="allow copy"):
         x.__array__("f8", copy=False)

@@ -229,16 +229,16 @@ def transduced(lengths, targets):
     return F.rnnt_loss(x, fb.ones(2, 3, dtype=fb.int32, device=lengths.device), lengths, targets)
 
 
-LENGTHS = "one of {}_lengths is {}: give lengths below {}"
+LENGTHS = "one of {}_lengths is {}: pass lengths below {}"
 OTHERS = {  # (call, those that are right, (wrong, what is said of it) ...)
     "embedding_bag": (
         bagged, [[0, 2], [0, 0], [0, 3]],
-        *((w, "offsets do not begin at 0, descend, or are beyond the indices")
+        *((w, "offsets must start at 0, not decrease, and lie within the indices")
           for w in ([1, 2], [0, 4], [-1, 2], [0, -1], [0, 2, 1])),
     ),
     "masked_scatter": (
         scattered, [[1, 0, 1], [0, 0, 0]],
-        ([1, 1, 1, 0], "mask has more elements that are true than the 2 of source"),
+        ([1, 1, 1, 0], "mask has more true elements than the 2 elements of source"),
     ),
     "ctc_loss": (
         lambda i: aligned(i, [1, 2]) + aligned(given([5, 5], i.device), i.clamp(max=3)), [[5, 3], [4, 5]],
@@ -353,7 +353,7 @@ def test_the_line_is_found_on_demand(device):
         assert x.index_select(0, i[:1]).tolist() == [[1.0, 1.0, 1.0]]
         raises(
             lambda: x.index_select(1, i),
-            "index_select(dim 1 of size 3): index 5 is out of range: use indices that are inside",
+            "index_select(dim 1 of size 3): index 5 is out of range: use indices in range",
         )
         call = fb.jit(lambda x, i: x.gather(1, i))
         call(x, i[:1].reshape(1, 1)), call(x, i[:1].reshape(1, 1))

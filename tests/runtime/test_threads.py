@@ -424,8 +424,8 @@ def test_recorded_training_while_another_thread_evaluates(gpu):
 
 
 TOLD = (
-    "flambeau: jit(step): runs unrecorded: another thread assigns to what it uses, or reads what it makes,"
-    " meanwhile: keep them apart\n"
+    "flambeau: jit(step): runs unrecorded: another thread writes its inputs or reads its results"
+    " at the same time: keep the threads apart\n"
 )
 
 
@@ -699,12 +699,12 @@ assert os.waitpid(pid, 0)[1] == 0
 print("parent", (y + x).tolist(), [b.tolist() for b in batches])
 """
 SPAWN = (
-    "GPUs found before a fork can't be used behind it: start the process by the 'spawn' method"
+    "GPUs opened before a fork can't be used in the child: start the process with the 'spawn' method"
     " (multiprocessing.get_context('spawn')), or compute on 'cpu' there"
 )
 EPOCH = (
-    "FlambeauError DataLoader: an epoch that began before a fork can't go on behind it: its thread is not"
-    " there: begin a new one, or start the process by 'spawn'"
+    "FlambeauError DataLoader: an epoch that began before a fork can't continue in the child: its"
+    " thread is gone: start a new epoch, or use the start method 'spawn'"
 )
 
 

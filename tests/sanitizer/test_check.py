@@ -108,7 +108,7 @@ def test_a_report_as_text_and_json(gpu):
 def test_nothing_on_a_gpu():
     with pytest.raises(FlambeauError) as e:
         fb.check(lambda x: x * 2, fb.ones(3, device="cpu"))
-    told = "check(<lambda>): it ran nothing on a GPU: give it tensors of one, or return what it makes"
+    told = "check(<lambda>): it ran nothing on a GPU: pass it tensors of one, or return what it makes"
     assert str(e.value) == told
 
 

@@ -183,7 +183,7 @@ def test_nothing_on_a_gpu():
     with pytest.raises(FlambeauError) as e:
         fb.sanitize(lambda x: x * 2, fb.ones(3, device="cpu"))
     assert str(e.value) == (
-        "sanitize(<lambda>): it ran nothing on a GPU: give it tensors of one, or return what it makes"
+        "sanitize(<lambda>): it ran nothing on a GPU: pass it tensors of one, or return what it makes"
     )
 
 

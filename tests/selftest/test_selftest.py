@@ -67,7 +67,7 @@ def test_what_differs_is_told_and_written(monkeypatch, tmp_path):
     assert done.exit_code == 1
     told, text = done.output, out.read_text()
     assert "views: on NumPy's device: v" in told
-    assert told.endswith(f"wrote {out}: please send it with a report of this\n")
+    assert told.endswith(f"wrote {out}: please attach it to a bug report\n")
     assert "seed      4\n" in text and ".flip(0)" in text and "import flambeau as fb" in text
 
 

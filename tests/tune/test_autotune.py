@@ -24,7 +24,7 @@ from flambeau.runtime.state import shared
 
 SHIPPED = tuned.SHIPPED
 OF = AdapterIdentity("Card (Vulkan)", "driver 1", "wgpu 0.32.0", "gpu")
-FOUND = [Choice("test", ("a", (1, 2)), "b", "a", {"a": 2.0, "b": 1.0}, {"c": "it gives wrong numbers"})]
+FOUND = [Choice("test", ("a", (1, 2)), "b", "a", {"a": 2.0, "b": 1.0}, {"c": "its results are wrong"})]
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +77,7 @@ def test_a_graph_is_measured(device, family, capsys):
     assert (made.family, made.bucket, made.default) == ("test", (3, 40000), "whole")
     assert set(made.ms) == {"whole", "parts"} and set(made.dropped) == {"wrong", "broken", "invalid"}
     assert made.dropped["broken"] == "it can't be planned (test: no such kernel)"
-    assert made.dropped["wrong"].startswith("it gives wrong numbers (off by ")
+    assert made.dropped["wrong"].startswith("its results are wrong (off by ")
     start = f"it does not run (sum+mul+add: the kernel does not compile on {device}: "
     assert made.dropped["invalid"].startswith(start) and "error: " in made.dropped["invalid"]
     said = capsys.readouterr().err.splitlines()
@@ -205,9 +205,9 @@ def test_files_are_readable():
 
 
 CHANGED = {
-    "driver": "the measured choices are of another driver (driver 0, here driver 1): not used",
-    "provider": "the measured choices are of another provider (wgpu 0.31.0, here wgpu 0.32.0): not used",
-    "templates": "the measured choices are of other templates (0123, here {}): not used",
+    "driver": "the measured choices are from another driver (driver 0, here driver 1): not used",
+    "provider": "the measured choices are from another provider (wgpu 0.31.0, here wgpu 0.32.0): not used",
+    "templates": "the measured choices are for other templates (0123, here {}): not used",
 }
 
 
@@ -338,8 +338,8 @@ def test_exported_files_hold_for_the_same(tmp_path):
     with pytest.raises(FlambeauError) as e:
         tuned.taken(path, OF._replace(adapter="Other (Vulkan)", driver="driver 2"))
     assert str(e.value) == (
-        f"{path}: measured choices of another adapter (Card (Vulkan), here Other (Vulkan)), of another driver"
-        " (driver 1, here driver 2): measure here with `flambeau tune`"
+        f"{path}: measured choices from another adapter (Card (Vulkan), here Other (Vulkan)),"
+        " from another driver (driver 1, here driver 2): measure here with `flambeau tune`"
     )
     with pytest.raises(FlambeauError) as e:
         tuned.taken(Path("none.json"), OF)
@@ -347,7 +347,9 @@ def test_exported_files_hold_for_the_same(tmp_path):
     path.write_text("{")
     with pytest.raises(FlambeauError) as e:
         tuned.taken(path, OF)
-    assert str(e.value) == (f"{path}: damaged (JSONDecodeError): write it anew with `flambeau tune --export`")
+    assert str(e.value) == (
+        f"{path}: damaged (JSONDecodeError): export it again with `flambeau tune --export`"
+    )
 
 
 def test_shipped_files_are_whole():
@@ -402,7 +404,7 @@ WRONG = {
         "--op",
         "sum(f32[2], frog)",
     ): "tune --op 'sum(f32[2], frog)': write it as 'matmul(f32[64, 784], f32[784, 128])'",
-    ("--op", "sum(f32[a])"): "tune --op 'sum(f32[a])': 'f32[a]' is no tensor: write it as in"
+    ("--op", "sum(f32[a])"): "tune --op 'sum(f32[a])': 'f32[a]' is not a tensor: write it as in"
     " 'matmul(f32[64, 784], f32[784, 128])'",
     ("--op", "summ(f32[2])"): "tune --op 'summ(f32[2])': unknown operation: did you mean 'sum'?",
     ("nets:total",): "tune: No module named 'nets': name a module that can be imported from here",
@@ -471,7 +473,7 @@ def test_the_cpu_has_no_kernels():
     from flambeau.cli import main
 
     done = CliRunner().invoke(main, ["tune", "--here", "--device", "cpu", "--op", "sum(f32[2])"])
-    assert done.output == "flambeau: tune: cpu has no kernels to choose from: see 'flambeau doctor'\n"
+    assert done.output == "flambeau: tune: cpu has no kernel variants: see 'flambeau doctor'\n"
 
 
 # --- a child process ---

@@ -155,7 +155,8 @@ def test_one_channel_has_no_hue_and_no_saturation():
 def test_no_gradients_are_lost_without_a_word():
     x = fb.rand(1, 3, 2, 2, device="cpu", requires_grad=True)
     rule = (
-        "f32[1, 3, 2, 2] requires gradients: transforms have no gradients: give images.detach(), or transform"
+        "f32[1, 3, 2, 2] requires gradients: transforms are not differentiable: pass"
+        " images.detach(), or transform"
         " inside no_grad()"
     )
     with pytest.raises(ValueError, match=re.escape(rule)):
@@ -175,40 +176,41 @@ def test_erased_boxes():
 
 
 ERRORS = {
-    "p": (lambda: T.RandomHorizontalFlip(2), "RandomHorizontalFlip(p=2): it is a number from 0 to 1"),
-    "size": (lambda: T.CenterCrop(0), "CenterCrop(size=0): it is one or two whole numbers above 0"),
+    "p": (lambda: T.RandomHorizontalFlip(2), "RandomHorizontalFlip(p=2): must be a number from 0 to 1"),
+    "size": (lambda: T.CenterCrop(0), "CenterCrop(size=0): must be one or two positive integers"),
     "mode": (lambda: T.RandomAffine(3, interpolation="cubic"),
              "RandomAffine(interpolation='cubic'): unknown: use one of nearest, bilinear"),
     "degrees": (lambda: T.RandomRotation((5, 2)),
-                "RandomRotation(degrees=(5, 2)): it is a number from 0 on, or 2 in order"),
+                "RandomRotation(degrees=(5, 2)): must be a number of at least 0, or 2 numbers in order"),
     "translate": (lambda: T.RandomAffine(0, (2, 0)),
-                  "RandomAffine(translate=(2, 0)): it is two parts from 0 to 1"),
+                  "RandomAffine(translate=(2, 0)): must be two fractions from 0 to 1"),
     "expand": (lambda: T.RandomRotation(9, expand=True),
-               "RandomRotation(expand=True): images of a batch have one size: pad them first"),
+               "RandomRotation(expand=True): all images of a batch have the same size: pad them first"),
     "scale": (lambda: T.RandomErasing(scale=(0.5, 0.1)),
-              "RandomErasing(scale=(0.5, 0.1)): it is (low, high), above 0 and in order"),
+              "RandomErasing(scale=(0.5, 0.1)): must be (low, high), positive and in order"),
     "value": (lambda: T.RandomErasing(value="random"),
-              "RandomErasing(value='random'): it is a number, or one a channel"),
+              "RandomErasing(value='random'): must be a number, or one for each channel"),
     "antialias": (lambda: T.RandomResizedCrop(4, antialias=True),
-                  "RandomResizedCrop(antialias=True): parts of many sizes are read in one pass, without "
-                  "smoothing: leave it out"),
+                  "RandomResizedCrop(antialias=True): crops of different sizes are resampled"
+                  " in one pass without antialiasing: leave it out"),
     "padding": (lambda: T.RandomCrop(4, padding=(1, 2, 3)),
-                "RandomCrop(padding=(1, 2, 3)): padding is 1, 2 or 4 whole numbers from 0 on"),
+                "RandomCrop(padding=(1, 2, 3)): must be 1, 2 or 4 integers of at least 0"),
     "padding mode": (lambda: T.RandomCrop(4, padding_mode="zeros"),
                      "RandomCrop(padding_mode='zeros'): is unknown: use one of constant, edge, reflect, "
                      "symmetric"),
     "hue": (lambda: T.ColorJitter(hue=0.7),
-            "ColorJitter(hue=0.7): it is a number from 0 to 0.5, or (low, high) in -0.5 to 0.5"),
+            "ColorJitter(hue=0.7): must be a number from 0 to 0.5, or (low, high) in -0.5 to 0.5"),
     "brightness": (lambda: T.ColorJitter(-1),
-                   "ColorJitter(brightness=-1): it is a number from 0 on, or (low, high)"),
-    "gray": (lambda: T.Grayscale(2), "Grayscale(num_output_channels=2): it is 1 or 3"),
-    "std": (lambda: T.Normalize([0], [0]), "Normalize(std=[0]): a channel is divided by 0"),
-    "even": (lambda: T.GaussianBlur(4), "GaussianBlur(kernel_size=4): it is one or two odd numbers"),
+                   "ColorJitter(brightness=-1): must be a number of at least 0, or (low, high)"),
+    "gray": (lambda: T.Grayscale(2), "Grayscale(num_output_channels=2): must be 1 or 3"),
+    "std": (lambda: T.Normalize([0], [0]), "Normalize(std=[0]): std must not be 0"),
+    "even": (lambda: T.GaussianBlur(4), "GaussianBlur(kernel_size=4): must be one or two odd numbers"),
     "max_size": (lambda: T.Resize((3, 4), max_size=5),
-                 "Resize(max_size=...): it goes with one number for the shorter side: leave it out"),
-    "dtype": (lambda: T.ToDtype(fb.int32), "ToDtype(int32): images are of uint8 or floats: use one of these"),
+                 "Resize(max_size=...): it needs a single size, that of the shorter side: leave it out"),
+    "dtype": (lambda: T.ToDtype(fb.int32), ("ToDtype(int32): images must be uint8 or"
+        " floats: use one of these")),
     "compose": (lambda: T.Compose([abs]),
-                "Compose([...]): <built-in function abs> is no transform: use those of vision.transforms"),
+                "Compose([...]): <built-in function abs> is not a transform: use those of vision.transforms"),
     "large": (lambda: T.RandomCrop(20)(fb.tensor(IMAGES, device="cpu")),
               "RandomCrop: size (20, 20) is larger than the padded images: pass pad_if_needed=True, "
               "or at most (9, 11)"),
@@ -216,9 +218,9 @@ ERRORS = {
                   "Normalize: images of uint8 can't hold the results: put ToDtype(fb.float32, "
                   "scale=True) before it"),
     "channels": (lambda: T.RandomAffine(3, fill=[1, 2])(fb.tensor(IMAGES, device="cpu")),
-                 "RandomAffine(fill=[1, 2]): the images have 3 channels: give 1 or 3 numbers"),
+                 "RandomAffine(fill=[1, 2]): the images have 3 channels: pass 1 or 3 numbers"),
     "colours": (lambda: T.ColorJitter(1)(fb.zeros(1, 2, 3, 3, device="cpu")),
-                "ColorJitter: the images have 2 channels: colours have 3 channels, or 1"),
+                "ColorJitter: the images have 2 channels: it needs 3 channels, or 1"),
     "gray of": (lambda: T.Grayscale()(fb.zeros(1, 2, 3, 3, device="cpu")),
                 "Grayscale: the images have 2 channels, not 3 or 1"),
     "blur": (lambda: T.GaussianBlur(9)(fb.zeros(1, 3, 3, 9, device="cpu")),

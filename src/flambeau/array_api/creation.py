@@ -16,10 +16,10 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     if isinstance(obj, Tensor):
         t = obj.to(device, wanted or obj.dtype)
         if copy is False and t is not obj:
-            raise ValueError("asarray(..., copy=False): another dtype or device takes a copy: allow it")
+            raise ValueError("asarray(..., copy=False): a change of dtype or device needs a copy: allow it")
         return obj.clone() if copy and t is obj else t
     if copy is False:
-        raise ValueError("asarray(..., copy=False): what is no tensor is copied: allow it")
+        raise ValueError("asarray(..., copy=False): data other than a tensor is always copied: allow it")
     if wanted is None and hasattr(obj, "dtype") and get_device(device).kind == "cpu":
         wanted = dt.DTYPES.get(str(obj.dtype))
     return tensor(_numbers(obj), wanted, device)
@@ -122,7 +122,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     copy=False and a copy is needed."""
     to = get_device(device)
     if copy is False and to.kind != "cpu" and not (isinstance(x, Tensor) and x.device is to):
-        raise ValueError("from_dlpack(..., copy=False): a GPU's memory is not shared: allow a copy")
+        raise ValueError("from_dlpack(..., copy=False): GPU memory can't be shared: allow a copy")
     t: Tensor = functions.from_dlpack(x, device)
     return t.clone() if copy else t
 

@@ -59,7 +59,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     alone."""
     dtypes = [_dtype_of(a) for a in arrays_and_dtypes if not isinstance(a, SCALARS)]
     if not dtypes:
-        raise ValueError(f"result_type({arrays_and_dtypes}): give an array or a dtype at least")
+        raise ValueError(f"result_type({arrays_and_dtypes}): pass at least one array or dtype")
     result = promoted(*dtypes)
     for number in (a for a in arrays_and_dtypes if isinstance(a, SCALARS)):
         category = SCALARS.index(type(number)) if type(number) in SCALARS else 2

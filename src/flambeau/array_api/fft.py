@@ -12,7 +12,7 @@ def _of_one(name: str) -> Callable[..., Tensor]:
         return getattr(_ours, name)(x, n=n, dim=axis, norm=norm)
 
     call.__name__ = name
-    call.__doc__ = f"torch.fft's {name} along an axis, cut or filled up to n."
+    call.__doc__ = f"torch.fft's {name} along an axis, cropped or zero-padded to n."
     return call
 
 
@@ -21,7 +21,9 @@ def _of_several(name: str) -> Callable[..., Tensor]:
         return getattr(_ours, name)(x, s=s, dim=axes, norm=norm)
 
     call.__name__ = name
-    call.__doc__ = f"torch.fft's {name} along axes (None: the last len(s), or all), cut or filled up to s."
+    call.__doc__ = (
+        f"torch.fft's {name} along axes (None: the last len(s), or all), cropped or zero-padded to s."
+    )
     return call
 
 

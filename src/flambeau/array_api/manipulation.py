@@ -28,7 +28,7 @@ def expand_dims(x: Tensor, /, *, axis: Any = 0) -> Tensor:
             raise IndexError(f"expand_dims(axis={axis}): {a} is out of range: use {-rank} to {rank - 1}")
     places = {a % rank for a in axes}
     if len(places) < len(axes):
-        raise ValueError(f"expand_dims(axis={axis}): a place comes twice: name each once")
+        raise ValueError(f"expand_dims(axis={axis}): an axis is repeated: name each once")
     rest = iter(x.shape)
     return x.reshape(tuple(1 if d in places else next(rest) for d in range(rank)))
 

@@ -117,8 +117,10 @@ def _accumulation(name: str, start: int, text: str) -> Callable[..., Tensor]:
     return call
 
 
-cumulative_sum = _accumulation("cumsum", 0, "Sums of the elements of an axis up to each, or from 0 on.")
-cumulative_prod = _accumulation("cumprod", 1, "Products of the elements of an axis up to each, or from 1 on.")
+cumulative_sum = _accumulation("cumsum", 0, "Cumulative sums along an axis; include_initial prepends 0.")
+cumulative_prod = _accumulation(
+    "cumprod", 1, ("Cumulative products along an axis; include_initial prepends 1.")
+)
 
 
 def diff(

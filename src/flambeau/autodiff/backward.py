@@ -49,7 +49,9 @@ class Gradients:
             return self.by_key[key]
         rule = "the loss does not depend on it: check requires_grad and detach"
         if key is None and tensor.requires_grad:
-            rule = "it was computed: autograd.grad(loss, [y]) has gradients by such tensors"
+            rule = (
+                "it is not a leaf: autograd.grad(loss, [y]) computes gradients with respect to such tensors"
+            )
         raise MissingGradient(f"grads[{describe(tensor)}]: {rule}")
 
     def __setitem__(self, tensor: Any, gradient: Any) -> None:
@@ -110,7 +112,7 @@ class Gradients:
         return Gradients(same, self.loss.detach(), self.found_inf)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        rule = "belongs to the tensors of this process: save {name: grads[p] for name, p in ...}"
+        rule = "gradients can't be pickled: save {name: grads[p] for name, p in ...}"
         raise TypeError(f"pickle({self!r}): {rule} of model.named_parameters()")
 
     def map(self, f: Callable[[Any], Any]) -> "Gradients":
@@ -127,7 +129,7 @@ class Gradients:
         """The sums of gradients by tensor, and the sum of the losses, for steps of several batches.
         ValueError if a GradScaler unscaled only one of them."""
         if (self.found_inf is None) != (other.found_inf is None):
-            rule = "one of both was unscaled: add them first, and unscale the sum"
+            rule = "only one of the two is unscaled: add them first and unscale the sum"
             raise ValueError(f"Gradients({len(self)}) + Gradients({len(other)}): {rule}")
         sums = dict(self.by_key)
         for k, g in other.by_key.items():
@@ -178,7 +180,7 @@ def backward(
     """
     root = loss.node
     if not root.requires_grad:
-        raise ValueError(f"backward({describe(loss)}): nothing it was made from has requires_grad=True")
+        raise ValueError(f"backward({describe(loss)}): it depends on no tensor with requires_grad=True")
     start = first_gradient("backward", loss, gradient)
     by = None if inputs is None else _chosen(loss, inputs)
     if by is not None and root.released:
@@ -194,10 +196,12 @@ def _chosen(loss: Any, inputs: Any) -> list[Node]:
     """The nodes of `inputs`."""
     tensors = [inputs] if isinstance(inputs, ops.Tensor) else list(inputs)
     if not tensors:
-        raise ValueError(f"backward({describe(loss)}, inputs=[]): there is nothing to take gradients by")
+        raise ValueError(
+            f"backward({describe(loss)}, inputs=[]): the list is empty: pass at least one tensor"
+        )
     for t in tensors:
         if t.node.param is None:
-            rule = "was computed, or has requires_grad=False: autograd.grad(loss, [t]) has such gradients"
+            rule = "it is not a leaf with requires_grad=True: use autograd.grad(loss, [t])"
             raise ValueError(f"backward({describe(loss)}, inputs={describe(t)}): {rule}")
     return [t.node for t in tensors]
 
@@ -207,16 +211,16 @@ def first_gradient(call: str, output: Any, gradient: Any) -> Any:
     if gradient is None:
         if output.shape != (1,) * output.ndim:
             raise ValueError(
-                f"{call}({describe(output)}): the loss must be one number: take .sum() or .mean(),"
-                " or give gradient"
+                f"{call}({describe(output)}): the loss must be one number: use .sum() or .mean(),"
+                " or pass gradient"
             )
         if output.dtype.is_complex:
-            rule = "the loss is complex: take .abs() or .real, or give gradient"
+            rule = "the loss is complex: use .abs() or .real, or pass gradient"
             raise ValueError(f"{call}({describe(output)}): {rule}")
         return ops.Tensor.full(output.shape, 1, dtype=output.dtype, device=output.device)
     if not isinstance(gradient, ops.Tensor) or gradient.shape != output.shape:
         arguments = f"{describe(output)}, gradient={describe(gradient)}"
-        raise ValueError(f"{call}({arguments}): shapes differ: give a tensor of shape {list(output.shape)}")
+        raise ValueError(f"{call}({arguments}): shapes differ: pass a tensor of shape {list(output.shape)}")
     return gradient.to(output.dtype)
 
 
@@ -275,10 +279,10 @@ def _order(roots: list[Node], wanted: set[Any] | None) -> list[Node]:
 def check_kept(node: Node, loss: Node) -> None:
     """ValueError if an earlier backward has dropped the graph of a node."""
     if not node.parents and node.param is None:
-        part = "" if node is loss else f" of {describe(node)}, a part of it,"
+        part = "" if node is loss else f" of {describe(node)}, which it depends on,"
         raise ValueError(
-            f"backward({describe(loss)}): the graph{part} was dropped after an earlier backward:"
-            " give that one retain_graph=True"
+            f"backward({describe(loss)}): the graph{part} was freed by an earlier backward:"
+            " pass retain_graph=True to that call"
         )
 
 
@@ -324,7 +328,9 @@ def _check_numbers(node: Node, sources: tuple[Node, ...], parts: Any) -> None:
     name, inputs = node.attrs.get("label", node.op.name).lstrip("_"), ", ".join(map(describe, sources))
     for i, part in enumerate(parts):
         if part is not None and sources[i].requires_grad and part.isnan().any().item():
-            raise FlambeauError(f"backward(...): the gradient of {name}({inputs}) by its input {i} has NaN")
+            raise FlambeauError(
+                f"backward(...): the gradient of {name}({inputs}) with respect to input {i} has NaN"
+            )
 
 
 def slopes(op: ops.Op, g: Any, y: Any, inputs: list[Any], attrs: dict[str, Any]) -> list[Any]:

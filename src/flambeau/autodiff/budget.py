@@ -29,7 +29,7 @@ class memory_budget:
         self.pool: Any = get_device(device).pool
         if self.pool is None:
             raise ValueError(
-                f"memory_budget({size!r}): {get_device(device)} has no memory of its own: use a GPU"
+                f"memory_budget({size!r}): {get_device(device)} has no separate memory: use a GPU"
             )
         self.before, self.pool.budget = self.pool.budget, bytes_of(size)
 
@@ -46,7 +46,7 @@ def bytes_of(size: str | int | None) -> int | None:
         return size
     words = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", str(size), re.IGNORECASE)
     if not words or not float(words[1]):
-        raise ValueError(f"memory_budget({size!r}): is no size: give '4GB', '512MB' or a number of bytes")
+        raise ValueError(f"memory_budget({size!r}): is not a size: pass '4GB', '512MB' or a number of bytes")
     return int(float(words[1]) * UNITS[words[2].upper()])
 
 

@@ -18,7 +18,7 @@ def register(x: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
     """Call hook(gradient) when the gradient by x is complete. ValueError if x requires no gradient."""
     node = x.node
     if not node.requires_grad:
-        rule = "has requires_grad=False, so no gradient by it is computed: call requires_grad_()"
+        rule = "has requires_grad=False, so it gets no gradient: call requires_grad_()"
         raise ValueError(f"register_hook({describe(x)}): {rule}")
     if node.param is None:
         hooks = _of_values.setdefault(node, {})
@@ -47,7 +47,7 @@ def call_hooks(node: Node, gradient: Any) -> Any:
             continue
         if getattr(result, "shape", None) != gradient.shape:
             returned = describe(result) if hasattr(result, "node") else repr(result)
-            rule = f"a hook gives None or a tensor of the gradient's shape, {list(gradient.shape)}"
-            raise ValueError(f"backward(...): a hook on {describe(node)} gave {returned}: {rule}")
+            rule = f"a hook must return None or a tensor of the gradient's shape, {list(gradient.shape)}"
+            raise ValueError(f"backward(...): a hook on {describe(node)} returned {returned}: {rule}")
         gradient = result.to(gradient.dtype)
     return gradient

@@ -71,7 +71,9 @@ def grad(
         starting = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
     call = f"grad({describe(ends)}, {describe(by)})"
     if len(starting) != len(ends):
-        raise ValueError(f"{call}: {len(ends)} outputs but {len(starting)} grad_outputs: give one each")
+        raise ValueError(
+            f"{call}: {len(ends)} outputs but {len(starting)} grad_outputs: pass one for each output"
+        )
     for t in [*ends, *by]:
         if not t.requires_grad:
             raise ValueError(f"{call}: {describe(t)} has requires_grad=False: call requires_grad_() first")
@@ -100,7 +102,7 @@ def _gradient_or_none(
         return Tensor.zeros(x.shape, dtype=x.dtype, device=x.device)
     if allow_unused:
         return None
-    raise ValueError(f"{call}: no output depends on {describe(x)}: give allow_unused=True to get None")
+    raise ValueError(f"{call}: no output depends on {describe(x)}: pass allow_unused=True to get None")
 
 
 class Context:
@@ -144,12 +146,12 @@ class Function:
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """What the operation computes."""
-        raise NotImplementedError("Function.forward: is not written: define it as a staticmethod")
+        raise NotImplementedError("Function.forward: is not implemented: define it as a staticmethod")
 
     @staticmethod
     def backward(ctx: Any, *grads: Any, **kwargs: Any) -> Any:
         """The gradient by each argument, from the gradient by each output."""
-        raise NotImplementedError("Function.backward: is not written: define it as a staticmethod")
+        raise NotImplementedError("Function.backward: is not implemented: define it as a staticmethod")
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
@@ -180,8 +182,8 @@ def _result(cls: type[Function], ctx: Context, args: tuple[Any, ...], outs: tupl
         parts = cls.backward(ctx, *empty)
         parts = parts if is_sequence(parts) else (parts,)
         if len(parts) != len(args):
-            rule = f"backward returned {len(parts)} gradients for {len(args)} arguments: return one each"
-            raise ValueError(f"{cls.__name__}: {rule}, None where there is none")
+            rule = f"backward returned {len(parts)} gradients for {len(args)} arguments: return one for each"
+            raise ValueError(f"{cls.__name__}: {rule}, with None for inputs without a gradient")
         return [p for p, a in zip(parts, args, strict=True) if isinstance(a, Tensor)]
 
     return Tensor(stand_for(_op_of(cls, gradient), out.node, tuple(t.node for t in tensors), {}))

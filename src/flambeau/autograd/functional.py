@@ -38,7 +38,7 @@ def _directions(call: str, like: Any, v: Any) -> Any:
         return v
     tensors = leaves(like)
     if len(tensors) != 1 or tensors[0].numel() != 1:
-        raise ValueError(f"{call}({describe(tensors)}): v may be left out for one number alone: give v")
+        raise ValueError(f"{call}({describe(tensors)}): v is optional only for a scalar result: pass v")
     return tree_map(lambda t: Tensor.full(t.shape, 1, dtype=t.dtype, device=t.device), like)
 
 

@@ -98,8 +98,10 @@ def _difference(jacobian: Any, slopes: list[Any], places: tuple[int, int], tols:
         for c, value in enumerate(row):
             slope = columns[c][r]
             if not abs(value - slope) <= tols[0] + tols[1] * abs(slope):
-                where = f"element {r} of output {places[0]} by element {c} of input {places[1]}"
-                return f"gradcheck(...): {where}: backward gives {value:.6g}, differences {slope:.6g}"
+                where = f"element {r} of output {places[0]} with respect to element {c} of input {places[1]}"
+                return (
+                    f"gradcheck(...): {where}: backward computes {value:.6g}, finite differences {slope:.6g}"
+                )
     return ""
 
 

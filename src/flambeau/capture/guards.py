@@ -50,7 +50,7 @@ CALLED = {"forward", "__call__", "backward", "setup_context", "vjp", "jvp", "upd
 MAKING = ("__init__", "__new__", "__init_subclass__", "__set_name__", "__post_init__", "__del__")
 NO_STATE = ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__abstractmethods__")
 DRAWS = "it draws from Python's or NumPy's random numbers: draw from flambeau's"
-CURE = "keep what it gives in a tensor, or give it as an argument"
+CURE = "keep its result in a tensor, or pass it as an argument"
 
 
 class Watch:
@@ -96,11 +96,11 @@ class Watch:
         """The name of a value that is another one now; None where all are as they were."""
         if self._marks_seen != shared.marks:
             if self._kinds != [_kind(t) for t in self.tensors]:
-                return "what requires_grad, or has a hook"
+                return "which tensors have requires_grad or a hook"
             self._marks_seen = shared.marks
         for scalar, value in self._numbers:
             if not is_equal(scalar.held, value):
-                return "a HostScalar's value (an optimizer's lr) that it takes as a number"
+                return "a HostScalar's value (an optimizer's lr) that it reads as a number"
         return None if self.snapshot.same() else self.snapshot.which()
 
     def number(self, scalar: HostScalar) -> None:
@@ -179,7 +179,7 @@ class Watch:
         if library_of(kind) == "random" or kind.__module__.startswith("numpy.random"):
             return self._refuse(DRAWS)
         if isinstance(value, Iterator):
-            cure = "an iterator: give what comes from it as an argument"
+            cure = "an iterator: pass its items as arguments"
         else:
             cure = f"of the class {name_of(kind).removeprefix('builtins.')}, which can't be watched: {CURE}"
         self._refuse(f"it uses {name or 'such an object'}, {cure}")
@@ -209,7 +209,7 @@ class Watch:
 
     def visit_dict(self, name: str, d: Any) -> None:
         if d is sys.modules:
-            return self._refuse("it uses sys.modules, by which it may read anything: name what it reads")
+            return self._refuse("it uses sys.modules, which can read any name: refer to names directly")
         if self._is_short(name, d):
             self.snapshot.dict(name, d)
             self._enter_all(name, d)
@@ -319,9 +319,7 @@ class Watch:
         if is_object and self._all_attributes:
             return self._queue.append((name, thing))
         if self._all_attributes and isinstance(thing, ModuleType) and not is_library(thing.__name__):
-            return self._refuse(
-                f"it takes attributes by names that are computed, perhaps of module {name}: name them"
-            )
+            return self._refuse(f"it computes attribute names, perhaps of module {name}: write the names out")
         names = [n for n in d if (self._all_attributes or n in self._attributes) and n not in seen]
         seen.update(names)
         for at in range(0, len(names), LONG):
@@ -386,7 +384,7 @@ class Watch:
         names = names_of(f.__code__)
         if names.anywhere:
             self._refuse(
-                f"{f.__name__} uses {names.anywhere}, by which it may read anything: name what it reads"
+                f"{f.__name__} uses {names.anywhere}, which can read any name: refer to names directly"
             )
         self._attributes |= names.attributes
         self._all_attributes |= names.all_of_objects

@@ -39,8 +39,8 @@ from .recorder import ASSIGNED, Recorder, held
 PROGRAMS_KEPT = 16  # of one function, by arguments
 VARIANTS_KEPT = 4  # of each, by what else the function depends on
 PATIENCE = 10.0  # seconds that a call waits for another thread's recording before it runs unrecorded
-SEVERAL = "it computes on several devices: record the parts on each"
-OTHERS = "another thread assigns to what it uses, or reads what it makes, meanwhile: keep them apart"
+SEVERAL = "it computes on several devices: record a function for each device"
+OTHERS = "another thread writes its inputs or reads its results at the same time: keep the threads apart"
 BY_VALUE = frozenset([int, float, complex, str, bytes, bool, type(None)])
 GRAPH = "gradients flow to inputs of its arguments: take gradients inside"
 CHECKED = (2, 4, 8, 64, 1024, 10**6, 10**9)  # calls that are checked, where that is cheap enough then
@@ -197,8 +197,11 @@ class Recordings:
         if call.trouble:
             return call.finish()
         self.misses += 1
-        then = "runs unrecorded from now on" if self.misses >= TRIES else "recorded anew"
-        line = f"call {program.calls} shows that {changed} changed, by something that is not watched: {then}"
+        then = "later calls run unrecorded" if self.misses >= TRIES else "recorded again"
+        line = (
+            f"call {program.calls} shows that {changed} changed for a reason that the guards do"
+            f" not watch: {then}"
+        )
         print(f"flambeau: jit({self._name}): {line}", file=sys.stderr)
         if self.misses >= TRIES:
             self.failures = self.tries[key] = TRIES
@@ -441,7 +444,7 @@ class Call:
             if asked.isdisjoint(self.inputs):
                 with uninterrupted():  # the second Ctrl-C does not wait for kernels to be compiled
                     return self._build_program(own_signature, asked)
-            self.trouble = "it keeps an argument, or a result of one: return it"
+            self.trouble = "it stores an argument, or a value computed from one: return it instead"
         run.realize(*self.outputs)
         return Outcome(None, self.result, self.trouble, self.certain)
 
@@ -500,7 +503,7 @@ def _recording_problem(device: Gpu, recorder: Recorder, outputs: list[Tensor]) -
     moved = [old for _, old in recorder.before]
     if any((n.device or device) is not device for n in [*moved, *(t.node for t in outputs)]):
         return SEVERAL
-    return "it assigns to two tensors of one value: copy one" if len(set(moved)) < len(moved) else ""
+    return "it assigns to two tensors that share a value: copy one" if len(set(moved)) < len(moved) else ""
 
 
 def _random_states() -> tuple[Any, ...]:

@@ -56,7 +56,7 @@ class Listener:
                 self._writes = frame
             elif frame.f_code in self._codes and not _is_pure(arg):
                 self._refuse(
-                    f"it calls {_title(arg)}, which may read more than its arguments: call it outside"
+                    f"it calls {_title(arg)}, which may depend on more than its arguments: call it outside"
                 )
         elif event == "call":
             named = str(frame.f_globals.get("__name__")).partition(".")[0]
@@ -74,13 +74,13 @@ class Listener:
         if module.partition(".")[0] not in LIBRARIES:
             what = "runs a module" if code.co_name == "<module>" else "calls"
             action = f"{what} {module}.{code.co_qualname}".removesuffix(".<module>")
-            self._refuse(f"it {action}, in a way that can't be followed: call it by its name")
+            self._refuse(f"it {action}, in a way that can't be traced: call it by its name")
         elif frame.f_back is None or frame.f_back.f_code not in self._codes:
             if module.startswith("flambeau"):  # what is called by ours is not asked for again
                 self._ours.add(code)
         elif not _is_pure_module(module, code.co_name):
             action = "imports a module" if module in IMPORTING else f"calls {module}.{code.co_qualname}"
-            self._refuse(f"it {action}, which may read more than its arguments: call it outside")
+            self._refuse(f"it {action}, which may depend on more than its arguments: call it outside")
 
     def _refuse(self, why: str) -> None:
         self.trouble = self.trouble or why

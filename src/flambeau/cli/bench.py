@@ -46,7 +46,7 @@ def bench(only: tuple[str, ...], beside: str | None, device: str | None, seconds
 
     wanted, place = chosen(only), get_device(device)
     if place.kind != "gpu":
-        raise FlambeauError(f"bench: {place} is no adapter: see 'flambeau doctor'")
+        raise FlambeauError(f"bench: {place} is not an adapter: see 'flambeau doctor'")
     begin = perf_counter()
     ceilings = keep(place, measured(place))
     software = place.limits.software
@@ -97,7 +97,7 @@ def measure_all(wanted: list[Task], place: Any, ceilings: Ceilings, peer: Any, u
         goal = task.goal if task.goal and (task.goal.everywhere or not place.limits.software) else None
         row: Row = {"name": task.name, "size": list(sizes), "goal": str(goal or "")}
         if perf_counter() > until:
-            yield row | {"missing": "not begun: out of time (--seconds)"}
+            yield row | {"missing": "not started: out of time (--seconds)"}
             continue
         try:
             row |= figures(task, ours, sizes, ceilings)

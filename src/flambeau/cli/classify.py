@@ -32,11 +32,11 @@ def photograph(path: Path):
     try:
         from PIL import Image
     except ImportError:
-        raise FlambeauError("classify: Pillow reads photographs: pip install 'flambeau[models]'") from None
+        raise FlambeauError("classify: needs Pillow to read images: pip install 'flambeau[models]'") from None
     try:
         with Image.open(path) as image:
             return image.convert("RGBA")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         raise FlambeauError(
-            f"classify: {path} is no photograph that Pillow reads: give a JPEG or PNG"
+            f"classify: {path} is not an image that Pillow can read: pass a JPEG or PNG"
         ) from None

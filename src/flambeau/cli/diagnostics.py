@@ -52,18 +52,18 @@ def way_of(wanted: Any) -> Way | None:
     named = {"--sanitize": wanted.sanitize, "--check": wanted.check, "--watch": wanted.watch is not None}
     asked = [option for option, is_given in named.items() if is_given]
     if wanted.turn is not None and "--watch" not in asked:
-        raise FlambeauError("inspect --turn: it selects an assignment of --watch: give --watch too")
+        raise FlambeauError("inspect --turn: it selects an assignment of --watch: pass --watch too")
     if not asked:
         return None
     if len(asked) > 1:
-        raise FlambeauError(f"inspect {' '.join(asked)}: each runs the call in its own way: give one of them")
+        raise FlambeauError(f"inspect {' '.join(asked)}: these options exclude each other: pass one of them")
     (option,) = asked
     for field, name, default in ALONE:
         if getattr(wanted, field) != default:
-            raise FlambeauError(f"inspect {option} {name}: {name} is of an inspection: leave out one of both")
+            raise FlambeauError(f"inspect {option} {name}: {name} is of an inspection: pass only one of them")
     if (wanted.target or "").endswith(".json"):
         raise FlambeauError(
-            f"inspect {option} {wanted.target}: a file can't be run: name the script or model"
+            f"inspect {option} {wanted.target}: a saved file can't be run: name the script or model"
         )
     return WAYS[option](wanted)
 

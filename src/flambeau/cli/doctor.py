@@ -187,7 +187,7 @@ def report(f: Facts) -> str:
     for adapter in f["adapters"]:
         lines += ["", *adapter_lines(adapter)]
     if not f["adapters"]:
-        why = f.get("provider_error", "the drivers show none")
+        why = f.get("provider_error", "the drivers report none")
         lines += ["", f"no adapter: {why}: the CPU does the work with NumPy"]
     return "\n".join([*lines, "", f"likely fix: {f['fix']}"])
 

@@ -240,7 +240,7 @@ def _of_onnx(wanted: Asked, target: str, look: Any) -> Any:
 
 
 def _of_run(wanted: Asked, target: str, look: Any) -> Any:
-    rule = "is the folder of a run, which holds results and no program"
+    rule = "is the folder of a run, which holds results but no program"
     raise FlambeauError(f"inspect: {target}: {rule}: name the script, as in train.py::Learner.step")
 
 

@@ -32,7 +32,7 @@ def model_of(name: str, weights: Path | None, call: str) -> Callable[..., Any]:
         model = _build_model(name, _find_model(name, call), call)
     if weights is not None:
         if not isinstance(model, Module):
-            raise FlambeauError(f"{call}: {name} is no model: --weights can't be loaded into it")
+            raise FlambeauError(f"{call}: {name} is not a model: --weights can't be loaded into it")
         model.load_state_dict(load(weights))
     return model
 

@@ -156,7 +156,7 @@ def earlier(folder: Path, resume: bool, curve: LossCurve) -> None:
     if not folder.exists():
         return
     if not resume:
-        rule = f"its {folder.name} is a run that is not done: go on with --resume, or remove it"
+        rule = f"its {folder.name} holds an unfinished run: continue it with --resume, or remove it"
         raise FlambeauError(f"mnist(--out {folder.parent}): {rule}")
     if (folder / EVENTS).exists():
         for event in read_events(folder / EVENTS):
@@ -187,7 +187,7 @@ def reload_and_check(learner: Learner, path: Path, pixels: np.ndarray) -> None:
     fresh.load(path)
     difference = float(np.abs(fresh(x).numpy() - learner.model(x).numpy()).max())
     if not difference <= 1e-5:
-        rule = f"the reloaded network differs by {difference:.1e}: the file is not to be used"
+        rule = f"the reloaded network differs by {difference:.1e}: do not use the file"
         raise FlambeauError(f"mnist({path}): {rule}")
     click.echo(f"saved {path}; reloaded, its logits agree")
 

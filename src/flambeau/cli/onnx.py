@@ -174,7 +174,7 @@ def named_file(text: str) -> tuple[str, Any]:
 
 def _draw_input(v: ValueDef, sizes: dict[str, int], draw: Any) -> Any:
     if v.kind != "tensor" or v.dtype in ("", "string"):
-        raise FlambeauError(f"the input {v.name!r} is {v}: give it by --input {v.name}=FILE.npy")
+        raise FlambeauError(f"the input {v.name!r} is {v}: pass --input {v.name}=FILE.npy")
     shape = [sizes.get(n, 1) if isinstance(n, str) else n or 1 for n in v.shape or ()]
     dtype = numpy_dtype(v.dtype)
     floats = "float" in v.dtype

@@ -147,7 +147,7 @@ def _argument(a: Any, text: str, place: Any) -> Any:
         spec = spec_of("x", a)
         return made_up(spec.dtype, spec.at(1), place)
     except (ValueError, TypeError):
-        raise FlambeauError(f"tune --op {text!r}: {a!r} is no tensor: write it as in {SHOWN!r}") from None
+        raise FlambeauError(f"tune --op {text!r}: {a!r} is not a tensor: write it as in {SHOWN!r}") from None
 
 
 def made_up(dtype: Any, shape: tuple[int, ...], place: Any) -> Any:

@@ -43,7 +43,7 @@ def _text(script: Path) -> str:
     except OSError as e:
         raise FlambeauError(f"port {script}: can't be read: {e.strerror or e}") from None
     except UnicodeDecodeError:
-        raise FlambeauError(f"port {script}: is no text in UTF-8: give a .py file") from None
+        raise FlambeauError(f"port {script}: is not UTF-8 text: pass a .py file") from None
 
 
 def report(script: Path, converted: Converted) -> Iterator[str]:
@@ -54,7 +54,7 @@ def report(script: Path, converted: Converted) -> Iterator[str]:
         yield f"note: {note}"
     for left in converted.left:
         yield f"{script}:{left.line}: {left.what}: {left.words}"
-    rest = f", {len(converted.left)} left to you" if converted.left else ""
+    rest = f", {len(converted.left)} left to do by hand" if converted.left else ""
     yield f"{script}: {len(converted.changes)} of {converted.lines} lines change{rest}"
 
 

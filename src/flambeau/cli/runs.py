@@ -27,7 +27,7 @@ def runs(folder: Path, as_json: bool, name: str):
     runs_read = [(path, state) for path, state in runs_read if state.started]
     if not runs_read:
         which = f"no run with {name!r} in its name" if name else "no run"
-        rule = f"{which} in this folder: a run keeps events.jsonl in its folder"
+        rule = f"{which} in this folder: the folder of a run holds events.jsonl"
         raise FlambeauError(f"runs({str(folder)!r}): {rule}")
     if as_json:
         click.echo(json.dumps([row_of(path, state) for path, state in runs_read], indent=2))

@@ -96,7 +96,7 @@ def table(test: Any) -> str:
         rows.append((name, str(t.tried), str(t.differences), worst, str(len(t.variants) or "-")))
     tried = sum(t.tried for t in test.tallies.values())
     rows.append(("all", str(tried), str(len(test.found)), "", ""))
-    return "\n".join([*in_columns(rows), "(worst error: in units of what rounding may come to)"])
+    return "\n".join([*in_columns(rows), "(worst error: in units of the rounding bound)"])
 
 
 def in_columns(rows: list[tuple[str, ...]]) -> list[str]:
@@ -133,4 +133,4 @@ def write_report(test: Any, path: Path) -> str:
         raise FlambeauError(
             f"selftest --out {path}: can't be written ({e.strerror}): check the path"
         ) from None
-    return "\n".join(["", *lines, "", f"wrote {path}: please send it with a report of this"])
+    return "\n".join(["", *lines, "", f"wrote {path}: please attach it to a bug report"])

@@ -40,13 +40,13 @@ from .op_calls import Call, called, made_up, usual
     "--usual", "common", is_flag=True, help="Tune common calls and models; the default without a model."
 )
 @click.option("--seconds", type=float, help="Start no measurement after this many seconds.")
-@click.option("--again", is_flag=True, help="Measure again what was measured before.")
+@click.option("--again", is_flag=True, help="Measure again even if a choice is stored.")
 @click.option("--device", help="The adapter, as in FLAMBEAU_DEVICE.")
 @click.option("--here", is_flag=True, help="Measure in this process, which a crashing candidate would end.")
 @click.option(
     "--export", "to", type=click.Path(path_type=Path), help="Write all choices to FILE, or into a folder."
 )
-@click.option("--better", "best", is_flag=True, help="Export only what beats the rule by 5%.")
+@click.option("--better", "best", is_flag=True, help="Export only choices that beat the rule by 5%.")
 @click.option(
     "--import", "source", type=click.Path(path_type=Path), help="Import the choices of such a FILE."
 )
@@ -94,7 +94,7 @@ def carry_out(wanted: Wanted) -> None:
     place = get_device(wanted.device)
     identity = place.identity
     if identity is None:
-        raise FlambeauError(f"tune: {place} has no kernels to choose from: see 'flambeau doctor'")
+        raise FlambeauError(f"tune: {place} has no kernel variants: see 'flambeau doctor'")
     if wanted.source is not None:
         keep(identity, imported := taken(wanted.source, identity))
         click.echo(f"kept {counted(len(imported), 'choice')} of {wanted.source} in {choices_file(identity)}")
@@ -147,7 +147,7 @@ def tune_calls(calls: Iterable[tuple[str, Call]], wanted: Wanted, train: bool, s
     new = sum(c.choice != c.default for c in tuned.choices)
     took = perf_counter() - progress.begin
     count = counted(len(tuned.choices), "choice")
-    click.echo(f"{count} measured in {took:.1f} s, {new} of them not the rule's")
+    click.echo(f"{count} measured in {took:.1f} s, {new} of which differ from the rule")
 
 
 def measure_or_skip(name: str, call: Call, train: bool, skip: bool) -> None:

@@ -93,7 +93,7 @@ def serve(folder: Path | None, host: str, port: int, open_it: bool, model: Path 
     Example: flambeau web serve --port 8080
     """
     if folder and model:
-        raise FlambeauError("web serve: --model goes into a site that is built now: leave FOLDER out")
+        raise FlambeauError("web serve: --model applies to a site built by this call: leave FOLDER out")
     with tempfile.TemporaryDirectory() as scratch:
         if folder is None:
             folder = Path(scratch) / "site"
@@ -102,7 +102,7 @@ def serve(folder: Path | None, host: str, port: int, open_it: bool, model: Path 
             server = serve_site(folder, host, port)
         except OSError as e:
             raise FlambeauError(
-                f"web serve: port {port} of {host}: {e.strerror}: give another --port"
+                f"web serve: port {port} of {host}: {e.strerror}: pass another --port"
             ) from None
         click.echo(f"serving {address(server)}, digits at {address(server)}mnist/ (Ctrl-C ends it)")
         if open_it:

@@ -252,7 +252,7 @@ def tasks() -> list[Task]:
         Task("conv2d 3x3", conv, (64, 64, 56), (4, 32, 28), Goal("peer", 0.85)),
         Task("chain of 12 ops", chain, (1 << 28,), (1 << 22,), Goal("peer", 4.0)),
         Task("chain of 12 ops, torch compiled", compiled_chain, (1 << 28,), (1 << 22,), Goal("peer", 1.0)),
-        Task("a dispatch of a recorded step, host", recorded, (64,), (64,), dispatch, "host"),
+        Task("host time of a dispatch of a recorded step", recorded, (64,), (64,), dispatch, "host"),
         Task("reading a number", scalar, (), (), trip, "read"),
         Task("MNIST CNN, training step", digits, (64,), (16,), Goal("peer", 2.0), "step"),
         Task("process start to first result", startup, (), (), first, "process"),

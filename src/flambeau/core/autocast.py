@@ -76,7 +76,7 @@ class autocast(Switch):
         self.kinds = ("gpu", "cpu") if device_type is None else (kind_of(device_type, "autocast"),)
         self.dtype = DEFAULTS[self.kinds[0]] if dtype is None else as_dtype(dtype)
         if enabled and self.dtype not in (float16, bfloat16):
-            rule = "takes float16 or bfloat16: leave autocast out for others"
+            rule = "the dtype must be float16 or bfloat16: leave autocast out for other dtypes"
             raise ValueError(f"autocast(dtype={self.dtype.name}): {rule}")
         self.enabled = bool(enabled)
         self.before: list[Any] = []

@@ -110,7 +110,7 @@ def _composed(f: Any, dtypes: str) -> Any:
 
 
 def _enter(name: str, call: Callable[..., Any]) -> None:
-    assert name not in COMPOSED, f"two ops are named {name}: one would hide the other"
+    assert name not in COMPOSED, f"two ops are named {name}: rename one"
     COMPOSED[name] = call
 
 

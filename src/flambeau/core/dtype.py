@@ -263,7 +263,7 @@ def set_default_integer(dtype: Any) -> None:
     """
     integer = as_dtype(dtype)
     if integer not in (int32, int64):
-        raise TypeError(f"set_default_integer({integer.name}): takes int32 or int64")
+        raise TypeError(f"set_default_integer({integer.name}): must be int32 or int64")
     _Defaults.integer = integer
     for forget in CHANGED:
         forget()

@@ -65,33 +65,34 @@ NAMES = (
     "masked_scatter",
 )
 TEXTS = {  # of faults other than an index out of range; {size} is the largest allowed value plus one
-    "offsets": "embedding_bag: offsets do not begin at 0, descend, or are beyond the indices",
-    "source": "masked_scatter: mask has more elements that are true than the {size} of source",
-    "input_lengths": "ctc_loss: one of input_lengths is {index}: give lengths below {size}",
-    "target_lengths": "ctc_loss: one of target_lengths is {index}: give lengths below {size}",
-    "rnnt_loss logit_lengths": "rnnt_loss: one of logit_lengths is {index}: give lengths below {size}",
-    "rnnt_loss target_lengths": "rnnt_loss: one of target_lengths is {index}: give lengths below {size}",
+    "offsets": "embedding_bag: offsets must start at 0, not decrease, and lie within the indices",
+    "source": "masked_scatter: mask has more true elements than the {size} elements of source",
+    "input_lengths": "ctc_loss: one of input_lengths is {index}: pass lengths below {size}",
+    "target_lengths": "ctc_loss: one of target_lengths is {index}: pass lengths below {size}",
+    "rnnt_loss logit_lengths": "rnnt_loss: one of logit_lengths is {index}: pass lengths below {size}",
+    "rnnt_loss target_lengths": "rnnt_loss: one of target_lengths is {index}: pass lengths below {size}",
 }
 VALUES = {  # of values out of range
-    "bernoulli": "bernoulli: a probability is below 0, above 1 or NaN: give probabilities",
+    "bernoulli": "bernoulli: a probability is below 0, above 1 or NaN: pass probabilities",
     "binary_cross_entropy input": "binary_cross_entropy: an element of input is below 0, above 1 or NaN: "
-    "give probabilities, as sigmoid does, or use binary_cross_entropy_with_logits",
+    "pass probabilities, as sigmoid does, or use binary_cross_entropy_with_logits",
     "binary_cross_entropy target": "binary_cross_entropy: an element of target is below 0, above 1 or NaN: "
-    "give targets from 0 to 1",
-    "cov fweights": "cov: one of fweights is negative: give counts from 0",
-    "cov aweights": "cov: one of aweights is negative or NaN: give weights from 0",
-    "cov sum": "cov: the weights sum to 0: give one above 0",
-    "gaussian_nll_loss": "gaussian_nll_loss: an element of var is negative: give variances from 0",
-    "multinomial": "multinomial: a weight is negative, infinite or NaN: give finite weights from 0",
-    "multinomial sum": "multinomial: all weights of a row are 0: give one above 0",
+    "pass targets from 0 to 1",
+    "cov fweights": "cov: one of fweights is negative: pass counts of at least 0",
+    "cov aweights": "cov: one of aweights is negative or NaN: pass weights of at least 0",
+    "cov sum": "cov: the weights sum to 0: make at least one positive",
+    "gaussian_nll_loss": "gaussian_nll_loss: an element of var is negative: pass variances of at least 0",
+    "multinomial": "multinomial: a weight is negative, infinite or NaN: pass finite weights of at least 0",
+    "multinomial sum": "multinomial: all weights of a row are 0: make at least one positive",
     "multinomial few": "multinomial: a row has fewer weights above 0 than num_samples: draw fewer, or "
     "replacement=True",
-    "normal": "normal: an element of std is negative or NaN: give std from 0",
-    "histc": "histogram: the range of the elements is not finite: give another",
-    "quantile": "quantile: an element of q is below 0, above 1 or NaN: give shares",
-    "repeat_interleave": "repeat_interleave: one of repeats is negative: give counts from 0",
-    "masked_scatter": "masked_scatter: an element of mask is true, but source is empty: give one as long",
-    "poisson": "poisson: a rate is negative or NaN: give rates from 0",
+    "normal": "normal: an element of std is negative or NaN: pass std of at least 0",
+    "histc": "histogram: the range of the elements is not finite: pass finite elements or a range",
+    "quantile": "quantile: an element of q is below 0, above 1 or NaN: pass quantiles from 0 to 1",
+    "repeat_interleave": "repeat_interleave: one of repeats is negative: pass counts of at least 0",
+    "masked_scatter": "masked_scatter: an element of mask is true, but source is empty: pass a source with an"
+    " element for each",
+    "poisson": "poisson: a rate is negative or NaN: pass rates of at least 0",
 }
 ADVICE = "call it inside debug.check_indices() to see the line"
 DIMS = 256  # a site is position in NAMES * DIMS + dim

@@ -170,7 +170,7 @@ def _from_array(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType
     if values.dtype.name == "bfloat16":  # an extension's (ml_dtypes): the upper halves of float32s
         values = from_raw(np.ascontiguousarray(values).view("u2"), dt.bfloat16).reshape(values.shape)
     if values.dtype.kind == "c" and not dtype.is_complex:
-        rule = f"{dtype.short} holds no complex numbers: give .real or .imag of it, or dtype=complex64"
+        rule = f"{dtype.short} can't hold complex numbers: pass .real or .imag, or dtype=complex64"
         raise TypeError(f"tensor(array of {values.dtype}): {rule}")
     if values.dtype.kind not in "biufc":
         raise TypeError(

@@ -288,9 +288,7 @@ def only_real(*tensors: Any) -> None:
 def check_held(dtype: dt.DType, device: Any) -> None:
     """TypeError if a GPU can't hold a dtype."""
     if not dtype.on_gpu and device.kind == "gpu":
-        use = (
-            "complex64, as .to(complex64) gives it," if dtype.is_complex else "float32, as .float() gives it,"
-        )
+        use = "complex64 with .to(complex64)" if dtype.is_complex else "float32 with .float()"
         raise TypeError(
             f"{dtype.name} is not on GPUs: WGSL has no floats of 64 bits: use {use} or device='cpu'"
         )
@@ -312,7 +310,7 @@ def _compute_dtypes(op: Op, *dtypes: dt.DType) -> tuple[dt.DType, ...]:
     """The dtypes that an op's operands are cast to; TypeError for a wrong number of operands."""
     names = op.operand_names
     if op.prepare is None and len(dtypes) != len(names):
-        raise TypeError(f"takes {' and '.join(names)}: {len(dtypes)} were given: name other arguments")
+        raise TypeError(f"takes {' and '.join(names)}: got {len(dtypes)}: check the arguments")
     check_complex(op, dtypes)
     wanted = op.operands(*dtypes)  # type: ignore[misc]
     return wanted if isinstance(wanted, tuple) else (wanted,) * len(dtypes)
@@ -417,7 +415,7 @@ def output_of(op: Op, result: Any) -> Any:
     node = result.node
     while node.op.kind == "composite" or node.op.name == "cast":
         node = node.inputs[0]
-    assert node.op.kind == "opaque" and node.inputs, f"{node} has no part {op.part}"
+    assert node.op.kind == "opaque" and node.inputs, f"{node} has no output {op.part}"
     return Tensor(apply(op, (node, *node.inputs), node.attrs))
 
 

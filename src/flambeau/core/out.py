@@ -50,7 +50,7 @@ def into(call: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any]) ->
     if not is_tuple(result):
         return _write(result, out)
     if not is_sequence(out) or len(out) != len(result):
-        raise TypeError(f"out: there are {len(result)} results: give as many tensors")
+        raise TypeError(f"out: the op has {len(result)} results: pass as many tensors")
     return rebuild(result, [_write(y, o) for y, o in zip(result, out, strict=True)])
 
 
@@ -58,14 +58,14 @@ def _write(y: Any, out: Any) -> Any:
     if not hasattr(out, "node"):
         raise TypeError(f"out={describe(out)} is not a tensor: pass one of the result's shape")
     if y.shape != out.shape:
-        rule = f"give fb.empty({list(y.shape)}), or y = f(...) without it"
+        rule = f"pass fb.empty({list(y.shape)}), or leave out out="
         raise ValueError(f"out has shape {list(out.shape)}, and the result {list(y.shape)}: {rule}")
     if y.dtype.category > out.dtype.category:
-        rule = f"give one of {y.dtype.name}, or y = f(...) without it"
+        rule = f"pass a tensor of {y.dtype.name}, or leave out out="
         raise TypeError(f"out is {out.dtype.short}, and the result {y.dtype.short}: {rule}")
     if y.device is not out.device:
-        raise ValueError(f"devices differ: the result's is {y.device}, and out's {out.device}")
+        raise ValueError(f"devices differ: the result is on {y.device}, out on {out.device}")
     if y.requires_grad:
-        raise ValueError("no gradients flow into out: write inside no_grad, or y = f(...) without it")
+        raise ValueError("no gradients flow into out: write inside no_grad, or leave out out=")
     out._check_write()
     return out.replace_(y)

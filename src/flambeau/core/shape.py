@@ -295,4 +295,4 @@ def sizes_of(size: Sequence[Any]) -> tuple[int, ...]:
     try:
         return tuple([index(n) for n in sizes])
     except TypeError:
-        raise TypeError("sizes must be integers: give f(2, 3) or f((2, 3))") from None
+        raise TypeError("sizes must be integers: pass them as f(2, 3) or f((2, 3))") from None

@@ -7,7 +7,7 @@ from ..errors import suggest
 
 GRAD = "gradients are not kept on tensors: grads = loss.backward(), and then grads[p]"
 FILES = "fb.save(t, path) and fb.load(path) keep tensors"
-ONE_PROCESS = "there is one process, and one device a tensor"
+ONE_PROCESS = "a tensor is on one device of one process"
 TYPED = "use fb.tensor(data, dtype=fb.{})"
 DENSE = "all tensors are dense: multiply by a mask, or use index_add and scatter"
 
@@ -15,16 +15,16 @@ DENSE = "all tensors are dense: multiply by a mask, or use index_add and scatter
 WORDS: dict[str, dict[str, str]] = {
     "Tensor": {
         "grad": GRAD,
-        "grad_fn": "there is no graph of functions: y.requires_grad says whether gradients flow, y.plan()"
-        " what computes it",
-        "retain_grad": "autograd.grad(loss, [y]) gives the gradient by any tensor y",
+        "grad_fn": "there are no autograd functions: y.requires_grad says whether gradients flow, y.plan()"
+        " shows the kernels",
+        "retain_grad": "autograd.grad(loss, [y]) gives the gradient with respect to any tensor y",
         "layout": DENSE,
         "to_sparse": DENSE,
-        "to_dense": "it is dense already",
-        "data_ptr": "a GPU's memory has no addresses: fb.from_dlpack and t.__dlpack__() share arrays",
+        "to_dense": "it is already dense",
+        "data_ptr": "GPU memory has no addresses: fb.from_dlpack and t.__dlpack__() share arrays",
         "storage": "views know their base themselves: t.is_contiguous(), t.clone()",
         "untyped_storage": "views know their base themselves: t.is_contiguous(), t.clone()",
-        "pin_memory": "leave it out: copies are staged anyway",
+        "pin_memory": "leave it out: copies always use staging buffers",
         "share_memory_": ONE_PROCESS,
         "names": "dims have no names",
         "is_sparse": DENSE,
@@ -44,16 +44,16 @@ WORDS: dict[str, dict[str, str]] = {
         "sparse": DENSE,
         "sparse_coo_tensor": DENSE,
         "strided": DENSE,
-        "set_num_threads": "the GPU computes: FLAMBEAU_DEVICE=cpu runs NumPy with its own threads",
-        "get_num_threads": "the GPU computes: FLAMBEAU_DEVICE=cpu runs NumPy with its own threads",
-        "set_default_tensor_type": "give dtype= and device=, or fb.set_default_device(...)",
-        "ops": "fb.custom_op makes an operation of your own WGSL",
-        "_C": "there is none: the package is Python and WGSL",
+        "set_num_threads": "it has no effect on the GPU: FLAMBEAU_DEVICE=cpu uses the threads of NumPy",
+        "get_num_threads": "it has no effect on the GPU: FLAMBEAU_DEVICE=cpu uses the threads of NumPy",
+        "set_default_tensor_type": "pass dtype= and device=, or fb.set_default_device(...)",
+        "ops": "fb.custom_op defines an op in WGSL",
+        "_C": "there is no compiled extension: the package is Python and WGSL",
         "Storage": "views know their base themselves: t.is_contiguous(), t.clone()",
         "torchvision": "fb.data reads MNIST and folders of arrays",
     },
     "flambeau.nn.functional": {
-        "has_torch_function": "torch's own dispatch",
+        "has_torch_function": "dispatch is internal to torch",
     },
 }
 
@@ -68,21 +68,23 @@ class Missing:
         self.name = name
 
     def __get__(self, tensor: Any, owner: Any = None) -> Any:
-        raise AttributeError(f"Tensor.{self.name} is not there: {WORDS['Tensor'][self.name]}", name=self.name)
+        raise AttributeError(
+            (f"Tensor.{self.name} does not exist: {WORDS['Tensor'][self.name]}"), name=self.name
+        )
 
     def __set__(self, tensor: Any, value: Any) -> None:
         from .warn_once import NO_GRAD_KEPT, note
 
         if self.name == "grad" and value is None:  # some scripts begin a step by this
             return note(NO_GRAD_KEPT)
-        rest = "; grads[p] = g puts another there" if self.name == "grad" else ""
-        raise AttributeError(f"Tensor.{self.name} is not there: {WORDS['Tensor'][self.name]}{rest}")
+        rest = "; grads[p] = g replaces it" if self.name == "grad" else ""
+        raise AttributeError(f"Tensor.{self.name} does not exist: {WORDS['Tensor'][self.name]}{rest}")
 
 
 def missing_from(tensor: type) -> None:
     """Give a class the attributes that say what to write instead."""
     for name in WORDS["Tensor"]:
-        assert name not in dir(tensor), f"Tensor.{name} is there: remove its line"
+        assert name not in dir(tensor), f"Tensor.{name} exists: remove its line"
         setattr(tensor, name, Missing(name))
 
 

@@ -2,7 +2,7 @@
 
 import warnings
 
-NO_GRAD_KEPT = "no gradients are kept on tensors: there is nothing to set to zero before backward()"
+NO_GRAD_KEPT = "tensors keep no gradients: there is nothing to clear before backward()"
 _said: set[str] = set()
 
 

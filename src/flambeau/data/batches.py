@@ -49,7 +49,7 @@ def default_collate(batch: list[Any]) -> Any:
         return tensor(batch)
     if hasattr(first, "__array__"):
         return default_convert(collate(batch))
-    rule = "takes tensors, arrays, numbers, texts, tuples, lists and dicts: pass your own collate_fn"
+    rule = "supports tensors, arrays, numbers, strings, tuples, lists and dicts: pass your own collate_fn"
     raise TypeError(f"collate({type(first).__name__}): {rule}")
 
 
@@ -78,8 +78,8 @@ def collate(items: list[Any]) -> Any:
 def _check_keys(items: list[Any]) -> None:
     """ValueError for dicts of different keys: one more would be lost without a word."""
     if differ := sorted({str(key) for item in items for key in item.keys() ^ items[0].keys()}):
-        problem = f"not all have {', '.join(map(repr, differ))}"
-        advice = "give each the same keys or pass your own collate_fn"
+        problem = f"some items lack {', '.join(map(repr, differ))}"
+        advice = "use the same keys in each or pass your own collate_fn"
         raise ValueError(f"collate({len(items)} items): {problem}: {advice}")
 
 

@@ -35,10 +35,12 @@ class Dataset:
             cls.gather = Dataset.gather
 
     def __len__(self) -> int:
-        raise NotImplementedError(f"len({type(self).__name__}): a dataset has a length: write __len__")
+        raise NotImplementedError(f"len({type(self).__name__}): a dataset needs a length: define __len__")
 
     def __getitem__(self, index: int) -> Any:
-        raise NotImplementedError(f"{type(self).__name__}[{index}]: a dataset has items: write __getitem__")
+        raise NotImplementedError(
+            f"{type(self).__name__}[{index}]: a dataset needs items: define __getitem__"
+        )
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -61,7 +63,7 @@ class IterableDataset:
     """
 
     def __iter__(self) -> Iterator[Any]:
-        raise NotImplementedError(f"iter({type(self).__name__}): a dataset has items: write __iter__")
+        raise NotImplementedError(f"iter({type(self).__name__}): a dataset needs items: define __iter__")
 
     def __add__(self, other: IterableDataset) -> ChainDataset:
         return ChainDataset([self, other])
@@ -81,7 +83,7 @@ class ChainDataset(IterableDataset):
         self.datasets = list(datasets)
         for d in self.datasets:
             if has_items(d):
-                rule = "has items by index: join such by ConcatDataset"
+                rule = "it is indexable: join such datasets with ConcatDataset"
                 raise TypeError(f"ChainDataset([..., {type(d).__name__}]): {rule}")
 
     def __iter__(self) -> Iterator[Any]:
@@ -133,10 +135,10 @@ class ConcatDataset(Dataset):
     def __init__(self, datasets: Iterable[Indexable]):
         self.datasets = list(datasets)
         if not self.datasets:
-            raise ValueError("ConcatDataset([]): there is nothing to join: give datasets")
+            raise ValueError("ConcatDataset([]): the list is empty: pass at least one dataset")
         for d in self.datasets:
             if not has_items(d):
-                rule = "has no items by index: join such by ChainDataset"
+                rule = "it is not indexable: join such datasets with ChainDataset"
                 raise TypeError(f"ConcatDataset([..., {type(d).__name__}]): {rule}")
         self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
 
@@ -157,12 +159,14 @@ class StackDataset(Dataset):
 
     def __init__(self, *args: Indexable, **kwargs: Indexable):
         if bool(args) == bool(kwargs):
-            raise ValueError("StackDataset(...): its items are tuples or dicts: give datasets, or named ones")
+            raise ValueError(
+                "StackDataset(...): items are tuples or dicts: pass datasets either by position or by name"
+            )
         self.datasets: tuple[Indexable, ...] | dict[str, Indexable] = args or kwargs
         lengths = {len(d) for d in self._all()}
         if len(lengths) > 1:
             sizes = ", ".join(map(str, sorted(lengths)))
-            raise ValueError(f"StackDataset(lengths {sizes}): lengths differ: give datasets of one length")
+            raise ValueError(f"StackDataset(lengths {sizes}): lengths differ: pass datasets of one length")
 
     def _all(self) -> list[Indexable]:
         return list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
@@ -189,7 +193,9 @@ class Subset(Dataset):
         self.dataset, self.indices = dataset, np.asarray(indices, np.int64)
         outside = self.indices[(self.indices < 0) | (self.indices >= len(dataset))]
         if len(outside):
-            raise IndexError(f"Subset(index {outside[0]}): outside the dataset: pass 0 to {len(dataset) - 1}")
+            raise IndexError(
+                f"Subset(index {outside[0]}): index is out of range: pass 0 to {len(dataset) - 1}"
+            )
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -212,7 +218,7 @@ class Windows(Dataset):
         sizes: dict[str, Any] = {"size": size, "step": step}
         for name, n in sizes.items():
             if not isinstance(n, int) or n < 1:
-                raise ValueError(f"Windows({name}={n!r}): a whole number above 0 is due: give another")
+                raise ValueError(f"Windows({name}={n!r}): must be a positive integer: pass another value")
         self.dataset, self.size, self.step = dataset, size, step
 
     def __len__(self) -> int:
@@ -271,7 +277,7 @@ def random_split(
 def split_counts(total: int, lengths: Sequence[float]) -> list[int]:
     call = f"random_split({total} items, {list(lengths)})"
     if not all(length >= 0 for length in lengths):
-        raise ValueError(f"{call}: a length is not 0 or more: pass counts or fractions")
+        raise ValueError(f"{call}: a length is negative: pass counts or fractions")
     if any(isinstance(length, float) for length in lengths):
         if abs(sum(lengths) - 1) > 1e-6:
             raise ValueError(f"{call}: the fractions add up to {sum(lengths):g}: make them add up to 1")
@@ -302,7 +308,7 @@ def items_of(dataset: Any, indices: np.ndarray) -> list[Any]:
         try:
             items.append(dataset[i])
         except Exception as error:
-            error.add_note(f"{type(dataset).__name__}: item {i} raised this")
+            error.add_note(f"{type(dataset).__name__}: raised by item {i}")
             raise
     return items
 
@@ -311,7 +317,7 @@ def checked(dataset: Indexable, index: int) -> int:
     """`index` counted from the start; IndexError where there is no such item."""
     count = len(dataset)
     if not -count <= index < count:
-        raise IndexError(f"{type(dataset).__name__}[{index}]: no such item: there are {count}")
+        raise IndexError(f"{type(dataset).__name__}[{index}]: index is out of range: the length is {count}")
     return index + count if index < 0 else index
 
 

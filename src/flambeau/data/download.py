@@ -31,7 +31,7 @@ class DownloadError(FlambeauError):
     """No address gave the file `path`; `reason` is the cause in a few words."""
 
     def __init__(self, path: Path, reason: str):
-        super().__init__(f"download('{path}'): {reason}: check the network, or put the file there yourself")
+        super().__init__(f"download('{path}'): {reason}: check the network, or place the file there yourself")
         self.reason = reason
 
 
@@ -103,7 +103,7 @@ def check(part: Path, content: Content) -> None:
                 digest.update(piece)
                 size += len(piece)
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise ValueError("not a whole gzip file") from None
+        raise ValueError("the gzip data is incomplete") from None
     if size != content.size or digest.hexdigest() != content.sha256:
         raise ValueError("the checksum differs")
 

@@ -39,7 +39,7 @@ class FakeData(Dataset):
         self.random_offset = random_offset
         if len(self.image_size) != 3 or min(size, *self.image_size) < 0 or num_classes < 1:
             arguments = f"size={size}, image_size={self.image_size}, num_classes={num_classes}"
-            rule = "give a size, (channels, height, width) of at least 0, and classes"
+            rule = "pass a size, (channels, height, width) of at least 0 and a number of classes"
             raise ValueError(f"FakeData({arguments}): invalid sizes: {rule}")
 
     def __len__(self) -> int:

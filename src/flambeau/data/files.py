@@ -24,7 +24,7 @@ def needed(name: str, call: str, package: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        fix = f"pip install 'flambeau[data]', or {package} by itself"
+        fix = f"pip install 'flambeau[data]', or {package} alone"
         raise FlambeauError(f"{call}: needs {package}, which is not installed: {fix}") from None
 
 
@@ -45,7 +45,7 @@ class Columns(Dataset):
         lengths = {len(v) for v in self.columns.values()}
         if len(lengths) != 1:
             sizes = ", ".join(f"{k} {len(v)}" for k, v in self.columns.items())
-            raise ValueError(f"Columns({sizes}): lengths differ: give one or more columns of one length")
+            raise ValueError(f"Columns({sizes}): lengths differ: pass one or more columns of one length")
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -66,7 +66,9 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = Non
     """
     kind = Path(path).suffix.lower()
     if kind not in READERS:
-        raise ValueError(f"read_table('{path}'): reads {' and '.join(READERS)}: give such a file")
+        raise ValueError(
+            f"read_table('{path}'): only {' and '.join(READERS)} files are supported: pass one of these"
+        )
     polars = needed("polars", f"read_table('{path}')", "polars")
     return Columns(getattr(polars, READERS[kind])(path, columns=None if columns is None else list(columns)))
 
@@ -121,5 +123,5 @@ def memory_map(
     if Path(path).suffix == ".npy":
         return TensorDataset(np.load(path, mmap_mode="r"))
     if dtype is None:
-        raise ValueError(f"memory_map('{path}'): a raw file says nothing of itself: give dtype and shape")
+        raise ValueError(f"memory_map('{path}'): a raw file has no header: pass dtype and shape")
     return TensorDataset(np.memmap(path, dtype, "r", shape=None if shape is None else tuple(shape)))

@@ -43,7 +43,7 @@ class DatasetFolder(Dataset):
         is_valid_file: Callable[[str], bool] | None = None,
     ):
         if extensions is not None and is_valid_file is not None:
-            rule = "both say which files are taken: give one"
+            rule = "both select files: pass one of them"
             raise ValueError(f"{type(self).__name__}(extensions=..., is_valid_file=...): {rule}")
         self.root, self.loader, self.transform = Path(root), loader, transform
         self.target_transform = target_transform
@@ -53,7 +53,7 @@ class DatasetFolder(Dataset):
         samples = [(p, i) for i, folder in enumerate(folders) for p in files_below(folder, extensions)]
         self.samples = [(p, i) for p, i in samples if is_valid_file is None or is_valid_file(str(p))]
         if not self.samples:
-            rule = f"no {self.holds} in it: give a folder that has one for each class"
+            rule = f"it contains no {self.holds}: pass a folder with one subfolder for each class"
             raise ValueError(f"{type(self).__name__}('{root}'): {rule}")
 
     def _is_class(self, path: Path) -> bool:
@@ -160,7 +160,7 @@ def read_audio(path: str | os.PathLike[str]) -> tuple[np.ndarray, int]:
         if width not in WIDTHS:
             raise wave.Error(f"samples of {8 * width} bit")
     except (wave.Error, EOFError) as error:
-        rule = "reads PCM .wav of 8, 16, 24 or 32 bit: convert it to that"
+        rule = "only PCM .wav of 8, 16, 24 or 32 bits is supported: convert the file"
         raise ValueError(f"read_audio('{path}'): {str(error) or 'it ends too early'}: {rule}") from None
     whole = len(raw) - len(raw) % (channels * width)
     return _floats(raw[:whole], width).reshape(-1, channels).T.copy(), rate
@@ -188,5 +188,5 @@ def _text(path: Path, encoding: str) -> str:
     try:
         return path.read_text(encoding)
     except UnicodeDecodeError as error:
-        rule = f"it is not {encoding}, at byte {error.start}: give the encoding that it has"
+        rule = f"it is not {encoding} at byte {error.start}: pass its encoding"
         raise ValueError(f"TextFolder('{path}'): {rule}") from None

@@ -79,4 +79,4 @@ def read_at_most(stream: BinaryIO, size: int) -> bytearray:
 
 
 def damaged(path: Path, problem: str) -> ValueError:
-    return ValueError(f"mnist('{path}'): {problem}: delete it or put a whole copy in its place")
+    return ValueError(f"mnist('{path}'): {problem}: delete it or replace it with a complete copy")

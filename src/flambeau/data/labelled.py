@@ -34,10 +34,10 @@ class MultiLabelImages(Dataset):
         self.classes = sorted(set[str]().union(*(s for _, s in named))) if classes is None else list(classes)
         self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
         if not named:
-            raise ValueError("MultiLabelImages([]): there are no samples: give pairs of a path and names")
+            raise ValueError("MultiLabelImages([]): the list is empty: pass pairs of a path and names")
         for i, (_, names) in enumerate(named):
             if unknown := names - self.class_to_idx.keys():
-                rule = f"{min(unknown)!r} is no class: name it in classes"
+                rule = f"{min(unknown)!r} is not in classes: add it"
                 raise ValueError(f"MultiLabelImages(sample {i}): {rule}")
         self.samples = [(path, sorted(self.class_to_idx[n] for n in names)) for path, names in named]
         self.transform = transform
@@ -56,7 +56,7 @@ class MultiLabelImages(Dataset):
 
 def _as_set(names: Iterable[str], i: int) -> set[str]:
     if isinstance(names, str):  # its letters would be classes
-        raise ValueError(f"MultiLabelImages(sample {i}): {names!r} is one name: give a list of them")
+        raise ValueError(f"MultiLabelImages(sample {i}): {names!r} is a single name: pass a list of names")
     return set(names)
 
 
@@ -87,11 +87,11 @@ class SegmentationFolder(Dataset):
             name = image.relative_to(self.images)
             mask = by_name.get(name.with_suffix(""), [])
             if len(mask) != 1:
-                rule = "give one of its name for each image"
+                rule = "there must be one mask of the same name for each image"
                 raise ValueError(f"{call}: '{name}' has {len(mask) or 'no'} mask{'s' * bool(mask)}: {rule}")
             self.samples.append((image, mask[0]))
         if not self.samples:
-            raise ValueError(f"{call}: no images in the first: give a folder that has some")
+            raise ValueError(f"{call}: the first folder contains no images: pass one that does")
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -118,8 +118,8 @@ def read_mask(path: str | os.PathLike[str]) -> np.ndarray:
         mask = np.array(opened)
         mode = opened.mode
     if mask.ndim != 2:
-        rule = "a mask has one number at each pixel: give an image in grey or with a palette"
-        raise ValueError(f"read_mask('{path}'): it has the bands {mode}: {rule}")
+        rule = "a mask has one channel: pass a grayscale or palette image"
+        raise ValueError(f"read_mask('{path}'): its mode is {mode}: {rule}")
     return mask.astype(np.uint8) if mask.dtype == bool else mask
 
 
@@ -150,7 +150,7 @@ class CocoDetection(Dataset):
                 below.setdefault(annotation["image_id"], []).append(annotation)
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             reason = f"no {error}" if isinstance(error, KeyError) else str(error)
-            rule = "give a .json of COCO's form, with images and annotations"
+            rule = "pass a COCO .json file with images and annotations"
             raise ValueError(f"CocoDetection('{annFile}'): {reason}: {rule}") from None
         self.samples = [(self.root / files[key], below[key]) for key in self.ids]
 

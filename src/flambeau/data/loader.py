@@ -85,7 +85,7 @@ class DataLoader:
         self.batch_size = batch_size
         if batch_size is not None:
             self.batch_size = whole("batch_size", batch_size, 1, "pass 1 or more")
-        self.num_workers = whole("num_workers", num_workers, 0, "pass 0 for no thread, or more")
+        self.num_workers = whole("num_workers", num_workers, 0, "pass 0 (no thread) or more")
         self.prefetch_factor = 2
         if prefetch_factor is not None:
             self.prefetch_factor = whole("prefetch_factor", prefetch_factor, 1, "pass 1 or more")
@@ -94,12 +94,14 @@ class DataLoader:
         self._check_order(shuffle, sampler, batch_sampler)
         for_workers = (timeout, prefetch_factor, persistent_workers, multiprocessing_context)
         if not num_workers and any(for_workers):
-            rule = f"{', '.join(OF_WORKERS[:-1])} and {OF_WORKERS[-1]} are for workers: give 1"
+            rule = (
+                f"{', '.join(OF_WORKERS[:-1])} and {OF_WORKERS[-1]} need workers: pass num_workers=1 or more"
+            )
             raise ValueError(f"DataLoader(num_workers=0): {rule}")
         if not in_order:
-            raise ValueError("DataLoader(in_order=False): batches come in order: leave it out")
+            raise ValueError("DataLoader(in_order=False): batches always come in order: leave it out")
         if generator is not None and seed is not None:
-            raise ValueError("DataLoader(generator=..., seed=...): both give the seed: give one of them")
+            raise ValueError("DataLoader(generator=..., seed=...): both set the seed: pass one of them")
         self.batch_sampler = batch_sampler
         self.multiprocessing_context = None
         if multiprocessing_context is not None:
@@ -119,19 +121,19 @@ class DataLoader:
 
     def _check_order(self, shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
         if sampler is not None and shuffle:
-            raise ValueError("DataLoader(shuffle=True, sampler=...): both set the order: give one of them")
+            raise ValueError("DataLoader(shuffle=True, sampler=...): both set the order: pass one of them")
         makes = self.batch_size != 1 or shuffle or sampler is not None or self.drop_last
         if batch_sampler is not None and makes:
-            rule = "it makes the batches: leave out batch_size, shuffle, sampler and drop_last"
+            rule = "it already defines the batches: leave out batch_size, shuffle, sampler and drop_last"
             raise ValueError(f"DataLoader(batch_sampler=...): {rule}")
         if self.is_iterable and (shuffle or sampler is not None or batch_sampler is not None):
             rule = "an iterable dataset sets the order: leave out shuffle and samplers"
             raise ValueError(f"DataLoader({type(self.dataset).__name__}): {rule}")
         if self.batch_size is None and self.drop_last:
-            rule = "there are no batches: give batch_size"
+            rule = "batching is off: pass batch_size"
             raise ValueError(f"DataLoader(batch_size=None, drop_last=True): {rule}")
         if self.num_workers and hasattr(self.dataset, "state_dict"):
-            rule = "the dataset keeps its position, and workers read ahead of the loop: give 0"
+            rule = "the dataset keeps its position, and workers prefetch past the loop: pass 0"
             raise ValueError(f"DataLoader(num_workers={self.num_workers}): {rule}")
 
     def _context(self, context: Any) -> Any:
@@ -184,14 +186,17 @@ class DataLoader:
         size, position = state_dict.get("batch_size", self.batch_size), state_dict["batch"]
         if position and size != self.batch_size:
             problem = (
-                f"it is {position} batches of {size} into an epoch, and this loader's have {self.batch_size}"
+                f"the state is {position} batches of {size} into an epoch, but this loader's"
+                f" batches have {self.batch_size}"
             )
-            cure = f"give batch_size={size}, or change it between epochs"
+            cure = f"pass batch_size={size}, or change it between epochs"
             raise ValueError(f"DataLoader.load_state_dict(...): {problem}: {cure}")
         items, mine = state_dict.get("items"), self._items()
         if position and None not in (items, mine) and items != mine:
-            problem = f"it is {position} batches into an epoch of {items} items, and this loader has {mine}"
-            cure = "give the dataset as it was, or change it between epochs"
+            problem = (
+                f"the state is {position} batches into an epoch of {items} items, but this loader has {mine}"
+            )
+            cure = "use the same dataset, or change it between epochs"
             raise ValueError(f"DataLoader.load_state_dict(...): {problem}: {cure}")
         if (sampler := self._ordered_sampler()) is not None:
             sampler.seed = list(state_dict["seed"] or sampler.seed)
@@ -304,7 +309,7 @@ class DataLoader:
 
 def _no_dataset(dataset: Any) -> TypeError:
     return TypeError(
-        f"DataLoader({type(dataset).__name__}): a dataset has __len__ and __getitem__, or __iter__: "
+        f"DataLoader({type(dataset).__name__}): a dataset needs __len__ and __getitem__, or __iter__: "
         "pass a TensorDataset, a list or a Dataset of your own"
     )
 

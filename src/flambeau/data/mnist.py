@@ -87,7 +87,7 @@ def cached(may_download: bool, progress: Progress | None) -> tuple[Path, str]:
     if not missing(folder):
         return folder, ""
     if not may_download:
-        return folder, "downloading was not allowed"
+        return folder, "download=False"
     if folder not in failed_downloads:
         try:
             return download_mnist(folder, progress), ""
@@ -107,13 +107,13 @@ def load(folder: Path, train: bool, source: str = "") -> MNIST:
 
 def check(image_file: Path, label_file: Path, images: np.ndarray, labels: np.ndarray) -> None:
     count, height, width = images.shape
-    advice = "put files of MNIST's form there"
+    advice = "put files in MNIST's format there"
     if (height, width) != (28, 28):
         raise ValueError(f"mnist('{image_file}'): images are {height} x {width}, not 28 x 28: {advice}")
     if count != len(labels):
         raise ValueError(
             f"mnist('{label_file}'): {len(labels):,} labels for the {count:,} images of {image_file.name}: "
-            "put two files there that belong together"
+            "use two files of the same set"
         )
     if not count:
         raise ValueError(f"mnist('{image_file}'): no images in it: {advice}")

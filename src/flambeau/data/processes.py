@@ -136,18 +136,18 @@ class WorkerProcess:
         code = self.process.exitcode
         if code is None:
             self.process.kill()  # its results have no reader
-            how = "closed its pipe, or sent what is no batch"
+            how = "closed its pipe or sent something other than a batch"
         else:
             how = f"ended with exit code {code}" if code >= 0 else f"was killed by {_name(-code)}"
         if not self.has_begun:
-            rule = "before it began: what it printed says why"
-            cure = 'a script that makes workers has its loop under `if __name__ == "__main__":`'
+            rule = "before it started: see its output for the reason"
+            cure = 'a script that starts workers needs its loop under `if __name__ == "__main__":`'
         elif how.endswith("SIGKILL"):
-            rule = "if you did not do that, memory ran out"
-            cure = "take fewer workers, or smaller batches"
+            rule = "if you did not stop it, it probably ran out of memory"
+            cure = "use fewer workers or smaller batches"
         else:
-            rule = "its dataset ended it"
-            cure = "look at what it printed, or find the item with num_workers=0"
+            rule = "its dataset exited"
+            cure = "see its output, or find the item with num_workers=0"
         who = f"worker {self.number} (process {self.process.pid})"
         return FlambeauError(f"DataLoader: {who} {how}: {rule}: {cure}")
 
@@ -282,7 +282,7 @@ def _packed_batch(batch: Any) -> bytes:
     except FlambeauError:
         raise
     except Exception as e:
-        cure = "return arrays, numbers and texts, or leave multiprocessing_context out"
+        cure = "return arrays, numbers and strings, or leave multiprocessing_context out"
         raise FlambeauError(f"DataLoader: a batch can't be pickled: {e}: {cure}") from e
 
 

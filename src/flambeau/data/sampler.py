@@ -27,7 +27,7 @@ class Sampler:
     def __iter__(self) -> Iterator[Any]:
         name = type(self).__name__
         raise NotImplementedError(
-            f"iter({name}): a sampler gives indices: write __iter__, or order and __len__"
+            f"iter({name}): a sampler yields indices: define __iter__, or order and __len__"
         )
 
 
@@ -40,7 +40,7 @@ class OrderedSampler(Sampler):
 
     def order(self, epoch: int) -> np.ndarray:
         """The indices [n] of an epoch."""
-        raise NotImplementedError(f"{type(self).__name__}.order(...): is not written: return the indices")
+        raise NotImplementedError(f"{type(self).__name__}.order(...): is not implemented: return the indices")
 
     def random(self, epoch: int) -> np.random.Generator:
         """NumPy's generator for an epoch."""
@@ -87,7 +87,7 @@ class RandomSampler(OrderedSampler):
         generator: Generator | int | None = None,
     ):
         if num_samples is not None and num_samples < 1:
-            raise ValueError(f"RandomSampler(num_samples={num_samples}): must be above 0: give another")
+            raise ValueError(f"RandomSampler(num_samples={num_samples}): must be above 0: pass another value")
         self.data_source, self.replacement, self._num_samples = data_source, replacement, num_samples
         self.seed = seed_of(generator)
 
@@ -147,12 +147,15 @@ class WeightedRandomSampler(OrderedSampler):
         self.weights = np.asarray(weights.numpy() if hasattr(weights, "numpy") else weights, np.float64)  # type: ignore[union-attr]
         if self.weights.ndim != 1 or not (self.weights >= 0).all() or not self.weights.sum() > 0:
             raise ValueError(
-                "WeightedRandomSampler(...): weights are a list of numbers of at least 0, one above it"
+                "WeightedRandomSampler(...): weights must be numbers of at least 0, with at"
+                " least one above 0: pass such a list"
             )
         most = int((self.weights > 0).sum())
         if num_samples < 1 or (not replacement and num_samples > most):
             rule = (
-                "must be above 0" if num_samples < 1 else f"only {most} have a weight: give replacement=True"
+                "must be above 0"
+                if num_samples < 1
+                else (f"only {most} items have a weight above 0: pass replacement=True")
             )
             raise ValueError(f"WeightedRandomSampler(num_samples={num_samples}): {rule}")
         self.num_samples, self.replacement, self.seed = num_samples, replacement, seed_of(generator)
@@ -185,11 +188,12 @@ class DistributedSampler(OrderedSampler):
     ):
         if num_replicas is None or rank is None:
             raise ValueError(
-                "DistributedSampler(...): how many there are is not known: give num_replicas and rank"
+                "DistributedSampler(...): the number of processes is unknown: pass num_replicas and rank"
             )
         if not 0 <= rank < num_replicas:
             raise ValueError(
-                f"DistributedSampler(rank={rank}): there are {num_replicas}: give 0 to {num_replicas - 1}"
+                f"DistributedSampler(rank={rank}): num_replicas is {num_replicas}: pass 0 to"
+                f" {num_replicas - 1}"
             )
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
         self.shuffle, self.drop_last, self.seed = shuffle, drop_last, [seed, 0]

@@ -39,7 +39,7 @@ def packed(value: Any, how: Reduce) -> bytes:
 def going(obj: Any) -> Any:
     """How what a dataset holds goes to a worker: mapped files by their names, tensors not at all."""
     if isinstance(obj, Tensor):
-        raise TypeError(f"it holds a tensor {list(obj.shape)}, and workers have no device: give its .numpy()")
+        raise TypeError(f"it holds a tensor {list(obj.shape)}, and workers have no device: use .numpy()")
     is_map = type(obj).__name__ == "memmap" and isinstance(obj.base, mmap) and obj.filename
     if is_map:  # the whole one: parts of it are copied
         mode, order = obj.mode.replace("w", "r"), "C" if obj.flags.c_contiguous else "F"
@@ -52,7 +52,7 @@ def coming(obj: Any) -> Any:
     if not isinstance(obj, Tensor):
         return NotImplemented
     if obj.device.kind == "gpu":
-        rule = "workers have no GPU: return arrays, or name no device"
+        rule = "workers have no GPU: return arrays, or don't choose a device"
         raise FlambeauError(f"DataLoader: an item is a tensor on {obj.device.name}: {rule}")
     return _rebuild_tensor, (obj.numpy(), obj.dtype)
 
@@ -99,8 +99,8 @@ class Parcel:
             "collate_fn": fetch.collate_fn,
             "worker_init_fn": self.setup.begin,
         }
-        name = next((name for name, value in named.items() if not _goes(value)), "what it loads")
-        cure = "define it at the top of a module, or take threads: leave multiprocessing_context out"
+        name = next((name for name, value in named.items() if not _goes(value)), "an item")
+        cure = "define it at module level, or use threads: leave multiprocessing_context out"
         problem = f"{name} can't be pickled: {str(error).rstrip('.')}"
         return FlambeauError(f"DataLoader(multiprocessing_context={self.method!r}): {problem}: {cure}")
 

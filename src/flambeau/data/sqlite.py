@@ -29,7 +29,7 @@ class SQLiteDataset(Dataset):
     def __init__(self, path: str | os.PathLike[str], table: str, columns: Sequence[str] | None = None):
         self.path, self.table = Path(path), table
         if not self.path.is_file():
-            raise ValueError(f"SQLiteDataset('{path}'): no such file: give one that is there")
+            raise ValueError(f"SQLiteDataset('{path}'): no such file: check the path")
         self._local, self._uri = ThreadOwn(), self.path.absolute().as_uri()  # which a "?" in a name can't end
         self._take_back()
         chosen = "*" if columns is None else ", ".join(map(_quote, columns))
@@ -41,13 +41,13 @@ class SQLiteDataset(Dataset):
         except self._error() as error:
             call = f"SQLiteDataset('{path}', {table!r})"
             is_busy = getattr(error, "sqlite_errorname", "") == "SQLITE_BUSY"
-            cure = "try again when its writer is done" if is_busy else "give a table of the file"
+            cure = "try again once the writer has finished" if is_busy else "name a table of the file"
             raise ValueError(f"{call}: {error}: {cure}") from None
         self.columns = [name for name, *_ in known]
         missing = [name for name in columns or () if name not in self.columns or not self._has(name)]
         if missing:
             call = f"SQLiteDataset('{path}', {table!r})"
-            raise ValueError(f"{call}: no column {missing[0]!r}: give one of the table")
+            raise ValueError(f"{call}: no column {missing[0]!r}: name a column of the table")
 
     def _take_back(self) -> None:
         """Undo what a killed writer left half done: SQLite does, for a connection that may write."""
@@ -102,7 +102,7 @@ def write_sqlite(
     """
     call, target = f"write_sqlite('{path}', {table!r})", Path(path)
     if not target.parent.is_dir():
-        raise ValueError(f"{call}: there is no folder '{target.parent}': make it")
+        raise ValueError(f"{call}: there is no folder '{target.parent}': create it")
     each = iter(rows) if isinstance(rows, Iterable) else (rows[i] for i in range(len(rows)))
     head = list(islice(each, 1))
     names = _names(head, rows, columns, call)
@@ -138,7 +138,7 @@ class _NewTable:
                 self._fill(db)
                 db.execute("COMMIT")
         except sqlite3.Error as error:
-            fix = "give a file and names that SQLite takes"
+            fix = "use a path and names that SQLite accepts"
             raise ValueError(f"{self.call}: {error}: {fix}") from None
 
     def _fill(self, db: Any) -> None:
@@ -148,7 +148,9 @@ class _NewTable:
         if self.replace:
             db.execute(f"DROP TABLE IF EXISTS {_quote(self.name)}")
         elif same:
-            raise ValueError(f"{self.call}: there is one already: give another name, or replace=True")
+            raise ValueError(
+                f"{self.call}: the table already exists: choose another name, or pass replace=True"
+            )
         # columns without a type keep values as they are: the text "1" stays a text
         db.execute(f"CREATE TABLE {_quote(self.name)} ({', '.join(map(_quote, self.columns))})")
         places = ", ".join("?" * len(self.columns))
@@ -160,9 +162,9 @@ def _names(head: list[Any], rows: Any, columns: Sequence[str] | None, call: str)
     first_keys = list(head[0]) if head and is_mapping(head[0]) else None
     names: list[Any] = list(columns or first_keys or getattr(rows, "columns", None) or ())
     if not names or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{call}: its columns have no names: give columns, a text for each")
+        raise ValueError(f"{call}: its columns have no names: pass columns, one name for each")
     if any(name.lower() == "rowid" for name in names):
-        raise ValueError(f"{call}: SQLite numbers the rows by 'rowid': give that column another name")
+        raise ValueError(f"{call}: SQLite uses the name 'rowid' for row numbers: rename that column")
     return names
 
 
@@ -182,15 +184,15 @@ def _parts(row: Any, names: list[str], all_keys: bool) -> Sequence[Any]:
     """A row's values in the order of the columns. `all_keys`: a dict may have no others."""
     if is_mapping(row):
         if missing := [name for name in names if name not in row]:
-            raise _Unfit(f"no {missing[0]!r}: give each row the same keys, None for what is missing")
+            raise _Unfit(f"no {missing[0]!r}: use the same keys in each row, with None for missing values")
         if all_keys and len(row) > len(names):
             more = next(key for key in row if key not in names)
-            raise _Unfit(f"{more!r} is no column: give each row the same keys, or columns")
+            raise _Unfit(f"{more!r} is not a column: use the same keys in each row, or pass columns")
         return [row[name] for name in names]
     if not is_sequence(row):
-        raise _Unfit(f"it is a {type(row).__name__}: give dicts, or tuples and columns")
+        raise _Unfit(f"it is a {type(row).__name__}: pass dicts, or tuples with columns")
     if len(row) != len(names):
-        raise _Unfit(f"{len(row)} values for {len(names)} columns: give one for each")
+        raise _Unfit(f"{len(row)} values for {len(names)} columns: pass one for each")
     return row
 
 
@@ -199,14 +201,14 @@ def _value(value: Any, name: str) -> Any:
     plain = value.item() if getattr(value, "shape", None) == () else value
     if isinstance(plain, int):
         if not -(2**63) <= plain < 2**63:
-            raise _Unfit(f"column {name!r}: {plain} has more than 64 bit: give it as a float or a text")
+            raise _Unfit(f"column {name!r}: {plain} has more than 64 bits: store it as a float or a string")
     elif isinstance(plain, str):
         if not plain.isascii() and any("\ud800" <= letter <= "\udfff" for letter in plain):
-            raise _Unfit(f"column {name!r}: the text has half a surrogate pair: give it as bytes")
+            raise _Unfit(f"column {name!r}: the string has a lone surrogate: store it as bytes")
     elif plain is not None and not isinstance(plain, float | bytes):
         shape = getattr(plain, "shape", None)
         what = f"{type(plain).__name__} {list(shape)}" if shape else type(plain).__name__
-        rule = "numbers, texts and bytes are taken: give its bytes, or a column for each number of it"
+        rule = "only numbers, strings and bytes are supported: store its bytes, or one column for each number"
         raise _Unfit(f"column {name!r}: it is a {what}: {rule}")
     return plain
 

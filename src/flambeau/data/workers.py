@@ -36,8 +36,8 @@ class Beginning(WorkerInfo):
     @property
     def dataset(self) -> Any:  # type: ignore[override]
         if _here.is_shared:
-            rule = "its threads share one dataset, which can't give each a share of its own by an attribute"
-            cure = "ask get_worker_info() in __iter__, or give multiprocessing_context='spawn'"
+            rule = "worker threads share one dataset, so an attribute can't hold each worker's share"
+            cure = "call get_worker_info() in __iter__, or pass multiprocessing_context='spawn'"
             raise FlambeauError(f"get_worker_info().dataset: {rule}: {cure}")
         _here.takes_share = True
         return self[3]
@@ -107,8 +107,8 @@ class Workers:
         more(most)
         while waiting:
             if os.getpid() != self.process:  # it would wait for ever
-                rule = "an epoch that began before a fork can't go on behind it: its thread is not there"
-                raise FlambeauError(f"DataLoader: {rule}: begin a new one, or start the process by 'spawn'")
+                rule = "an epoch that began before a fork can't continue in the child: its thread is gone"
+                raise FlambeauError(f"DataLoader: {rule}: start a new epoch, or use the start method 'spawn'")
             ready = self.result(*waiting.popleft())
             more(1)
             yield ready
@@ -153,13 +153,13 @@ class Threads(Workers):
 
 def too_long(errand: Errand, timeout: float) -> FlambeauError:
     what = "a batch" if isinstance(errand.what, int) else f"items {[int(i) for i in errand.what]}"
-    rule = f"took more than {timeout:g} s: give a longer timeout, or look at these items"
+    rule = f"took more than {timeout:g} s: increase timeout, or check these items"
     return FlambeauError(f"DataLoader: {what} {rule}")
 
 
 def ended_by(error: SystemExit) -> FlambeauError:
-    rule = f"it ended by SystemExit({error.code!r}): raise another error"
-    return FlambeauError(f"DataLoader: a worker is dead: {rule}")
+    rule = f"it exited with SystemExit({error.code!r}): raise an ordinary exception instead"
+    return FlambeauError(f"DataLoader: a worker has stopped: {rule}")
 
 
 def started(info: WorkerInfo, begin: Begin, fetch: Fetcher, is_process: bool = False) -> None:
@@ -179,5 +179,5 @@ def fetched(fetch: Fetcher, worker: int, errand: Errand) -> Any:
     """A batch, in the thread of its worker."""
     if (e := _here.failed) is not None:
         problem = f"worker_init_fn({worker}) raised {type(e).__name__}: {e}"
-        raise FlambeauError(f"DataLoader: {problem}: the worker is dead: mend that") from e
+        raise FlambeauError(f"DataLoader: {problem}: the worker has stopped: fix this error") from e
     return fetch(worker, errand.what)

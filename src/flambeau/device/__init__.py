@@ -17,7 +17,7 @@ LIBRARIES = ("torch", "cupy", "jax", "array_api_strict")  # what device/array_na
 _devices: dict[str, Device] = {}
 _lock = threading.RLock()
 FORKED = (
-    "GPUs found before a fork can't be used behind it: start the process by the 'spawn' method"
+    "GPUs opened before a fork can't be used in the child: start the process with the 'spawn' method"
     " (multiprocessing.get_context('spawn')), or compute on 'cpu' there"
 )
 
@@ -153,7 +153,7 @@ def _device_of(value: Any) -> Any:
     try:
         return value if isinstance(value, Caches) else value.device
     except AttributeError:
-        rule = f"{type(value).__name__} names no device: use 'gpu', 'gpu:1', 'cpu' or a tensor's"
+        rule = f"{type(value).__name__} is not a device: use 'gpu', 'gpu:1', 'cpu' or a tensor's"
         raise TypeError(f"device({value!r}): {rule}") from None
 
 
@@ -205,7 +205,7 @@ def _open_numpy(_kind: str, _which: str) -> Device:
     try:
         return CpuDevice()
     except ImportError as e:
-        raise DeviceError(f"device('cpu'): {e}: it computes with NumPy: use 'gpu' here") from None
+        raise DeviceError(f"device('cpu'): {e}: the CPU device needs NumPy: use 'gpu' here") from None
 
 
 def _open_library(library: str, where: str) -> Device:
@@ -217,7 +217,10 @@ def _open_library(library: str, where: str) -> Device:
     return _open_or_none(name) or CpuDevice(name, library, where)
 
 
-ANY_MAKE = "'cuda' is the GPU that WebGPU reaches here, of any make: its name is 'gpu', its number 'gpu:1'"
+ANY_MAKE = (
+    "here 'cuda' means the GPU that WebGPU provides, of any vendor: its name is 'gpu', or 'gpu:1'"
+    " for the second"
+)
 OTHERS = ("cuda", "mps", "xpu")  # PyTorch's names of GPUs
 OPENED = {  # how a name is opened, by what stands before its colon
     "default": _open_default,

@@ -111,7 +111,7 @@ def choose(which: str) -> Adapter:
         if near:
             return near[0]
     there = ", ".join(f"gpu:{i} {a}" for i, a in enumerate(every))
-    raise DeviceError(f"device('gpu:{which}'): no such adapter: there is {there}")
+    raise DeviceError(f"device('gpu:{which}'): no such adapter: the adapters are {there}")
 
 
 def opened(which: str, open_adapter: Callable[[Adapter], Any]) -> Any:
@@ -122,7 +122,7 @@ def opened(which: str, open_adapter: Callable[[Adapter], Any]) -> Any:
         try:
             return open_adapter(adapter)
         except Refused as e:
-            print(f"flambeau: {e}; {other} is next", file=sys.stderr)
+            print(f"flambeau: {e}; trying {other}", file=sys.stderr)
             best = other
     return open_adapter(best)
 

@@ -112,7 +112,7 @@ def icd(path: Path) -> Facts:
     except OSError as e:
         wrong = f"cannot be read ({e.strerror or e})"
     except (ValueError, KeyError, TypeError):
-        wrong = "is no driver file"
+        wrong = "is not a driver file"
     else:
         # a path with a slash is relative to the file's own folder, a bare name is the linker's to find
         if not loads(str(path.parent / library) if "/" in library else library):
@@ -178,8 +178,8 @@ def stray_trap(f: Facts) -> Trap:
     path = f["stray_loaders"][0]
     conda = f["env"].get("CONDA_PREFIX", "")
     by_conda = conda and path.startswith(conda)
-    fix = "'conda remove libvulkan-loader'" if by_conda else "take its folder out of LD_LIBRARY_PATH"
-    return Trap(f"{path} stands before the system's Vulkan loader and may not see its drivers", fix)
+    fix = "'conda remove libvulkan-loader'" if by_conda else "remove its folder from LD_LIBRARY_PATH"
+    return Trap(f"{path} is found before the system's Vulkan loader and may miss its drivers", fix)
 
 
 def no_driver_trap(f: Facts) -> Trap:
@@ -202,7 +202,7 @@ RULES: list[Rule] = [
     ),
     (
         lambda f: "FLAMBEAU_WEBGPU" in f["env"] and not f.get("adapters") and not f.get("provider_error"),
-        lambda f: Trap(f"FLAMBEAU_WEBGPU={f['env']['FLAMBEAU_WEBGPU']} shows no adapter", "unset it"),
+        lambda f: Trap(f"FLAMBEAU_WEBGPU={f['env']['FLAMBEAU_WEBGPU']} reports no adapter", "unset it"),
     ),
     (lambda f: is_linux(f) and names_icds(f) and broken_icds(f), icd_trap),
     (
@@ -265,15 +265,15 @@ def likely_fix(f: Facts) -> str:
         fix = f"{named(wrong[0])} {wrong[0]['problem']}: update its driver"
         return f"{fix}, or use {named(right[0])} with device='gpu:{right[0]['index']}'" if right else fix
     if has_gpu(f):
-        return "nothing to fix: a GPU is reached"
+        return "nothing to fix: a GPU is available"
     hiding = traps(f)
     if right:
-        does = "a software adapter does the work"
+        does = "a software adapter is used"
         if not hiding:
-            return f"nothing to fix: no GPU is seen, and {does}"
+            return f"nothing to fix: no GPU was detected, and {does}"
         return f"{does}; if there is a GPU: {hiding[0]}"
     if hiding:
         return str(hiding[0])
     if is_linux(f):
-        return "the drivers that are installed show no adapter: update them, or run where a GPU is"
+        return "the installed drivers report no adapter: update them, or run on a machine with a GPU"
     return "update the graphics driver"

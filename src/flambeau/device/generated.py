@@ -58,7 +58,7 @@ class DawnCompiler:
         name.data, name.length = ffi.cast("char *", letters), len(SETTER)
         setter = lib.wgpuGetProcAddress(name[0])
         if setter == ffi.NULL:
-            raise DeviceError("this Dawn has no log", "install another version of wgpudawn")
+            raise DeviceError("this version of Dawn has no log", "install another version of wgpudawn")
         set_callback = _Set(int(ffi.cast("uintptr_t", setter)))
         set_callback(
             int(ffi.cast("uintptr_t", self.device._internal)),
@@ -78,7 +78,7 @@ class DawnCompiler:
                 raise KernelError(f"Dawn does not compile it: {e}") from None
             outputs = [(m[1], text[m.end() :]) for text in self.texts if (m := DUMPED.match(text))]
             if not outputs:
-                raise KernelError("Dawn wrote nothing down of what it compiled")
+                raise KernelError("Dawn logged no compiled code")
             self.by_wgsl[wgsl] = Generated(NAMES[outputs[-1][0]], outputs[-1][1].rstrip("\n\0 ") + "\n")
         return self.by_wgsl[wgsl]
 
@@ -94,5 +94,5 @@ def dawn_compiler(name: str) -> DawnCompiler:
     dawn.switch_on(wgpudawn)
     there = wgpudawn.gpu.enumerate_adapters_sync()
     if not there:
-        raise DeviceError("Dawn shows no adapter: flambeau doctor says why")
+        raise DeviceError("Dawn reports no adapter: run flambeau doctor for the reason")
     return DawnCompiler(next((a for a in there if dict[str, Any](a.info).get("device") == name), there[0]))

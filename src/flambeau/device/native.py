@@ -377,7 +377,7 @@ def open_wgpu(adapter: Adapter) -> Any:
             return dawn.open_device(raw, checks_wanted() == "off", **wanted)
         return raw.request_device_sync(**wanted)
     except Exception as e:
-        raise Refused(f"device({adapter}): the driver refuses: {_first(e)}: run 'flambeau doctor'") from e
+        raise Refused(f"device({adapter}): the driver reports: {_first(e)}: run 'flambeau doctor'") from e
 
 
 def _fast_path(device: NativeDevice) -> Any:

@@ -19,11 +19,11 @@ SHIPPED = Path(__file__).with_name("choices")  # for adapters by name, whatever 
 SHIPPED_FROM = 0.95  # of the default's time: what a choice that is shipped takes at most
 MODES = ("", "on", "off")
 TOLD = {  # part of an identity: how a line says that it differs
-    "adapter": "of another adapter",
-    "driver": "of another driver",
-    "provider": "of another provider",
-    "kernels": "of the other class of kernels",
-    "templates": "of other templates",
+    "adapter": "from another adapter",
+    "driver": "from another driver",
+    "provider": "from another provider",
+    "kernels": "for the other class of kernels",
+    "templates": "for other templates",
 }
 Bucket = tuple[Any, ...]
 
@@ -140,11 +140,11 @@ def parsed(path: Path, said: Any) -> tuple[AdapterIdentity, list[Choice]]:
         raise json_cache.Unusable(path, f"of format {said['format']}, not {FORMAT}")
     choices = [Choice(**c | {"bucket": _hashable(c["bucket"])}) for c in said["choices"]]
     if not all(type(text) is str for c in choices for text in (c.family, c.choice, c.default)):
-        raise TypeError("a choice is no text")
+        raise TypeError("a choice is not a string")
     if not all(type(c.ms) is type(c.dropped) is dict for c in choices):
         raise TypeError("measurements without names")
     if not all(type(t) in (int, float) for c in choices for t in c.ms.values()):
-        raise TypeError("a time is no number")
+        raise TypeError("a time is not a number")
     hash(tuple(c.bucket for c in choices))  # TypeError where one is no key
     return AdapterIdentity(**said["of"]), choices
 
@@ -186,7 +186,7 @@ def taken(path: Path, of: AdapterIdentity) -> list[Choice]:
     except OSError as e:
         raise FlambeauError(f"{path} can't be read ({e.strerror}): check the path") from None
     except json_cache.Unusable as e:
-        raise FlambeauError(f"{e}: write it anew with `flambeau tune --export`") from None
+        raise FlambeauError(f"{e}: export it again with `flambeau tune --export`") from None
     if differences := unlike(was, of):
         differing = ", ".join(differences)
         raise FlambeauError(f"{path}: measured choices {differing}: measure here with `flambeau tune`")

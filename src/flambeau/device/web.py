@@ -25,10 +25,10 @@ INBOX = 1 << 16  # bytes of a call; more cross in an array of their own
 INBOXES_KEPT = 64
 RAISED = {"CompileError": KernelError, "CommandError": KernelError}  # the other names are DeviceErrors
 ADVICE = {
-    "DeviceLost": "the GPU was lost ({}), with what was on it: `await fb.open_device()` opens it again",
+    "DeviceLost": "the GPU was lost ({}), and its contents are lost: `await fb.open_device()` opens it again",
     "OutOfMemory": "out of memory ({}): use a smaller batch",
     "CompileError": "the kernel does not compile: {}",
-    "CommandError": "the browser refuses a command: {}",
+    "CommandError": "the browser rejected a command: {}",
     "NoAdapter": "{}",
 }
 

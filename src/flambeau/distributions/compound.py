@@ -53,7 +53,7 @@ class Independent(_Wrapping):
         base, n = base_distribution, reinterpreted_batch_ndims
         if n > len(base.batch_shape):
             dims = f"{n} dims of a batch of shape {list(base.batch_shape)}"
-            raise ValueError(f"Independent(...): {dims}: give at most {len(base.batch_shape)}")
+            raise ValueError(f"Independent(...): {dims}: pass at most {len(base.batch_shape)}")
         self.base_dist, self.reinterpreted_batch_ndims = base, n
         shape = (*base.batch_shape, *base.event_shape)
         cut = len(base.batch_shape) - n
@@ -202,7 +202,7 @@ class TransformedDistribution(_Wrapping):
         shape = (*base.batch_shape, *base.event_shape)
         if len(shape) < composed.domain.event_dim:
             events = f"{composed!r} maps events of {composed.domain.event_dim} dims"
-            raise ValueError(f"TransformedDistribution({base!r}, ...): {events}: give a base of that many")
+            raise ValueError(f"TransformedDistribution({base!r}, ...): {events}: pass a base of that many")
         forward = composed.forward_shape(shape)
         base = base.expand(composed.inverse_shape(forward)[: len(shape) - len(base.event_shape)])
         more = composed.domain.event_dim - len(base.event_shape)

@@ -71,7 +71,7 @@ class _Dependent(Constraint):
     """A set that depends on the parameters of a distribution."""
 
     def check(self, value: Any) -> Any:
-        raise ValueError(f"check(...): {self.name} follows from parameters: ask the distribution's support")
+        raise ValueError(f"check(...): {self.name} depends on parameters: use the distribution's support")
 
     def __call__(self, *, is_discrete: bool = False, event_dim: int = 0) -> "_Dependent":
         return _Dependent("dependent", is_discrete=is_discrete, event_dim=event_dim)

@@ -209,7 +209,7 @@ class Uniform(Distribution):
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None):
         self._set(validate_args, low=low, high=high)
         if self._checks(self.low) and not (self.low < self.high).all().item():
-            raise ValueError(f"{self!r}: low must be below high: give others, or validate_args=False")
+            raise ValueError(f"{self!r}: low must be below high: pass other values, or validate_args=False")
 
     @dependent_property
     def support(self) -> constraints.Constraint:

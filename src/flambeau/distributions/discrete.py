@@ -103,7 +103,7 @@ class Geometric(_ProbsOrLogits):
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self._set(validate_args, **one_of("Geometric", probs=probs, logits=logits))
         if "probs" in self._params and self._checks(self.probs) and not (self.probs > 0).all().item():
-            raise ValueError(f"{self!r}: probs must be above 0: give others, or validate_args=False")
+            raise ValueError(f"{self!r}: probs must be above 0: pass other values, or validate_args=False")
 
     @property
     def mean(self) -> Tensor:
@@ -214,7 +214,7 @@ class Binomial(_Counts):
         counts = set(self.total_count.reshape(-1).tolist())
         if len(counts) > 1:
             raise NotImplementedError(
-                f"Binomial.{call}: total_count differs within the batch: give one for all"
+                f"Binomial.{call}: total_count differs within the batch: pass one value for all"
             )
         return int(counts.pop())
 
@@ -281,7 +281,7 @@ class _Classes(Distribution):
     def _set_classes(self, call: str, validate_args: bool | None, probs: Any, logits: Any) -> None:
         ((name, value),) = tensors_of(one_of(call, probs=probs, logits=logits)).items()
         if value.ndim < 1:
-            raise ValueError(f"{call}(...): {name} needs at least 1 dim: give one for each class")
+            raise ValueError(f"{call}(...): {name} needs at least 1 dim: pass one value for each class")
         total = value.sum(-1, True) if name == "probs" else value.logsumexp(-1, True)
         self._set(validate_args, **{name: value / total if name == "probs" else value - total})
 

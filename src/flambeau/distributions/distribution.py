@@ -53,7 +53,7 @@ class Distribution:
     def set_default_validate_args(value: bool) -> None:
         """Whether distributions without `validate_args` check their parameters and values."""
         if value not in (True, False):
-            raise ValueError(f"set_default_validate_args({value!r}): give True or False")
+            raise ValueError(f"set_default_validate_args({value!r}): pass True or False")
         Distribution._validates = value
 
     def _set(self, validate_args: bool | None, **parameters: Any) -> None:
@@ -83,7 +83,9 @@ class Distribution:
                 and not rule.check(value).all().item()
             ):
                 call = f"{type(self).__name__}({name}={describe(value)})"
-                raise ValueError(f"{call}: values are not in {rule}: give others, or validate_args=False")
+                raise ValueError(
+                    f"{call}: values are not in {rule}: pass other values, or validate_args=False"
+                )
 
     def _checks(self, value: Tensor) -> bool:
         return self._validates and thread.recorder is None and value.device.can_wait
@@ -103,7 +105,7 @@ class Distribution:
                 )
         rule = self.support
         if rule is not None and self._checks(value) and not rule.check(value).all().item():
-            raise ValueError(f"{call}: values are not in {rule}: give others, or validate_args=False")
+            raise ValueError(f"{call}: values are not in {rule}: pass other values, or validate_args=False")
 
     def first_parameter(self) -> Tensor:
         """The first stored parameter, expanded to the batch shape."""
@@ -214,5 +216,5 @@ def one_of(name: str, **parameters: Any) -> dict[str, Any]:
     """The one parameter of several that is not None. Raises ValueError for none and for several."""
     chosen = {k: v for k, v in parameters.items() if v is not None}
     if len(chosen) != 1:
-        raise ValueError(f"{name}(...): takes one of {' and '.join(parameters)}, not {len(chosen)}: give one")
+        raise ValueError(f"{name}(...): takes one of {' and '.join(parameters)}, not {len(chosen)}: pass one")
     return chosen

@@ -202,7 +202,9 @@ class Dirichlet(ExponentialFamily):
 
     def __init__(self, concentration: Any, validate_args: bool | None = None):
         if getattr(concentration, "ndim", 1) < 1:
-            raise ValueError("Dirichlet(...): concentration needs at least 1 dim: give one for each share")
+            raise ValueError(
+                "Dirichlet(...): concentration needs at least 1 dim: pass one value for each share"
+            )
         self._set(validate_args, concentration=concentration)
         self.event_shape = self.concentration.shape[-1:]
 

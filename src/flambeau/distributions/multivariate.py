@@ -107,7 +107,7 @@ class MultivariateNormal(_CovarianceFactor):
         parameters = tensors_of({"loc": loc, **matrix})
         (name,) = matrix
         if parameters["loc"].ndim < 1 or parameters[name].ndim < 2:
-            raise ValueError(f"MultivariateNormal(...): loc is a vector, and {name} a matrix")
+            raise ValueError(f"MultivariateNormal(...): loc must be a vector and {name} a matrix")
         self._set(validate_args, **parameters)
         self.event_shape = self.loc.shape[-1:]
         self._factor = FACTORS[name](getattr(self, f"_{name}"))

@@ -54,7 +54,7 @@ class Transform:
 
     def __init__(self, cache_size: int = 0):
         if cache_size not in (0, 1):
-            raise ValueError(f"{type(self).__name__}(cache_size={cache_size}): keeps 0 or 1 pairs")
+            raise ValueError(f"{type(self).__name__}(cache_size={cache_size}): the size must be 0 or 1")
         self._cache_size = cache_size
         self._kept: tuple[Tensor | None, Tensor | None] = (None, None)  # the last x and y
 
@@ -69,7 +69,7 @@ class Transform:
     @property
     def sign(self) -> Any:
         """1 if the map increases, -1 if it decreases. Raises NotImplementedError if it does neither."""
-        raise NotImplementedError(f"{type(self).__name__}.sign: neither increases nor decreases")
+        raise NotImplementedError(f"{type(self).__name__}.sign: the transform is not monotonic")
 
     @property
     def event_dim(self) -> int:
@@ -77,7 +77,8 @@ class Transform:
         if self.domain.event_dim == self.codomain.event_dim:
             return self.domain.event_dim
         raise ValueError(
-            f"{type(self).__name__}.event_dim: differs: use domain.event_dim or codomain.event_dim"
+            f"{type(self).__name__}.event_dim: domain and codomain differ: use"
+            " domain.event_dim or codomain.event_dim"
         )
 
     @property
@@ -103,14 +104,14 @@ class Transform:
         return x
 
     def _call(self, x: Tensor) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__}: has no map")
+        raise NotImplementedError(f"{type(self).__name__}: the transform has no map")
 
     def _inverse(self, y: Tensor) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__}: has no inverse")
+        raise NotImplementedError(f"{type(self).__name__}: the transform has no inverse")
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """log |det dy/dx| at x, which is mapped to y. [..., *event] -> [...]"""
-        raise NotImplementedError(f"{type(self).__name__}: has no Jacobian determinant")
+        raise NotImplementedError(f"{type(self).__name__}: the transform has no Jacobian determinant")
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of y for an x of this shape."""

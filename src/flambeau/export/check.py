@@ -22,7 +22,7 @@ class Damaged(ValueError):
 def need(true: Any, place: str, rule: str) -> None:
     """Damaged unless it is true."""
     if not true:
-        raise Damaged(f"{place} is no {rule}")
+        raise Damaged(f"{place} is not a {rule}")
 
 
 def text(value: Any, place: str) -> None:
@@ -34,7 +34,7 @@ def count(value: Any, place: str) -> None:
 
 
 def number(value: Any, place: str) -> None:
-    need(type(value) is int and abs(value) < LARGEST, place, "whole number")
+    need(type(value) is int and abs(value) < LARGEST, place, "integer")
 
 
 def one_of(*known: str) -> Rule:
@@ -45,7 +45,7 @@ def every(rule: Rule, least: int = 0, most: float = float("inf")) -> Rule:
     """A list of as many."""
 
     def check(value: Any, place: str) -> None:
-        need(is_list(value) and least <= len(value) <= most, place, "list as it should be")
+        need(is_list(value) and least <= len(value) <= most, place, "valid list")
         for i, one in enumerate(value):
             rule(one, f"{place}[{i}]")
 
@@ -166,7 +166,7 @@ def _check_plan(
             )
             taken = len(reads), len(writes)
             need(counts.setdefault(kernel, taken) == taken, at, "use of its kernel like the others")
-            need(known.issuperset(reads), f"{at}.reads", "list of values that are there")
+            need(known.issuperset(reads), f"{at}.reads", "list of defined values")
             need(
                 len({*writes, *reads}) == len({*reads}) + len(writes), f"{at}.writes", "list of other values"
             )

@@ -42,11 +42,13 @@ def specs_of(fn: Callable[..., Any], example_inputs: Any, max_batch: int) -> lis
     firsts = {name: t.shape[0] for name, t in named.items() if getattr(t, "shape", ())}
     if len(set(firsts.values())) > 1:
         listed = ", ".join(f"{name} has {n}" for name, n in firsts.items())
-        rule = f"the first size of an example is the batch, and they differ: {listed}"
-        raise ValueError(f"save_program: {rule}: give those without a batch as a text such as 'f32[3, 4]'")
+        rule = f"the first size of each example is the batch size, and these differ: {listed}"
+        raise ValueError(
+            f"save_program: {rule}: describe inputs without a batch by a string such as 'f32[3, 4]'"
+        )
     most = max(firsts.values(), default=0)
     if most > max_batch:
-        raise ValueError(f"save_program: the example is a batch of {most}: give max_batch={most} or more")
+        raise ValueError(f"save_program: the example is a batch of {most}: pass max_batch={most} or more")
     return [spec_of(name, value) for name, value in named.items()]
 
 
@@ -69,6 +71,6 @@ def spec_of(name: str, value: Any) -> Spec:
     match = SPEC.fullmatch(value)
     sizes = [s.strip() for s in match[2].split(",") if s.strip()] if match else []
     if match is None or not all(s == "N" or s.isdecimal() for s in sizes):
-        rule = "write a dtype and a shape in which N is the batch, as in 'f32[N, 784]'"
-        raise ValueError(f"save_program: {name}={value!r} is no input: {rule}")
+        rule = "write a dtype and a shape in which N is the batch size, as in 'f32[N, 784]'"
+        raise ValueError(f"save_program: {name}={value!r} is not an input: {rule}")
     return Spec(name, dt.as_dtype(match[1]), tuple(s if s == "N" else int(s) for s in sizes))

@@ -69,7 +69,7 @@ class SavedProgram:
         self.plans = self._program["plans"]["software" if device.limits.software else "gpu"]
         if len(texts) != len(kernels):
             problem = f"{PROGRAM} has {len(kernels)} kernels, {KERNELS} {len(texts)}"
-            self._fail(f"{problem}: the files are not of one program: save it again")
+            self._fail(f"{problem}: the files belong to different programs: save the program again")
         self.kernels = [(k["name"], text) for k, (_, text) in zip(kernels, texts, strict=True)]
         self.lines = [line for line, _ in texts]
         self.weights = self._load_weights(wanted)
@@ -89,17 +89,17 @@ class SavedProgram:
         try:
             return read(self._source / name)
         except FileNotFoundError:
-            self._fail(f"there is no {name}: name a folder of save_program, whole")
+            self._fail(f"there is no {name}: pass a complete folder written by save_program")
         except OSError as e:
             self._fail(f"{name} can't be read: {e.strerror or e}")
 
     def _given_bytes(self, files: Mapping[str, Any], name: str) -> Any:
         if name not in files:
-            self._fail(f"there is no {name!r}: give the bytes of {PROGRAM}, {KERNELS} and {WEIGHTS}")
+            self._fail(f"there is no {name!r}: pass the bytes of {PROGRAM}, {KERNELS} and {WEIGHTS}")
         try:
             return memoryview(files[name]).cast("B")
         except TypeError:
-            self._fail(f"{name!r} is of type {type(files[name]).__name__}: give the file's bytes", TypeError)
+            self._fail(f"{name!r} is of type {type(files[name]).__name__}: pass the file's bytes", TypeError)
 
     def _text(self, name: str) -> str:
         try:
@@ -111,13 +111,16 @@ class SavedProgram:
         try:
             program = json.loads(self._text(PROGRAM))
         except (ValueError, RecursionError) as e:
-            self._fail(f"{PROGRAM} is no JSON ({e}): save the program again")
+            self._fail(f"{PROGRAM} is not JSON ({e}): save the program again")
         if not is_dict(program) or program.get("format") != FORMAT:
-            self._fail(f"{PROGRAM} is of something else: name a folder of save_program")
+            self._fail(f"{PROGRAM} belongs to something else: pass a folder written by save_program")
         version = program.get("version")
         if version != VERSION:
-            rule = f"{PROGRAM} is of version {version} of the format, and this flambeau reads {VERSION}"
-            self._fail(f"{rule}: save the program again with this flambeau, or load it with that one")
+            rule = f"{PROGRAM} has format version {version}, and this flambeau reads version {VERSION}"
+            self._fail(
+                f"{rule}: save the program again with this flambeau, or load it with the version"
+                " that saved it"
+            )
         try:
             check(program)
         except Damaged as e:
@@ -143,7 +146,7 @@ class SavedProgram:
                 has = "missing" if t is None else describe(t)
                 wrong.append(f"{name!r} is {has}, not {dtype.short}{list(shape)}")
         if wrong:
-            self._fail(f"{WEIGHTS} is of another model: {'; '.join(wrong)}: save the program again")
+            self._fail(f"{WEIGHTS} belongs to another model: {'; '.join(wrong)}: save the program again")
         tensors = [weights[name] for name, _, _ in wanted]
         nodes = [t.node for t in tensors]
         run.realize_nodes(nodes)
@@ -170,7 +173,7 @@ class SavedProgram:
             problem = f"{len(args)} inputs are more than its {len(names)}"
         elif wrong is not None:
             problem = (
-                f"{wrong!r} is given twice"
+                f"{wrong!r} is passed twice"
                 if wrong in names
                 else f"no input {wrong!r}{suggest(wrong, names)}"
             )

@@ -42,13 +42,13 @@ def save_program(
     if target not in (None, "web"):
         raise ValueError(f"save_program: target={target!r} is unknown: 'web', or None for Python alone")
     if type(max_batch) is not int or max_batch < 1:
-        raise ValueError(f"save_program: max_batch={max_batch!r}: give the largest batch size, 1 or more")
+        raise ValueError(f"save_program: max_batch={max_batch!r}: pass the largest batch size, 1 or more")
     if not callable(fn):
-        raise TypeError(f"save_program: {fn!r} can't be called: give a model or a function of tensors")
+        raise TypeError(f"save_program: {fn!r} is not callable: pass a model or a function of tensors")
     specs = specs_of(fn, example_inputs, max_batch)
     out = Path(folder)
     if out.exists() and not (out / PROGRAM).is_file() and not unfinished(out):
-        raise FlambeauError(f"save_program: {out} holds other files: name an empty or a new folder")
+        raise FlambeauError(f"save_program: {out} holds other files: name an empty or new folder")
     last = max_batch if any("N" in s.shape for s in specs) else 1
     program, kernels, weights = _describe(fn, specs, list(range(1, last + 1)))
     if target == "web":

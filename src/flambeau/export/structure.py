@@ -93,9 +93,10 @@ class Weights:
         if not alike or values != [v for _, v in self.constants]:
             listed = ", ".join(describe(n) for n in tensors) or "none"
             rule = (
-                f"the function makes other tensors of host numbers ({listed}) than for the first batch size"
+                f"the tensors that the function creates from Python numbers ({listed}) differ"
+                " from those of the first batch size"
             )
-            raise FlambeauError(f"{rule}: make them of the inputs by ops, or before the call")
+            raise FlambeauError(f"{rule}: compute them from the inputs with ops, or before the call")
         for n, (kept, _) in zip(tensors, self.constants, strict=True):
             self.numbers[id(n)] = self.number(kept)
             self.held.append(n)
@@ -127,7 +128,7 @@ def _leaf(graph: Graph, node: Node, weights: Weights) -> str:
     if not isinstance(node.buffer, TracedInput):
         return f"w{weights.number(node)}"
     if node.buffer not in graph.inputs:
-        raise FlambeauError(f"the function uses {describe(node)} of an earlier call: don't keep inputs")
+        raise FlambeauError(f"the function uses {describe(node)} of an earlier call: don't store inputs")
     return f"x{node.buffer.place}"
 
 
@@ -157,6 +158,8 @@ def _step(
 
 def _draw(draw: Any, graph: Graph, draws: dict[int, int], places: dict[int, int]) -> int:
     if draw.source is not generator:
-        raise FlambeauError("the function draws from its own generator: only the default one is saved")
+        raise FlambeauError(
+            "the function draws from a separate generator: use the default one, which is saved"
+        )
     places[id(draw)] = draw.at - graph.begin
     return draws.setdefault(id(draw), len(draws))

@@ -19,7 +19,7 @@ from ..runtime.state import record_with
 from ..tensor import Tensor
 from .inputs import Spec
 
-READS = "reads values that depend on an input: sizes and branches are fixed in what is saved"
+READS = "it reads values that depend on an input: a saved program has fixed sizes and branches"
 
 
 class TracedInput:
@@ -110,7 +110,7 @@ def _call(fn: Callable[..., Any], inputs: list[Tensor], start: int) -> tuple[Any
             t.node, old.replaced = old, False
     if tracer.assigned:
         what = describe(tracer.assigned[0][0])
-        rule = f"the function assigns to {what}, and a saved program keeps no state"
+        rule = f"the function assigns to {what}, and a saved program has no state"
         raise FlambeauError(f"{rule}: call model.eval() first, or return the new value")
     return result, noted.begins[generator], noted.blocks[generator]
 

@@ -26,7 +26,7 @@ def check_arrays(program: dict[str, Any]) -> None:
     every = [*program["inputs"], *program["outputs"], *program["weights"]]
     if (strange := next((e for e in every if e["dtype"] not in DTYPES), None)) is not None:
         what = f"{strange['name']!r} is {strange['dtype']}"
-        rule = "a page has no arrays of complex numbers: take, keep and return fb.view_as_real(...)"
+        rule = "JavaScript has no complex arrays: use fb.view_as_real(...) for inputs, state and results"
         raise TypeError(f"save_program(target='web'): {what}: {rule}")
 
 

@@ -20,8 +20,8 @@ from ..tensor import Tensor
 
 def _no_value(*_: Any, **__: Any) -> Any:
     raise FlambeauError(
-        "vmap: an example's value is asked for, or has left the function: only operations on tensors can be"
-        " mapped, so no item(), bool() or printing inside"
+        "vmap: the function reads the value of an example or leaks it: only tensor operations can be mapped:"
+        " don't use item(), bool() or print inside"
     )
 
 
@@ -91,8 +91,8 @@ class Batch:
     def _batch_draw(self, node: Node) -> Node | None:
         if self.randomness == "error":
             raise ValueError(
-                "vmap(...): the function draws random numbers: give randomness='different', or 'same' for"
-                " equal ones"
+                "vmap(...): the function draws random numbers: pass randomness='different', or 'same' for"
+                " equal numbers"
             )
         if self.randomness == "same":
             return None

@@ -149,7 +149,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
         if len(cotangents) != len(ends) or any(
             g.shape != y.shape for g, y in zip(cotangents, ends, strict=True)
         ):
-            rule = f"the function returned {describe(ends)}: give gradients of these shapes"
+            rule = f"the function returned {describe(ends)}: pass gradients of these shapes"
             raise ValueError(f"vjp_fn({describe(cotangents)}): {rule}")
         record = is_grad_enabled() and (is_open or any(g.requires_grad for g in cotangents))
         pieces = level.gradients(list(zip(ends, cotangents, strict=True)), record)
@@ -175,7 +175,7 @@ def jvp(
     Raises ValueError where primals and tangents differ in number.
     """
     if len(primals) != len(tangents):
-        raise ValueError(f"jvp(...): {len(primals)} primals but {len(tangents)} tangents: give one each")
+        raise ValueError(f"jvp(...): {len(primals)} primals but {len(tangents)} tangents: pass one for each")
     out, push, *aux = _linear(func, primals, has_aux)
     tangent = push(tangents)
     _read_together(out, tangent)
@@ -223,7 +223,7 @@ def value_and_grad(
             out = func(*(opened.get(i, a) for i, a in enumerate(args)), **kw)
         value, aux = _split(out, has_aux, "grad(...)")
         if not isinstance(value, Tensor) or value.shape != (1,) * value.ndim:
-            rule = "the function must return one number: take .sum() or .mean()"
+            rule = "the function must return one number: use .sum() or .mean()"
             raise ValueError(f"grad(...): got {describe(value)}: {rule}")
         is_open = level.is_open([value])
         start = Tensor.full(value.shape, 1, dtype=value.dtype, device=value.device)

@@ -40,7 +40,7 @@ def functional_call(
         raise ValueError(f"functional_call({type(module).__name__}): no tensor is named {unknown[0]!r}{hint}")
     missing = [name for name in own if name not in tensors]
     if strict and missing:
-        raise ValueError(f"functional_call({type(module).__name__}): strict, but {missing} are not given")
+        raise ValueError(f"functional_call({type(module).__name__}): strict=True, but {missing} are missing")
     several = args if is_tuple(args) else () if args is None else (args,)
     with _replace(own, _with_ties(own, tensors) if tie_weights else tensors):
         return module(*several, **(kwargs or {}))

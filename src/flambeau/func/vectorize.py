@@ -61,7 +61,7 @@ def _dims(in_dims: Any, args: tuple[Any, ...]) -> Any:
     if not is_sequence(in_dims):
         return tuple(in_dims for _ in args)
     if len(in_dims) != len(args):
-        raise ValueError(f"vmap(in_dims={in_dims!r}): {len(args)} arguments: give one for each")
+        raise ValueError(f"vmap(in_dims={in_dims!r}): {len(args)} arguments: pass one for each")
     return tuple(in_dims)
 
 
@@ -73,7 +73,7 @@ def _leaves(tree: Any, dims: Any) -> list[Any]:
         return [d for k, v in tree.items() for d in _leaves(v, dims[k])]
     if is_sequence(tree) and is_sequence(dims) and len(tree) == len(dims):
         return [d for v, w in zip(tree, dims, strict=True) for d in _leaves(v, w)]
-    raise ValueError(f"vmap(...): dims {dims!r} have not the containers of {describe(tree)}")
+    raise ValueError(f"vmap(...): dims {dims!r} do not match the structure of {describe(tree)}")
 
 
 def _move_dim(x: Any, dim: int | None) -> tuple[Any, int | None]:
@@ -81,7 +81,7 @@ def _move_dim(x: Any, dim: int | None) -> tuple[Any, int | None]:
     if dim is None:
         return x, None
     if not isinstance(x, Tensor):
-        raise ValueError(f"vmap(...): in_dims is {dim} for {describe(x)}, which is no tensor: give None")
+        raise ValueError(f"vmap(...): in_dims is {dim} for {describe(x)}, which is not a tensor: pass None")
     if not -x.ndim <= dim < x.ndim:
         raise ValueError(f"vmap(...): in_dims is {dim} for {describe(x)}, which has {x.ndim} dims")
     return x, normal_dim(dim, x.ndim)
@@ -91,7 +91,7 @@ def _size(pairs: list[tuple[Any, int | None]]) -> int:
     mapped = [(x, d) for x, d in pairs if d is not None]
     sizes = {x.shape[d] for x, d in mapped}
     if not sizes:
-        raise ValueError("vmap(...): no argument is mapped: give at least one in_dims that is not None")
+        raise ValueError("vmap(...): no argument is mapped: pass at least one in_dims that is not None")
     if len(sizes) > 1:
         shapes = describe([x for x, _ in mapped])
         raise ValueError(f"vmap(...): sizes of the mapped dims differ: {sorted(sizes)} of {shapes}")

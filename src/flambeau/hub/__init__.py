@@ -34,9 +34,7 @@ def download(
         optional = {"file": file, "revision": revision, "endpoint": endpoint}
         wrong = next((name for name, value in optional.items() if value is not None), None)
         if wrong is not None:
-            raise ValueError(
-                f"hub.download({source!r}): {wrong}= is for repositories: an address is one file"
-            )
+            raise ValueError(f"hub.download({source!r}): {wrong}= applies to repositories: a URL is one file")
         return fetch(source, sha256, progress, folder=folder, token=token, offline=offline)
     options = {"revision": revision, "cache_dir": folder, "token": token, "endpoint": endpoint}
     return fetch_repository(source, file, options | {"local_files_only": offline}, sha256, progress)

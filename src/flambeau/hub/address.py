@@ -53,16 +53,16 @@ def fetch(
     """The path of a file's copy; FlambeauError says why there is none."""
     call, parts = f"hub.download({url!r})", urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.netloc:
-        raise ValueError(f"{call}: takes https:// and http:// addresses")
+        raise ValueError(f"{call}: the URL must begin with https:// or http://")
     if sha256 is not None and not re.fullmatch("[0-9a-fA-F]{64}", sha256):
-        raise ValueError(f"{call}: sha256={sha256!r} is no hash: give 64 hexadecimal digits")
+        raise ValueError(f"{call}: sha256={sha256!r} is not a hash: pass 64 hexadecimal digits")
     root = Path(folder).expanduser() if folder is not None else cache_folder("hub")
     name = re.sub(r"[^\w.-]", "_", unquote(parts.path.rpartition("/")[2]))[:100].lstrip(".") or "file"
     path = root / "addresses" / hashlib.sha256(url.encode()).hexdigest()[:16] / name
     if path.is_file() and (sha256 is None or digest_of(path) == sha256.lower()):
         return path
     if offline:
-        rule = "is not in the cache, and offline=True asks no server: download it where there is a network"
+        rule = "it is not in the cache, and offline=True contacts no server: download it while online"
         raise FlambeauError(f"{call}: {rule}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -81,17 +81,17 @@ def reason(error: Exception, path: Path) -> str:
     """An error in words, with what to do."""
     part = path.with_name(f"{path.name}.part")
     there = part.stat().st_size if part.is_file() else 0
-    later = f"call it again: it goes on after {there:,} bytes" if there else "call it again"
+    later = f"call it again: the download resumes after {there:,} bytes" if there else "call it again"
     if isinstance(error, Lie):
         return f"{error}: {later}"
     if isinstance(error, HTTPError):
-        cure = {401: "give token=", 403: "give token=", 404: "check the address", 410: "check the address"}
-        return f"the server answers {error.code} {error.reason}: {cure.get(error.code, later)}"
+        cure = {401: "pass token=", 403: "pass token=", 404: "check the URL", 410: "check the URL"}
+        return f"the server responded {error.code} {error.reason}: {cure.get(error.code, later)}"
     if isinstance(error, URLError | HTTPException | ConnectionError | TimeoutError):
         why = getattr(error, "reason", None) or error
         return f"no answer, and no copy in the cache ({why}): check the network, then {later}"
     return (
-        f"the cache can't be written: {error.strerror if isinstance(error, OSError) else error}: give folder="
+        f"the cache can't be written: {error.strerror if isinstance(error, OSError) else error}: pass folder="
     )
 
 
@@ -134,7 +134,7 @@ class Redirects(HTTPRedirectHandler):
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         new = urlsplit(newurl).scheme
         if new not in ("http", "https") or (new == "http" and req.type == "https"):
-            raise Lie(f"the server sends from {req.type} on to {new or 'nowhere'}")
+            raise Lie(f"the server redirects from {req.type} to {new or 'nowhere'}")
         request = super().redirect_request(req, fp, code, msg, headers, newurl)
         if request is not None and urlsplit(newurl).netloc != urlsplit(req.full_url).netloc:
             request.remove_header("Authorization")  # a token belongs to one server
@@ -193,7 +193,7 @@ class Transfer:
         with opener.open(Request(quote(self.url, safe=SAFE), headers=headers), timeout=TIMEOUT) as response:
             packed = response.headers.get("Content-Encoding", "identity")
             if packed not in ("identity", ""):
-                raise Lie(f"the server sends it packed ({packed[:20]}), which nobody asked for")
+                raise Lie(f"the server sent it compressed ({packed[:20]}), which was not requested")
             begin, total = span(response, begin)
             new = response.headers.get("ETag") or ""
             new = "" if new.startswith("W/") else new  # a weak mark says nothing of single bytes
@@ -209,11 +209,11 @@ class Transfer:
                 f.write(piece)
                 done += len(piece)
                 if done > (total or LARGEST):
-                    raise Lie(f"the server sends more than {total or LARGEST:,} bytes")
+                    raise Lie(f"the server sent more than {total or LARGEST:,} bytes")
                 if self.progress is not None:
                     self.progress(self.name, done, total)
         if done < total:
-            raise ConnectionError(f"the server broke off after {done:,} of {total:,} bytes")
+            raise ConnectionError(f"the connection ended after {done:,} of {total:,} bytes")
 
 
 def span(response: Any, begin: int) -> tuple[int, int]:
@@ -226,5 +226,5 @@ def span(response: Any, begin: int) -> tuple[int, int]:
         r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", response.headers.get("Content-Range") or ""
     )
     if not match or int(match[1]) != begin or int(match[2]) + 1 != int(match[3]):
-        raise Lie(f"the server was asked for bytes from {begin:,} on, and sends others")
+        raise Lie(f"the request was for bytes from {begin:,}, but the server sent others")
     return begin, int(match[3])

@@ -15,14 +15,14 @@ MODEL = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja", "tokenizer*")
 OLDER = ("*.bin", "*.pt", "*.pth")  # where it has no .safetensors
 HASH = re.compile("[0-9a-f]{64}")
 REASONS = {  # errors of huggingface_hub by their names: what to say
-    "GatedRepoError": "its owner asks for an agreement: agree on its page, and give token=",
-    "RepositoryNotFoundError": "no such repository, or a private one: check the name, or give token=",
+    "GatedRepoError": "it is gated: accept its terms on its page and pass token=",
+    "RepositoryNotFoundError": "no such repository, or it is private: check the name, or pass token=",
     "RevisionNotFoundError": "the repository has no such revision: check revision=",
     "RemoteEntryNotFoundError": "the repository has no such file: check its name",
     "EntryNotFoundError": "the repository has no such file: check its name",
     "LocalEntryNotFoundError": "no answer, and no copy in the cache: check the network, or offline=",
-    "OfflineModeIsEnabled": "no copy in the cache, and no server is asked: unset HF_HUB_OFFLINE",
-    "HFValidationError": "is no name of a repository: give 'owner/name', or an address with https://",
+    "OfflineModeIsEnabled": "no copy in the cache, and HF_HUB_OFFLINE is set: unset it",
+    "HFValidationError": "is not a repository name: pass 'owner/name', or a URL with https://",
 }
 
 
@@ -39,11 +39,11 @@ def fetch_repository(
     """
     call = f"hub.download({name!r}{'' if file is None else f', {file!r}'})"
     if sha256 is not None and file is None:
-        raise ValueError(f"{call}: sha256= is the hash of one file: give file=")
+        raise ValueError(f"{call}: sha256= is the hash of one file: pass file=")
     try:
         import huggingface_hub
     except ImportError:
-        rule = "needs huggingface_hub: pip install 'flambeau[hub]', or give an address with https://"
+        rule = "needs huggingface_hub: pip install 'flambeau[hub]', or pass a URL with https://"
         raise FlambeauError(f"{call}: {rule}") from None
     if progress is not None:
         options = options | {"tqdm_class": _bar(progress)}
@@ -96,13 +96,13 @@ def _reason(error: Exception) -> str:
             return REASONS[kind.__name__]
     message = " ".join(str(error).split())[:200]
     if "Consistency check failed" in message:
-        return "the server sent less or more than it said: call it again: it goes on where it stopped"
+        return "the size differs from the one announced: call it again to resume"
     if (
         "Connect" in type(error).__name__
         or "Protocol" in type(error).__name__
         or "Timeout" in type(error).__name__
     ):
-        return f"no answer ({message}): check the network, then call it again: it goes on where it stopped"
+        return f"no answer ({message}): check the network, then call it again to resume"
     return f"{type(error).__name__}: {message}: call it again"
 
 

@@ -155,7 +155,7 @@ class Session:
         known = self.templates(kernel)
         for name in templates:
             if name not in known:
-                rule = f"{name!r} is no template of it: it is made of {', '.join(known)}"
+                rule = f"{name!r} is not a template of it: it is made of {', '.join(known)}"
                 raise FlambeauError(f"inspect: {self.inspection.kernels[kernel].name}: {rule}")
         return self._edits.lines(shader, templates)
 

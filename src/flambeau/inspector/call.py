@@ -60,7 +60,7 @@ def inspecting(runs: int = 1, keep: int | bool = False) -> Look:
 def _inspect_call(target: TargetCall, runs: int, keep: int | bool) -> Inspection:
     name, fn, args, kw, _ = target
     if runs < 1:
-        raise ValueError(f"inspect(runs={runs}): it is called at least once: give 1 or more")
+        raise ValueError(f"inspect(runs={runs}): it is called at least once: pass 1 or more")
     call = jit(fn.__wrapped__) if hasattr(fn, "programs") else fn  # type: ignore[attr-defined]
     realize(*tensors_of((*args, *kw.values())))  # computing the arguments is not part of the call
     device = get_device()

@@ -268,7 +268,7 @@ def read(path: Path) -> Inspection:
     except OSError as e:
         raise FlambeauError(f"inspect: {path}: {e.strerror}: name a file of --json") from None
     except UnicodeDecodeError:
-        raise FlambeauError(f"inspect: {path}: is no text: name a file of --json") from None
+        raise FlambeauError(f"inspect: {path}: is not a text: name a file of --json") from None
     return from_text(text, str(path))
 
 
@@ -277,10 +277,10 @@ def from_text(text: str, place: str) -> Inspection:
     try:
         parsed = json.loads(text, parse_constant=_number, parse_float=_number)
     except (ValueError, RecursionError) as e:
-        raise FlambeauError(f"inspect: {place}: is no JSON ({e}): name a file of --json") from None
+        raise FlambeauError(f"inspect: {place}: is not JSON ({e}): name a file of --json") from None
     data: dict[str, Any] = parsed if is_dict(parsed) else {}
     if data.pop("format", None) != FORMAT:
-        raise FlambeauError(f"inspect: {place}: is no inspection: name a file of --json")
+        raise FlambeauError(f"inspect: {place}: is not an inspection: name a file of --json")
     version = data.pop("version", None)
     if version != VERSION:
         rule = f"is of version {version!r} of the format, and this Flambeau reads {VERSION}"
@@ -298,7 +298,7 @@ def _number(text: str) -> float:
     """A number of JSON; ValueError for infinity and NaN, which JSON does not have."""
     value = float(text)
     if not isfinite(value):
-        raise ValueError(f"{text} is no number")
+        raise ValueError(f"{text} is not a number")
     return value
 
 

@@ -43,7 +43,7 @@ def row_of(cls: type[T], values: Any, place: str = "") -> T:
         arguments[name] = value_of(known[name].kind, value, f"{prefix}{name}")
     for name, field in known.items():
         if field.is_required and name not in arguments:
-            raise ValueError(f"{prefix}{name}: it has no default: give {_name_of(field.kind)}")
+            raise ValueError(f"{prefix}{name}: it has no default: pass {_name_of(field.kind)}")
     return cls(**arguments)
 
 

@@ -149,9 +149,9 @@ class _Requests(BaseHTTPRequestHandler):
         try:
             request: Any = json.loads(self.rfile.read(int(length)))
             if not is_dict(request):
-                raise ValueError("it is no object")
+                raise ValueError("it is not an object")
         except (ValueError, RecursionError) as e:
-            return self._refuse(400, f"the request is no JSON: {e}")
+            return self._refuse(400, f"the request is not JSON: {e}")
         try:
             self._send(200, json.dumps(self.server.answer(self.path, request)).encode(), "application/json")
         except FlambeauError as e:

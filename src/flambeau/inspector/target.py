@@ -98,7 +98,9 @@ def _hook_in(tree: ast.Module, names: list[str], path: Path) -> None:
         definition = known[name]
         if i < len(names) - 1:
             if not isinstance(definition, ast.ClassDef):
-                raise FlambeauError(f"inspect: {path}: {name} is no class: name a function, or Class.method")
+                raise FlambeauError(
+                    f"inspect: {path}: {name} is not a class: name a function, or Class.method"
+                )
             body = definition.body
     if isinstance(definition, ast.FunctionDef):
         definition.decorator_list.insert(0, _name(HOOK, definition))
@@ -180,7 +182,7 @@ def of_expression(
     try:
         tree = ast.parse(text.strip(), "<expression>", "eval")
     except SyntaxError as e:
-        raise FlambeauError(f"inspect -e {text!r}: is no expression: {e.args[0]}") from None
+        raise FlambeauError(f"inspect -e {text!r}: is not an expression: {e.args[0]}") from None
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     space = known | {n: make(n) for n in sorted(names) if n not in known and not hasattr(builtins, n)}
     tensors = {n: x for n, x in space.items() if isinstance(x, Tensor) and n in names}

@@ -34,11 +34,11 @@ from .unpickler import key
 TREE = "flambeau.tree"  # the metadata's name for what is around the tensors
 KEYS = str | int | float | bool | None
 CURES = {  # a wrong argument: the right one
-    "state_dict": "give its .state_dict()",
-    "named_parameters": "give its .state_dict()",
+    "state_dict": "pass its .state_dict()",
+    "named_parameters": "pass its .state_dict()",
     "detach": "wrap it in fb.tensor(...)",
     "__array__": "wrap it in fb.tensor(...)",
-    "__dict__": "give vars(...) of it, or numbers and texts",
+    "__dict__": "pass vars(...) of it, or numbers and strings",
 }
 
 
@@ -68,8 +68,8 @@ def _flat(write: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
     def write_flat(obj: Any, f: Any) -> None:
         if not is_mapping(obj) or not all(isinstance(t, Tensor) for t in obj.values()):
             kind = Path(f).suffix
-            rule = f"takes a dict of tensors by name, which is all that {kind} files hold"
-            raise TypeError(f"save(..., {str(f)!r}): {rule}: save nests as .safetensors")
+            rule = f"{kind} files hold only a dict of tensors by name"
+            raise TypeError(f"save(..., {str(f)!r}): {rule}: save nested containers as .safetensors")
         write(obj, f)
 
     return write_flat
@@ -97,7 +97,9 @@ def load(
     """
     call = f"load({naming(f)})"
     if not weights_only:
-        raise ValueError(f"{call}: weights_only=False would run what a pickle says: nothing here does")
+        raise ValueError(
+            f"{call}: weights_only=False would run code from the pickle, which is not supported: leave it out"
+        )
     place = LoadOptions.of(map_location if device is None else device, keep_wide)
     f = in_folder(f, call)
     with opened(f, call) as view, blamed(call, kind_of(view).name, view), ExitStack() as stack:
@@ -130,7 +132,7 @@ def around(tensors: dict[str, Tensor], texts: dict[str, str], call: str) -> Any:
     try:
         return _together(json.loads(tree), tensors)
     except (ValueError, KeyError, TypeError, RecursionError) as e:
-        raise FlambeauError(f"{call}: what is around its tensors is not as save writes it: {e}") from None
+        raise FlambeauError(f"{call}: its structure differs from what save writes: {e}") from None
 
 
 def metadata(data: memoryview) -> dict[str, str]:
@@ -187,20 +189,22 @@ def _encode_tree(obj: Any, path: str, name_of: Callable[[Tensor, str], str]) -> 
 
 def _key(key: Any, path: str) -> Any:
     if not isinstance(key, KEYS) or (isinstance(key, int) and key.bit_length() > 60):
-        raise TypeError(f"save: {_place(path)} has the key {key!r}: keys are texts and numbers of 60 bits")
+        raise TypeError(
+            f"save: {_place(path)} has the key {key!r}: keys must be strings or integers of at most 60 bits"
+        )
     return key
 
 
 def _place(path: str) -> str:
-    return f"what stands at {path!r}" if path else "the object"
+    return f"the object at {path!r}" if path else "the object"
 
 
 def _cure(obj: Any) -> str:
     kind = type(obj).__name__
     if isinstance(obj, Gradients):
-        return "gradients of this process's tensors: give grads[model]"
-    cure = next((text for name, text in CURES.items() if hasattr(obj, name)), "give numbers and texts")
-    return f"a {kind}, and no pickles are written: {cure}"
+        return "gradients: pass grads[model]"
+    cure = next((text for name, text in CURES.items() if hasattr(obj, name)), "pass numbers and strings")
+    return f"a {kind}, and save writes no pickles: {cure}"
 
 
 MADE: dict[str, Callable[[Any, dict[str, Tensor]], Any]] = {  # what stands in a tree's {name: parts}

@@ -37,9 +37,7 @@ def damage(data: memoryview) -> str:
     whole = sha256(data[:start])
     whole.update(OPEN.encode())
     whole.update(data[end:])
-    return (
-        "" if whole.hexdigest().encode() == bytes(data[start:end]) else "its bytes are not those of its hash"
-    )
+    return "" if whole.hexdigest().encode() == bytes(data[start:end]) else "its bytes do not match its hash"
 
 
 def _place(data: memoryview) -> tuple[int, int]:

@@ -63,7 +63,7 @@ class LoadOptions:
 def check_shape(name: str, shape: Sequence[int]) -> None:
     """DamagedFile where sizes are not those of a tensor."""
     if len(shape) > RANK or not all(type(n) is int and 0 <= n < SIZE for n in shape):
-        raise DamagedFile(f"the shape of {shown(name)} is no list of up to {RANK} sizes")
+        raise DamagedFile(f"the shape of {shown(name)} is not a list of at most {RANK} sizes")
 
 
 def shown(name: Any) -> str:
@@ -112,7 +112,10 @@ def _narrow(name: str, raw: memoryview, dtype: dt.DType) -> "array[float]":
         if inf in piece or -inf in piece:
             pairs = enumerate(zip(part, piece, strict=True), at)
             for i in (i for i, (a, b) in pairs if isfinite(a) and not isfinite(b)):
-                rule = f"element {i // per} of {shown(name)} is {wide[i]:g}, beyond float32, which GPUs have"
+                rule = (
+                    f"element {i // per} of {shown(name)} is {wide[i]:g}, out of range for"
+                    " float32, the widest float of GPUs"
+                )
                 raise FlambeauError(f"{rule}: load to device='cpu', or with keep_wide=True")
         out.extend(piece)
     return out

@@ -66,7 +66,7 @@ def entries_in(view: memoryview, place: LoadOptions) -> Entries:
     """The tensors of a file, of a kind that has them one by one."""
     kind = kind_of(view)
     if kind.entries is None:
-        raise RefusedFile(f"a {kind.name} file is read as a whole: use fb.load")
+        raise RefusedFile(f"a {kind.name} file can't be read lazily: use fb.load")
     return kind.entries(view, place)
 
 
@@ -83,7 +83,7 @@ def tensors_in(view: memoryview, place: LoadOptions) -> dict[str, Tensor]:
         return {name: entry.read() for name, entry in kind.entries(view, place).tensors.items()}
     contents = read_torch(view, place) if kind is TORCH else None
     if not is_dict(contents) or not all(isinstance(t, Tensor) for t in contents.values()):
-        raise DamagedFile("one of its files is no dict of tensors by name")
+        raise DamagedFile("one of its files is not a dict of tensors by name")
     return contents
 
 
@@ -93,7 +93,7 @@ def in_folder(f: Any, call: str) -> Any:
         return f
     contents = next((Path(f) / name for name in FOLDERS if (Path(f) / name).exists()), None)
     if contents is None:
-        raise FlambeauError(f"{call}: the folder has none of {', '.join(FOLDERS)}: give the path of a file")
+        raise FlambeauError(f"{call}: the folder has none of {', '.join(FOLDERS)}: pass the path of a file")
     return contents
 
 

@@ -109,7 +109,7 @@ def _file(
 ) -> bytes:
     alignment = metadata.get("general.alignment", ALIGNMENT)
     if not _is_alignment(alignment):
-        raise ValueError(f"{call}: metadata 'general.alignment' is {alignment!r}, which is no power of 2")
+        raise ValueError(f"{call}: metadata 'general.alignment' is {alignment!r}, which is not a power of 2")
     head = [MAGIC, struct.pack("<IQQ", VERSION, len(parts), len(metadata))]
     head += [_text(key) + _value(key, value, call) for key, value in metadata.items()]
     at = 0
@@ -148,7 +148,7 @@ def _value(key: str, value: Any, call: str) -> bytes:
         next((n for n in (12, 6, 11, 10, 5, 4) if n in numbers), 0) if len(numbers) > 1 else numbers.pop()
     )
     if not wanted or (len(numbers) > 1 and numbers & {7, TEXT}):
-        raise TypeError(f"{call}: metadata {key!r} is a list of several kinds: give one of a single kind")
+        raise TypeError(f"{call}: metadata {key!r} is a list of mixed types: use one type")
     wanted = 11 if wanted in (4, 5, 10) and len(numbers) > 1 else wanted
     items = b"".join(_pack_value(wanted, v) for v in value)
     return struct.pack("<IIQ", LIST, wanted, len(value)) + items
@@ -166,7 +166,7 @@ def _number(key: str, value: Any, call: str) -> int:
     if isinstance(value, str):
         return TEXT
     raise TypeError(
-        f"{call}: metadata {key!r} is {describe(value)}: give texts, numbers, bools or lists of them"
+        f"{call}: metadata {key!r} is {describe(value)}: pass strings, numbers, bools or lists of them"
     )
 
 
@@ -203,7 +203,7 @@ def entries(view: memoryview, place: LoadOptions) -> Entries:
     cursor, count, metadata = _head(view)
     alignment = metadata.get("general.alignment", ALIGNMENT)
     if not _is_alignment(alignment):
-        raise DamagedFile(f"its alignment is {shown(alignment)}, which is no power of 2")
+        raise DamagedFile(f"its alignment is {shown(alignment)}, which is not a power of 2")
     infos = _infos(cursor, count)
     begin = -(-cursor.at // alignment) * alignment
     spans = [(begin + at, begin + at + size, name) for name, (_, _, at, size) in infos.items()]
@@ -236,7 +236,7 @@ def whole(part_entries: Entries, f: Any, place: LoadOptions, call: str, stack: E
 def _paths(f: Any, number: int, count: int, label: str) -> list[Path]:
     """The paths of all parts; RefusedFile for a missing one."""
     if not isinstance(f, str) and not hasattr(f, "__fspath__"):
-        raise RefusedFile(f"{label}, and bytes have no folder: give a path in the folder of all parts")
+        raise RefusedFile(f"{label}, and bytes have no folder: pass a path")
     path, ending = Path(f), f"-{number + 1:05}-of-{count:05}.gguf"
     if not path.name.endswith(ending):
         raise RefusedFile(f"{label}, and its name must end with {ending}, as the names of the other parts do")
@@ -254,7 +254,7 @@ def _paths(f: Any, number: int, count: int, label: str) -> list[Path]:
 def _part(path: Path, which: tuple[int, int], place: LoadOptions, call: str, stack: ExitStack) -> Entries:
     part_entries = entries(stack.enter_context(opened(path, call)), place)
     if (part_entries.metadata.get("split.no"), part_entries.metadata.get("split.count")) != which:
-        raise DamagedFile(f"{shown(path.name)} is no part {which[0] + 1} of {which[1]}")
+        raise DamagedFile(f"{shown(path.name)} is not part {which[0] + 1} of {which[1]}")
     return part_entries
 
 
@@ -269,7 +269,9 @@ def _reader(
 def _check_spans(spans: list[tuple[int, int, str]], size: int, alignment: int) -> None:
     for start, end, name in spans:
         if start % alignment:
-            raise DamagedFile(f"{shown(name)} begins at byte {start:,}, which is no multiple of {alignment}")
+            raise DamagedFile(
+                f"{shown(name)} begins at byte {start:,}, which is not a multiple of {alignment}"
+            )
         if end > size:
             raise DamagedFile(f"{shown(name)} ends at byte {end:,}, and the file at {size:,}")
     for (_, end, name), (start, stop, other) in pairwise(sorted(spans)):
@@ -284,21 +286,21 @@ def _head(view: memoryview) -> tuple[Cursor, int, dict[str, Any]]:
         raise DamagedFile("it does not begin with GGUF")
     version = cursor.number("<I", "the version")
     if version & 0xFFFF == 0:
-        raise RefusedFile("its numbers are of a big-endian machine, which are not read here: convert it anew")
+        raise RefusedFile("it is big-endian, which is not supported: convert it to little-endian")
     if version not in (2, 3):
-        raise RefusedFile(f"it is of version {version}: 2 and 3 can be read: convert it anew")
+        raise RefusedFile(f"it has version {version}: only 2 and 3 are supported: convert it again")
     tensors, values = cursor.number("<Q", "the counts"), cursor.number("<Q", "the counts")
     if tensors > TENSORS + len(view) // 1024:
-        raise DamagedFile(f"it speaks of {tensors:,} tensors, more than a file of its size needs")
+        raise DamagedFile(f"it declares {tensors:,} tensors, too many for a file of its size")
     for what, n, least in (("tensors", tensors, 32), ("values of metadata", values, 13)):
         if n * least > len(view):
-            raise DamagedFile(f"it speaks of {n:,} {what}, for which it has no room")
+            raise DamagedFile(f"it declares {n:,} {what}, too many for a file of its size")
     left = [ITEMS + len(view) // EACH]
     metadata: dict[str, Any] = {}
     for _ in range(values):
         key = cursor.text("a name of metadata")
         if key in metadata:
-            raise DamagedFile(f"metadata {shown(key)} stands there twice")
+            raise DamagedFile(f"metadata {shown(key)} occurs twice")
         metadata[key] = _read_value(cursor, cursor.number("<I", shown(key)), shown(key), left)
     return cursor, tensors, metadata
 
@@ -312,13 +314,13 @@ def _read_value(cursor: Cursor, number: int, what: str, left: list[int], depth: 
     kind, count = cursor.number("<I", what), cursor.number("<Q", what)
     left[0] -= count
     if left[0] < 0:
-        raise DamagedFile(f"metadata {what} has {count:,} values, more than a file of its size needs")
+        raise DamagedFile(f"metadata {what} has {count:,} values, too many for a file of its size")
     if kind == TEXT:
         return [cursor.text(what) for _ in range(count)]
     if kind == LIST:
         return [_read_value(cursor, LIST, what, left, depth + 1) for _ in range(count)]
     if kind not in VALUES:
-        raise DamagedFile(f"metadata {what} is a list of kind {kind}, which is none")
+        raise DamagedFile(f"metadata {what} is a list of the unknown type {kind}")
     form = VALUES[kind]
     raw = cursor.take(count * struct.calcsize(form), what)
     return list(struct.unpack(f"<{count}{form[1]}", raw))
@@ -328,7 +330,7 @@ def _read_one(cursor: Cursor, number: int, what: str) -> Any:
     if number == TEXT:
         return cursor.text(what)
     if number not in VALUES:
-        raise DamagedFile(f"metadata {what} is of kind {number}, which is none")
+        raise DamagedFile(f"metadata {what} has the unknown type {number}")
     return cursor.number(VALUES[number], what)
 
 
@@ -344,7 +346,7 @@ def _infos(cursor: Cursor, count: int) -> dict[str, tuple[tuple[int, ...], int, 
         shape, number = sizes[::-1], cursor.number("<I", shown(name))
         check_shape(name, shape)
         if name in infos:
-            raise DamagedFile(f"{shown(name)} stands there twice")
+            raise DamagedFile(f"{shown(name)} occurs twice")
         infos[name] = (shape, number, cursor.number("<Q", shown(name)), _size(name, shape, number))
     return infos
 
@@ -358,5 +360,7 @@ def _size(name: str, shape: tuple[int, ...], number: int) -> int:
         raise RefusedFile(f"{shown(name)} is of format {number}: {rule}")
     form = BLOCKS[FORMATS[number]]
     if not shape or shape[-1] % form.elements:
-        raise DamagedFile(f"{shown(name)} of shape {list(shape)} is not of whole blocks of {form.elements}")
+        raise DamagedFile(
+            f"{shown(name)} of shape {list(shape)} does not divide into blocks of {form.elements}"
+        )
     return prod(shape) // form.elements * form.size

@@ -42,7 +42,7 @@ def save_npz(tensors: Mapping[str, Tensor], f: Any) -> None:
     strange = next((n for n, t in tensors.items() if t.dtype.name not in WRITTEN), None)
     if strange is not None:
         raise TypeError(
-            f"{call}: {strange!r} is {tensors[strange].dtype.name}, which NumPy has not: save .float()"
+            f"{call}: {strange!r} is {tensors[strange].dtype.name}, which NumPy lacks: save .float()"
         )
     raw = readback.read(list(tensors.values()))
     pairs = zip(tensors.items(), raw, strict=True)
@@ -63,7 +63,7 @@ def entries(view: memoryview, place: LoadOptions) -> Entries:
     """The arrays of an archive; DamagedFile where it is none of arrays."""
     members = zip_archive.members(view)
     if not all(name.endswith(".npy") for name in members):
-        raise DamagedFile("it is an archive of other things than arrays")
+        raise DamagedFile("the archive contains files other than arrays")
     return Entries({name[:-4]: _member(name[:-4], view, m, place) for name, m in members.items()}, {})
 
 
@@ -89,19 +89,19 @@ def header(data: memoryview) -> tuple[tuple[int, ...], str, bool, int]:
     version = bytes(data[6:7])
     wide = 4 if version in (b"\x02", b"\x03") else 2
     if bytes(data[:6]) != MAGIC or version not in (b"\x01", b"\x02", b"\x03") or len(data) < 8 + wide:
-        raise DamagedFile("an array of it does not begin as NumPy's do")
+        raise DamagedFile("an array lacks NumPy's magic bytes")
     length = int.from_bytes(data[8 : 8 + wide], "little")
     if length > LONGEST or length > len(data) - 8 - wide:
         raise DamagedFile(
-            f"the header of an array of it has {length:,} bytes, which are not there or too many"
+            f"the header of an array has {length:,} bytes, too many or more than the file holds"
         )
     text = str(data[8 + wide : 8 + wide + length], "latin-1")
     shape, descr, order = SHAPE.search(text), DESCR.search(text), ORDER.search(text)
     if shape is None or descr is None or order is None:
-        raise DamagedFile("the header of an array of it has no shape, descr or fortran_order")
+        raise DamagedFile("the header of an array has no shape, descr or fortran_order")
     sizes = [n.strip().rstrip("L") for n in shape[1].split(",")]
     if not all(len(n) < 20 and (n.isdecimal() or not n) for n in sizes):
-        raise DamagedFile("the shape of an array of it has sizes that are none")
+        raise DamagedFile("the shape of an array has invalid sizes")
     return (
         tuple(int(n) for n in sizes if n),
         descr[1] or "of several fields",

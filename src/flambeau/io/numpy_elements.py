@@ -56,7 +56,7 @@ def number_in_form(raw: Any, form: tuple[ElementKind, bool]) -> Any:
     """One element as Python's number."""
     kind, swapped = form
     if not isinstance(raw, bytes | bytearray) or len(raw) != kind.size:
-        raise DamagedFile("a number of NumPy's has not the bytes of its dtype")
+        raise DamagedFile("a NumPy scalar has the wrong number of bytes for its dtype")
     size = kind.size // (1 + kind.dtype.is_complex)
     parts = [raw[at : at + size] for at in range(0, len(raw), size)]
     joined = b"".join(p[::-1] for p in parts) if swapped else bytes(raw)

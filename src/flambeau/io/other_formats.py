@@ -12,7 +12,7 @@ class Foreign(NamedTuple):
 
 ONNX = Foreign((".onnx",), "an ONNX file: use fb.onnx.load")
 SAFETENSORS = Foreign((".safetensors",), "a .safetensors file: use fb.load")
-WEB_PAGE = Foreign((), "a web page, which a server sent in place of the file: download the file itself")
+WEB_PAGE = Foreign((), "a web page instead of the file: download the file itself")
 BEGINNINGS = (  # offset, the bytes there, the format
     (0, b"GGUF", Foreign((".gguf",), "a .gguf file of llama.cpp: use fb.load")),
     (
@@ -23,9 +23,9 @@ BEGINNINGS = (  # offset, the bytes there, the format
     (
         4,
         b"TFL3",
-        Foreign((".tflite",), "a .tflite file of LiteRT, which is not read here: convert it to ONNX"),
+        Foreign((".tflite",), "a .tflite file of LiteRT, which is not supported: convert it to ONNX"),
     ),
-    (0, b"\x89HDF", Foreign((".h5",), "an HDF5 file (.h5, .keras), which is not read here: save it as .npz")),
+    (0, b"\x89HDF", Foreign((".h5",), "an HDF5 file (.h5, .keras), which is not supported: save it as .npz")),
     (0, b"\x93NUMPY", Foreign((".npy",), "a .npy file of NumPy: use fb.load")),
     (0, b"\x80\x02", Foreign(("PyTorch",), "a pickle, as PyTorch writes them: use fb.load")),
     (0, b"PK\x03\x04", Foreign(("PyTorch", ".npz"), "a zip archive (.pt, .npz): use fb.load")),

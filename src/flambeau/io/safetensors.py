@@ -71,7 +71,7 @@ def checked(tensors: Mapping[str, Tensor], call: str) -> None:
         )
     wide = next((n for n, t in tensors.items() if t.dtype not in NAMES), None)
     if wide is not None:
-        rule = f"{wide!r} is {tensors[wide].dtype.name}, which the format has not: save .to(complex64)"
+        rule = f"{wide!r} is {tensors[wide].dtype.name}, which the format lacks: save .to(complex64)"
         raise TypeError(f"{call}: {rule}, or .real and .imag")
 
 
@@ -178,7 +178,7 @@ def parsed(view: memoryview) -> tuple[dict[str, dict[str, Any]], dict[str, str],
     for start, end, name in sorted((*_span(name, e), name) for name, e in header.items()):
         if start != at:
             raise DamagedFile(
-                f"{shown(name)} begins at byte {start:,} and not at {at:,}, where the one before ends"
+                f"{shown(name)} begins at byte {start:,} instead of {at:,}, the end of the previous tensor"
             )
         at = end
     if at != len(body):
@@ -193,12 +193,12 @@ def _header(text: bytes) -> tuple[dict[str, Any], dict[str, str]]:
     except Twice:
         raise
     except (ValueError, RecursionError):
-        raise DamagedFile("its header is no JSON") from None
+        raise DamagedFile("its header is not JSON") from None
     if not is_dict(header):
-        raise DamagedFile("its header is no JSON object")
+        raise DamagedFile("its header is not a JSON object")
     metadata = header.pop("__metadata__", {})
     if not is_dict(metadata) or not all(isinstance(v, str) for v in metadata.values()):
-        raise DamagedFile("its '__metadata__' is no object of texts")
+        raise DamagedFile("its '__metadata__' is not an object of strings")
     return header, metadata
 
 
@@ -211,7 +211,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(out) < len(pairs):
         seen: set[str] = set()
         twice = next(n for n, _ in pairs if n in seen or seen.add(n))
-        raise Twice(f"{shown(twice)} stands in its header twice")
+        raise Twice(f"{shown(twice)} occurs twice in its header")
     return out
 
 
@@ -225,10 +225,10 @@ def _span(name: str, entry: Any) -> tuple[int, int]:
         raise DamagedFile(f"{shown(name)} has no dtype, shape and data_offsets")
     dtype, shape, span = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str):
-        raise DamagedFile(f"the dtype of {shown(name)} is no text")
+        raise DamagedFile(f"the dtype of {shown(name)} is not a string")
     check_shape(name, shape if is_list(shape) else [-1])
     if not _counts(span, PLACE) or len(span) != 2 or span[0] > span[1]:
-        raise DamagedFile(f"the data_offsets of {shown(name)} are no begin and end")
+        raise DamagedFile(f"the data_offsets of {shown(name)} are not [begin, end]")
     size = prod(shape) * READ[dtype].size if dtype in READ else 0
     if dtype in READ and size != span[1] - span[0]:
         raise DamagedFile(f"{shown(name)} has {span[1] - span[0]:,} bytes, and {dtype} of its shape {size:,}")

@@ -37,7 +37,7 @@ def index_of(view: memoryview, f: Any) -> Index | None:
     if not is_dict(names) or not all(isinstance(v, str) for v in names.values()):
         raise DamagedFile("its index has no weight_map of names and files")
     if not isinstance(f, str) and not hasattr(f, "__fspath__"):
-        raise DamagedFile("its index names other files, and bytes have no folder: give its path")
+        raise DamagedFile("its index names other files, and bytes have no folder: pass its path")
     path = Path(f)
     files: dict[str, list[str]] = {}
     for name, file in names.items():
@@ -56,7 +56,7 @@ def _check(file: str, index: Index) -> None:
     if real.parent not in index.real:
         raise DamagedFile(f"its index names {shown(file)}, a link to another folder")
     if not real.exists():
-        raise DamagedFile(f"its index names {shown(file)}, which is not there")
+        raise DamagedFile(f"its index names {shown(file)}, which does not exist")
 
 
 def tensors_of(index: Index, place: LoadOptions, call: str) -> dict[str, Tensor]:

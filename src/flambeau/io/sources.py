@@ -30,7 +30,7 @@ def opened(f: Any, call: str) -> Generator[memoryview]:
     if not isinstance(f, str) and not hasattr(f, "__fspath__"):
         source = f.read() if hasattr(f, "read") else f
         if not isinstance(source, bytes | bytearray | memoryview):
-            rule = "takes a path, bytes, or a file that is open for reading bytes (mode 'rb')"
+            rule = "pass a path, bytes, or a file open in mode 'rb'"
             raise TypeError(f"{call}: {rule}")
         yield memoryview(source).cast("B")
         return
@@ -38,7 +38,7 @@ def opened(f: Any, call: str) -> Generator[memoryview]:
         try:
             view = stack.enter_context(mapped(Path(f)))
         except FileNotFoundError:
-            raise MissingFile(f"{call}: there is no such file: check the path") from None
+            raise MissingFile(f"{call}: no such file: check the path") from None
         except (OSError, ValueError) as e:  # ValueError: a path with a zero byte
             reason = getattr(e, "strerror", None) or e
             raise FlambeauError(f"{call}: can't be read: {reason}") from None
@@ -57,7 +57,7 @@ def blamed(call: str, kind: str, view: memoryview | None = None) -> Generator[No
         other = None if view is None else foreign(view)
         if other is not None and kind not in other.names:
             raise FlambeauError(f"{call}: is {other.description}") from None
-        rule = f"is cut short or no {kind} file ({e}): get a whole copy"
+        rule = f"it is truncated or not a {kind} file ({e}): get a complete copy"
         raise FlambeauError(f"{call}: {rule}") from None
 
 

@@ -55,14 +55,14 @@ NAMED: dict[str, Any] = {
 }
 NAMED.update({f"torch.{name}": kind if kind.float8 else kind.dtype for name, kind in KINDS.items()})
 NAMED.update({"torch.Tensor": None, "torch.nn.parameter.Parameter": None})
-DENSE = "save .to_dense() of it"
+DENSE = "save .to_dense()"
 REFUSED = {  # what PyTorch makes tensors by that are none here: what to do in PyTorch
     "_rebuild_sparse_tensor": f"it is a sparse tensor: {DENSE}",
     "_rebuild_sparse_csr_tensor": f"it is a sparse tensor: {DENSE}",
-    "_rebuild_qtensor": "it is a quantised tensor: save .dequantize() of it",
+    "_rebuild_qtensor": "it is a quantised tensor: save .dequantize()",
     "_rebuild_nested_tensor": "it is a nested tensor: save its .unbind()",
-    "_rebuild_meta_tensor_no_storage": "it is a tensor without values, of the device meta",
-    "_rebuild_device_tensor_from_numpy": "it is a tensor of another device: save .cpu() of it",
+    "_rebuild_meta_tensor_no_storage": "it is a tensor on the meta device, without values",
+    "_rebuild_device_tensor_from_numpy": "it is a tensor on another device: save .cpu()",
 }
 
 
@@ -123,13 +123,13 @@ class TorchReading:
         name = f"a tensor of storage {storage.key!r:.50}"
         check_shape(name, part.size)
         if len(part.stride) != len(part.size) or not all(type(s) is int and s >= 0 for s in part.stride):
-            raise DamagedFile(f"the strides of {name} are not one for each size")
+            raise DamagedFile(f"{name} does not have one stride for each size")
         needed = span(part.size, part.stride, part.offset)
         there = (storage.first + storage.count) * storage.kind.size // part.kind.size
         if needed > there:
             raise DamagedFile(f"{name} reaches element {needed:,} of {there:,}")
         if prod(part.size) > max(there, SIZE):
-            raise DamagedFile(f"{name} stands for {prod(part.size):,} elements, of which {there:,} are there")
+            raise DamagedFile(f"{name} needs {prod(part.size):,} elements, and {there:,} are present")
 
     def tensor(self, part: StorageView, raw: memoryview) -> Tensor:
         use, size = (part.storage, part.kind), part.kind.size
@@ -170,7 +170,7 @@ class TorchReading:
         """Apply PyTorch's view bits: conjugate, negate."""
         bits = rest[0] if rest and rest[0] else dict[str, Any]()
         if not is_exact_dict(bits) or not bits.keys() <= {"conj", "neg"}:
-            raise DamagedFile("a tensor has bits other than conj and neg")
+            raise DamagedFile("a tensor has flags other than conj and neg")
         if tensor is None:
             return None
         tensor = tensor.conj() if bits.get("conj") else tensor
@@ -182,7 +182,7 @@ class TorchReading:
     def from_type(self, rebuild: Any, kind: Any, args: Any, state: Any) -> Any:
         """A tensor with Python attributes: returns the tensor alone."""
         if not isinstance(rebuild, Global) or rebuild.call is None or not is_exact_tuple(args):
-            raise DamagedFile("a tensor has no function that builds it")
+            raise DamagedFile("a tensor has no known constructor")
         return rebuild.call(*args)
 
     def array(self, kind: Any, shape: Any, code: Any) -> Unfinished:
@@ -191,7 +191,7 @@ class TorchReading:
 
     def array_of_state(self, state: Any) -> Any:
         if not is_exact_tuple(state) or len(state) != 5 or not is_exact_tuple(state[1]):
-            raise DamagedFile("a NumPy array is not in NumPy's form")
+            raise DamagedFile("a NumPy array has an invalid form")
         return self.from_numpy(state[4], state[2], state[1], state[3] is True)
 
     def from_buffer(self, raw: Any, dtype: Any, shape: Any, order: Any) -> Any:
@@ -203,7 +203,7 @@ class TorchReading:
             raise DamagedFile("a NumPy array has no bytes, or no shape")
         check_shape("an array", shape)
         if len(raw) != prod(shape) * form[0].size:
-            raise DamagedFile("a NumPy array has not the bytes of its shape")
+            raise DamagedFile("a NumPy array has the wrong number of bytes for its shape")
         if self.bytes_of is None:
             return None
         return tensor_in_form("an array", memoryview(raw), shape, form, first_fastest, self.place)
@@ -250,11 +250,11 @@ def _storage(parts: Any) -> tuple[Storage, Any]:
     """A storage that a persistent id names, and the view of it that the older form may add."""
     word = parts[0] if is_exact_tuple(parts) and len(parts) in (5, 6) else None
     if word not in ("storage", b"storage"):
-        raise DamagedFile("it asks for something that is no storage")
+        raise DamagedFile("it refers to an object that is not a storage")
     kind, name, _, count = parts[1:5]
     name = str(name, "latin-1") if type(name) is bytes else name
     if not isinstance(kind, ElementKind) or type(name) is not str or type(count) is not int or count < 0:
-        raise DamagedFile("a storage of it has no name, dtype or size")
+        raise DamagedFile("a storage has no name, dtype or size")
     return Storage(name, kind, count), parts[5] if len(parts) == 6 else None
 
 
@@ -270,7 +270,7 @@ def _read_zip(view: memoryview, place: LoadOptions) -> Any:
         )
     order = members.get(f"{root}byteorder")
     if order is not None and bytes(zip_archive.contents(view, order)) != b"little":
-        raise RefusedFile("its numbers are of a big-endian machine: load and save it there in another form")
+        raise RefusedFile("it is big-endian: load it on that machine and save it in another format")
     reading = TorchReading(place)
 
     def persistent(parts: Any) -> Storage:
@@ -311,13 +311,13 @@ def _read_old(view: memoryview, place: LoadOptions) -> Any:
     def persistent(parts: Any) -> Storage:
         root, part = _storage(parts)
         if roots.setdefault(root.key, root) != root:
-            raise DamagedFile(f"storage {shown(root.key)} of it is of two kinds or sizes")
+            raise DamagedFile(f"storage {shown(root.key)} has conflicting dtypes or sizes")
         if part is None:
             return root
         if not is_exact_tuple(part) or [type(n) for n in part[1:]] != [int, int] or min(part[1:]) < 0:
-            raise DamagedFile(f"a part of storage {shown(root.key)} has no place")
+            raise DamagedFile(f"a view of storage {shown(root.key)} has no offset")
         if sum(part[1:]) > root.count:
-            raise DamagedFile(f"a part of storage {shown(root.key)} is outside of it")
+            raise DamagedFile(f"a view of storage {shown(root.key)} is out of range")
         return Storage(root.key, root.kind, part[2], part[1])
 
     def next_value(at: int) -> tuple[Any, int]:
@@ -330,9 +330,7 @@ def _read_old(view: memoryview, place: LoadOptions) -> Any:
     version, at = next_value(at)
     machine, begin = next_value(at)
     if version != VERSION or not is_exact_dict(machine) or machine.get("little_endian") is not True:
-        raise RefusedFile(
-            f"it is of version {shown(version)}, or of a big-endian machine: save it anew in PyTorch"
-        )
+        raise RefusedFile(f"it has version {shown(version)} or is big-endian: save it again in PyTorch")
     _, at = next_value(begin)
     keys, at = next_value(at)
     raw = _storages(view, at, keys, roots)
@@ -343,7 +341,7 @@ def _read_old(view: memoryview, place: LoadOptions) -> Any:
 def _storages(view: memoryview, at: int, keys: Any, roots: dict[str, Storage]) -> dict[str, memoryview]:
     """The bytes of each storage, which lie behind the pickles in the order of their names there."""
     if not is_exact_list(keys) or len(keys) != len(roots) or {str(k) for k in keys} != roots.keys():
-        raise DamagedFile("its list of storages is not of those that its tensors need")
+        raise DamagedFile("its list of storages does not match its tensors")
     raw: dict[str, memoryview] = {}
     for name in map(str, keys):
         if len(view) - at < 8:

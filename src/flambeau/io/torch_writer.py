@@ -47,8 +47,8 @@ class TorchPickle:
         """The steps that make a value; path is where it stands."""
         kind = next((k for k in WRITERS if isinstance(value, k)), None)
         if kind is None:
-            place = f"what stands at {path!r}" if path else "the object"
-            rule = "give tensors, numbers, texts, dtypes, None, and dicts, lists and tuples of them"
+            place = f"the object at {path!r}" if path else "the object"
+            rule = "pass tensors, numbers, strings, dtypes, None, or dicts, lists and tuples of them"
             raise TypeError(f"{self.call}: {place} is {describe(value)}: {rule}")
         WRITERS[kind](self, value, path)
 
@@ -74,7 +74,7 @@ class TorchPickle:
         self.step(b"}(")
         for key, part in value.items():
             if not isinstance(key, str | int | float | bool | None):
-                raise TypeError(f"{self.call}: a key is {describe(key)}: keys are texts and numbers")
+                raise TypeError(f"{self.call}: a key is {describe(key)}: keys must be strings or numbers")
             self.put(key, path)
             self.inside(part, path, key)
         self.step(b"u")

@@ -43,7 +43,7 @@ class Vocabulary:
         if name in self.calls:
             return Global(name, self.calls[name])
         kind = name.rpartition(".")[2]
-        rule = self.refused.get(kind, "it is code, and nothing that a file names is run: save a state_dict()")
+        rule = self.refused.get(kind, "it is code, which is never run from a file: save a state_dict()")
         raise RefusedFile(f"it names {shown(name)}: {rule}")
 
 
@@ -117,13 +117,13 @@ class Machine:
         """The top value, which must be of a kind."""
         value = self.stack[-1] if len(self.stack) > (self.marks[-1] if self.marks else 0) else None
         if type(value) is not kind:
-            raise DamagedFile(f"it fills a {type(value).__name__} as if it were a {kind.__name__}")
+            raise DamagedFile(f"it treats a {type(value).__name__} as a {kind.__name__}")
         return value
 
     def marked(self) -> list[Any]:
         """The values since the last mark."""
         if not self.marks:
-            raise DamagedFile("it has no mark there")
+            raise DamagedFile("a mark is missing")
         at = self.marks.pop()
         values = self.stack[at:]
         del self.stack[at:]
@@ -133,7 +133,7 @@ class Machine:
         """Push a value that takes memory, but no bytes of the file."""
         self.left -= 1
         if self.left < 0:
-            raise DamagedFile("it makes more lists than a file of its size needs")
+            raise DamagedFile("it creates too many lists for a file of its size")
         self.stack.append(value)
 
     def charge(self, argument: Any) -> None:
@@ -143,7 +143,7 @@ class Machine:
             weight(argument) + sum(map(weight, argument)) if is_exact_tuple(argument) else weight(argument)
         )
         if self.left < 0 or self.bytes_left < 0:
-            raise DamagedFile("it builds more values than a file of its size needs")
+            raise DamagedFile("it builds too many values for a file of its size")
 
     def keep(self, place: int) -> None:
         self.memo[place] = self.stack[-1]
@@ -178,7 +178,7 @@ class Machine:
         elif is_dict(target) and not is_exact_dict(target) and is_exact_dict(state):
             target.update(state)
         elif not is_exact_dict(target):  # an OrderedDict's _metadata is ignored
-            raise DamagedFile(f"it gives a {type(target).__name__} a state")
+            raise DamagedFile(f"it sets the state of a {type(target).__name__}")
 
 
 class Unfinished:
@@ -217,11 +217,11 @@ def plain(value: Any) -> Any:
     """A plain value: a name is resolved, and an unfinished value is replaced by its result."""
     if isinstance(value, Unfinished):
         if not value.is_done:
-            raise DamagedFile("an object of it has no state")
+            raise DamagedFile("an object has no state")
         return value.value
     if isinstance(value, Global):
         if value.call is not None:
-            raise DamagedFile(f"{shown(value.name)} stands where data is expected")
+            raise DamagedFile(f"{shown(value.name)} occurs where data is expected")
         return value.value
     return value
 
@@ -233,7 +233,7 @@ def key(value: Any) -> Any:
     if len(parts) > PARTS or not all(
         type(p) in WORDS or _is_small(p, 60 if p is value else 31) for p in parts
     ):
-        raise DamagedFile(f"a {type(value).__name__} of it is no key of a dict here")
+        raise DamagedFile(f"a {type(value).__name__} can't be a dict key here")
     return value
 
 
@@ -277,7 +277,7 @@ def _setitem(m: Machine) -> None:
 def _pairs(m: Machine) -> list[tuple[Any, Any]]:
     values = m.marked()
     if len(values) % 2:
-        raise DamagedFile("a key of it has no value")
+        raise DamagedFile("a key has no value")
     return [(key(k), plain(v)) for k, v in zip(values[::2], values[1::2], strict=True)]
 
 
@@ -294,7 +294,7 @@ def _additems(m: Machine) -> None:
 def _mark(m: Machine) -> None:
     m.left -= 1
     if m.left < 0:
-        raise DamagedFile("it makes more lists than a file of its size needs")
+        raise DamagedFile("it creates too many lists for a file of its size")
     m.marks.append(len(m.stack))
 
 
@@ -341,7 +341,7 @@ def _dup(m: Machine) -> None:
 def _protocol(m: Machine) -> None:
     number = m.byte()
     if number > 5:
-        raise DamagedFile(f"it is of protocol {number}: 0 to 5 are known")
+        raise DamagedFile(f"it uses protocol {number}: only 0 to 5 are known")
 
 
 def _persistent(m: Machine) -> None:
@@ -350,7 +350,7 @@ def _persistent(m: Machine) -> None:
 
 def _frame(m: Machine) -> None:
     if m.number("<Q") > len(m.view) - m.at:
-        raise DamagedFile("a frame of it ends early")
+        raise DamagedFile("a frame ends early")
 
 
 def _read_sized(form: str, read: Callable[[Any], Any]) -> Callable[[Machine], None]:

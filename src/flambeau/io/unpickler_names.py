@@ -38,7 +38,7 @@ def _keys(*args: Any) -> list[Any]:
 def _encode(text: Any, encoding: Any = "latin1") -> bytes:
     """Bytes, which protocol 2 has not, as text."""
     if type(text) is not str or encoding not in ("latin1", "latin-1", "utf-8"):
-        raise DamagedFile("bytes of it are no text")
+        raise DamagedFile("bytes are not valid text")
     return text.encode(encoding)
 
 
@@ -58,7 +58,7 @@ def _device(kind: Any, index: Any = None) -> str:
 
 def _path(*parts: Any) -> str:
     if not all(type(p) is str for p in parts):
-        raise DamagedFile("a path of it has parts that are no texts")
+        raise DamagedFile("a path has parts that are not strings")
     return "/".join(parts).replace("//", "/")
 
 

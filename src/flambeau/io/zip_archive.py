@@ -32,9 +32,9 @@ def members(view: memoryview) -> dict[str, Member]:
     """The members by name; DamagedFile says what is wrong with the archive."""
     count, at, end = _directory(view)
     if count * calcsize(RECORD) > end - at:
-        raise DamagedFile(f"its directory has no room for the {count:,} members it speaks of")
+        raise DamagedFile(f"its directory is too small for the {count:,} members it declares")
     if count > MEMBERS + len(view) // 256:
-        raise DamagedFile(f"it has {count:,} members, more than a file of its size needs")
+        raise DamagedFile(f"it has {count:,} members, too many for a file of its size")
     entries: dict[str, Member] = {}
     for _ in range(count):
         member, at = _member(view, at, end)
@@ -55,7 +55,7 @@ def _check(entries: list[Member], size: int) -> None:
     unpacked, most = sum(m.size for m in entries if m.method == DEFLATED), ROOM + TIMES * size
     if unpacked > most:
         raise RefusedFile(
-            f"it unpacks into {unpacked:,} bytes, more than {TIMES} times its size: save it unpacked"
+            f"it decompresses into {unpacked:,} bytes, more than {TIMES} times its size: save it uncompressed"
         )
 
 
@@ -81,10 +81,10 @@ def _directory(view: memoryview) -> tuple[int, int, int]:
 def _wide_directory(view: memoryview, place: int) -> tuple[int, ...]:
     """(place, disk, of, here, count, size, start) of the zip64 record before the end."""
     if place < 20 or bytes(view[place - 20 : place - 16]) != WHERE64:
-        raise DamagedFile("its zip64 record is not there")
+        raise DamagedFile("its zip64 record is missing")
     (at,) = unpack_from("<Q", view, place - 12)
     if at > place - 76 or bytes(view[at : at + 4]) != END64:
-        raise DamagedFile("its zip64 record is not there")
+        raise DamagedFile("its zip64 record is missing")
     return at, *unpack_from("<2L4Q", view, at + 16)
 
 
@@ -105,7 +105,7 @@ def _member(view: memoryview, at: int, end: int) -> tuple[Member, int]:
         raise RefusedFile(f"{shown(name)} is encrypted: save it without a password")
     if method not in (STORED, DEFLATED) or (method == STORED and packed != size):
         raise RefusedFile(
-            f"{shown(name)} is packed in a way that is not read here ({method}): save it unpacked"
+            f"{shown(name)} uses an unsupported compression method ({method}): save it uncompressed"
         )
     start = _begin(view, local, raw, name)
     if packed > len(view) - start:
@@ -130,7 +130,7 @@ def _wide(extra: memoryview, size: int, packed: int, local: int) -> tuple[int, i
             for i, n in zip(places, unpack_from(f"<{len(places)}Q", field), strict=True):
                 sizes[i] = n
             return sizes[1], sizes[0], sizes[2]
-    raise DamagedFile("a zip64 field of its directory is not there")
+    raise DamagedFile("a zip64 field of its directory is missing")
 
 
 def _begin(view: memoryview, local: int, raw: bytes, name: str) -> int:
@@ -154,7 +154,7 @@ def contents(view: memoryview, member: Member) -> memoryview:
     for piece in pieces(raw):
         crc = crc32(piece, crc)
     if member.crc not in (0, crc):  # PyTorch writes 0 where checksums are disabled
-        raise DamagedFile(f"the bytes of {shown(member.name)} are not those of its check sum")
+        raise DamagedFile(f"the bytes of {shown(member.name)} do not match its checksum")
     return raw
 
 
@@ -163,9 +163,11 @@ def _inflate(raw: memoryview, member: Member) -> memoryview:
     try:
         out = unpack.decompress(raw, member.size + 1)
     except ZlibError as e:
-        raise DamagedFile(f"{shown(member.name)} can't be unpacked: {e}") from None
+        raise DamagedFile(f"{shown(member.name)} can't be decompressed: {e}") from None
     if len(out) != member.size or not unpack.eof:
-        raise DamagedFile(f"{shown(member.name)} does not unpack into the {member.size:,} bytes it says")
+        raise DamagedFile(
+            f"{shown(member.name)} does not decompress into the {member.size:,} bytes it declares"
+        )
     return memoryview(out)
 
 
@@ -174,7 +176,7 @@ def begin(raw: memoryview, size: int = 1 << 14) -> memoryview:
     try:
         return memoryview(decompressobj(-15).decompress(raw, size))
     except ZlibError as e:
-        raise DamagedFile(f"a member of it can't be unpacked: {e}") from None
+        raise DamagedFile(f"a member can't be decompressed: {e}") from None
 
 
 def stored(members: list[tuple[str, bytes]]) -> bytes:

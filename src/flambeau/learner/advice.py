@@ -6,16 +6,16 @@ ENOUGH = 0.2  # of the time: a cause below this is not worth a line
 WAITS = {  # cause: (what is said, what to do)
     "data": (
         "waits for data",
-        "more workers (num_workers=), less work an item, or items kept ready-made",
+        "use more workers (num_workers=), less work per item, or preprocessed items",
     ),
-    "host": ("waits for Python", "record the step (fb.jit), or make batches larger"),
+    "host": ("waits for Python", "record the step (fb.jit), or use larger batches"),
     "read": (
         "waits for values to be read",
-        "no .item() or print in a step: what it returns is read together",
+        "don't use .item() or print in a step: return the values, which are read together",
     ),
     "gpu": (
         "waits for the GPU",
-        "as it should; fb.autocast may be faster, fb.profile() shows the kernels",
+        "this is ideal; fb.autocast may be faster, and fb.profile() shows the kernels",
     ),
 }
 
@@ -26,9 +26,9 @@ def advice(state: RunState) -> str:
         return f"ended: {state.ended.reason}" + (f": {state.ended.text}" if state.ended.text else "")
     waits = {cause: part for cause, part in state.waits().items() if cause in WAITS}
     if not waits:
-        return "nothing is known yet of what the run waits for"
+        return "no data yet about what the run waits for"
     cause = max(waits, key=lambda c: waits[c])
     if waits[cause] < ENOUGH:
-        return f"waits for nothing much: {cause} takes most, {waits[cause]:.0%} of the time"
+        return f"no bottleneck: {cause} takes the most time, {waits[cause]:.0%}"
     said, cure = WAITS[cause]
     return f"{said} {waits[cause]:.0%} of the time: {cure}"

@@ -119,14 +119,14 @@ class EarlyStopping(Best):
         if mode not in modes:
             raise ValueError(f"EarlyStopping(mode={mode!r}): use one of {', '.join(map(repr, modes))}")
         if patience < 1:
-            raise ValueError(f"EarlyStopping(patience={patience}): must be at least 1: give another")
+            raise ValueError(f"EarlyStopping(patience={patience}): must be at least 1: pass another value")
         super().__init__(monitor, modes[mode], min_delta, patience)
 
 
 def value_of(row: Row, name: str, who: str) -> float:
     """A value of a run's history; ValueError if there is none of that name."""
     if name not in row:
-        rule = f"there is no such value in the history{suggest(name, row)}"
+        rule = f"the history has no such value{suggest(name, row)}"
         raise ValueError(f"{who}({name!r}): {rule}: there are {', '.join(row)}")
     return row[name]
 

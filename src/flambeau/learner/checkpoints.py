@@ -114,7 +114,7 @@ class Checkpoints:
         try:
             raw = job.values.wait()
             if bad := not_finite(job, raw):
-                text = f"step {job.step}: {bad} is not finite: no checkpoint is written of it"
+                text = f"step {job.step}: {bad} is not finite: this step gets no checkpoint"
                 return self._events.put(Message("warning", text))
             write_proven(job.path, sealed(job.specs, raw[: len(job.specs)], metadata_of(job.tree)))
             if job.is_best:
@@ -132,9 +132,9 @@ class Checkpoints:
 
     def _trouble(self, e: OSError) -> str:
         there = self.paths()
-        before = f"{there[0].name} is there still" if there else "there is none before it"
+        before = f"{there[0].name} still exists" if there else "there is no earlier one"
         is_gone = not self.folder.exists()
-        cure = "make the directory again" if is_gone else "free some space, or choose another directory"
+        cure = "create the directory again" if is_gone else "free some space, or choose another directory"
         name = self.folder / (self.last or "")
         return f"checkpoint {name}: can't be written: {e.strerror or e}: {before}: {cure}"
 
@@ -161,10 +161,11 @@ class Checkpoints:
             except FlambeauError as e:
                 troubles.append(str(e))
                 if i + 1 < len(paths):
-                    emit(Message("warning", f"{e}: {paths[i + 1].name} is taken"))
+                    emit(Message("warning", f"{e}: using {paths[i + 1].name}"))
         if troubles:
             raise FlambeauError(
-                f"{'; '.join(troubles)}: there is no other: give resume=False and another directory"
+                f"{'; '.join(troubles)}: there is no other checkpoint: pass resume=False and"
+                " another directory"
             )
         return None
 
@@ -181,7 +182,7 @@ def load_state(path: Path) -> Any:
     try:
         data = memoryview(read(path))
     except FileNotFoundError:
-        raise MissingFile(f"{call}: there is no such file: check the path") from None
+        raise MissingFile(f"{call}: no such file: check the path") from None
     except OSError as e:
         raise FlambeauError(f"{call}: can't be read: {e.strerror or e}") from None
     if trouble := damage(data):
@@ -208,7 +209,7 @@ def write_proven(path: Path, data: list[Any]) -> None:
         with mapped(part) as written:
             trouble = damage(written)
         if trouble:
-            raise OSError(errno.EIO, f"what was read back is not what was written: {trouble}")
+            raise OSError(errno.EIO, f"verification after writing failed: {trouble}")
         os.replace(part, path)
     sync_folder(path.parent)
 

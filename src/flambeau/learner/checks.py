@@ -22,13 +22,13 @@ def check_fit(loaders: dict[str, Any], epochs: Any) -> None:
     than none."""
     for split, loader in loaders.items():
         if loader is not None and not hasattr(loader, "__iter__") and not hasattr(loader, "__getitem__"):
-            rule = "gives no batches: give a DataLoader or a list of batches"
+            rule = "it is not iterable: pass a DataLoader or a list of batches"
             call = f"fit({split}_loader={loader!r})"
-            raise TypeError(f"{call}: {rule}; a number of epochs is given by name: epochs={loader!r}")
+            raise TypeError(f"{call}: {rule}; pass the number of epochs by name: epochs={loader!r}")
     if type(epochs) is not int:
-        raise TypeError(f"fit(epochs={epochs!r}): takes a whole number: give that")
+        raise TypeError(f"fit(epochs={epochs!r}): must be an integer: pass one")
     if epochs < 0:
-        raise ValueError(f"fit(epochs={epochs!r}): must be 0 or more: give the number of all epochs")
+        raise ValueError(f"fit(epochs={epochs!r}): must be at least 0: pass the total number of epochs")
 
 
 def check_options(given: dict[str, Any]) -> None:
@@ -36,28 +36,29 @@ def check_options(given: dict[str, Any]) -> None:
     for name in ("accumulate", "checkpoint_every", "keep"):
         value = given[name]
         if value is not None and (type(value) is not int or value < 1):
-            raise ValueError(f"Learner({name}={value!r}): must be a positive integer: give 1 or more")
+            raise ValueError(f"Learner({name}={value!r}): must be a positive integer: pass 1 or more")
     if given["schedule"] not in ("step", "epoch"):
         raise ValueError(f"Learner(schedule={given['schedule']!r}): unknown: use 'step' or 'epoch'")
     if given["clip"] is not None and not given["clip"] > 0:
-        raise ValueError(f"Learner(clip={given['clip']!r}): must be above 0: give another, or None")
+        raise ValueError(f"Learner(clip={given['clip']!r}): must be above 0: pass another value, or None")
     for name in ("checkpoint_every", "best"):
         if given["directory"] is None and given[name] is not None:
-            raise ValueError(f"Learner({name}={given[name]!r}): there is no place for it: give directory")
+            raise ValueError(f"Learner({name}={given[name]!r}): it needs a directory: pass directory=")
 
 
 def check_new(paths: list[Path]) -> None:
     """ValueError if a directory has a run that was not asked for."""
     if paths:
-        rule = f"{paths[0]} is there: give resume=True to go on from it, or another directory"
-        raise ValueError(f"fit(resume=False): the directory has a run: {rule}")
+        rule = f"{paths[0]} exists: pass resume=True to continue from it, or another directory"
+        raise ValueError(f"fit(resume=False): the directory holds a run: {rule}")
 
 
 def check_optimizer(optimizer: Any) -> None:
     """TypeError for an optimiser that a learner can't use."""
     if isinstance(optimizer, LBFGS):
         rule = (
-            "evaluates the loss several times a step, where a learner has gradients: write the loop by hand"
+            "it evaluates the loss several times a step, but a Learner passes gradients:"
+            " write the loop by hand"
         )
         raise TypeError(f"Learner({type(optimizer).__name__}): {rule}")
 
@@ -66,27 +67,30 @@ def check_accumulate(own: int, state: dict[str, Any]) -> None:
     """ValueError for a state from inside an epoch with another `accumulate`."""
     given, at = state.get("accumulate", own), state["index"]
     if at and not state["is_drained"] and given != own:
-        rule = f"it is {at} batches into an epoch whose steps are of {given}, and this learner's of {own}"
-        cure = f"give accumulate={given}, or change it between epochs"
+        rule = (
+            f"the state is {at} batches into an epoch with accumulate={given}, but this learner"
+            f" has accumulate={own}"
+        )
+        cure = f"pass accumulate={given}, or change it between epochs"
         raise ValueError(f"accumulate: {rule}: {cure}")
 
 
 def check_later(later: list[Any], step: int) -> None:
     """ValueError if the directory has checkpoints of later steps than the loaded run."""
     if later:
-        rule = f"the learner is at step {step}, and {later[0]} is further: a resume would take that"
-        raise ValueError(f"fit(...): {rule}: give another directory, or move it away")
+        rule = f"the learner is at step {step}, but {later[0]} is later and would be resumed instead"
+        raise ValueError(f"fit(...): {rule}: use another directory, or move it away")
 
 
 def check_any_batch(watch: EpochWatch) -> None:
     """ValueError if a loader gave no batch in an epoch."""
     if not watch.index:
         cure = (
-            "it has none: give more items, or a smaller batch_size where it drops the last"
+            "it has too few items: add items, or reduce batch_size if it drops the last batch"
             if watch.of == 0
-            else "give one that begins anew each epoch (a generator is over after one)"
+            else "pass one that restarts each epoch (a generator ends after the first)"
         )
-        raise ValueError(f"{watch.split} epoch {watch.epoch + 1}: the loader gave no batch: {cure}")
+        raise ValueError(f"{watch.split} epoch {watch.epoch + 1}: the loader produced no batch: {cure}")
 
 
 def check_monitors(callbacks: Iterable[Any], meters: dict[str, SplitMeter], has_valid: bool) -> None:
@@ -101,7 +105,7 @@ def check_monitors(callbacks: Iterable[Any], meters: dict[str, SplitMeter], has_
         if split in splits and meters[split].has_parts(metric):
             continue  # of a metric with several values, whose names nobody knows yet
         hint = suggest(name, known) or suggest(f"valid_{name}", known)
-        rule = f"there will be no such value in the history{hint}"
+        rule = f"the history will have no such value{hint}"
         raise ValueError(f"{type(callback).__name__}({name!r}): {rule}: there are {', '.join(known)}")
 
 
@@ -109,10 +113,10 @@ def one_number(loss: Any) -> Any:
     """A loss as it is trained by: a tensor []. TypeError for what is no tensor, ValueError for more than one
     number."""
     if not hasattr(loss, "backward"):
-        rule = "the loss must be a tensor of one number: return that alone"
+        rule = "the loss must be a tensor of one number: return only that"
         raise TypeError(f"loss(...) -> {type(loss).__name__}: {rule}")
     if loss.numel() != 1:
-        rule = "the loss must be one number: take .mean() or .sum()"
+        rule = "the loss must be one number: use .mean() or .sum()"
         raise ValueError(f"loss(...) -> {list(loss.shape)}: {rule}")
     return loss.reshape(()) if loss.ndim else loss
 
@@ -122,7 +126,7 @@ def loss_warning(epoch: int, values: dict[str, float]) -> Message | None:
     loss = values.get("loss", 0.0)
     if isfinite(loss):
         return None
-    rule = "training goes on: look at the validation's data, or lower the learning rate"
+    rule = "training continues: check the validation data, or lower the learning rate"
     return Message("warning", f"valid epoch {epoch + 1}: the loss is {loss}: {rule}")
 
 
@@ -139,7 +143,7 @@ def option_warnings(given: list[dict[str, Any]], taken: list[dict[str, Any]]) ->
     ]
     rule = "to change it, set optimizer.param_groups[{}][{!r}] in a callback's begin"
     return [
-        Message("warning", f"resume: the checkpoint's {k}={t!r} is taken, not {g!r}: {rule.format(i, k)}")
+        Message("warning", f"resume: the checkpoint's {k}={t!r} is used, not {g!r}: {rule.format(i, k)}")
         for i, k, g, t in pairs
         if isinstance(g, int | float | str | bool | tuple) and g != t
     ]

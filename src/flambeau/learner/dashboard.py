@@ -190,7 +190,7 @@ class Dashboard:
         self.terminal.restore()
         atexit.unregister(self.close)
         self.process, self.died = None, True
-        self.plain.write("the dashboard's process ended: plain lines from here")
+        self.plain.write("the dashboard's process ended: showing plain lines from here")
         while self.waiting:
             self.plain(self.waiting.popleft())
 

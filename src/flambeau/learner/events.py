@@ -79,12 +79,14 @@ class Event:
         own = {f.name: given[f.name] for f in fields(kind) if f.name in given}
         for f in fields(kind):
             if f.name in own and f.type in FITS and not FITS[f.type](own[f.name]):
-                told = f"Event.from_dict(kind={name!r}): {f.name}={own[f.name]!r}: is no {f.type}"
-                raise ValueError(f"{told}: give what to_dict made")
+                told = f"Event.from_dict(kind={name!r}): {f.name}={own[f.name]!r}: must be {f.type}"
+                raise ValueError(f"{told}: pass the result of to_dict")
         try:
             return kind(**own)
         except TypeError as e:
-            raise ValueError(f"Event.from_dict(kind={kind.kind!r}): {e}: give what to_dict made") from None
+            raise ValueError(
+                f"Event.from_dict(kind={kind.kind!r}): {e}: pass the result of to_dict"
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -216,6 +218,6 @@ class EventEmitter:
             except Exception as e:
                 self.renderers.remove(renderer)
                 error = f"{type(renderer).__name__} raised {type(e).__name__}: {e}"
-                text = f"{error}: it is left out from now on"
+                text = f"{error}: it is disabled from now on"
                 print(f"flambeau: fit: {text}", file=sys.stderr)
                 self(Message("error", text))

@@ -163,7 +163,7 @@ class Learner:
                     self.callbacks.after_epoch(self, at.row)
                     self._saving.save(is_best=self.best is not None and not self.best.since)
             if signals.name:
-                text = f"stopped by {signals.name}: the step is finished; once more ends it at once"
+                text = f"stopped by {signals.name}: finishing the step; repeat to stop immediately"
                 self.emit(Message("info", text))
             if at.reason != "killed":
                 self._saving.save()
@@ -188,7 +188,7 @@ class Learner:
         with in_eval(self.model):
             outputs = [self._predict(*self._inputs_of(batch)) for batch in loader]
         if not outputs:
-            raise ValueError("predict(...): the loader gave no batch: give one that has some")
+            raise ValueError("predict(...): the loader produced no batch: pass a loader with at least one")
         return cat(outputs) if all(isinstance(part, Tensor) for part in outputs) else outputs
 
     def save(self, path: Any) -> None:
@@ -228,7 +228,9 @@ class Learner:
         split, _, metric = name.partition("_")
         is_higher = self.meters[split].higher_is_better(metric) if split in self.meters else None
         if is_higher is None:
-            rule = "its metric does not say: give early_stopping=EarlyStopping(name, mode='max'), or 'min'"
+            rule = (
+                "the metric does not define it: pass early_stopping=EarlyStopping(name, mode='max'), or 'min'"
+            )
             raise ValueError(f"higher_is_better({name!r}): {rule}")
         return is_higher
 
@@ -305,7 +307,7 @@ class Learner:
         """Continue from the directory's checkpoint, or from where this learner stopped; else begin."""
         at, checkpoints = self.position, self.checkpoints
         if resume and checkpoints is None:
-            raise ValueError("fit(resume=True): there is nothing to go on from: give the learner a directory")
+            raise ValueError("fit(resume=True): resuming needs checkpoints: pass directory= to Learner")
         is_same_call = resume and at.reason == "early" and is_over(self.callbacks.values())
         at.reason = "early" if is_same_call else None
         if checkpoints is not None and (not at.step or (resume and at.is_broken)):

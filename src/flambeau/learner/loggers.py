@@ -58,7 +58,7 @@ class Logger:
         if not self.warned:
             self.warned = True
             why = f"{type(error).__name__}: {error}"
-            rule = f"the run goes on, and it is tried again every {AGAIN:.0f} s"
+            rule = f"the run continues, and the logger retries every {AGAIN:.0f} s"
             warnings.warn(f"{type(self).__name__}: an event was not logged: {why}: {rule}", stacklevel=3)
 
     def start(self, event: RunStarted) -> None:
@@ -74,7 +74,7 @@ class Logger:
 def in_folder(path: str | Path | None, event: RunStarted, name: str) -> Path:
     """The path that was given, else the name in the run's folder."""
     if path is None and not event.directory:
-        raise ValueError("the run has no directory: give Learner one, or the logger a path")
+        raise ValueError("the run has no directory: pass directory= to Learner, or a path to the logger")
     file = Path(path) if path is not None else Path(event.directory) / name
     file.parent.mkdir(parents=True, exist_ok=True)
     return file
@@ -261,7 +261,9 @@ class Page(Logger):
     def __init__(self, path: str | Path | None = None, *, every: float = 2.0):
         super().__init__()
         if not 0 < every < inf:
-            raise ValueError(f"Page(every={every}): seconds are above 0 and finite: give others")
+            raise ValueError(
+                f"Page(every={every}): must be a finite number of seconds above 0: pass another value"
+            )
         self.path, self.every = path, every
         self.state, self.file = RunState(), None
         self.next = -inf  # time.monotonic() before which nothing is written

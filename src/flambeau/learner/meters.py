@@ -93,7 +93,7 @@ class SplitMeter:
         """Restore the counts. ValueError for those of other metrics."""
         given, own = (", ".join(d) or "none" for d in (state_dict["metrics"], self.metrics))
         if given != own:
-            raise ValueError(f"metrics: the learner has {own}, given {given}: give the same")
+            raise ValueError(f"metrics: the learner has {own}, got {given}: use the same")
         self.total.assign_(state_dict["total"].to(self.total.device))
         self.items = state_dict["items"]
         for name, metric in self.metrics.items():
@@ -134,11 +134,11 @@ def _named(metrics: Any) -> list[tuple[str, Any]]:
     pairs = [*many.items()] if is_mapping(many) else [(getattr(m, "name", ""), m) for m in many]
     for name, metric in pairs:
         if not hasattr(metric, "update") or not name:
-            rule = "a metric has name, update, compute, reset: give one of flambeau.metrics, or one of yours"
+            rule = "a metric needs name, update, compute and reset: pass one of flambeau.metrics or your own"
             raise TypeError(f"Learner(metrics={metric!r}): {rule}")
         for part in _parts(metric):
             if (takes := getattr(part, "takes", BATCHES)) != BATCHES and not hasattr(part, "adapt"):
-                cure = "leave it out, or have adapt(output, target) in a subclass make that"
+                cure = "leave it out, or convert in adapt(output, target) of a subclass"
                 raise TypeError(f"Learner(metrics={metric!r}): it takes {takes}: {cure}")
     return pairs
 

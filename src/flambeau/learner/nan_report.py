@@ -52,7 +52,7 @@ def not_finite(
             path, trouble = None, f" alone ({e})"
     where = f"step {entry.step} (epoch {epoch + 1}, batch {entry.index})"
     there = f"its batch is in the error's .batch{trouble}" if path is None else f"its batch is in {path}"
-    text = f"fit: {where}: the loss is {loss}: {cause}: {there}: look at it, or use a smaller learning rate"
+    text = f"fit: {where}: the loss is {loss}: {cause}: {there}: check it, or lower the learning rate"
     facts = {"step": entry.step, "epoch": epoch, "index": entry.index, "loss": loss, "cause": cause}
     return NotFinite(text, **facts, batch=batch, path=path)
 
@@ -61,7 +61,7 @@ def first_cause(t: Trained, window: ReadWindow, i: int) -> str:
     """The first op whose value is not finite: the window's steps are repeated, unrecorded."""
     if window.rewind.kept is None:
         op = op_of(t, window.entries[i].batches[-1])
-        return op or "the weights were spoilt before, and are too large to go back to"
+        return op or "the weights were not finite before, and too large to keep an earlier copy"
     t.model.load_state_dict(window.rewind.kept.model)
     t.optimizer.load_state_dict(window.rewind.kept.optimizer)
     set_rng_state(window.rewind.kept.random)
@@ -76,7 +76,7 @@ def first_cause(t: Trained, window: ReadWindow, i: int) -> str:
             total = result if total is None else total + result
         if total is not None:
             apply(t, total / len(entry.batches))
-    return "the optimiser's steps made the first value that is not finite"
+    return "the optimiser's step produced the first value that is not finite"
 
 
 def check_batch(t: Trained, batch: Any) -> Gradients | str:
@@ -88,7 +88,7 @@ def check_batch(t: Trained, batch: Any) -> Gradients | str:
     if all(read(*(v.isfinite().all() for v in asked))):
         return grads
     set_rng_state(before)  # the numbers that dropout took
-    return op_of(t, batch) or "no op by itself made the first value that is not finite"
+    return op_of(t, batch) or "no single op produced the first value that is not finite"
 
 
 def op_of(t: Trained, batch: Any) -> str | None:

@@ -84,7 +84,7 @@ def restore(at: Position, parts: RunParts, state: dict[str, Any], source: str) -
     try:
         kind = type(optimizer).__name__
         if (given := state.get("kind", kind)) != kind:  # plain SGD keeps no state that would differ
-            raise ValueError(f"optimizer: the learner has {kind}, given {given}: give the same")
+            raise ValueError(f"optimizer: the learner has {kind}, got {given}: use the same")
         check_accumulate(parts.accumulate, state)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
@@ -92,9 +92,9 @@ def restore(at: Position, parts: RunParts, state: dict[str, Any], source: str) -
         put_named(parts.callbacks, state["callbacks"])
         if (scaler is None) != (state["scaler"] is None):
             has, given = ("none", "one") if scaler is None else ("one", "none")
-            raise ValueError(f"scaler: the learner has {has}, given {given}: give the same")
+            raise ValueError(f"scaler: the learner has {has}, got {given}: use the same")
     except ValueError as e:
-        raise ValueError(f"{source}: is not of this learner: {e}") from None
+        raise ValueError(f"{source}: it belongs to a different learner: {e}") from None
     if scaler is not None:
         scaler.load_state_dict(state["scaler"])
     for name in SAVED:
@@ -128,7 +128,7 @@ def put_named(callbacks: dict[str, Callback], states: dict[str, Any]) -> None:
     if own.keys() != states.keys():
         has, given = by_option(own), by_option(states)
         differ = sorted(name for name in has.keys() | given.keys() if has.get(name) != given.get(name))
-        rules = [f"{n}: the learner has {has.get(n, 'none')}, given {given.get(n, 'none')}" for n in differ]
-        raise ValueError(f"{'; '.join(rules)}: give the same")
+        rules = [f"{n}: the learner has {has.get(n, 'none')}, got {given.get(n, 'none')}" for n in differ]
+        raise ValueError(f"{'; '.join(rules)}: use the same")
     for name, state in states.items():
         callbacks[name].load_state_dict(state)

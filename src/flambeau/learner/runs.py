@@ -26,7 +26,7 @@ def read_run(path: str | Path) -> RunState:
     """What is known of a run. path: its folder, or its JSONL file. FlambeauError if there is none."""
     file = Path(path) / EVENTS if Path(path).is_dir() else Path(path)
     if not file.is_file():
-        raise FlambeauError(f"read_run({str(path)!r}): no run is here: {file} does not exist")
+        raise FlambeauError(f"read_run({str(path)!r}): there is no run: {file} does not exist")
     return RunState().take_all(read_events(file))
 
 

@@ -43,7 +43,7 @@ def to_batch(item: Any, prepare: Callable[[Any], Any] | None, device: Any) -> Pl
     """A loader's item as a batch on the device; its last part is the target. ValueError without parts."""
     parts = item if prepare is None else prepare(item)
     if not is_sequence(parts) or len(parts) < 2:
-        rule = "a batch is (inputs..., target): have the loader give that, or give the learner prepare="
+        rule = "a batch must be (inputs..., target): change the loader, or pass prepare= to Learner"
         raise ValueError(f"fit({type(parts).__name__}): {rule}")
     *inputs, target = (placed(part, device) for part in parts)
     return PlacedBatch(tuple(inputs), target, items_in(inputs[0]))
@@ -182,7 +182,7 @@ def move(model: Any, optimizer: Any, device: Any) -> Any:
     """Move a model and its optimizer's state to a device, unless that is None; the device of the model."""
     first = next(iter(model.parameters()), None)
     if first is None:
-        raise ValueError(f"Learner({type(model).__name__}): has no parameters: there is nothing to train")
+        raise ValueError(f"Learner({type(model).__name__}): it has no parameters: pass a model that has some")
     if device is not None and get_device(device) is not first.device:
         model.to(get_device(device))
         optimizer.load_state_dict(optimizer.state_dict())

@@ -60,7 +60,7 @@ def heading(state: RunState) -> str:
     s = state.started
     if s is None:
         return "waiting for a run"
-    again = f", goes on at step {s.step:,}" if s.resumed else ""
+    again = f", resumed at step {s.step:,}" if s.resumed else ""
     return f"{s.run} on {s.device}, {si(s.parameters, '')}".rstrip() + f" parameters{again}"
 
 
@@ -68,7 +68,7 @@ def time_left(state: RunState) -> str:
     """Time since the start, and what is left."""
     left = state.left
     if state.ended:
-        return f"{duration(state.elapsed)} in all"
+        return f"{duration(state.elapsed)} in total"
     return f"{duration(state.elapsed)} so far, " + ("? left" if left is None else f"{duration(left)} left")
 
 

@@ -35,7 +35,7 @@ REFRESH = 10.0  # pictures a second, at most
 LINES = 8  # of the log
 HEARD = 10_000  # printed lines that are shown again at the end
 SILENCE = 0.3  # seconds until what was printed has been read
-KILLED = "the training's process ended without a word: it was killed, or it crashed"
+KILLED = "the training process ended unexpectedly: it was killed or it crashed"
 
 
 class CurvesPlot(TextualWidget):
@@ -73,7 +73,7 @@ class AskStop(ModalScreen[str]):
             "Stop the run?\n\n"
             "[b]s[/b]  write a checkpoint and stop\n"
             "[b]k[/b]  kill: end now, without a checkpoint\n"
-            "[b]g[/b]  go on",
+            "[b]g[/b]  continue",
             id="ask",
         )
 

@@ -67,7 +67,7 @@ class EpochWatch:
     def note(self, e: BaseException) -> None:
         """Add the number of the batch to an exception."""
         if isinstance(e, Exception) and not isinstance(e, NotFinite):  # which names the batch
-            e.add_note(f"fit: {self.split} epoch {self.epoch + 1}: batch {self.at} raised this")
+            e.add_note(f"fit: {self.split} epoch {self.epoch + 1}: raised by batch {self.at}")
 
     @contextmanager
     def naming(self) -> Generator[None]:

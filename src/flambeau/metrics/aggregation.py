@@ -24,7 +24,7 @@ class Aggregator(Metric):
         if nan_strategy not in STRATEGIES and not isinstance(nan_strategy, float):
             words = ", ".join(map(repr, STRATEGIES))
             raise ValueError(
-                f"{self.name}(nan_strategy={nan_strategy!r}): is one of {words} or a float: give one"
+                f"{self.name}(nan_strategy={nan_strategy!r}): must be {words} or a float: pass one of these"
             )
         self.nan_strategy = nan_strategy
         if nan_strategy in ("error", "warn"):
@@ -54,8 +54,8 @@ class Aggregator(Metric):
             return
         problem = f"{self.name}.compute(): {counts[0]} values were NaN"
         if self.nan_strategy == "error":
-            raise ValueError(f'{problem}: look where they come from, or give nan_strategy="ignore"')
-        warnings.warn(f"{problem} and left out", UserWarning, stacklevel=4)
+            raise ValueError(f'{problem}: find their source, or pass nan_strategy="ignore"')
+        warnings.warn(f"{problem} and were ignored", UserWarning, stacklevel=4)
 
 
 class SumMetric(Aggregator):
@@ -199,7 +199,7 @@ class Latest(Metric):
         """Take a number, or a HostScalar as an optimiser's lr; TypeError for a tensor, or several."""
         value = values[0] if len(values) == 1 else None
         if value is None or isinstance(value, Tensor):
-            rule = "takes a number, which is there without reading: give one, or use MeanMetric"
+            rule = "it takes a Python number, which needs no readback: pass one, or use MeanMetric"
             raise TypeError(f"{self.name}({', '.join(map(describe, values))}): {rule}")
         self.states["last"] = float(getattr(value, "value", value))
 

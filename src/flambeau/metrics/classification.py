@@ -65,7 +65,7 @@ class FBeta(ByCounts):
 
     def _take(self, beta: Any) -> None:
         if not isinstance(beta, int | float) or not beta > 0:
-            raise ValueError(f"{self.name}(beta={beta!r}): is a weight above 0: give one, as 1.0")
+            raise ValueError(f"{self.name}(beta={beta!r}): must be a weight above 0: pass one, e.g. 1.0")
         self.beta = float(beta)
 
     def score(self, tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> Tensor:

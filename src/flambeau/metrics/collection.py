@@ -39,11 +39,13 @@ class MetricCollection:
 
     def _add(self, name: str | None, metric: Any) -> None:
         if not isinstance(metric, Metric):
-            raise TypeError(f"MetricCollection({metric!r}): takes metrics: give a Metric, as MeanMetric()")
+            raise TypeError(
+                f"MetricCollection({metric!r}): it takes metrics: pass a Metric, e.g. MeanMetric()"
+            )
         name = metric.name if name is None else name
         if name in self._metrics:
             raise ValueError(
-                f"MetricCollection(...): two metrics are called {name!r}: give a dict with names"
+                f"MetricCollection(...): two metrics are called {name!r}: pass a dict with names"
             )
         self._metrics[name] = metric
 
@@ -121,9 +123,10 @@ class MetricCollection:
             name, _, last = key.rpartition(".")
             if name not in parts:
                 near = suggest(key, [f"{n}.{k}" for n, m in self._leaders.items() for k in m.states])
-                cure = "give that of a collection of the same metrics"
+                cure = "pass the state of a collection of the same metrics"
                 raise ValueError(
-                    f"MetricCollection.load_state_dict(...): {key!r} is of no metric here{near}: {cure}"
+                    f"MetricCollection.load_state_dict(...): {key!r} belongs to none of these"
+                    f" metrics{near}: {cure}"
                 )
             parts[name][last] = state
         for name, metric in self._leaders.items():
@@ -155,7 +158,7 @@ class MetricCollection:
     def __getitem__(self, name: str) -> Metric:
         if name not in self._metrics:
             raise KeyError(
-                f"MetricCollection[{name!r}]: there is no such metric{suggest(name, list(self._metrics))}"
+                f"MetricCollection[{name!r}]: no metric has this name{suggest(name, list(self._metrics))}"
             )
         return self._metrics[name]
 

@@ -79,8 +79,9 @@ class Scored(Metric):
         if any(counts):
             known = "neither 0 nor 1" if self.labels_are_bits else f"no class of 0 to {self.labels - 1}"
             raise ValueError(
-                f"{self.name}.compute(): {counts[0]} targets were {known}: give those, or ignore_index for"
-                " what stands for no target"
+                f"{self.name}.compute(): {counts[0]} targets were {known}: use those, or pass"
+                " ignore_index for"
+                " positions without a target"
             )
 
     labels_are_bits = True
@@ -145,7 +146,7 @@ def made_thresholds(name: str, thresholds: Any, device: Any) -> Tensor | None:
     """Thresholds as a tensor: a number of even ones from 0 to 1, or a list. ValueError for other values."""
     if thresholds is None:
         return None
-    rule = "takes None, how many (from 2), or numbers from 0 to 1 that rise: give those"
+    rule = "must be None, a count of at least 2, or increasing numbers from 0 to 1: pass one of these"
     if isinstance(thresholds, int):
         if thresholds < 2:
             raise ValueError(f"{name}(thresholds={thresholds}): {rule}")
@@ -214,7 +215,7 @@ class ScoreOfEachClass(Scored):
             or preds.shape[1] != self.labels
             or ((preds.shape[0], *preds.shape[2:]) != target.shape)
         ):
-            refuse(self, preds, target, f"give scores [n, {self.labels}, ...] for targets [n, ...]")
+            refuse(self, preds, target, f"pass scores [n, {self.labels}, ...] for targets [n, ...]")
         x = preds.movedim(1, 0).reshape(self.labels, -1).to(float32)
         target, ok, wrong = split(target.reshape(1, -1), self.labels, self.ignore_index)
         seen = target != self.ignore_index if self.ignore_index is not None else target == target
@@ -250,7 +251,7 @@ class ScoreOfEachLabel(Scored):
         check_scores(self, preds, target)
         if preds.ndim < 2 or preds.shape[1] != self.labels:
             refuse(
-                self, preds, target, f"dim 1 is not the {self.labels} labels: give [n, {self.labels}, ...]"
+                self, preds, target, f"dim 1 is not the {self.labels} labels: pass [n, {self.labels}, ...]"
             )
         target, ok, wrong = split(target.movedim(1, 0).reshape(self.labels, -1), 2, self.ignore_index)
         self._add(by_sigmoid(preds).movedim(1, 0).reshape(self.labels, -1), target, ok, wrong)
@@ -277,7 +278,7 @@ class ScoreOfEachLabel(Scored):
 
 def check_scores(metric: Metric, preds: Tensor, target: Tensor) -> None:
     if not preds.dtype.is_float:
-        refuse(metric, preds, target, "scores are floats: give probabilities or logits")
+        refuse(metric, preds, target, "scores are floats: pass probabilities or logits")
 
 
 def _key_of(thresholds: Any) -> Any:
@@ -362,7 +363,9 @@ class BinaryAUROC(UnderROC, OneScore):
     ):
         super().__init__(thresholds, ignore_index, validate_args, device)
         if max_fpr is not None and not 0 < max_fpr <= 1:
-            raise ValueError(f"{self.name}(max_fpr={max_fpr!r}): is a rate: give one above 0 and up to 1")
+            raise ValueError(
+                f"{self.name}(max_fpr={max_fpr!r}): must be a rate above 0 and at most 1: pass one"
+            )
         self.max_fpr = None if max_fpr == 1 else max_fpr
 
 

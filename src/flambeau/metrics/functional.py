@@ -72,7 +72,7 @@ def function_of(kind: type[Metric]) -> Callable[..., Any]:
         try:
             arguments = dict(signature.bind(*args, **kw).arguments)
         except TypeError as e:
-            raise TypeError(f"{value.__name__}(...): {e}: give {signature}") from None
+            raise TypeError(f"{value.__name__}(...): {e}: pass {signature}") from None
         arguments |= arguments.pop(rest[0].name, {}) if rest else {}
         pair = [arguments.pop(p.name) for p in by_place[:2]]
         if tensors := tensors_in(pair):

@@ -58,7 +58,7 @@ def span(name: str, data_range: Any) -> float:
     is_pair = is_sequence(data_range) and len(data_range) == 2
     width = data_range[1] - data_range[0] if is_pair else data_range
     if not isinstance(width, int | float) or width <= 0:
-        rule = "is how far values reach, or the pair of their ends: give 1.0, or (0.0, 1.0)"
+        rule = "must be the width of the value range, or its two ends: pass e.g. 1.0 or (0.0, 1.0)"
         raise ValueError(f"{name}(data_range={data_range!r}): {rule}")
     return float(width)
 
@@ -86,7 +86,7 @@ class PeakSignalNoiseRatio(Metric):
         check_option(self.name, "reduction", reduction, REDUCTIONS)
         self.span = span(self.name, data_range)
         if dim is None and reduction != "elementwise_mean":
-            rule = "there is one value of all: give dim, or leave out reduction"
+            rule = "without dim the result is one value: pass dim, or leave out reduction"
             raise ValueError(f"{self.name}(reduction={reduction!r}, dim=None): {rule}")
         self.data_range, self.base, self.reduction = data_range, base, reduction
         self.dim = (dim,) if isinstance(dim, int) else None if dim is None else tuple(dim)
@@ -126,10 +126,10 @@ class Neighbourhood:
     def __init__(self, metric: Metric, gaussian_kernel: bool, sigma: Any, kernel_size: Any):
         self.gaussian, self.sigma, self.size = gaussian_kernel, sigma, kernel_size
         if any(s <= 0 for s in (sigma if is_row(sigma) else [sigma])):
-            raise ValueError(f"{metric.name}(sigma={sigma!r}): is a width above 0: give one")
+            raise ValueError(f"{metric.name}(sigma={sigma!r}): must be a width above 0: pass one")
         if any(k <= 0 or k % 2 == 0 for k in (kernel_size if is_row(kernel_size) else [kernel_size])):
             raise ValueError(
-                f"{metric.name}(kernel_size={kernel_size!r}): is an odd number above 0: give one"
+                f"{metric.name}(kernel_size={kernel_size!r}): must be an odd number above 0: pass one"
             )
 
     def taps(self, dims: int) -> list[list[float]]:
@@ -176,14 +176,14 @@ class OfStructure(OfImages):
         """Images as float32. ValueError for other than [n, c, h, w] or [n, c, d, h, w]."""
         preds, target = check_same(self, preds, target)
         if preds.ndim not in (4, 5):
-            refuse(self, preds, target, "takes images: give [n, c, h, w], or [n, c, d, h, w]")
+            refuse(self, preds, target, "takes images: pass [n, c, h, w], or [n, c, d, h, w]")
         reach = [len(t) // 2 for t in self.window.taps(preds.ndim - 2)]
         if any(r >= s for r, s in zip(reach, preds.shape[2:], strict=True)):
             refuse(
                 self,
                 preds,
                 target,
-                f"images are smaller than the window, {[2 * r + 1 for r in reach]}: give a smaller one",
+                f"images are smaller than the window, {[2 * r + 1 for r in reach]}: use a smaller window",
             )
         return preds, target
 
@@ -275,7 +275,7 @@ class MultiScaleStructuralSimilarityIndexMeasure(OfStructure):
                 self,
                 preds,
                 target,
-                f"images of {len(self.betas)} scales are larger than {least}: give fewer betas",
+                f"images of {len(self.betas)} scales must be larger than {least}: pass fewer betas",
             )
         self.add(self._product(x, y))
 
@@ -306,7 +306,7 @@ class MultiScaleStructuralSimilarityIndexMeasure(OfStructure):
 def check_network(name: str, argument: str, network: Any, wanted: str) -> None:
     """TypeError for what can't be called: names of networks too, since no weights come along."""
     if not callable(network):
-        rule = f"no weights come with flambeau: give {wanted}"
+        rule = f"flambeau ships no weights: pass {wanted}"
         raise TypeError(f"{name}({argument}={network!r}): {rule}")
 
 
@@ -316,7 +316,7 @@ class FrechetInceptionDistance(Metric):
     feature: the network, images -> [n, d]; num_features: d, found by a call where None; reset_real_features:
     whether reset() forgets the real ones too. Figures of papers need Inception v3's pooled 2048 features.
     input_img_size: the size of an image, to find num_features
-    Raises TypeError where feature is no network; ValueError where num_features is no whole number from 1.
+    Raises TypeError where feature is not a network; ValueError where num_features is not an integer above 0.
     """
 
     higher_is_better = False
@@ -330,7 +330,7 @@ class FrechetInceptionDistance(Metric):
         device: Any = None,
     ):
         super().__init__(device)
-        wanted = "a network that makes features [n, d] of images, as Inception v3 without its last layer"
+        wanted = "a network that computes features [n, d] of images, e.g. Inception v3 without its last layer"
         check_network(self.name, "feature", feature, wanted)
         self.feature, self.reset_real_features = feature, reset_real_features
         d = getattr(feature, "num_features", None) if num_features is None else num_features
@@ -395,8 +395,8 @@ class FrechetInceptionDistance(Metric):
     def check(self, counts: Any) -> None:
         if min(counts) < 2:
             real, fake = (f"{n:.0f}" for n in counts)
-            rule = "a spread needs 2 images of each kind: update with more"
-            raise ValueError(f"{self.name}.compute(): {real} real and {fake} made: {rule}")
+            rule = "the covariance needs at least 2 images of each kind: update with more"
+            raise ValueError(f"{self.name}.compute(): {real} real and {fake} generated: {rule}")
 
 
 Features = Callable[[Tensor], Sequence[Tensor]]
@@ -413,20 +413,22 @@ class Perceived(OfImages):
         """The features of images. [n, c, h, w] each"""
         features = self.net(x)
         if isinstance(features, Tensor):
-            rule = "gives one tensor: give a network that returns a list, a tensor a layer"
+            rule = (
+                "the network returned one tensor: pass one that returns a list with a tensor for each layer"
+            )
             raise TypeError(f"{self.name}: net({x.shape}): {rule}")
         return list(features)
 
     def check_images(self, preds: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         preds, target = check_same(self, preds, target)
         if preds.ndim != 4:
-            refuse(self, preds, target, "takes images: give [n, c, h, w]")
+            refuse(self, preds, target, "takes images: pass [n, c, h, w]")
         return preds, target
 
     def check_weights(self, argument: str, weights: Sequence[Tensor], layers: Sequence[Tensor]) -> None:
         sizes, channels = [prod(w.shape) for w in weights], [f.shape[1] for f in layers]
         if sizes != channels:
-            rule = f"layers have {channels} channels, weights {sizes}: give a weight for each channel"
+            rule = f"layers have {channels} channels, weights {sizes}: pass a weight for each channel"
             raise ValueError(f"{self.name}({argument}=...): {rule}")
 
 
@@ -453,7 +455,7 @@ class LearnedPerceptualImagePatchSimilarity(Perceived):
         device: Any = None,
     ):
         super().__init__(reduction, device)
-        wanted = "net=, a network that makes a list of features of images, and weights= of its channels"
+        wanted = "net=, a network that computes a list of features of images, and weights= of its channels"
         check_network(self.name, "net", net, wanted)
         self.net, self.weights, self.normalize = net, weights, normalize
         self.shift, self.scale = shift, scale
@@ -499,7 +501,7 @@ class DeepImageStructureAndTextureSimilarity(Perceived):
     ):
         super().__init__(reduction, device)
         wanted = (
-            "net=, a network that makes a list of features of images, and alpha= and beta= of its channels"
+            "net=, a network that computes a list of features of images, and alpha= and beta= of its channels"
         )
         check_network(self.name, "net", net, wanted)
         self.net, self.alpha, self.beta = net, alpha, beta
@@ -569,14 +571,14 @@ class DiceScore(Metric):
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Count images in. [n, c, ...] or [n, ...]; ValueError where shapes do not fit input_format."""
         if self.input_format != "mixed" and preds.shape != target.shape:
-            refuse(self, preds, target, "shapes differ: give a prediction for each target")
+            refuse(self, preds, target, "shapes differ: pass a prediction for each target")
         labels = [self._labels(x, preds, target) for x in (preds, target)]
         if labels[0].shape != labels[1].shape or labels[0].ndim < 3:
             refuse(
                 self,
                 preds,
                 target,
-                f"does not fit input_format={self.input_format!r}: give images of classes",
+                f"the shape does not fit input_format={self.input_format!r}: pass images of classes",
             )
         a, b = labels
         counts = stack([(a & b).flatten(2).sum(2), a.flatten(2).sum(2), b.flatten(2).sum(2)], 1)
@@ -595,7 +597,7 @@ class DiceScore(Metric):
                 self,
                 preds,
                 target,
-                f"dim 1 is not the {self.num_classes} classes: give [n, {self.num_classes}, ...]",
+                f"dim 1 is not the {self.num_classes} classes: pass [n, {self.num_classes}, ...]",
             )
         if not is_index and not x.dtype.is_float:
             return x != 0

@@ -21,39 +21,39 @@ def check_option(name: str, option: str, value: Any, known: tuple[Any, ...]) -> 
     """ValueError for a word that is none of those known."""
     if value not in known:
         words = ", ".join(repr(k) for k in known)
-        raise ValueError(f"{name}({option}={value!r}): must be one of {words}: give one")
+        raise ValueError(f"{name}({option}={value!r}): must be one of {words}: pass one")
 
 
 def check_count(name: str, option: str, value: Any, least: int) -> None:
     """Raise ValueError unless value is an integer not below `least`."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name}({option}={value!r}): is a whole number from {least}: give one")
+        raise ValueError(f"{name}({option}={value!r}): must be an integer of at least {least}: pass one")
 
 
 def check_shared(name: str, ignore_index: Any, multidim_average: str = "global") -> None:
     """ValueError for an ignore_index or a multidim_average that is not valid."""
     check_option(name, "multidim_average", multidim_average, ("global", "samplewise"))
     if ignore_index is not None and not isinstance(ignore_index, int):
-        raise ValueError(f"{name}(ignore_index={ignore_index!r}): is a class's number or None: give one")
+        raise ValueError(f"{name}(ignore_index={ignore_index!r}): must be a class index or None: pass one")
 
 
 def check_threshold(name: str, threshold: Any) -> None:
     """ValueError for a threshold outside of 0 to 1."""
     if not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
-        raise ValueError(f"{name}(threshold={threshold!r}): is a probability: give a number from 0 to 1")
+        raise ValueError(f"{name}(threshold={threshold!r}): must be a probability: pass a number from 0 to 1")
 
 
 def check_pair(metric: Any, preds: Tensor, target: Tensor) -> None:
     """ValueError for shapes that differ, or targets that are floats."""
     if preds.shape != target.shape:
-        refuse(metric, preds, target, "shapes differ: give a prediction for each target")
+        refuse(metric, preds, target, "shapes differ: pass a prediction for each target")
     check_labels(metric, preds, target)
 
 
 def check_labels(metric: Any, preds: Tensor, target: Tensor) -> None:
     """ValueError for targets that are floats."""
     if target.dtype.is_float or target.dtype.is_complex:
-        refuse(metric, preds, target, "targets are numbers of classes: cast them with .long()")
+        refuse(metric, preds, target, "targets must be class indices: cast them with .long()")
 
 
 def probabilities(x: Tensor, normalise: Callable[[Tensor], Tensor], seen: Tensor | None = None) -> Tensor:

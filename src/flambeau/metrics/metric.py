@@ -111,7 +111,7 @@ class Metric:
         states = vars(self).get("states", {})
         if name in states:
             return states[name]
-        raise AttributeError(f"{type(self).__name__}.{name}: there is no such attribute or state")
+        raise AttributeError(f"{type(self).__name__}.{name}: no such attribute or state")
 
     def __setattr__(self, name: str, value: Any) -> None:
         states = vars(self).get("states", {})
@@ -137,11 +137,11 @@ class Metric:
         """
         call = f"add_state({name!r}, {describe(default)}, {dist_reduce_fx!r})"
         if isinstance(default, list) and default:
-            raise ValueError(f"{call}: a list begins empty: give []")
+            raise ValueError(f"{call}: a list state must start empty: pass []")
         how = "cat" if dist_reduce_fx is None and isinstance(default, list) else dist_reduce_fx
         if how is not None and how not in JOINED and not callable(how):
             raise ValueError(
-                f'{call}: a state is joined by "sum", "max", "min", "cat" or a function: give one'
+                f'{call}: states are joined by "sum", "max", "min", "cat" or a function: pass one of these'
             )
         self._defaults[name] = copied(default.to(self.device) if isinstance(default, Tensor) else default)
         self._reductions[name] = JOINED.get(how, how) if isinstance(how, str) else how
@@ -166,12 +166,12 @@ class Metric:
     def update(self, *args: Any, **kw: Any) -> None:
         """Count a batch in."""
         raise NotImplementedError(
-            f"{self.name}.update(...): is not written: define update(self, preds, target)"
+            f"{self.name}.update(...): is not implemented: define update(self, preds, target)"
         )
 
     def compute(self) -> Any:
         """The value of all batches so far, as Python's numbers; reads once."""
-        raise NotImplementedError(f"{self.name}.compute(): is not written: define compute(self)")
+        raise NotImplementedError(f"{self.name}.compute(): is not implemented: define compute(self)")
 
     value = compute  # the value as tensors that nobody has read; made of each subclass's compute
 
@@ -224,7 +224,7 @@ class Metric:
         """Merge another metric's states into this one, each by its dist_reduce_fx."""
         for name, how in self._reductions.items():
             if how is None:
-                rule = "add_state was not told how two become one: give dist_reduce_fx"
+                rule = "add_state has no rule for joining two states: pass dist_reduce_fx to it"
                 raise TypeError(f"{self.name}.merge_state(...): {name}: {rule}")
             mine, other = self.states[name], theirs[name]
             if isinstance(mine, Tensor):
@@ -280,9 +280,9 @@ class Metric:
             a, b = self._defaults[name], states[name]
             is_tensor = isinstance(a, Tensor), isinstance(b, Tensor)
             if any(is_tensor) and (not all(is_tensor) or a.shape != b.shape):
-                problems.append(f"{name!r} is {describe(a)}, given {describe(b)}")
+                problems.append(f"{name!r} is {describe(a)}, got {describe(b)}")
         if problems:
-            cure = "give that of a metric with the same arguments"
+            cure = "use the state of a metric with the same arguments"
             raise ValueError(f"{self.name}.{call}({len(states)} states): {'; '.join(problems)}: {cure}")
 
     def __repr__(self) -> str:

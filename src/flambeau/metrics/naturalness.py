@@ -59,13 +59,13 @@ class AFINE(Perceived):
         device: Any = None,
     ):
         super().__init__(reduction, device)
-        file = "and weights=, what is in A-FINE's file"
+        file = "and weights=, the contents of A-FINE's file"
         check_network(self.name, "net", net, f"net=, CLIP's network for images, {file}")
         check_option(self.name, "term", term, TERMS)
         parts: Mapping[str, Any] = weights if isinstance(weights, Mapping) else {}
         missing = [f"{p}.{n}" for p, names in WANTED.items() for n in names if n not in parts.get(p, ())]
         if missing:
-            rule = "give what is in A-FINE's file, by part and name"
+            rule = "pass the contents of A-FINE's file, by part and name"
             raise ValueError(f"{self.name}(weights=...): {', '.join(missing)} are missing: {rule}")
         self.net, self.term = net, term
         self.weights = {p: {n: self._own(parts[p][n]) for n in names} for p, names in WANTED.items()}
@@ -77,11 +77,11 @@ class AFINE(Perceived):
         """Count images in, from 0 to 1, beside those that they are compared with. [n, 3, h, w] both;
         ValueError for other shapes, and without a target for what is more than naturalness."""
         if target is None and self.term != "naturalness":
-            rule = 'is beside a target: give one, or the metric term="naturalness"'
+            rule = 'needs a target: pass one, or create the metric with term="naturalness"'
             raise ValueError(f"{self.name}({describe(preds)}): term={self.term!r} {rule}")
         one, other = self.check_images(preds, preds if target is None else target)
         if one.shape[1] != len(MEAN):
-            refuse(self, preds, target, "takes colours: give [n, 3, h, w]")
+            refuse(self, preds, target, "needs colour images: pass [n, 3, h, w]")
         seen = self._levels(one)
         natural = self._natural(seen)
         if self.term == "naturalness":
@@ -111,8 +111,8 @@ class AFINE(Perceived):
         fits = len(features) == count and all(f.ndim == 3 and f.shape[2] * 2 == width for f in features)
         if not fits or alpha.numel() != len(MEAN) + count * width // 2:
             shapes = ", ".join(str(list(f.shape)) for f in features)
-            rule = f"weights are of {count} layers [n, t, {width // 2}]: give the network that they are for"
-            raise ValueError(f"{self.name}: net gives {shapes}: {rule}")
+            rule = f"the weights are for {count} layers [n, t, {width // 2}]: pass the matching network"
+            raise ValueError(f"{self.name}: net returned {shapes}: {rule}")
 
     def _natural(self, levels: list[Tensor]) -> Tensor:
         """How unnatural images are, from -2 to 2. [n]"""

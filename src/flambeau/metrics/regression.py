@@ -17,9 +17,9 @@ MULTIOUTPUT = ("raw_values", "uniform_average", "variance_weighted")
 def check_same(metric: Metric, preds: Tensor, target: Tensor, outputs: int = 1) -> tuple[Tensor, Tensor]:
     """Both as float32. ValueError where shapes differ, or the last dim is not the outputs."""
     if preds.shape != target.shape:
-        refuse(metric, preds, target, "shapes differ: give a prediction for each target")
+        refuse(metric, preds, target, "shapes differ: pass a prediction for each target")
     if outputs > 1 and (preds.ndim != 2 or preds.shape[1] != outputs):
-        refuse(metric, preds, target, f"has num_outputs={outputs}: give [n, {outputs}]")
+        refuse(metric, preds, target, f"has num_outputs={outputs}: pass [n, {outputs}]")
     return preds.to(float32), target.to(float32)
 
 
@@ -171,7 +171,7 @@ class MinkowskiDistance(OneOutput):
     def __init__(self, p: float, device: Any = None):
         super().__init__(device)
         if not isinstance(p, int | float) or p < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # users pass others
-            raise ValueError(f"{self.name}(p={p!r}): is a power from 1: give one")
+            raise ValueError(f"{self.name}(p={p!r}): must be at least 1: pass another value")
         self.p = p
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
@@ -200,7 +200,7 @@ class CosineOfRows(Metric):
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Count rows in. [n, d] both; ValueError for other shapes."""
         if preds.ndim != 2:
-            refuse(self, preds, target, "takes rows: give [n, d]")
+            refuse(self, preds, target, "it takes rows: pass [n, d]")
         preds, target = check_same(self, preds, target)
         cosines = (preds * target).sum(1) / (preds.norm(dim=1) * target.norm(dim=1))
         if "each" in self.states:

@@ -39,7 +39,7 @@ class OfEpisodes(Metric):
         """Count a step of each environment in. [num_envs] both"""
         for values in (gained, done):
             if values.shape != (self.num_envs,):
-                refuse(self, gained, done, f"has num_envs={self.num_envs}: give [{self.num_envs}]")
+                refuse(self, gained, done, f"has num_envs={self.num_envs}: pass [{self.num_envs}]")
         done = done != 0
         now = self.states["so_far"] + gained.to(float32)
         ended = stack([done.where(now, 0.0).sum(), done.sum().to(float32)])
@@ -137,7 +137,7 @@ class CpuMemory(Measured):
         try:
             import resource
         except ImportError:
-            rule = "this system does not tell what a process holds: leave the metric out"
+            rule = "this system does not report the memory of a process: leave the metric out"
             raise OSError(f"{self.name}.update(): {rule}") from None
         return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
@@ -148,7 +148,7 @@ class CpuTemperature(Measured):
     def measure(self) -> float:
         readings = readings_of_cpu(tuple(SENSORS))
         if not readings:
-            rule = "this system has no sensor of the processor: leave the metric out"
+            rule = "this system has no processor temperature sensor: leave the metric out"
             raise OSError(f"{self.name}.update(): {rule}")
         return max(int(path.read_text()) for path in readings) / 1000
 

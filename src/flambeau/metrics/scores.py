@@ -147,8 +147,9 @@ class ByLabel(ByCounts):
 
     def _describe(self, wrong: int) -> str:
         return (
-            f"{self.name}.compute(): {wrong} targets were neither 0 nor 1: give those, or ignore_index for"
-            " what stands for no target"
+            f"{self.name}.compute(): {wrong} targets were neither 0 nor 1: use those, or pass"
+            " ignore_index for"
+            " positions without a target"
         )
 
 
@@ -180,7 +181,7 @@ class Binary(ByLabel):
         """Count a batch in. [n, ...] and [n, ...]; ValueError where shapes differ or targets are floats."""
         check_pair(self, preds, target)
         if self.samplewise and preds.ndim < 2:
-            refuse(self, preds, target, 'has nothing to average in each sample: leave out "samplewise"')
+            refuse(self, preds, target, 'there is nothing to average within a sample: leave out "samplewise"')
         is_whole = self.ignored_are_seen or self.ignore_index is None
         yes = is_one(preds, self.threshold, None if is_whole else target != self.ignore_index)
         self._count(yes.unsqueeze(-1), target.unsqueeze(-1))
@@ -230,10 +231,10 @@ class Multilabel(ByLabel):
                 self,
                 preds,
                 target,
-                f"dim 1 is not the {self.num_labels} labels: give [n, {self.num_labels}, ...]",
+                f"dim 1 is not the {self.num_labels} labels: pass [n, {self.num_labels}, ...]",
             )
         if self.samplewise and preds.ndim < 3:
-            refuse(self, preds, target, 'has nothing to average in each sample: leave out "samplewise"')
+            refuse(self, preds, target, 'there is nothing to average within a sample: leave out "samplewise"')
         self._count(is_one(preds, self.threshold).movedim(1, -1), target.movedim(1, -1))
 
     def shared_key(self) -> Any:
@@ -266,7 +267,8 @@ class Multiclass(ByCounts):
         check_shared(self.name, ignore_index, multidim_average)
         if top_k > num_classes:
             raise ValueError(
-                f"{self.name}(num_classes={num_classes}, top_k={top_k}): there are fewer classes: give less"
+                f"{self.name}(num_classes={num_classes}, top_k={top_k}): top_k exceeds the"
+                " number of classes: pass a smaller top_k"
             )
         self.num_classes, self.top_k, self.average = num_classes, top_k, average
         self.ignore_index = ignore_index
@@ -287,7 +289,7 @@ class Multiclass(ByCounts):
         targets that are floats."""
         check_classes(self, preds, target)
         if self.samplewise and target.ndim < 2:
-            refuse(self, preds, target, 'has nothing to average in each sample: leave out "samplewise"')
+            refuse(self, preds, target, 'there is nothing to average within a sample: leave out "samplewise"')
         target, ok, wrong = split(target, self.num_classes, self.ignore_index)
         predicted = top_label(preds, target, self.top_k) if preds.ndim > target.ndim else preds.int()
         strange = ((predicted < 0) | (predicted >= self.num_classes)) & ok
@@ -334,18 +336,18 @@ def check_classes(metric: Any, preds: Tensor, target: Tensor) -> None:
     if preds.ndim == target.ndim + 1:
         shape = (preds.shape[0], *preds.shape[2:])
         if preds.shape[1] != metric.num_classes or shape != target.shape or not preds.dtype.is_float:
-            refuse(metric, preds, target, f"scores are floats {scores} for targets [n, ...]: give those")
+            refuse(metric, preds, target, f"scores are floats {scores} for targets [n, ...]: pass those")
         return
     check_pair(metric, preds, target)
     if metric.top_k > 1 or preds.dtype.is_float:
         why = f"top_k={metric.top_k} needs" if metric.top_k > 1 else "floats are"
-        refuse(metric, preds, target, f"{why} scores of classes: give {scores}")
+        refuse(metric, preds, target, f"{why} scores of classes: pass {scores}")
 
 
 def describe_classes(name: str, num_classes: int, wrong: int) -> str:
     return (
-        f"{name}.compute(): {wrong} targets or predictions were no class of 0 to {num_classes - 1}: give"
-        " those, or ignore_index for what stands for no class"
+        f"{name}.compute(): {wrong} targets or predictions were no class of 0 to {num_classes - 1}: use"
+        " those, or pass ignore_index for positions without a class"
     )
 
 

@@ -37,7 +37,7 @@ class Perplexity(Metric):
         are floats."""
         if preds.ndim != 3 or preds.shape[:2] != target.shape or not preds.dtype.is_float:
             refuse(
-                self, preds, target, "takes logits and tokens: give floats [n, steps, tokens] and [n, steps]"
+                self, preds, target, "takes logits and tokens: pass floats [n, steps, tokens] and [n, steps]"
             )
         check_labels(self, preds, target)
         size = preds.shape[2]
@@ -57,7 +57,7 @@ class Perplexity(Metric):
 
     def check(self, counts: Any) -> None:
         if any(counts):
-            cure = "give those, or ignore_index for what stands for none"
+            cure = "use those, or pass ignore_index for positions without a token"
             raise ValueError(
                 f"{self.name}.compute(): {counts[0]} targets were no tokens of the logits: {cure}"
             )
@@ -79,7 +79,7 @@ def texts(metric: Metric, preds: Any, target: Any) -> list[tuple[str, str]]:
 def check_pairs(metric: Metric, preds: Sequence[Any], target: Sequence[Any]) -> None:
     if len(preds) != len(target):
         call = f"{metric.name}({len(preds)} predictions, {len(target)} targets)"
-        raise ValueError(f"{call}: numbers differ: give a target for each prediction")
+        raise ValueError(f"{call}: numbers differ: pass a target for each prediction")
 
 
 def edits(a: Sequence[Any], b: Sequence[Any], substitution: int = 1) -> int:
@@ -210,7 +210,7 @@ class BLEUScore(Metric):
         check_option(self.name, "smooth", smooth, SMOOTHINGS)
         if weights is not None and len(weights) != n_gram:
             arguments = f"n_gram={n_gram}, weights of {len(weights)}"
-            raise ValueError(f"{self.name}({arguments}): each length of runs has a weight: give {n_gram}")
+            raise ValueError(f"{self.name}({arguments}): each n-gram length needs a weight: pass {n_gram}")
         self.n_gram, self.smooth, self.epsilon = n_gram, smooth, epsilon
         self.weights = list(weights or [1 / n_gram] * n_gram)
         for i in range(1, n_gram + 1):
@@ -393,5 +393,5 @@ def stemmer(name: str) -> Callable[[str], str]:
     try:
         from nltk.stem.porter import PorterStemmer  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise ImportError(f"{name}(use_stemmer=True): nltk has the stemmer: pip install nltk") from None
+        raise ImportError(f"{name}(use_stemmer=True): the stemmer needs nltk: pip install nltk") from None
     return PorterStemmer().stem

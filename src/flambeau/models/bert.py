@@ -43,11 +43,11 @@ class BertConfig:
     def __post_init__(self):
         activation(self.hidden_act)
         if self.hidden_size % self.num_attention_heads:
-            shares = f"{self.num_attention_heads} heads share {self.hidden_size} features"
-            raise ValueError(f"BertConfig: {shares}: give a divisor")
+            shares = f"{self.num_attention_heads} heads, {self.hidden_size} features"
+            raise ValueError(f"BertConfig: {shares}: the heads must divide the features")
         if self.position_embedding_type != "absolute":
             setting = f"position_embedding_type is {self.position_embedding_type!r}"
-            raise ValueError(f'BertConfig: {setting}: "absolute" alone is known')
+            raise ValueError(f'BertConfig: {setting}: only "absolute" is supported')
 
 
 class BertEmbeddings(nn.Module):

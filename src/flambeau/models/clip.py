@@ -33,7 +33,7 @@ class ClipVisionConfig:
             settings = (
                 f"{self.image_size} pixels in {self.patch_size}, {self.width} features in {self.num_heads}"
             )
-            rule = "patches tile the image, heads share features: give divisors"
+            rule = "patches must divide the image, and heads the features"
             raise ValueError(f"ClipVisionConfig: {settings}: {rule}")
 
 
@@ -102,7 +102,7 @@ class ClipVision(nn.Module):
         """[n, 1 + patches, width] behind each block."""
         size = self.config.patch_size
         if x.ndim != 4 or x.shape[2] % size or x.shape[3] % size:
-            rule = f"takes [n, 3, h, w], of sides that are multiples of {size}: resize them"
+            rule = f"takes [n, 3, h, w] with sides that are multiples of {size}: resize the images"
             raise ValueError(f"ClipVision({describe(x)}): {rule}")
         x = self.conv1(x).flatten(2).transpose(1, 2)
         x = cat([self.class_embedding.expand(x.shape[0], 1, -1), x], 1)

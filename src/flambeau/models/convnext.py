@@ -23,9 +23,9 @@ class ConvNeXtFile:
             type(n) is int and 0 < n < 5000 for n in sizes
         ):
             stages = f"depths {self.depths}, hidden_sizes {self.hidden_sizes}"
-            raise ValueError(f"ConvNeXt: {stages}: a number of blocks and of channels for each stage")
+            raise ValueError(f"ConvNeXt: {stages}: pass a number of blocks and of channels for each stage")
         if self.hidden_act != "gelu":
-            raise ValueError("ConvNeXt: hidden_act is gelu in the networks that are known")
+            raise ValueError('ConvNeXt: only hidden_act="gelu" is supported')
 
 
 SIZES = {  # blocks and channels of each stage

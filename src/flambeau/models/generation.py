@@ -45,7 +45,7 @@ class Sampling:
         options = [f"{name}={getattr(self, name)}" for name in names if getattr(self, name) is not None]
         if options and not self.do_sample:
             raise ValueError(
-                f"generate({', '.join(options)}): is of drawn tokens: give do_sample=True as well"
+                f"generate({', '.join(options)}): it applies only to sampling: pass do_sample=True as well"
             )
         rules: dict[str, tuple[str, Callable[[float], bool]]] = {
             "temperature": ("a number above 0", lambda v: v > 0),
@@ -55,7 +55,7 @@ class Sampling:
         for name, (rule, holds) in rules.items():
             value = getattr(self, name)
             if value is not None and not holds(value):
-                raise ValueError(f"generate({name}={value!r}): give {rule}")
+                raise ValueError(f"generate({name}={value!r}): pass {rule}")
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -168,13 +168,15 @@ def prompt_of(input_ids: Any, attention_mask: Any, pad: int, device: Any) -> Pro
         input_ids = tensor([[pad] * (longest - len(row)) + row for row in rows], dtype=dt.int32)
     ids = tensor(input_ids) if not isinstance(input_ids, Tensor) else input_ids
     if ids.ndim != 2 or not ids.dtype.is_int or 0 in ids.shape:
-        raise ValueError(f"generate({describe(ids)}): takes rows of tokens, int [b, n]: give one at least")
+        raise ValueError(
+            f"generate({describe(ids)}): takes rows of tokens, int [b, n]: pass at least one token"
+        )
     if attention_mask is None:
         return Prompt(ids.to(device), None, None)
     mask = attention_mask if isinstance(attention_mask, Tensor) else tensor(attention_mask)
     if mask.shape != ids.shape:
         call = f"generate({describe(ids)}, attention_mask={describe(mask)})"
-        raise ValueError(f"{call}: the mask has a place for each token: make the shapes equal")
+        raise ValueError(f"{call}: the mask needs an element for each token: make the shapes equal")
     values = [[bool(v) for v in row] for row in mask.tolist()]
     return Prompt(
         ids.to(device), mask.to(device), [row.index(True) if True in row else len(row) for row in values]
@@ -188,8 +190,8 @@ def _check_padding(prompt: Prompt) -> None:
     n = prompt.ids.shape[1]
     for i, (row, front) in enumerate(zip(prompt.mask.tolist(), prompt.padding, strict=True)):
         if front == n or not all(row[front:]):
-            rule = f"attention_mask of row {i} has no tokens behind its padding alone"
-            raise ValueError(f"generate({describe(prompt.ids)}): {rule}: pad in front of the tokens")
+            rule = f"attention_mask of row {i} must have all padding before the tokens"
+            raise ValueError(f"generate({describe(prompt.ids)}): {rule}: pad on the left")
 
 
 class Decoder:
@@ -225,7 +227,7 @@ class Decoder:
         how = Sampling(do_sample, temperature, top_k, top_p, seed, **own)
         if type(max_new_tokens) is not int or max_new_tokens < 1:
             raise ValueError(
-                f"generate(max_new_tokens={max_new_tokens!r}): give a number of tokens, 1 or more"
+                f"generate(max_new_tokens={max_new_tokens!r}): pass a number of tokens, 1 or more"
             )
         device = next(self.model.parameters()).device
         prompt = prompt_of(input_ids, attention_mask, how.pad, device)

@@ -50,7 +50,9 @@ class GPT2Config:
     def __post_init__(self):
         activation(self.activation_function)
         if self.n_embd % self.n_head:
-            raise ValueError(f"GPT2Config: {self.n_head} heads share {self.n_embd} features: give a divisor")
+            raise ValueError(
+                f"GPT2Config: {self.n_head} heads, {self.n_embd} features: the heads must divide the features"
+            )
         others = ("scale_attn_by_inverse_layer_idx", "add_cross_attention")
         if not self.scale_attn_weights or any(getattr(self, name) for name in others):
             raise ValueError("GPT2Config: GPT-2 scales scores by features alone, and has no encoder: "
@@ -163,7 +165,7 @@ class GPT2LMHeadModel(nn.Module):
         """An empty Past for `length` tokens of `batch` rows; ValueError for more than n_positions."""
         c, weight = self.config, self.transformer.wte.weight
         if length > c.n_positions:
-            raise ValueError(f"{length} tokens: GPT-2 has {c.n_positions} places: take fewer")
+            raise ValueError(f"{length} tokens: GPT-2 has {c.n_positions} positions: pass fewer")
         size = CacheSize(batch, c.n_layer, c.n_head, length, c.n_embd // c.n_head)
         return Past(size, is_padded, device=weight.device, dtype=weight.dtype)
 

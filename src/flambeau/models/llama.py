@@ -108,13 +108,15 @@ class LlamaConfig:
         activation(self.hidden_act)
         heads, kv = self.num_attention_heads, self.kv_heads
         if heads % kv or (self.head_dim is None and self.hidden_size % heads):
-            shares = f"{heads} heads of {self.hidden_size} features share {kv} of keys"
-            raise ValueError(f"LlamaConfig: {shares}: give divisors")
+            shares = f"{heads} heads of {self.hidden_size} features, {kv} key heads"
+            raise ValueError(
+                f"LlamaConfig: {shares}: heads must divide the features, and key heads the heads"
+            )
         for name in ("layer_types", "no_rope_layers"):
             rows = getattr(self, name)
             if rows is not None and len(rows) != self.num_hidden_layers:
                 problem = f"{name} has {len(rows)} of {self.num_hidden_layers} layers"
-                raise ValueError(f"LlamaConfig: {problem}: give an entry a layer")
+                raise ValueError(f"LlamaConfig: {problem}: pass one entry for each layer")
 
     @property
     def traits(self) -> Traits:

@@ -101,7 +101,7 @@ def _ends(path: Path) -> dict[str, Any]:
     for name, value in tokens.items():
         many = value if is_list(value) and name == "eos_token_id" else [value]
         if not all(type(token) is int for token in many):
-            raise FlambeauError(f"{path}: {name} is {value!r}, no token: get a whole copy")
+            raise FlambeauError(f"{path}: {name} is {value!r}, which is not a token: get a complete copy")
     return {name: value for name, value in tokens.items() if value != -1}
 
 
@@ -109,14 +109,16 @@ def _json(path: Path) -> dict[str, Any]:
     """Read a JSON file's object. FlambeauError if the file is missing, too large or not an object."""
     try:
         if path.stat().st_size > LARGEST:
-            raise FlambeauError(f"{path}: {path.stat().st_size:,} bytes are no {path.name}: get a whole copy")
+            raise FlambeauError(
+                f"{path}: {path.stat().st_size:,} bytes are not a {path.name}: get a complete copy"
+            )
         content = json.loads(path.read_bytes())
     except FileNotFoundError:
-        raise MissingFile(f"{path}: there is no such file: name a folder of a model") from None
+        raise MissingFile(f"{path}: no such file: pass the folder of a model") from None
     except OSError as e:
         raise FlambeauError(f"{path}: can't be read: {e.strerror or e}") from None
     except (ValueError, RecursionError):
-        raise FlambeauError(f"{path}: is no JSON: get a whole copy") from None
+        raise FlambeauError(f"{path}: is not JSON: get a complete copy") from None
     if not is_dict(content):
-        raise FlambeauError(f"{path}: holds no object of names and values: get a whole copy")
+        raise FlambeauError(f"{path}: does not hold a JSON object: get a complete copy")
     return content

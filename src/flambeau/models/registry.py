@@ -42,7 +42,7 @@ def create_model(model_name: str, num_classes: int = 1000) -> Any:
     model_name: one of `list_models()`: timm's name, or torchvision's. ValueError with near names for another.
     """
     if model_name not in NETWORKS:
-        hint = suggest(model_name, list(NETWORKS)) or ": list_models() has the names"
+        hint = suggest(model_name, list(NETWORKS)) or ": list_models() lists the names"
         raise ValueError(f"create_model({model_name!r}): unknown{hint}")
     return NETWORKS[model_name](num_classes)
 

@@ -23,7 +23,7 @@ class BasicBlock(nn.Module):
         if (groups, width) != (1, 64):
             call = f"BasicBlock({inplanes}, {planes}, groups={groups}, width={width})"
             raise ValueError(
-                f"{call}: groups and widths are of bottlenecks: take a ResNet of 50 layers or more"
+                f"{call}: only bottlenecks support groups and widths: use a ResNet of 50 layers or more"
             )
         self.conv1, self.bn1 = _conv3x3(inplanes, planes, stride), nn.BatchNorm2d(planes)
         self.conv2, self.bn2 = _conv3x3(planes, planes), nn.BatchNorm2d(planes)

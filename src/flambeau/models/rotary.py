@@ -50,7 +50,7 @@ def frequencies(
         raise ValueError(f"rope_type {kind!r}: unknown: one of {', '.join(SCALINGS)}")
     formula, needs = SCALINGS[kind]
     if missing := [name for name in needs if not isinstance(rope.get(name), int | float)]:
-        raise ValueError(f"rope_type {kind!r}: {', '.join(missing)} is missing: take a whole config.json")
+        raise ValueError(f"rope_type {kind!r}: {', '.join(missing)} is missing: use a complete config.json")
     plain = [rope["rope_theta"] ** (-2 * i / features) for i in range(features // 2)]
     if factors is None:
         return formula(plain, rope)
@@ -69,7 +69,7 @@ class Rotation(nn.Module):
 
     def __init__(self, features: int, rope: Mapping[str, Any]):
         if features % 2:
-            raise ValueError(f"Rotation({features}): features come in pairs: give an even number")
+            raise ValueError(f"Rotation({features}): features come in pairs: pass an even number")
         self.features, self.rope = features, rope
         self.register_buffer("inv_freq", tensor(frequencies(features, rope)), persistent=False)
 
@@ -78,7 +78,7 @@ class Rotation(nn.Module):
         numbers = tensor(factors, device="cpu").flatten().tolist()
         if len(numbers) != self.features // 2 or not all(f > 0 and isfinite(f) for f in numbers):
             rule = f"{self.features // 2} numbers above 0 for heads of {self.features} features"
-            raise ValueError(f"rope_freqs.weight of {describe(factors)}: takes {rule}: get a whole copy")
+            raise ValueError(f"rope_freqs.weight of {describe(factors)}: takes {rule}: get a complete copy")
         own, slowed = self.inv_freq, frequencies(self.features, self.rope, numbers)
         own.assign_(tensor(slowed, dtype=own.dtype, device=own.device))
 

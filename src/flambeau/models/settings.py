@@ -54,7 +54,7 @@ def settings(kind: type[Kind], config: Mapping[str, Any] | Kind) -> Kind:
     if isinstance(config, kind):
         return config
     if not isinstance(config, Mapping):
-        raise TypeError(f"{kind.__name__}: takes what config.json holds: give a dict, not {config!r}")
+        raise TypeError(f"{kind.__name__}: pass the dict of config.json, not {config!r}")
     sizes: dict[str, Any] = {}
     problems: list[str] = []
     for field in fields(kind):  # type: ignore[arg-type]
@@ -64,9 +64,7 @@ def settings(kind: type[Kind], config: Mapping[str, Any] | Kind) -> Kind:
         elif field.default is MISSING:
             problems.append(f"{field.name} is missing")
     if problems:
-        raise ValueError(
-            f"{kind.__name__}: {'; '.join(problems)}: take a config.json of this kind of network"
-        )
+        raise ValueError(f"{kind.__name__}: {'; '.join(problems)}: use a config.json of this kind of network")
     return kind(**sizes)
 
 
@@ -80,5 +78,5 @@ def _wrong(field: Any, value: Any) -> list[str]:
     if isinstance(value, int | float) and not isinstance(value, bool):
         least = 0 if field.default == 0 or field.name.endswith("_id") else 1e-30
         most = MOST_LAYERS if field.name in LAYERS else 1 << 31
-        return [] if least <= value <= most else [f"{field.name} is {value!r}, no size"]
+        return [] if least <= value <= most else [f"{field.name} is {value!r}, which is not a size"]
     return []

@@ -50,9 +50,7 @@ class VitConfig:
             settings = (
                 f"{self.img_size} pixels in {self.patch_size}, {self.embed_dim} features in {self.num_heads}"
             )
-            raise ValueError(
-                f"VitConfig: {settings}: patches tile the image, heads share features: give divisors"
-            )
+            raise ValueError(f"VitConfig: {settings}: patches must divide the image, and heads the features")
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class VitFile:
 
     def __post_init__(self):
         if self.hidden_act != "gelu" or not self.qkv_bias:
-            raise ValueError("ViT: hidden_act is gelu and qkv_bias true in the networks that are known")
+            raise ValueError('ViT: only hidden_act="gelu" and qkv_bias=true are supported')
 
     def sizes(self) -> VitConfig:
         """The same as a VitConfig."""

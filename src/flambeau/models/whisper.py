@@ -37,8 +37,8 @@ class WhisperConfig:
     def __post_init__(self):
         activation(self.activation_function)
         if self.d_model % self.encoder_attention_heads:
-            shares = f"{self.encoder_attention_heads} heads share {self.d_model} features"
-            raise ValueError(f"WhisperConfig: {shares}: give a divisor")
+            shares = f"{self.encoder_attention_heads} heads, {self.d_model} features"
+            raise ValueError(f"WhisperConfig: {shares}: the heads must divide the features")
 
 
 class WhisperAttention(nn.Module):
@@ -91,7 +91,7 @@ class WhisperEncoder(nn.Module):
         long = 2 * self.config.max_source_positions
         if input_features.ndim != 3 or input_features.shape[2] != long:
             rule = f"takes spectrograms of [b, {self.config.num_mel_bins}, {long}]"
-            raise ValueError(f"WhisperEncoder({describe(input_features)}): {rule}: pad or cut the sound")
+            raise ValueError(f"WhisperEncoder({describe(input_features)}): {rule}: pad or crop the audio")
         x = F.gelu(self.conv2(F.gelu(self.conv1(input_features))))
         x = x.transpose(1, 2) + self.embed_positions.weight
         for layer in self.layers:

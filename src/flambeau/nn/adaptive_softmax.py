@@ -43,7 +43,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     ):
         ends = list(cutoffs)
         if not ends or ends != sorted(set(ends)) or ends[0] < 1 or ends[-1] >= n_classes:
-            rule = f"cutoffs are ascending numbers of 1 to {n_classes - 1}: give others"
+            rule = f"cutoffs must be ascending integers from 1 to {n_classes - 1}: pass others"
             raise ValueError(f"AdaptiveLogSoftmaxWithLoss(cutoffs={ends}): {rule}")
         self.in_features, self.n_classes, self.cutoffs = in_features, n_classes, [*ends, n_classes]
         self.div_value, self.head_bias = div_value, head_bias
@@ -75,7 +75,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def forward(self, x: Tensor, target: Tensor) -> AdaptiveOutput:
         if target.ndim not in (0, 1) or x.shape[:-1] != target.shape:
-            rule = "takes rows and a class of each, [n, features] and [n], or [features] and []"
+            rule = "takes rows and one class for each, [n, features] and [n], or [features] and []"
             raise ValueError(f"AdaptiveLogSoftmaxWithLoss({describe(x)}, {describe(target)}): {rule}")
         output = -cross_entropy_of(self.log_prob(x), target)
         return AdaptiveOutput(output, -output.mean())
@@ -111,12 +111,12 @@ def linear_cross_entropy(
     ValueError where shapes do not fit.
     """
     if linear_weight.ndim < 2:
-        raise ValueError(f"linear_weight has {linear_weight.ndim} dims: give [classes, *out, in]")
+        raise ValueError(f"linear_weight has {linear_weight.ndim} dims: pass [classes, *out, in]")
     if ignore_index is not None and target.dtype.is_float:
         raise ValueError("ignore_index names a class, and target has probabilities: leave ignore_index out")
     classes, *out = linear_weight.shape[:-1]
     if out and input.ndim < 2:
-        raise ValueError(f"linear_weight of {linear_weight.ndim} dims needs a batch: give input [n, in]")
+        raise ValueError(f"linear_weight of {linear_weight.ndim} dims needs a batch: pass input [n, in]")
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     scores = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias)
     scores = scores.reshape(*input.shape[:-1], classes, *out)

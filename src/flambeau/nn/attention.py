@@ -68,7 +68,7 @@ class MultiheadAttention(Module):
     ):
         positive("MultiheadAttention", embed_dim=embed_dim, num_heads=num_heads)
         if embed_dim % num_heads:
-            rule = "the heads share the features: give a divisor"
+            rule = "num_heads must divide embed_dim: pass a divisor"
             raise ValueError(f"MultiheadAttention({embed_dim}, {num_heads}): {rule}")
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
         self.head_dim = embed_dim // num_heads
@@ -132,7 +132,9 @@ class MultiheadAttention(Module):
         query that may look at no key has the result and the weights 0, with need_weights and without.
         """
         if is_causal and attn_mask is None:
-            raise ValueError("MultiheadAttention(is_causal=True): says what attn_mask is: give that, too")
+            raise ValueError(
+                "MultiheadAttention(is_causal=True): it is a hint about attn_mask: pass attn_mask too"
+            )
         if query.ndim not in (2, 3) or {key.ndim, value.ndim} != {query.ndim}:
             shapes = ", ".join(map(describe, (query, key, value)))
             raise ValueError(
@@ -255,7 +257,7 @@ def multi_head_attention_forward(
     is_causal: attn_mask is the causal one
     """
     if static_k is not None or static_v is not None:
-        rule = "are not taken: use scaled_dot_product_attention"
+        rule = "not supported: use scaled_dot_product_attention"
         raise TypeError(f"multi_head_attention_forward: static_k and static_v: {rule}")
     layer: Any = Module.__new__(MultiheadAttention)
     embed_dim = query.shape[-1]

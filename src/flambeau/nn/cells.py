@@ -88,7 +88,7 @@ class Activation(NamedTuple):
 
     def sloped(self, x: Tensor, y: Tensor) -> Tensor:
         """The slope where x became y."""
-        assert self.slope is not None, "cells of such a function have no slopes"
+        assert self.slope is not None, "the derivative of this cell is not defined"
         return self.slope(x, y)
 
 

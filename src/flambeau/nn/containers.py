@@ -90,7 +90,7 @@ class Sequential(_Numbered):
     """Modules one after another; give them, or one dict of name to module.
 
     modules: layers, in order
-    Raises TypeError where one is no module.
+    Raises TypeError where one is not a module.
     """
 
     def __init__(self, *modules: Any):
@@ -118,7 +118,7 @@ class Sequential(_Numbered):
 def _times(modules: Module, n: Any) -> int:
     if not isinstance(n, int) or n < 1:
         call = f"{type(modules).__name__} * {n!r}"
-        raise ValueError(f"{call}: is repeated a whole number of times above 0: give another")
+        raise ValueError(f"{call}: the count must be a positive integer: pass another value")
     return n
 
 
@@ -139,7 +139,7 @@ class ModuleList(_Numbered):
         return lines
 
     def forward(self, x: Any) -> Any:
-        rule = "is a list, not a layer: call its modules, or use Sequential"
+        rule = "it is a list, not a layer: call its modules, or use Sequential"
         raise TypeError(f"ModuleList({describe(x)}): {rule}")
 
 
@@ -213,7 +213,7 @@ class ModuleDict(_Named, Module):
         self.add_module(key, check_module(self, module))
 
     def forward(self, x: Any) -> Any:
-        rule = "is a dict, not a layer: call its modules"
+        rule = "it is a dict, not a layer: call its modules"
         raise TypeError(f"ModuleDict({describe(x)}): {rule}")
 
 
@@ -246,7 +246,7 @@ class ParameterList(Module):
 
     def _place(self, index: int) -> str:
         if not -self._size <= index < self._size:
-            raise IndexError(f"ParameterList[{index}]: there are {self._size}: give a place of these")
+            raise IndexError(f"ParameterList[{index}]: the index is out of range: the length is {self._size}")
         return str(index % self._size)
 
     def __getitem__(self, index: int | slice) -> Any:

@@ -86,7 +86,7 @@ class _Conv(Convolution):
         self._setup((in_channels, out_channels), kernel_size, stride, dilation, groups, bias, device)
         self.padding = padding if isinstance(padding, str) else pair(padding, self.nd)
         self.padding_mode = padding_mode
-        rule = "padding is a number, one for each dim, 'valid', or 'same' (stride 1): give one of these"
+        rule = "padding must be a number, one for each dim, 'valid', or 'same' (stride 1): pass one of these"
         if isinstance(padding, str) and (
             padding not in ("same", "valid") or (padding == "same" and any(s != 1 for s in self.stride))
         ):
@@ -207,7 +207,7 @@ class _ConvTranspose(Convolution):
         ):
             raise ValueError(
                 f"{type(self).__name__}(output_size={list(output_size)}): sizes of {list(least)} to"
-                f" {list(most)} can be had from {list(size)}: give one of these"
+                f" {list(most)} are possible for {list(size)}: pass one of these"
             )
         return tuple(n - a for n, a in zip(wanted, least, strict=True))
 

@@ -16,7 +16,7 @@ class LpLoss(Module):
 
     def __init__(self, p: float = 2.0, reduction: str = "mean", dim: Any = None):
         if not p > 0:
-            raise ValueError(f"LpLoss(p={p}): the power is above 0: give another")
+            raise ValueError(f"LpLoss(p={p}): p must be above 0: pass another value")
         _check_reduction("LpLoss", reduction, ("mean", "sum", "none"))
         self.p, self.reduction, self.dim = p, reduction, dim
 
@@ -45,7 +45,7 @@ class GramMatrixLoss(Module):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         _check_shapes("GramMatrixLoss", input, target)
         if input.ndim < 3:
-            raise ValueError(f"GramMatrixLoss(): input has {input.ndim} dims: give [n, c, *size]")
+            raise ValueError(f"GramMatrixLoss(): input has {input.ndim} dims: pass [n, c, *size]")
         apart = _gram(input) - _gram(target)
         return getattr(apart * apart, self.reduction)()
 
@@ -68,4 +68,4 @@ def _check_reduction(layer: str, reduction: str, known: tuple[str, ...]) -> None
 def _check_shapes(layer: str, input: Tensor, target: Tensor) -> None:
     if input.shape != target.shape:
         shapes = f"{list(input.shape)} and {list(target.shape)}"
-        raise ValueError(f"{layer}(): input and target are {shapes}: give tensors of one shape")
+        raise ValueError(f"{layer}(): input and target are {shapes}: pass tensors of one shape")

@@ -26,7 +26,7 @@ class Dropping(Module):
 
     def __init__(self, p: float = 0.5, inplace: bool = False):
         if not 0 <= p <= 1:
-            raise ValueError(f"{type(self).__name__}({p}): p is not in 0 to 1: give a probability")
+            raise ValueError(f"{type(self).__name__}({p}): p must be from 0 to 1: pass a probability")
         self.p, self.inplace = p, inplace
 
     def forward(self, x: Tensor) -> Tensor:
@@ -98,7 +98,7 @@ class GaussianNoise(Module):
 
     def __init__(self, std: float = 0.1):
         if not std >= 0:
-            raise ValueError(f"GaussianNoise(std={std}): a standard deviation is 0 or more: give another")
+            raise ValueError(f"GaussianNoise(std={std}): std must be at least 0: pass another value")
         self.std = std
 
     def forward(self, x: Tensor) -> Tensor:

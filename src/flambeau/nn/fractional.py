@@ -40,14 +40,14 @@ def _sizes(
     if x.ndim not in (nd + 1, nd + 2):
         raise ValueError(f"{call}): takes {nd + 1} or {nd + 2} dims: reshape it")
     if (output_size is None) == (output_ratio is None):
-        raise ValueError(f"{call}): needs output_size or output_ratio, not both: give one of them")
+        raise ValueError(f"{call}): needs either output_size or output_ratio: pass one of them")
     size = x.shape[-nd:]
     if output_size is None:
         ratios = output_ratio if is_sequence(output_ratio) else (output_ratio,) * nd
         output_size = tuple(int(n * r) for n, r in zip(size, ratios, strict=True))
     out = pair(output_size, nd)
     if any(o < 1 or o + k - 1 > n for n, o, k in zip(size, out, kernel, strict=True)):
-        rule = f"{list(out)} windows of {list(kernel)} do not fit into {list(size)}: make fewer"
+        rule = f"{list(out)} windows of {list(kernel)} do not fit into {list(size)}: use fewer"
         raise ValueError(f"{call}): {rule}")
     return out
 
@@ -165,7 +165,7 @@ class _FractionalMaxPool(Module):
     ):
         name = type(self).__name__
         if (output_size is None) == (output_ratio is None):
-            rule = "needs output_size or output_ratio, not both: give one of them"
+            rule = "needs either output_size or output_ratio: pass one of them"
             raise ValueError(f"{name}({kernel_size}): {rule}")
         self.kernel_size, self.output_size, self.output_ratio = kernel_size, output_size, output_ratio
         self.return_indices = return_indices

@@ -100,7 +100,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     ValueError for fewer than 2 dims.
     """
     if tensor.ndim < 2:
-        raise ValueError(f"orthogonal_({list(tensor.shape)}): takes at least 2 dims: use normal_")
+        raise ValueError(f"orthogonal_({list(tensor.shape)}): needs at least 2 dims: use normal_")
     if not tensor.numel():
         return tensor
     rows = tensor.shape[0]

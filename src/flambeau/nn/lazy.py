@@ -43,7 +43,7 @@ class LazyLayer(Module):
         """Become the layer for inputs like these."""
         x = inputs[0]
         if x.ndim <= max(self.dim, -self.dim - 1):
-            rule = f"the size is that of dim {self.dim}, which it does not have: give such a one"
+            rule = f"the size is taken from dim {self.dim}, which the input lacks: pass an input that has it"
             raise ValueError(f"{type(self).__name__}({describe(x)}): {rule}")
         self._become(x.shape[self.dim])
 
@@ -58,8 +58,8 @@ class LazyLayer(Module):
                 value.assign_(first)
             elif value.shape != first.shape:
                 call = f"{type(self).__name__}({self.size}={size})"
-                rule = f"{key} was loaded as {describe(value)}, and is {describe(first)} for this input"
-                raise ValueError(f"{call}: {rule}: give another input")
+                rule = f"{key} was loaded as {describe(value)}, but this input needs {describe(first)}"
+                raise ValueError(f"{call}: {rule}: pass another input")
             fresh[key] = value
         del self._given
         vars(self).update({**fresh, "_hooks": hooks, "training": training})

@@ -33,16 +33,16 @@ def default_init(weight: Parameter, bias: Parameter | None) -> None:
 
 
 def positive(layer: str, **sizes: int) -> None:
-    """ValueError unless every size is a whole number above 0."""
+    """ValueError unless every size is a positive integer."""
     for name, n in sizes.items():
         if not hasattr(n, "__index__") or isinstance(n, bool) or index(n) < 1:
-            raise ValueError(f"{layer}({name}={n!r}): sizes are whole numbers above 0: give another")
+            raise ValueError(f"{layer}({name}={n!r}): sizes must be positive integers: pass another value")
 
 
 class Linear(Module):
     """x @ weight.T + bias. [..., in_features] -> [..., out_features]
 
-    Raises ValueError where a size is no whole number above 0.
+    Raises ValueError where a size is not an integer above 0.
     """
 
     bias: Parameter | None
@@ -77,7 +77,7 @@ class Linear(Module):
 class Bilinear(Module):
     """x1 @ weight[o] @ x2 + bias[o]. [..., in1_features], [..., in2_features] -> [..., out_features]
 
-    Raises ValueError where a size is no whole number above 0.
+    Raises ValueError where a size is not an integer above 0.
     """
 
     bias: Parameter | None
@@ -125,7 +125,7 @@ class _Table(Module):
         name = type(self).__name__
         positive(name, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            rule = f"there are {num_embeddings} rows: give one of them"
+            rule = f"the table has {num_embeddings} rows: pass the index of one"
             raise ValueError(f"{name}(padding_idx={padding_idx}): {rule}")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
@@ -143,7 +143,7 @@ class _Table(Module):
     def _learn_by(self, max_norm: float | None, norm_type: float, scale_grad_by_freq: bool) -> None:
         name = type(self).__name__
         if max_norm is not None and not (isinstance(max_norm, int | float) and max_norm > 0):
-            raise ValueError(f"{name}(max_norm={max_norm!r}): no vector is so short: give a number above 0")
+            raise ValueError(f"{name}(max_norm={max_norm!r}): must be above 0: pass another value")
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
 
     def _weight_for(self, x: Tensor) -> Tensor:
@@ -161,7 +161,9 @@ class _Table(Module):
         how: the layer's other arguments. ValueError for other than 2 dims.
         """
         if embeddings.ndim != 2:
-            raise ValueError(f"from_pretrained({describe(embeddings)}): takes 2 dims: a row for each vector")
+            raise ValueError(
+                f"from_pretrained({describe(embeddings)}): takes 2 dims, a row for each vector: reshape it"
+            )
         layer = cls(*embeddings.shape, padding_idx=padding_idx, device=embeddings.device, **how)
         layer.weight = Parameter(embeddings.detach(), requires_grad=not freeze)
         return layer
@@ -234,7 +236,7 @@ class EmbeddingBag(_Table):
         dtype: Any = None,
     ):
         if mode == "max" and scale_grad_by_freq:
-            rule = "a greatest value is of one row: give mode='sum' or 'mean', or leave it out"
+            rule = "it can't scale a maximum: use mode='sum' or 'mean', or leave it out"
             raise ValueError(f"EmbeddingBag(mode='max', scale_grad_by_freq=True): {rule}")
         self._learn_by(max_norm, norm_type, scale_grad_by_freq)
         self._setup(num_embeddings, embedding_dim, padding_idx, device)

@@ -92,7 +92,7 @@ class Module:
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; subclasses write it."""
-        raise NotImplementedError(f"{type(self).__name__}(...): has no forward: define forward(self, x)")
+        raise NotImplementedError(f"{type(self).__name__}(...): it has no forward: define forward(self, x)")
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
         return hooks.call(self, args, kw) if hooks.are_there(self) else self.forward(*args, **kw)
@@ -115,12 +115,13 @@ class Module:
         self._check_name("register_parameter", name, self._kinds.get(name) is Parameter)
         if param is not None and not isinstance(param, Parameter):  # pyright: ignore[reportUnnecessaryIsInstance]  # users pass others
             call = f"register_parameter({name!r}, {describe(param)})"
-            raise TypeError(f"{call}: takes a Parameter or None: give nn.Parameter(t)")
+            raise TypeError(f"{call}: takes a Parameter or None: pass nn.Parameter(t)")
         self._register(name, Parameter)
         setattr(self, name, param)
 
     def add_module(self, name: str, module: "Module | None") -> None:
-        """Set a module inside this one; errors as register_buffer's, TypeError for what is no module."""
+        """Set a module inside this one; errors as register_buffer's, TypeError for an object"
+        " that is not a module."""
         self._check_name("add_module", name, self._kinds.get(name) is Module)
         if module is not None:
             check_module(self, module)
@@ -132,10 +133,10 @@ class Module:
     def _check_name(self, call: str, name: str, same_kind: bool) -> None:
         """ValueError for a name with a dot, none, or one that means something else already."""
         if not isinstance(name, str) or not name or "." in name:  # pyright: ignore[reportUnnecessaryIsInstance]  # users pass others
-            rule = "a name is a word without dots: give another"
+            rule = "a name must be a non-empty string without dots: choose another"
             raise ValueError(f"{call}({name!r}): {rule}")
         if hasattr(self, name) and not same_kind and vars(self).get(name, 0) is not None:
-            rule = f"{type(self).__name__} has an attribute of that name: give another"
+            rule = f"{type(self).__name__} already has an attribute of that name: choose another"
             raise ValueError(f"{call}({name!r}): {rule}")
 
     def _own(self, kind: type) -> Iterator[tuple[str, Any]]:
@@ -225,7 +226,7 @@ class Module:
         """Put a module in the place of the one of a dotted name; AttributeError where the module around it
         is not there, and with `strict` where there is none to be replaced."""
         if not target:
-            raise ValueError("set_submodule(''): a module can't replace itself: give a name")
+            raise ValueError("set_submodule(''): a module can't replace itself: pass a name")
         check_module(self, module)
         if strict:
             self.get_submodule(target)
@@ -326,7 +327,9 @@ class Module:
         """Choose how dropout and batch norm act, here and in all modules inside by their own `train`; returns
         self. ValueError for what is no bool."""
         if not isinstance(mode, bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # users pass others
-            raise ValueError(f"{type(self).__name__}.train({mode!r}): takes True or False: give one of them")
+            raise ValueError(
+                f"{type(self).__name__}.train({mode!r}): it must be True or False: pass one of them"
+            )
         self.training = mode
         for m in self.children():
             m.train(mode)
@@ -357,7 +360,9 @@ class Module:
                 device = a
         dtype = None if dtype is None else as_dtype(dtype)
         if dtype is not None and not dtype.is_float:
-            raise TypeError(f"{type(self).__name__}.to({dtype}): parameters are floats: give a float dtype")
+            raise TypeError(
+                f"{type(self).__name__}.to({dtype}): parameters must be floats: pass a float dtype"
+            )
         kept = {id(getattr(m, name)) for m in self.modules() for name in m.keeps_dtype}
         for t in [*self.parameters(), *self.buffers()]:
             wanted, is_cast = t.requires_grad, t.dtype.is_float and id(t) not in kept
@@ -481,9 +486,9 @@ class Module:
         problems += _list_names("of another shape", bad, lambda n: _shapes(n, own[n], state[n]))
         problems += _list_names("no tensor", strange, lambda n: f"{n!r} is {describe(state[n])}")
         if problems:
-            cure = "give a state_dict of the same model" + ("" if bad or strange else ", or strict=False")
+            cure = "use a state_dict of the same model" + ("" if bad or strange else ", or strict=False")
             inside = next((n for n in state if isinstance(state[n], Mapping)), None)
-            cure = cure if inside is None else f"give what stands at {inside!r}"
+            cure = cure if inside is None else f"pass the object at {inside!r}"
             raise ValueError(f"load_state_dict({len(state)} tensors): {'; '.join(problems)}: {cure}")
         with no_grad():
             for name in [n for n in own if n in state]:
@@ -540,12 +545,12 @@ class Module:
 
 
 KINDS = {  # what modules are made of: its name, and how its place is given another value
-    Buffer: ("buffer", "give a tensor or None, or delete it first (`del module.{0}`)"),
+    Buffer: ("buffer", "assign a tensor or None, or delete it first (`del module.{0}`)"),
     Parameter: (
         "parameter",
-        "change it in place inside no_grad (`{0}.copy_(t)`), or give nn.Parameter(t)",
+        "change it in place inside no_grad (`{0}.copy_(t)`), or assign nn.Parameter(t)",
     ),
-    Module: ("module", "give an nn.Module or None, or delete it first (`del module.{0}`)"),
+    Module: ("module", "assign an nn.Module or None, or delete it first (`del module.{0}`)"),
 }
 
 # what takes the place of what under its name; for the others the name is deleted first
@@ -616,7 +621,7 @@ def _rename(state: Mapping[str, Any], rename: Iterable[tuple[str, str]]) -> dict
             except re.error as e:
                 raise ValueError(f"load_state_dict(rename=[({pattern!r}, {text!r})]): {e}") from None
         if new in out:
-            raise ValueError(f"load_state_dict(rename=...): {name!r} becomes {new!r}, as another name does")
+            raise ValueError(f"load_state_dict(rename=...): {name!r} and another name both become {new!r}")
         out[new] = value
     return out
 
@@ -627,12 +632,12 @@ def _describe_unexpected(name: str, known: list[str]) -> str:
 
 
 def _shapes(name: str, own: Tensor, value: Any) -> str:
-    return f"{name!r} is {describe(own)}, given {list(value.shape)}"
+    return f"{name!r} is {describe(own)}, got {list(value.shape)}"
 
 
 def check_module(owner: Module, module: Any) -> Module:
     """Return the module; TypeError for other values."""
     if not isinstance(module, Module):
         name = type(owner).__name__
-        raise TypeError(f"{name}({describe(module)}): takes modules: give an nn.Module, as nn.ReLU()")
+        raise TypeError(f"{name}({describe(module)}): takes modules: pass an nn.Module, e.g. nn.ReLU()")
     return module

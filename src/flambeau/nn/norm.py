@@ -107,10 +107,10 @@ class BatchNorm(NormBase):
             rule = f"takes {ranks} dims, batch and channels first: reshape it"
             raise ValueError(f"{name}({describe(x)}): {rule}")
         if x.shape[1] != self.num_features:
-            rule = f"the layer was made for {self.num_features} channels, this has {x.shape[1]}"
+            rule = f"the layer expects {self.num_features} channels, the input has {x.shape[1]}"
             raise ValueError(f"{name}({describe(x)}): {rule}: make them equal")
         if self.training and x.numel() == self.num_features:
-            rule = "one value a channel has no variance: train on larger batches, or call eval()"
+            rule = "a single value per channel has no variance: train on larger batches, or call eval()"
             raise ValueError(f"{name}({describe(x)}): {rule}")
 
     @no_grad()
@@ -137,7 +137,7 @@ class BatchNorm1d(BatchNorm):
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
-    Raises ValueError where a size is no whole number above 0.
+    Raises ValueError where a size is not an integer above 0.
     """
 
     ranks = (2, 3)
@@ -152,7 +152,7 @@ class BatchNorm2d(BatchNorm):
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
-    Raises ValueError where a size is no whole number above 0.
+    Raises ValueError where a size is not an integer above 0.
     """
 
     ranks = (4,)
@@ -167,7 +167,7 @@ class BatchNorm3d(BatchNorm):
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
-    Raises ValueError where a size is no whole number above 0.
+    Raises ValueError where a size is not an integer above 0.
     """
 
     ranks = (5,)
@@ -264,7 +264,7 @@ class GroupNorm(NormBase):
     ):
         positive("GroupNorm", num_groups=num_groups, num_channels=num_channels)
         if num_channels % num_groups:
-            rule = "the channels must divide into the groups: give a divisor"
+            rule = "num_groups must divide num_channels: pass a divisor"
             raise ValueError(f"GroupNorm({num_groups}, {num_channels}): {rule}")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self.weight = new_parameter(num_channels, value=1.0, device=device) if affine else None
@@ -284,7 +284,7 @@ class RMSNorm(NormBase):
     normalized_shape: the sizes of the last dims, over which it goes
     eps: a small number that keeps divisions from 0
     elementwise_affine: learn a factor (and an offset) for each element
-    Raises ValueError where a size is no whole number above 0.
+    Raises ValueError where a size is not an integer above 0.
     """
 
     def __init__(
@@ -315,7 +315,7 @@ class LayerNorm(NormBase):
     normalized_shape: the sizes of the last dims, over which it goes
     eps: a small number that keeps divisions from 0
     elementwise_affine: learn a factor (and an offset) for each element
-    Raises ValueError where a size is no whole number above 0.
+    Raises ValueError where a size is not an integer above 0.
     """
 
     def __init__(

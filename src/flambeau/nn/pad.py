@@ -18,8 +18,8 @@ class Padding(Module):
         padding = integers(padding, "padding")
         self.padding = (padding,) * n if isinstance(padding, int) else tuple(padding)
         if len(self.padding) != n:
-            rule = f"takes a number, or {n} of them, two for each dim"
-            raise ValueError(f"{type(self).__name__}({self.padding}): {rule}: give so many")
+            rule = f"padding must be a number or {n} numbers, two for each dim"
+            raise ValueError(f"{type(self).__name__}({self.padding}): {rule}: pass that many")
 
     def forward(self, x: Tensor) -> Tensor:
         if self.mode != "constant" and x.ndim not in (self.nd + 1, self.nd + 2):

@@ -45,7 +45,7 @@ class _Unmade:
     @property
     def shape(self) -> Any:
         """Raises ValueError: the tensor has no values yet."""
-        rule = "a lazy layer takes its sizes from its first input: call the model once, or load a state_dict"
+        rule = "a lazy layer gets its sizes from its first input: call the model once, or load a state_dict"
         raise ValueError(f"{type(self).__name__}.shape: is not known yet: {rule}")
 
     def materialize(self, shape: tuple[int, ...], device: Any = None, dtype: Any = None) -> None:

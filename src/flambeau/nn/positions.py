@@ -28,7 +28,7 @@ class SinusoidalEmbedding(Module):
     def __init__(self, d_model: int, base: float = 10000.0):
         positive("SinusoidalEmbedding", d_model=d_model)
         if d_model % 2:
-            raise ValueError(f"SinusoidalEmbedding({d_model}): features come in pairs: give an even number")
+            raise ValueError(f"SinusoidalEmbedding({d_model}): features come in pairs: pass an even number")
         self.d_model, self.base = d_model, base
 
     def table(self, n: int, start: Any = 0, device: Any = None) -> Tensor:
@@ -50,13 +50,13 @@ class RotaryEmbedding(Module):
     def __init__(self, dim: int, base: float = 10000.0, interleaved: bool = False):
         positive("RotaryEmbedding", dim=dim)
         if dim % 2:
-            raise ValueError(f"RotaryEmbedding({dim}): features come in pairs: give an even number")
+            raise ValueError(f"RotaryEmbedding({dim}): features come in pairs: pass an even number")
         self.dim, self.base, self.interleaved = dim, base, interleaved
 
     def forward(self, x: Tensor, start: Any = 0) -> Tensor:
         """x with its tokens at places from `start` on (a number or a tensor)."""
         if x.shape[-1] != self.dim:
-            rule = f"was made for {self.dim} features, this has {x.shape[-1]}"
+            rule = f"the layer expects {self.dim} features, the input has {x.shape[-1]}"
             raise ValueError(f"RotaryEmbedding({describe(x)}): {rule}: make them equal")
         angles = _angles(Tensor.arange(x.shape[-2], device=x.device) + start, self.dim, self.base)
         cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
@@ -85,7 +85,7 @@ class ALiBi(Module):
     """What is added to scores so that farther keys count less, by a slope for each head (Press et al., 2021).
 
     num_heads: how many heads there are.
-    Raises ValueError where a size is no whole number above 0.
+    Raises ValueError where a size is not an integer above 0.
     """
 
     def __init__(self, num_heads: int):
@@ -124,7 +124,7 @@ class GroupedQueryAttention(Module):
         positive("GroupedQueryAttention", d_model=d_model, num_heads=num_heads, num_kv_heads=kv)
         if d_model % num_heads or num_heads % kv:
             call = f"GroupedQueryAttention({d_model}, {num_heads}, {kv})"
-            raise ValueError(f"{call}: heads divide the features, kv heads the heads: give divisors")
+            raise ValueError(f"{call}: heads must divide the features, and kv heads the heads: pass divisors")
         self.num_heads, self.num_kv_heads, self.head_dim = num_heads, kv, d_model // num_heads
         self.positions = positions
         wide = kv * self.head_dim

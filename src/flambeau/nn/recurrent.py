@@ -82,7 +82,7 @@ def cell_of(layer: Any) -> Cell:
         bound = getattr(layer, name)
         is_number = isinstance(bound, int | float) and not isinstance(bound, bool)
         if bound is not None and not (is_number and 0 < bound < inf):
-            rule = "is no bound above 0: give one, or None for none"
+            rule = "the bound must be above 0: pass another value, or None"
             raise ValueError(f"{type(layer).__name__}({name}={bound!r}): {rule}")
     return CELLS[layer.mode.split("_")[0]](layer)
 
@@ -130,14 +130,16 @@ class RNNBase(RecurrentModule):
         name, p = type(self).__name__, self.dropout
         positive(name, input_size=self.input_size, hidden_size=self.hidden_size, num_layers=self.num_layers)
         if isinstance(p, bool) or not 0 <= p <= 1:
-            raise ValueError(f"{name}(dropout={p}): is not in 0 to 1: give a probability")
+            raise ValueError(f"{name}(dropout={p}): must be from 0 to 1: pass a probability")
         if not 0 <= self.proj_size < self.hidden_size:
-            rule = f"is not 0 (none) to {self.hidden_size - 1}, below hidden_size: give another"
+            rule = f"must be 0 (off) to {self.hidden_size - 1}, below hidden_size: pass another value"
             raise ValueError(f"{name}(proj_size={self.proj_size}): {rule}")
         if self.proj_size and self.mode != "LSTM":
-            raise ValueError(f"{name}(proj_size={self.proj_size}): only LSTM projects: leave it out")
+            raise ValueError(
+                f"{name}(proj_size={self.proj_size}): only LSTM supports projections: leave it out"
+            )
         if self.reverse and self.bidirectional:
-            rule = "both directions are there: leave one of both out"
+            rule = "bidirectional already includes the reverse direction: leave one of them out"
             raise ValueError(f"{name}(bidirectional=True, reverse=True): {rule}")
         device, dtype, gates = (*map(self.__dict__.pop, ("device", "dtype")), cell_of(self).gates)
         for layer in range(self.num_layers):
@@ -183,7 +185,7 @@ class RNNBase(RecurrentModule):
             rule = f"takes 3 dims (or 2, without a batch) of which the last is {self.input_size}"
             raise ValueError(f"{type(self).__name__}({describe(input)}): {rule}: reshape it")
         if not x.shape[0]:
-            rule = "there is no step in it: give sequences of one at least"
+            rule = "the sequence has no steps: pass at least one"
             raise ValueError(f"{type(self).__name__}({describe(input)}): {rule}")
         y, state = self._run(x if batched else x.unsqueeze(1), self._start(hx, x, batched), None)
         if not batched:
@@ -217,7 +219,9 @@ class RNNBase(RecurrentModule):
         if [t.shape for t in states] != wanted:
             shapes = " and ".join(str(list(s)) for s in wanted)
             own = " and ".join(str(list(t.shape)) for t in states)
-            raise ValueError(f"{type(self).__name__}(hx of {own}): states here are {shapes}: give these")
+            raise ValueError(
+                f"{type(self).__name__}(hx of {own}): the states must be {shapes}: pass these shapes"
+            )
         return states if batched else tuple(t.unsqueeze(1) for t in states)
 
     def _run(
@@ -440,7 +444,7 @@ class RNNCellBase(RecurrentModule):
         lead = x.shape[:-1]
         for h in start:
             if h is not None and h.shape != (*lead, self.hidden_size):
-                rule = f"a state here is {[*lead, self.hidden_size]}: give such a one"
+                rule = f"the state must be {[*lead, self.hidden_size]}: pass this shape"
                 raise ValueError(f"{type(self).__name__}({describe(x)}, {describe(h)}): {rule}")
         rows = [
             Tensor.zeros(*lead, self.hidden_size, dtype=x.dtype, device=x.device) if h is None else h

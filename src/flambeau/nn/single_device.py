@@ -18,7 +18,7 @@ class SyncBatchNorm(BatchNorm):
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
-    Raises ValueError where a size is no whole number above 0.
+    Raises ValueError where a size is not an integer above 0.
     """
 
     ranks = (2, 3, 4, 5)
@@ -46,7 +46,7 @@ class DataParallel(Module):
 
     def __init__(self, module: Module, device_ids: Any = None):
         if device_ids is not None and len(device_ids) > 1:
-            rule = "one process drives one device: run a process for each, or leave it out"
+            rule = "a process uses one device: run one process for each, or leave device_ids out"
             raise ValueError(f"DataParallel(device_ids={list(device_ids)}): {rule}")
         self.module = module
 

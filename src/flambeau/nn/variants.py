@@ -32,7 +32,8 @@ def _in_place(f: Callable[P, Tensor]) -> Callable[P, Tensor]:
     return _named(
         call,
         f"{base}_",
-        f"Gives the tensor the value of {base}(...), and returns it; TypeError where it can't hold it.",
+        f"Assigns the value of {base}(...) to the tensor and returns it; TypeError if the"
+        " dtype can't hold it.",
         f,
     )
 

@@ -26,7 +26,7 @@ def body_of(
 def missing(node: NodeDef, opset: int) -> str:
     """The error text for an unknown operator."""
     near = suggest(node.op, [name for domain, name in TABLE if domain == node.domain])
-    return f"{node.label}: there is no such operator at opset {opset}{near}"
+    return f"{node.label}: unknown operator at opset {opset}{near}"
 
 
 def schema_of(node: NodeDef, opset: int) -> Any:

@@ -31,7 +31,9 @@ def model_of(proto: Any, place: str, files: Any) -> ModelDef:
     """Convert a ModelProto. `files(entries)` reads a tensor's bytes from another file."""
     lacking = "no graph" if not proto.HasField("graph") else "" if proto.ir_version > 0 else "no ir_version"
     if lacking:  # every message of protobuf may have no field at all, so 0 bytes are one
-        raise OnnxError(f"{place}: has {lacking}: is empty, cut short or no ONNX file: get a whole copy")
+        raise OnnxError(
+            f"{place}: has {lacking}: is empty, truncated or not an ONNX file: get a complete copy"
+        )
     read = Reader(place, files)
     functions = [read.function(f) for f in proto.functions]
     return ModelDef(
@@ -59,7 +61,9 @@ def domain_of(name: Any) -> str:
 def dtype_of(code: int, place: str) -> str:
     """The name of a DataType; OnnxError for an unknown one."""
     if code not in DTYPES:
-        raise OnnxError(f"{place}: has data type {code}, which ONNX does not define: 1 to {max(DTYPES)} are")
+        raise OnnxError(
+            f"{place}: has data type {code}, which ONNX does not define: valid types are 1 to {max(DTYPES)}"
+        )
     return DTYPES[code]
 
 
@@ -129,7 +133,8 @@ class Reader:
         dtype, shape = dtype_of(t.data_type, place), tuple(t.dims)
         if any(n < 0 for n in shape) or prod(shape) > LARGEST:
             raise OnnxError(
-                f"{place}: has the shape {list(shape)}: sizes are from 0 on, {LARGEST:,} elements at most"
+                f"{place}: has the shape {list(shape)}: sizes must be at least 0, with at most"
+                f" {LARGEST:,} elements"
             )
         if dtype == "string":
             values = np.array([text_of(s) for s in t.string_data], object)
@@ -141,7 +146,7 @@ class Reader:
             values = _convert_numbers(getattr(t, FIELDS.get(dtype, "int32_data")), dtype, prod(shape))
         if values.size != prod(shape):
             raise OnnxError(
-                f"{place}: has {values.size:,} elements, and its shape {list(shape)} {prod(shape):,}"
+                f"{place}: has {values.size:,} elements, but its shape {list(shape)} needs {prod(shape):,}"
             )
         return values.reshape(shape)
 
@@ -152,7 +157,7 @@ class Reader:
         place = f"{self.place}: tensor {text_of(s.values.name)!r}"
         values, places, shape = self.array(s.values), self.array(s.indices), tuple(s.dims)
         if any(n < 0 for n in shape) or prod(shape) > DENSE:
-            raise OnnxError(f"{place}: is sparse, of shape {list(shape)}: it would take too much memory")
+            raise OnnxError(f"{place}: is sparse, of shape {list(shape)}: it would need too much memory")
         flat = (
             places
             if places.ndim == 1
@@ -192,7 +197,7 @@ def numpy_dtype(name: str) -> Any:
         try:
             import ml_dtypes
         except ImportError:
-            rule = "NumPy has no such numbers, and the package ml_dtypes is not here"
+            rule = "NumPy has no such dtype, and ml_dtypes is not installed"
             raise OnnxError(f"{name}: {rule}") from None
         return np.dtype(getattr(ml_dtypes, name))
 
@@ -205,7 +210,7 @@ def _unpack(raw: Any, dtype: str, place: str, count: int) -> Any:
     bits = BITS[dtype] if dtype in BITS else 8 * numpy_type.itemsize
     needs = -(-count * bits // 8)
     if len(raw) != needs:
-        raise OnnxError(f"{place}: has {len(raw):,} bytes, and {count:,} elements of {dtype} take {needs:,}")
+        raise OnnxError(f"{place}: has {len(raw):,} bytes, but {count:,} elements of {dtype} need {needs:,}")
     if dtype not in BITS:
         return np.frombuffer(raw, numpy_type)
     return _unpack_small(np.frombuffer(raw, np.uint8), dtype, count)

@@ -113,7 +113,7 @@ class Emitter:
                 self.names[id(n)] = self._emit(n, needed, missing)
         if missing:
             rule = f"no ONNX operator is known for {', '.join(missing)}"
-            raise OnnxError(f"export: {rule}: compute that part outside of the model")
+            raise OnnxError(f"export: {rule}: compute this part outside the model")
         return [self.names[id(n)] for n in self.graph.roots]
 
     def _inputs_of(self, n: TracedNode, missing: dict[str, None]) -> list[TracedNode]:
@@ -297,7 +297,7 @@ def _iota(e: Emitter, n: TracedNode) -> str:
 def _fixed_numbers(values: Any) -> list[int]:
     """Numbers that an attribute has, which no size may change."""
     if any(v.terms for v in values):
-        raise OnnxError("export: an attribute depends on a size: leave that out of dynamic=")
+        raise OnnxError("export: an attribute depends on a size: leave that size out of dynamic=")
     return [v.base for v in values]
 
 
@@ -346,7 +346,9 @@ def _pad(e: Emitter, n: TracedNode, x: str) -> str:
     if all(v >= 0 for v in signs):
         return _emit_pad(e, n, x, before, after)
     if any(s.terms for s in (*before, *after)):
-        raise OnnxError("export: pad: cuts by a number that depends on a size: leave that out of dynamic=")
+        raise OnnxError(
+            "export: pad: it crops by a number that depends on a size: leave that size out of dynamic="
+        )
     out = _emit_pad(e, n, x, *[[sized(max(0, s.base)) for s in side] for side in (before, after)])
     starts = [max(0, -s.base) for s in before]
     ends = [-max(0, -s.base) or 1 << 62 for s in after]

@@ -50,7 +50,7 @@ def _specs(inputs: dict[str, Tensor], dynamic: Any) -> tuple[list[InputSpec], di
     named = {name: {0: "N"} for name, t in inputs.items() if t.ndim} if dynamic is True else dynamic or {}
     unknown = [name for name in named if name not in inputs]
     if unknown:
-        rule = f"there is no input {unknown[0]!r}: there are {', '.join(inputs)}"
+        rule = f"there is no input {unknown[0]!r}: the inputs are {', '.join(inputs)}"
         raise ValueError(f"export(dynamic={dynamic}): {rule}")
     specs: list[InputSpec] = []
     sizes: dict[str, int] = {}

@@ -121,7 +121,7 @@ class OnnxModel(Module):
             dict(inputs[0]) if by_name else dict(zip([v.name for v in self.inputs], inputs))
         )
         if not by_name and len(inputs) > len(self.inputs):
-            rule = f"takes {len(self.inputs)} inputs ({self._signature()}), given {len(inputs)}"
+            rule = f"takes {len(self.inputs)} inputs ({self._signature()}), got {len(inputs)}"
             raise ValueError(f"{self.definition.place}: {rule}")
         results = self._run({**feeds, **named})
         return results if by_name or len(results) != 1 else results[0]
@@ -190,7 +190,7 @@ class OnnxModel(Module):
         known = {v.name: v for v in self.definition.graph.inputs}
         place = self.definition.place
         problems = [f"it has no input {n!r}" for n in feeds if n not in known]
-        problems += [f"the input {v.name!r} is not given" for v in self.inputs if v.name not in feeds]
+        problems += [f"the input {v.name!r} is missing" for v in self.inputs if v.name not in feeds]
         if problems:
             raise OnnxError(f"{place}: {'; '.join(problems)}: it takes {self._signature()}")
         values = {name: self._value(known[name], value) for name, value in feeds.items()}
@@ -208,7 +208,7 @@ class OnnxModel(Module):
             try:
                 data = np.asarray(data, numpy_dtype(wanted.dtype or "float32"))
             except ValueError:
-                rule = "is a list of other than numbers in rows of one length"
+                rule = "is not a list of numbers in rows of equal length"
                 raise OnnxError(f"{self.definition.place}: the input {wanted.name!r} {rule}") from None
         return to_value(data, self.device)
 
@@ -277,8 +277,8 @@ def mismatch(wanted: ValueDef, value: Any, sizes: dict[str, int]) -> str:
     if wanted.kind != "tensor" or value is None:
         return ""
     if not hasattr(value, "shape"):
-        return f"the input {wanted.name!r} is {wanted}, given {type(value).__name__}"
-    problem = f"the input {wanted.name!r} is {wanted}, given {dtype_name(value)}{list(value.shape)}"
+        return f"the input {wanted.name!r} must be {wanted}, got {type(value).__name__}"
+    problem = f"the input {wanted.name!r} must be {wanted}, got {dtype_name(value)}{list(value.shape)}"
     if wanted.dtype and dtype_name(value) != wanted.dtype:
         return problem
     if wanted.shape is None:

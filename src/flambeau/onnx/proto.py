@@ -108,13 +108,13 @@ def parse(data: Any, place: str, kind: str = "Model") -> ProtoMessage:
     try:
         return _message(memoryview(data).cast("B"), ProtoMessage(kind), 0)
     except (ValueError, struct.error) as e:
-        raise OnnxError(f"{place}: is cut short or no ONNX file ({e}): get a whole copy") from None
+        raise OnnxError(f"{place}: it is truncated or not an ONNX file ({e}): get a complete copy") from None
 
 
 def _message(view: memoryview, into: ProtoMessage, depth: int) -> ProtoMessage:
     """Fill a message with what bytes say; of a field that is there twice the last counts, messages join."""
     if depth > DEEPEST:
-        raise ValueError(f"its messages lie more than {DEEPEST} deep in each other")
+        raise ValueError(f"its messages are nested more than {DEEPEST} deep")
     fields, values = KINDS[into.kind], into.__dict__
     for number, wire, value in _parts(view):
         field = fields.get(number)
@@ -151,7 +151,7 @@ def _parts(view: memoryview) -> Iterator[tuple[int, int, Any]]:
         key, at = _varint(view, at, end)
         number, wire = key >> 3, key & 7
         if not 0 < number < 1 << 29:
-            raise ValueError("a field has a number that there is not")
+            raise ValueError("a field has an invalid number")
         if wire == 0:
             value, at = _varint(view, at, end)
             yield number, wire, value
@@ -161,7 +161,7 @@ def _parts(view: memoryview) -> Iterator[tuple[int, int, Any]]:
         elif wire in WIDTHS:
             size = WIDTHS[wire]
         else:
-            raise ValueError(f"a field is of wire type {wire}, which ONNX has not")
+            raise ValueError(f"a field has wire type {wire}, which ONNX does not use")
         if size > end - at:
             raise ValueError(CUT)
         yield number, wire, view[at : at + size]

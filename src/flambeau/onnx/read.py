@@ -32,7 +32,7 @@ def read_model(source: Any, beside: "type[Beside] | None" = None) -> ModelDef:
             proto = parse(view, place) if len(view) > LARGE else parsed(view, place)
             return model_of(proto, place, (beside or Beside)(path.parent))
     except FileNotFoundError:
-        raise OnnxError(f"{place}: there is no such file: check the path") from None
+        raise OnnxError(f"{place}: no such file: check the path") from None
     except OSError as e:
         raise OnnxError(f"{place}: can't be read: {e.strerror or e}") from None
 
@@ -76,10 +76,10 @@ class Beside:
             start = int(entries.get("offset") or 0)
             end = start + int(entries.get("length") or len(data) - start)
         except ValueError:
-            raise OnnxError(f"{tensor_name}: its offset or length in {name!r} is no number") from None
+            raise OnnxError(f"{tensor_name}: its offset or length in {name!r} is not a number") from None
         if not 0 <= start <= end <= len(data):
             raise OnnxError(
-                f"{tensor_name}: lies at bytes {start:,} to {end:,} of {name!r}, which has {len(data):,}"
+                f"{tensor_name}: occupies bytes {start:,} to {end:,} of {name!r}, which has {len(data):,}"
             )
         return data[start:end]
 
@@ -87,7 +87,7 @@ class Beside:
         """The bytes of a file by the name that the model has for it."""
         if self.folder is None:
             raise OnnxError(
-                f"{tensor_name}: lies in the file {name!r}, and bytes have no folder: give the model's path"
+                f"{tensor_name}: is in the file {name!r}, and bytes have no folder: pass the model's path"
             )
         if name not in self.files:
             self.files[name] = looked_at(self._inside(name, tensor_name), name, tensor_name)
@@ -100,11 +100,9 @@ class Beside:
         try:
             path = (folder / name).resolve()
         except (OSError, ValueError, RuntimeError):
-            raise OnnxError(f"{tensor_name}: lies in {name!r}, which is no name of a file") from None
+            raise OnnxError(f"{tensor_name}: is in {name!r}, which is not a file name") from None
         if not name or Path(name).is_absolute() or not path.is_relative_to(folder):
-            raise OnnxError(
-                f"{tensor_name}: lies in {name!r}, outside the model's folder: such files are not read"
-            )
+            raise OnnxError(f"{tensor_name}: is in {name!r}, outside the model's folder: move it there")
         return path
 
 
@@ -115,7 +113,7 @@ def looked_at(path: Path, name: str, tensor_name: str) -> memoryview:
     try:
         if not path.is_file():
             raise OnnxError(
-                f"{tensor_name}: lies in {name!r}, which is not there or no file: put it beside the model"
+                f"{tensor_name}: is in {name!r}, which is missing or not a file: put it beside the model"
             )
         with open(path, "rb") as file:
             if not os.fstat(file.fileno()).st_size:
@@ -124,4 +122,4 @@ def looked_at(path: Path, name: str, tensor_name: str) -> memoryview:
                 return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
             return memoryview(file.read())
     except OSError as e:
-        raise OnnxError(f"{tensor_name}: lies in {name!r}, which can't be read: {e.strerror or e}") from None
+        raise OnnxError(f"{tensor_name}: is in {name!r}, which can't be read: {e.strerror or e}") from None

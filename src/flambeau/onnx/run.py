@@ -239,16 +239,14 @@ class Runner:
     ) -> None:
         """Run nodes in order. around: all nodes of their graph, if these are a part."""
         if depth > DEEPEST:
-            raise OnnxError(
-                f"{self.model.place}: graphs and functions call each other more than {DEEPEST} deep"
-            )
+            raise OnnxError(f"{self.model.place}: graphs and functions are nested more than {DEEPEST} deep")
         for node in nodes:
             inputs = [self._value_of(values, name, node.label) if name else None for name in node.inputs]
             results = self._call(
                 node, inputs, NodeCall(node, 0, self, values, opsets, depth, around or nodes)
             )
             if len(results) < sum(map(bool, node.outputs)):
-                rule = f"gives {len(results)} outputs, and {len(node.outputs)} are named"
+                rule = f"returned {len(results)} outputs, but {len(node.outputs)} are named"
                 raise OnnxError(f"{self.model.place}: {node.label}: {rule}")
             values.update((name, v) for name, v in zip(node.outputs, results) if name)
 
@@ -263,7 +261,7 @@ class Runner:
 
     def _value_of(self, values: Values, name: str, asker: str) -> Any:
         if name not in values:
-            raise OnnxError(f"{self.model.place}: {asker}: nothing before it makes {name!r}")
+            raise OnnxError(f"{self.model.place}: {asker}: no earlier node produces {name!r}")
         return values[name]
 
     def _call(self, node: NodeDef, inputs: list[Any], call: NodeCall) -> Any:
@@ -275,7 +273,7 @@ class Runner:
         except OnnxError:
             raise
         except RecursionError:
-            raise OnnxError(f"{self.model.place}: graphs lie too deep in each other") from None
+            raise OnnxError(f"{self.model.place}: graphs are nested too deep") from None
         except Exception as e:
             raise OnnxError(f"{self.model.place}: {node.label}: {reason(e, inputs)}") from e
 
@@ -361,7 +359,7 @@ class Runner:
         self, node: NodeDef, f: FunctionDef, opsets: dict[str, int], inputs: list[Any], depth: int
     ) -> tuple[Any, ...]:
         if len(inputs) > len(f.inputs):
-            raise ValueError(f"takes {len(f.inputs)} inputs, given {len(inputs)}")
+            raise ValueError(f"takes {len(f.inputs)} inputs, got {len(inputs)}")
         values: Values = dict.fromkeys(f.inputs)
         values.update(zip(f.inputs, inputs))
         self.nodes(f.nodes, values, opsets, depth + 1)
@@ -378,11 +376,13 @@ def reason(e: Exception, inputs: list[Any]) -> str:
     if unknown := UNKNOWN.search(str(e)):
         return printable(f"has no attribute {unknown[1]}")
     if isinstance(e, MemoryError):
-        return f"needs more memory than there is: {e}" if str(e) else "needs more memory than there is"
+        return (
+            (f"needs more memory than is available: {e}") if str(e) else "needs more memory than is available"
+        )
     if isinstance(e, ValueError | TypeError | FlambeauError):
         return str(e)
     shapes = ", ".join("none" if v is None else describe_value(v) for v in inputs)
-    return f"its inputs ({shapes}) and attributes do not fit each other: {type(e).__name__}: {e}"
+    return f"its inputs ({shapes}) and attributes are inconsistent: {type(e).__name__}: {e}"
 
 
 def describe_value(value: Any) -> str:
@@ -403,7 +403,9 @@ def check_arrays(values: list[Any], row: Operator) -> None:
         None if row.arrays or row.places else next((v for v in values if isinstance(v, np.ndarray)), None)
     )
     if bad is not None:
-        raise TypeError(f"computes no {'strings' if bad.dtype == object else bad.dtype.name}: cast first")
+        raise TypeError(
+            f"does not support {'strings' if bad.dtype == object else bad.dtype.name}: cast first"
+        )
 
 
 def kinds(fed: dict[str, Any]) -> tuple[Any, ...]:

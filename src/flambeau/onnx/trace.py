@@ -95,7 +95,7 @@ def trace(fn: Callable[..., Any], specs: list[InputSpec], sizes: dict[str, int],
     for name, n in sizes.items():
         other = _Trace(fn, specs, {**sizes, name: 2 * n}, device, start)
         if [n.op.name for n in other.order] != [n.op.name for n in first.order]:
-            rule = f"the model computes otherwise where {name!r} is {2 * n} and not {n}"
+            rule = f"the model computes differently if {name!r} is {2 * n} instead of {n}"
             raise OnnxError(f"export: {rule}: {LEAVE}")
         others[name] = other
     return _join(specs, sizes, first, others)
@@ -120,7 +120,7 @@ class _Trace:
             for t, old in reversed(tracer.assigned):
                 t.node, old.replaced = old, False
         if tracer.assigned:
-            rule = "the model assigns to a tensor, and a graph keeps no state: call model.eval()"
+            rule = "the model assigns to a tensor, and a graph has no state: call model.eval()"
             raise OnnxError(f"export: {rule}")
         tensors, _, names = parts_of(result)
         self.names, self.roots = names, [t.node for t in tensors]
@@ -177,7 +177,7 @@ class _Formula:
         for name, other in twins.items():
             factor, rest = divmod(other - value, self.sizes[name])
             if rest:
-                rule = f"{value} becomes {other} where {name!r} is twice as large"
+                rule = f"{value} becomes {other} if {name!r} is twice as large"
                 raise OnnxError(f"export: {self._op}: {rule}: {LEAVE}")
             if factor:
                 terms.append((name, factor))

@@ -168,7 +168,7 @@ def check_array(dtype: str, shape: Sequence[int], nbytes: int) -> None:
     """ValueError for an array that this machine can't hold: an operating system may promise the memory, and
     kill the process when it is touched."""
     if nbytes > host_memory():
-        rule = f"{nbytes:,} bytes are more than the {host_memory():,} of this machine's memory"
+        rule = f"{nbytes:,} bytes exceed the {host_memory():,} of memory of this machine"
         raise ValueError(f"gives {dtype}{list(shape)}: {rule}")
 
 

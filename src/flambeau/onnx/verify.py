@@ -45,17 +45,15 @@ class Check:
     def graph(self, g: GraphDef, around: set[str], opsets: dict[str, int], depth: int) -> Iterator[str]:
         """Problems of a graph that sees the names around it."""
         if depth > DEEPEST:
-            yield f"graphs lie more than {DEEPEST} deep in each other"
+            yield f"graphs are nested more than {DEEPEST} deep"
             return
         own = [v.name for v in g.inputs] + [n for n in g.initializers if n not in {v.name for v in g.inputs}]
         known = {*around, *own}
         yield from (f"the graph has two inputs {name!r}" for name in _twice(v.name for v in g.inputs))
-        yield from (
-            f"the graph has two initializers {name!r}: give each a name of its own" for name in g.doubled
-        )
+        yield from (f"the graph has two initializers {name!r}: rename one" for name in g.doubled)
         yield from self.nodes(g.nodes, known, opsets, depth)
         names = known | {name for node in g.nodes for name in node.outputs}
-        yield from (f"nothing makes the output {v.name!r}" for v in g.outputs if v.name not in names)
+        yield from (f"no node produces the output {v.name!r}" for v in g.outputs if v.name not in names)
 
     def body(self, f: FunctionDef) -> Iterator[str]:
         """Problems of a function's nodes."""
@@ -64,7 +62,7 @@ class Check:
             yield f"function {f.name!r}: {line}"
         names = known | {name for node in f.nodes for name in node.outputs}
         yield from (
-            f"function {f.name!r}: nothing makes its output {n!r}" for n in f.outputs if n not in names
+            f"function {f.name!r}: no node produces its output {n!r}" for n in f.outputs if n not in names
         )
 
     def nodes(
@@ -77,13 +75,13 @@ class Check:
             for name in node.inputs:
                 if name and name not in seen:
                     why = (
-                        "that comes later or from itself: sort the nodes"
+                        "which a later node or the node itself produces: sort the nodes"
                         if name in later
-                        else "that nothing makes"
+                        else "which no node produces"
                     )
                     yield f"{node.label}: reads {name!r}, {why}"
             yield from (
-                f"{node.label}: makes {n!r}, which is there already" for n in node.outputs if n and n in seen
+                f"{node.label}: produces {n!r}, which already exists" for n in node.outputs if n and n in seen
             )
             yield from (
                 f"{node.label}: names its output {n!r} twice" for n in _twice(filter(None, node.outputs))
@@ -99,7 +97,7 @@ class Check:
         own = self.model.functions.get((node.domain, node.op, node.overload))
         if own is not None:
             if len(node.inputs) > len(own.inputs):
-                yield f"{node.label}: takes {len(own.inputs)} inputs, given {len(node.inputs)}"
+                yield f"{node.label}: takes {len(own.inputs)} inputs, got {len(node.inputs)}"
             return
         opset = opsets.get(node.domain, 1)
         row = find(node.domain, node.op, opset)
@@ -122,7 +120,7 @@ class Check:
                 yield f"function {f.name!r}: calls itself by {e}"
                 return
             if total > LARGEST:
-                yield f"function {f.name!r}: stands for {total:,} nodes: at most {LARGEST:,} are run"
+                yield f"function {f.name!r}: expands to {total:,} nodes: at most {LARGEST:,} are supported"
                 return
 
     def _size(self, f: FunctionDef, sizes: dict[int, int], path: tuple[FunctionDef, ...]) -> int:
@@ -158,10 +156,10 @@ def misuse(row: Operator, present: list[bool], attributes: dict[str, Any]) -> st
     if len(present) < row.least or (row.most is not None and len(present) > row.most):
         most = "any number" if row.most is None else row.most
         wanted = str(row.least) if row.least == row.most else f"{row.least} to {most}"
-        return f"takes {wanted} inputs, given {len(present)}"
+        return f"takes {wanted} inputs, got {len(present)}"
     missing_one = next((row.inputs[k] for k in range(row.least) if not present[k]), "")
     if missing_one and not row.optional:
-        return f"its input {missing_one!r} is left out, and it needs one"
+        return f"its required input {missing_one!r} is left out"
     unknown = [] if row.attributes is None else sorted(attributes.keys() - row.attributes)
     if unknown:
         return f"has no attribute {unknown[0]!r}: it has {', '.join(sorted(row.attributes or ())) or 'none'}"

@@ -164,7 +164,7 @@ def rrelu(
     """
     if not -inf < lower <= upper < inf:
         raise ValueError(
-            f"lower={lower} and upper={upper} are not bounds: give finite numbers, the lower first"
+            f"lower={lower} and upper={upper} are not valid bounds: pass finite numbers, the lower first"
         )
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
@@ -200,7 +200,7 @@ def shrink(input: Tensor, lambd: float = 0.5, bias: float = 0.0) -> Tensor:
     Raises ValueError if lambd is below 0.
     """
     if lambd < 0:
-        raise ValueError(f"lambd={lambd} is below 0: give 0 or more")
+        raise ValueError(f"lambd={lambd} is below 0: pass 0 or more")
     inner = (input < -lambd).where(input + bias, 0.0)
     return ((input > lambd) | input.isnan()).where(input - bias, inner)
 
@@ -281,7 +281,7 @@ def gumbel_softmax(
     ValueError if tau is 0.
     """
     if tau == 0:
-        raise ValueError("tau=0 divides by 0: give another, or hard=True")
+        raise ValueError("tau=0 divides by 0: pass another value, or hard=True")
     noisy = logits + gumbel_bits(logits.shape, logits.device, generator)
     y = (noisy * (1 / tau)).softmax(dim).to(logits.dtype)
     if not hard:

@@ -101,13 +101,15 @@ def _viewed_shape(was: dt.DType, now: dt.DType, shape: Shape, dtype: Any = None)
     if _size(was) == _size(now):
         return shape
     if not shape:
-        rule = "reshape(1) it: a single one of another size can't be seen"
-        raise ValueError(f"elements of {now.name} are of another size: {rule}")
+        rule = "reshape(1) it: a 0-d tensor can't be viewed as elements of another size"
+        raise ValueError(f"elements of {now.name} have another size: {rule}")
     n, rest = divmod(shape[-1] * _size(was), _size(now))
     if rest:
         step = _size(now) // _size(was)
-        rule = f"a last dim of {shape[-1]} is no multiple of {step}"
-        raise ValueError(f"{rule}, which many elements of {was.name} are one of {now.name}: pad or cut it")
+        rule = f"the last dim of {shape[-1]} is not a multiple of {step}"
+        raise ValueError(
+            f"{rule}, the number of {was.name} elements in one {now.name} element: pad or crop it"
+        )
     return (*shape[:-1], n)
 
 

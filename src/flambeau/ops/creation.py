@@ -131,12 +131,12 @@ def _iota(n: int, device: Any) -> Tensor:
 
 def _check_range(start: Any, end: Any, step: Any) -> None:
     if not (isfinite(start) and isfinite(end)):
-        raise ValueError(f"start={start} or end={end} is not finite: give finite numbers")
+        raise ValueError(f"start={start} or end={end} is not finite: pass finite numbers")
     if not step or step != step:
-        raise ValueError(f"step is {step}: give another number")
+        raise ValueError(f"step is {step}: pass another number")
     if (end > start and step < 0) or (end < start and step > 0):
         raise ValueError(
-            f"step={step} leads away from end={end}: give a step of the other sign, or exchange start and end"
+            f"step={step} leads away from end={end}: pass a step of the other sign, or exchange start and end"
         )
 
 
@@ -157,7 +157,7 @@ def arange(
     _check_range(start, end, step)
     are_integers = all(isinstance(v, int) for v in (start, end, step))
     if dtype is not None and dt.as_dtype(dtype) is dt.int64 and not int(step):
-        raise ValueError(f"step={step} as int64 is 0: give an integer other than 0")
+        raise ValueError(f"step={step} as int64 is 0: pass an integer other than 0")
     if not are_integers and _is_integer(dtype):
         return finish(_integer_arange(start, end, step, dt.as_dtype(dtype), device), None, requires_grad)
     n = int(max(0, -((start - end) // step) if are_integers else ceil((end - start) / step)))
@@ -229,7 +229,7 @@ def linspace(
     if getattr(start, "ndim", 0) or getattr(end, "ndim", 0):
         raise ValueError("start and end must be numbers or 0-d tensors: add dims to the result")
     if steps < 0:
-        raise ValueError(f"steps={steps} is below 0: give the number of elements")
+        raise ValueError(f"steps={steps} is below 0: pass the number of elements")
     if _is_integer(dtype):
         return finish(
             _to_integers(_integer_line(start, end, steps, True), dtype, device), None, requires_grad
@@ -276,7 +276,7 @@ def eye(
     Raises ValueError if a size is below 0.
     """
     if n < 0 or (m or 0) < 0:
-        raise ValueError(f"n={n} and m={m} are sizes: give 0 or more")
+        raise ValueError(f"n={n} and m={m} are sizes: pass 0 or more")
     rows, columns = _iota(n, device).unsqueeze(1), _iota(n if m is None else m, device)
     return finish((rows == columns).to(dtype or dt.default_float()), None, requires_grad)
 
@@ -336,7 +336,7 @@ def _lower_places(row: int, col: int, offset: int, device: Any) -> tuple[Tensor,
     either way). The rows after them have all columns.
     """
     if row < 0 or col < 0:
-        raise ValueError(f"row={row} and col={col} are sizes: give 0 or more")
+        raise ValueError(f"row={row} and col={col} are sizes: pass 0 or more")
     first = min(max(0, -offset), row)
     length = min(max(first + offset + 1, 0), col)  # of the first row
     growing = min(max(0, col - length), row - first)
@@ -549,7 +549,7 @@ class Creation(Family):
 def _two_dims(dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
     d1, d2 = normal_dim(dim1, ndim), normal_dim(dim2, ndim)
     if d1 == d2:
-        raise ValueError(f"dim1 and dim2 are both {d1}: give two dims")
+        raise ValueError(f"dim1 and dim2 are both {d1}: pass two dims")
     return d1, d2
 
 

@@ -166,7 +166,7 @@ def _split_targets(targets: Tensor, lengths: Tensor | Sequence[int]) -> Tensor:
     counts: list[int] = lengths.tolist() if is_tensor(lengths) else [*lengths]
     starts = [sum(counts[:i]) for i in range(len(counts))]
     if sum(counts) != targets.shape[0]:
-        raise ValueError(f"target_lengths add up to {sum(counts)}, and there are {targets.shape[0]} targets")
+        raise ValueError(f"target_lengths add up to {sum(counts)}, but there are {targets.shape[0]} targets")
     place = type(targets).arange(max(counts, default=0), dtype=dt.int32, device=targets.device)
     place = place + targets.new_tensor(starts, dtype=dt.int32).reshape(-1, 1)
     return targets[place.clamp(max=max(targets.shape[0] - 1, 0))] if targets.shape[0] else place

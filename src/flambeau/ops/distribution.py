@@ -41,7 +41,7 @@ def _draw_floats(draw: Callable[[DType], Tensor], dtype: DTypeLike | None, requi
         return finish(draw(dt.get_default_dtype()), dt.default_float(), requires_grad)
     dtype = as_dtype(dtype)
     if not dtype.has_gradients:
-        raise TypeError(f"dtype={dtype.name} has no fractions: give a float dtype")
+        raise TypeError(f"dtype={dtype.name} is not a float dtype: pass one")
     if not dtype.is_complex:
         return finish(draw(dtype), dtype, requires_grad)
     real = draw(dtype.real)
@@ -134,13 +134,13 @@ def random_integers(
     ValueError if the range is empty or the dtype cannot represent it.
     """
     if dtype.is_complex:
-        raise TypeError(f"dtype={dtype.name} is complex: give a dtype of real numbers")
+        raise TypeError(f"dtype={dtype.name} is complex: pass a real dtype")
     low, high = (integers(value, name, False) for value, name in ((low, "low"), (high, "high")))
     if low >= high:
-        raise ValueError(f"low={low} is not below high={high}: give a larger high")
+        raise ValueError(f"low={low} is not below high={high}: pass a larger high")
     least, most = _limits_of(dtype)
     if low < least or high - 1 > most:
-        raise ValueError(f"{dtype.name} holds {least} to {most}, not {low} to {high - 1}: give another dtype")
+        raise ValueError(f"{dtype.name} holds {least} to {most}, not {low} to {high - 1}: pass another dtype")
     span, ends = high - low, (-(1 << 31), 1 << 31)
 
     def bits():
@@ -272,10 +272,13 @@ def uniform_between(
     most = dt.finfo(dtype).max
     require(
         abs(low) <= most and abs(high) <= most,
-        f"low={low} or high={high} is beyond {dtype.name}: give smaller numbers",
+        f"low={low} or high={high} is out of range for {dtype.name}: pass smaller numbers",
     )
     require(low <= high, f"low={low} is above high={high}: exchange them")
-    require(high - low <= most, f"high - low = {high - low} is beyond {dtype.name}: give a smaller range")
+    require(
+        high - low <= most,
+        (f"high - low = {high - low} is out of range for {dtype.name}: pass a smaller range"),
+    )
     drawn = uniform_bits(shape, device, generator) * (high - low) + low
     return drawn.clamp(low, max(low, below(high, dtype))) if low < high else drawn
 
@@ -300,7 +303,7 @@ def check_std(std: Any) -> Any:
     """Checks a standard deviation: a number now, the elements of a tensor at the next read."""
     if is_tensor(std):
         return valid(std, (std < 0) | std.isnan(), "normal") if std.dtype.kind == "f" else std
-    require(std >= 0, f"std={std} is negative or NaN: give one from 0")
+    require(std >= 0, f"std={std} is negative or NaN: pass one of at least 0")
     return std
 
 
@@ -324,15 +327,15 @@ def normal(
     std = check_std(std)
     if not parts:
         if size is None:
-            raise ValueError("numbers need a size: give size=(...)")
+            raise ValueError("numbers need a size: pass size=(...)")
         drawn = randn(new_sizes((size,)), generator=generator, device=device, dtype=dtype)
         return drawn * std + mean
     if size is not None:
-        raise TypeError("tensors have a size: leave size out, or give numbers")
+        raise TypeError("tensors define the size: leave size out, or pass numbers")
     drawn = normal_bits(broadcast(*(v.shape for v in parts)), parts[0].device, generator) * std + mean
     wanted = _float_of(parts[0]) if dtype is None else as_dtype(dtype)
     if not wanted.is_float:
-        raise TypeError(f"dtype={wanted.name} has no fractions: give a float dtype")
+        raise TypeError(f"dtype={wanted.name} is not a float dtype: pass one")
     return drawn.to(wanted)
 
 
@@ -340,7 +343,7 @@ def check_probability(p: Any) -> Any:
     """Checks a probability: a number now, the elements of a tensor at the next read."""
     if is_tensor(p):
         return valid(p, (p < 0) | (p > 1) | p.isnan(), "bernoulli") if p.dtype.kind == "f" else p
-    require(0 <= p <= 1, f"p={p} is not in 0 to 1: give a probability")
+    require(0 <= p <= 1, f"p={p} must be from 0 to 1: pass a probability")
     return p
 
 
@@ -360,7 +363,7 @@ def exponential(
     size: int | Sequence[int], lambd: float = 1.0, *, generator: Generator | None = None, device: Any = None
 ) -> Tensor:
     """Exponential with rate lambd. (2, 3) -> [2, 3]. ValueError if lambd is not above 0."""
-    require(lambd > 0, f"lambd={lambd} is not above 0: give a rate")
+    require(lambd > 0, f"lambd={lambd} is not above 0: pass a rate")
     return exponential_bits(new_sizes((size,)), get_device(device), generator) * (1 / lambd)
 
 
@@ -412,7 +415,7 @@ def log_normal(
 ) -> Tensor:
     """exp of a normal sample with that mean and standard deviation. (2, 3) -> [2, 3]. ValueError if std is
     not above 0."""
-    require(std > 0, f"std={std} is not above 0: give a positive number")
+    require(std > 0, f"std={std} is not above 0: pass a positive number")
     return (normal_bits(new_sizes((size,)), get_device(device), generator) * std + mean).exp()
 
 
@@ -430,7 +433,7 @@ def cauchy(
     sigma: half the width at half the height. ValueError if it is not above 0.
     median: the centre
     """
-    require(sigma > 0, f"sigma={sigma} is not above 0: give a width")
+    require(sigma > 0, f"sigma={sigma} is not above 0: pass a width")
     u = open_bits(new_sizes((size,)), get_device(device), generator)
     return ((u - 0.5) * pi).tan() * sigma + median
 
@@ -441,7 +444,7 @@ def geometric(
 ) -> Tensor:
     """The number of trials of probability p up to the first success: 1, 2, ... as floats. (2, 3) -> [2, 3].
     ValueError unless 0 < p < 1."""
-    require(0 < p < 1, f"p={p} is not between 0 and 1: give a probability")
+    require(0 < p < 1, f"p={p} is not between 0 and 1: pass a probability")
     waiting_time = exponential_bits(new_sizes((size,)), get_device(device), generator)
     return (waiting_time * (-1 / log1p(-p))).ceil()
 
@@ -461,7 +464,9 @@ def multinomial(
         raise ValueError("takes weights of 1 or 2 dims, and num_samples from 1")
     n = input.shape[-1]
     if num_samples > n and not (replacement and n):
-        raise ValueError(f"{num_samples} draws without replacement from {n}: draw fewer, or replacement=True")
+        raise ValueError(
+            f"{num_samples} draws without replacement from {n} weights: draw fewer, or replacement=True"
+        )
     logits = _weights(input, 1 if replacement else num_samples).log()
     if replacement or num_samples == 1:
         shape = (*input.shape[:-1], num_samples, n)
@@ -495,9 +500,9 @@ def randperm(
     Raises ValueError if n is below 0.
     """
     if n < 0:
-        raise ValueError(f"n={n} is below 0: give a length")
+        raise ValueError(f"n={n} is below 0: pass a length")
     dtype = dt.default_integer() if dtype is None else as_dtype(dtype)
     most = 1 << digits_of(dtype) if dtype.is_float else _limits_of(dtype)[1]
-    require(n - 1 <= most, f"{dtype.name} holds integers up to {most}, not {n - 1}: give another dtype")
+    require(n - 1 <= most, f"{dtype.name} holds integers up to {most}, not {n - 1}: pass another dtype")
     order = drawn_bits((n,), get_device(device), generator)._argsort(False)
     return finish(order, dtype, requires_grad)

@@ -31,7 +31,7 @@ def _parse(equation: str, ranks: list[int]) -> tuple[list[str], str]:
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     terms = inputs.split(",")
     if len(terms) != len(ranks):
-        raise ValueError(f"{len(terms)} terms for {len(ranks)} operands: give one for each")
+        raise ValueError(f"{len(terms)} terms for {len(ranks)} operands: pass one for each")
     named = [term.replace("...", "") for term in terms]
     bad = sorted(set("".join(named) + output.replace("...", "")) - set(ascii_letters))
     if bad:
@@ -293,7 +293,7 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     Raises ValueError for fewer than two tensors, or if one between the ends does not have 2 dims.
     """
     if len(tensors) < 2:
-        raise ValueError(f"takes two or more tensors, not {len(tensors)}: give more")
+        raise ValueError(f"takes two or more tensors, not {len(tensors)}: pass more")
     return _chain(list(tensors))
 
 

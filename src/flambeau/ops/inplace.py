@@ -74,7 +74,7 @@ def in_place(f: Callable[P, Tensor], name: str = "") -> Callable[P, Tensor]:
         return write(self, result, method.__name__, base)
 
     return _set_name(
-        method, name or f"{base}_", f"Gives the tensor the value of {base}(...), and returns it.", f
+        method, name or f"{base}_", f"Assigns the value of {base}(...) to the tensor and returns it.", f
     )
 
 
@@ -86,7 +86,9 @@ def in_shape(f: Callable[P, Tensor], name: str = "") -> Callable[P, Tensor]:
         self._check_write()
         return self._show_as(f(self, *args, **kw), method.__name__)  # type: ignore[call-arg]
 
-    doc = f"Gives the tensor the shape of {base}(...), and returns it; ValueError where it has views."
+    doc = (
+        f"Changes the shape of the tensor to that of {base}(...) and returns it; ValueError if it has views."
+    )
     return _set_name(method, f"{base}_", doc, f)
 
 
@@ -150,7 +152,9 @@ def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tens
     different sizes, or fewer.
     """
     if input.ndim < 2 or (input.ndim > 2 and len(set(input.shape)) > 1):
-        raise ValueError(f"fill_diagonal_({describe(input)}): takes a matrix, or dims of one size")
+        raise ValueError(
+            f"fill_diagonal_({describe(input)}): takes a matrix, or dims of equal size: reshape it"
+        )
     step = sum(input.numel() // max(_total(input, d), 1) for d in range(1, input.ndim + 1))
     rows, width = input.shape[0], input.shape[1]
     end = input.numel() if wrap or input.ndim > 2 or rows <= width else width * width

@@ -101,7 +101,7 @@ def _cat_grad(g: Tensor, y: Tensor, *tensors: Tensor, dim: int) -> list[Tensor]:
 def _cuts(x: Tensor, dim: int) -> tuple[int, int]:
     """The normalised dim, and its size."""
     if not x.ndim:
-        raise IndexError("a 0-d tensor has no dim to cut")
+        raise IndexError("a 0-d tensor has no dim to split")
     d = normal_dim(dim, x.ndim)
     return d, x.shape[d]
 

@@ -131,7 +131,7 @@ def cross_entropy(
     ignore_index: targets of this class add nothing to the loss or its mean
     """
     if not 0 <= label_smoothing <= 1:
-        raise ValueError(f"label_smoothing={label_smoothing} is not in 0 to 1: give a share")
+        raise ValueError(f"label_smoothing={label_smoothing} must be from 0 to 1: pass a fraction")
     d, n = min(1, input.ndim - 1), input.shape[min(1, input.ndim - 1)]
     if target.dtype.is_float:
         if target.shape != input.shape:
@@ -172,7 +172,7 @@ def _warn_of_broadcast(input: Tensor, target: Tensor) -> None:
     """Warn once that a target of another shape is broadcast, as PyTorch does: [n, 1] and [n] give [n, n]."""
     shape = getattr(target, "shape", ())
     if input.shape != shape:
-        rule = "they are broadcast, which is seldom meant: reshape one of them, as by squeeze(1)"
+        rule = "they broadcast, which is rarely intended: reshape one of them, e.g. with squeeze(1)"
         note(f"a loss has input of shape {list(input.shape)} and target of {list(shape)}: {rule}", 5)
 
 
@@ -209,7 +209,7 @@ def huber_loss(
     Raises ValueError if reduction is unknown.
     """
     if delta <= 0:
-        raise ValueError(f"delta={delta}: must be above 0: give a positive number")
+        raise ValueError(f"delta={delta}: must be above 0: pass a positive number")
     _warn_of_broadcast(input, target)
     error = input - target
     near = hardtanh(error, -delta, delta)
@@ -226,7 +226,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
     Raises ValueError if beta is below 0.
     """
     if beta < 0:
-        raise ValueError(f"beta={beta} is below 0: give 0 or more")
+        raise ValueError(f"beta={beta} is below 0: pass 0 or more")
     if beta == 0:
         return l1_loss(input, target, reduction)
     # divided before the sum: in 16 bits the undivided sum can overflow
@@ -368,13 +368,13 @@ def _variance(input: Tensor, var: Tensor | float) -> Tensor:
     """The variance as a tensor that broadcasts to input."""
     if isinstance(var, int | float):
         if not var >= 0:
-            raise ValueError(f"var={var} is negative or NaN: give a variance of 0 or more")
+            raise ValueError(f"var={var} is negative or NaN: pass a variance of 0 or more")
         return input.full((), float(var), device=input.device)
     if var.shape == input.shape[:-1] and input.ndim:
         return valid(var, var < 0, "gaussian_nll_loss").unsqueeze(-1)
     others = [n for n, m in zip(var.shape, input.shape, strict=False) if n != m]
     if var.ndim != input.ndim or others not in ([], [1]):
-        rule = "give a number, one var for each element, or one for each line of a dim"
+        rule = "pass a number, one var for each element, or one that broadcasts along a dim"
         raise ValueError(f"var has shape {list(var.shape)}, input {list(input.shape)}: {rule}")
     return valid(var, var < 0, "gaussian_nll_loss")
 
@@ -451,12 +451,12 @@ def multi_margin_loss(
     Raises ValueError if p is neither 1 nor 2.
     """
     if p not in (1, 2):
-        raise ValueError(f"p={p} is not 1 or 2: give one of these")
+        raise ValueError(f"p={p} must be 1 or 2: pass one of these")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"reduction={reduction!r} is unknown: use 'mean', 'sum' or 'none'")
     input = input.reshape(1) if not input.ndim else input
     if weight is not None and weight.shape != input.shape[-1:]:
-        raise ValueError(f"weight has shape {list(weight.shape)}: give one number for each class")
+        raise ValueError(f"weight has shape {list(weight.shape)}: pass one number for each class")
     target = target.reshape(()) if input.ndim == 1 and target.shape == (1,) else target
     d, hit = _class_hits(input, target)
     place = _place(target, input.shape[d], "multi_margin_loss")
@@ -496,7 +496,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
 
 def _check_margin(margin: float) -> None:
     if margin <= 0:
-        raise ValueError(f"margin={margin} is not above 0: give a positive number")
+        raise ValueError(f"margin={margin} is not above 0: pass a positive number")
 
 
 @composed

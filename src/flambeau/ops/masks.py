@@ -25,7 +25,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: float) -> Tensor:
     if (
         isinstance(value, complex) or (is_tensor(value) and value.dtype.is_complex)
     ) and not input.dtype.is_complex:
-        raise ValueError("value is complex but the tensor is real: give a real number")
+        raise ValueError("value is complex but the tensor is real: pass a real number")
     return choose(mask, fitted(value, input.dtype), input).to(input.dtype)
 
 

@@ -210,7 +210,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     dim = normal_dim(dim, input.ndim)
     n = input.shape[dim]
     if not -n <= start <= n:
-        raise IndexError(f"start={start} is not in {-n} to {n}: give a start in this range")
+        raise IndexError(f"start={start} is not in {-n} to {n}: pass a start in this range")
     start = start + n if start < 0 else start
     if not 0 <= start <= start + length <= n:
         raise ValueError(f"{start} to {start + length} is not inside 0 to {n}")

@@ -156,7 +156,7 @@ def batch_norm(
     """
     if not training:
         if running_mean is None or running_var is None:
-            raise ValueError("without training, running_mean and running_var are required: give both")
+            raise ValueError("without training, running_mean and running_var are required: pass both")
         if input.ndim < 2 and not input.numel():
             return input.clone()
         return affine_norm(input, running_mean, running_var, weight, bias, eps)
@@ -164,7 +164,7 @@ def batch_norm(
         return input.clone()
     n = input.numel() // input.shape[1]
     if n == 1:
-        raise ValueError("one value a channel has no variance: train on larger batches")
+        raise ValueError("a single value per channel has no variance: train on larger batches")
     mean, var = moments(input)
     if running_mean is not None and running_var is not None:
         track(running_mean, running_var, mean.detach(), var.detach(), n, momentum)
@@ -189,7 +189,7 @@ def group_norm(
     """
     n, c = input.shape[:2]
     if c % num_groups:
-        raise ValueError(f"{c} channels do not divide into {num_groups} groups: give a divisor")
+        raise ValueError(f"{c} channels do not divide into {num_groups} groups: pass a divisor")
     wide, dtype = in_float32(input)
     x = wide.reshape(n, num_groups, c // num_groups * prod(input.shape[2:]))
     y = standardize(x, (x.ndim - 1,), eps).reshape(*input.shape)
@@ -223,7 +223,7 @@ def instance_norm(
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     n = prod(input.shape[2:])
     if n == 1:
-        raise ValueError("a channel with one value has no variance: give larger inputs")
+        raise ValueError("a channel with one value has no variance: pass larger inputs")
     if running_mean is not None and running_var is not None and input.shape[0]:
         dims = tuple(range(2, input.ndim))
         var = input.detach().var(dims, correction=0).mean(0)
@@ -235,7 +235,7 @@ def _last_dims(shape: Shape, normalized_shape: Sequence[int]) -> tuple[int, ...]
     """The dims to normalise over; ValueError unless their sizes are normalized_shape."""
     lead = len(shape) - len(normalized_shape)
     if not normalized_shape:
-        raise ValueError("normalized_shape has no dims: give the sizes of the last ones")
+        raise ValueError("normalized_shape has no dims: pass the sizes of the last ones")
     if tuple(normalized_shape) != shape[max(lead, 0) :]:
         raise ValueError(f"the last dims are {list(shape[max(lead, 0) :])}: normalized_shape must equal them")
     return tuple(range(lead, len(shape)))
@@ -308,7 +308,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """
     n, c = input.shape[:2]
     if c % groups:
-        raise ValueError(f"{c} channels do not divide into {groups} groups: give a divisor")
+        raise ValueError(f"{c} channels do not divide into {groups} groups: pass a divisor")
     x = input.reshape(n, groups, c // groups, *input.shape[2:])
     return x.transpose(1, 2).reshape(*input.shape)
 
@@ -323,7 +323,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     r = upscale_factor
     *batch, c, h, w = input.shape
     if c % (r * r):
-        raise ValueError(f"{c} channels do not divide by {r} * {r}: give another factor")
+        raise ValueError(f"{c} channels do not divide by {r} * {r}: pass another factor")
     n = len(batch)
     x = input.reshape(*batch, c // (r * r), r, r, h, w)
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
@@ -340,7 +340,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     r = downscale_factor
     *batch, c, h, w = input.shape
     if h % r or w % r:
-        raise ValueError(f"sizes {h} and {w} do not divide by {r}: give another factor")
+        raise ValueError(f"sizes {h} and {w} do not divide by {r}: pass another factor")
     n = len(batch)
     x = input.reshape(*batch, c, h // r, r, w // r, r)
     return x.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*batch, c * r * r, h // r, w // r)

@@ -37,7 +37,7 @@ def clamp(input: Tensor, min: TensorLike | None = None, max: TensorLike | None =
     Raises ValueError if neither min nor max is given.
     """
     if min is None and max is None:
-        raise ValueError("min and max are both None: give at least one of them")
+        raise ValueError("min and max are both None: pass at least one of them")
     if is_tensor(min) and is_tensor(max) and min.requires_grad:
         min = (min < max).where(min, min.detach())  # equal bounds get no gradient, as in PyTorch
     x = input if min is None else choose(_or_is_nan(input < min, min), min, input)
@@ -182,7 +182,7 @@ def isclose(
     Raises ValueError if a tolerance is below 0.
     """
     if rtol < 0 or atol < 0:
-        raise ValueError(f"rtol={rtol} or atol={atol} is below 0: give 0 or more")
+        raise ValueError(f"rtol={rtol} or atol={atol} is below 0: pass 0 or more")
     x, y = as_float(input), as_float(other)
     near = x.isfinite() & y.isfinite() & ((x - y).abs() <= y.abs() * rtol + atol)
     near = near | (input == other)

@@ -225,7 +225,7 @@ def philox(xp: Any, n: int, words: Sequence[Any]) -> Any:
 def drawn_bits(shape: Shape, device: Any, source: Generator | None = None) -> Tensor:
     """32 random bits an element, uint32, from `source` or the default generator."""
     if source is not None and not isinstance(source, Generator):  # pyright: ignore[reportUnnecessaryIsInstance] # users' arguments
-        raise TypeError(f"generator={source!r} is not a Generator: give a flambeau.Generator")
+        raise TypeError(f"generator={source!r} is not a Generator: pass a flambeau.Generator")
     draw = Draw(prod(shape), source)
     return _op.Tensor(apply(OPS["random_bits"], (), {"shape": tuple(shape)}, scalars=(draw,), device=device))
 
@@ -287,13 +287,13 @@ def normal_bits(shape: Shape, device: Any, source: Generator | None = None) -> T
 def _keep_mask(input: Tensor, p: float, shape: Shape) -> Tensor:
     """True with probability 1 - p, one draw for each element of `shape`."""
     if not 0 <= p <= 1:
-        raise ValueError(f"p={p} is not in 0 to 1: give a probability")
+        raise ValueError(f"p={p} must be from 0 to 1: pass a probability")
     return uniform_bits(shape, input.device) >= p
 
 
 def _drop(input: Tensor, p: float, training: bool, shape: Shape) -> Tensor:
     if not 0 <= p <= 1:
-        raise ValueError(f"p={p} is not in 0 to 1: give a probability")
+        raise ValueError(f"p={p} must be from 0 to 1: pass a probability")
     if not training or p == 0:
         return input
     return _keep_mask(input, p, shape).where(input * (1 / (1 - p) if p < 1 else 0.0), 0.0)

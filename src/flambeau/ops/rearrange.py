@@ -80,7 +80,7 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
     a, b = _dims(source), _dims(destination)
     a, b = ([normal_dim(d, input.ndim) for d in dims] for dims in (a, b))
     if len(a) != len(b) or len(set(a)) != len(a) or len(set(b)) != len(b):
-        raise ValueError(f"source {a} and destination {b} must name as many dims, each once")
+        raise ValueError(f"source {a} and destination {b} must name equally many dims, each once")
     rest = iter(d for d in range(input.ndim) if d not in a)
     return input.permute(*(a[b.index(d)] if d in b else next(rest) for d in range(input.ndim)))
 
@@ -95,7 +95,7 @@ def fliplr(input: Tensor) -> Tensor:
     Raises ValueError if the input has fewer than 2 dims.
     """
     if input.ndim < 2:
-        raise ValueError(f"rank {input.ndim} has no columns: give 2 or more dims")
+        raise ValueError(f"rank {input.ndim} has no columns: pass 2 or more dims")
     return input.flip(1)
 
 
@@ -106,7 +106,7 @@ def flipud(input: Tensor) -> Tensor:
     Raises ValueError if the input is 0-d.
     """
     if input.ndim < 1:
-        raise ValueError("a 0-d tensor has no rows: give 1 or more dims")
+        raise ValueError("a 0-d tensor has no rows: pass 1 or more dims")
     return input.flip(0)
 
 
@@ -135,7 +135,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
         return input.reshape(-1).roll(shifts, 0).reshape(*input.shape)
     shifts, dims = _dims(shifts), _dims(dims)
     if len(shifts) != len(dims):
-        raise ValueError(f"{len(shifts)} shifts for {len(dims)} dims: give one for each")
+        raise ValueError(f"{len(shifts)} shifts for {len(dims)} dims: pass one for each")
     if dims and not input.ndim:
         raise IndexError(f"dims={tuple(dims)}: a 0-d tensor has no dim: leave dims out")
     x = input
@@ -223,7 +223,7 @@ def repeat_interleave(
         raise TypeError(f"repeats must be integers, not {describe(repeats)}: use .long()")
     if isinstance(repeats, int):
         if repeats < 0:
-            raise ValueError(f"repeats={repeats} is below 0: give 0 or more")
+            raise ValueError(f"repeats={repeats} is below 0: pass 0 or more")
         y = x.unsqueeze(d + 1).expand(*x.shape[: d + 1], repeats, *x.shape[d + 1 :])
         return y.reshape(*x.shape[:d], n * repeats, *x.shape[d + 1 :])
     if not is_tensor(repeats):
@@ -233,7 +233,7 @@ def repeat_interleave(
     if counts.shape[0] == 1:
         counts = counts.expand(n)
     if counts.shape[0] != n:
-        raise ValueError(f"{counts.shape[0]} counts for {n} elements: give one for each")
+        raise ValueError(f"{counts.shape[0]} counts for {n} elements: pass one for each")
     size = int(counts.sum()) if output_size is None else output_size
     return slices(x, _spans(counts, size), dim=d)
 
@@ -278,7 +278,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     pairs = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
     for d, (before, after) in enumerate(pairs):
         if before + input.shape[d] + after < 0:
-            raise ValueError(f"{before} and {after} cut more than dim {d} of size {input.shape[d]} has")
+            raise ValueError(f"{before} and {after} crop more than dim {d} of size {input.shape[d]} has")
     if mode == "constant":
         return _pad_constant(input, pairs, value)
     if mode not in EDGES or value:

@@ -297,7 +297,7 @@ def polygamma(input: Tensor, n: Any = None) -> Tensor:
         input, n = n, input  # the call polygamma(n, x), whose n may be a 0-d tensor
     n = integers(n, "n", may_be_several=False)
     if n is None or n < 0:
-        raise ValueError(f"n={n!r} is not an integer of at least 0: give the number of derivatives")
+        raise ValueError(f"n={n!r} is not an integer of at least 0: pass the number of derivatives")
     x, dtype = in_float32(input)
     return (x.digamma() if n == 0 else _polygamma(x, n=n)).to(dtype)
 
@@ -351,7 +351,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     Raises ValueError if p is not a positive integer.
     """
     if not isinstance(p, int) or p < 1:  # pyright: ignore[reportUnnecessaryIsInstance]: users may pass anything
-        raise ValueError(f"p={p!r} is not a positive integer: give the dimension")
+        raise ValueError(f"p={p!r} is not a positive integer: pass the dimension")
     parts = [(input - k / 2).lgamma() for k in range(p)]
     return sum(parts[1:], parts[0]) + p * (p - 1) / 4 * log(pi)
 

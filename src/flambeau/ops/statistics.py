@@ -90,9 +90,9 @@ def _column_weights(n: int, fweights: Tensor | None, aweights: Tensor | None) ->
         if w is None:
             continue
         if w.dtype.kind not in kinds:
-            raise TypeError(f"{name} are {w.dtype.name}: give {'integers' if kinds == 'iu' else 'floats'}")
+            raise TypeError(f"{name} are {w.dtype.name}: pass {'integers' if kinds == 'iu' else 'floats'}")
         if w.ndim > 1 or w.numel() != n:
-            raise ValueError(f"{name} have shape {list(w.shape)}: give one for each of {n} columns")
+            raise ValueError(f"{name} have shape {list(w.shape)}: pass one for each of {n} columns")
         bad = w < 0 if kinds == "iu" else (w < 0) | w.isnan()
         weights.append(as_float(valid(w, bad, f"cov {name}")))
     return weights

@@ -19,7 +19,7 @@ def clip_grad_norm(grads: Gradients, max_norm: float) -> tuple[Gradients, Any]:
     """
     _positive("clip_grad_norm", "max_norm", max_norm)
     if not len(grads):
-        raise ValueError("clip_grad_norm(0 gradients): there is no length of nothing: check requires_grad")
+        raise ValueError("clip_grad_norm(0 gradients): an empty list has no norm: check requires_grad")
     squares: list[Tensor] = [g.float().square().sum() for g in grads]
     total = reduce(add, squares).sqrt()
     scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
@@ -38,4 +38,4 @@ def clip_grad_value(grads: Gradients, value: float) -> Gradients:
 
 def _positive(call: str, name: str, value: float) -> None:
     if not value > 0:
-        raise ValueError(f"{call}({name}={value}): must be above 0: give another")
+        raise ValueError(f"{call}({name}={value}): must be above 0: pass another value")

@@ -49,7 +49,10 @@ class SequentialLR(Together):
         check_parts("SequentialLR", schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             call = f"{len(schedulers)} schedulers, {len(milestones)} milestones"
-            raise ValueError(f"SequentialLR({call}): each but the first begins at one: give one fewer")
+            raise ValueError(
+                f"SequentialLR({call}): each scheduler except the first starts at a milestone:"
+                " pass one milestone fewer"
+            )
         self.optimizer, self.schedulers, self.milestones = optimizer, list(schedulers), list(milestones)
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:
@@ -88,7 +91,7 @@ class ChainedScheduler(Together):
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):
         if not schedulers:
-            raise ValueError("ChainedScheduler([]): there is nothing to chain: give schedulers")
+            raise ValueError("ChainedScheduler([]): the list is empty: pass at least one scheduler")
         self.optimizer = schedulers[0].optimizer if optimizer is None else optimizer
         check_parts("ChainedScheduler", schedulers, self.optimizer)
         self.schedulers = list(schedulers)
@@ -185,7 +188,10 @@ class ReduceLROnPlateau(LRScheduler):
         eps: float = 1e-8,
     ):
         if factor >= 1:
-            raise ValueError(f"ReduceLROnPlateau(factor={factor}): makes no smaller: give one below 1")
+            raise ValueError(
+                f"ReduceLROnPlateau(factor={factor}): it must be below 1 to reduce the rate: pass"
+                " another value"
+            )
         for name, value, known in (
             ("mode", mode, ("min", "max")),
             ("threshold_mode", threshold_mode, ("rel", "abs")),
@@ -239,12 +245,14 @@ class ReduceLROnPlateau(LRScheduler):
 def check_parts(call: str, schedulers: Sequence[LRScheduler], optimizer: Optimizer) -> None:
     """ValueError if there are none, or one is of another optimizer."""
     if not schedulers:
-        raise ValueError(f"{call}([]): there is nothing to go through: give schedulers")
+        raise ValueError(f"{call}([]): the list is empty: pass at least one scheduler")
     for i, scheduler in enumerate(schedulers):
         if scheduler.optimizer is not optimizer:
-            raise ValueError(f"{call}(...): scheduler {i} is of another optimizer: make all of them of one")
+            raise ValueError(
+                f"{call}(...): scheduler {i} belongs to another optimizer: create all for the same one"
+            )
         if isinstance(scheduler, ReduceLROnPlateau):
-            rule = "waits for a value, which the others are not given: step it by itself"
+            rule = "needs a value, which the others do not take: step it separately"
             raise ValueError(f"{call}(...): scheduler {i}, ReduceLROnPlateau, {rule}")
 
 

@@ -16,7 +16,7 @@ class Cycling(LRScheduler):
     def has_momentum(self, optimizer: Optimizer) -> None:
         """ValueError if there is no momentum to cycle."""
         if not {"momentum", "betas"} & optimizer.defaults.keys():
-            rule = f"{type(optimizer).__name__} has none: give cycle_momentum=False"
+            rule = f"{type(optimizer).__name__} has no momentum: pass cycle_momentum=False"
             raise ValueError(f"{type(self).__name__}(cycle_momentum=True): {rule}")
 
     def set_momentum(self, group: dict[str, Any], value: float) -> None:
@@ -175,7 +175,7 @@ class OneCycleLR(Cycling):
         self.optimizer = optimizer
         if total_steps is None and (epochs is None or steps_per_epoch is None):
             raise ValueError(
-                "OneCycleLR(...): its length is not known: give total_steps, or epochs and steps_per_epoch"
+                "OneCycleLR(...): the length is unknown: pass total_steps, or epochs and steps_per_epoch"
             )
         self.total_steps = int(total_steps if total_steps is not None else epochs * steps_per_epoch)  # type: ignore[operator]
         for name, value, rule in (
@@ -185,7 +185,9 @@ class OneCycleLR(Cycling):
         ):
             if rule is not True:
                 cure = (
-                    f"use one of {', '.join(map(repr, STRATEGIES))}" if rule == "unknown" else "give another"
+                    f"use one of {', '.join(map(repr, STRATEGIES))}"
+                    if rule == "unknown"
+                    else "pass another value"
                 )
                 raise ValueError(f"OneCycleLR({name}={value!r}): {rule}: {cure}")
         self.anneal_strategy, self.cycle_momentum = anneal_strategy, cycle_momentum
@@ -210,7 +212,7 @@ class OneCycleLR(Cycling):
     def get_lr(self) -> list[float]:
         """The rates after `last_epoch` steps; sets the momenta. ValueError after the last."""
         if self.last_epoch > self.total_steps:
-            rule = f"the total number of steps is {self.total_steps}: give more total_steps"
+            rule = f"the total number of steps is {self.total_steps}: increase total_steps"
             raise ValueError(f"OneCycleLR.step(): tried to step {self.last_epoch} times: {rule}")
         start, phase = 0.0, self.phases[0]
         for phase in self.phases:

@@ -17,7 +17,7 @@ def _at_least_1(value: float) -> str:
 
 
 def _below_1(value: float) -> str:
-    return "" if 0 <= value < 1 else "must be in 0 to 1, 1 left out"
+    return "" if 0 <= value < 1 else "must be at least 0 and below 1"
 
 
 def _up_to_1(value: float) -> str:
@@ -112,7 +112,7 @@ class ParamGroup(dict[str, Any]):
         each = [(name, rules)] * len(values) if callable(rules) else rules
         for (title, rule), v in zip(each, values, strict=False):
             if v is not None and (fault := rule(v)):
-                raise ValueError(f"{self._optimizer}({title}={v}): {fault}: give another")
+                raise ValueError(f"{self._optimizer}({title}={v}): {fault}: pass another value")
 
 
 def _plain(value: Any) -> Any:

@@ -75,7 +75,7 @@ class LBFGS(Optimizer):
     def check(self, group: ParamGroup) -> None:
         """One group, and a search that is known."""
         if self.param_groups:
-            raise ValueError("LBFGS(2 groups): it has one direction for all parameters: give one group")
+            raise ValueError("LBFGS(2 groups): it has one direction for all parameters: pass one group")
         name = group["line_search_fn"]
         if name not in (None, "strong_wolfe"):
             raise ValueError(f"LBFGS(line_search_fn={name!r}): unknown: use None or 'strong_wolfe'")
@@ -83,7 +83,7 @@ class LBFGS(Optimizer):
     def step(self, grads: Callable[[], Gradients]) -> Tensor:  # type: ignore[override]
         """Several iterations; returns the loss from before. TypeError if `grads` is no function."""
         if not callable(grads):
-            rule = "it evaluates the loss several times: give a function that returns loss.backward()"
+            rule = "it evaluates the loss several times: pass a function that returns loss.backward()"
             raise TypeError(f"LBFGS.step({type(grads).__name__}): {rule}")
         for hook in self._hooked("step_pre"):
             hook(self, (grads,), {})
@@ -139,7 +139,7 @@ class LBFGS(Optimizer):
         for name, given in rows.items():
             for row in given if is_list(given) else [given]:
                 if tuple(row.shape) != (size,):
-                    problems.append(f"0.{name} is [{size}], given {list(row.shape)}")
+                    problems.append(f"0.{name} is [{size}], got {list(row.shape)}")
         if problems:
             raise ValueError(f"load_state_dict(...): {'; '.join(problems)}: {CURE}")
         super()._load(state_dict | {"state": {}} if "state" in state_dict else state_dict)

@@ -66,7 +66,7 @@ class Muon(Optimizer):
         """It moves matrices, and knows two ways to adjust the rate."""
         for p in group["params"]:
             if p.ndim != 2:
-                raise ValueError(f"Muon([..., {describe(p)}]): takes matrices: give the others to AdamW")
+                raise ValueError(f"Muon([..., {describe(p)}]): takes matrices: use AdamW for the others")
         if group["adjust_lr_fn"] not in ADJUSTED:
             names = ", ".join(repr(n) for n in ADJUSTED if n)
             raise ValueError(f"Muon(adjust_lr_fn={group['adjust_lr_fn']!r}): unknown: use one of {names}")

@@ -80,7 +80,7 @@ class Optimizer:
         self._choices: list[tuple[Any, ...]] = []  # of each group: the choices that its state was made for
         given: list[Any] = list(params)
         if not given:
-            raise ValueError(f"{self._name}([]): there is nothing to optimise: give model.parameters()")
+            raise ValueError(f"{self._name}([]): the list is empty: pass model.parameters()")
         for group in given if isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(group)
 
@@ -122,13 +122,13 @@ class Optimizer:
             **({"param_names": names} if names else {}),
         }
         if options["differentiable"]:
-            rule = "a step is made under no_grad: write the update in tensor ops to differentiate it"
+            rule = "a step runs under no_grad: write the update with tensor ops to differentiate it"
             raise ValueError(f"{self._name}(differentiable=True): {rule}")
         group = ParamGroup(self._name, options, frozenset(filter(self._is_number, self.defaults)))
         self.check(group)
         if len({id(p) for p in [*known, *params]}) < len(known) + len(params):
             raise ValueError(
-                f"{self._name}({len(known) + len(params)} tensors): one is given twice: give each once"
+                f"{self._name}({len(known) + len(params)} tensors): one is passed twice: pass each once"
             )
         self.param_groups.append(group)
         self._choices.append(())
@@ -169,7 +169,7 @@ class Optimizer:
 
         `o.lr` and other options are HostScalars, which multiply tensors, or 0.0 if they are 0.
         """
-        raise NotImplementedError(f"{self._name}.update(...): is not written: return the new value")
+        raise NotImplementedError(f"{self._name}.update(...): is not implemented: return the new value")
 
     def update_all(self, updates: Iterable[Update]) -> Iterable[Tensor]:
         """The new values of all parameters that move, by what `update` takes of each: one by one, where an
@@ -201,7 +201,7 @@ class Optimizer:
     def _check_gradients(self, given: Any, how: str) -> Gradients:
         if isinstance(given, Gradients):
             return given
-        rule = "takes what backward returned, since tensors keep no gradients: grads = loss.backward(), and"
+        rule = "pass the result of backward, since tensors keep no gradients: grads = loss.backward(), and"
         shown = "" if given is None and not how else how + describe(given)
         raise TypeError(f"{self._name}.step({shown}): {rule} then step(grads)")
 
@@ -444,12 +444,12 @@ class Optimizer:
 
     def _check_params(self, params: list[Any], first: int) -> None:
         if not params:
-            raise ValueError(f"{self._name}([]): there is nothing to optimise: give model.parameters()")
+            raise ValueError(f"{self._name}([]): the list is empty: pass model.parameters()")
         for i, p in enumerate(params, first):
             if not isinstance(p, Tensor):
-                raise TypeError(f"{self._name}([..., {p!r:.40}]): takes tensors: give model.parameters()")
+                raise TypeError(f"{self._name}([..., {p!r:.40}]): takes tensors: pass model.parameters()")
             if not p.is_leaf:
-                rule = "was computed: give what it was computed from, or a copy by detach()"
+                rule = "is not a leaf: pass the tensors it was computed from, or a copy by detach()"
                 raise ValueError(f"{self._name}([..., {describe(p)}]): parameter {i} {rule}")
 
     def __repr__(self) -> str:

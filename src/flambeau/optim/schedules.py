@@ -27,13 +27,13 @@ class LRScheduler:
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance] untyped calls
-            rule = f"takes an optimizer, not {type(optimizer).__name__}: give it first"
+            rule = f"takes an optimizer, not {type(optimizer).__name__}: pass it first"
             raise TypeError(f"{type(self).__name__}(...): {rule}")
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
                 group.setdefault("initial_lr", group["lr"])  # a schedule before this one may have moved it
             elif "initial_lr" not in group:
-                rule = f"group {i} has no initial_lr to go on from: load the state_dict, or set it"
+                rule = f"group {i} has no initial_lr to resume from: load the state_dict, or set it"
                 raise KeyError(f"{type(self).__name__}(last_epoch={last_epoch}): {rule}")
         self.optimizer, self.last_epoch, self._step_count = optimizer, last_epoch, 0
         self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
@@ -50,7 +50,7 @@ class LRScheduler:
 
     def rate(self, lr: float, base: float) -> float:
         """The rate of a group after `last_epoch` steps, from the one before and the first."""
-        raise NotImplementedError(f"{type(self).__name__}.rate(...): is not written: return the rate")
+        raise NotImplementedError(f"{type(self).__name__}.rate(...): is not implemented: return the rate")
 
     def rate_at_once(self, base: float) -> float | None:
         """The rate after `last_epoch` steps from the first alone; None if there is no such formula."""
@@ -221,7 +221,10 @@ class LinearLR(LRScheduler):
         last_epoch: int = -1,
     ):
         if start_factor == 0:
-            raise ValueError("LinearLR(start_factor=0): is to be multiplied: give a small one, as 1e-3")
+            raise ValueError(
+                "LinearLR(start_factor=0): must be above 0, because the rate is multiplied by it:"
+                " pass e.g. 1e-3"
+            )
         within(self, "start_factor", start_factor, 0, 1)
         within(self, "end_factor", end_factor, 0, 1)
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
@@ -325,7 +328,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         for name, value in (("T_0", T_0), ("T_mult", T_mult)):
             if value < 1 or type(value) is not int:
                 call = f"CosineAnnealingWarmRestarts({name}={value!r})"
-                raise ValueError(f"{call}: must be a positive integer: give 1 or more")
+                raise ValueError(f"{call}: must be a positive integer: pass 1 or more")
         self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
         super().__init__(optimizer, last_epoch)
 
@@ -337,7 +340,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         at = self.last_epoch + 1 + self.T_cur % 1 if epoch is None else epoch
         if at < 0:
             raise ValueError(
-                f"CosineAnnealingWarmRestarts.step({epoch}): is before the start: give 0 or more"
+                f"CosineAnnealingWarmRestarts.step({epoch}): must be at least 0: pass another value"
             )
         self.T_i, self.T_cur = self.T_0, at
         if self.T_mult == 1:
@@ -369,7 +372,7 @@ class WarmupCosineLR(LRScheduler):
     ):
         if not 0 <= warmup_steps < total_steps:
             call = f"warmup_steps={warmup_steps}, total_steps={total_steps}"
-            raise ValueError(f"WarmupCosineLR({call}): the warm-up is a part: give fewer steps than in all")
+            raise ValueError(f"WarmupCosineLR({call}): warmup_steps must be below total_steps: pass fewer")
         self.warmup_steps, self.total_steps, self.eta_min = warmup_steps, total_steps, eta_min
         super().__init__(optimizer, last_epoch)
 
@@ -397,7 +400,9 @@ class NoamLR(LRScheduler):
     def __init__(self, optimizer: Optimizer, model_size: int, warmup_steps: int, last_epoch: int = -1):
         for name, value in (("model_size", model_size), ("warmup_steps", warmup_steps)):
             if value < 1:
-                raise ValueError(f"NoamLR({name}={value}): is divided by: give 1 or more")
+                raise ValueError(
+                    f"NoamLR({name}={value}): must be at least 1, because it is a divisor: pass another value"
+                )
         self.model_size, self.warmup_steps = model_size, warmup_steps
         super().__init__(optimizer, last_epoch)
 
@@ -427,11 +432,11 @@ def take_state(function: Any, known: dict[str, Any] | None) -> None:
 
 def one_each(scheduler: Any, name: str, values: Sequence[Any], groups: int) -> None:
     if len(values) != groups:
-        rule = f"there are {groups} groups: give one for each, or one for all"
+        rule = f"there are {groups} groups: pass one for each, or one for all"
         raise ValueError(f"{type(scheduler).__name__}({len(values)} of {name}): {rule}")
 
 
 def within(scheduler: Any, name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
-        rule = f"must be in {low} to {high}: give another"
+        rule = f"must be in {low} to {high}: pass another value"
         raise ValueError(f"{type(scheduler).__name__}({name}={value}): {rule}")

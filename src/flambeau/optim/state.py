@@ -8,7 +8,7 @@ from ..errors import nearest
 from ..tensor import Tensor, tensor
 from .groups import SHARED
 
-CURE = "give the state of the same optimizer and model"
+CURE = "load the state of the same optimizer and model"
 
 
 def copied(s: dict[str, Any], copies: dict[int, Any]) -> dict[str, Any]:
@@ -25,10 +25,10 @@ def check_state(given: dict[str, Any], groups: list[Any], own: dict[Any, dict[st
     if not problems:
         saved = given["param_groups"]
         if len(saved) != len(groups):
-            problems.append(f"{len(groups)} groups, given {len(saved)}")
+            problems.append(f"{len(groups)} groups, got {len(saved)}")
         for i, (group, other) in enumerate(zip(groups, saved, strict=False)):
             if len(group["params"]) != len(other["params"]):
-                problems.append(f"group {i} has {len(group['params'])} tensors, given {len(other['params'])}")
+                problems.append(f"group {i} has {len(group['params'])} tensors, got {len(other['params'])}")
             pairs = zip(other["params"], group["params"], strict=False)
             problems += [line for n, p in pairs for line in _misfits(n, given["state"].get(n, {}), own[p])]
     names, mine = _names(given.get("state", {})), _names(own)
@@ -113,7 +113,7 @@ def _misfits(number: int, saved: dict[str, Any], own: dict[str, Any]) -> list[st
             continue
         shape = tuple(getattr(saved[name], "shape", ()))
         if shape != own[name].shape:
-            lines.append(f"{number}.{name} is {list(own[name].shape)}, given {list(shape)}")
+            lines.append(f"{number}.{name} is {list(own[name].shape)}, got {list(shape)}")
     return lines
 
 

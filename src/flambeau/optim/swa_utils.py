@@ -51,7 +51,7 @@ def _for_lists(average: Average) -> Callable[..., None]:
 
 def _check_decay(call: str, decay: float) -> None:
     if not 0 <= decay <= 1:
-        raise ValueError(f"{call}(decay={decay}): must be in 0 to 1: give another")
+        raise ValueError(f"{call}(decay={decay}): must be in 0 to 1: pass another value")
 
 
 class AveragedModel:
@@ -72,7 +72,7 @@ class AveragedModel:
         use_buffers: bool = False,
     ):
         if avg_fn is not None and multi_avg_fn is not None:
-            raise ValueError("AveragedModel(avg_fn=..., multi_avg_fn=...): both say how to average: give one")
+            raise ValueError("AveragedModel(avg_fn=..., multi_avg_fn=...): both define the average: pass one")
         self.module = deepcopy(model)
         if device is not None:
             self.module.to(device)
@@ -184,7 +184,7 @@ class SWALR(LRScheduler):
             names = ", ".join(map(repr, ANNEALED))
             raise ValueError(f"SWALR(anneal_strategy={anneal_strategy!r}): unknown: use one of {names}")
         if type(anneal_epochs) is not int or anneal_epochs < 0:
-            raise ValueError(f"SWALR(anneal_epochs={anneal_epochs}): must be at least 0: give another")
+            raise ValueError(f"SWALR(anneal_epochs={anneal_epochs}): must be at least 0: pass another value")
         rates = list(swa_lr) if isinstance(swa_lr, list | tuple) else [swa_lr] * len(optimizer.param_groups)
         one_each(self, "swa_lr", rates, len(optimizer.param_groups))
         for group, rate in zip(optimizer.param_groups, rates, strict=True):

@@ -35,7 +35,7 @@ def _typed_constructor(source: Script, node: ast.Call, path: str) -> Rewrites:
     if not owner or len(node.args) != 1 or _is_size(node.args[0]):
         yield Left(node.lineno, f"{path}(...)", why_not(path))
     elif not TYPED[path]:
-        yield source.replaced(node.func, f"{owner}.Tensor", "Tensor is of float32")
+        yield source.replaced(node.func, f"{owner}.Tensor", "Tensor creates float32")
     else:
         yield source.replaced(node.func, f"{owner}.tensor", words)
         place = source.end(node.args[0])
@@ -52,11 +52,11 @@ def _keyword(source: Script, node: ast.Call, path: str, k: ast.keyword) -> Rewri
         return
     other = RENAMED.get(k.arg, "")
     if other and takes(path, other):
-        yield Edit(source.start(k), source.start(k) + len(k.arg), other, "its name is dim here")
+        yield Edit(source.start(k), source.start(k) + len(k.arg), other, "the argument is called dim here")
     elif IDLE.get((path, k.arg)) == source.text(k.value):
         yield _without(source, node, k)
     else:
-        yield Left(node.lineno, f"{path}({k.arg}=...)", "it takes no such argument: leave it out")
+        yield Left(node.lineno, f"{path}({k.arg}=...)", "there is no such argument: leave it out")
 
 
 def _without(source: Script, node: ast.Call, k: ast.keyword) -> Edit:
@@ -64,7 +64,7 @@ def _without(source: Script, node: ast.Call, k: ast.keyword) -> Edit:
     before = [e for e in (node.func, *node.args, *(o.value for o in node.keywords)) if _end(e) <= _begin(k)]
     first = max(map(source.end, before))
     first = source.find("(", first) + 1 if len(before) == 1 else first
-    return Edit(first, source.end(k), "", f"{k.arg} changes nothing")
+    return Edit(first, source.end(k), "", f"{k.arg} has no effect")
 
 
 def _begin(node: Any) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from .imports import imports
 from .missing import missing
 from .names import TorchNames
 
-NUMBERS = "a seed draws other numbers here than in torch: to compare runs, load the same weights and data"
+NUMBERS = "a seed gives different numbers than in torch: to compare runs, load the same weights and data"
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,9 @@ class ScopeGradients:
         self.ways = {e: self._way(e) for e in scope.of("computed")}
         ends = [source.statement(e.node) for e in scope.of("zero") if e.rule and e not in self.resets]
         zeros: list[ast.stmt] = [s for s in ends if isinstance(s, ast.Expr)]
-        self.removed = source.removed(zeros, "there is nothing to set to zero")  # together: they empty blocks
+        self.removed = source.removed(
+            zeros, ("there are no stored gradients to clear")
+        )  # together: they empty blocks
 
     @cached_property
     def _users(self) -> list[tuple[GradientEvent, str]]:
@@ -101,7 +103,7 @@ class ScopeGradients:
             elif isinstance(statement, ast.Expr | ast.Assign):
                 yield self.source.replaced(statement, f"{self.name} = 0", words)
             else:
-                yield self.left(at, f"write {self.name} = 0 in a line of its own")
+                yield self.left(at, f"write {self.name} = 0 on a separate line")
 
     def left(self, e: GradientEvent, words: str) -> Left:
         return Left(e.node.lineno, self.source.text(e.node).partition("\n")[0], words)
@@ -129,7 +131,7 @@ def backward(g: ScopeGradients, e: GradientEvent) -> Rewrites:
         yield g.left(e, WRONG[way].format(grads=g.name))
         return
     if not isinstance(statement, ast.Expr) or statement.value is not e.node:
-        yield g.left(e, f"write {g.name} {way} ... in a line of its own")
+        yield g.left(e, f"write {g.name} {way} ... on a separate line")
         return
     words = RULES["backward"].words
     yield g.source.inserted(g.source.start(statement), f"{g.name} {way} ", words)
@@ -140,7 +142,7 @@ WRONG = {
     "{grads} = loss.backward(); return {grads}",
     EARLIER: "it adds to the gradients of earlier calls: keep them outside, {grads} += loss.backward(), from "
     "{grads} = 0 where they are set to zero",
-    "conflict": "it begins anew for one optimiser and adds for another: keep a container for each, as in "
+    "conflict": "it begins again for one optimiser and adds for another: keep a container for each, as in "
     "d_grads = d_loss.backward(); d_optimizer.step(d_grads)",
 }
 
@@ -212,7 +214,7 @@ def question(g: ScopeGradients, e: GradientEvent) -> Rewrites:
 def zero(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """w.grad.zero_() in the middle of something; as a statement it is removed"""
     if e not in g.resets:
-        yield g.left(e, "leave it out: backward() begins anew")
+        yield g.left(e, "leave it out: backward() begins again")
 
 
 def clip(g: ScopeGradients, e: GradientEvent) -> Rewrites:

@@ -12,17 +12,17 @@ WORDS = "the same names"
 OTHERS = {
     "torchvision": "write the layers, or load their weights by name from a .safetensors file; "
     "flambeau.data reads MNIST and arrays",
-    "torchaudio": "read the sound with another library, and take flambeau.tensor of its array",
-    "torchtext": "make numbers of the words yourself, as tests/porting/scripts/lstm_tagger.py does",
+    "torchaudio": "read the audio with another library, and convert its array with flambeau.tensor",
+    "torchtext": "convert words to integers yourself, as tests/porting/scripts/lstm_tagger.py does",
     "torchmetrics": "flambeau.metrics has its names; compute() gives numbers there, value() tensors",
     "pytorch_lightning": "write the loop: for x, y in loader: grads = loss(x, y).backward(); "
     "optimizer.step(grads)",
     "lightning": "write the loop: for x, y in loader: grads = loss(x, y).backward(); optimizer.step(grads)",
-    "accelerate": "leave it out: tensors are on the best device already",
+    "accelerate": "leave it out: tensors are already on the best device",
     "apex": "leave it out: 16-bit layers are model.to(flambeau.float16)",
     "deepspeed": "there is one process: see docs/recording.md for memory",
     "transformers": "flambeau.models.from_pretrained(folder) reads GPT-2, Llama and its kin, T5 and BERT",
-    "timm": "flambeau.models.create_model(name) has some networks; of others write the layers",
+    "timm": "flambeau.models.create_model(name) has some networks; write the layers of others",
     "torch_geometric": "write it with index_add and scatter",
 }
 

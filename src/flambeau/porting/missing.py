@@ -23,7 +23,7 @@ OF_TENSORS = {
 
 OF_OPERATIONS = ("input", "out")  # arguments of all of them: their signatures have no such names
 
-NOT_HERE = "it is not here"
+NOT_HERE = "flambeau has no equivalent"
 # what to do without names of torch, and of what is in them
 REASONS = {
     "torch.autograd.Variable": "a tensor is one: leave Variable(...) out",

@@ -7,21 +7,21 @@ from ..core.printing import counted
 ROWS = 25
 UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 STAGES = {
-    "python": "the program's own, and ops made of ops",
-    "graph": "ops into nodes",
-    "backward": "gradients into nodes",
-    "key": "looking the graph up",
-    "plan": "the graph into kernels",
-    "render": "kernels into WGSL",
-    "compile": "WGSL into pipelines",
+    "python": "the program itself and composed ops",
+    "graph": "building nodes of ops",
+    "backward": "building nodes of gradients",
+    "key": "looking up the plan",
+    "plan": "planning kernels",
+    "render": "rendering WGSL",
+    "compile": "compiling pipelines",
     "encode": "buffers, Params, commands",
     "replay": "a recorded call, without its submit",
-    "write": "bytes to the device",
-    "submit": "commands to the driver",
-    "wait": "for the device, in synchronize",
-    "read": "waiting, and bytes from the device",
+    "write": "copying to the device",
+    "submit": "submitting commands",
+    "wait": "waiting in synchronize",
+    "read": "waiting, and copying from the device",
     "compute": "arrays on the host",
-    "profiling": "the kernels themselves, and their repeats",
+    "profiling": "running kernels and their repeats",
 }
 
 
@@ -102,7 +102,7 @@ def text(p: Any) -> str:
     count = counted(len(p.kernels), "kernel")
     lines = [f"{p.device}: {p.wall * 1e3:.3f} ms, GPU busy {p.gpu * 1e3:.3f} ms, {count}"]
     if p.how == "timestamps":
-        lines.append("times by the GPU's timestamps, each kernel in a pass of its own")
+        lines.append("times from GPU timestamps, each kernel in a separate pass")
     elif p.how:
         lines.append(f"times by repeating each kernel ({p.why})")
     if p.ceilings:

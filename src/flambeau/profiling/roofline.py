@@ -112,13 +112,13 @@ def kept(device: Gpu) -> Ceilings | None:
 
     def holding(said: Any) -> Ceilings:
         if said["of"] != identity(device):
-            raise json_cache.Unusable(path, "of another device")
+            raise json_cache.Unusable(path, "from another device")
         ceilings = Ceilings(float(said["copy"]), float(said["fma"]))
         if not (ceilings.copy > 0 and ceilings.fma > 0):
             raise json_cache.Unusable(path, "no rates")
         return ceilings
 
-    return json_cache.load_if_usable(path, holding, "the ceilings", "measured anew")
+    return json_cache.load_if_usable(path, holding, "the ceilings", "measured again")
 
 
 def keep(device: Gpu, ceilings: Ceilings) -> Ceilings:

@@ -49,7 +49,7 @@ class Exchange:
                 device = a
         wanted = self.dtype if dtype is None else dt.as_dtype(dtype)
         if self.dtype.is_complex and wanted.kind not in "cb":
-            warn("complex numbers lose their imaginary parts: take .real to say so", stacklevel=2)
+            warn("the imaginary parts would be lost: use .real to drop them", stacklevel=2)
             self = self.real
         x = self if wanted is self.dtype or not wanted.on_gpu else self.cast(wanted)
         x = x if device is None else _move(x, get_device(device))
@@ -109,7 +109,7 @@ class Exchange:
     ) -> Any:
         """The value for another library: shared on array devices; of a GPU's tensor, a copy on the host."""
         if self.requires_grad:
-            rule = "it takes part in gradients, which end here: use .detach()"
+            rule = "it requires gradients, which stop here: use .detach()"
             raise BufferError(f"__dlpack__({describe(self)}): {rule}")
         if copy is False and self.device.kind != "cpu":
             raise BufferError(f"__dlpack__({describe(self)}, copy=False): {self.device} shares no memory")
@@ -121,7 +121,9 @@ def _view_as_numpy(x: Any, dtype: Any) -> Any:
     """A read-only view of the NumPy device's array; ValueError if that needs a copy."""
     array = _host_array(x) if x.device.type == "cpu" else None
     if array is None or array is not x.node.buffer.array or (dtype is not None and array.dtype != dtype):
-        raise ValueError(f"__array__({describe(x)}, {dtype}): takes a copy of {x.device}'s value: allow copy")
+        raise ValueError(
+            f"__array__({describe(x)}, {dtype}): needs a copy of the value on {x.device}: allow copy"
+        )
     view = array.view()
     view.flags.writeable = False
     return view

@@ -109,14 +109,14 @@ def no_room(pool: Any, plan: Any, taken: dict[int, Any], error: OutOfMemory, nee
     taken.clear()
     got = there - pool.live
     reason = f" ({error.reason})" if error.reason else ""
-    return _too_much(pool, plan, need, got, f"{pool.device.name} gave {got:,}{reason}")
+    return _too_much(pool, plan, need, got, f"{pool.device.name} allocated {got:,}{reason}")
 
 
 def _too_much(pool: Any, plan: Any, need: int, room: int, limit: str) -> OutOfMemory:
     call = f"run({counted(len(plan.kernels), 'kernel')})"
-    rule = f"{call}: {need:,} bytes are needed beside the {pool.live:,} in use, and {limit}"
+    rule = f"{call}: {need:,} bytes are needed beside the {pool.live:,} in use, but {limit}"
     share = 100 * max(room, 0) // need
-    cure = f"about {share}% of this batch would fit" if share else "free tensors, or offload state"
+    cure = f"use about {share}% of this batch" if share else "free tensors, or offload state"
     return OutOfMemory(f"{rule}: {cure}")
 
 

@@ -56,7 +56,7 @@ def _unwindowed(x: Any, y: Any, spec: Any) -> Any:
 
 
 def _refuse(x: Any, y: Any, **_: Any) -> Any:
-    rule = "some of its elements are one number of the tensor that it is a view of"
+    rule = "some of its elements share memory in its base tensor"
     raise ValueError(f"{describe(y)} can't be written to: {rule}: clone() it first")
 
 
@@ -144,7 +144,7 @@ def check_write(x: Any) -> None:
     """ValueError if a tensor, or the owner of its elements, is a leaf that requires gradients."""
     if not is_grad_enabled():
         return
-    rule = "gradients are taken by it as it is: write inside no_grad, or to a clone()"
+    rule = "it is a leaf that requires gradients: write inside no_grad, or to a clone()"
     if x.node.param is not None:
         raise ValueError(f"{describe(x)} can't be written to: {rule}")
     if is_view(x) and not _is_detached(x):
@@ -166,10 +166,10 @@ def show_as(x: Any, view: Any, name: str) -> None:
     if not is_view(x):
         if any(v is not None and v is not view for v in [r() for r in link[0].views]):
             method = name.removesuffix("_")
-            raise ValueError(f"{name}({describe(x)}): others are views of it: use x = x.{method}(...)")
+            raise ValueError(f"{name}({describe(x)}): it has views: use x = x.{method}(...)")
         link = None
     if thread.recorder is not None and old.serial < thread.recorder.start:
-        thread.recorder.spoil(f"{name} gives a tensor from outside another shape")
+        thread.recorder.spoil(f"{name} changes the shape of a tensor created outside")
     if old.param is not None:
         new = apply(OPS["detach"], (new,), {})
         new.requires_grad, new.param = True, old.param
@@ -194,7 +194,7 @@ def update_views(x: Any, was: Node) -> None:
     if path:
         value = put(owner, path, x).node
         if _is_detached(x) and owner.node.requires_grad and owner.node.param is None:
-            rule = "is a detached view of what gradients flow through: clone() it first"
+            rule = "is a detached view of a tensor that requires gradients: clone() it first"
             raise ValueError(f"{describe(x)} {rule}")
         _assign(owner, value)
     for view, view_path in shared.others:

@@ -26,7 +26,7 @@ from .report import KernelFault, Sanitized
 from .saved import looking_at
 
 BLANK = "uninitialised"
-NOTHING = "it ran nothing on a GPU: give it tensors of one, or return what it makes"
+NOTHING = "it ran nothing on a GPU: pass it tensors of one, or return what it makes"
 BITS = {"nan": "NaN", "inf": "infinite"}
 
 

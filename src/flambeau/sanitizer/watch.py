@@ -120,7 +120,7 @@ def watching(name: str, turn: int | None = None) -> Callable[[TargetCall], list[
     if not kernel or not value.isidentifier():
         raise ValueError(f"watch(name={name!r}): is no KERNEL.NAME: see the names by inspect or .wgsl()")
     if turn is not None and turn < 0:
-        raise ValueError(f"watch(turn={turn}): turns are counted from 0 on: give 0 or more")
+        raise ValueError(f"watch(turn={turn}): turns are counted from 0 on: pass 0 or more")
 
     def look(call: TargetCall) -> list[WatchedValue]:
         session = _Watching(kernel, value, turn)

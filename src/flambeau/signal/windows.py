@@ -130,6 +130,6 @@ def kaiser(
     Raises ValueError if beta is negative; if dtype is neither float32 nor float64.
     """
     if beta < 0:
-        raise ValueError(f"kaiser({M}, beta={beta}): beta is negative: give 0 or more")
+        raise ValueError(f"kaiser({M}, beta={beta}): beta is negative: pass 0 or more")
     dtype = window_dtype(dtype)
     return kaiser_window(M, not sym, beta, dtype=dtype, device=device, requires_grad=requires_grad)

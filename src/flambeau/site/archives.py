@@ -146,7 +146,7 @@ def installed(name: str) -> Files:
     located = {str(PurePosixPath(f)): f.locate() for f in files(name) or () if f.suffix in kept}
     inside = {n: Path(str(p)) for n, p in located.items() if not n.startswith("..") and "dist-info" not in n}
     if not inside:
-        raise FlambeauError(f"web: {name} is installed without a list of its files: reinstall it with pip")
+        raise FlambeauError(f"web: {name} has no list of its installed files: reinstall it with pip")
     return {n: p.read_bytes() for n, p in sorted(inside.items())}
 
 

@@ -26,7 +26,7 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
     without Node.js, they are.
     """
     if out.exists() and not (out / MANIFEST).is_file() and any(out.iterdir()):
-        raise FlambeauError(f"web build: {out} holds other files: name an empty or a new folder")
+        raise FlambeauError(f"web build: {out} holds other files: name an empty or new folder")
     brotli = brotli and node.program("node") is not None
     home = pyodide.folder()
     packed, compiled = packages(sources, brotli)

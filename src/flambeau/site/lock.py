@@ -50,7 +50,7 @@ def build_lock(out: Path, sources: bool = False) -> tuple[list[Wheel], bool]:
     lock = out / pyodide.LOCK
     ours = lock.is_file() and MARK in lock.read_text("utf-8", "replace")
     if out.exists() and not ours and any(out.iterdir()):
-        raise FlambeauError(f"web lock: {out} holds other files: name an empty or a new folder")
+        raise FlambeauError(f"web lock: {out} holds other files: name an empty or new folder")
     wheels_built, compiled = wheels(sources)
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("*.whl"):

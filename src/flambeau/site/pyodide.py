@@ -26,7 +26,9 @@ def folder() -> Path:
         own = os.environ.get("FLAMBEAU_PYODIDE")
         package = Path(own) if own else node.fetch_package(f"pyodide@{VERSION}", Path(scratch))
         if hashlib.sha256(package.read_bytes()).hexdigest() != SHA256:
-            raise FlambeauError(f"web: {package}: not pyodide {VERSION}: the checksum differs: get it again")
+            raise FlambeauError(
+                f"web: {package}: not pyodide {VERSION}: the checksum differs: download it again"
+            )
         with tarfile.open(package) as archive:
             archive.extraction_filter = getattr(tarfile, "data_filter", None)  # older Pythons have none
             archive.extractall(scratch)

@@ -170,7 +170,7 @@ def agrees(trials: Trials, choice: Choice, name: str, whole: Plan, kernels: list
         return False
     tell(None)
     if wrong:
-        drop(choice, name, f"it gives wrong numbers ({wrong})")
+        drop(choice, name, f"its results are wrong ({wrong})")
     return not wrong
 
 

@@ -15,7 +15,7 @@ def numbers_of(value: Any) -> tuple[Any, ...]:
 def check_number(kind: type, name: str, value: Any, low: float, high: float) -> float:
     """A number from low to high."""
     if not low <= value <= high:
-        raise ValueError(f"{kind.__name__}({name}={value!r}): it is a number from {low} to {high}")
+        raise ValueError(f"{kind.__name__}({name}={value!r}): must be a number from {low} to {high}")
     return value
 
 
@@ -24,14 +24,14 @@ def pair_of(kind: type, name: str, value: Any) -> tuple[int, int]:
     sizes = numbers_of(value)
     sizes = sizes * 2 if len(sizes) == 1 else sizes
     if len(sizes) != 2 or not all(isinstance(v, int) and v > 0 for v in sizes):
-        raise ValueError(f"{kind.__name__}({name}={value!r}): it is one or two whole numbers above 0")
+        raise ValueError(f"{kind.__name__}({name}={value!r}): must be one or two positive integers")
     return sizes[0], sizes[1]
 
 
 def range_of(kind: type, name: str, value: Any) -> tuple[float, float]:
     """(low, high) above 0."""
     if not is_row(value) or len(value) != 2 or not 0 < value[0] <= value[1]:
-        raise ValueError(f"{kind.__name__}({name}={value!r}): it is (low, high), above 0 and in order")
+        raise ValueError(f"{kind.__name__}({name}={value!r}): must be (low, high), positive and in order")
     return value[0], value[1]
 
 
@@ -39,7 +39,7 @@ def symmetric(kind: type, name: str, value: Any, counts: tuple[int, ...] = (2,))
     """(-number, number) from one number, or (low, high) pairs; `counts` are the lengths that are allowed."""
     ends: tuple[float, ...] = numbers_of(value) if is_row(value) else (-value, value)
     if len(ends) not in counts or any(a > b for a, b in zip(ends[::2], ends[1::2], strict=False)):
-        rule = f"it is a number from 0 on, or {' or '.join(map(str, counts))} in order"
+        rule = f"must be a number of at least 0, or {' or '.join(map(str, counts))} numbers in order"
         raise ValueError(f"{kind.__name__}({name}={value!r}): {rule}")
     return ends
 
@@ -57,7 +57,7 @@ def by_channel(owner: Any, name: str, value: Any, channels: int) -> tuple[float,
     """A number for each channel, from as many or from one for all."""
     numbers = tuple(float(v) for v in numbers_of(value))
     if len(numbers) not in (1, channels):
-        cure = "give 1 number" if channels == 1 else f"give 1 or {channels} numbers"
+        cure = "pass 1 number" if channels == 1 else f"pass 1 or {channels} numbers"
         rule = f"the images have {channels} channel{'s' * (channels > 1)}: {cure}"
         raise ValueError(f"{type(owner).__name__}({name}={value!r}): {rule}")
     return numbers if len(numbers) == channels else numbers * channels

@@ -37,7 +37,7 @@ class ColorJitter(ImageTransform):
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
         if images.channels not in (1, 3):
-            rule = "colours have 3 channels, or 1"
+            rule = "it needs 3 channels, or 1"
             raise ValueError(f"ColorJitter: the images have {images.channels} channels: {rule}")
         gray = images.channels == 1  # which has no hue, and no saturation to change
         return [
@@ -56,9 +56,11 @@ def _jitter_range(name: str, value: Any) -> tuple[float, float] | None:
     ends: tuple[float, ...] = tuple(value) if is_pair else (max(center - value, low), center + value)
     if len(ends) != 2 or not low <= ends[0] <= ends[1] <= high or (ends[1] < center and not is_pair):
         span = (
-            "from 0 to 0.5, or (low, high) in -0.5 to 0.5" if name == "hue" else "from 0 on, or (low, high)"
+            "from 0 to 0.5, or (low, high) in -0.5 to 0.5"
+            if name == "hue"
+            else "of at least 0, or (low, high)"
         )
-        raise ValueError(f"ColorJitter({name}={value!r}): it is a number {span}")
+        raise ValueError(f"ColorJitter({name}={value!r}): must be a number {span}")
     return None if ends == (center, center) else (ends[0], ends[1])
 
 
@@ -75,7 +77,7 @@ class Grayscale(ImageTransform):
 
     def __init__(self, num_output_channels: int = 1):
         if num_output_channels not in (1, 3):
-            raise ValueError(f"Grayscale(num_output_channels={num_output_channels!r}): it is 1 or 3")
+            raise ValueError(f"Grayscale(num_output_channels={num_output_channels!r}): must be 1 or 3")
         self.num_output_channels = num_output_channels
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
@@ -95,7 +97,7 @@ class Normalize(ImageTransform):
 
     def __init__(self, mean: Sequence[float], std: Sequence[float]):
         if 0 in std:
-            raise ValueError(f"Normalize(std={std!r}): a channel is divided by 0")
+            raise ValueError(f"Normalize(std={std!r}): std must not be 0")
         self.mean, self.std = mean, std
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
@@ -114,7 +116,7 @@ class ToDtype(ImageTransform):
 
     def __init__(self, dtype: Any, scale: bool = False):
         if dtype is not dt.uint8 and not dtype.is_float:
-            raise TypeError(f"ToDtype({dtype.name}): images are of uint8 or floats: use one of these")
+            raise TypeError(f"ToDtype({dtype.name}): images must be uint8 or floats: use one of these")
         self.dtype, self.scale = dtype, scale
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
@@ -141,7 +143,7 @@ class RandomErasing(ImageTransform):
         self.p = check_number(type(self), "p", p, 0, 1)
         self.scale, self.ratio = range_of(type(self), "scale", scale), range_of(type(self), "ratio", ratio)
         if isinstance(value, str):
-            raise ValueError(f"RandomErasing(value={value!r}): it is a number, or one a channel")
+            raise ValueError(f"RandomErasing(value={value!r}): must be a number, or one for each channel")
         self.value = value
 
     def draw(self, images: Images) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Compose(ImageTransform):
     def __init__(self, transforms: Sequence[ImageTransform]):
         for t in transforms:
             if not isinstance(t, ImageTransform):  # pyright: ignore[reportUnnecessaryIsInstance]  # users pass others
-                raise TypeError(f"Compose([...]): {t!r} is no transform: use those of vision.transforms")
+                raise TypeError(f"Compose([...]): {t!r} is not a transform: use those of vision.transforms")
         self.transforms = list(transforms)
 
     def draw(self, images: Images) -> Any:

@@ -28,7 +28,7 @@ class Resize(ImageTransform):
         pair_of(type(self), "size", size)
         if max_size is not None and (isinstance(size, Sequence) and len(size) == 2):
             raise ValueError(
-                "Resize(max_size=...): it goes with one number for the shorter side: leave it out"
+                "Resize(max_size=...): it needs a single size, that of the shorter side: leave it out"
             )
         self.size, self.max_size, self.antialias = size, max_size, antialias
         self.interpolation = interpolation_of(type(self), interpolation)
@@ -90,7 +90,7 @@ class GaussianBlur(ImageTransform):
     def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] = (0.1, 2.0)):
         self.kernel_size = pair_of(type(self), "kernel_size", kernel_size)
         if any(k % 2 == 0 for k in self.kernel_size):
-            raise ValueError(f"GaussianBlur(kernel_size={kernel_size!r}): it is one or two odd numbers")
+            raise ValueError(f"GaussianBlur(kernel_size={kernel_size!r}): must be one or two odd numbers")
         self.sigma = range_of(type(self), "sigma", sigma if isinstance(sigma, Sequence) else (sigma, sigma))
 
     def draw(self, images: Images) -> dict[str, Any]:

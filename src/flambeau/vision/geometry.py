@@ -132,7 +132,7 @@ def _sides(padding: Any) -> tuple[int, int, int, int]:
     """(left, top, right, bottom)"""
     sides = numbers_of(padding or 0)
     if len(sides) not in (1, 2, 4) or not all(isinstance(p, int) and p >= 0 for p in sides):
-        raise ValueError(f"RandomCrop(padding={padding!r}): padding is 1, 2 or 4 whole numbers from 0 on")
+        raise ValueError(f"RandomCrop(padding={padding!r}): must be 1, 2 or 4 integers of at least 0")
     left, top, right, bottom = (sides * 4)[:4]
     return left, top, right, bottom
 
@@ -157,7 +157,7 @@ class RandomResizedCrop(ImageTransform):
         self.scale, self.ratio = range_of(type(self), "scale", scale), range_of(type(self), "ratio", ratio)
         self.interpolation = interpolation_of(type(self), interpolation)
         if antialias:
-            rule = "parts of many sizes are read in one pass, without smoothing: leave it out"
+            rule = "crops of different sizes are resampled in one pass without antialiasing: leave it out"
             raise ValueError(f"RandomResizedCrop(antialias=True): {rule}")
 
     def draw(self, images: Images) -> dict[str, Any]:
@@ -242,7 +242,7 @@ class RandomAffine(ImageTransform):
         kind = type(self)
         self.degrees = symmetric(kind, "degrees", degrees)
         if translate is not None and (len(translate) != 2 or not all(0 <= t <= 1 for t in translate)):
-            raise ValueError(f"{kind.__name__}(translate={translate!r}): it is two parts from 0 to 1")
+            raise ValueError(f"{kind.__name__}(translate={translate!r}): must be two fractions from 0 to 1")
         self.translate = translate
         self.scale = None if scale is None else range_of(kind, "scale", scale)
         self.shear = None if shear is None else symmetric(kind, "shear", shear, (2, 4))
@@ -287,7 +287,7 @@ class RandomRotation(ImageTransform):
         self.degrees = symmetric(type(self), "degrees", degrees)
         self.interpolation = interpolation_of(type(self), interpolation)
         if expand:
-            rule = "images of a batch have one size: pad them first"
+            rule = "all images of a batch have the same size: pad them first"
             raise ValueError(f"RandomRotation(expand=True): {rule}")
         self.center, self.fill = center, fill
 

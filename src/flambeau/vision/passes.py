@@ -18,7 +18,7 @@ def run_pass(x: Any, images: Images, places: list[Place], tones: list[Tone]) -> 
     Raises ValueError if the images require gradients: the pass has none.
     """
     if x.requires_grad and is_grad_enabled():
-        rule = "transforms have no gradients: give images.detach(), or transform inside no_grad()"
+        rule = "transforms are not differentiable: pass images.detach(), or transform inside no_grad()"
         raise ValueError(f"{describe(x)} requires gradients: {rule}")
     numbers: list[Any] = []
     put_places = [PlaceStage(_put(numbers, p.numbers), p.rule) for p in places]
@@ -158,5 +158,5 @@ AUGMENT = Op(
     launch=_launches,
     reads_packed=True,
     prepare=_inputs_of_pass,
-    doc="Images through places and colours in one pass. [n, c, h, w], [n, k] -> [n, c, h, w] float32",
+    doc="Applies geometry and colours to images in one pass. [n, c, h, w], [n, k] -> [n, c, h, w] float32",
 )

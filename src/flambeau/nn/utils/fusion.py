@@ -53,7 +53,9 @@ def fuse_linear_bn_weights(
 def _fuse(layer: Any, bn: Any, transpose: bool) -> Any:
     if layer.training or bn.training or bn.running_mean is None:
         layers = f"{type(layer).__name__}, {type(bn).__name__}"
-        raise ValueError(f"fuse({layers}): folds running statistics: call eval() on both, and track them")
+        raise ValueError(
+            f"fuse({layers}): fusing needs running statistics: track them, and call eval() on both"
+        )
     fused = deepcopy(layer)
     norm = FoldedNorm(bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
     fused.weight, fused.bias = _fold(fused.weight, fused.bias, norm, 1 if transpose else 0)

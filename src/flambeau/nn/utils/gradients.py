@@ -15,7 +15,7 @@ from ...tensor import Tensor
 def _as_list(call: str, tensors: Any) -> list[Tensor]:
     listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not listed:
-        raise ValueError(f"{call}(0 gradients): there is no length of nothing: check requires_grad")
+        raise ValueError(f"{call}(0 gradients): an empty list has no norm: check requires_grad")
     return listed
 
 
@@ -44,7 +44,7 @@ def _container(call: str, grads: Any) -> Gradients:
     if not isinstance(grads, Gradients):
         is_many = hasattr(grads, "__iter__")
         text = f"{len(list(grads))} tensors" if is_many else describe(grads)
-        rule = "takes what backward returned, since tensors have no .grad: grads = loss.backward()"
+        rule = "pass the result of backward, since tensors have no .grad: grads = loss.backward()"
         raise TypeError(f"{call}({text}): {rule}")
     return grads
 

@@ -126,7 +126,7 @@ def lora(
     """
     weights = [(m, name) for path, m, name in _packed_weights(model) if _matches(path, pattern)]
     if weights and dropout:
-        rule = f"{weights[0][1]} of MultiheadAttention takes none: give 0, or a pattern without it"
+        rule = f"{weights[0][1]} of MultiheadAttention supports no dropout: pass 0, or a pattern without it"
         raise ValueError(f"lora(pattern={pattern!r}, dropout={dropout}): {rule}")
     model.requires_grad_(False)
     layers = _replace(model, LINEAR, lambda m: LoRALinear(m, r, alpha, dropout), pattern)
@@ -135,7 +135,7 @@ def lora(
     if not layers and not weights:
         names = [name for name, m in model.named_modules() if type(m) in LINEAR]
         names += [name for name, _, _ in _packed_weights(model)]
-        layer_names = f"linear layers are {', '.join(names[:8]) or 'none'}{', ...' * (len(names) > 8)}"
+        layer_names = f"the linear layers are {', '.join(names[:8]) or 'none'}{', ...' * (len(names) > 8)}"
         raise ValueError(f"lora(pattern={pattern!r}): matches no linear layer: {layer_names}")
     return model
 

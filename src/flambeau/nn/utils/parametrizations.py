@@ -103,7 +103,7 @@ def spectral_norm(
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor) or n_power_iterations < 1:
-        rule = "needs a parameter of that name, and at least one iteration: give these"
+        rule = "the parameter must exist, and there must be at least one iteration: change the arguments"
         raise ValueError(f"spectral_norm({name!r}, {n_power_iterations}): {rule}")
     norm = SpectralNorm(weight, n_power_iterations, usual_dim(module) if dim is None else dim, eps)
     return register_parametrization(module, name, norm)
@@ -168,7 +168,7 @@ class OrthogonalMap(Module):
     @no_grad()
     def right_inverse(self, q: Tensor) -> Tensor:
         if self.base is None:
-            rule = "without trivialization a value can't be taken: leave it out, or move the original"
+            rule = "without trivialization a value can't be assigned: leave it out, or move the original"
             raise NotImplementedError(f"orthogonal({self.map!r}, use_trivialization=False): {rule}")
         self.register_buffer("base", self._nearest(q))
         return -eye(*q.shape[-2:], device=q.device).expand(*q.shape)
@@ -189,7 +189,7 @@ def orthogonal(
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor) or weight.ndim < 2:
-        raise ValueError(f"orthogonal({name!r}): needs a parameter of at least 2 dims: give its name")
+        raise ValueError(f"orthogonal({name!r}): the parameter must have at least 2 dims: name one that has")
     square = weight.shape[-2] == weight.shape[-1]
     chosen = orthogonal_map or ("matrix_exp" if square else "householder")
     if chosen not in MAPS:

@@ -73,7 +73,7 @@ class ParametrizationList(ModuleList):
         for m in reversed(list(self)):
             undo = getattr(m, "right_inverse", None)
             if undo is None:
-                rule = "can't be undone: write its right_inverse(value), or set the original"
+                rule = "it can't be inverted: define right_inverse(value), or set the original"
                 raise NotImplementedError(f"{type(m).__name__}: {rule}")
             original = undo(original)
         self._take(original)
@@ -109,7 +109,7 @@ class ParametrizationList(ModuleList):
 def _check_kept(shown: str, value: Any) -> None:
     """ValueError where a parametrization made another shape or dtype of a tensor."""
     if (computed := describe(value)) != shown:
-        rule = "a parametrization keeps shape and dtype: change it, or give unsafe=True"
+        rule = "a parametrization must keep shape and dtype: change it, or pass unsafe=True"
         raise ValueError(f"register_parametrization({shown} becomes {computed}): {rule}")
 
 
@@ -146,7 +146,7 @@ def register_parametrization(
         return module
     tensor = vars(module).get(tensor_name)
     if not isinstance(tensor, Tensor):
-        rule = f"{type(module).__name__} has no parameter or buffer of that name: give another"
+        rule = f"{type(module).__name__} has no parameter or buffer of that name: check the name"
         raise ValueError(f"register_parametrization({tensor_name!r}): {rule}")
     chain = ParametrizationList([parametrization], tensor, unsafe)
     delattr(module, tensor_name)
@@ -172,11 +172,11 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     leave_parametrized=False with its original. Returns the module. ValueError where it is none that is
     parametrized, or has several originals."""
     if not is_parametrized(module, tensor_name):
-        rule = f"{type(module).__name__} has no parametrization of that name: give another"
+        rule = f"{type(module).__name__} has no parametrization of that name: check the name"
         raise ValueError(f"remove_parametrizations({tensor_name!r}): {rule}")
     chain = _chains(module)[tensor_name]
     if not leave_parametrized and len(chain.originals()) > 1:
-        rule = "it has several originals: only its value can be left"
+        rule = "it has several originals: pass leave_parametrized=True"
         raise ValueError(f"remove_parametrizations({tensor_name!r}, leave_parametrized=False): {rule}")
     value = getattr(module, tensor_name) if leave_parametrized else chain.original
     detached = value.detach()
@@ -201,7 +201,7 @@ def transfer_parametrizations_and_params(
     """Give a module the parametrizations of another, or those of one tensor, and their parameters; returns
     it. ValueError where the other has none."""
     if not is_parametrized(from_module):
-        rule = "the first module has no parametrizations: give one that has"
+        rule = "the first module has no parametrizations: pass one that does"
         raise ValueError(f"transfer_parametrizations_and_params({type(from_module).__name__}): {rule}")
     names = list(_chains(from_module)) if tensor_name is None else [tensor_name]
     for name in names:

@@ -18,10 +18,10 @@ def _count(method: str, amount: float, size: int) -> int:
     """How many of `size` are pruned: a share of them, or a number."""
     is_share = isinstance(amount, float)
     if isinstance(amount, bool) or amount < 0 or (is_share and amount > 1):
-        raise ValueError(f"{method}(amount={amount}): is a share in 0 to 1, or a whole number: give one")
+        raise ValueError(f"{method}(amount={amount}): must be a fraction from 0 to 1 or an integer: pass one")
     n = round(amount * size) if is_share else int(amount)
     if n > size:
-        raise ValueError(f"{method}(amount={amount}): only {size} are left: give fewer")
+        raise ValueError(f"{method}(amount={amount}): only {size} are left: pass a smaller amount")
     return n
 
 
@@ -228,7 +228,7 @@ def global_unstructured(
     pairs = list(parameters)
     scores: dict[tuple[Module, str], Tensor] = importance_scores or {}
     if pruning_method.PRUNING_TYPE != "unstructured":
-        rule = "slices of several shapes can't be compared: give a method of elements"
+        rule = "slices of several shapes can't be compared: use an unstructured method"
         raise TypeError(f"global_unstructured({pruning_method.__name__}): {rule}")
     values: list[Tensor] = [(scores[pair] if pair in scores else getattr(*pair)).detach() for pair in pairs]
     masks: list[Tensor] = [
@@ -260,7 +260,7 @@ def remove(module: Module, name: str) -> Module:
     not pruned."""
     key = _hook(module, name)
     if key is None:
-        rule = f"{type(module).__name__} has no pruned parameter of that name: give another"
+        rule = f"{type(module).__name__} has no pruned parameter of that name: check the name"
         raise ValueError(f"remove({name!r}): {rule}")
     method: Any = own_hooks(module, "forward_pre").pop(key).call
     value, wanted = method.apply_mask(module), getattr(module, f"{name}_orig").requires_grad

@@ -35,7 +35,7 @@ def _remove(module: Module, name: str, kind: str, others: tuple[str, ...]) -> Mo
             delattr(module, name)
             module.register_parameter(name, Parameter(value))
             return module
-    rule = f"{type(module).__name__} has none of that name: give another"
+    rule = f"{type(module).__name__} has none of that name: check the name"
     raise ValueError(f"remove_{kind}({name!r}): {rule}")
 
 

@@ -108,11 +108,13 @@ def pack_padded_sequence(
     x, all_sizes = input.transpose(0, 1) if batch_first else input, _whole(lengths)
     call = f"pack_padded_sequence({describe(input)}, {all_sizes})"
     if len(all_sizes) != x.shape[1] or not all_sizes:
-        raise ValueError(f"{call}: there are {x.shape[1]} sequences: give the length of each")
+        raise ValueError(f"{call}: there are {x.shape[1]} sequences: pass the length of each")
     if min(all_sizes) < 1 or max(all_sizes) > x.shape[0]:
-        raise ValueError(f"{call}: lengths are 1 to {x.shape[0]}: give others")
+        raise ValueError(f"{call}: lengths must be from 1 to {x.shape[0]}: pass others")
     if enforce_sorted and all_sizes != sorted(all_sizes, reverse=True):
-        raise ValueError(f"{call}: the longest does not come first: sort them, or give enforce_sorted=False")
+        raise ValueError(
+            f"{call}: lengths are not in descending order: sort them, or pass enforce_sorted=False"
+        )
     order = sorted(range(len(all_sizes)), key=lambda i: -all_sizes[i])
     sizes = tuple(sum(n > t for n in all_sizes) for t in range(max(all_sizes)))
     data = packed(x, sizes, order)
@@ -137,7 +139,7 @@ def pad_packed_sequence(
     x = padded(sequence.data, sequence.batch_sizes, padding_value)
     if total_length is not None:
         if total_length < longest:
-            rule = f"the longest sequence has {longest} elements: give at least so many"
+            rule = f"the longest sequence has {longest} elements: pass at least that"
             raise ValueError(f"pad_packed_sequence(total_length={total_length}): {rule}")
         more = Tensor.full((total_length - longest, *x.shape[1:]), padding_value, x.dtype, x.device)
         x = cat([x, more]) if total_length > longest else x
@@ -160,7 +162,7 @@ def pad_sequence(
     """
     tensors = list(sequences)
     if padding_side not in ("right", "left") or not tensors:
-        rule = "needs sequences, and 'right' or 'left' for the side: give these"
+        rule = "needs at least one sequence and the side 'right' or 'left': pass these"
         raise ValueError(f"pad_sequence({len(tensors)} sequences, padding_side={padding_side!r}): {rule}")
     longest = max(len(x) for x in tensors)
     ends = [(longest - len(x), 0) if padding_side == "left" else (0, longest - len(x)) for x in tensors]

@@ -20,7 +20,7 @@ def swapped(module: Module, tensors: dict[str, Any], strict: bool = False):
             rule = f"{type(module).__name__} has no tensor of that name{suggest(name, own)}"
             raise ValueError(f"functional_call({name!r}): {rule}")
     if strict and (missing := sorted(own - tensors.keys())):
-        raise ValueError(f"functional_call(strict=True): missing: {', '.join(missing)}: give all")
+        raise ValueError(f"functional_call(strict=True): missing: {', '.join(missing)}: pass all")
     paths = {name: name.rpartition(".") for name in tensors}
     owners = {name: (module.get_submodule(path), last) for name, (path, _, last) in paths.items()}
     before = {name: vars(owner)[last] for name, (owner, last) in owners.items()}

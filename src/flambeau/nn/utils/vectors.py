@@ -25,7 +25,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     targets = list(parameters)
     size = sum(p.numel() for p in targets)
     if vec.numel() != size:
-        rule = f"the parameters have {size} numbers: give a vector of so many"
+        rule = f"the parameters have {size} elements: pass a vector of that size"
         raise ValueError(f"vector_to_parameters([{vec.numel()}]): {rule}")
     at = 0
     for p in targets:

@@ -136,7 +136,7 @@ def _check(i: AttentionInputs, a: AttentionAttributes) -> None:
     if (i.past_key is None) != (i.past_value is None):
         raise ValueError("past_key and past_value go together: one is missing")
     if i.valid is not None and i.past_key is not None:
-        raise ValueError("nonpad_kv_seqlen is for caches outside: it can't go with past_key and past_value")
+        raise ValueError("nonpad_kv_seqlen is for external caches: it excludes past_key and past_value")
     if min(a.left_window_size, a.right_window_size) < -1:
         raise ValueError(f"windows of {a.left_window_size} and {a.right_window_size}: take -1 or more")
     if a.qk_matmul_output_mode not in range(4):
@@ -203,7 +203,7 @@ def attention(*inputs: Tensor, node: Any, **attributes: Any) -> tuple[Any, ...]:
     k = k if i.past_key is None else cat([i.past_key, k], 2)
     v = v if i.past_value is None else cat([i.past_value, v], 2)
     if q.shape[1] % k.shape[1]:
-        raise ValueError(f"{q.shape[1]} heads of queries are no multiple of {k.shape[1]} of keys")
+        raise ValueError(f"{q.shape[1]} query heads are not a multiple of {k.shape[1]} key heads")
     a = a._replace(scale=1 / sqrt(q.shape[-1]) if a.scale is None else a.scale)
     mask = None if i.mask is None else _padded_mask(i.mask, k.shape[2])
     _check_mask(mask, (*q.shape[:3], k.shape[2]))
@@ -266,7 +266,7 @@ def _check_rule(i: LinearInputs, rule: str, heads: tuple[int, int]) -> None:
         if wanted != (value is not None):
             raise ValueError(f"update_rule {rule!r} {'needs' if wanted else 'takes no'} {name}")
     if min(heads) < 1 or heads[0] % heads[1]:
-        raise ValueError(f"{heads[0]} heads of queries are no multiple of {heads[1]} of keys")
+        raise ValueError(f"{heads[0]} query heads are not a multiple of {heads[1]} key heads")
 
 
 def _linear_steps(i: LinearInputs, state: Tensor) -> tuple[Tensor, Tensor]:

@@ -31,7 +31,7 @@ def bit_cast(x: Any, *, to: int) -> Any:
     """The same bits as another dtype of that size."""
     array, wanted = to_array(x), numpy_dtype(named(to))
     if array.dtype == object or array.dtype.itemsize != wanted.itemsize:
-        raise ValueError(f"{dtype_name(x)} to {named(to)}: the bits of one are not as many as of the other")
+        raise ValueError(f"{dtype_name(x)} to {named(to)}: the dtypes differ in size")
     return to_value(array.copy().view(wanted), place(x))
 
 
@@ -40,7 +40,7 @@ def named(code: Any) -> str:
     if isinstance(code, str):
         code = next((c for c, name in NAMES.items() if name == ALIASES.get(code, code.lower())), code)
     if code not in NAMES:
-        raise ValueError(f"to={code!r}: there is no such dtype: 1 to {max(NAMES)} are")
+        raise ValueError(f"to={code!r}: unknown dtype: valid values are 1 to {max(NAMES)}")
     return NAMES[code]
 
 

@@ -64,7 +64,7 @@ def scan_of_batches(
 ) -> tuple[Any, ...]:
     """Before opset 9: the first axis is a batch, the second is scanned."""
     if lengths is not None:
-        raise ValueError("sequence_lens: batches of several lengths are not computed: use opset 9")
+        raise ValueError("sequence_lens: sequences of different lengths are not supported: use opset 9")
     how: dict[str, Any] = {"scan_input_directions": directions} if directions else {}
     each = [
         scan(*[v[b] for v in inputs], body=body, num_scan_inputs=num_scan_inputs, node=node, **how)
@@ -81,7 +81,7 @@ def scan(*inputs: Any, body: GraphDef, num_scan_inputs: int, node: Any, **how: A
     axes, backward, out_axes, out_backward = directions_of(how, len(scanned), len(wanted))
     lengths = {x.shape[a] for x, a in zip(scanned, axes)}
     if len(lengths) != 1:
-        raise ValueError(f"scans axes of the sizes {sorted(lengths)}: they are equal")
+        raise ValueError(f"the scanned axes have sizes {sorted(lengths)}: they must be equal")
     rows: list[list[Any]] = []
     n = lengths.pop()
     for k in range(n):

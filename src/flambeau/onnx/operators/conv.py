@@ -88,7 +88,7 @@ def conv_transpose(
     cuts = _transposed_pads(full, extra, output_shape, a, strides)
     bounded(prod(n - sum(cut) for n, cut in zip(full, cuts, strict=True)), "the elements of a channel")
     if any(n - before - after < 1 for n, (before, after) in zip(full, cuts, strict=True)):
-        raise ValueError(f"of a result of {full} the pads {cuts} leave nothing")
+        raise ValueError(f"the pads {cuts} remove the whole result of {full}")
     same = [max(min(before, after), 0) for before, after in cuts]
     y = compute(x, w, None, stride=strides, padding=same, groups=group, dilation=dilations)
     y = pad_ends(y, [(s - before, s - after) for s, (before, after) in zip(same, cuts, strict=True)])

@@ -41,7 +41,7 @@ def constant_of_shape(shape: Any, *, value: Any = None, node: Any) -> Any:
     import numpy as np
 
     if any(n < 0 for n in shape):
-        raise ValueError(f"shape={list(shape)}: sizes are from 0 on")
+        raise ValueError(f"shape={list(shape)}: sizes must be at least 0")
     fill = np.zeros(1, np.float32) if value is None else value.reshape(-1)[:1]
     if fill.dtype.name not in DTYPES:
         check_array(dtype_name(fill), shape, prod(shape) * fill.dtype.itemsize)
@@ -55,7 +55,7 @@ def constant_of_shape(shape: Any, *, value: Any = None, node: Any) -> Any:
 def range_of(start: Tensor, limit: Tensor, delta: Tensor, *, stash_type: int = 1) -> Tensor:
     first, last, step = (v.reshape(()).item() for v in (start, limit, delta))
     if step == 0:
-        raise ValueError("delta=0: the step is another number")
+        raise ValueError("delta=0: the step must not be 0")
     count = max(0, ceil((last - first) / step) if isinstance(step, float) else -floor((first - last) / step))
     y = arange(count, device=start.device)
     return y.to(start.dtype) * delta.reshape(()) + start.reshape(())

@@ -156,5 +156,5 @@ def is_inf(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1) -> 
 def bit_shift(a: Tensor, b: Tensor, *, direction: str) -> Tensor:
     """Bits moved LEFT (up) or RIGHT (down)."""
     if direction not in ("LEFT", "RIGHT"):
-        raise ValueError(f"direction={direction!r}: is LEFT or RIGHT")
+        raise ValueError(f"direction={direction!r}: must be LEFT or RIGHT")
     return a << b if direction == "LEFT" else a >> b

@@ -122,7 +122,7 @@ def one_hot_encoder(
     )
     places = [table.get(k, -1) for k in keys]
     if not zeros and -1 in places:
-        raise ValueError(f"{keys[places.index(-1)]!r} is no category, and zeros=0 takes no others")
+        raise ValueError(f"{keys[places.index(-1)]!r} is not a category, and zeros=0 allows no others")
     hot = np.zeros((len(keys), len(table)), np.float32)
     rows = [k for k, p in enumerate(places) if p >= 0]
     hot[rows, [places[k] for k in rows]] = 1

@@ -29,7 +29,7 @@ def _refuse(feature: str, *values: Any) -> None:
     if any(v is not None and v is not False and v != 0 for v in values if not isinstance(v, Tensor)) or any(
         isinstance(v, Tensor) for v in values
     ):
-        raise ValueError(f"{feature}: this is not offered")
+        raise ValueError(f"{feature}: this is not supported")
 
 
 def _places(n: int, device: Any) -> Tensor:
@@ -161,7 +161,7 @@ def _unpack(i: MultiHeadInputs, heads: int) -> tuple[Tensor, Tensor, Tensor]:
     elif i.k is not None and i.k.ndim == 5:
         parts[1:] = [i.k[:, :, :, k].flatten(2) for k in range(2)]
     if parts[1] is None or parts[2] is None:
-        raise ValueError("keys and values are missing: give them, or all three in the query")
+        raise ValueError("keys and values are missing: pass them, or all three in the query")
     if i.bias is not None:
         sizes = [p.shape[-1] if p.ndim == 3 else p.shape[1] * p.shape[3] for p in parts]
         biases = i.bias.split(sizes, 0)

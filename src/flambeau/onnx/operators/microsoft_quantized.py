@@ -58,7 +58,7 @@ def matmul_nbits(*inputs: Any, K: int, N: int, block_size: int, node: Any, **mor
     """x times a matrix of 2, 4 or 8 bits, a scale a block of its rows. [..., k] -> [..., n]"""
     i, a = BitsInputs(*inputs), BitsAttributes(K, N, block_size, **more)
     if a.weight_prepacked:
-        raise ValueError("weight_prepacked: weights in the order of one device are not offered")
+        raise ValueError("weight_prepacked: weights in a device-specific order are not supported")
     if a.bits not in (2, 4, 8) or not 0 <= a.accuracy_level <= 4:
         raise ValueError(f"bits={a.bits}, accuracy_level={a.accuracy_level}: takes 2, 4 or 8, and 0 to 4")
     of_weights = is_grad_enabled() and any(t is not None and t.requires_grad for t in i[2:4])
@@ -141,7 +141,7 @@ def gather_block_quantized(
     rank, middle = table.ndim, 2 ** (bits - 1) if isinstance(table, Tensor) and table.dtype is uint8 else 0
     axis, along = gather_axis % rank, quantize_axis % rank
     if shared and (axis == rank - 1 or along != rank - 1):
-        rule = "bytes hold neighbours of the last axis: blocks lie along it, and another one is gathered"
+        rule = "packed bytes hold neighbours along the last axis: quantize along it, and gather another axis"
         raise ValueError(f"gather_axis={gather_axis}, quantize_axis={quantize_axis}, bits={bits}: {rule}")
     table = node.once(_held, table, index.device, of=(0,))
     zeros = _held(zeros, index.device)

@@ -171,7 +171,7 @@ def mean_variance_normalization(x: Tensor, *, axes: tuple[int, ...] = (0, 2, 3))
 
 def _drop(x: Tensor, ratio: float, training: bool, seed: float | None = None) -> tuple[Tensor, Tensor]:
     if not 0 <= ratio < 1:
-        raise ValueError(f"ratio {ratio}: takes a part from 0 up to 1")
+        raise ValueError(f"ratio {ratio}: must be at least 0 and below 1")
     if not training or ratio == 0:
         return x, Tensor.full(x.shape, True, device=x.device)
     kept = bernoulli(Tensor.full(x.shape, 1 - ratio, device=x.device), generator=seeded(seed)).bool()

@@ -13,14 +13,14 @@ from .window import WindowAttributes, bounded, grown, pad_ends, pairs_of, spread
 def _windows(x: Tensor, a: WindowAttributes) -> tuple[tuple[Window, ...], tuple[Window, ...]]:
     """The windows without and with what ceil_mode adds."""
     if not a.kernel_shape:
-        raise ValueError("kernel_shape is missing: say one number a spatial dim")
+        raise ValueError("kernel_shape is missing: it needs one number for each spatial dim")
     if x.ndim != 2 + len(a.kernel_shape):
         raise ValueError(f"kernel_shape {list(a.kernel_shape)} does not fit an input of {list(x.shape)}")
     size = tuple(x.shape[2:])
     plain = windows_of(size, a.kernel_shape, a)
     if any(max(w.before, w.after) > w.dilation * (w.kernel - 1) for w in plain):
         raise ValueError(
-            f"pads {list(a.pads or ())} reach beyond windows of {list(a.kernel_shape)}: some hold nothing"
+            f"pads {list(a.pads or ())} exceed windows of {list(a.kernel_shape)}: some windows would be empty"
         )
     return plain, grown(size, plain, a.ceil_mode)
 

@@ -41,7 +41,7 @@ def _along(t: Any, x: Tensor, a: QuantizeAttributes) -> Any:
     if t is None or (t.numel() == 1 and not a.block_size):
         return t if t is None else t.reshape(())
     if x.ndim == 0 or not -x.ndim <= a.axis < x.ndim:
-        raise ValueError(f"axis {a.axis} is none of an input of the shape {list(x.shape)}")
+        raise ValueError(f"axis {a.axis} is out of range for the shape {list(x.shape)}")
     axis = a.axis % x.ndim
     if a.block_size:
         _check_blocks(t, x, axis, a.block_size)

@@ -64,7 +64,7 @@ def squeeze(x: Tensor, axes: Any = None) -> Tensor:
         else [d for d, n in enumerate(x.shape) if n == 1]
     )
     if any(x.shape[d] != 1 for d in gone):
-        raise ValueError(f"axes={gone} of shape {list(x.shape)}: only sizes of 1 can go")
+        raise ValueError(f"axes={gone} of shape {list(x.shape)}: only dims of size 1 can be removed")
     return x.reshape(tuple(n for d, n in enumerate(x.shape) if d not in gone))
 
 
@@ -79,7 +79,7 @@ def unsqueeze(x: Tensor, axes: Any) -> Tensor:
     ndim = x.ndim + len(dims)
     new = {d + ndim if d < 0 else d for d in dims}
     if len(new) < len(dims) or not all(0 <= d < ndim for d in new):
-        raise ValueError(f"axes={dims}: are not {len(dims)} different dims of {ndim}")
+        raise ValueError(f"axes={dims}: must be {len(dims)} different dims of {ndim}")
     sizes = iter(x.shape)
     return x.reshape(tuple(1 if d in new else next(sizes) for d in range(ndim)))
 
@@ -100,7 +100,7 @@ def expand(x: Tensor, shape: Any) -> Tensor:
     own, wanted = [1] * (ndim - x.ndim) + list(x.shape), [1] * (ndim - len(shape)) + list(shape)
     both = [b if a == 1 else a for a, b in zip(own, wanted)]
     if any(b not in (1, n) for b, n in zip(wanted, both)):
-        raise ValueError(f"{list(x.shape)} to {list(shape)}: sizes are equal or 1")
+        raise ValueError(f"{list(x.shape)} to {list(shape)}: sizes must be equal or 1")
     return x.broadcast_to(tuple(both))
 
 
@@ -161,7 +161,9 @@ def slice_of(x: Tensor, starts: Any, ends: Any, axes: Any = None, steps: Any = N
     axes = range(len(starts)) if axes is None else axes
     for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(starts)):
         if step == 0 or not -x.ndim <= axis < x.ndim:
-            raise ValueError(f"axes={list(axes)}, steps={steps}: of {x.ndim} dims, by steps that are not 0")
+            raise ValueError(
+                f"axes={list(axes)}, steps={steps}: the input has {x.ndim} dims, and steps must not be 0"
+            )
         key[axis] = python_slice(start, end, step, x.shape[axis])
     return x[tuple(key)] if x.ndim else x
 
@@ -203,7 +205,8 @@ def padded(x: Tensor, pads: Sequence[int], mode: str, value: Any) -> Tensor:
     """Elements before and after each dim; negative counts take away."""
     if len(pads) != 2 * x.ndim or mode not in MODES | {"constant"}:
         raise ValueError(
-            f"pads={list(pads)}, mode={mode!r}: two numbers a dim, and one of constant, edge, reflect, wrap"
+            f"pads={list(pads)}, mode={mode!r}: pads needs two numbers for each dim, and mode"
+            " must be constant, edge, reflect or wrap"
         )
     if mode == "constant":
         return _with_constant(x, pads, value)

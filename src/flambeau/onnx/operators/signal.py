@@ -35,7 +35,7 @@ def _transform(x: Tensor, length: int | None, dim: int, inverse: int, onesided: 
     if inverse and onesided:
         return fft.irfft(z, n, dim).unsqueeze(-1)
     if onesided and z.dtype.is_complex:
-        raise ValueError("onesided is for real input: of complex numbers the other half is not a copy")
+        raise ValueError("onesided is for real input: the other half of a complex transform is not redundant")
     transform = fft.ifft if inverse else fft.rfft if onesided else fft.fft
     return _parts(transform(z, n, dim))
 
@@ -43,7 +43,7 @@ def _transform(x: Tensor, length: int | None, dim: int, inverse: int, onesided: 
 def _dft(x: Tensor, length: Any, axis: int, inverse: int, onesided: int) -> Tensor:
     dim = axis + x.ndim if axis < 0 else axis
     if not 0 <= dim < x.ndim - 1:
-        raise ValueError(f"axis {axis} is none of the signal's: the last dim holds the parts of the numbers")
+        raise ValueError(f"axis {axis} is not a signal axis: the last dim holds the real and imaginary parts")
     return _transform(x.to(x.dtype.as_float), length, dim, inverse, onesided).to(x.dtype)
 
 

@@ -48,11 +48,13 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     try:
         tree = parser.parse(pattern)
     except (re.error, RecursionError, OverflowError) as e:
-        raise ValueError(f"pattern={pattern!r}: is no regular expression: {e}") from None
+        raise ValueError(f"pattern={pattern!r}: is not a regular expression: {e}") from None
     counts = [0]
     _check(tree, False, pattern, counts)
     if counts[0] > REPEATS:
-        raise ValueError(f"pattern={pattern!r}: repeats {counts[0]} parts without end: {REPEATS} at most")
+        raise ValueError(
+            f"pattern={pattern!r}: has {counts[0]} unbounded repeats: at most {REPEATS} are allowed"
+        )
     return re.compile(pattern)
 
 
@@ -64,13 +66,11 @@ def _check(tree: Any, inside: bool, pattern: str, counts: list[int]) -> None:
     for op, argument in tree:
         name = str(op)
         if name in REFUSED:
-            raise ValueError(f"pattern={pattern!r}: looks back or ahead, which RE2 has not")
+            raise ValueError(f"pattern={pattern!r}: uses lookahead or lookbehind, which RE2 lacks")
         repeats = name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and argument[1] > 16
         counts[0] += repeats
         if repeats and inside:
-            raise ValueError(
-                f"pattern={pattern!r}: repeats a part that repeats itself: it could take for ever"
-            )
+            raise ValueError(f"pattern={pattern!r}: nests repeats: matching could take exponential time")
         for part in _trees(argument):
             _check(part, inside or repeats, pattern, counts)
 
@@ -98,7 +98,7 @@ def string_normalizer(
     import numpy as np
 
     if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1):
-        raise ValueError(f"takes the shape [n] or [1, n], given {list(x.shape)}")
+        raise ValueError(f"takes the shape [n] or [1, n], got {list(x.shape)}")
     change = CASES[case_change_action]
     same: Callable[[str], str] = str if is_case_sensitive else str.lower
     stop = {same(w) for w in stopwords}
@@ -203,7 +203,7 @@ def ngrams(attributes: dict[str, Any]) -> dict[tuple[Any, ...], int]:
     numbers: dict[tuple[Any, ...], int] = {}
     starts = [*attributes["ngram_counts"], len(pool)]
     if starts != sorted(starts) or starts[0] < 0:
-        raise ValueError(f"ngram_counts {starts[:-1]} do not cut a pool of {len(pool)} elements")
+        raise ValueError(f"ngram_counts {starts[:-1]} do not split a pool of {len(pool)} elements")
     for n in range(1, len(starts)):
         for at in range(starts[n - 1], starts[n] - n + 1, n):
             numbers[tuple(pool[at : at + n])] = len(numbers)

@@ -72,7 +72,7 @@ def _leaves(t: Trees, x: Any) -> Any:
         node = np.where(inner, at, 0)
         answer: Any = _answers(t, node, x[rows, t.features[node]])
         at = np.where(inner, np.where(answer, t.yes[node], t.no[node]), at)
-    raise ValueError("its nodes lead back to nodes above them: a tree has no circles")
+    raise ValueError("its nodes form a cycle: a tree has none")
 
 
 def _sum_votes(votes: Votes, leaves: Any, targets: int, how: str) -> Any:
@@ -104,9 +104,9 @@ def _check(t: Trees, leaves: int, features: int) -> Trees:
     n = len(t.features)
     for name, child in (("true", t.yes), ("false", t.no), ("root", t.roots)):
         if len(child) and (child.max() >= n or (~child).max() >= leaves):
-            raise ValueError(f"a {name} node is none of the {n} nodes and {leaves} leaves")
+            raise ValueError(f"a {name} node is not among the {n} nodes and {leaves} leaves")
     if n and not 0 <= t.features.min() <= t.features.max() < features:
-        raise ValueError(f"nodes ask for feature {t.features.max()}: the input has {features}")
+        raise ValueError(f"nodes use feature {t.features.max()}: the input has {features} features")
     return t
 
 
@@ -142,7 +142,7 @@ def _member_sets(modes: Any, values: Any) -> dict[int, Any]:
     values = np.zeros(0) if values is None else np.asarray(values)
     sets = np.split(values, np.flatnonzero(np.isnan(values)) + 1)
     if len(sets) < len(nodes):
-        raise ValueError(f"membership_values has {len(sets)} sets: {len(nodes)} nodes ask for one")
+        raise ValueError(f"membership_values has {len(sets)} sets: {len(nodes)} nodes need one")
     return {int(node): s[~np.isnan(s)] for node, s in zip(nodes, sets)}
 
 
@@ -247,7 +247,7 @@ def _old_votes(attributes: dict[str, Any], kind: str, place: dict[Any, Any], cod
         raise ValueError(f"tree {missing[0][0]} has no node {missing[0][1]}, which {kind}_nodeids names")
     leaves = np.array([~code[place[key]] for key in zip(where[0], where[1], strict=True)], int)
     if len(leaves) and leaves.min() < 0:
-        raise ValueError(f"{kind}_nodeids names a node that is no leaf")
+        raise ValueError(f"{kind}_nodeids names a node that is not a leaf")
     order = np.argsort(leaves, kind="stable")
     count = np.bincount(leaves, minlength=int((code < 0).sum()))
     first = np.concatenate([[0], np.cumsum(count)])

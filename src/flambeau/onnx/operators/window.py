@@ -23,7 +23,7 @@ LARGEST = 1 << 31  # elements of a channel, places of a dim: more is a mistake, 
 def bounded(count: int, subject: str, most: int = LARGEST) -> int:
     """A count that is not out of all proportion; ValueError else."""
     if count > most:
-        raise ValueError(f"{subject} would be {count:,}: {most:,} at most are computed")
+        raise ValueError(f"{subject} would be {count:,}: at most {most:,} are supported")
     return count
 
 

@@ -325,7 +325,7 @@ def _check(q: Tensor, k: Tensor, v: Tensor, enable_gqa: bool, is_causal: bool, s
     if enable_gqa and (q.ndim < 3 or k.ndim < 3 or q.shape[-3] % k.shape[-3]):
         raise ValueError("query heads must be a multiple of key heads (dim -3)")
     if start is not None and not is_causal:
-        raise ValueError("start is the position of a causal mask: give is_causal=True too")
+        raise ValueError("start is the position of a causal mask: pass is_causal=True too")
 
 
 def _kernel_dtype(*xs: Tensor) -> DType:

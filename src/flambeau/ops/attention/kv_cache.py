@@ -77,7 +77,7 @@ def put_rows(table: Tensor, rows: Tensor, start: int | Tensor | HostScalar) -> T
     Raises ValueError if rows differ from the table's in more than their number.
     """
     if min(table.ndim, rows.ndim) < 2 or rows.shape != (*table.shape[:-2], rows.shape[-2], table.shape[-1]):
-        raise ValueError("rows differ from the table's in more than their number: [..., n, width]")
+        raise ValueError("rows and table may differ only in the number of rows: [..., n, width]")
     # 16-bit elements are written in fours
     kind = table.dtype.wide if table.shape[-1] % 4 else table.dtype
     flat, at = prod(table.shape[:-2]), index_of(table, start)

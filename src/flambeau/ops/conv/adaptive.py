@@ -26,7 +26,9 @@ def _ratio(n: int, o: int) -> tuple[int, int]:
     shared = gcd(n, o) or 1
     a, b = n // shared, o // shared
     if o * (a % b) >= 2**31:
-        raise ValueError(f"sizes {n} and {o} share too small a factor for 32-bit indices: choose others")
+        raise ValueError(
+            f"sizes {n} and {o} have too small a common factor for 32-bit indices: choose others"
+        )
     return a, b
 
 

@@ -37,7 +37,7 @@ def pair(value: int | Sequence[int], n: int = 2) -> tuple[int, ...]:
     sizes = (value,) * n if isinstance(value, int) else tuple(value)
     sizes = sizes * n if len(sizes) == 1 else sizes
     if len(sizes) != n:
-        raise ValueError(f"{sizes} is for {len(sizes)} dims, not {n}: give one number or {n}")
+        raise ValueError(f"{sizes} is for {len(sizes)} dims, not {n}: pass one number or {n}")
     return sizes
 
 
@@ -349,7 +349,7 @@ def same_padding(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Zeros before and after each dim that keep its size; an odd one is after, as in PyTorch."""
     if any(s != 1 for s in stride):
-        raise ValueError("padding='same' needs stride 1: give numbers")
+        raise ValueError("padding='same' needs stride 1: pass numbers")
     reach = [d * (k - 1) for d, k in zip(dilation, kernel_size, strict=True)]
     return tuple(r // 2 for r in reach), tuple(r - r // 2 for r in reach)
 
@@ -465,7 +465,7 @@ def _conv_transpose(nd: int):
         return y.squeeze(0) if single else y
 
     convolve.__name__ = f"conv_transpose{nd}d"
-    convolve.__doc__ = f"""The adjoint of conv{nd}d by its input, as PyTorch's conv_transpose{nd}d.
+    convolve.__doc__ = f"""The adjoint of conv{nd}d with respect to its input: PyTorch's conv_transpose{nd}d.
     [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]
 
     stride: the distance of windows, one number or one for each dim

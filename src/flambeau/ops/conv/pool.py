@@ -153,7 +153,9 @@ def _pool_spec(
     if 0 in x.shape[-nd - 1 :]:
         raise ValueError(f"shape {list(x.shape)} has no elements: only the batch may be empty")
     if min(padding) < 0:
-        raise ValueError(f"padding={list(padding)} is negative: give 0 or more, and cut the input by narrow")
+        raise ValueError(
+            f"padding={list(padding)} is negative: pass 0 or more, and crop the input with narrow"
+        )
     if any(2 * p > k for p, k in zip(padding, kernel, strict=True)):
         raise ValueError("padding is more than half of the kernel size")
     each = zip(x.shape[-nd:], kernel, stride, padding, dilation, strict=True)
@@ -243,7 +245,7 @@ def _avg_pool(
     divisor_override: int | None = None,
 ) -> Tensor:
     if divisor_override == 0:
-        raise ValueError("divisor_override is 0: give another number")
+        raise ValueError("divisor_override is 0: pass another number")
     spec = _pool_spec(x, nd, kernel_size, stride, padding, 1, ceil_mode)
     is_integer = not x.dtype.has_gradients
     x, dtype = (widen_integers(x), x.dtype) if is_integer else in_float32(x)
@@ -344,7 +346,7 @@ def _unpooled_size(
         return size
     wanted = pair(output_size, nd) if isinstance(output_size, int) else tuple(output_size)[-nd:]
     if any(abs(o - n) >= s for o, n, s in zip(wanted, size, stride, strict=True)):
-        raise ValueError(f"output_size {list(wanted)} is further than the stride from {list(size)}")
+        raise ValueError(f"output_size {list(wanted)} differs by more than the stride from {list(size)}")
     return wanted
 
 

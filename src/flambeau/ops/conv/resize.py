@@ -219,7 +219,9 @@ def _line(n: int, o: int, ratio: Fraction, kind: str, align: bool) -> ResizedDim
     a, d = ratio.numerator, ratio.denominator
     line = ResizedDim(n, o, a, 0, d, kind) if align else ResizedDim(n, o, 2 * a, a - d, 2 * d, kind)
     if not _fits(line):
-        raise ValueError(f"sizes {n} and {o} share too small a factor for 32-bit positions: choose others")
+        raise ValueError(
+            f"sizes {n} and {o} have too small a common factor for 32-bit positions: choose others"
+        )
     return line
 
 
@@ -272,7 +274,7 @@ def _target(
     """(output sizes, factors) from either a size or a factor. A factor is None if the ratio of the sizes
     counts."""
     if (new_size is None) == (scale_factor is None):
-        raise ValueError("give either size or scale_factor")
+        raise ValueError("pass either size or scale_factor")
     nd = len(size)
     scales: list[float | None] = [None] * nd
     if scale_factor is None:

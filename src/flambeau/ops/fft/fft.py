@@ -62,7 +62,7 @@ def _resize_dim(x: Tensor, d: int, n: int | None) -> Tensor:
     """Cuts a dim to n elements, or pads it with zeros."""
     n = x.shape[d] if n is None else n
     if n < 1:
-        raise ValueError(f"a transform of {n} elements is not defined: give n of at least 1")
+        raise ValueError(f"a transform of {n} elements is not defined: pass n of at least 1")
     after = tuple((n - x.shape[d]) * (e == d) for e in range(x.ndim))
     return x if x.shape[d] == n else x._pad((0,) * x.ndim, after)
 
@@ -129,7 +129,7 @@ def _irfft(z: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     d = _dim_of(dim, z.ndim - 1)
     n = 2 * (z.shape[d] - 1) if n is None else n
     if n < 1:
-        raise ValueError(f"a transform of {n} elements is not defined: give n of at least 1")
+        raise ValueError(f"a transform of {n} elements is not defined: pass n of at least 1")
     z = _resize_dim(z, d, n // 2 + 1)
     x = fo.complex_to_real(z.movedim(d, z.ndim - 2), n)
     return _scale(x, n, norm, True).movedim(z.ndim - 2, d)

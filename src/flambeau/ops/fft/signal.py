@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 def window_dtype(dtype: DTypeLike | None) -> DTypeLike | None:
     """The dtype of one of torch.signal.windows; ValueError for those that PyTorch rejects."""
     if dtype is not None and dt.as_dtype(dtype) not in (dt.float32, dt.float64):
-        raise ValueError(f"dtype={dt.as_dtype(dtype).name}: a window is float32 or float64")
+        raise ValueError(f"dtype={dt.as_dtype(dtype).name}: a window must be float32 or float64")
     return dtype
 
 
 def _sample_indices(n: int, periodic: bool, device: Any) -> tuple[Tensor, int]:
     """The indices of n samples, and the number of steps of the whole window."""
     if n < 0:
-        raise ValueError(f"{n} samples are not a window: give 0 or more")
+        raise ValueError(f"{n} samples are not a window: pass 0 or more")
     return op.Tensor.arange(n, dtype=dt.int32, device=device).float(), max(n if periodic else n - 1, 1)
 
 
@@ -161,7 +161,7 @@ def signal_windows_general_cosine(
     Raises ValueError if a is empty; if dtype is neither float32 nor float64.
     """
     if not len(a):
-        raise ValueError("a has no weights: give at least one")
+        raise ValueError("a is empty: pass at least one weight")
     return finish(_cosines(M, tuple(a), not sym, device), window_dtype(dtype), requires_grad)
 
 
@@ -224,7 +224,7 @@ def signal_windows_gaussian(
         float32 nor float64.
     """
     if std <= 0:
-        raise ValueError(f"std={std} is not positive: give a larger one")
+        raise ValueError(f"std={std} is not positive: pass a larger one")
     k, steps = _sample_indices(M, not sym, device)
     x = (k - (steps if M > 1 else 0) / 2) * (1 / std)
     return finish((x * x * -0.5).exp(), window_dtype(dtype), requires_grad)
@@ -249,9 +249,9 @@ def signal_windows_exponential(
         neither float32 nor float64.
     """
     if center is not None and sym:
-        raise ValueError(f"center={center} is of a window that is not symmetric: give sym=False")
+        raise ValueError(f"center={center} needs a window that is not symmetric: pass sym=False")
     if tau <= 0:
-        raise ValueError(f"tau={tau} is not positive: give a larger one")
+        raise ValueError(f"tau={tau} is not positive: pass a larger one")
     k, steps = _sample_indices(M, not sym, device)
     middle = (steps if M > 1 else 0) / 2 if center is None else center
     return finish(((k - middle).abs() * (-1 / tau)).exp(), window_dtype(dtype), requires_grad)

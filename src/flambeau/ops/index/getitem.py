@@ -49,7 +49,7 @@ class IndexPlan:
         try:
             return broadcast(*(tuple(k.shape) for _, k in self.picks))
         except ValueError as e:
-            raise IndexError(f"index arrays do not fit together: {e}") from None
+            raise IndexError(f"index arrays do not broadcast: {e}") from None
 
     @property
     def place(self) -> int:
@@ -143,7 +143,7 @@ def _expand_ellipsis(items: list[Any], rank: int) -> list[Any]:
     """A key whose `...` is replaced by full slices; without `...` they are appended."""
     dots = [i for i, k in enumerate(items) if k is Ellipsis]
     if len(dots) > 1:
-        raise IndexError("... is given twice: use it once")
+        raise IndexError("... is passed twice: use it once")
     used = sum(_width(k) for k in items if k is not Ellipsis)
     if used > rank:
         raise IndexError(f"{used} indices for rank {rank}: remove some")

@@ -45,7 +45,7 @@ def scatter(
     [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]
     """
     if (src is None) == (value is None):
-        raise TypeError("src and value: give exactly one of them")
+        raise TypeError("src and value exclude each other: pass exactly one of them")
     if reduce not in JOINS:
         raise ValueError(f"reduce={reduce!r} is unknown: use 'add' or 'multiply', or scatter_reduce")
     return scatter_along(input, dim, index, value if src is None else src, JOINS[reduce], "scatter")

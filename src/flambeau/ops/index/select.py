@@ -32,7 +32,7 @@ def known(*numbers: Tensor) -> list[Any]:
             raise
         raise ValueError(
             "the size of the result depends on values, which a recorded function can't read:"
-            " call it outside, or give the size if the op accepts one"
+            " call it outside, or pass the size if the op accepts one"
         ) from e
 
 

@@ -95,7 +95,7 @@ def matrix_dims(x: Tensor, dim: Any) -> tuple[int, int]:
     """Two different dims, normalised; ValueError for others."""
     dims = tuple(normal_dim(d, x.ndim) for d in dim)
     if len(dims) != 2 or dims[0] == dims[1]:
-        raise ValueError(f"dim={dim} does not name two different dims: give two")
+        raise ValueError(f"dim={dim} must name two different dims: pass two")
     return dims
 
 
@@ -150,7 +150,7 @@ def linalg_norm(
     if dims is None:
         dims = tuple(range(A.ndim))
         if A.ndim not in (1, 2):
-            raise ValueError(f"ord={ord} needs a tensor of 1 or 2 dims: give dim")
+            raise ValueError(f"ord={ord} needs a tensor of 1 or 2 dims: pass dim")
     norm: Any = linalg_vector_norm if len(dims) == 1 else linalg_matrix_norm
     return norm(A, ord, dims, keepdim, dtype)
 

@@ -194,7 +194,7 @@ def norm(
     ValueError if p is another string.
     """
     if isinstance(p, str) and p not in ("fro", "nuc"):
-        raise ValueError(f"p={p!r} is not a norm: give a number, 'fro' or 'nuc'")
+        raise ValueError(f"p={p!r} is not a norm: pass a number, 'fro' or 'nuc'")
     x, own = in_float32(input, dtype)
     dims = dim if dim is None or isinstance(dim, int) else tuple(dim)
     if p == "nuc":
@@ -216,7 +216,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     there is no such dim.
     """
     if not p > 0 or not maxnorm >= 0:
-        raise ValueError(f"p={p} must be above 0 and maxnorm={maxnorm} at least 0: give such numbers")
+        raise ValueError(f"p={p} must be above 0 and maxnorm={maxnorm} at least 0: pass such numbers")
     if input.ndim < 2:
         raise ValueError(f"takes at least 2 dims, not {input.ndim}: scale with linalg.vector_norm")
     d = normal_dim(dim, input.ndim)

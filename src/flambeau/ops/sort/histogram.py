@@ -94,7 +94,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     the elements is not finite.
     """
     if bins < 1:
-        raise ValueError(f"bins={bins} is not above 0: give 1 or more")
+        raise ValueError(f"bins={bins} is not above 0: pass 1 or more")
     min, max = _number(min), _number(max)
     if max < min:
         raise ValueError(f"max={max} is below min={min}: swap them")
@@ -170,7 +170,7 @@ def histogramdd(
     ends = [None] * d if range is None else list(zip(range[::2], range[1::2], strict=False))
     if not d or len(each) != d or len(ends) != d or len(range or ()) % 2:
         rule = "takes points [..., d], and for each of the d dims bins, a low and a high end"
-        raise ValueError(f"{rule}: give as many")
+        raise ValueError(f"{rule}: pass as many")
     x = as_float(input.detach()).reshape(-1, d)
     columns = [x[:, i] for i in _range_of(d)]
     grid = [_edges(c, b, e) for c, b, e in zip(columns, each, ends, strict=True)]
@@ -237,7 +237,7 @@ def _range(x: Tensor, low: Any, high: Any, wide: float) -> tuple[Tensor, Tensor]
     """The ends of a range; if both are equal, those of the elements, moved apart by `wide` if these are
     equal, too."""
     if not (isfinite(low) and isfinite(high)):
-        raise ValueError(f"the range of {low} to {high} is not finite: give finite ends")
+        raise ValueError(f"the range of {low} to {high} is not finite: pass finite ends")
     if low == high and x.shape[0]:
         low, high = x.amin(), x.amax()
         low = valid(low, ~(low.isfinite() & high.isfinite()), "histc")
@@ -254,7 +254,7 @@ def _edges(x: Tensor, bins: Any, ends: Any) -> Tensor:
         return as_float(bins)
     bins = integers(bins, "bins", may_be_several=False)
     if bins < 1:
-        raise ValueError(f"bins={bins} is not above 0: give 1 or more")
+        raise ValueError(f"bins={bins} is not above 0: pass 1 or more")
     low, high = map(_number, ends or (0, 0 if x.shape[0] else 1))
     if high < low:
         raise ValueError(f"range={(low, high)} ends before it begins: swap the ends")

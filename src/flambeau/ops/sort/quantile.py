@@ -164,9 +164,9 @@ def _quantile(
     if interpolation not in KINDS:
         raise ValueError(f"interpolation={interpolation!r} is unknown: use one of {', '.join(KINDS)}")
     if not is_tensor(q) and not 0 <= q <= 1:
-        raise ValueError(f"q={q} is not in 0 to 1: give a share")
+        raise ValueError(f"q={q} must be from 0 to 1: pass a fraction")
     if is_tensor(q) and q.ndim > 1:
-        raise ValueError(f"q has {q.ndim} dims: give a number or a vector")
+        raise ValueError(f"q has {q.ndim} dims: pass a number or a vector")
     line, d = _line(x, dim)
     last = line.ndim - 1
     ordered = line.sort(d)[0].transpose(d, last)  # [..., n]

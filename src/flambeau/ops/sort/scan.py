@@ -394,7 +394,7 @@ class Scan(Family):
 def _areas(y: Tensor, x: Tensor | None, dx: float | None, dim: int) -> tuple[Tensor, int]:
     """The trapezoids between neighbours: mean height times width."""
     if x is not None and dx is not None:
-        raise ValueError("x and dx are both given: give one of them")
+        raise ValueError("x and dx are both given: pass one of them")
     if not y.ndim:
         raise ValueError("takes at least 1 dim: reshape the 0-d tensor")
     d = normal_dim(dim, y.ndim)

@@ -403,7 +403,7 @@ def searchsorted(
     if side not in (None, "left", "right"):
         raise ValueError(f"side={side!r} is unknown: use 'left' or 'right'")
     if side == "left" and right:
-        raise ValueError("side='left' contradicts right=True: give one of them")
+        raise ValueError("side='left' contradicts right=True: pass one of them")
     table = sorted_sequence if sorter is None else _sorted_by(sorted_sequence, sorter)
     x = input if is_tensor(input) else type(table).full((), input, device=table.device)
     if table.ndim == 0 or (table.ndim > 1 and table.shape[:-1] != x.shape[:-1]):
