@@ -7,13 +7,21 @@ import numpy as np
 import pytest
 from helpers.paths import ROOT
 
+import flambeau as fb
+
 sys.path.append(str(ROOT / "bench"))
 random_shapes = pytest.importorskip("random_shapes")
 
 
+@pytest.fixture
+def sides(torch):
+    """Both libraries on the processor: NumPy's device compiles nothing."""
+    yield random_shapes.Sides("cpu", "cpu")
+    fb.set_default_device(None)
+
+
 @pytest.mark.parametrize("family", random_shapes.FAMILIES)
-def test_programs_agree_with_torch(torch, family):
-    sides = random_shapes.Sides("cpu", "cpu")
+def test_programs_agree_with_torch(sides, family):
     draw = random_shapes.Draw(7, random_shapes.SIZES["small"])
     texts = set()
     for name, make in random_shapes.programs(draw, [family], 3):

@@ -174,6 +174,17 @@ def test_no_access_of_rows_that_each_choose_a_place_strays(rows, watching):
     assert watching.found() == (0, 0)
 
 
+def test_no_access_of_tiles_that_are_turned_strays(watching, force):
+    force("transposed=tiles")
+    watching.kernels.clear()
+    with planned_for(watching, software=False, groups=7):
+        for shape, dtype in (((35, 67), "f4"), ((3, 2, 300), "f4"), ((36, 2, 129), "f2")):
+            a = np.ones(shape, dtype)
+            x, order = fb.tensor(a, device=watching), list(range(len(shape)))[::-1]
+            np.testing.assert_array_equal((x.permute(order) * 2).numpy(), a.transpose() * 2)
+    assert watching.found() == (0, 0)
+
+
 def test_no_access_of_sums_strays(watching):
     with planned_for(watching, software=False):
         fb.realize(*LARGE["sums"](lambda *shape: fb.ones(*shape, device=watching)))

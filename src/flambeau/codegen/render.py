@@ -77,6 +77,7 @@ PROVEN = frozenset(
         "contract/tiles.wgsl",
         "map/fold.wgsl",
         "map/map.wgsl",
+        "map/transposed.wgsl",
         "quantized/rows.wgsl",
         "quantized/shared.wgsl",
         "quantized/sum.wgsl",

@@ -25,6 +25,7 @@ from .emit import (
 from .ir import GPU_WORKGROUP, WORKGROUP, Kernel, Shader
 from .lower import Move, NeedStore, PlanContext, Trace, collapse_domain
 from .substitute import without_unused
+from .transposed import transposed_kernel
 
 SEVERAL_FROM = 1 << 23  # elements (more than any in a bundle) from which on a thread may make several fours
 # Pairs that a thread makes on a software adapter, one behind the other: of 2 million int64 x + x takes 40 ms
@@ -158,6 +159,10 @@ def copy_kernel(plan: PlanContext, node: Node, value: int, view: View, out: int)
 
 def _map(plan: PlanContext, trace: Trace, roots: dict[int, int]) -> Kernel:
     """roots: the step of each value that the kernel writes."""
+    if len(roots) == 1:
+        ((value, root),) = roots.items()
+        if (kernel := transposed_kernel(plan, trace, value, root)) is not None:
+            return kernel
     return fitting(lambda narrow: _map_in_fours(plan, trace, roots, narrow))
 
 

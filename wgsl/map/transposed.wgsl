@@ -1,0 +1,56 @@
+//# Every element by itself, of inputs that lie the other way round. Tiles of them pass through workgroup memory:
+//# neighbouring threads read neighbours along the dim `across`, and write neighbours along the dim `along`.
+//% extends "kernel.wgsl"
+//% set wide, high = tile
+//% set threads = workgroup[0]
+//# the j-th read of a thread
+{% macro at(f, name, j) -%}
+{{ name }}({% for c in f.coords %}{{ {"across": "across_of_read", "along": "along_%d" % j}.get(c, c) }}, {% endfor %})
+{%- endmacro %}
+//# the i-th neighbour that a thread writes, of what the tiles have
+{% macro value(f, i) -%}
+value({% for name, _, _ in f.arguments %}tile_{{ name }}[{{ times(plus("column", i), wide + 1) }} + row], {% endfor %}
+{%- for c in f.coords %}{{ plus(c, i if c == "along" else 0) }}, {% endfor %})
+{%- endmacro %}
+//% block declarations
+var<workgroup> tile_{{ name }}: array<{{ wgsl(dtype, 1) }}, {{ high * (wide + 1) }}>; //% for name, dtype, _ in functions["value"].arguments
+//% endblock
+//% block body
+//% set f = functions["value"]
+//% set T = wgsl(f.dtype, out_width)
+  let group = wid.x + wid.y * p.{{ line }};
+  if (group >= p.{{ groups }}) {
+    return;
+  }
+  let first_along = group % p.{{ counts[1] }} * {{ high }}u;
+  let rest = group / p.{{ counts[1] }};
+  let first_across = rest % p.{{ counts[0] }} * {{ wide }}u;
+  let outer = rest / p.{{ counts[0] }};
+{{ ix.unravel("outer", others, dims) if others }}
+  // read as the inputs lie; what is past the end reads the last
+  let read = lid.x % {{ wide }}u;
+  let across_of_read = min(first_across + read, p.{{ sizes[0] }} - 1u);
+//% for j in range(wide * high // threads)
+  let line_{{ j }} = {{ plus("lid.x / %du" % wide, j * threads // wide) }};
+  let along_{{ j }} = min(first_along + line_{{ j }}, p.{{ sizes[1] }} - 1u);
+  let {{ name }}_{{ j }} = {{ at(functions["read_" ~ name], "read_" ~ name, j) }}; //% for name, _, _ in f.arguments
+//% endfor
+//% for j in range(wide * high // threads)
+  tile_{{ name }}[line_{{ j }} * {{ wide + 1 }}u + read] = {{ name }}_{{ j }}; //% for name, _, _ in f.arguments
+//% endfor
+  workgroupBarrier();
+  // write as the output lies
+//% for j in range(wide * high // threads // out_width)
+  {
+    let column = {{ times(modulo(plus("lid.x", j * threads), high // out_width), out_width) }};
+    let row = {{ over(plus("lid.x", j * threads), high // out_width) }};
+    let across = first_across + row;
+    let along = first_along + column;
+    if ((across < p.{{ sizes[0] }}) & (along < p.{{ sizes[1] }})) {
+      let y{{ i }} = {{ value(f, i) }}; //% for i in range(out_width)
+      let y = {{ "vec4<%s>(y0, y1, y2, y3)" % T.scalar if out_width == 4 else "y0" }};
+      out[{{ over(index_of(place), out_width) }}] = {{ T.store("y") }};
+    }
+  }
+//% endfor
+//% endblock
