@@ -312,7 +312,7 @@ def scaled_cholesky(a):
     return np.tril(low / main[..., None, :], -1) + main[..., None] ** 2 * np.eye(low.shape[-1])
 
 
-def on_host(ref, made, count=1, attrs=None, then=lambda y: y.real):
+def on_host(ref, made, count=1, attrs=None, then=lambda y: y.real, grads=1):
     """A factorisation of complex matrices, of real ones: tests/ops/test_complex_matrices.py has others."""
 
     def row(name):
@@ -324,7 +324,7 @@ def on_host(ref, made, count=1, attrs=None, then=lambda y: y.real):
         def expected(a, *others, **kw):
             return ref(PREPARED[made](a), *others)
 
-        return Row(expected, (A, B)[:count], attrs or {}, 1, 1e-5, call=call)
+        return Row(expected, (A, B)[:count], attrs or {}, grads, 1e-5, call=call)
 
     return row
 
@@ -373,6 +373,7 @@ ON_HOST = {
         attrs={"complete": False},
         then=lambda y: y[..., : y.shape[-1], :].abs(),
     ),
+    "_geqrf_on_host": on_host(packed_qr, "regular", grads=0),
     "_eigh_on_host": on_host(np.linalg.eigvalsh, "symmetric", then=lambda y: y[..., 0, :].real),
     "_svd_on_host": on_host(
         lambda a: np.linalg.svd(a, compute_uv=False), "apart", then=lambda y: y[..., 0, :].real

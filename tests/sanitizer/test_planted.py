@@ -124,6 +124,17 @@ def test_in_custom_ops(name, x):
     assert set(kinds) <= {kind, "race", "uninitialised"}, found  # one of memory may be another as well
 
 
+def test_workgroup_memory_starts_with_zeros_and_not_with_what_an_earlier_kernel_wrote(users_driver):
+    """wgpu-native leaves it as it is, on each of llvmpipe's threads."""
+    fills = f"{AT}box[lid.x] = in0[i];\nworkgroupBarrier();\nout[i] = box[63u - lid.x];"
+    sevens = fb.full((64 * 64,), 7.0)
+    faulty.whole("planted_sevens", fills, BOX, groups=64)(sevens).realize()
+    reads = f"{AT}if (lid.x == 0u) {{\nbox[0] = in0[i];\n}}\nworkgroupBarrier();\nout[i] = box[lid.x];"
+    found = fb.sanitize(faulty.whole("planted_unwritten", reads, BOX), sevens[:128].realize())
+    assert found.result.tolist() == [7.0, *[0.0] * 63] * 2
+    assert [f.kind for f in found.faults] == ["uninitialised"]
+
+
 def test_float16_overflow(gpu):
     x = (fb.ones(100, device=gpu) * 300).half().realize()
     (fault,) = fb.sanitize(lambda: (x * x).relu()).faults

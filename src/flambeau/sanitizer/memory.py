@@ -7,9 +7,9 @@ nobody. Workgroups that are not watched share the words behind the others'. A re
 writer checks the reader, so that one of both sees the other. The helpers are short because drivers inline
 them at each access.
 
-WGSL initialises workgroup memory with zeros. Reading an element that nobody wrote is therefore a fault only
-if the result depends on it: a module that is `filled` starts with other values, and must give the same
-result.
+WGSL initialises workgroup memory with zeros, but wgpu-native leaves what an earlier kernel wrote there, so
+the probes write the zeros. Reading an element that nobody wrote is a fault only if the result depends on it:
+a module that is `filled` starts with other values, and must give the same result.
 """
 
 from collections.abc import Iterator
@@ -145,21 +145,14 @@ class MemoryProbes(ProbeWriter):
         return BLANK
 
     def begin(self) -> str:
-        if not self.filled:
-            return ""
         kept = [f"  {self._fill(s)}\n" for s in self.shared.values() if not s.why]
-        return "".join([*kept, "  workgroupBarrier();\n"])
+        return "".join([*kept, "  workgroupBarrier();\n"]) if kept else ""
 
     def _fill(self, shared: SharedArray) -> str:
-        """Statements that give a variable other values than zeros."""
-        element = shared.element
-        width, scalar = width_of(element), element_of(element)
-        members = self.types.structs.get(element)
-        types = [self.types.plain(t) for t in members.values()] if members else [scalar] * width
-        values = [FILLS.get(element_of(t), "") for t in types]
-        if not all(values) or (members and any(width_of(t) > 1 for t in types)):
+        """Statements that give a variable its first values."""
+        value = self._other_value(shared.element) if self.filled else f"{shared.element}()"
+        if not value:
             return ""
-        value = f"{element}({', '.join(values)})" if len(values) > 1 else values[0]
         indices = [f"[probe_k{i}]" for i in range(len(shared.dims))]
         text = f"{shared.name}{''.join(indices)} = {value};"
         if not shared.dims:
@@ -168,6 +161,16 @@ class MemoryProbes(ProbeWriter):
             first, step = ("probe_thread", f"{self.threads}u") if not i else ("0u", "1u")
             text = f"for (var probe_k{i} = {first}; probe_k{i} < {dim}u; probe_k{i} += {step}) {{ {text} }}"
         return text
+
+    def _other_value(self, element: str) -> str:
+        """A value of a type that is not zero; "" for types whose values are not drawn."""
+        width, scalar = width_of(element), element_of(element)
+        members = self.types.structs.get(element)
+        types = [self.types.plain(t) for t in members.values()] if members else [scalar] * width
+        values = [FILLS.get(element_of(t), "") for t in types]
+        if not all(values) or (members and any(width_of(t) > 1 for t in types)):
+            return ""
+        return f"{element}({', '.join(values)})" if len(values) > 1 else values[0]
 
     # --- what there is ---
 
