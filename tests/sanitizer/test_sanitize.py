@@ -130,7 +130,7 @@ MODULE = """@group(0) @binding(0) var<uniform> p: vec4<u32>;
     ],
 )
 def test_memory_that_is_not_watched(more, body, told):
-    assert MemoryProbes(MODULE.format(more=more, body=body), 1).probed().skipped == told
+    assert MemoryProbes(MODULE.format(more=more, body=body), 1).write().skipped == told
 
 
 def test_a_name_of_a_probe():

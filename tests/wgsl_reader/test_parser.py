@@ -34,6 +34,16 @@ def test_texts_that_are_no_wgsl(body):
     assert (e.value.line, e.value.rule) == (int(WRONG[body][5]), WRONG[body][8:])
 
 
+def test_operators_that_begin_with_a_template_end():
+    """`>` also ends a template, so `>=`, `>>` and `>>=` are joined from several tokens."""
+    body = "var a = array<vec2<u32>,2>(); a[0].x >>= 1u; let b = a[0].x >> 1u >= 2u;"
+    statements = parse(MODULE.format(body=body)).entry.body.body
+    assert [type(p).__name__ for p in statements] == ["Declare", "Assign", "Declare"]
+    shift, test = statements[1], statements[2]
+    assert isinstance(shift, s.Assign) and shift.op == ">>="
+    assert isinstance(test, s.Declare) and isinstance(test.value, s.Infix) and test.value.op == ">="
+
+
 def test_bodies_are_parsed_when_they_are_asked_for():
     text = MODULE.format(body="let a = ;") + "\nfn whole() -> u32 { /* } */ return 1u; // }\n}\n"
     module = declarations(text)

@@ -103,9 +103,9 @@ def tell_written(path: Path) -> None:
 
 
 def _sanitize(wanted: Any) -> Way:
-    from ..sanitizer.sanitize import sanitized
+    from ..sanitizer.sanitize import sanitize_call
 
-    return Way("--sanitize", sanitized, _format_sanitized)
+    return Way("--sanitize", sanitize_call, _format_sanitized)
 
 
 def _format_sanitized(result: Any) -> Findings:
@@ -128,9 +128,9 @@ def _fault_facts(fault: Any) -> Iterator[Fact]:
 
 
 def _check(wanted: Any) -> Way:
-    from ..sanitizer.check import checked
+    from ..sanitizer.check import check_call
 
-    return Way("--check", checked, _format_checked)
+    return Way("--check", check_call, _format_checked)
 
 
 def _format_checked(result: Any) -> Findings:

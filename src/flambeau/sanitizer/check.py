@@ -18,7 +18,7 @@ from ..runtime import run
 from ..runtime.state import compute_with
 from ..selftest.bounds import Known
 from ..selftest.compare import differing
-from .clone_graph import call_of, copied, has_value, leaf, loosely, op_name_of, reference
+from .clone_graph import call_of, copy_graph, has_value, leaf, op_name_of, reference, with_loose_bound
 from .gradient_check import wrong_slope
 from .probing import Launched, compute
 from .replay import Replay
@@ -43,10 +43,10 @@ def check(fn: Callable[..., Any], *args: Any, replay: bool = True, **kw: Any) ->
 
     fn: the function
     """
-    return checked(TargetCall(name_of(fn), fn, args, kw), replay)
+    return check_call(TargetCall(name_of(fn), fn, args, kw), replay)
 
 
-def checked(call: TargetCall, replay: bool = True) -> Checked:
+def check_call(call: TargetCall, replay: bool = True) -> Checked:
     """`check` of a call. A whole script is not replayed."""
     session = Checking()
     again = Replay(call.fn, call.args, call.kw) if replay and not call.is_script else None
@@ -80,19 +80,20 @@ class Checking:
         """Compute nodes op by op, kernel by kernel, and by the cached plan."""
         order = toposort(roots)
         values = {n: _array(device, n.buffer, n) for n in order if n.buffer is not None}
-        self.alone(device, order, dict(values))
-        fused = self.fused(device, roots, order, values)
+        # Copies of the values: each stage compares with its own inputs.
+        self.compute_alone(device, order, dict(values))
+        fused = self.compute_fused(device, roots, order, values)
         self.gradients()
         run.compute_by_plan(device, roots)
         for n in dict.fromkeys(roots):
             if (array := fused.get(n)) is not None and n.nbytes:
-                wrong = wrong_elements(_array(device, n.buffer, n), loosely(array))
+                wrong = wrong_elements(_array(device, n.buffer, n), with_loose_bound(array))
                 if wrong is not None:
                     self.add("cache", n, wrong, "the cached plan of this graph computes something else")
 
     # --- one op at a time ---
 
-    def alone(self, device: Gpu, order: list[Node], values: dict[Node, Any]) -> None:
+    def compute_alone(self, device: Gpu, order: list[Node], values: dict[Node, Any]) -> None:
         """Compute each op by itself, from the values before it, and compare."""
         buffers = {n: n.buffer for n in order if n.buffer is not None}
         for n in sorted(order, key=lambda n: n.serial):
@@ -103,22 +104,24 @@ class Checking:
             def known(x: Node, opaque: Node | None = opaque) -> Node | None:
                 return None if x is opaque or x not in buffers else leaf(x, buffers[x])
 
-            copy = copied(n, known)
+            copy = copy_graph(n, known)
             kernels: list[Launched] = []
             compute(
                 device, [copy], lambda launched, _, kernels=kernels: self._run(launched, kernels), spare=0
             )
             buffers[n] = copy.buffer
+            # From here on the device's value is the input of later ops, so an error is reported only where it
+            # arises.
             values[n] = _array(device, copy.buffer, n)
             self.report.values += 1
             right = reference(n, lambda x, opaque=opaque: None if x is opaque else values.get(x))
             wrong = wrong_elements(values[n], right)
             if wrong is not None:
-                self.add_alone(device, n, wrong, kernels, right, copied(n, known))
+                self.add_alone(device, n, wrong, kernels, right, copy_graph(n, known))
         self.values = values
 
     def _run(self, launched: Launched, kernels: list[Launched]) -> None:
-        launched.plainly()
+        launched.run_plain()
         kernels.append(launched)
         self.report.kernels.add(launched.shader)
 
@@ -126,9 +129,11 @@ class Checking:
         self, device: Gpu, n: Node, wrong: Differing, kernels: list[Launched], right: Any, copy: Node
     ) -> None:
         """Add a wrong op, or a cached pipeline of another kernel."""
+        # Without the cache the kernel is compiled again: if it is right now, the cached pipeline was
+        # another's.
         kept, device.pipelines = device.pipelines, {}
         try:
-            compute(device, [copy], lambda launched, _: launched.plainly(), spare=0)
+            compute(device, [copy], lambda launched, _: launched.run_plain(), spare=0)
         finally:
             device.pipelines = kept
         is_stale = wrong_elements(_array(device, copy.buffer, n), right) is None
@@ -142,14 +147,14 @@ class Checking:
         before = launched.raw(list(places))
         cache, s = launched.device.pipelines, launched.shader
         kept = cache.pop(s)
-        launched.plainly()
+        launched.run_plain()
         after = launched.raw(list(places))
         cache[s] = kept
         return before != after
 
     # --- as they are fused ---
 
-    def fused(
+    def compute_fused(
         self, device: Gpu, roots: list[Node], order: list[Node], values: dict[Node, Any]
     ) -> dict[Node, Any]:
         """Compute the graph by its plan, kernel by kernel, and compare what each kernel stores."""
@@ -158,11 +163,12 @@ class Checking:
             own = leaf(n, n.buffer) if n.buffer is not None else None
             after = tuple(copies[i] for i in n.after if i in copies)
             copies[n] = own or n.copied(tuple(copies[i] for i in n.inputs), after)
-        back = {c: n for n, c in copies.items()}
+        back = {c: n for n, c in copies.items()}  # copy -> the original node
 
         def look(launched: Launched, places: list[Node]) -> None:
             self._run(launched, [])
             for at, v in enumerate(launched.kernel.outputs, len(launched.kernel.inputs)):
+                # Values that no later kernel writes: parts of a result would be compared too early.
                 n = back.get(places[v]) if v < len(places) and v in launched.last else None
                 if n is not None and n.nbytes:
                     values[n] = to_numpy(launched.raw([at])[0], n.shape, n.dtype)
@@ -177,6 +183,7 @@ class Checking:
         opaque = n.inputs[0] if n.op.kind == "output" else None
         right = reference(n, lambda x: None if x is n or x is opaque else values.get(x))
         wrong = wrong_elements(values[n], right)
+        # An op that is wrong alone explains the fused value.
         earlier = {w.serial for w in self.report.wrong if w.stage in ("op", "cache")}
         if wrong is None or not earlier.isdisjoint(x.serial for x in computed_by(n, values)):
             return
@@ -192,6 +199,8 @@ class Checking:
             parents = n.parents
             if n.op.kind in UNMOVED or not (n.nbytes and parents and n.inputs and n.op.grad):
                 continue
+            # The reference is a function of the inputs: a gradient by other nodes can't be compared with its
+            # slope.
             if n.op.name.startswith(OTHERS) or (n.op.kind != "composite" and n.inputs != parents):
                 continue
             key = (*n.signature(), *(p.shape for p in parents), *(p.dtype.short for p in parents))

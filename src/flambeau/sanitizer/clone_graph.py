@@ -37,7 +37,7 @@ def leaf(node: Node, buffer: Any) -> Node:
     return copy
 
 
-def copied(node: Node, substitute: Callable[[Node], Node | None], through: bool = False) -> Node:
+def copy_graph(node: Node, substitute: Callable[[Node], Node | None], through: bool = False) -> Node:
     """A copy of a node and what is below it, down to nodes for which `substitute` returns another one.
     through: values that are already computed are computed again, if their inputs are known."""
     copies: dict[Node, Node] = {}
@@ -59,13 +59,13 @@ def copied(node: Node, substitute: Callable[[Node], Node | None], through: bool 
 
 def reference(node: Node, values: Callable[[Node], Any], through: bool = False) -> Known:
     """A node's value by NumPy in float64, with bounds, from known values (arrays; None for an unknown one).
-    through: as in `copied`."""
+    through: as in `copy_graph`."""
 
     def substitute(n: Node) -> Node | None:
         array = values(n)
         return None if array is None else leaf(n, Array(np.asarray(array)))
 
-    own = copied(node, substitute, through)
+    own = copy_graph(node, substitute, through)
     try:
         if not node.dtype.is_complex and not any(i.dtype.is_complex for i in node.inputs):
             return evaluate([own])[0]
@@ -77,12 +77,12 @@ def reference(node: Node, values: Callable[[Node], Any], through: bool = False) 
 def _alone(node: Node) -> Known:
     """The value by the references alone, with one bound for all elements."""
     device: Any = get_device("cpu")
-    copy = copied(node, lambda _: None)
+    copy = copy_graph(node, lambda _: None)  # computing it fills its buffer, not the caller's
     device.compute([copy])
-    return loosely(copy.buffer.array)
+    return with_loose_bound(copy.buffer.array)
 
 
-def loosely(array: Any) -> Known:
+def with_loose_bound(array: Any) -> Known:
     """An array with one bound for all elements."""
     value = np.asarray(array)
     return Known(value, of_largest(value))

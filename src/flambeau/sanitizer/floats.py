@@ -123,14 +123,14 @@ class FloatProbes(ProbeWriter):
     def _chain(self, part: s.Piece) -> str:
         """An assignable expression, which is not itself a value that is read."""
         if isinstance(part, s.Selected):
-            return self.joined(part, [(part.of, self._chain(part.of))])
+            return self.splice(part, [(part.of, self._chain(part.of))])
         if isinstance(part, s.Indexed):
-            return self.joined(part, [(part.of, self._chain(part.of)), (part.at, self.emit(part.at))])
+            return self.splice(part, [(part.of, self._chain(part.of)), (part.at, self.emit(part.at))])
         return self.raw(part) if isinstance(part, s.Name) else self.emit(part)
 
     def _Unary(self, part: s.Unary) -> str:
         if part.op == "&":
-            return self.joined(part, [(part.x, self._chain(part.x))])
+            return self.splice(part, [(part.x, self._chain(part.x))])
         return self.raw(part) if part.op == "*" else self.inner(part)
 
     def _WgslCall(self, part: s.WgslCall) -> str:
@@ -139,7 +139,7 @@ class FloatProbes(ProbeWriter):
         inside = [(g, self.emit(g)) for g in part.arguments]
         if part.name.startswith(HALF) or (part.name.endswith("f16") or part.template == "f16"):
             inside = [(g, self._half(g, text)) for g, text in inside]
-        text = self.joined(part, inside)
+        text = self.splice(part, inside)
         if part.name in self.types.functions and self._is_float(part):
             return f"probe_call_{self._width(part)}(probe_begin(), {text})"
         return text
@@ -166,17 +166,17 @@ class FloatProbes(ProbeWriter):
     def _Declare(self, part: s.Declare) -> str:
         if part.value is None or part.kind == "const" or id(part) not in self.types.inside:
             return self.raw(part)
-        return self.joined(part, [(part.value, self._probe_value(part.value, part.name, part))])
+        return self.splice(part, [(part.value, self._probe_value(part.value, part.name, part))])
 
     def _Return(self, part: s.Return) -> str:
         if part.value is None:
             return self.raw(part)
-        return self.joined(part, [(part.value, self._probe_value(part.value, "the result", part))])
+        return self.splice(part, [(part.value, self._probe_value(part.value, "the result", part))])
 
     def _Assign(self, part: s.Assign) -> str:
         to = (part.to, self._chain(part.to))
         if part.value is None:
-            return self.joined(part, [to])
+            return self.splice(part, [to])
         name, width = self.raw(part.to), self._width(part.to)
         if part.op == "=" or not self._is_float(part.to) or self._width(part.value) != width:
             value = self._probe_value(part.value, name, part)
@@ -186,7 +186,7 @@ class FloatProbes(ProbeWriter):
             value = f"probe_out_{width}(probe_begin(), {both}, {site}u)"
             root = self._probe_store(part, value, width)
             return f"{to[1]} = {root};" if self.raw(part).endswith(";") else f"{to[1]} = {root}"
-        return self.joined(part, [to, (part.value, self._probe_store(part, value, width))])
+        return self.splice(part, [to, (part.value, self._probe_store(part, value, width))])
 
     def _probe_store(self, part: s.Assign, value: str, width: int) -> str:
         """A value that is stored in a buffer, with a probe."""

@@ -52,6 +52,7 @@ def wrong_slope(node: Node, values: dict[Node, Any], read: Callable[[Node], Any]
         return np.asarray(reference(node, of, through=True).value)
 
     y = at(values)
+    # Random weights: with equal ones, errors of opposite signs would cancel in the sum.
     weights = np.where(np.abs(y) > LARGEST, 0.0, np.random.default_rng(0).uniform(0.5, 1.5, node.shape))
     gradients: dict[Node, Any] = {}
     for parent, part in zip(node.parents, _gradients(node, values, y, weights), strict=False):
@@ -70,14 +71,14 @@ def _gradients(node: Node, values: dict[Node, Any], y: Any, weights: Any) -> lis
     """The gradients of sum(weights * y) by the op's rule, on NumPy's device."""
     device: Any = get_device("cpu")
 
-    def held(n: Node, array: Any) -> Tensor:
+    def tensor_of(n: Node, array: Any) -> Tensor:
         value = np.asarray(array).astype(n.dtype.numpy)
         return tensor(value, dtype=n.dtype, device=device).reshape(n.shape)
 
     with no_grad():
-        inputs = [held(p, values[p]) for p in node.parents]
+        inputs = [tensor_of(p, values[p]) for p in node.parents]
         g = tensor(weights.astype("f4"), device=device).reshape(node.shape).to(node.dtype)
-        out = slopes(node.op, g, held(node, y), inputs, node.attrs)
+        out = slopes(node.op, g, tensor_of(node, y), inputs, node.attrs)
     nodes = [x.node for x in out if x is not None]
     device.compute([n for n in nodes if n.buffer is None])
     return [None if x is None else np.asarray(x.node.buffer.array).astype("f8") for x in out]
@@ -99,9 +100,10 @@ def _compare_slopes(
             return float(((at(values | {by: x + t * direction}) - base) * weights).sum())
 
     got = float((gradient * direction).sum())
+    # Subtracting `base` in the loss keeps its digits; its value at 0 is then exactly 0.
     slope = slope_of(loss, STEP, centre=0.0)
     size = max(abs(slope.value), float(np.abs(gradient * direction).sum()), 1e-2)
-    if slope.bend > 1e-3 * size or not np.isfinite([got, *slope]).all():
+    if slope.bend > 1e-3 * size or not np.isfinite([got, *slope]).all():  # a corner, or no number
         return None
     wrong = differences(np.float64(got), np.float64(slope.value), OF_TERMS * size + 2 * slope.change)
     return None if wrong is None else WrongSlope(0, got, slope.value)

@@ -23,6 +23,8 @@ WORDS = 2  # per element
 LARGEST = 1 << 16  # elements of an array that are watched
 
 ATOMICS = "atomic"
+# The low nine bits of a word are a thread's number + 1 (at most 256), or 511 for several threads: 510 is what
+# a record has, which subtracts the 1. The epoch is above them.
 MANY = 510  # the thread number that means several threads
 HELPERS = """var<private> probe_epoch: u32 = 512u;
 var<private> probe_me: u32;
@@ -75,6 +77,7 @@ BLANK = f"""  if (probe_blank != 0u) {{
     }}
   }}
 """
+# Values that a kernel can't mistake for zeros. NaN is computed, since a constant NaN does not compile.
 FILLS = {
     "f32": "bitcast<f32>(0x7fc00000u | min(probe_thread, 0u))",
     "i32": "977",
@@ -158,6 +161,7 @@ class MemoryProbes(ProbeWriter):
         if not shared.dims:
             return f"if (probe_thread == 0u) {{ {text} }}"
         for i, dim in reversed(list(enumerate(shared.dims))):
+            # Threads share the outermost dim.
             first, step = ("probe_thread", f"{self.threads}u") if not i else ("0u", "1u")
             text = f"for (var probe_k{i} = {first}; probe_k{i} < {dim}u; probe_k{i} += {step}) {{ {text} }}"
         return text
@@ -210,6 +214,7 @@ class MemoryProbes(ProbeWriter):
         """Note one use of a variable. above: the ancestors of the name, the innermost last."""
         chain: s.Piece = name
         outer = list(above)
+        # From the name outwards to the end of its chain of indices and members.
         while outer and isinstance(outer[-1], s.Indexed | s.Selected) and outer[-1].of is chain:
             chain = outer.pop()
         access = access_of(chain, len(shared.dims))
@@ -226,6 +231,7 @@ class MemoryProbes(ProbeWriter):
             shared.why = shared.why or "it is written in the head of a loop"
         if access is not None and access.member is not None:
             members = self.types.structs.get(shared.element)
+            # Some access is to a component alone, so each component gets its own words.
             shared.step = len(members) if members else width_of(shared.element)
             if shared.step > 4:
                 shared.why = shared.why or "its elements have more than 4 members"
@@ -261,7 +267,7 @@ class MemoryProbes(ProbeWriter):
         shared = self._variable(part)
         if shared is None or shared.why or shared.dims:
             return self.raw(part)
-        return self._through(shared, part, part)
+        return self._read_by_function(shared, part, part)
 
     def _access(self, part: s.Piece, use: str) -> str:
         """An expression with checked indices. use: read, write, or address."""
@@ -270,7 +276,7 @@ class MemoryProbes(ProbeWriter):
             access = access_of(part, len(shared.dims))
             assert access is not None
             if use == "read":
-                return self._read(shared, access)
+                return self._read_shared(shared, access)
         return self._check_indices(part, use)
 
     def _check_indices(self, part: s.Piece, use: str) -> str:
@@ -278,7 +284,7 @@ class MemoryProbes(ProbeWriter):
         if isinstance(part, s.Name):
             return self.raw(part)
         if isinstance(part, s.Selected):
-            return self.joined(part, [(part.of, self._check_indices(part.of, use))])
+            return self.splice(part, [(part.of, self._check_indices(part.of, use))])
         if not isinstance(part, s.Indexed):
             return self.emit(part)
         of, at = self._check_indices(part.of, use), self.emit(part.at)
@@ -318,7 +324,7 @@ class MemoryProbes(ProbeWriter):
         """The offsets of the accessed element's words within the workgroup's, as WGSL."""
         at = "0u"
         for index, dim in zip(access.indices, shared.dims, strict=True):
-            at = f"{at} * {dim}u + " if at != "0u" else ""
+            at = f"{at} * {dim}u + " if at != "0u" else ""  # row-major
             at = f"({at}min(u32({self.raw(index.at)}), {dim - 1}u))"
         first, count = "0u", shared.step
         if shared.step > 1 and access.member is not None:
@@ -332,6 +338,7 @@ class MemoryProbes(ProbeWriter):
         assert isinstance(member, s.Selected)
         if members := self.types.structs.get(shared.element):
             return f"{list(members).index(member.name)}u", 1
+        # A swizzle covers the words between its least and largest component.
         places = ["xyzw".find(c) if c in "xyzw" else "rgba".find(c) for c in member.name]
         low = min(places)
         return f"{low}u", max(places) - low + 1
@@ -343,9 +350,9 @@ class MemoryProbes(ProbeWriter):
         self.site("race", shared.name, part, shared.base, shared.step)
         return first
 
-    def _read(self, shared: SharedArray, access: Access) -> str:
+    def _read_shared(self, shared: SharedArray, access: Access) -> str:
         if not shared.dims:
-            return self._through(shared, access.name, access.whole)
+            return self._read_by_function(shared, access.name, access.whole)
         site = self._sites(shared, access.whole)
         words = self._words(shared, access)
         text = self.raw(access.name)
@@ -353,6 +360,7 @@ class MemoryProbes(ProbeWriter):
             at = self.emit(index.at)
             if not self._is_inside(index.at, str(dim)):
                 at = f"probe_at(u32({at}), {dim}u, {site}u)"
+            # The probes go into the last index, so that the access stays one expression.
             if i == len(shared.dims) - 1:
                 at = f"u32({at})"
                 for place in words:
@@ -366,7 +374,7 @@ class MemoryProbes(ProbeWriter):
             return f"[{self.emit(access.member.at)}]"
         return f".{access.member.name}" if isinstance(access.member, s.Selected) else ""
 
-    def _through(self, shared: SharedArray, name: s.Name, access_text: s.Piece) -> str:
+    def _read_by_function(self, shared: SharedArray, name: s.Name, access_text: s.Piece) -> str:
         """A read of a variable without dims, through a function."""
         access = access_of(access_text, 0)
         assert access is not None
@@ -389,22 +397,24 @@ class MemoryProbes(ProbeWriter):
         shared = self._variable(root)
         inside = [] if part.value is None else [(part.value, self.emit(part.value))]
         if shared is None or shared.why:
-            return self.joined(part, [(part.to, self._check_indices(part.to, "write")), *inside])
+            return self.splice(part, [(part.to, self._check_indices(part.to, "write")), *inside])
         access = access_of(part.to, len(shared.dims))
         assert access is not None
-        text = self.joined(part, [(part.to, self._check_indices(part.to, "write")), *inside])
+        text = self.splice(part, [(part.to, self._check_indices(part.to, "write")), *inside])
         site = self._sites(shared, part)
         words = self._words(shared, access)
+        # `x += y` also reads x.
         read = "" if part.op == "=" else "".join(f"probe_read({w}, {site}u); " for w in words)
         return read + text + "".join(f" probe_wrote({w}, {site}u);" for w in words)
 
     def _Unary(self, part: s.Unary) -> str:
         if part.op != "&":
             return self.inner(part)
-        return self.joined(part, [(part.x, self._check_indices(part.x, "read"))])
+        return self.splice(part, [(part.x, self._check_indices(part.x, "read"))])
 
     def _Do(self, part: s.Do) -> str:
         text = self.inner(part)
+        # A barrier begins a new epoch.
         return f"{text} probe_epoch += 512u;" if part.call.name == "workgroupBarrier" else text
 
     def _WgslCall(self, part: s.WgslCall) -> str:

@@ -79,7 +79,7 @@ class ProbeWriter(Rewriter):
         self.sites.append(Site(kind, name, line, self.raw(part), base, step))
         return len(self.sites)
 
-    def probed(self) -> Probed:
+    def write(self) -> Probed:
         """The module with its probes."""
         out, at = list[str](), 0
         for part in sorted([*self.module.variables, *self.module.functions], key=lambda p: p.start):
@@ -94,13 +94,14 @@ class ProbeWriter(Rewriter):
         return Probed(text + self._tail(), self.sites, self.kept, self.skipped)
 
     def _Routine(self, f: s.Routine) -> str:
-        return self.renamed(f, self.inner(f))
+        return self.rename(f, self.inner(f))
 
-    def renamed(self, f: s.Routine, text: str) -> str:
+    def rename(self, f: s.Routine, text: str) -> str:
         """A function's text; the entry point becomes `probe_body`, which the new entry point calls."""
         if not f.is_entry:
             return text
         parameters = ", ".join(f"{p.name}: {p.type}" for p in f.parameters)
+        # As many line breaks as the original head had, so that later lines keep their numbers.
         lines = "\n" * self.text.count("\n", f.start, f.opens)
         return f"fn probe_body({parameters}) {lines}{text[f.opens - f.start :]}"
 

@@ -78,7 +78,7 @@ class Launched:
         """A line of its WGSL, from 1 on, with its places in the templates."""
         return lines_of(self.shader)[number - 1]
 
-    def plainly(self) -> None:
+    def run_plain(self) -> None:
         """Run it without probes."""
         device, s = self.device, self.shader
         cache = device.pipelines
@@ -86,16 +86,17 @@ class Launched:
             cache[s] = device.pipeline(self.text, self.kernel.name, len(s.bindings), len(s.outs))
         device.submit(self.command._replace(pipeline=cache[s]).words())
 
-    def probed(self, probed: Probed, pipelines: dict[Any, int], key: Any, extra: int = 0) -> Any:
+    def run_probed(self, probed: Probed, pipelines: dict[Any, int], key: Any, extra: int = 0) -> Any:
         """Run it with probes; the words that they wrote. extra: words after the records and kept words."""
         device, s = self.device, self.shader
         if key not in pipelines:
             pipeline = device.pipeline(probed.text, self.kernel.name, len(s.bindings), len(s.outs) + 1)
             device.compiled(pipeline)
             pipelines[key] = pipeline
+        # One share more than watched workgroups: the others write to that.
         watched = min(self.groups, KEPT_BYTES // (4 * probed.kept)) if probed.kept else 0
         words = np.zeros(probed.records + probed.kept * (watched + 1) + extra, "u4")
-        words[0], words[1 : 1 + self.bindings] = watched, self.lengths()
+        words[0], words[1 : 1 + self.bindings] = watched, self.lengths()  # the header, see probes.HEADER
         # not from the pool: commands that have not run yet name its buffers
         buffer = device.alloc(words.nbytes, words.nbytes)
         device.write(buffer, words)
@@ -134,7 +135,7 @@ def records_of(words: Any, probed: Probed) -> list[Record]:
     return [Record(i, *map(int, row[:5])) for i, row in enumerate(rows) if row[0]]
 
 
-def planned(device: Gpu, roots: list[Node], order: list[Node], spare: int) -> Plan:
+def plan_with_room(device: Gpu, roots: list[Node], order: list[Node], spare: int) -> Plan:
     """A plan whose kernels leave `spare` buffers of the device's limit free."""
     room = device.limits.bundle_buffers - spare
     limits = device.limits
@@ -148,14 +149,14 @@ def compute(
 ) -> Plan:
     """Compute nodes; each kernel of their plan is run by `look(launched, order)`."""
     order = toposort(roots)
-    planned_graph = planned(device, roots, order, spare)
+    planned_graph = plan_with_room(device, roots, order, spare)
     compiled = compile_plan(Uncompiled(device), planned_graph)  # type: ignore[arg-type]
     sizes = dict(planned_graph.stored) | {i: order[i].nbytes for i in planned_graph.leaves}
 
     def send(device: Gpu, compiled: Compiled) -> None:
         last = {v: kernel for kernel in planned_graph.kernels for v in kernel.outputs}
         for kernel, command in zip(planned_graph.kernels, dispatches(compiled.words), strict=True):
-            first = command.offset // 4
+            first = command.offset // 4  # words from the beginning of the plan's Params
             params = compiled.params[first : first + len(kernel.quantities)].tobytes()
             launched = Launched(device, kernel, command, sizes, params)
             launched.last = {v for v in kernel.outputs if last[v] is kernel}

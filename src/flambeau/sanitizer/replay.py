@@ -30,6 +30,7 @@ class Replay:
 
     def overhear(self, t: Tensor, old: Node) -> None:
         """A tensor is assigned to; `old` is the node it had."""
+        # Older than the call: a state from outside, whose first value is what later calls start from.
         if old.serial < self.start:
             self.before.setdefault(id(t), (t, old))
 
@@ -55,6 +56,7 @@ class Replay:
                     report.wrong.append(wrong)
                     break
         finally:
+            # The caller sees the state after one call, as if it had not been repeated.
             self._put(self.after)
             set_rng_state(last)
         report.replayed = bool(recorded.programs)  # type: ignore[attr-defined]

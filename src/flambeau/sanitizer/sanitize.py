@@ -23,7 +23,7 @@ from .memory import MANY, MemoryProbes
 from .probes import Probed, Site
 from .probing import Launched, Record, compute, is_not_finite, records_of
 from .report import KernelFault, Sanitized
-from .saved import looking_at
+from .saved import subscriber_of
 
 BLANK = "uninitialised"
 NOTHING = "it ran nothing on a GPU: pass it tensors of one, or return what it makes"
@@ -45,14 +45,14 @@ def sanitize(fn: Callable[..., Any], *args: Any, **kw: Any) -> Sanitized:
 
     fn: the function
     """
-    return sanitized(TargetCall(name_of(fn), fn, args, kw))
+    return sanitize_call(TargetCall(name_of(fn), fn, args, kw))
 
 
-def sanitized(call: TargetCall) -> Sanitized:
+def sanitize_call(call: TargetCall) -> Sanitized:
     """`sanitize` of a call."""
     session = Sanitizing()
-    heard = subscribe("saved", looking_at(session.look))
-    with made_at() as session.lines, compute_with(session.compute), heard:
+    saved_programs = subscribe("saved", subscriber_of(session.look))
+    with made_at() as session.lines, compute_with(session.compute), saved_programs:
         try:
             session.report.result = call.fn(*call.args, **call.kw)
             run.realize(*tensors_of(session.report.result))
@@ -81,10 +81,10 @@ class Watched:
             return
         try:
             probes = MemoryProbes(launched.text, launched.bindings)
-            for stray in non_uniform_barriers(probes.module, probes.types):
-                line = line_of(launched.text, stray.barrier.start)
-                self.non_uniform.append((line, probes.raw(stray.test)))
-            self.probed = probes.probed()
+            for non_uniform in non_uniform_barriers(probes.module, probes.types):
+                line = line_of(launched.text, non_uniform.barrier.start)
+                self.non_uniform.append((line, probes.raw(non_uniform.test)))
+            self.probed = probes.write()
         except KernelError as e:
             self.why = str(e)
 
@@ -99,7 +99,7 @@ class Sanitizing:
         self.line = ""  # of Python, that made what the kernel stores
         self.watched: dict[Shader, Watched] = {}
         self.pipelines: dict[Any, int] = {}
-        self.told: set[tuple[Shader, str, int]] = set()
+        self.reported: set[tuple[Shader, str, int]] = set()
 
     def compute(self, device: Gpu, roots: list[Node]) -> None:
         """Compute nodes, each kernel under watch."""
@@ -117,9 +117,10 @@ class Sanitizing:
             self._note(launched, watched)
         if watched.non_uniform:
             raise Stopped
+        # Outputs that the kernel also reads: a second run with probes has to start from the same contents.
         before = {p: launched.raw([p])[0] for p in self._over(launched)}
         if watched.probed is None or not self._probe(launched, watched, watched.probed, before):
-            launched.plainly()
+            launched.run_plain()
         self._numbers(launched, watched, order, before)
 
     def _note(self, launched: Launched, watched: Watched) -> None:
@@ -140,7 +141,7 @@ class Sanitizing:
         """Run a kernel with probes of its memory; False if they do not compile. before: the contents of
         outputs that it reads."""
         try:
-            words = launched.probed(probed, self.pipelines, (launched.shader, "memory"))
+            words = launched.run_probed(probed, self.pipelines, (launched.shader, "memory"))
         except KernelError as e:
             watched.probed, watched.why = None, f"its probes do not compile: {str(e).splitlines()[0]}"
             self.report.skipped.append(f"{launched.kernel.name}: {watched.why}")
@@ -149,6 +150,7 @@ class Sanitizing:
             limit = f"races in the first {launched.watched:,} of {launched.groups:,} workgroups alone"
             self._skip(launched, limit)
         faults = [(probed.sites[r.site], r) for r in records_of(words, probed)]
+        # Reading zeros that nobody wrote is no fault if the result does not depend on them.
         if any(site.kind == BLANK for site, _ in faults) and not self._matters(launched, before):
             faults = [(site, r) for site, r in faults if site.kind != BLANK]
         for site, record in faults:
@@ -161,8 +163,8 @@ class Sanitizing:
         results = launched.raw(places)
         for place, data in before.items():
             launched.put(place, data)
-        filled = MemoryProbes(launched.text, launched.bindings, filled=True).probed()
-        launched.probed(filled, self.pipelines, (launched.shader, "filled"))
+        filled = MemoryProbes(launched.text, launched.bindings, filled=True).write()
+        launched.run_probed(filled, self.pipelines, (launched.shader, "filled"))
         filled_results = launched.raw(places)
         for place, data in zip(places, results, strict=True):
             launched.put(place, data)
@@ -178,9 +180,9 @@ class Sanitizing:
     ) -> None:
         """Add a fault, unless it is known."""
         key = (launched.shader, kind, line)
-        if key in self.told:
+        if key in self.reported:
             return
-        self.told.add(key)
+        self.reported.add(key)
         row = launched.line(line)
         place = row.places[0] if row.places else (launched.shader.template, 0)
         where: dict[str, Any] = {}
@@ -206,23 +208,26 @@ class Sanitizing:
         after = {p: launched.raw([p])[0] for p in range(len(launched.kernel.inputs), launched.bindings)}
         try:
             if kind not in watched.floats:
-                watched.floats[kind] = FloatProbes(launched.text, launched.bindings, kind).probed()
+                watched.floats[kind] = FloatProbes(launched.text, launched.bindings, kind).write()
             for place, data in before.items():
                 launched.put(place, data)
             probed = watched.floats[kind]
-            words = launched.probed(probed, self.pipelines, (launched.shader, kind))
+            words = launched.run_probed(probed, self.pipelines, (launched.shader, kind))
         except KernelError as e:
             self._skip(
                 launched, f"it makes a value that is {BITS[kind]}, and its probes: {str(e).splitlines()[0]}"
             )
             return
+        # The results of the unprobed run count.
         for place, data in after.items():
             launched.put(place, data)
         self._births(launched, probed, words, kind)
 
     def _births(self, launched: Launched, probed: Probed, words: Any, kind: str) -> None:
         records = records_of(words, probed)
-        stored = [r for r in records if r.times == 2] or records
+        stored = [
+            r for r in records if r.times == 2
+        ] or records  # 2: the thread stored such a value (see FloatProbes.finish)
         overflows = [r for r in stored if probed.sites[r.site].kind == "float16 overflow"]
         for record in (overflows or stored)[:1]:
             site = probed.sites[record.site]
@@ -256,6 +261,7 @@ class Sanitizing:
                 raws += [(d, before[i]) for i, d in outs if i in before]
                 numbers = np.array(launched.numbers(), "f4").tobytes()
                 sources = [*raws, (dt.float32, numbers)]
+                # Params count as inputs: a masked fill with -inf makes no infinity by itself.
                 return "" if any(is_not_finite(raw, d, kind).any() for d, raw in sources) else kind
         return ""
 

@@ -34,7 +34,7 @@ class SavedLaunched(Launched):
     def text(self) -> str:
         return self.wgsl
 
-    def plainly(self) -> None:
+    def run_plain(self) -> None:
         self.device.submit(self.command.words())
 
     def line(self, number: int) -> WgslLine:
@@ -58,10 +58,10 @@ def _element(wgsl: str) -> tuple[str, int]:
     return (element_of(element), width_of(element)) if VECTOR.match(element) else (element, 1)
 
 
-def looking_at(look: Callable[[Launched, list[Node]], None]) -> Callable[..., None]:
+def subscriber_of(look: Callable[[Launched, list[Node]], None]) -> Callable[..., None]:
     """A subscriber of "saved" that runs a saved program's commands and hands each kernel to `look`."""
 
-    def heard(device: Gpu, steps: list[SavedDispatch], parts: tuple[Any, ...], params: Any) -> None:
+    def run_saved(device: Gpu, steps: list[SavedDispatch], parts: tuple[Any, ...], params: Any) -> None:
         todo = iter(steps)
         for command in decoded(flat(parts)):
             if not isinstance(command, Dispatch):
@@ -72,4 +72,4 @@ def looking_at(look: Callable[[Launched, list[Node]], None]) -> Callable[..., No
             own = params[first : first + len(interface_of(step.text).params)].tobytes()
             look(SavedLaunched(device, command, step, own), [])
 
-    return heard
+    return run_saved

@@ -22,7 +22,7 @@ from ..wgsl_reader.types import concrete, element_of, width_of
 from .probes import HEADER, ProbeWriter
 from .probing import Launched, compute
 from .sanitize import name_of
-from .saved import looking_at
+from .saved import subscriber_of
 
 STORED = {"f32": "f4", "i32": "i4", "u32": "u4", "bool": "?"}
 MOST = 64 << 20  # bytes kept for one run
@@ -124,15 +124,15 @@ def watching(name: str, turn: int | None = None) -> Callable[[TargetCall], list[
 
     def look(call: TargetCall) -> list[WatchedValue]:
         session = _Watching(kernel, value, turn)
-        with compute_with(session.compute), subscribe("saved", looking_at(session.look)):
+        with compute_with(session.compute), subscribe("saved", subscriber_of(session.look)):
             run.realize(*tensors_of(call.fn(*call.args, **call.kw)))
-        if not session.found and session.refused is not None:
+        if not session.values and session.refused is not None:
             raise session.refused
-        if not session.found:
+        if not session.values:
             known = ", ".join(dict.fromkeys(session.names)) or "none ran"
             raise KernelError(f"watch(name={name!r}): no kernel {kernel!r}: its kernels: {known}")
         # kernels with exactly that name first
-        return sorted(session.found, key=lambda value: value.kernel != kernel)
+        return sorted(session.values, key=lambda value: value.kernel != kernel)
 
     return look
 
@@ -142,7 +142,7 @@ class _Watching:
 
     def __init__(self, kernel: str, value: str, turn: int | None):
         self.kernel, self.value, self.turn = kernel, value, turn
-        self.found: list[WatchedValue] = []
+        self.values: list[WatchedValue] = []
         self.names: list[str] = []
         self.refused: KernelError | None = None  # why a kernel whose name contains the name was not watched
         self.pipelines: dict[Any, int] = {}
@@ -158,27 +158,27 @@ class _Watching:
         ops = {step.name for _, f in shader.functions for step in f.steps if step.kind == "op"}
         called = {kernel.name, *re.split(r"[+.]", kernel.name), shader.template, *ops}
         if self.kernel not in called | {PurePosixPath(shader.template).stem}:
-            return launched.plainly()
+            return launched.run_plain()
         try:
             probes = WatchProbe(launched.text, launched.bindings, self.value, self.turn, kernel.name)
         except KernelError as e:
             if self.kernel == kernel.name:
                 raise
             self.refused = self.refused or e  # another kernel may have the value
-            return launched.plainly()
+            return launched.run_plain()
         width, threads = width_of(probes.type) + 1, int(np.prod(shader.workgroup))
         words = launched.groups * threads * width
         if 4 * words > MOST:
             limit = f"{4 * words:,} bytes of values, more than {MOST:,}: call it on less"
             raise KernelError(f"watch({kernel.name}.{self.value}): {limit}")
-        got = launched.probed(probes.probed(), self.pipelines, (shader, self.value), words)
-        rows = got[HEADER:].reshape(launched.groups, threads, width)
+        got = launched.run_probed(probes.write(), self.pipelines, (shader, self.value), words)
+        rows = got[HEADER:].reshape(launched.groups, threads, width)  # [groups, threads, count and values]
         element = STORED[element_of(probes.type) if width > 2 else probes.type]
         values = rows[..., 1:].copy()
         values = values.astype(bool) if element == "?" else values.view(element)
         line = line_of(launched.text, probes.places[0].start)
         place = launched.line(line).places or ((shader.template, 0),)
-        self.found.append(
+        self.values.append(
             WatchedValue(
                 kernel.name,
                 self.value,
@@ -258,7 +258,7 @@ class WatchProbe(ProbeWriter):
     def _keep(self) -> str:
         return f" probe_keep({self.name});"
 
-    def _begun(self, block: s.Statements) -> str:
+    def _keep_at_begin(self, block: s.Statements) -> str:
         """A block that begins by keeping the value."""
         text = self.inner(block)
         return f"{{{self._keep}{text[1:]}"
@@ -266,12 +266,12 @@ class WatchProbe(ProbeWriter):
     def _Routine(self, f: s.Routine) -> str:
         if not any(map(self._is_its, f.parameters)):
             return super()._Routine(f)
-        return self.renamed(f, self.joined(f, [(f.body, self._begun(f.body))]))
+        return self.rename(f, self.splice(f, [(f.body, self._keep_at_begin(f.body))]))
 
     def _For(self, part: s.For) -> str:
         if not self._is_its(part.first):
             return self.inner(part)
-        return self.joined(part, [(part.body, self._begun(part.body))])
+        return self.splice(part, [(part.body, self._keep_at_begin(part.body))])
 
     def _Declare(self, part: s.Declare) -> str:
         return self.raw(part) + (self._keep if self._is_its(part) else "")
@@ -279,5 +279,5 @@ class WatchProbe(ProbeWriter):
     def _Assign(self, part: s.Assign) -> str:
         root = s.root_of(part.to)
         is_its = isinstance(root, s.Name) and self._is_its(self.types.declared.get(id(root)))
-        is_statement = self.text[part.end - 1] == ";"
+        is_statement = self.text[part.end - 1] == ";"  # not the step of a `for`, where no call may follow
         return self.raw(part) + (self._keep if is_its and is_statement else "")

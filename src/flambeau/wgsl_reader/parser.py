@@ -7,21 +7,25 @@ from typing import NamedTuple, NoReturn
 from ..errors import KernelError
 from . import syntax as s
 
+# Longest first within a group: hexadecimal before decimal numbers, `<<=` before `<<`. Line comments are
+# blank; block comments nest, so no regular expression matches them (see _after_comment).
 TOKEN = re.compile(
     r"(?P<blank>\s+|//[^\n]*)"
     r"|(?P<number>0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*(?:[pP][+-]?\d+)?[iufh]?"
     r"|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?[iufh]?)"
     r"|(?P<word>[^\W\d]\w*)"
-    r"|(?P<sign><<=|>>=|->|\+\+|--|<<|<=|==|!=|&&|\|\||\+=|-=|\*=|/=|%=|&=|\|=|\^=|[-+*/%&|^~!<>=(){}\[\],;:.@])"
+    r"|(?P<sign><<=|->|\+\+|--|<<|<=|==|!=|&&|\|\||\+=|-=|\*=|/=|%=|&=|\|=|\^=|[-+*/%&|^~!<>=(){}\[\],;:.@])"
 )
-BRACES = re.compile(r"[{}]|//[^\n]*|/\*")
+BRACES = re.compile(r"[{}]|//[^\n]*|/\*")  # what decides where a block ends
 COMMENT = re.compile(r"/\*|\*/")
 LEVELS = (  # loosest first; > and >> are joined by the parser, since > also ends a template
     ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"),
     ("*", "/", "%"),
 )  # fmt: skip
+# operator -> its level, 0 for the loosest
 BINDS = {op: level for level, ops in enumerate(LEVELS) for op in ops}
 ASSIGNS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
+# Only after these names does `<` begin template arguments; elsewhere it compares.
 TEMPLATED = re.compile(
     r"vec[234]|mat[234]x[234]|array|atomic|ptr|bitcast|subgroup_matrix\w*|subgroupMatrix\w*|bufferView"
 )
@@ -70,11 +74,12 @@ def tokens_of(text: str, at: int = 0, end: int | None = None, with_bodies: bool 
         at = m.end()
         if m.lastgroup == "blank":
             continue
+        # The "{" token spans the body, which is parsed when it is first read.
         if is_header and m[0] == "{":
             is_header, at = False, _after_block(text, m.start())
         is_header = is_header or (not with_bodies and m[0] == "fn")
         tokens.append(Token(str(m.lastgroup), m[0], m.start(), at))
-    tokens.append(Token("end", "", end, end))
+    tokens.append(Token("end", "", end, end))  # so that `now` is always defined
     return tokens
 
 
@@ -111,7 +116,7 @@ def parse(text: str) -> s.WgslModule:
     """A module with one entry point and all its bodies; KernelError with the line of what is wrong."""
     module = declarations(text)
     for f in module.functions:
-        _ = f.body
+        _ = f.body  # parses it
     if len(module.entries) != 1:
         raise KernelError(f"{len(module.entries)} entry points where one is expected")
     return module
@@ -173,10 +178,10 @@ class _Parser:
         attributes: Attributes = {}
         while self.maybe("@"):
             name = self.word()
-            attributes[name] = self.balanced() if self.now.text == "(" else ""
+            attributes[name] = self.bracketed_text() if self.now.text == "(" else ""
         return attributes
 
-    def balanced(self) -> str:
+    def bracketed_text(self) -> str:
         """The text in the brackets that begin here."""
         self.take("(")
         start, depth = self.now.start, 1
@@ -222,6 +227,7 @@ class _Parser:
         module.variables.append(variable)
 
     def function(self, module: s.WgslModule, start: int, attributes: Attributes) -> None:
+        # `start` is where the attributes begin, `here` the word `fn`.
         here = self.take().start
         name, parameters = self.word(), list[s.WgslParameter]()
         self.take("(")
@@ -265,6 +271,7 @@ class _Parser:
             if token.kind == "end" or token.text in (";", "{"):
                 self.at -= 1
                 self.refuse("a '<' that does not close")
+            # TOKEN has no sign that begins with >, so nested templates close one by one.
             depth += {"<": 1, ">": -1}.get(token.text, 0)
             if not depth:
                 return "".join(words)
@@ -309,11 +316,12 @@ class _Parser:
         start = self.now.start
         if self.now.text in ("let", "var", "const"):
             return self.declaration()
+        # `_ = f();` discards a value.
         to = s.Name(start, self.take().end, "_") if self.now.text == "_" else self.unary()
         if self.now.text in ("++", "--"):
             op = self.take().text
             return s.Assign(start, self.last_end, to, op, None)
-        op = self.joined()
+        op = self.next_operator()
         if op in ASSIGNS:
             self.at += 3 if op == ">>=" else 1
             value = self.expression()
@@ -364,6 +372,7 @@ class _Parser:
         self.take("{")
         while not self.maybe("}"):
             if self.take("case", "default").text == "case":
+                # Selectors of a case are expressions, or `default` among them.
                 while self.now.text not in (":", "{"):
                     self.take() if self.now.text in (",", "default") else self.expression()
             self.maybe(":")
@@ -378,7 +387,7 @@ class _Parser:
 
     def leave(self, start: int) -> s.Leave:
         word, test = self.take().text, None
-        if self.maybe("if"):
+        if self.maybe("if"):  # `break if`, which ends a `continuing` block
             test = self.expression()
         self.take(";")
         return s.Leave(start, self.last_end, word, test)
@@ -389,19 +398,20 @@ class _Parser:
         """An expression of operators of this level or a tighter one."""
         a = self.unary()
         while (op := self.operator(least)) is not None:
+            # The right side takes tighter operators only, so equal ones associate to the left.
             b = self.expression(BINDS[op] + 1)
             a = s.Infix(a.start, b.end, op, a, b)
         return a
 
     def operator(self, least: int) -> str | None:
         """The next operator, if it is of this level or a tighter one."""
-        op = self.joined()
+        op = self.next_operator()
         if BINDS.get(op, -1) < least:
             return None
         self.at += 2 if op in (">>", ">=") else 1
         return op
 
-    def joined(self) -> str:
+    def next_operator(self) -> str:
         """The next sign; one that begins with > is several tokens."""
         text, at = self.now.text, self.at
         while text[:1] == ">" and self.tokens[at + 1].start == self.tokens[at].end:

@@ -23,11 +23,12 @@ class Rewriter:
 
     def inner(self, part: s.Piece) -> str:
         """A piece's own text with the new text of its parts."""
-        return self.joined(part, [(p, self.emit(p)) for p in part.parts()])
+        return self.splice(part, [(p, self.emit(p)) for p in part.parts()])
 
-    def joined(self, part: s.Piece, inside: list[tuple[s.Piece, str]]) -> str:
+    def splice(self, part: s.Piece, inside: list[tuple[s.Piece, str]]) -> str:
         """A piece's own text with these texts in the places of some of its parts."""
         out, at = list[str](), part.start
+        # Pieces of one part never overlap, so copying from one end to the next start is enough.
         for p, text in sorted(inside, key=lambda pair: pair[0].start):
             out += [self.text[at : p.start], text]
             at = p.end

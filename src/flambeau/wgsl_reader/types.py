@@ -47,7 +47,7 @@ def arguments_of(type: str) -> tuple[str, ...]:
 def element_of(type: str) -> str:
     """The element type of a vector or array; another type itself."""
     if type.startswith("mat"):
-        rows = type[5]
+        rows = type[5]  # `mat4x3` has columns of 3 rows
         return f"vec{rows}<{arguments_of(type)[0]}>" if "<" in type else ""
     return arguments_of(type)[0] if VECTOR.match(type) or type.startswith("array<") else type
 
@@ -74,11 +74,12 @@ def is_float(type: str) -> bool:
     return concrete(type) in {of_width(t, n) for t in ("f32", "f16") for n in (1, 2, 3, 4)}
 
 
-def combined(*types: str) -> str:
+def combine(*types: str) -> str:
     """The type of an operation on operands of these types; "" if one is unknown."""
     if not all(types):
         return ""
     elements = [element_of(t) if VECTOR.match(t) else t for t in types]
+    # An abstract literal takes the type of the other operand; among literals, a float wins.
     known = [e for e in elements if e not in RANKS]
     element = known[0] if known else max(elements, key=RANKS.index)
     return of_width(element, max(map(width_of, types)))
@@ -128,9 +129,11 @@ class Types:
     def _visit(self, part: s.Piece) -> None:
         if isinstance(part, s.Declare):
             return self._declare(part)
+        # The variable of a `for` lives until its body ends.
         scoped = isinstance(part, s.Statements | s.For)
         if scoped:
             self._scopes.append({})
+        # Parts first: a rule reads the types of its parts.
         for inner in part.parts():
             self._visit(inner)
         if scoped:
@@ -162,7 +165,7 @@ class Types:
     def _Unary(self, x: s.Unary) -> str:
         type = self.of(x.x)
         if x.op == "&":
-            return f"ptr<,{type}>"
+            return f"ptr<,{type}>"  # no address space: nothing asks for it
         if x.op == "*":
             return arguments_of(type)[1] if type.startswith("ptr<") else ""
         return type
@@ -173,9 +176,9 @@ class Types:
             return "bool"
         if x.op in COMPARES:
             return of_width("bool", max(width_of(a), width_of(b)))
-        if x.op in ("<<", ">>"):
+        if x.op in ("<<", ">>"):  # the shift count has another type
             return a
-        return "" if "mat" in a[:3] + b[:3] else combined(a, b)
+        return "" if "mat" in a[:3] + b[:3] else combine(a, b)  # matrix products are not followed
 
     def _Indexed(self, x: s.Indexed) -> str:
         return element_of(self._pointee(self.of(x.of)))
@@ -203,20 +206,22 @@ class Types:
         if x.name in TO_ELEMENT:
             return element_of(arguments[0])
         if x.name in SAME:
-            return combined(*arguments[: 1 if x.name in ("extractBits", "ldexp", "subgroupShuffle") else 3])
+            # The first argument alone: offsets, exponents and lanes have other types.
+            return combine(*arguments[: 1 if x.name in ("extractBits", "ldexp", "subgroupShuffle") else 3])
         if x.name == "select":
-            return combined(*arguments[:2])
+            return combine(*arguments[:2])
         if x.name.startswith("atomic"):
+            # The argument is &x with x: atomic<T>; the result is T.
             inner = arguments_of(arguments[0])[1] if arguments and arguments[0].startswith("ptr<") else ""
             return arguments_of(inner)[0] if inner.startswith("atomic<") else ""
         if x.name == "workgroupUniformLoad":
             return self._pointee(arguments[0])
-        return self._constructed(x, arguments)
+        return self._constructor_type(x, arguments)
 
-    def _constructed(self, x: s.WgslCall, arguments: list[str]) -> str:
+    def _constructor_type(self, x: s.WgslCall, arguments: list[str]) -> str:
         """The type of `vec3(a, b, c)`, `Struct(...)`, `f32(a)`."""
         type = self.plain(f"{x.name}<{x.template}>" if x.template else x.name)
         if x.name in ("vec2", "vec3", "vec4") and not x.template:
-            return of_width(element_of(combined(*arguments)) if arguments else "", int(x.name[-1]))
+            return of_width(element_of(combine(*arguments)) if arguments else "", int(x.name[-1]))
         known = type in self.structs or "<" in type or type in ("f32", "f16", "i32", "u32", "bool")
         return type if known else ""

@@ -51,6 +51,8 @@ class _Uniformity:
 
     def barriers(self) -> list[NonUniformBarrier]:
         before: object = None
+        # Facts about a function depend on its callers and callees, so all functions are visited until nothing
+        # changes. Sets only grow, which is why their sizes show a change.
         while before != (now := self._state()):  # until a pass finds nothing more that is divergent
             before, self.non_uniform = now, []
             for f in self.module.functions:
@@ -81,6 +83,7 @@ class _Uniformity:
     def _is_divergent_name(self, name: s.Name) -> bool:
         d = self.types.declared.get(id(name))
         if isinstance(d, s.Declare) and id(d) not in self.types.inside:
+            # Module-scope memory that the kernel writes: threads may read different values.
             return d.space in WRITTEN or (d.space == "storage" and d.access != "read")
         return id(d) in self.flow.divergent
 
@@ -101,6 +104,7 @@ class _Uniformity:
             if self.tests:
                 self.non_uniform.append(NonUniformBarrier(call, self.tests[-1]))
         function = self.types.functions.get(call.name)
+        # A parameter is divergent if any call passes a divergent argument, or is made by some threads only.
         if flow is not None and function is not None:
             for p, argument in zip(function.parameters, call.arguments, strict=False):
                 if self.tests or self._is_divergent(argument):
@@ -111,6 +115,7 @@ class _Uniformity:
             self.flow.divergent.add(id(d))
 
     def _Assign(self, part: s.Assign) -> None:
+        # x[i].y = v makes x divergent if i or v is.
         root, indices = part.to, list[s.Piece]()
         while isinstance(root, s.Indexed | s.Selected | s.Bracketed | s.Unary):
             if isinstance(root, s.Indexed):
@@ -152,7 +157,7 @@ class _Uniformity:
         self.tests = before
 
     def _If(self, part: s.If) -> None:
-        self._tested(part.test)
+        self._visit_test(part.test)
         here = [part.test] if self._is_divergent(part.test) else []
         self.tests += here
         for branch in (part.then, part.other):
@@ -162,7 +167,7 @@ class _Uniformity:
             self.tests.pop()
 
     def _Cases(self, part: s.Cases) -> None:
-        self._tested(part.test)
+        self._visit_test(part.test)
         here = [part.test] if self._is_divergent(part.test) else []
         self.tests += here
         known = len(self.leaving)
@@ -170,25 +175,27 @@ class _Uniformity:
             self._statement(case)
         if here:
             self.tests.pop()
+        # A break ends with the switch.
         self.leaving[known:] = [x for x in self.leaving[known:] if x[0] != "break"]
 
     def _For(self, part: s.For) -> None:
         if part.first is not None:
             self._statement(part.first)
-        self._looped(part.test, part.body, part.step)
+        self._visit_loop(part.test, part.body, part.step)
 
     def _While(self, part: s.While) -> None:
-        self._looped(part.test, part.body, None)
+        self._visit_loop(part.test, part.body, None)
 
     def _Loop(self, part: s.Loop) -> None:
-        self._looped(None, part.body, None)
+        self._visit_loop(None, part.body, None)
 
-    def _looped(self, test: s.Piece | None, body: s.Piece, step: s.Piece | None) -> None:
+    def _visit_loop(self, test: s.Piece | None, body: s.Piece, step: s.Piece | None) -> None:
         """A loop. A jump out of a divergent branch makes all its later iterations divergent."""
         known, before = len(self.leaving), list(self.tests)
+        # Twice: in the second turn jumps and assignments of the first are known.
         for _ in range(2):
             if test is not None:
-                self._tested(test)
+                self._visit_test(test)
                 if self._is_divergent(test):
                     self.tests.append(test)
             self._inside(body)
@@ -196,9 +203,10 @@ class _Uniformity:
                 self._statement(step)
             self.tests = before + [t for _, t in self.leaving[known:]]
         self.tests = before
+        # break and continue end with the loop; a return also separates the threads after it.
         self.leaving[known:] = [x for x in self.leaving[known:] if x[0] == "return"]
 
-    def _tested(self, test: s.Piece) -> None:
+    def _visit_test(self, test: s.Piece) -> None:
         for p in test.walk():
             if isinstance(p, s.WgslCall):
                 self._call(p)
