@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from weakref import ref
 
 from ..core.events import stage
+from ..core.garbage import paused
 from ..core.interrupts import uninterrupted
 from ..core.lru_cache import Recent
 from ..core.modes import is_grad_enabled, settings
@@ -185,11 +186,13 @@ class Recordings:
         call is recorded.
         """
         start, program.due = perf_counter(), self.next(program.calls)
-        call = Call(self.fn, program.device, arguments, program.watch, hears=False)
-        changed = call.trouble or difference(program.signature, call.signature())
+        with paused():
+            call = Call(self.fn, program.device, arguments, program.watch, hears=False)
+            changed = call.trouble or difference(program.signature, call.signature())
+            if not changed:
+                with uninterrupted():
+                    undo(call.recorder)
         if not changed:
-            with uninterrupted():
-                undo(call.recorder)
             program.check_cost = perf_counter() - start
             self.checking += program.check_cost
             return None
@@ -363,7 +366,7 @@ def record(fn: Callable[..., Any], device: Gpu, arguments: Arguments) -> Outcome
     if watch is None or watch.trouble:
         trouble = SEVERAL if watch is None else watch.trouble
         return Outcome(None, fn(*arguments.args, **arguments.kw), trouble, True)
-    with overhearing():
+    with overhearing(), paused():
         call = Call(fn, device, arguments, watch, listed=True)
         with device.lock:  # no thread computes or assigns while the program is built
             return call.finish()

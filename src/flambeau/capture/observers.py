@@ -1,7 +1,7 @@
 """Observers: a call becomes what ran in it that no watch follows, or that reads more than its arguments."""
 
-import gc
 import sys
+from collections.abc import Callable
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
@@ -24,63 +24,88 @@ class Listener:
     """Hears which code runs in a block, and which functions of C the user's own code calls there.
 
     codes: those that are followed. Where a profiler listens already that takes no other beside it (cProfile
-    of Python 3.11), nothing is heard.
+    of Python 3.11), nothing is heard. No garbage may be collected meanwhile: its callbacks would be heard.
     """
 
     def __init__(self, codes: set[CodeType]):
         self.trouble = ""
-        self._codes, self._ours = codes, set[CodeType]()
-        # what prints or logs, wherever that goes, or looks on as garbage is collected: nobody reads it back
+        self._codes = codes
+        # what prints or logs, wherever that goes: nobody reads it back
         self._writes: FrameType | None = None
-        self._collecting = {code for call in gc.callbacks if (code := _code_of(call)) is not None}
+        # by their id, since the hash of a code object takes 1 us: the code that is followed, and all that
+        # needs no look at its next call; `_kept` keeps the ids valid
+        self._followed, self._kept = {id(code) for code in codes}, [*codes]
+        self._fine = set(self._followed)
 
     def __enter__(self) -> "Listener":
         self._before = sys.getprofile()
         self._listens = self._before is None or callable(self._before)
         if self._listens:
-            sys.setprofile(self._hear)
+            sys.setprofile(self._hook() if self._before is None else self._hear_with_other)
         return self
 
     def __exit__(self, *_: Any) -> None:
         if self._listens:
             sys.setprofile(self._before)
 
-    def _hear(self, frame: FrameType, event: Any, arg: Any) -> None:
+    def _hear_with_other(self, frame: FrameType, event: Any, arg: Any) -> None:
         if self._before is not None:
             self._before(frame, event, arg)
+        self._hear(frame, event, arg)
+
+    def _hook(self) -> Callable[[FrameType, Any, Any], None]:
+        """`_hear`, quick for the events that nothing follows from: 99 % of 300,000 in a training step."""
+        fine, followed, hear = self._fine, self._followed, self._hear
+
+        def hook(frame: FrameType, event: Any, arg: Any) -> None:
+            if self._writes is None:
+                if event == "call":
+                    if id(frame.f_code) in fine:
+                        return
+                elif event != "c_call" or (id(frame.f_code) not in followed and arg is not print):
+                    return
+            hear(frame, event, arg)
+
+        return hook
+
+    def _hear(self, frame: FrameType, event: Any, arg: Any) -> None:
         if self._writes is not None:
             if frame is self._writes and (event == "return" or (event != "call" and arg is print)):
                 self._writes = None
         elif event == "c_call":
             if arg is print:
                 self._writes = frame
-            elif frame.f_code in self._codes and not _is_pure(arg):
+            elif id(frame.f_code) in self._followed and not _is_pure(arg):
                 self._refuse(
                     f"it calls {_title(arg)}, which may depend on more than its arguments: call it outside"
                 )
-        elif event == "call":
-            named = str(frame.f_globals.get("__name__")).partition(".")[0]
-            if named in WRITING or frame.f_code in self._collecting:
+        elif event == "call" and id(frame.f_code) not in self._fine:
+            if str(frame.f_globals.get("__name__")).partition(".")[0] in WRITING:
                 self._writes = frame
-            else:
-                self._enter(frame, frame.f_code)
+            elif self._is_fine(frame, frame.f_code):
+                self._fine.add(id(frame.f_code))
+                self._kept.append(frame.f_code)
 
-    def _enter(self, frame: FrameType, code: CodeType) -> None:
-        if code in self._ours or code in self._codes:
-            return
+    def _is_fine(self, frame: FrameType, code: CodeType) -> bool:
+        """Whether code that is entered needs no look when it is entered again."""
+        if code in self._codes:  # an equal one: a function that was made twice
+            self._followed.add(id(code))
+            return True
         module = str(frame.f_globals.get("__name__"))
         if module.startswith(BELOW) or _is_of_the_dead(module, code):
-            return
+            return True
         if module.partition(".")[0] not in LIBRARIES:
             what = "runs a module" if code.co_name == "<module>" else "calls"
             action = f"{what} {module}.{code.co_qualname}".removesuffix(".<module>")
             self._refuse(f"it {action}, in a way that can't be traced: call it by its name")
-        elif frame.f_back is None or frame.f_back.f_code not in self._codes:
-            if module.startswith("flambeau"):  # what is called by ours is not asked for again
-                self._ours.add(code)
-        elif not _is_pure_module(module, code.co_name):
+        elif _is_pure_module(module, code.co_name):
+            return True
+        elif frame.f_back is None or id(frame.f_back.f_code) not in self._followed:
+            return module.startswith("flambeau")  # what is called by ours is not asked for again
+        else:
             action = "imports a module" if module in IMPORTING else f"calls {module}.{code.co_qualname}"
             self._refuse(f"it {action}, which may depend on more than its arguments: call it outside")
+        return False
 
     def _refuse(self, why: str) -> None:
         self.trouble = self.trouble or why
@@ -89,14 +114,6 @@ class Listener:
 def _is_of_the_dead(module: str, code: CodeType) -> bool:
     """Whether the interpreter calls this where an object's last reference goes, whoever holds that."""
     return code.co_name == "__del__" or (module in WEAK and "<locals>" in code.co_qualname)
-
-
-def _code_of(call: Any) -> CodeType | None:
-    """The code that calling an object runs, where it is Python's."""
-    for candidate in (call, getattr(call, "__func__", None), type(call).__call__):
-        if hasattr(candidate, "__code__"):
-            return candidate.__code__  # type: ignore[union-attr]
-    return None
 
 
 def _is_pure_module(module: str, name: str) -> bool:
