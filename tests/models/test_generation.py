@@ -11,6 +11,7 @@ import flambeau as fb
 from flambeau import models
 from flambeau.models import generation
 from flambeau.models.past import CacheSize, Past
+from flambeau.runtime.pipeline import counters
 
 GIVEN = tomllib.loads(Path(__file__).with_name("logits.toml").read_text(encoding="utf-8"))
 MAKE = {"gpt2": models.GPT2LMHeadModel, "t5": models.T5ForConditionalGeneration}
@@ -52,6 +53,16 @@ def test_a_step_is_recorded_once_and_replayed(gpu):
     assert decoder.generate(IDS, 3, attention_mask=MASK).shape == (2, 12)  # padded: another cache
     assert len(decoder.steps) == 2 and program.calls >= 4 * 22
     assert list(step.replayed.programs.values()) == [[program]]
+
+
+def test_a_second_text_compiles_and_allocates_nothing(gpu):
+    """The first prompt is planned like later ones, although its caches are new."""
+    decoder = models.Decoder(filled(models.LlamaForCausalLM(LLAMA)).to(gpu))
+    decoder.generate(IDS, 12)
+    known, taken = vars(counters).copy(), fb.memory(gpu)["allocations"]
+    decoder.generate(IDS, 12)
+    assert (counters.plans, counters.compiles) == (known["plans"], known["compiles"])
+    assert fb.memory(gpu)["allocations"] == taken
 
 
 def test_rows_of_several_lengths_are_as_alone(gpt2):

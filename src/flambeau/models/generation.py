@@ -14,6 +14,7 @@ from ..functions import Reading, read
 from ..ops.join import cat
 from ..ops.random import Generator
 from ..ops.random import generator as default_generator
+from ..runtime.run import realize
 from ..tensor import HostScalar, Tensor, tensor
 from .past import Past
 
@@ -264,6 +265,8 @@ class Decoder:
                 del self.steps[next(iter(self.steps))]
             more = {"memory": memory} if memory else {}
             step = Step(self.model, self.model.new_past(batch, length, is_padded, **more))
+            # so that the first prompt is planned like later ones, which begin with caches that have values
+            realize(step.done, *step.past.buffers())
         self.steps[key] = step
         return step
 
