@@ -394,3 +394,12 @@ def test_a_weight_gradient_on_a_cpu_reads_rows_by_fours(on_a_cpu):
     names = [k.name for k in gradient(on_a_cpu).plan()]
     assert names[-2:] == ["copy", "conv_weight"]
     np.testing.assert_allclose(gradient(on_a_cpu).numpy(), gradient("cpu").numpy(), rtol=1e-3, atol=2e-2)
+
+
+@pytest.mark.parametrize("places, results", [(576, 192), (576, 576), (1536, 576), (4096, 1000)])
+def test_a_vector_by_a_layers_weight_takes_one_kernel(gpu, places, results):
+    """As in decoding: the sums of pieces would take a second kernel, as long as the first."""
+    x, w = (fb.zeros(*shape, device=gpu).realize() for shape in ((1, places), (results, places)))
+    y = F.linear(x, w) + 1
+    (kernel,) = plan([y.node], WIDE).kernels
+    assert kernel.shader.template == "contract/skinny.wgsl"

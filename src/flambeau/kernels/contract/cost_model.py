@@ -183,10 +183,13 @@ def estimate_skinny(product: Product, variant: Variant) -> float:
     across = USUAL.lanes if _is_free(product) else USUAL.strips
     groups = -(-wide.n // (4 * across)) * product.batch * variant.split
     reads, filled = wide.n * product.k * product.batch, min(groups * USUAL.reads / (READS_FULL * CORES), 1.0)
-    if variant.kernel == "skinny_deep":
-        filled = 1.0
-        if wide.m > 1 or product.k > ONE_PASS_SUMMED or reads >= ONE_PASS_ELEMENTS:
-            return float("inf")
+    is_small_vector = wide.m == 1 and product.k <= ONE_PASS_SUMMED and reads < ONE_PASS_ELEMENTS
+    if variant.kernel == "skinny_deep" and not is_small_vector:
+        return float("inf")
+    if is_small_vector and (
+        variant.kernel == "skinny_deep" or (variant.split == 1 and not _is_free(product))
+    ):
+        filled = 1.0  # 32 columns a workgroup
     time = reads / filled * (BYTE * 4 + SKINNY_ROW * wide.m) / UNIT
     return time + second_pass(product, variant.split)
 
