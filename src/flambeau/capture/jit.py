@@ -144,7 +144,7 @@ class Recordings:
         """The result of a program that serves, checked first where that is due; NONE where it assigns to an
         argument, or where a signal's handler calls it inside of its replay. The caller holds the device's
         lock."""
-        if program.is_playing or program.assigns_to(arguments.tensors):
+        if program.is_playing or (program.assigned and program.assigns_to(arguments.tensors)):
             return NONE
         program.calls += 1
         if program.calls >= program.due and self._can_afford(program):
@@ -273,12 +273,12 @@ class Arguments:
         for value in values:
             kind: type[Any] = type(value)
             if _is_input(value):
-                value = value if isinstance(value, Tensor) else tensor(value)
+                value = value if kind is Tensor else tensor(value)
                 self.tensors.append(value)
                 node = value.node
                 if node.requires_grad:
                     self.has_graph = True
-                key += (node.shape, node.dtype.short, value.device.name)
+                key += (node.shape, node.dtype.short, (node.device or get_device()).name)
             elif kind is list or kind is tuple:
                 key += (kind, len(value))
                 self._walk(value, key)

@@ -11,7 +11,7 @@ from weakref import ref
 from ..autodiff.backward import Gradients
 from ..core.commands import copied, dispatches, fill
 from ..core.dtype import DType
-from ..core.events import stage, submit
+from ..core.events import enqueue, stage, submit
 from ..core.faults import doubt_of
 from ..core.interrupts import uninterrupted
 from ..core.node import Node, describe, toposort
@@ -28,6 +28,10 @@ from ..tensor import Tensor
 from .bindings import Placeholder, Submit
 from .guards import Watch
 from .recorder import Recorder
+
+# A program without state of at most so many kernels, and so many bytes and operations in all, takes a GPU
+# less time than a submit takes the host: it may share the next submit.
+LIGHT_KERNELS, LIGHT_WORK = 4, 1 << 22
 
 
 def _references(t: Any) -> int:
@@ -56,14 +60,13 @@ class Draws:
         self.of = [
             (source, blocks, [(d, d.at - noted.begins[source]) for d in draws if d.source is source])
             for source, blocks in noted.blocks.items()
+            if blocks
         ]
 
     def renew(self, taken: list[tuple[Any, int, int]]) -> None:
         """Take the next numbers of each generator, also those that the call draws and does not use, and add
         to `taken` the generator, where they begin and end."""
         for source, blocks, draws in self.of:
-            if not blocks:
-                continue
             first = source.take(4 * blocks)
             taken.append((source, first.block, first.block + blocks))
             for draw, begin in draws:
@@ -249,6 +252,10 @@ class Program:
         self.count = len(self.inputs) + len(results)  # of placeholders
         self.submits = [(works, Submit(words)) for works, words in submits_of(compiled, self.words)]
         self.sent, self.is_compiled = b"", False
+        costs = compiled.plan.costs
+        is_small = len(costs) <= LIGHT_KERNELS and sum(c.nbytes + c.flops for c in costs) <= LIGHT_WORK
+        has_state = bool(self.states or self.patches or self.draws.of)
+        self.is_light = is_small and not has_state and len(self.submits) == 1
 
     def _find_reads(self, leaves: list[Node]) -> None:
         """The values that the commands read: tensors from before the call, or the call's constants."""
@@ -296,7 +303,7 @@ class Program:
 
     def assigns_to(self, tensors: list[Tensor]) -> bool:
         """Whether one of the arguments is a tensor that the call assigns to."""
-        return bool(self.assigned) and not self.assigned.isdisjoint(map(id, tensors))
+        return not self.assigned.isdisjoint(map(id, tensors))
 
     def _settle_states(self, moves: Moves) -> None:
         """Before a replay: take in values assigned from outside, and leave the old value to whoever holds
@@ -334,7 +341,7 @@ class Program:
     def play(self, nodes: list[Node], moves: Moves) -> Any:
         """Run the commands on these arguments, with the results in buffers of their own."""
         device, placeholders = self.device, [0] * self.count
-        held = self._take_in(nodes, placeholders, moves)
+        held = self._take_in(nodes, placeholders, moves.words, moves.left)
         out, after = self._results_of(placeholders)
         if not self.is_compiled:
             self._await_kernels()
@@ -389,19 +396,36 @@ class Program:
                 self.device.write(self.uniform, now)
             self.sent = now
 
-    def _take_in(self, nodes: list[Node], filled: list[int], moves: Moves) -> list[Any]:
-        """Fill the arguments' placeholders, with copies where the commands must not read an argument itself;
-        returns the copies."""
+    def _play_light(self, nodes: list[Node]) -> Any:
+        """`replay` of a program that changes nothing but its results: there is nothing to take back."""
+        device, placeholders, words = self.device, [0] * self.count, list[int]()
+        held = self._take_in(nodes, placeholders, words, {})
+        out, after = self._results_of(placeholders)
+        works, one = self.submits[0]
+        parts = one.prepared(device, tuple(placeholders))
+        if words or after:
+            parts = [part for part in (words, *parts, after) if part]
+        enqueue(device, works, *parts)
+        del held
+        if device.faults:
+            self._doubt(nodes, out)
+        return self.rebuild(out)
+
+    def _take_in(
+        self, nodes: list[Node], filled: list[int], words: list[int], left: dict[Node, Any]
+    ) -> list[Any]:
+        """Fill the arguments' placeholders, with copies (added to `words`) where the commands must not read
+        an argument itself; returns the copies. left: nodes whose values move before."""
         copies: list[Any] = []
         for i, n in enumerate(nodes):
-            placeholder, buffer = self.inputs[i], n.buffer if not moves.left else moves.buffer_of(n)
+            placeholder, buffer = self.inputs[i], left.get(n, n.buffer) if left else n.buffer
             if buffer.handle in self.holds:
                 bound = placeholder.place or self.device.pool.take(placeholder.nbytes)
             else:
                 bound = placeholder.taken(buffer)
             if bound is not buffer:
                 copies.append(bound)
-                moves.words += copied(buffer, bound)
+                words += copied(buffer, bound)
             filled[i] = bound.handle
         return copies
 
@@ -423,6 +447,8 @@ class Program:
     def replay(self, nodes: list[Node]) -> Any:
         """Run the recorded commands on new inputs; the caller holds the device's lock, so that draws, numbers
         and state are this replay's."""
+        if self.is_light:
+            return self._play_light(nodes)
         moves = Moves()
         with uninterrupted():
             self.is_playing = True

@@ -43,8 +43,7 @@ class _Plain:
     def __init__(self) -> None:
         self.lower = NONE
 
-    def get(self) -> DType:
-        return dt.get_default_dtype()
+    get = staticmethod(dt.get_default_dtype)
 
 
 plain = _Plain()

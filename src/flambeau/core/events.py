@@ -30,6 +30,16 @@ def submit(device: Any, kernels: tuple[Any, ...], *parts: Any) -> None:
         now.submit(device, kernels, parts)
 
 
+def enqueue(device: Any, kernels: tuple[Any, ...], *parts: Any) -> None:
+    """`device.enqueue(*parts)`; arguments as of `submit`."""
+    has_run()
+    now = listener
+    if now is None:
+        device.enqueue(*parts)
+    else:
+        now.submit(device, kernels, parts)
+
+
 class _Handlers(threading.local):
     """The handlers of this thread, by event."""
 

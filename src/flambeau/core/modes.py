@@ -57,7 +57,12 @@ class Switch:
 
 def settings() -> tuple[Any, ...]:
     """The values of all switches. A recording depends on them."""
-    return tuple([switch.get() for switch in switches()])
+    return tuple([get() for get in _getters()])
+
+
+@cache
+def _getters() -> list[Callable[[], Any]]:
+    return [switch.get for switch in switches()]
 
 
 @cache

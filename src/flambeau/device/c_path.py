@@ -28,6 +28,8 @@ NAPS = 50e-6, 1e-3  # seconds: the first, and the longest, between two looks whe
 COPY_STEP = 3  # what the step of a copy has; that of a dispatch has more
 AT_ONCE = 2e-3  # seconds: a submit that takes longer has computed, as those of software adapters do
 IN_FLIGHT = 8  # submits that may not be done yet: whoever submitted waits for the oldest
+WAITING = 8  # enqueued calls that wait for a common submit at most
+SOON = 100e-6  # seconds between two enqueued calls of a loop; after a longer pause nothing waits
 
 
 def path_of(device: Any, provider: Any) -> Any:
@@ -67,10 +69,17 @@ class CPath:
         self._marks: deque[Any] = deque()  # of submits that may not be done
         self._pacing = RLock()  # held by who waits for the oldest of them: a signal's handler may come in
         self.paced = 0.0  # seconds of such waits, and of submits that compute at once
+        self._waiting: list[Prepared] = []  # enqueued commands, in order
+        self._calls = 0  # of `enqueue` since the last submit of them
+        self._enqueued = 0.0  # time of the last `enqueue`
         self.finish_encoder = lib.wgpuCommandEncoderFinish
 
-    def send(self, command: list[Any]) -> None:
-        """Submit a list of one command buffer."""
+    def submission(self, command: Any) -> Iterator[Any]:
+        """An iterator that submits a command buffer when it is consumed, and yields its mark."""
+        raise NotImplementedError
+
+    def sent(self, mark: Any, began: float) -> None:
+        """Note a submit, so that `keep_pace` can wait for it. began: when it began."""
         raise NotImplementedError
 
     def keep_pace(self) -> None:
@@ -143,9 +152,54 @@ class CPath:
                 last = None
         return steps
 
+    def enqueue(self, *parts: Any) -> None:
+        """Submit commands at once after a pause, and those of a loop of short calls up to 8 at a time.
+
+        A submit takes the host as long as encoding five kernels. `flush` runs before all that could see that
+        commands have not run: another submit, a write, a read, a wait, and the end of a buffer.
+        """
+        ready = [part if isinstance(part, Prepared) else self.prepare(part) for part in parts]
+        if any([part.steps is None for part in ready]):
+            return self.submit(*ready)
+        self._calls += 1
+        self._waiting += ready
+        before, self._enqueued = self._enqueued, time.perf_counter()
+        if self._calls >= WAITING or self._enqueued - before > SOON:
+            self.flush()
+
+    def flush(self) -> None:
+        """Submit the enqueued commands. An exception leaves them enqueued."""
+        waiting = self._waiting
+        if not waiting:
+            return
+        parts, encoder, sent = list(waiting), Encoder(self), list[Any]()
+        add, command, rest = sent.extend, None, None
+        began = time.perf_counter()
+        try:
+            for part in parts:
+                encoder.play(part.steps or ())
+            command = encoder.finish()
+            submission, rest = self.submission(command), waiting[len(parts) :]
+            # A signal's handler may have flushed them meanwhile. None runs between these statements.
+            if self._waiting is waiting:
+                self._waiting = rest
+                add(submission)
+                self.sent(sent[0], began)
+        except BaseException:
+            if not sent and self._waiting is rest:
+                self._waiting = [*parts, *rest]
+            raise
+        finally:
+            self._calls = 0
+            if command is not None:
+                self.lib.wgpuCommandBufferRelease(command)
+            encoder.drop()
+
     def submit(self, *parts: Any) -> None:
         """Encode lists of commands, or prepared ones, and submit once (oftener where a kernel
         is being compiled: what comes before it runs meanwhile)."""
+        if self._waiting:
+            self.flush()
         encoder = Encoder(self)
         try:
             for part in parts:
@@ -162,6 +216,7 @@ class CPath:
 
     def gather(self, copies: list[tuple[Any, int, int]], into: Any) -> None:
         """Submit copies of buffers' beginnings into one: (buffer, where to, bytes)."""
+        self.flush()
         encoder = Encoder(self)
         try:
             for buffer, at, n in copies:
@@ -236,14 +291,18 @@ class Encoder:
         """Submit what is encoded, if anything is."""
         if self._encoder is None:
             return
-        self._end()
-        path = self.path
-        command = path.finish_encoder(self._encoder, path.buffer_desc)
+        path, command = self.path, self.finish()
         try:
-            path.send([command])
+            began = time.perf_counter()
+            path.sent(next(path.submission(command)), began)
         finally:
             path.lib.wgpuCommandBufferRelease(command)
             self.drop()
+
+    def finish(self) -> Any:
+        """What is encoded as a command buffer."""
+        self._end()
+        return self.path.finish_encoder(self.begun(), self.path.buffer_desc)
 
     def _end(self) -> None:
         if self._compute is not None:
@@ -323,9 +382,11 @@ class WgpuPath(CPath):
         handle = self._checked.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, wanted, none)
         return self.api.GPUShaderModule(label, handle, wgpu)
 
-    def send(self, command: list[Any]) -> None:
-        began = time.perf_counter()
-        self._marks.append(self.lib.wgpuQueueSubmitForIndex(self._queue, 1, command))
+    def submission(self, command: Any) -> Iterator[Any]:
+        return map(self.lib.wgpuQueueSubmitForIndex, (self._queue,), (1,), ([command],))
+
+    def sent(self, mark: Any, began: float) -> None:
+        self._marks.append(mark)
         if (took := time.perf_counter() - began) > AT_ONCE:
             self.paced += took
 
@@ -361,6 +422,8 @@ class WgpuPath(CPath):
         self.lib.wgpuDevicePoll(self.handle_of_device, wait, self.ffi.NULL)
 
     def wait(self) -> None:
+        with self.device.lock:
+            self.flush()
         count = len(self._marks)
         self.poll(True)
         with self._pacing:
@@ -424,8 +487,10 @@ class DawnPath(CPath):
         """A device's shader module; Dawn leaves checks of indices out for a whole device only."""
         return wgpu.create_shader_module(label=label, code=wgsl)
 
-    def send(self, command: list[Any]) -> None:
-        self._checked.wgpuQueueSubmit(self._queue, 1, command)
+    def submission(self, command: Any) -> Iterator[Any]:
+        return map(self._checked.wgpuQueueSubmit, (self._queue,), (1,), ([command],))
+
+    def sent(self, mark: Any, began: float) -> None:
         self._submits += 1
         if self._submits % IN_FLIGHT == 0:  # a mark takes long: up to twice as many are under way
             self._marks.append(self.device._queue.on_submitted_work_done_async())
@@ -464,6 +529,7 @@ class DawnPath(CPath):
     def wait(self) -> None:
         """Mapping would not do: Dawn maps a buffer that no work uses at once."""
         with self.device.lock:
+            self.flush()
             count = len(self._marks)
             done = self.device._queue.on_submitted_work_done_async()
         self.settle(done)

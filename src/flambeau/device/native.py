@@ -154,6 +154,7 @@ class NativeDevice(Caches):
 
     def free(self, handle: int) -> None:
         """Give the memory back to the driver, with the bind groups that name it."""
+        self._fast.flush()  # commands that wait may name it
         for key in self._users.pop(handle, ()):
             self._unbind(key)
         if (buffer := self._buffers.pop(handle, None)) is not None:  # an interrupted call may be repeated
@@ -169,6 +170,7 @@ class NativeDevice(Caches):
 
     def write(self, handle: int, data: Any) -> None:
         """Copy host bytes to the start of a buffer; the copy is done when this returns."""
+        self._fast.flush()  # commands that wait read what was there
         view, buffer = memoryview(data).cast("B"), self._buffers[handle]
         whole = view.nbytes & ~3
         for at in range(0, whole, PIECE):
@@ -304,11 +306,18 @@ class NativeDevice(Caches):
         self.check()
         self._fast.submit(*parts)
 
+    def enqueue(self, *parts: Any) -> None:
+        """`submit` at once after a pause, else before the next read or write, or with the next
+        commands."""
+        self.check()
+        self._fast.enqueue(*parts)
+
     def timestamps(self, *parts: Any) -> Stamps:
         """`submit` with each kernel, and each run of copies, in passes of their own, and when the GPU began
         and ended them; DeviceError where it has no timestamps."""
         with self.lock:
             self.check()
+            self._fast.flush()
             return Stamps(self, parts)
 
 
@@ -322,7 +331,7 @@ class ForkedDevice(NativeDevice):
     def _refuse(self, *_: Any, **__: Any) -> Any:
         self.check()
 
-    alloc = fetch = pipeline = prepare = submit = timestamps = wait = write = _refuse
+    alloc = enqueue = fetch = pipeline = prepare = submit = timestamps = wait = write = _refuse
 
     def free(self, handle: int) -> None:
         """Nothing: the memory is the parent's."""

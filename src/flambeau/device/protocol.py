@@ -220,6 +220,10 @@ class Gpu(Common, Protocol):
         """Run lists of commands (or prepared ones), in order."""
         ...
 
+    def enqueue(self, *parts: Any) -> None:
+        """`submit`, maybe together with later commands."""
+        ...
+
     def timestamps(self, *parts: Any) -> Ticket:
         """`submit` with the times of each kernel and of adjacent copies. DeviceError, here or when they are
         read, if the device has no timestamps."""

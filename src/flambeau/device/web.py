@@ -240,6 +240,10 @@ class WebDevice(Caches):
         self._call_js(self._submit, self._words(words))
         del self.ends[:ends]  # sent; those that came meanwhile are not
 
+    def enqueue(self, *parts: Any) -> None:
+        """`submit`: the browser's own process collects commands."""
+        self.submit(*parts)
+
     def keep_pace(self) -> None:
         """Nothing: a page can't wait here."""
 
