@@ -28,7 +28,7 @@ from flambeau.fusion.planner import plan
 from flambeau.kernels.contract.subgroup_matrix import PLAIN
 from flambeau.kernels.lower import Trace
 from flambeau.selftest import random_program
-from flambeau.selftest.programs import called
+from flambeau.selftest.programs import call_program
 
 F = fb.nn.functional
 CLASSES = {"software": Limits(software=True, turns=SOFTWARE_TURNS), "gpu": Limits()}
@@ -291,7 +291,7 @@ def test_no_access_of_matrix_units_strays(watching):
 def test_no_access_of_random_programs_strays(watching):
     for seed in range(25):
         program = replace(random_program(seed, 6), by=())
-        fb.realize(*called(program, watching)[0])
+        fb.realize(*call_program(program, watching)[0])
         assert watching.found() == (0, 0), program.source()
 
 
@@ -329,7 +329,7 @@ def test_random_programs_give_the_same_bits_without_checks(gpu, checking):
 
     for seed in range(25, 45):
         program = replace(random_program(seed, 6), by=())
-        free, checked = (values(*called(program, d)[0]) for d in (gpu, checking))
+        free, checked = (values(*call_program(program, d)[0]) for d in (gpu, checking))
         for name, a, b in zip(program.outputs, free, checked):
             same = np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
             assert same, f"{name} of\n{program.source()}"

@@ -14,7 +14,7 @@ import numpy as np
 from flambeau.core import dtype as dt
 from flambeau.selftest import reference
 from flambeau.selftest.compare import dtypes_of
-from flambeau.selftest.programs import Line, Program, loss_of, settled
+from flambeau.selftest.programs import Line, Program, loss_of, settle_value
 
 # how torch says that it lacks a name, an op of a dtype, or a way to give an argument
 REFUSALS = (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError)
@@ -77,7 +77,7 @@ class ByTorch:
     def line(self, line: Line) -> None:
         dtype = self.dtypes[line.name]
         with np.errstate(all="ignore"):
-            said = self.said[line.name] = settled(eval(line.says, self.said), dtype)
+            said = self.said[line.name] = settle_value(eval(line.says, self.said), dtype)
         try:
             made = eval(in_torch(line.text), self.scope)
         except REFUSALS as e:

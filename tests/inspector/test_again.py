@@ -120,8 +120,8 @@ def test_errors_are_told_on_their_line(product, name):
 
 def test_the_line_that_says_what_is_wrong():
     dawn = "Error while parsing WGSL: :24:18 error: unresolved value 'tq'\n  let t2 = (acc + tq);\n"
-    assert again.says(dawn) == "unresolved value 'tq'"
-    assert again.says("\nDevice lost\nnobody knows why\n") == "Device lost" and again.says("") == ""
+    assert again.cause_of(dawn) == "unresolved value 'tq'"
+    assert again.cause_of("\nDevice lost\nnobody knows why\n") == "Device lost" and again.cause_of("") == ""
 
 
 TEMPLATE = "contract/registers.wgsl"

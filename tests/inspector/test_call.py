@@ -95,7 +95,7 @@ def test_the_first_call_is_no_part_of_the_times_where_there_are_others(monkeypat
 
     def slow_at_first(trace):
         finish(trace)
-        for one in trace.found.values():
+        for one in trace.dispatches.values():
             one.times[:] = [9.0 if n < one.first else 1.0 for n in range(len(one.times))]
 
     finish = CallTrace._finish

@@ -7,7 +7,7 @@ import pytest
 
 from flambeau.device.generated import dawn_compiler
 from flambeau.errors import FlambeauError, KernelError
-from flambeau.inspector.emitted import SUFFIXES, emitted, of_kernel
+from flambeau.inspector.emitted import SUFFIXES, emit_code, of_kernel
 
 TEXT = """@group(0) @binding(0) var<storage, read_write> o: array<f32>;
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) g: vec3<u32>) { o[g.x] *= 2.0; }
@@ -29,14 +29,14 @@ def compiler(tmp_path, monkeypatch):
 
 def test_by_dawn(product):
     pytest.importorskip("wgpudawn")
-    found = emitted(TEXT)
-    assert found.language in SUFFIXES.values() and emitted(TEXT, found.language) is found
+    found = emit_code(TEXT)
+    assert found.language in SUFFIXES.values() and emit_code(TEXT, found.language) is found
     wanted = {"SPIR-V": "OpExecutionMode", "MSL": "kernel void", "HLSL": "numthreads"}
     assert wanted[found.language] in found.text and found.text.endswith("\n")
     made, _ = product
     assert of_kernel(made, 0).language == found.language
     with pytest.raises(KernelError) as e:
-        emitted(TEXT.replace("2.0", "2u"))
+        emit_code(TEXT.replace("2.0", "2u"))
     assert str(e.value).startswith("Dawn does not compile it: ")
     with pytest.raises(FlambeauError) as e:
         of_kernel(made, 5)
@@ -47,13 +47,13 @@ def test_by_dawn(product):
 def test_by_a_compiler(compiler, monkeypatch):
     without_dawn(monkeypatch)
     compiler("naga", 'while read -r line; do echo "> $line"; done < "$1" > "$2"')
-    found = emitted(TEXT, "MSL")
+    found = emit_code(TEXT, "MSL")
     assert found == ("MSL", "".join(f"> {line}\n" for line in TEXT.splitlines()))
     compiler("tint", 'echo "$1 $2" > "$4"')
-    assert emitted(TEXT, "GLSL").text == "--format glsl\n"
+    assert emit_code(TEXT, "GLSL").text == "--format glsl\n"
     compiler("tint", 'echo "no such thing" >&2; exit 3')
     with pytest.raises(KernelError) as e:
-        emitted(TEXT, "GLSL")
+        emit_code(TEXT, "GLSL")
     assert str(e.value) == "inspect --emit: tint does not compile it: no such thing"
 
 
@@ -72,5 +72,5 @@ def test_nobody_writes_it(compiler, monkeypatch):
     }
     for language, text in told.items():
         with pytest.raises(FlambeauError) as e:
-            emitted(TEXT, language)
+            emit_code(TEXT, language)
         assert str(e.value) == f"inspect --emit: {text}"

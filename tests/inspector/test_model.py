@@ -61,7 +61,7 @@ def test_the_page_holds_all_of_it_and_nothing_of_it_is_html(tmp_path):
     made = inspection()
     text = made.html(tmp_path / "step.html")
     letters = re.search(r'id="data">([A-Za-z0-9+/=]*)</script>', text)
-    assert page.unpacked(letters[1]) == json.loads(made.to_json())
+    assert page.unpack(letters[1]) == json.loads(made.to_json())
     assert "alert(1)" not in text.replace("&lt;script&gt;alert(1)&lt;/script&gt;", "")
     assert text.count("</script>") == 3 and not re.search(r"(src|href)=|https?://|@import|url\(", text)
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]

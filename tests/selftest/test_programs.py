@@ -31,7 +31,7 @@ from flambeau.selftest.bounds import evaluate
 from flambeau.selftest.compare import WAYS, asked_of, differing, largest_share, right_of, variants
 from flambeau.selftest.families import NOT_FINITE
 from flambeau.selftest.program_builder import Builder, Value
-from flambeau.selftest.programs import Input, Line, Program, called, rounded
+from flambeau.selftest.programs import Input, Line, Program, call_program, round_to
 
 COUNT = int(os.environ.get("FLAMBEAU_FUZZ", "36"))
 SEED = int(os.environ.get("FLAMBEAU_FUZZ_SEED", "1"))
@@ -272,7 +272,7 @@ def test_states_go_on_from_call_to_call(gpu):
     )
     twice = Program((X,), pointwise, ("v2",), states=("v0",))
     assert check(twice, gpu, ("recorded", "op by op")) == (None, 0.0)
-    (first,), _, (last,) = called(twice, "cpu", 3)
+    (first,), _, (last,) = call_program(twice, "cpu", 3)
     np.testing.assert_array_equal(last.numpy() - 1, 4 * (first.numpy() - 1))
 
 
@@ -281,7 +281,7 @@ def test_a_view_of_a_state_has_the_bound_of_its_call():
     lines = (Line("v1", "v1.assign_(v0)", "v0"), Line("v2", "v1.T", "v1.T"))
     inputs = Input("v0", (4, 3), fb.float16, "normal"), Input("v1", (4, 3), fb.bfloat16)
     for (right,) in right_of(Program(inputs, lines, ("v2",), states=("v1",)), 3):
-        inexact = right.value != rounded(right.value, fb.bfloat16)
+        inexact = right.value != round_to(right.value, fb.bfloat16)
         np.testing.assert_allclose(right.error, inexact * 2.0**-8 * np.abs(right.value), rtol=2e-3)
 
 

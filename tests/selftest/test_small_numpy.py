@@ -98,7 +98,7 @@ OF_REFERENCE = [
     "ref.scatter(q, 1, m.astype('i8') * 2, q)", "ref.scatter(q, 0, k[:, 0], q, 'sum')",
     "ref.scatter(q, 0, k[:, 0], q, 'amax')", "ref.scatter(q, 0, k[:, 0], q, 'prod')",
     "ref.index_add(x, 1, j, np.concatenate([x, x], 1))", "ref.argsort(q, 1, True)", "ref.sort(q, 0, True)",
-    "ref.first(ref.sort(x, 1), 1, 2)", "ref.assigned(x, np.s_[1:3, ::2,], 1)",
+    "ref.first(ref.sort(x, 1), 1, 2)", "ref.assign(x, np.s_[1:3, ::2,], 1)",
     "ref.Stream(9 << 33).words(11)", "ref.Stream(3).rand(2, 3)", "ref.remainder(x, -0.75)",
     "ref.softplus(x)",
 ]  # fmt: skip

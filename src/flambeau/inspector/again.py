@@ -93,7 +93,7 @@ class Session:
         if self.inputs is not None:
             self.inputs.close()
         for one in self.dispatched:
-            one.given, one.why = None, "its inputs were given back"
+            one.copies, one.why = None, "its inputs were freed"
 
     def check(self, kernel: int) -> Dispatched:
         """A kernel that can run again; FlambeauError if it can't."""
@@ -104,7 +104,7 @@ class Session:
             raise FlambeauError(
                 f"inspect: {row.name}: it was planned before the call: its numbers are unknown"
             )
-        if one.given is None:
+        if one.copies is None:
             raise FlambeauError(f"inspect: {row.name}: {one.why}: inspect with keep=True, or a larger number")
         return one
 
@@ -114,16 +114,19 @@ class Session:
         one = self.check(kernel)
         row, device = self.inspection.kernels[kernel], one.device
         own = self.inspection.shaders[row.shader].wgsl
+        # Other threads' submits between the runs would change the times and the buffers.
         with device.lock:
             try:
                 edit = _Prepared(self, kernel, wgsl)
             except WgslFault as e:
-                return EditRun(e.rule, e.line, says=says(e.rule))
+                return EditRun(e.rule, e.line, says=cause_of(e.rule))
             except KernelError as e:
                 return _compiler_failure(str(e), wgsl)
             original = _Prepared(self, kernel, own)
             try:
                 edited = edit.results()
+                # The kernel's own results stay the same over edits; they are kept for the kernel that ran
+                # last.
                 if self._wanted[0] != kernel:
                     self._wanted = kernel, original.results()
                 compare_outputs = tuple(self._compare_outputs(row, self._wanted[1], edited))
@@ -148,7 +151,7 @@ class Session:
             self._templates[shader] = templates_of(shader)
         return self._templates[shader]
 
-    def rendered(self, kernel: int, templates: Mapping[str, str]) -> list[WgslLine]:
+    def render_lines(self, kernel: int, templates: Mapping[str, str]) -> list[WgslLine]:
         """The lines of a kernel's text with other templates in place of some of its own. FlambeauError if it
         does not use one; TemplateFault if one can't be rendered."""
         shader = self.shader(kernel)
@@ -163,9 +166,9 @@ class Session:
         """Run a kernel rendered from edited templates, and from its own, as `run` does. An error has the line
         of the template."""
         try:
-            lines = self.rendered(kernel, templates)
+            lines = self.render_lines(kernel, templates)
         except TemplateFault as e:
-            return EditRun(str(e), e.line, file=e.file, says=says(str(e)))
+            return EditRun(str(e), e.line, file=e.file, says=cause_of(str(e)))
         wgsl = "".join(f"{line.text}\n" for line in lines)
         edit = replace(self.run(kernel, wgsl), wgsl=wgsl)
         places = lines[edit.line - 1].places if edit.line else ()
@@ -186,27 +189,28 @@ class Session:
     def inputs_of(self, kernel: int) -> dict[str, bytes]:
         """The contents of a kernel's inputs, by binding name."""
         one, row = self.check(kernel), self.inspection.kernels[kernel]
-        assert one.given is not None
+        assert one.copies is not None
         reads = [b.name for b in self.inspection.shaders[row.shader].bindings if not b.writes]
-        sizes = [padded(self.inspection.values[v].nbytes) for v in row.inputs]
-        contents = one.device.read(list(zip(one.given, sizes, strict=False)))
+        sizes = [pad_to_words(self.inspection.values[v].nbytes) for v in row.inputs]
+        contents = one.device.read(list(zip(one.copies, sizes, strict=False)))
         return dict(zip(reads, map(bytes, contents), strict=True))
 
 
-def padded(nbytes: int) -> int:
+def pad_to_words(nbytes: int) -> int:
     """A number of bytes rounded up to whole words, at least one."""
     return max(-(-nbytes // 4) * 4, 4)
 
 
 def _compiler_failure(message: str, wgsl: str) -> EditRun:
     """A compiler's message with its line."""
+    # naga prints several places; the innermost is the statement at fault.
     place = POINTED.search(message) or PLACE.search(message)
     line = min(int(place[1]), wgsl.count("\n") + 1) if place else 0
     error = message.partition(": the kernel does not compile on ")[2].partition(": ")[2] or message
-    return EditRun(error, line, says=says(error))
+    return EditRun(error, line, says=cause_of(error))
 
 
-def says(error: str) -> str:
+def cause_of(error: str) -> str:
     """The line of a compiler's message that states the cause; the first line if none is recognised."""
     line = next((m[1] for m in (pattern.search(error) for pattern in SAYS) if m), "")
     return line.strip() or error.strip().partition("\n")[0]
@@ -221,22 +225,22 @@ class _Prepared:
         self.device, self.taken = one.device, list[int]()
         shader, text = session.inspection.shaders[row.shader], interface_of(wgsl)
         numbers = dict(zip((name for name, _ in shader.params), row.params, strict=True))
-        assert one.given is not None
-        self.there = there = dict(zip((b.name for b in shader.bindings), one.given, strict=True))
+        assert one.copies is not None
+        self.there = there = dict(zip((b.name for b in shader.bindings), one.copies, strict=True))
         self.sizes = {
-            b.name: padded(session.inspection.values[v].nbytes)
+            b.name: pad_to_words(session.inspection.values[v].nbytes)
             for b, v in zip((b for b in shader.bindings if b.writes), row.outputs, strict=True)
         }
         self._check(wgsl, text, numbers)
         pipeline = one.command.pipeline
-        if wgsl != shader.wgsl:
+        if wgsl != shader.wgsl:  # else its own pipeline, which is compiled already
             pipeline = self.device.pipeline(wgsl, f"edit of {row.name}", len(text.reads), len(text.writes))
             self.device.compiled(pipeline)
         try:
             params = self._params(text, numbers)
             reads = [there[b.name] for b in text.reads]
-            self.written = {b.name: self._written(b.name, there) for b in text.writes}
-        except BaseException:
+            self.written = {b.name: self._allocate_result(b.name, there) for b in text.writes}
+        except BaseException:  # an interrupt too must free the buffers
             self.free()
             raise
         c = one.command._replace(pipeline=pipeline, params=params, offset=0)
@@ -258,10 +262,10 @@ class _Prepared:
         words = [numbers[name] for name, _ in text.params]
         handle = self.device.uniform(4 * max(len(words), 1))
         self.taken.append(handle)
-        self.device.write(handle, array("I", words or [0]).tobytes())
+        self.device.write(handle, array("I", words or [0]).tobytes())  # Params without members take one word
         return handle
 
-    def _written(self, name: str, there: dict[str, int]) -> int:
+    def _allocate_result(self, name: str, there: dict[str, int]) -> int:
         """A buffer for a result, with its earlier contents; zeros if the kernel had no such buffer."""
         size = self.device.size_of(there[name]) if name in there else max(self.sizes.values())
         handle = self.device.alloc(size, size)
@@ -275,6 +279,7 @@ class _Prepared:
         words: list[int] = []
         for name, result in self.written.items():
             if name in self.there:
+                # A kernel may read what it overwrites, and its inputs were copied before it did.
                 words += [COPY, self.there[name], result, self.device.size_of(result)]
         return words
 
@@ -297,6 +302,7 @@ def _time_in_turn(device: Gpu, *prepared: _Prepared) -> list[list[float]]:
     them and none is always first. The first run of each counts only if there are few."""
     times = [[_seconds(device, p.words)] for p in prepared]
     slowest = max(*(t[0] for t in times), 1e-6)
+    # As many as fit into SECONDS, at most MOST; FEW, or less if a single run takes longer than LONG.
     rounds = max(min(round(SECONDS / slowest), MOST), min(int(LONG / slowest), FEW))
     for n in range(rounds):
         for mine, p in list(zip(times, prepared, strict=True))[:: -1 if n % 2 else 1]:
@@ -308,13 +314,13 @@ def _ratio(own: list[float], mine: list[float]) -> tuple[tuple[float, float], bo
     """The speed-up over the kernel's own text, as a range over the middle half of the times (over all, if
     there are few), and whether it can't be distinguished from 1."""
     (least, most), (low, high) = map(_middle, (own, mine))
-    ratio = least / max(high, 1e-12), most / max(low, 1e-12)
+    ratio = least / max(high, 1e-12), most / max(low, 1e-12)  # the extremes of own / mine
     noise = NOISE if min(len(own), len(mine)) >= FEW else GUESSED
     return ratio, ratio[0] <= 1 + noise and ratio[1] >= 1 - noise
 
 
 def _middle(times: list[float]) -> tuple[float, float]:
-    aside = len(times) // 4 if len(times) >= 2 * FEW else 0
+    aside = len(times) // 4 if len(times) >= 2 * FEW else 0  # outliers on both sides
     there = sorted(times)[aside : len(times) - aside]
     return there[0], there[-1]
 
@@ -326,7 +332,7 @@ def _seconds(device: Gpu, words: list[int]) -> float:
         try:
             ((begin, end),) = device.timestamps(words).wait()
             return (end - begin) / 1e9
-        except DeviceError:
+        except DeviceError:  # timestamps failed for these commands: use the wall clock
             pass
     return meter.wall(words)
 
@@ -361,12 +367,14 @@ VIEWS = {
 def numbers_of(np: Any, dtype: str, raw: bytes) -> Any:
     """The bytes of a buffer as an array; `dtype` is the short name of its elements' dtype."""
     if dtype == "bf16":
+        # A bfloat16 is the upper half of a float32.
         return (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32)
+    # 64-bit integers are pairs of words in a buffer; a part of a pair is left out.
     kind = SHORT[dtype].stored if dtype in SHORT and dtype not in VIEWS else dtype
     return np.frombuffer(raw[: len(raw) // 8 * 8] if dtype.endswith("64") else raw, VIEWS.get(kind, "uint32"))
 
 
-def decoded(word: int, wgsl: str) -> float | int:
+def decode(word: int, wgsl: str) -> float | int:
     """A word of Params as a number of its WGSL type."""
     if wgsl == "f32":
         return struct.unpack("<f", struct.pack("<I", word))[0]

@@ -61,6 +61,7 @@ def _inspect_call(target: TargetCall, runs: int, keep: int | bool) -> Inspection
     name, fn, args, kw, _ = target
     if runs < 1:
         raise ValueError(f"inspect(runs={runs}): it is called at least once: pass 1 or more")
+    # A recording made before has no lines of the program: record it again while listeners are on.
     call = jit(fn.__wrapped__) if hasattr(fn, "programs") else fn  # type: ignore[attr-defined]
     realize(*tensors_of((*args, *kw.values())))  # computing the arguments is not part of the call
     device = get_device()
@@ -84,7 +85,7 @@ def _inspect_call(target: TargetCall, runs: int, keep: int | bool) -> Inspection
                 sites.keep(plans.origins())
                 kept = len(sites.of_node)
     wall = perf_counter() - begin
-    if not trace.found:
+    if not trace.dispatches:
         raise FlambeauError(f"inspect({name}): {_why_nothing(device)}")
     return _build(name, wall, calls, trace, sites)
 
@@ -107,7 +108,7 @@ def _why_nothing(device: Any) -> str:
 def _build(name: str, wall: float, calls: Calls, trace: CallTrace, sites: Sites) -> Inspection:
     from .again import Session
 
-    dispatched = [one for one in trace.found.values() if one.times]
+    dispatched = [one for one in trace.dispatches.values() if one.times]
     device = dispatched[0].device
     meter, ceilings = meter_of(device), ceilings_of(device)
     tables = Tables(sites)
@@ -133,5 +134,6 @@ def _build(name: str, wall: float, calls: Calls, trace: CallTrace, sites: Sites)
         layers=tables.layer_rows(),
         sites=tables.site_rows(),
     )
+    # The row is frozen, and the session is no part of its JSON.
     object.__setattr__(inspection, "session", Session(inspection, dispatched, trace.inputs))
     return inspection

@@ -44,11 +44,12 @@ class Rows:
         mine = seen.kernels[place]
         at = len(self.kernels)
         shader = self._shader(kernel.shader)
-        inputs = [self._read(seen, number, v, at) for v in kernel.inputs]
+        inputs = [self._note_read(seen, number, v, at) for v in kernel.inputs]
         for _, under in kernel.over:
-            value = self.values[self._read(seen, number, under, at)]
+            value = self.values[self._note_read(seen, number, under, at)]
+            # The value's buffer is overwritten here, so the value ends with the kernel before.
             value["end"], value["is_over"] = max(at - 1, value["begin"]), True
-        outputs = [self._written(seen, number, v, at) for v in kernel.outputs]
+        outputs = [self._note_write(seen, number, v, at) for v in kernel.outputs]
         self.kernels.append(
             KernelRow(
                 **_times_of(one),
@@ -68,6 +69,7 @@ class Rows:
     def _add_unknown(self, one: Dispatched) -> None:
         """Add a kernel that was planned before the call: its text is known, its ops are not."""
         pipeline = one.command.pipeline
+        # The cache of pipelines knows which text a pipeline was compiled from.
         shader = next((s for s, p in one.device.pipelines.items() if p == pipeline), None)
         texts = ((key[0], key) for key, p in one.device.saved_pipelines.items() if p == pipeline)
         at = self._shader(shader) if shader is not None else self._text(*next(texts, ("", ("", 0, 0))))
@@ -103,10 +105,11 @@ class Rows:
             gradient_of=self._of_origin.get(slope, -1),
         )
         self.ops.append(row)
-        self._of_origin[node.origin] = len(self.ops) - 1
+        self._of_origin[node.origin] = len(self.ops) - 1  # a later plan's leaf refers to this op
         return len(self.ops) - 1
 
     def _head(self, seen: PlanSeen, ops: list[int], mine: tuple[int, ...]) -> int:
+        # A kernel has the template of its first head; a map is named by its last elementwise op.
         for kinds in (HEADS, ("elementwise", "gather")):
             candidates = [n for n in mine if seen.nodes[n].kind in kinds]
             if candidates:
@@ -150,18 +153,19 @@ class Rows:
     # --- values ---
 
     def _key(self, seen: PlanSeen, number: int, v: int) -> ValueKey:
+        # A node's value is the same in all plans; a temporary belongs to one.
         node = seen.of_value.get(v)
         return (self._of_plan[id(seen)][1][node],) if node is not None else (number, v)
 
-    def _read(self, seen: PlanSeen, number: int, v: int, at: int) -> int:
+    def _note_read(self, seen: PlanSeen, number: int, v: int, at: int) -> int:
         key = self._key(seen, number, v)
-        if key not in self._value_of:
+        if key not in self._value_of:  # read before any kernel of the call wrote it
             self._new(seen, key, v, 0, "leaf")
         value = self._value_of[key]
         self._end(value, at)
         return value
 
-    def _written(self, seen: PlanSeen, number: int, v: int, at: int) -> int:
+    def _note_write(self, seen: PlanSeen, number: int, v: int, at: int) -> int:
         key = self._key(seen, number, v)
         before = self._value_of.get(key)
         if before is not None and self.values[before]["kind"] != "leaf" and len(key) == 1:
@@ -190,6 +194,7 @@ class Rows:
     def value_rows(self) -> tuple[ValueRow, ...]:
         last = len(self.kernels) - 1
         for v in self.values:
+            # Leaves and results outlive the call.
             if v["kind"] != "temporary" and not v.pop("is_over", False):
                 v["end"] = last
         return tuple(ValueRow(**{k: n for k, n in v.items() if k != "is_over"}) for v in self.values)
@@ -198,6 +203,7 @@ class Rows:
 def _times_of(one: Dispatched) -> dict[str, Any]:
     work, c = one.work, one.command
     assert isinstance(c, Dispatch)
+    # Later calls alone: the first one includes warm-up.
     warm = one.times[one.first :] or one.times
     seconds = sum(warm) * one.runs / max(len(warm), 1)
     times = {"runs": one.runs, "seconds": seconds, "least": min(warm, default=0.0)}

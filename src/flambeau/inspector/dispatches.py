@@ -24,7 +24,7 @@ Parts = tuple[Any, ...]  # its commands
 class Dispatched:
     """A dispatch of a call and its repeats: the same kernel of the same plan.
 
-    given: buffers with copies of the first run's inputs; if they were not kept, `why` says why.
+    copies: buffers with copies of the first run's inputs; if they were not kept, `why` says why.
     """
 
     device: Gpu
@@ -36,7 +36,7 @@ class Dispatched:
     runs: int = 0
     times: list[float] = field(default_factory=list[float])  # of the runs that were timed
     first: int = 0  # how many of these are of the first call
-    given: tuple[int, ...] | None = None
+    copies: tuple[int, ...] | None = None
     why: str = "its inputs were not kept"
 
 
@@ -46,13 +46,13 @@ class Inputs:
 
     def __init__(self, most: int):
         self.left = self.most = most
-        self.there: dict[int, int] = {}  # buffer: its copy, until it is written
+        self.copies: dict[int, int] = {}  # buffer: its copy, until it is written
         self.taken: list[tuple[Gpu, int]] = []
 
     def keep(self, one: Dispatched) -> None:
         """Copy the inputs of a dispatch, and the contents of its outputs before it writes them."""
         device, c = one.device, one.command
-        new = [b for b in dict.fromkeys(c.buffers) if b not in self.there]
+        new = [b for b in dict.fromkeys(c.buffers) if b not in self.copies]
         need = sum(device.size_of(b) for b in new)
         if need > self.left:
             room = f"they take {need:,} bytes, and {self.left:,} of {self.most:,} were left"
@@ -61,18 +61,18 @@ class Inputs:
         words: list[int] = []
         for b in new:
             size = device.size_of(b)
-            copy = self.there[b] = device.alloc(size, size)
+            copy = self.copies[b] = device.alloc(size, size)
             self.taken.append((device, copy))
             words += [COPY, b, copy, size]
         if words:
             device.submit(words)
         self.left -= need
-        one.given, one.why = tuple([self.there[b] for b in c.buffers]), ""
+        one.copies, one.why = tuple([self.copies[b] for b in c.buffers]), ""
 
     def forget(self, written: Any = None) -> None:
         """Drop copies of buffers that are about to be written, or all of them."""
-        for b in list(self.there) if written is None else written:
-            self.there.pop(b, None)
+        for b in list(self.copies) if written is None else written:
+            self.copies.pop(b, None)
 
     def close(self) -> None:
         """Free all copies."""
@@ -99,7 +99,7 @@ class CallTrace:
 
     def __init__(self, plans: PlansSeen, inputs: Inputs | None = None):
         self.plans, self.inputs, self.thread = plans, inputs, get_ident()
-        self.found: dict[tuple[Any, ...], Dispatched] = {}
+        self.dispatches: dict[tuple[Any, ...], Dispatched] = {}
         # the dispatch of each submitted span; None for copies
         self.order: dict[Gpu, list[Dispatched | None]] = {}
         self.spans: dict[Gpu, list[Span]] = {}  # the times of each, known at the end
@@ -134,6 +134,7 @@ class CallTrace:
         """Run commands, and time or count them."""
         if get_ident() != self.thread:
             return device.submit(*parts)
+        # Submits of the same plan have the same object `works`.
         seen = self.known.get(id(works))
         if seen is not None and not self.is_timed:
             seen.more += 1
@@ -150,6 +151,7 @@ class CallTrace:
         """Run commands between two timestamps, if marks are asked for."""
         if self.marks is None or meter_of(device).how != "timestamps":
             return device.submit(*parts)
+        # A timestamp needs a command: a copy of one word.
         source, target = (device.alloc(4, 4) for _ in range(2))
         try:
             mark = [COPY, source, target, 4]
@@ -162,7 +164,7 @@ class CallTrace:
 
     def end_first(self) -> None:
         """Mark the end of the first call: later calls are timed apart from it."""
-        for one in self.found.values():
+        for one in self.dispatches.values():
             one.first = one.runs
 
     def _plain(self, device: Gpu, mine: "list[Dispatched]") -> float:
@@ -186,8 +188,9 @@ class CallTrace:
             if not isinstance(command, Dispatch):
                 self.waiting.append((None, span))
                 continue
-            one = self._dispatched(device, work, command)
+            one = self._dispatch_of(device, work, command)
             mine.append(one)
+            # Before its first run: waiting commands may still write its inputs.
             if self.inputs is not None and not one.runs:
                 self._flush(device)
                 self.inputs.keep(one)
@@ -214,13 +217,13 @@ class CallTrace:
         self.order[device], self.spans[device], self.starts[device] = [], [], set()
         return set()
 
-    def _dispatched(self, device: Gpu, work: Cost, command: Dispatch) -> Dispatched:
+    def _dispatch_of(self, device: Gpu, work: Cost, command: Dispatch) -> Dispatched:
         known = self.plans.of(work)
         key = (device, id(work)) if known is None else (device, id(known[0]), known[1])
-        one = self.found.get(key)
+        one = self.dispatches.get(key)
         if one is None:
             # it keeps the work, whose id is the key
-            one = self.found[key] = Dispatched(device, work, command)
+            one = self.dispatches[key] = Dispatched(device, work, command)
             if known is not None:
                 one.plan, one.place = known
                 one.words = one.plan.words(one.plan.compiled.plan.kernels[one.place])
@@ -232,7 +235,7 @@ class CallTrace:
             return
         works = tuple([one.work for one, _ in self.waiting if one is not None])
         words = encoded([c for _, span in self.waiting for c in span])
-        self.starts[device].add(len(self.order[device]))
+        self.starts[device].add(len(self.order[device]))  # gaps are only measured inside a submit
         self.order[device] += [one for one, _ in self.waiting]
         self.waiting = []
         begin = perf_counter()

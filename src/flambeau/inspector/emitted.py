@@ -21,7 +21,7 @@ COMPILERS = {
 }
 
 
-def emitted(wgsl: str, language: str = "", adapter: str = "") -> Generated:
+def emit_code(wgsl: str, language: str = "", adapter: str = "") -> Generated:
     """A kernel's code as a driver gets it. language: SPIR-V, MSL, HLSL or GLSL; "" for Dawn's own. adapter:
     the name of the adapter that Dawn opens. FlambeauError if no compiler here writes the language,
     KernelError if the text does not compile."""
@@ -64,4 +64,4 @@ def of_kernel(inspection: Any, kernel: int, language: str = "", wgsl: str | None
 
     row = row_of(inspection, kernel)
     name = inspection.device.removeprefix("gpu:").rpartition(" (")[0]
-    return emitted(inspection.shaders[row.shader].wgsl if wgsl is None else wgsl, language, name)
+    return emit_code(inspection.shaders[row.shader].wgsl if wgsl is None else wgsl, language, name)

@@ -189,6 +189,7 @@ class Inspection:
 
     def live(self) -> list[int]:
         """The bytes of all live values while each kernel runs."""
+        # Differences of the live bytes from kernel to kernel; their running sum is the result.
         change = [0] * (len(self.kernels) + 1)
         for v in self.values:
             change[v.begin] += v.nbytes
@@ -332,7 +333,7 @@ def problems(inspection: Inspection) -> Iterator[str]:
         if k.shader < 0:
             yield f"kernels[{i}].shader: it has none"
     for i, layer in enumerate(inspection.layers):
-        if layer.parent >= i:
+        if layer.parent >= i:  # parents come first, so there is no cycle
             yield f"layers[{i}].parent: it comes after it"
     for i, v in enumerate(inspection.values):
         if not 0 <= v.begin <= v.end:

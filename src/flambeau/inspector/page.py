@@ -25,15 +25,17 @@ POLICY = (
 
 def html(inspection: Inspection, server: dict[str, Any] | None = None) -> str:
     """The page. server: what the page needs to know of the server that runs its edits, if one does."""
+    # Joined into one script, which imports nothing.
     shared = web_file("wgsl.js").read_text("utf-8").replace("\nexport ", "\n")
     script = "".join(['"use strict";\n', shared, *(path.read_text("utf-8") for path in SCRIPTS)])
     style = web_file("wgsl.css").read_text("utf-8") + HERE.joinpath("page.css").read_text("utf-8")
+    # The policy allows this script alone: text from the inspection can't run, even if it were unescaped.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     parts = {
         "csp": POLICY.format(hash=f"sha256-{digest}", connect="'self'" if server else "'none'"),
         "title": escape(f"{inspection.target}: flambeau inspect"),
         "style": style,
-        "data": packed(inspection.to_dict()),
+        "data": pack(inspection.to_dict()),
         "server": json.dumps(server).replace("<", "\\u003c"),
         "script": script,
     }
@@ -45,14 +47,14 @@ def html(inspection: Inspection, server: dict[str, Any] | None = None) -> str:
     return "".join(pieces)
 
 
-def packed(data: dict[str, Any]) -> str:
+def pack(data: dict[str, Any]) -> str:
     """JSON values as text without markup characters: deflated, in base 64."""
     text = json.dumps(data, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
-def unpacked(letters: str) -> dict[str, Any]:
-    """The values that `packed` got."""
+def unpack(letters: str) -> dict[str, Any]:
+    """The values that `pack` got."""
     return json.loads(zlib.decompress(base64.b64decode(letters)))
 
 

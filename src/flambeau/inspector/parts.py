@@ -54,6 +54,7 @@ class Calls:
         """Time a block that makes the next call."""
         n, trace = self.count, self.trace
         self.count += 1
+        # Enough turns: from here on a few calls are timed and the others only counted.
         if n >= TURNS:
             trace.marks, trace.is_timed = None, n % -(-self.runs // MORE) == 0
             yield
@@ -66,7 +67,7 @@ class Calls:
         begin = perf_counter()
         yield
         call.host = perf_counter() - begin
-        for device in trace.order:
+        for device in trace.order:  # the results count, not the submits
             device.wait()
         call.seconds = perf_counter() - begin
         call.own, call.marks = trace.own + self.sites.own - own, trace.marks
@@ -98,6 +99,8 @@ class Calls:
         alone = gpu["kernels"] if work > seconds else 0.0
         if alone:  # own passes take longer, or the machine was busier: scale to the call
             gpu, work = {name: s * seconds / work for name, s in gpu.items()}, seconds
+        # The clock around whole submits, less the kernels: more exact than the gaps of kernels timed one by
+        # one.
         between = min(busy) - work if busy else gaps
         gaps = max(min(between, seconds - work), 0.0)
         idle = max(seconds - work - gaps, 0.0)

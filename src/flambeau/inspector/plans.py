@@ -52,6 +52,7 @@ class PlanSeen:
             for k, mine in zip(plan.kernels, of_kernels, strict=True)
         ]
         all_places = [tuple([places[id(n)] for n in mine]) for mine in of_kernels]
+        # Kernels of one value (split sums) get the same nodes: their texts tell which belong to which.
         shared = Counter(all_places)
         self.kernels = [self._own(i, mine) if shared[mine] > 1 else mine for i, mine in enumerate(all_places)]
         values = (*plan.leaves, *(v for v, _ in plan.stored if v < len(nodes)))
@@ -71,7 +72,7 @@ class PlanSeen:
         out: list[int] = []
         for value, (_, wgsl) in zip(kernel.quantities, kernel.shader.params, strict=True):
             if isinstance(value, tuple):
-                value = part_of(self.scalars[value[1]], value[2])
+                value = part_of(self.scalars[value[1]], value[2])  # a host number, as it was at the last run
             out.append(word_of(value, wgsl))
         return tuple(out)
 
@@ -98,15 +99,16 @@ class Emitted:
     """The functions that lowering emitted, by the look of their steps, with each step's node."""
 
     def __init__(self) -> None:
-        self.found: dict[Look, list[tuple[list[Node], frozenset[int]]]] = {}
+        self.functions: dict[Look, list[tuple[list[Node], frozenset[int]]]] = {}
 
     def __call__(self, lines: tuple[WgslStep, ...], nodes: list[Node]) -> None:
         if lines:
-            self.found.setdefault(_look(lines), []).append((nodes, frozenset(map(id, nodes))))
+            self.functions.setdefault(_look(lines), []).append((nodes, frozenset(map(id, nodes))))
 
     def of(self, f: WgslFunction, mine: set[int]) -> list[Node]:
         """The nodes of a function's steps: of the alike functions, the one with most nodes of the kernel."""
-        alike = self.found.get(_look(f.steps), [])
+        # Steps have no identity after lowering, so functions are matched by the look of their steps.
+        alike = self.functions.get(_look(f.steps), [])
         return max(alike, key=lambda one: len(mine & one[1]))[0] if alike else []
 
 
@@ -128,14 +130,14 @@ class PlansSeen:
     @contextmanager
     def watching(self) -> Generator[None]:
         """Record the plans of a block."""
-        heard: dict[str, Callable[..., None]] = {
+        listeners: dict[str, Callable[..., None]] = {
             "emitted": self.emitted,
             "planned": self._note_planned,
             "plan": self._note_plan,
         }
-        heard["rendered"] = self.texts.__setitem__
+        listeners["rendered"] = self.texts.__setitem__
         with ExitStack() as stack:
-            for event, tell in heard.items():
+            for event, tell in listeners.items():
                 stack.enter_context(subscribe(event, tell))
             yield
 
@@ -143,6 +145,7 @@ class PlansSeen:
         self._planned = list(nodes)
 
     def _note_plan(self, compiled: Any, roots: list[Node], order: list[Node], dying: Any, known: Any) -> None:
+        # A plan is reused for graphs of equal structure from other lines: each of these is recorded apart.
         lines = tuple([self.sites.place(n.origin) for n in roots])
         seen = self.seen.get((id(compiled), lines))
         if seen is None:
@@ -152,7 +155,7 @@ class PlansSeen:
             assert self._planned is not None
             seen = self.seen[id(compiled), lines] = PlanSeen(compiled, self._planned, self.emitted, known)
         self._planned = None
-        self.emitted.found.clear()
+        self.emitted.functions.clear()
         scalar_nodes = {q[1] for k in compiled.plan.kernels for q in k.quantities if isinstance(q, tuple)}
         seen.scalars = {i: order[i].scalars[0] for i in scalar_nodes}
         for i, cost in enumerate(compiled.plan.costs):

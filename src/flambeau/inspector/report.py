@@ -117,7 +117,7 @@ def wgsl(inspection: Inspection, number: int) -> str:
     values = [[inspection.values[v].op for v in side] for side in (kernel.inputs, kernel.outputs)]
     known: dict[int, str] = {}
     for i, op in enumerate(values[0]):
-        known.setdefault(op, input_name(i))
+        known.setdefault(op, input_name(i))  # the first binding of an op that is bound twice
 
     def parts_of(op: int) -> tuple[str, tuple[int, ...]]:
         row = inspection.ops[op]

@@ -19,7 +19,7 @@ from ..wgsl_reader import syntax as s
 from ..wgsl_reader.interface import interface_of
 from ..wgsl_reader.parser import declarations
 from ..wgsl_reader.types import element_of, width_of
-from .again import decoded, padded
+from .again import decode, pad_to_words
 from .model import Inspection, KernelRow
 
 HERE = Path(__file__).parent
@@ -55,7 +55,11 @@ def buffers(inspection: Inspection, kernel: int, wgsl: str) -> list[dict[str, An
     row, there = row_of(inspection, kernel), contents(inspection, kernel)
     names = [b.name for b in inspection.shaders[row.shader].bindings]
     sizes = dict(
-        zip(names, (padded(inspection.values[v].nbytes) for v in (*row.inputs, *row.outputs)), strict=False)
+        zip(
+            names,
+            (pad_to_words(inspection.values[v].nbytes) for v in (*row.inputs, *row.outputs)),
+            strict=False,
+        )
     )
     if not sizes:
         raise FlambeauError(f"inspect: {row.name}: it was planned before the call: what it binds is unknown")
@@ -89,12 +93,12 @@ def script(inspection: Inspection, kernel: int, wgsl: str | None = None) -> str:
     parts = {
         "title": plain(title_of(inspection, row)),
         "note": note_of(bound),
-        "wgsl": quoted(text),
+        "wgsl": quote(text),
         "grid": repr(tuple(row.grid)),
         "params": repr(words_of(inspection, row, text)),
         "buffers": "\n".join(rows),
     }
-    return filled("kernel.txt", parts)
+    return fill("kernel.txt", parts)
 
 
 def page(inspection: Inspection, kernel: int, wgsl: str | None = None) -> str:
@@ -105,10 +109,10 @@ def page(inspection: Inspection, kernel: int, wgsl: str | None = None) -> str:
     data = {"wgsl": text, "grid": row.grid, "params": words_of(inspection, row, text), "buffers": bound}
     packed = base64.b64encode(zlib.compress(json.dumps(data).encode())).decode()
     title = escape(title_of(inspection, row))
-    return filled("kernel.html", {"title": title, "note": note_of(bound), "data": packed}, twice="title")
+    return fill("kernel.html", {"title": title, "note": note_of(bound), "data": packed}, twice="title")
 
 
-def filled(file: str, parts: dict[str, str], twice: str = "") -> str:
+def fill(file: str, parts: dict[str, str], twice: str = "") -> str:
     """A file of this folder with texts in place of its {names}. Inserted text is not searched."""
     names = "|".join(parts)
     left = {name: 2 if name == twice else 1 for name in parts}
@@ -118,6 +122,7 @@ def filled(file: str, parts: dict[str, str], twice: str = "") -> str:
         left[name] -= 1
         return parts[name] if left[name] >= 0 else match[0]
 
+    # One pass, so that a name inside inserted text is left alone.
     return re.sub(rf"\{{({names})\}}", put, HERE.joinpath(file).read_text("utf-8"))
 
 
@@ -136,7 +141,7 @@ def plain(text: str) -> str:
     return text.replace("\\", "/").replace('"""', "'''")
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A text as a Python literal, verbatim if possible."""
     return repr(text) if '"""' in text or "\\" in text else f'"""\n{text}"""'
 
@@ -204,9 +209,9 @@ def custom_op(inspection: Inspection, kernel: int, wgsl: str | None = None) -> s
     name = re.sub(r"\W+", "_", row.name).strip("_").lower()
     return OP.format(
         title=plain(title_of(inspection, row)),
-        template=quoted(_template(module)),
+        template=quote(_template(module)),
         grid=tuple(row.grid),
-        sizes={n: decoded(numbers[n], kind) for n, kind in declared.params},
+        sizes={n: decode(numbers[n], kind) for n, kind in declared.params},
         width=_width(declared.writes[0].type),
         wide=tuple(i for i, b in enumerate(declared.reads) if _width(b.type) == 4),
         workgroup=(*module.entry.workgroup, 1, 1)[:3],
@@ -236,6 +241,7 @@ def _template(module: s.WgslModule) -> str:
     enables = [d for d in module.directives if d.word != "const_assert"]
     bound = [v for v in module.variables if v.binding >= 0]
     params = [x for x in module.structs if x.name in {v.type for v in bound if v.space == "uniform"}]
+    # The skeleton declares these; the rest of the module becomes the block of declarations.
     cut = [(x.start, x.end) for x in (*enables, *params)] + [(x.head, x.end) for x in (*bound, entry)]
     rest, at = "", 0
     for start, end in sorted(cut):

@@ -37,6 +37,7 @@ class InspectionServer(ThreadingHTTPServer):
         self.inspection, self.token = inspection, secrets.token_urlsafe(24)
         self.one_at_a_time = threading.Lock()
         self.page = html(inspection, {"token": self.token}).encode()
+        # Against DNS rebinding: a page of another host name that resolves to this machine is refused.
         self.hosts = {f"{name}:{self.server_address[1]}" for name in (HOST, "localhost")}
 
     @property
@@ -104,7 +105,7 @@ def _export(inspection: Inspection, edit: EditRequest) -> dict[str, Any]:
     wgsl = edit.wgsl
     if edit.templates:
         wgsl = "".join(
-            f"{line.text}\n" for line in _session(inspection).rendered(edit.kernel, edit.templates)
+            f"{line.text}\n" for line in _session(inspection).render_lines(edit.kernel, edit.templates)
         )
     return {"text": KINDS[edit.what](inspection, edit.kernel, wgsl)}
 

@@ -76,7 +76,8 @@ class Sites:
     def _note(self, serial: int) -> None:
         if get_ident() == self.thread:
             begin = perf_counter()
-            site = self._origin_of(sys._getframe(3))  # pyright: ignore[reportPrivateUsage]  # __next__, Node.__init__, who makes it
+            # Pyright: ignore[reportPrivateUsage]  # __next__, Node.__init__, who makes it.
+            site = self._origin_of(sys._getframe(3))
             if site is not None:
                 self.of_node[serial] = site
             self.own += perf_counter() - begin
@@ -101,6 +102,8 @@ class Sites:
         modules: list[Module] = []
         at: FrameType | None = None
         call, inside, roles, outside = "", set[str](), self.roles, self.outside
+        # From the node's creation outwards. The first user frame gives the line; modules are collected all
+        # the way.
         while frame is not None and frame is not outside:
             role = roles.get(frame.f_code) or self._role(frame.f_code)
             if role == "planning":
@@ -114,6 +117,7 @@ class Sites:
                     call = _call_name(frame, role) or call
                 inside.add(role)
             frame = frame.f_back
+        # Made by the package itself, for no call of the program.
         if at is None and not modules and inside.isdisjoint(("walk", "optimizer")):
             return None
         slope = self.slope if "walk" in inside else -1
@@ -156,6 +160,7 @@ class Tables:
 
     def layer(self, at: MadeAt | None) -> int:
         """The number of the innermost layer that made a node, or -1."""
+        # A gradient belongs to the layer of the node that it is the gradient of.
         at = self.sites.of_node.get(at.slope, at) if at is not None and at.slope >= 0 else at
         if at is None:
             return -1
@@ -166,6 +171,7 @@ class Tables:
     def _layer(self, name: str) -> int:
         if name not in self.layers:
             above = name.rpartition(".")[0]
+            # Containers that are not modules (lists, dicts) have no row: take the next dotted name above.
             while above and above not in self._kinds:
                 above = above.rpartition(".")[0]
             parent = self._layer(above) if above else -1
@@ -199,6 +205,7 @@ def _roots(sites: Sites) -> list[tuple[str, Module]]:
     for at in sites.of_node.values():
         if at.modules:
             outer.setdefault(id(at.modules[-1]), at.modules[-1])
+    # A module that is called alone and also as a part of another is shown as that part.
     inside = {id(m) for root in outer.values() for m in root.modules() if m is not root}
     roots, counts = list[tuple[str, Module]](), dict[str, int]()
     for root in outer.values():

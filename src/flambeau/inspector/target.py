@@ -103,12 +103,13 @@ def _hook_in(tree: ast.Module, names: list[str], path: Path) -> None:
                 )
             body = definition.body
     if isinstance(definition, ast.FunctionDef):
-        definition.decorator_list.insert(0, _name(HOOK, definition))
+        definition.decorator_list.insert(0, _name(HOOK, definition))  # outermost: also around jit
     elif isinstance(definition, ast.ClassDef | ast.AsyncFunctionDef):
         kind = "a class: name one of its methods" if isinstance(definition, ast.ClassDef) else "asynchronous"
         raise FlambeauError(f"inspect: {path}: {'.'.join(names)} is {kind}")
     elif definition is not None:  # step = fb.jit(...)
         call = ast.Call(_name(HOOK, definition), [_name(names[-1], definition)], [])
+        # `step = hook(step)` behind the assignment.
         again = ast.Assign([ast.Name(names[-1], ast.Store())], call)
         _insert_after(body, definition, ast.fix_missing_locations(ast.copy_location(again, definition)))
 

@@ -19,7 +19,7 @@ from ..core.host import from_raw, to_raw
 from ..core.node import Node, toposort
 from ..device.array_namespace import Namespace
 from ..differences import TOLERANCES
-from .chains import EXACT, Chain, begun, joined
+from .chains import EXACT, Chain, chain_of, join_chains
 
 Array = Any
 U, LEAST = TOLERANCES[dt.float32].unit, TOLERANCES[dt.float32].least
@@ -101,16 +101,18 @@ def _settle(node: Node, value: Array, error: Array | None) -> Known:
     if node.op.kind in ("movement", "gather", "composite"):
         return Known(value, error)
     if node.dtype is not dt.float32:
-        exact = ((value == rounded(value, node.dtype)) | np.isnan(value)) & _is_sure(error)
+        # Half a step of the dtype, unless the value is certainly one of its numbers.
+        exact = ((value == round_to(value, node.dtype)) | np.isnan(value)) & _is_sure(error)
         far = 0.0 if error is None else np.where(np.isfinite(error), error, 0.0)
         error = _plus(error, np.where(exact, 0.0, _step(np.abs(value) + far, node.dtype)))
+    # Close to the largest number a device may round to infinity.
     large = np.abs(value) + (0.0 if error is None else error) >= TOLERANCES[node.dtype].top
     if large.any() and node.op.name not in ("where", "constant"):
         error = np.where(large & np.isfinite(value), np.inf, 0.0 if error is None else error)
     return Known(value, error)
 
 
-def rounded(x: Array, to: dt.DType) -> Array:
+def round_to(x: Array, to: dt.DType) -> Array:
     """float64 values rounded to a dtype, as float64."""
     if to is dt.bfloat16:
         return from_raw(to_raw(x.astype("f4"), to), to).reshape(x.shape).astype("f8")
@@ -154,8 +156,8 @@ def _elementwise(node: Node, inputs: list[Known]) -> Known:
             error = np.where((np.abs(x - y) <= reach) & (reach > 0), np.inf, error)
     if value.dtype.kind != "f":
         return Known(value, error)
-    parts = [k.chain or begun(k.value) for k in inputs] if name in CHAINED else []
-    chain = joined(name, parts) if parts else None
+    parts = [k.chain or chain_of(k.value) for k in inputs] if name in CHAINED else []
+    chain = join_chains(name, parts) if parts else None
     own = _own(name, value, inputs, error, chain)
     if own is not None:
         own = np.where(np.isfinite(value), own, 0.0)
@@ -166,6 +168,7 @@ def _between(node: Node, inputs: list[Known], value: Array) -> Array:
     """The largest change of the value at the ends of the inputs' ranges, doubled for what lies between."""
     ends = [_ends(k) for k in inputs]
     far = np.zeros(value.shape)
+    # All combinations of the ends: 3 ** inputs evaluations of the reference.
     for corner in product(*ends):
         if all(c is k.value for c, k in zip(corner, inputs, strict=True)):
             continue
@@ -184,7 +187,7 @@ def _ends(k: Known) -> tuple[Array, ...]:
         return (k.value, k.value ^ (k.error > 0))
     if k.value.dtype.kind == "f":
         return (k.value, k.value - k.error, k.value + k.error)
-    far = np.minimum(k.error, 2.0**20)
+    far = np.minimum(k.error, 2.0**20)  # an unknown integer: any far one stands for all
     limits = np.iinfo(k.value.dtype)
     moved = [np.clip(k.value + s * far, limits.min, limits.max).astype(k.value.dtype) for s in (-1, 1)]
     return (k.value, *moved)
@@ -197,6 +200,8 @@ def _own(
     if name in WHOLE:
         quotient: Array = inputs[0].value / inputs[1].value
         nearest: Array = np.round(quotient)
+        # Close to an integer, float32 may round the quotient to the other side of it; above 2**22 it has no
+        # fractions left to tell.
         near = np.abs(quotient - nearest) <= 1e-6 * np.maximum(np.abs(quotient), 1)
         jump = np.where(near & (quotient != nearest) | (np.abs(quotient) >= 2.0**22), np.inf, 0.0)
         if name == "floor_divide":
@@ -213,9 +218,10 @@ def _own(
         return np.where(size == 0, 0.0, NEAR[name] * size + LEAST)
     top = np.maximum(np.abs(value), 1.0)
     if name in ("exp", "exp2", "sinh", "cosh", "expm1"):
+        # A relative error of x is |x| times as large in exp(x).
         top = np.maximum(np.abs(value), 0 if name == "exp" else 1.0) * (1 + np.abs(inputs[0].value))
     if name in ("sin", "cos", "tan"):
-        top = top * (1 + np.abs(inputs[0].value)) * (1 + value * value)
+        top = top * (1 + np.abs(inputs[0].value)) * (1 + value * value)  # 1 + tan^2 is the slope of tan
     return SLACK * top + LEAST
 
 
@@ -224,7 +230,7 @@ def _cast(node: Node, k: Known) -> Known:
     if to.is_float:
         exact = value.dtype.kind == "f"
         value = value.astype("f8")
-        same = (value == rounded(value, dt.float32)) & _is_sure(k.error)
+        same = (value == round_to(value, dt.float32)) & _is_sure(k.error)  # integers that float32 holds
         off = None if exact else np.where(same, 0.0, U * np.abs(value))
         return Known(value, _plus(k.error, off))
     if value.dtype.kind != "f" or to.kind == "b":
@@ -233,6 +239,7 @@ def _cast(node: Node, k: Known) -> Known:
             return Known(converted, None)
         unsure = (k.error > 0) & (np.abs(value.astype("f8")) <= k.error) if to.kind == "b" else k.error
         return Known(converted, np.asarray(unsure, "f8"))
+    # Floats outside of the integer dtype convert to anything.
     low, high = (0, 255) if to is dt.uint8 else (dt.INTS[to].min, dt.INTS[to].max)
     inside = (value >= low) & (value <= high) & (np.abs(value) < 2.0**31)
     integers = np.where(inside, np.trunc(value), 0)
@@ -284,6 +291,7 @@ def quantum(*arrays: Array) -> float:
         if not x.size:
             continue
         mantissa, exponent = np.frexp(x)
+        # The lowest set bit of the mantissa, by its exponent.
         bits = np.abs(mantissa * 2.0**53).astype("i8")
         least = min(least, float(np.min((bits & -bits).astype("f8") * np.exp2(exponent - 53.0))))
     return 1.0 if least == np.inf else least
@@ -318,6 +326,7 @@ def _reduce(node: Node, inputs: list[Known]) -> Known:
     if node.op.name == "_sum":
         far = None if error is None else _or_zero(inputs[0]).sum(dims, keepdims=True)
         return Known(result, _sum_error(size.sum(dims, keepdims=True), n, quantum(value), far))
+    # The product of the largest factors bounds that of all others; n + 1 roundings of float32 come on top.
     most = (size + _or_zero(inputs[0])).prod(dims, keepdims=True)
     least = LEAST * np.maximum(size, 1.0).prod(dims, keepdims=True)
     return Known(result, most * (1 + 2 * (n + 1) * U) - size.prod(dims, keepdims=True) + least)
@@ -334,6 +343,7 @@ def _contract(node: Node, inputs: list[Known]) -> Known:
 
     a, b = (k.value.astype("f8") for k in inputs)
     total = of(np.abs(a), np.abs(b))
+    # Summed products of an element.
     k = int(np.prod(np.broadcast_shapes(a.shape, b.shape)[a.ndim - node.attrs["nk"] :]))
     if any(map(_shows_windows, node.inputs)) and total.size:  # neighbours' products meet in one tile
         total = np.maximum(total, total.max()) * SPREAD
@@ -343,7 +353,7 @@ def _contract(node: Node, inputs: list[Known]) -> Known:
         # what may overflow may be infinite, and times 0 that is NaN
         is_lost = of(np.isinf(e) * 1.0, np.ones_like(b)) + of(np.ones_like(a), np.isinf(f) * 1.0) > 0
         e, f = (np.where(np.isinf(x), 0.0, x) for x in (e, f))
-        far = of(np.abs(a), f) + of(e, np.abs(b)) + of(e, f)
+        far = of(np.abs(a), f) + of(e, np.abs(b)) + of(e, f)  # (a + e)(b + f) - ab
         far = np.where(is_lost, np.inf, far)
     return Known(result, _sum_error(total, k, quantum(a) * quantum(b), far))
 
@@ -365,7 +375,7 @@ def _fold(node: Node, inputs: list[Known]) -> Known:
         return _wide(node.op.xp(NP, x, **node.attrs))
 
     result = _wide(_xp(node, [value]))
-    most = int(of(np.ones(value.shape)).max(initial=1))
+    most = int(of(np.ones(value.shape)).max(initial=1))  # the most windows over an element
     far = None if error is None else of(_or_zero(inputs[0]))
     return Known(result, _sum_error(of(np.abs(value)), most, quantum(value), far))
 
@@ -374,6 +384,7 @@ def _scan(node: Node, inputs: list[Known]) -> Known:
     (value, error, _), dim = inputs[0], node.attrs["dim"]
     result = _wide(_xp(node, [value]))
     if value.dtype.kind != "f":
+        # Behind an unknown element all running results are unknown; 0 * inf is NaN, which becomes 0.
         unsure = None if error is None else np.maximum.accumulate(_or_zero(inputs[0]) > 0, dim) * np.inf
         return Known(result, None if unsure is None else np.nan_to_num(unsure, nan=0.0, posinf=np.inf))
     far, n, size = _or_zero(inputs[0]), value.shape[dim] if value.ndim else 1, np.abs(value)
@@ -405,7 +416,7 @@ def _scatter(node: Node, inputs: list[Known]) -> Known:
         return Known(result, None if lost is None else np.where(lost > 0, np.inf, 0.0))
     if join in ("max", "min"):
         return Known(result, of(_or_zero(x), _or_zero(src), "max") if inexact else None)
-    count = int(np.bincount(where[0], minlength=1).max(initial=0)) + 1
+    count = int(np.bincount(where[0], minlength=1).max(initial=0)) + 1  # terms of a destination, with x's own
     if join == "sum":
         far = of(_or_zero(x), _or_zero(src), "sum") if inexact else None
         total = of(np.abs(x.value), np.abs(src.value), "sum")
@@ -430,6 +441,7 @@ def _sort_places(node: Node, inputs: list[Known]) -> Known:
     )
     reach = np.where(far > 0, far, 0.0)
     most = reach.max(-1, keepdims=True, initial=0)
+    # Neighbours whose ranges overlap may swap.
     close = np.abs(np.diff(lines, axis=-1)) <= reach[..., 1:] + reach[..., :-1]
     close |= np.diff(lines, axis=-1) * (-1 if node.attrs["descending"] else 1) <= np.broadcast_to(
         most, reach[..., 1:].shape
@@ -520,7 +532,7 @@ def _source(node: Node, inputs: list[Known]) -> Known:
     value = _wide(_xp(node, []))
     if node.op.name != "constant" or value.dtype.kind != "f":
         return Known(value, None)
-    return Known(value, np.where(value == rounded(value, dt.float32), 0.0, U * np.abs(value)))
+    return Known(value, np.where(value == round_to(value, dt.float32), 0.0, U * np.abs(value)))
 
 
 RULES: dict[str, Callable[[Node, list[Known]], Known]] = {

@@ -33,15 +33,16 @@ def steps(x: Array) -> Array:
     """The largest power of two that divides each value."""
     mantissa, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
     bits = np.abs(mantissa * 2.0**53).astype("i8")
+    # 0 is a multiple of every step.
     return np.where(x == 0, np.inf, (bits & -bits).astype("f8") * np.exp2(exponent - 53.0))
 
 
-def begun(value: Array) -> Chain:
+def chain_of(value: Array) -> Chain:
     value = np.asarray(value, "f8")
     return Chain(np.abs(value), steps(value), 0)
 
 
-def joined(name: str, parts: list[Chain]) -> Chain | None:
+def join_chains(name: str, parts: list[Chain]) -> Chain | None:
     """The chain of an op on chains; None if the op starts a new one."""
     rule = RULES.get(name)
     if rule is None:
@@ -61,7 +62,7 @@ def _product(a: Chain, b: Chain) -> tuple[Array, Array]:
 
 def _ratio(a: Chain, b: Chain) -> tuple[Array, Array]:
     mass = a.mass / np.maximum(b.mass, 1e-300)
-    return mass, np.zeros_like(mass)
+    return mass, np.zeros_like(mass)  # a quotient is a multiple of no power of two in general
 
 
 RULES: dict[str, Callable[..., tuple[Array, Array]]] = {

@@ -18,7 +18,7 @@ from ..differences import Differing, differences, distances, slope_of, within
 from ..fusion.planner import plan
 from ..runtime.readback import read
 from .bounds import evaluate
-from .programs import Program, called, compiled, expected, settle_by
+from .programs import Program, call_program, expected_results, function_of_text, settle_by
 from .reference import Stream
 
 Array = Any
@@ -58,9 +58,9 @@ class Right(NamedTuple):
 
 def right_of(program: Program, turns: int = 1) -> list[list[Right]]:
     """The results of each call: values by NumPy's lines, gradients and bounds by the graph in float64."""
-    graph = called(program, "cpu", turns)
+    graph = call_program(program, "cpu", turns)
     dtypes = dtypes_of(program)
-    values = expected(program, dtypes, turns)
+    values = expected_results(program, dtypes, turns)
     bounds = evaluate([t.node for results in graph for t in results])
     rights, count = list[list[Right]](), len(program.outputs)
     for turn, arrays in enumerate(values):
@@ -81,9 +81,10 @@ def right_of(program: Program, turns: int = 1) -> list[list[Right]]:
 def dtypes_of(program: Program) -> dict[str, dt.DType]:
     """The dtype of every line's variable."""
     lines = [x.name for x in program.lines if x.name not in program.states]
+    # All variables as results: the graph knows their dtypes without computing them.
     every = replace(program, results=tuple(lines), by=())
     dtypes = {i.name: i.dtype for i in program.inputs}
-    (tensors,) = called(every, "cpu")
+    (tensors,) = call_program(every, "cpu")
     return dtypes | {name: t.dtype for name, t in zip(lines, tensors, strict=True)}
 
 
@@ -94,11 +95,11 @@ def ways_of(device: Any) -> tuple[str, ...]:
 def results_of(program: Program, device: Any, way: str, turns: int) -> list[list[Array]]:
     """A device's results, call after call."""
     if way == "recorded":
-        tensors = called(program, device, turns, wrap=fb.jit)
+        tensors = call_program(program, device, turns, wrap=fb.jit)
     elif way == "op by op":
-        tensors = called(program, device, turns, settle=fb.Tensor.realize)
+        tensors = call_program(program, device, turns, settle=fb.Tensor.realize)
     else:
-        tensors = called(program, "cpu" if way == "on NumPy's device" else device, turns)
+        tensors = call_program(program, "cpu" if way == "on NumPy's device" else device, turns)
     flat = [t for results in tensors for t in results]
     raw = read(flat)
     arrays = [to_numpy(r, t.shape, t.dtype) for r, t in zip(raw, flat, strict=True)]
@@ -204,17 +205,19 @@ def wrong_slope(program: Program, row: list[Right]) -> Difference | None:
 
     def at(t: float) -> float:
         stream = Stream(program.seed)
-        f = compiled(program.says(), settle=settle_by(dtypes), stream=stream)
+        f = function_of_text(program.says(), settle=settle_by(dtypes), stream=stream)
         moved = {n: start[n] + t * steps[n] if n in steps else start[n] for n in start}
         with np.errstate(all="ignore"):
             return float(f(**moved)[len(program.results)])
 
     by = {r.name: r for r in row}
     gradient = sum(float((by[f"by_{n}"].value * steps[n]).sum()) for n in program.by)
+    # The size of the terms: their sum may cancel, and its error does not get smaller by that.
     scale = sum(float((np.abs(by[f"by_{n}"].value) * np.abs(steps[n])).sum()) for n in program.by)
     unsure = sum(float(np.abs(by[f"by_{n}"].error * steps[n]).sum()) for n in program.by)
     centre = at(0.0)
     size, slope = max(abs(centre), scale, 1e-3), slope_of(at, STEP, centre)
+    # A corner between the ends, or no number.
     if slope.bend > 1e-5 * size or not np.isfinite([gradient, unsure, *slope]).all():
         return None
     wrong = differences(np.float64(gradient), np.float64(slope.value), 8 * slope.change + 1e-6 * size)
@@ -237,6 +240,7 @@ def variants(device: Any, forced: dict[str, str]) -> Generator[None]:
     if not forced or device.kind != "gpu":
         yield
         return
+    # Cached plans were made by other choices: compute with none, and put them back.
     limits, plans = device.limits, device.plans
     device.limits, device.plans = replace(limits, tuned=Forced(forced)), {}
     try:
@@ -250,7 +254,7 @@ def asked_of(program: Program, device: Any) -> dict[str, list[str]]:
     if device.kind != "gpu":
         return {}
     with choose.questions() as choices:
-        (results,) = called(program, device)
+        (results,) = call_program(program, device)
         roots = [t.node for t in results if t.node.buffer is None]
         plan(roots, device.limits, toposort(roots))
     fitting: dict[str, list[str]] = {}

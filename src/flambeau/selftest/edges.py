@@ -125,7 +125,7 @@ OF_COMPLEX: tuple[Row, ...] = (
 )  # fmt: skip
 
 
-def filled(row: Row, **names: object) -> Row:
+def fill_row(row: Row, **names: object) -> Row:
     text, says = row
     return text.format(**names), says.format(**names)
 
@@ -145,7 +145,7 @@ def empty(b: Builder) -> None:
     shape[d] = 0
     x, f, none = b.input(shape, b.one(FLOATS)), b.input((3, 4), dt.float32), b.places((0,), 3)
     names = {"x": x.name, "f": f.name, "none": none.name, "d": d, "e": (d + 1) % len(shape)}
-    several(b, lambda: filled(b.one(OF_EMPTY), **names), 6)
+    several(b, lambda: fill_row(b.one(OF_EMPTY), **names), 6)
 
 
 def grid_points(b: Builder) -> None:
@@ -177,8 +177,8 @@ def wide(b: Builder) -> None:
     b.input(shape, b.one(WIDE), "wide")
     kinds = (
         pointwise.unary, pointwise.binary, pointwise.binary, pointwise.comparison, pointwise.where,
-        operations.reduced, operations.scanned,
-        operations.ordered, operations.extreme, whole_cast,
+        operations.reduction, operations.running,
+        operations.ordering, operations.extreme, whole_cast,
     )  # fmt: skip
     several(b, lambda: b.one(kinds)(b), 8)
 
@@ -200,7 +200,7 @@ def ends(b: Builder) -> None:
 
     def draw() -> Texts:
         d = b.whole(0, x.ndim - 1)
-        return filled(b.one(rows), x=x.name, d=d, n=x.shape[d], all=size)
+        return fill_row(b.one(rows), x=x.name, d=d, n=x.shape[d], all=size)
 
     several(b, draw)
 
@@ -217,19 +217,19 @@ def _alike(b: Builder, top: int = 4) -> dict[str, object]:
 def of_values(b: Builder) -> None:
     """Sizes and positions computed from values."""
     names = _alike(b)
-    several(b, lambda: filled(b.one(OF_VALUES), **names), 4)
+    several(b, lambda: fill_row(b.one(OF_VALUES), **names), 4)
 
 
 def arguments(b: Builder) -> None:
     """Tensors as arguments that are usually numbers."""
     names = _alike(b)
-    several(b, lambda: filled(b.one(OF_ARGUMENTS), **names), 4)
+    several(b, lambda: fill_row(b.one(OF_ARGUMENTS), **names), 4)
 
 
 def complex_numbers(b: Builder) -> None:
     """Norms, products and parts of complex numbers."""
     names = _alike(b)
-    several(b, lambda: filled(b.one(OF_COMPLEX), **names), 4)
+    several(b, lambda: fill_row(b.one(OF_COMPLEX), **names), 4)
 
 
 FAMILIES: dict[str, Callable[[Builder], None]] = {

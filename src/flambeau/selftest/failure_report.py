@@ -11,7 +11,7 @@ from ..codegen.render import render
 from ..core.node import toposort
 from ..fusion.planner import plan
 from .compare import Difference, dtypes_of, variants
-from .programs import Input, Program, called, spelled
+from .programs import Input, Program, call_program, spell
 
 SHOWN = 64  # the most elements of an input to write out
 
@@ -24,7 +24,7 @@ import flambeau as fb
 from flambeau.core import dtype as dt
 from flambeau.nn import functional as F
 from flambeau.selftest import reference as ref
-from flambeau.selftest.programs import Input, settled
+from flambeau.selftest.programs import Input, settle_value
 
 DTYPES = {{{dtypes}}}
 GIVEN = {{
@@ -39,7 +39,7 @@ GIVEN = {{
 
 
 def settle(value, name):
-    return settled(value, DTYPES[name])
+    return settle_value(value, DTYPES[name])
 
 
 def tensor(name, device={device!r}):
@@ -79,7 +79,7 @@ print("by its gradients, and by", (ends[1] - ends[0]) / 2e-4)
 
 def script(program: Program, wrong: Difference, device: Any) -> str:
     """A Python file that shows the difference."""
-    dtypes = ", ".join(f'"{n}": fb.{spelled(d)}' for n, d in dtypes_of(program).items())
+    dtypes = ", ".join(f'"{n}": fb.{spell(d)}' for n, d in dtypes_of(program).items())
     inputs = "\n".join(f'    "{i.name}": {values_of(i)},' for i in program.inputs)
     states = "".join(f'{n} = tensor("{n}")\n' for n in program.states)
     run = {"recorded": "program = fb.jit(program)", "op by op": "# each line is computed before the next"}
@@ -109,8 +109,8 @@ def script(program: Program, wrong: Difference, device: Any) -> str:
 def values_of(input: Input) -> str:
     """An input's values as an expression: drawn from its seed, or written out."""
     a = input.array()
-    if input.data is None and a.size > SHOWN:
-        dtype, rest = spelled(input.dtype), f"{input.kind!r}, {input.seed}, {input.top}"
+    if input.data is None and a.size > SHOWN:  # short: the seed draws the same values again
+        dtype, rest = spell(input.dtype), f"{input.kind!r}, {input.seed}, {input.top}"
         return f"Input({input.name!r}, {input.shape}, dt.{dtype}, {rest}).array()"
     kind = {"f": "f8", "b": "bool"}.get(a.dtype.kind, "i8")
     return f"np.array({a.tolist()}, {kind!r}).reshape({input.shape})"
@@ -136,7 +136,7 @@ def shaders(program: Program, wrong: Difference, device: Any) -> str:
         return ""
     try:
         with variants(device, wrong.forced):
-            (results,) = called(replace(program), device)
+            (results,) = call_program(replace(program), device)
             roots = [t.node for t in results if t.node.buffer is None]
             planned = plan(roots, device.limits, toposort(roots))
         return "\n".join(f"// {k.name}\n{render(k.shader)}" for k in planned.kernels)

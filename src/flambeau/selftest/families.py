@@ -16,7 +16,7 @@ NOT_FINITE = "not finite"  # WGSL lets drivers assume that there are none, so th
 KINDS = ("quarters", "quarters", "normal")  # of input values; sums of quarters are exact
 
 
-def extended(b: Builder, kinds: Sequence[Callable[[Builder], Texts]], most: int) -> None:
+def add_lines(b: Builder, kinds: Sequence[Callable[[Builder], Texts]], most: int) -> None:
     """Add up to `most` lines of these kinds."""
     for _ in range(b.whole(0, most)):
         if texts := b.one(kinds)(b):
@@ -42,7 +42,7 @@ def elementwise(b: Builder) -> None:
         pointwise.unary, pointwise.unary, pointwise.binary, pointwise.binary, pointwise.ratio,
         pointwise.where, pointwise.comparison,
     )  # fmt: skip
-    extended(b, kinds, 8)
+    add_lines(b, kinds, 8)
     b.line(f"{b.values[0].name}.float() * 1.5", f"{b.values[0].name} * 1.5")
 
 
@@ -50,10 +50,10 @@ def views(b: Builder) -> None:
     b.most = MANY
     b.input(some(b, b.whole(1, 4), 1 << 14), b.one(EVERY), b.one(KINDS))
     kinds = (
-        pointwise.transpose, pointwise.reshape, pointwise.sliced, pointwise.padded, pointwise.expanded,
-        pointwise.windows, pointwise.turned,
+        pointwise.transpose, pointwise.reshape, pointwise.slicing, pointwise.padding, pointwise.expansion,
+        pointwise.windows, pointwise.rearrangement,
     )  # fmt: skip
-    extended(b, (*kinds, *kinds, pointwise.joined, pointwise.unary), 6)
+    add_lines(b, (*kinds, *kinds, pointwise.concatenation, pointwise.unary), 6)
     x = b.values[-1]
     b.line(f"{x.name}.float() + 0.5", f"{x.name} + 0.5")
     if b.chance(0.3):
@@ -64,18 +64,19 @@ def views(b: Builder) -> None:
 def reductions(b: Builder) -> None:
     b.most = MANY
     rank = b.whole(1, 3)
+    # Rarely, about as many rows as a grid may have workgroups in one dim.
     shape = (GROUPS + b.whole(-1, 3), b.small(3)) if b.chance(0.04) else some(b, rank)
     b.input(shape, b.one(EVERY if b.chance(0.3) else FLOATS), b.one(KINDS))
     if b.chance(0.5):
-        extended(b, (pointwise.unary, pointwise.transpose), 2)
+        add_lines(b, (pointwise.unary, pointwise.transpose), 2)
     start = b.values[-1]
     for _ in range(b.whole(1, 3)):
-        if texts := b.one((operations.reduced, operations.reduced, operations.all_of, operations.extreme))(
-            only(b, start)
-        ):
+        if texts := b.one(
+            (operations.reduction, operations.reduction, operations.all_of, operations.extreme)
+        )(only(b, start)):
             b.line(*texts)
     if b.chance(0.4):
-        extended(b, (pointwise.unary, pointwise.binary), 2)
+        add_lines(b, (pointwise.unary, pointwise.binary), 2)
 
 
 def products(b: Builder) -> None:
@@ -104,7 +105,7 @@ def convolutions(b: Builder) -> None:
     b.most = MANY
     n = b.one((1, 2, 2, 2, 3))
     kernel = tuple(b.whole(1, (7, 5, 3)[n - 1]) for _ in range(n))
-    kernel = (3,) * n if b.chance(0.3) else kernel
+    kernel = (3,) * n if b.chance(0.3) else kernel  # Winograd's size
     stride, dilation = b.one((1, 1, 2, 3)), b.one((1, 1, 1, 2))
     padding = tuple(b.whole(0, k // 2) for k in kernel)
     groups = b.one((1, 1, 1, 2, 4))
@@ -113,6 +114,7 @@ def convolutions(b: Builder) -> None:
     if depthwise:
         groups = channels
         filters = groups * b.one((1, 2))
+    # At least one window fits.
     sizes = tuple(dilation * (k - 1) + b.small((65, 33, 9)[n - 1]) for k in kernel)
     dtype, data = b.one((dt.float32, dt.float32, dt.float16)), b.one(KINDS)
     x = b.input((b.small(5), channels, *sizes), dtype, data)
@@ -125,14 +127,14 @@ def convolutions(b: Builder) -> None:
         b.line(f"{y.name}.relu()", f"np.maximum({y.name}, 0)")
 
 
-def transposed(b: Builder) -> None:
+def transposed_convolutions(b: Builder) -> None:
     """Transposed convolutions."""
     b.most = MANY
     n = b.one((1, 2, 2, 3))
     kernel = tuple(b.whole(1, (6, 5, 3)[n - 1]) for _ in range(n))
     stride = b.whole(1, 3)
     padding = tuple(b.whole(0, k // 2) for k in kernel)
-    extra = b.whole(0, stride - 1)
+    extra = b.whole(0, stride - 1)  # output_padding has to be below the stride
     groups = b.one((1, 1, 2))
     channels, filters = groups * b.small(9), b.small(9)
     sizes = tuple(b.small((33, 12, 5)[n - 1]) + 2 for _ in kernel)
@@ -155,7 +157,7 @@ def pools(b: Builder) -> None:
     name = b.one(("max_pool", "avg_pool"))
     b.line(f"F.{name}{n}d({x.name}, {k}, {s}, {p})", f"ref.{name}({x.name}, {k}, {s}, {p}, {n})")
     if b.chance(0.4):
-        extended(b, (pointwise.unary,), 2)
+        add_lines(b, (pointwise.unary,), 2)
 
 
 def attention(b: Builder) -> None:
@@ -209,6 +211,7 @@ def rows(b: Builder) -> None:
         text = f"F.layer_norm({x.name}, {x.shape[-1:]}, {w.name}, {c.name}, 0.5)"
         b.line(text, f"ref.layer_norm({x.name}, 1, {w.name}, {c.name}, 0.5)")
     elif kind == "by hand":
+        # A norm from its parts, which the planner finds as one group of rows.
         y = b.line(f"{x.name} - {x.name}.mean(-1, True)", f"{x.name} - {x.name}.mean(-1, keepdims=True)")
         z = y and b.line(
             f"({y.name} * {y.name}).sum(-1, True) + 1", f"({y.name} * {y.name}).sum(-1, keepdims=True) + 1"
@@ -216,10 +219,10 @@ def rows(b: Builder) -> None:
         if y and z:
             b.line(f"{y.name} / {z.name}", f"{y.name} / {z.name}")
     else:
-        extended(b, (operations.normed,), 2)
-        if texts := operations.normed(b):
+        add_lines(b, (operations.normalization,), 2)
+        if texts := operations.normalization(b):
             b.line(*texts)
-    extended(b, (pointwise.unary, operations.reduced), 2)
+    add_lines(b, (pointwise.unary, operations.reduction), 2)
 
 
 def orders(b: Builder) -> None:
@@ -228,7 +231,7 @@ def orders(b: Builder) -> None:
     dtype = b.one(EVERY if b.chance(0.5) else FLOATS)
     b.input(some(b, b.whole(1, 3), 1 << 15), dtype, b.one(KINDS))
     for _ in range(b.whole(1, 2)):
-        if texts := b.one((operations.scanned, operations.ordered))(only(b, b.values[0])):
+        if texts := b.one((operations.running, operations.ordering))(only(b, b.values[0])):
             b.line(*texts)
 
 
@@ -237,7 +240,9 @@ def indexing(b: Builder) -> None:
     dtype = b.one((dt.float32, dt.float32, dt.float16, dt.int32))
     b.input(some(b, b.whole(1, 3), 1 << 14), dtype, "quarters")
     for _ in range(b.whole(1, 3)):
-        if texts := b.one((operations.taken, operations.put, operations.put, pointwise.sliced))(b):
+        if texts := b.one(
+            (operations.gathering, operations.scattering, operations.scattering, pointwise.slicing)
+        )(b):
             b.line(*texts)
 
 
@@ -248,9 +253,9 @@ def dtypes(b: Builder) -> None:
         b.input(shape, b.one(EVERY), "quarters", b.one((2, 2, 30)) if b.chance(0.5) else 2)
     kinds = (
         pointwise.cast, pointwise.cast, pointwise.binary, pointwise.unary, pointwise.where,
-        pointwise.comparison, operations.reduced,
+        pointwise.comparison, operations.reduction,
     )  # fmt: skip
-    extended(b, kinds, 10)
+    add_lines(b, kinds, 10)
 
 
 def losses(b: Builder) -> None:
@@ -280,7 +285,7 @@ def not_finite(b: Builder) -> None:
     for kind in ("no numbers", b.one(("infinities", "no numbers", "quarters"))):
         b.input(shape if b.chance(0.7) else shape[-1:], b.one(FLOATS), kind)
     b.input(shape, dt.bool_)
-    extended(b, special_values.LINES, 12)
+    add_lines(b, special_values.LINES, 12)
 
 
 FAMILIES: dict[str, Callable[[Builder], None]] = {
@@ -289,7 +294,7 @@ FAMILIES: dict[str, Callable[[Builder], None]] = {
     "reductions": reductions,
     "products": products,
     "convolutions": convolutions,
-    "transposed convolutions": transposed,
+    "transposed convolutions": transposed_convolutions,
     "pools": pools,
     "attention": attention,
     "softmax and norms": rows,
@@ -311,4 +316,4 @@ def drawn(family: str, structure: int, sizes: int) -> Program:
     if not b.lines:
         x = b.values[0].name
         b.line(f"{x}.float() * 0.5", f"{x} * 0.5")
-    return b.ended(family, gradients=not b.odd)
+    return b.finish(family, gradients=not b.odd)

@@ -65,6 +65,7 @@ class Selftest:
         end = monotonic() + seconds
         while len(self.found) < MOST:
             family = self.family()
+            # The next case may take as long as the slowest so far of its family.
             if monotonic() + max(self.tallies[family].slowest - LATE, 0.0) > end:
                 break
             self.step(end, family)
@@ -78,7 +79,7 @@ class Selftest:
         case, wrong, worst = None, None, 0.0
         try:
             case = self.case(self.last)
-            wrong, worst = self.tried(case, tally)
+            wrong, worst = self.try_case(case, tally)
         except KeyboardInterrupt:
             raise
         except Exception as e:
@@ -91,7 +92,7 @@ class Selftest:
             tally.differences += 1
             program = case.program if case else Program(family=self.last, seed=self.seed)
             if case and self.last != THREADS:
-                left = min(max(end - monotonic(), 20.0), 120.0)
+                left = min(max(end - monotonic(), 20.0), 120.0)  # seconds for shrinking
                 program, wrong = smaller(program, wrong, self.device, left)
             if all(program != before for before, _ in self.found):
                 self.found.append((program, wrong))
@@ -105,9 +106,10 @@ class Selftest:
     def case(self, family: str) -> Case:
         """A program of a family, and the ways to compute it."""
         seen, structure, sizes = self.seen[family], *(int(n) for n in self.rng.integers(1 << 31, size=2))
+        # Drawn always, used or not: the same seed draws the same cases whatever the families find.
         draws = self.rng.random(4)
         if seen and family in FAMILIES and draws[0] < OLD:
-            structure = seen[int(self.rng.integers(len(seen)))]
+            structure = seen[int(self.rng.integers(len(seen)))]  # known lines at new sizes
         else:
             seen.append(structure)
         program = replace(drawn(family, structure, sizes), family=family)
@@ -117,7 +119,7 @@ class Selftest:
             return Case(program, ways_of(self.device))
         if family in (RECORDED, THREADS):
             return Case(program, ("recorded",) if family == RECORDED else ())
-        forced = self.forced(program, family) if draws[2] < 0.4 else {}
+        forced = self.choose_forced(program, family) if draws[2] < 0.4 else {}
         ways = ["as one graph"]
         ways += ["op by op"] if 0.4 <= draws[2] < 0.6 else []
         ways += ["recorded"] if draws[3] < 0.2 and not forced else []
@@ -129,7 +131,7 @@ class Selftest:
         slow = adapter is not None and adapter.is_software and not self.device.limits.software
         return slow and any("scaled_dot_product" in line.text for line in program.lines)
 
-    def forced(self, program: Program, family: str) -> dict[str, str]:
+    def choose_forced(self, program: Program, family: str) -> dict[str, str]:
         """A variant to compute this program with, one not tried before if there is one."""
         names = [(k, n) for k, variants in asked_of(program, self.device).items() for n in variants]
         new = [pair for pair in names if pair not in self.tallies[family].variants]
@@ -139,7 +141,7 @@ class Selftest:
         kind, name = pairs[int(self.rng.integers(len(pairs)))]
         return {kind: name}
 
-    def tried(self, case: Case, tally: Tally) -> tuple[Difference | None, float]:
+    def try_case(self, case: Case, tally: Tally) -> tuple[Difference | None, float]:
         """The first difference of a case, and its largest error in units of the bound."""
         if self.last == THREADS:
             return self.at_once(case.program)

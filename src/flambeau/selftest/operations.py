@@ -14,7 +14,7 @@ def some_dims(b: Builder, x: Value) -> tuple[int, ...]:
     return tuple(sorted(int(d) for d in b.rng.permutation(x.ndim)[:many]))
 
 
-def reduced(b: Builder) -> Texts:
+def reduction(b: Builder) -> Texts:
     x = b.pick(lambda v: v.ndim > 0 and 0 not in v.shape)
     if x is None:
         return None
@@ -51,13 +51,14 @@ def extreme(b: Builder) -> Texts:
     return f"{x.name}.{name}({d}, {keep})", f"{x.name}.{name}({d}, keepdims={keep})"
 
 
-def scanned(b: Builder) -> Texts:
+def running(b: Builder) -> Texts:
     x = b.pick(lambda v: v.ndim > 0 and 0 not in v.shape and v.is_number)
     if x is None:
         return None
     d = b.whole(0, x.ndim - 1)
     kind = b.whole(0, 4)
     if kind == 0 and x.is_float:
+        # Products stay finite.
         return f"{x.name}.clamp(0.5, 1.25).cumprod({d})", f"np.clip({x.name}, 0.5, 1.25).cumprod({d})"
     if kind == 1 and x.is_float:
         return f"{x.name}.logcumsumexp({d})", f"np.logaddexp.accumulate({x.name}, {d})"
@@ -67,7 +68,7 @@ def scanned(b: Builder) -> Texts:
     return f"{x.name}.cumsum({d})", f"{x.name}.cumsum({d})"
 
 
-def ordered(b: Builder) -> Texts:
+def ordering(b: Builder) -> Texts:
     x = b.pick(lambda v: v.ndim > 0 and 0 not in v.shape and v.is_number)
     if x is None:
         return None
@@ -80,7 +81,7 @@ def ordered(b: Builder) -> Texts:
     return f"{x.name}.topk({k}, {d}, {down})[0]", f"ref.first(ref.sort({x.name}, {d}, {down}), {d}, {k})"
 
 
-def normed(b: Builder) -> Texts:
+def normalization(b: Builder) -> Texts:
     x = b.pick(lambda v: v.ndim > 0 and v.is_float and 0 not in v.shape)
     if x is None:
         return None
@@ -129,7 +130,7 @@ def linear(b: Builder) -> Texts:
     return f"F.linear({x.name}, {w.name}, {c.name})", f"{x.name} @ {w.name}.T + {c.name}"
 
 
-def convolved(b: Builder) -> Texts:
+def convolution(b: Builder) -> Texts:
     x = b.pick(lambda v: v.ndim == 3 and v.is_float and 0 not in v.shape)
     if x is None:
         return None
@@ -139,7 +140,7 @@ def convolved(b: Builder) -> Texts:
     return (f"F.conv1d({x.name}, {w.name}, padding={p})", f"ref.conv({x.name}, {w.name}, padding={p})")
 
 
-def pooled(b: Builder) -> Texts:
+def pooling(b: Builder) -> Texts:
     x = b.pick(lambda v: v.ndim in (3, 4) and v.is_float and min(v.shape) > 0 and min(v.shape[2:]) > 1)
     if x is None:
         return None
@@ -148,7 +149,7 @@ def pooled(b: Builder) -> Texts:
     return f"F.{name}{n}d({x.name}, {k}, {s})", f"ref.{name}({x.name}, {k}, {s}, 0, {n})"
 
 
-def attended(b: Builder) -> Texts:
+def attention(b: Builder) -> Texts:
     x = b.pick(lambda v: v.ndim in (3, 4) and v.is_float and 0 not in v.shape and prod(v.shape) <= 4096)
     if x is None:
         return None
@@ -163,7 +164,7 @@ def attended(b: Builder) -> Texts:
 # --- indices ---
 
 
-def taken(b: Builder) -> Texts:
+def gathering(b: Builder) -> Texts:
     x = b.pick(lambda v: v.ndim > 0 and 0 not in v.shape)
     if x is None:
         return None
@@ -179,7 +180,7 @@ def taken(b: Builder) -> Texts:
     return f"{x.name}.gather({d}, {at.name})", f"np.take_along_axis({x.name}, {at.name}, {d})"
 
 
-def put(b: Builder) -> Texts:
+def scattering(b: Builder) -> Texts:
     x = b.pick(lambda v: v.ndim > 0 and 0 not in v.shape and v.dtype in (dt.float32, dt.int32, dt.float16))
     if x is None:
         return None
@@ -191,6 +192,7 @@ def put(b: Builder) -> Texts:
         return f"{x.name}.index_add{call}", f"ref.index_add({x.name}, {call[1:]}"
     last = x.ndim - 1
     m = min(m, x.shape[last])
+    # Each place at most once: for scatter, equal indices have no defined order.
     at = b.places((*x.shape[:last], m), x.shape[last], "each")
     src = b.input((*x.shape[:last], m), x.dtype)
     name, join = b.one([("scatter", "assign"), ("scatter_add", "sum")])
@@ -198,20 +200,21 @@ def put(b: Builder) -> Texts:
     return f"{x.name}.{name}({call})", f"ref.scatter({x.name}, {call}, {join!r})"
 
 
-def assigned(b: Builder) -> Texts:
+def assignment(b: Builder) -> Texts:
     """A slice of a copy, or an input, gets another value."""
     x = b.pick(lambda v: v.ndim > 0 and 0 not in v.shape)
     if x is None:
         return None
     inputs = {i.name for i in b.inputs}
     names = {n for line in b.lines for n in line.uses}
+    # An input that no line reads yet, so that the assignment changes no earlier line.
     state = next((v for v in b.values if v.name in inputs - names - {x.name} and v.shape == x.shape), None)
     if state is not None and of_alike(state, x) and state.is_float >= x.is_float and state.is_number:
         b.assign(state, x)
         return f"{state.name} + 1", f"{state.name} + 1"
     # np.s_ would be shorter, but a function that reads it is not recorded
     key = ", ".join(as_call(a_slice(b, n)) for n in x.shape)
-    return f"{x.name}.slice_assign(({key},), 1)", f"ref.assigned({x.name}, ({key},), 1)"
+    return f"{x.name}.slice_assign(({key},), 1)", f"ref.assign({x.name}, ({key},), 1)"
 
 
 def as_call(text: str) -> str:

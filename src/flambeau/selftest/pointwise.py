@@ -4,7 +4,7 @@ from math import prod
 
 from ..core import dtype as dt
 from .program_builder import EVERY, Builder, Value
-from .programs import spelled
+from .programs import spell
 
 Texts = tuple[str, str] | None
 
@@ -158,13 +158,13 @@ def cast(b: Builder) -> Texts:
     if x.is_float and to.kind == "u":
         says = f"np.abs({x.name})"
         return (
-            f"{x.name}.abs().to(fb.{spelled(to)})",
+            f"{x.name}.abs().to(fb.{spell(to)})",
             f"{says} % {1 << 8 * to.itemsize}" if to.is_packed else says,
         )
     if to is dt.bool_:
         return f"{x.name}.to(fb.bool_)", f"{x.name} != 0"
     return (
-        f"{x.name}.to(fb.{spelled(to)})",
+        f"{x.name}.to(fb.{spell(to)})",
         f"np.trunc({x.name})" if x.is_float and not to.is_float else x.name,
     )
 
@@ -208,7 +208,7 @@ def a_slice(b: Builder, n: int) -> str:
     return text if step == 1 else f"{text}:{step}"
 
 
-def sliced(b: Builder) -> Texts:
+def slicing(b: Builder) -> Texts:
     x = b.pick(lambda v: v.ndim > 0)
     if x is None:
         return None
@@ -219,7 +219,7 @@ def sliced(b: Builder) -> Texts:
     return f"{x.name}[{key}]", f"{x.name}[{key}]"
 
 
-def padded(b: Builder) -> Texts:
+def padding(b: Builder) -> Texts:
     x = b.pick(lambda v: v.ndim > 0)
     if x is None:
         return None
@@ -229,7 +229,7 @@ def padded(b: Builder) -> Texts:
     return f"F.pad({x.name}, {tuple(ends)})", f"np.pad({x.name}, {pairs})"
 
 
-def expanded(b: Builder) -> Texts:
+def expansion(b: Builder) -> Texts:
     x = b.pick(lambda v: v.ndim < 4)
     if x is None:
         return None
@@ -250,7 +250,7 @@ def windows(b: Builder) -> Texts:
     return f"{x.name}.unfold({d}, {size}, {step})", f"ref.unfold({x.name}, {d}, {size}, {step})"
 
 
-def turned(b: Builder) -> Texts:
+def rearrangement(b: Builder) -> Texts:
     x = b.pick(lambda v: v.ndim > 0)
     if x is None:
         return None
@@ -266,7 +266,7 @@ def turned(b: Builder) -> Texts:
     return f"{x.name}.repeat_interleave(2, {d})", f"np.repeat({x.name}, 2, {d})"
 
 
-def joined(b: Builder) -> Texts:
+def concatenation(b: Builder) -> Texts:
     x = b.pick(lambda v: v.ndim > 0)
     if x is None:
         return None

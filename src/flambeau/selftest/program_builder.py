@@ -17,7 +17,7 @@ from ..ops.attention import launches
 from ..ops.index import scatter_rows as scatters
 from ..ops.sort import scan, sort
 from . import reference
-from .programs import Input, Line, Program, compiled, settled, tensors
+from .programs import Input, Line, Program, function_of_text, settle_value, tensors
 
 Array = Any
 T = TypeVar("T")
@@ -116,6 +116,7 @@ class Builder:
     def pick(self, fits: Callable[[Value], bool] = lambda v: True) -> Value | None:
         """One of the latest values that fit."""
         fitting = [v for v in self.values if fits(v)]
+        # Late values, so that lines build on each other.
         return self.one(fitting[-8:]) if fitting else None
 
     # --- what is added ---
@@ -133,12 +134,13 @@ class Builder:
 
     def line(self, text: str, says: str) -> Value | None:
         """Add a line, unless its value is too large or not finite."""
+        # A rejected line must not advance the stream of random numbers.
         place = self.stream.place
-        tensor = eval(text, self.scope)
+        tensor = eval(text, self.scope)  # shape and dtype; nothing is computed
         if prod(tensor.shape) > self.most or tensor.ndim > 6:
             return None
         with np.errstate(all="ignore"):
-            array = settled(eval(says, self.said), tensor.dtype)
+            array = settle_value(eval(says, self.said), tensor.dtype)
         if array.shape != tensor.shape:
             raise AssertionError(f"{text} has shape {list(tensor.shape)}, {says} {list(array.shape)}")
         if not self._holds(tensor.dtype, array):
@@ -155,7 +157,7 @@ class Builder:
             self.states.append(state.name)
         at = next(i for i, v in enumerate(self.values) if v.name == state.name)
         fresh = _placeholder(state.shape, state.dtype, False)
-        self.values[at] = self._define(Value(state.name, fresh, settled(value.array, state.dtype)))
+        self.values[at] = self._define(Value(state.name, fresh, settle_value(value.array, state.dtype)))
 
     def _enter(self, v: Value) -> Value:
         self.values.append(v)
@@ -172,7 +174,7 @@ class Builder:
         largest = np.abs(array).max(initial=0, where=finite)
         return bool((self.odd or finite.all()) and largest <= LARGEST[dtype])
 
-    def ended(self, family: str = "", results: int = 4, gradients: bool = True) -> Program:
+    def finish(self, family: str = "", results: int = 4, gradients: bool = True) -> Program:
         """The program. Results are variables that no line uses and the last one; gradients are by all float
         inputs."""
         used = {name for line in self.lines for name in line.uses if name != line.name}
@@ -190,7 +192,7 @@ class Builder:
             self.seed,
             tuple(self.states),
             family,
-        ).needed()
+        ).prune()
         return made if flows(made) else replace(made, by=())
 
 
@@ -198,7 +200,7 @@ def flows(program: Program) -> bool:
     """Whether the results have a gradient by one of the requested inputs."""
     names = [n for n in program.results]
     scope: dict[str, Any] = {n: t for n, t in tensors(program, "cpu", 0).items()}
-    f = compiled(replace(program, by=()).source(), **{n: scope[n] for n in program.states})
+    f = function_of_text(replace(program, by=()).source(), **{n: scope[n] for n in program.states})
     for n in program.by:
         scope[n] = scope[n].requires_grad_()
     results = f(*(t for n, t in scope.items() if n not in program.states))
@@ -216,7 +218,7 @@ def only(b: Builder, value: Value) -> Builder:
 
     class One(Builder):
         def __init__(self):
-            self.__dict__.update(b.__dict__)
+            self.__dict__.update(b.__dict__)  # shares lists and generators with b
 
         def pick(self, fits: Callable[[Value], bool] = lambda v: True) -> Value | None:
             return value if fits(value) else None

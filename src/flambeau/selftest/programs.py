@@ -13,7 +13,7 @@ import flambeau as fb
 
 from ..core import dtype as dt
 from . import reference
-from .bounds import rounded
+from .bounds import round_to
 
 Array = Any
 NAME = re.compile(r"\bv\d+\b")
@@ -39,17 +39,18 @@ class Input(NamedTuple):
         """The values: floats in float64 and integers in int64; the dtype holds each exactly."""
         if self.data is not None:
             data = np.asarray(self.data).reshape(self.shape)
-            return rounded(data.astype("f8"), self.dtype) if self.dtype.is_float else data
+            return round_to(data.astype("f8"), self.dtype) if self.dtype.is_float else data
         rng = np.random.default_rng([self.seed, turn])
         if self.dtype is dt.bool_:
             values = rng.integers(0, 2, self.shape).astype(bool)
+            # kind "rows out": three rows in ten are False throughout, such as fully masked attention rows.
             return values & (rng.random((*self.shape[:-1], 1)) < 0.7) if self.kind == "rows out" else values
         if self.kind == "wide":
             return self._wide(rng)
         if self.kind == "places":
             return rng.integers(0, max(self.top, 1), self.shape)
         if self.kind == "each":
-            order = np.argsort(rng.random(self.shape), -1)
+            order = np.argsort(rng.random(self.shape), -1)  # a permutation of each row
             return order % max(self.top, 1)
         low = 0 if self.dtype.kind == "u" else -4 * self.top
         if not self.dtype.is_float:
@@ -57,7 +58,8 @@ class Input(NamedTuple):
         if self.kind == "half cells":  # edges and middles of `top` cells from -1 to 1, and points outside
             return rng.integers(-2, 2 * self.top + 3, self.shape) / self.top - 1
         if self.kind == "normal":
-            return rounded(rng.standard_normal(self.shape).astype("f4").astype("f8"), self.dtype)
+            return round_to(rng.standard_normal(self.shape).astype("f4").astype("f8"), self.dtype)
+        # Quarters: sums and products of a few are exact in float32, whatever their order.
         values = rng.integers(low, 4 * self.top + 1, self.shape) / 4
         if self.kind in ODD:  # few, or many
             share = rng.choice((0.02, 0.2))
@@ -67,6 +69,7 @@ class Input(NamedTuple):
     def _wide(self, rng: Any) -> Array:
         """Integers of all sizes, among them the least and the largest."""
         least, most = dt.INTS[self.dtype].min, dt.INTS[self.dtype].max
+        # A random number of low bits is cut off, so that all magnitudes occur.
         any_size = rng.integers(least, most, self.shape, "i8", endpoint=True) >> rng.integers(
             0, 63, self.shape
         )
@@ -75,7 +78,7 @@ class Input(NamedTuple):
         return values
 
 
-def spelled(dtype: dt.DType) -> str:
+def spell(dtype: dt.DType) -> str:
     return "bool_" if dtype is dt.bool_ else dtype.name
 
 
@@ -134,11 +137,12 @@ class Program:
         """The program without these lines."""
         return replace(self, lines=tuple(x for x in self.lines if x.name not in names))
 
-    def needed(self) -> "Program":
-        """The lines and inputs that the results need."""
+    def prune(self) -> "Program":
+        """The program without lines and inputs that no result needs."""
         wanted = {*self.results, *self.states}
         kept: list[Line] = []
         for line in reversed(self.lines):
+            # Draws stay, used or not: those after them depend on their number.
             if line.name in wanted or "rand" in line.text:
                 kept.append(line)
                 wanted |= {*line.uses}
@@ -166,15 +170,15 @@ def function_of(name: str, parameters: Sequence[str], lines: Sequence[str], resu
     )
 
 
-def compiled(text: str, **scope: Any) -> Callable[..., list[Any]]:
+def function_of_text(text: str, **scope: Any) -> Callable[..., list[Any]]:
     """The function that a text defines."""
     names: dict[str, Any] = {"fb": fb, "F": fb.nn.functional, "np": np, "ref": reference, **scope}
     exec(compile(text, "<program>", "exec"), names)
     return names[text.split("(")[0].removeprefix("def ")]
 
 
-def settled(value: Array, dtype: dt.DType) -> Array:
-    """NumPy's value as the dtype holds it: integers wrap; floats are not rounded."""
+def settle_value(value: Array, dtype: dt.DType) -> Array:
+    """NumPy's value as the dtype holds it: integers wrap; floats are not round_to."""
     value = np.asarray(value)
     if dtype.is_float:
         return value.astype("f8")
@@ -186,10 +190,10 @@ def settled(value: Array, dtype: dt.DType) -> Array:
 
 
 def settle_by(dtypes: dict[str, dt.DType]) -> Callable[[Array, str], Array]:
-    """`settled` for variables by name."""
+    """`settle_value` for variables by name."""
 
     def settle(value: Array, name: str) -> Array:
-        return settled(value, dtypes[name])
+        return settle_value(value, dtypes[name])
 
     return settle
 
@@ -205,7 +209,7 @@ def tensors(program: Program, device: Any, turn: int) -> dict[str, fb.Tensor]:
     return arguments
 
 
-def called(
+def call_program(
     program: Program, device: Any, turns: int = 1, settle: Any = None, wrap: Any = None
 ) -> list[list[fb.Tensor]]:
     """A program's results, call after call: tensors, not computed unless `settle` computes them. wrap: wraps
@@ -213,7 +217,7 @@ def called(
     if any("rand" in line.text for line in program.lines):  # seeding ends others' recordings
         fb.manual_seed(program.seed)
     held = {n: t for n, t in tensors(program, device, 0).items() if n in program.states}
-    f = compiled(program.source(settle is not None), settle=settle, **held)
+    f = function_of_text(program.source(settle is not None), settle=settle, **held)
     f = f if wrap is None else wrap(f)
     results: list[list[fb.Tensor]] = []
     for turn in range(turns):
@@ -224,18 +228,19 @@ def called(
     return results
 
 
-def expected(program: Program, dtypes: dict[str, dt.DType], turns: int = 1) -> list[list[Array]]:
+def expected_results(program: Program, dtypes: dict[str, dt.DType], turns: int = 1) -> list[list[Array]]:
     """NumPy's results, call after call."""
     stream = reference.Stream(program.seed)
-    f = compiled(program.says(), settle=settle_by(dtypes), stream=stream)
+    f = function_of_text(program.says(), settle=settle_by(dtypes), stream=stream)
     arrays: dict[str, Array] = {}
     results: list[list[Array]] = []
     for turn in range(turns):
         new = {i.name: i.array(turn) for i in program.inputs}
+        # States keep the values of the call before; other inputs are drawn for each call.
         arrays = new | {n: arrays[n] for n in program.states if n in arrays}
         with np.errstate(all="ignore"):
             got = f(**arrays)
-        count = len(got) - len(program.states)
+        count = len(got) - len(program.states)  # the states come last, see Program.says
         arrays |= dict(zip(program.states, got[count:], strict=True))
         results.append(got[:count])
     return results

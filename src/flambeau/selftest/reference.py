@@ -41,7 +41,7 @@ def softmax(x: Array, dim: int) -> Array:
 
 def logsumexp(x: Array, dim: Any, keepdim: bool = False) -> Array:
     top = x.max(dim, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
+    top = np.where(np.isfinite(top), top, 0.0)  # a row of -inf alone: exp(-inf - -inf) would be NaN
     y = np.log(np.exp(x - top).sum(dim, keepdims=True)) + top
     return y if keepdim else y.squeeze(dim)
 
@@ -85,6 +85,7 @@ def attention(q: Array, k: Array, v: Array, causal: bool = False, mask: Array | 
         s = np.where(np.tri(*s.shape[-2:], dtype=bool), s, -np.inf)
     if mask is not None:
         s = np.where(mask, s, -np.inf) if mask.dtype == bool else s + mask
+    # Rows without any key give 0.
     top = np.maximum(s.max(-1, keepdims=True), -1e300)
     e = np.exp(s - top)
     return e / np.maximum(e.sum(-1, keepdims=True), 1e-300) @ v
@@ -97,7 +98,7 @@ def _each(value: Any, n: int) -> tuple[int, ...]:
     return (value,) * n if isinstance(value, int) else tuple(value)
 
 
-def _padded(x: Array, pad: tuple[int, ...], value: float = 0.0) -> Array:
+def _pad(x: Array, pad: tuple[int, ...], value: float = 0.0) -> Array:
     widths = [(0, 0)] * (x.ndim - len(pad)) + [(p, p) for p in pad]
     return np.pad(x, widths, constant_values=value)
 
@@ -106,7 +107,7 @@ def _positions(size: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes) -> li
     return [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(size, kernel, stride, dilation, strict=True)]
 
 
-def _taken(x: Array, at: Sizes, out: list[int], stride: Sizes, dilation: Sizes) -> Array:
+def _take(x: Array, at: Sizes, out: list[int], stride: Sizes, dilation: Sizes) -> Array:
     """The elements at one position of every window."""
     parts = zip(at, out, stride, dilation, strict=True)
     return x[(..., *(slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, s, d in parts))]
@@ -123,14 +124,15 @@ def conv(
 ) -> Array:
     n = w.ndim - 2
     stride, padding, dilation = (_each(v, n) for v in (stride, padding, dilation))
-    x = _padded(x, padding)
+    x = _pad(x, padding)
     kernel = w.shape[2:]
     out = _positions(x.shape[2:], kernel, stride, dilation)
-    x = x.reshape(x.shape[0], groups, -1, *x.shape[2:])
+    x = x.reshape(x.shape[0], groups, -1, *x.shape[2:])  # [batch, groups, channels of a group, ...]
     filters = w.reshape(groups, -1, *w.shape[1:])
     y: Array = 0.0
     for at in product(*map(range, kernel)):
-        part = _taken(x, at, out, stride, dilation).reshape(*x.shape[:3], -1)
+        # One tap at a time: [batch, group, channel, position] by [group, filter, channel].
+        part = _take(x, at, out, stride, dilation).reshape(*x.shape[:3], -1)
         y = y + np.einsum("bgcp,gfc->bgfp", part, filters[(..., *at)], optimize=True)
     y = y.reshape(x.shape[0], w.shape[0], *out)
     return y if bias is None else y + bias.reshape(1, -1, *(1,) * n)
@@ -150,6 +152,7 @@ def conv_transpose(
     stride, padding, extra, dilation = (_each(v, n) for v in (stride, padding, output_padding, dilation))
     kernel = w.shape[2:]
     sizes = zip(x.shape[2:], kernel, stride, dilation, extra, strict=True)
+    # The size before padding is cut off.
     full = [(m - 1) * s + d * (k - 1) + 1 + e for m, k, s, d, e in sizes]
     shape = (x.shape[0], groups, w.shape[1], *full)
     y = np.zeros(shape)
@@ -168,9 +171,9 @@ def conv_transpose(
 def _windows(x: Array, kernel: Any, stride: Any, padding: Any, value: float, n: int) -> Array:
     """The elements of each window, in a new first dim."""
     kernel, stride, padding = (_each(v, n) for v in (kernel, stride, padding))
-    x, ones = _padded(x, padding, value), (1,) * n
+    x, ones = _pad(x, padding, value), (1,) * n
     out = _positions(x.shape[x.ndim - n :], kernel, stride, ones)
-    return np.stack([_taken(x, at, out, stride, ones) for at in product(*map(range, kernel))])
+    return np.stack([_take(x, at, out, stride, ones) for at in product(*map(range, kernel))])
 
 
 def max_pool(x: Array, kernel: Any, stride: Any, padding: Any = 0, n: int = 2) -> Array:
@@ -200,7 +203,7 @@ def scatter(x: Array, dim: int, index: Array, src: Array, join: str = "assign") 
     places: Array = np.indices(index.shape)
     where: list[Array] = [*places]
     where[dim] = index
-    src = src[tuple(slice(n) for n in index.shape)]
+    src = src[tuple(slice(n) for n in index.shape)]  # the index may be smaller than src
     if join == "assign":
         y[tuple(where)] = src
         return y
@@ -219,6 +222,7 @@ def argsort(x: Array, dim: int, descending: bool = False) -> Array:
     """Stable in both orders."""
     if not descending:
         return np.argsort(x, dim, kind="stable")
+    # Flipped twice, so that equal elements keep their order.
     back = np.argsort(np.flip(x, dim), dim, kind="stable")
     return np.flip(x.shape[dim] - 1 - back, dim)
 
@@ -231,7 +235,7 @@ def first(x: Array, dim: int, n: int) -> Array:
     return np.take(x, range(n), dim)
 
 
-def assigned(x: Array, key: Any, value: Any) -> Array:
+def assign(x: Array, key: Any, value: Any) -> Array:
     y = x.copy()
     y[key] = value
     return y
@@ -260,7 +264,7 @@ class Stream:
         zero = np.zeros(blocks, "u8")
         a, b, c, d = at & MASK, at >> 32, zero, zero
         k0, k1 = self.key
-        for _ in range(10):
+        for _ in range(10):  # rounds
             p, q = a * np.uint64(0xD2511F53), c * np.uint64(0xCD9E8D57)
             a, b, c, d = (q >> 32) ^ b ^ np.uint64(k0), q & MASK, (p >> 32) ^ d ^ np.uint64(k1), p & MASK
             k0, k1 = (k0 + 0x9E3779B9) & MASK, (k1 + 0xBB67AE85) & MASK
@@ -289,12 +293,13 @@ def grid_sample(x: Array, grid: Array, padding_mode: str, align_corners: bool) -
     h, w = x.shape[2:]
     sides: list[list[tuple[Array, Array, int]]] = []
     for g, n in ((grid[..., 1], h), (grid[..., 0], w)):
+        # -1 and 1 are the centres of the outer pixels if corners are aligned, else the image's edges.
         at = (g + 1) / 2 * (n - 1) if align_corners else ((g + 1) * n - 1) / 2
         at = np.clip(at, 0, n - 1) if padding_mode == "border" else at
         low = np.floor(at)
         sides.append([(low, 1 - (at - low), n), (low + 1, at - low, n)])
     total = np.zeros((*x.shape[:2], *grid.shape[1:3]))
-    for (y, by, _), (z, bz, _) in product(*sides):
+    for (y, by, _), (z, bz, _) in product(*sides):  # the four neighbours, with their weights
         inside = (y >= 0) & (y < h) & (z >= 0) & (z < w)
         rows, columns = (np.clip(p, 0, n - 1).astype("i8") for p, n in ((y, h), (z, w)))
         for i in range(x.shape[0]):

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..core import dtype as dt
-from .bounds import rounded
+from .bounds import round_to
 from .compare import Difference, check, dtypes_of
-from .programs import NAME, Input, Line, Program, expected
+from .programs import NAME, Input, Line, Program, expected_results
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 LONGEST = 60.0  # seconds
@@ -32,6 +32,7 @@ class Smaller:
             return False
         ways = () if self.wrong.way in ("slopes", "the graph") else (self.wrong.way,)
         wrong, _ = check(program, self.device, ways, self.wrong.forced, slopes=self.wrong.way == "slopes")
+        # Another failure would be another bug: shrinking must not move from one to the next.
         if wrong is None or wrong.way != self.wrong.way or bool(wrong.error) != bool(self.wrong.error):
             return False
         if wrong.error and wrong.error.split(":")[0] != self.wrong.error.split(":")[0]:
@@ -66,6 +67,7 @@ class Smaller:
                     if self.fails(candidate):
                         is_smaller = True
                         break
+            # A candidate that is no program.
             except (ValueError, TypeError, IndexError, KeyError, NameError, AssertionError):
                 return
 
@@ -80,7 +82,7 @@ def smaller(
 def one_result(program: Program) -> Iterator[Program]:
     if len(program.results) > 1:
         for name in program.results:
-            yield replace(program, results=(name,)).needed()
+            yield replace(program, results=(name,)).prune()
 
 
 def without_gradients(program: Program) -> Iterator[Program]:
@@ -95,7 +97,7 @@ def earlier_results(program: Program) -> Iterator[Program]:
     """Replace the results with values of earlier lines."""
     names = [x.name for x in program.lines if x.name not in (*program.results, *program.states)]
     for name in names:
-        yield replace(program, results=(name,)).needed()
+        yield replace(program, results=(name,)).prune()
 
 
 def from_values(program: Program) -> Iterator[Program]:
@@ -110,14 +112,14 @@ def from_values(program: Program) -> Iterator[Program]:
         return
     dtypes = dtypes_of(program)
     every = replace(program, results=tuple(x.name for x in lines), by=())
-    (values,) = expected(every, dtypes)
+    (values,) = expected_results(every, dtypes)
     for line, value in reversed([*zip(lines, values, strict=True)]):
         dtype = dtypes[line.name]
         if dtype.is_float:
-            value = rounded(value.astype("f4").astype("f8"), dtype)
+            value = round_to(value.astype("f4").astype("f8"), dtype)
         constant = Input(line.name, value.shape, dtype, data=value)
         by = (*program.by, line.name) if program.by and dtype.is_float else program.by
-        yield replace(program.without(line.name), inputs=(*program.inputs, constant), by=by).needed()
+        yield replace(program.without(line.name), inputs=(*program.inputs, constant), by=by).prune()
 
 
 def past_lines(program: Program) -> Iterator[Program]:
@@ -127,10 +129,10 @@ def past_lines(program: Program) -> Iterator[Program]:
             continue
         for other in dict.fromkeys(line.uses):
             if other != line.name:
-                yield renamed(program.without(line.name), line.name, other).needed()
+                yield rename(program.without(line.name), line.name, other).prune()
 
 
-def renamed(program: Program, name: str, to: str) -> Program:
+def rename(program: Program, name: str, to: str) -> Program:
     def now(text: str) -> str:
         return NAME.sub(lambda m: to if m[0] == name else m[0], text)
 
@@ -143,9 +145,10 @@ def fewer_elements(program: Program) -> Iterator[Program]:
     """Reduce sizes in shapes and lines; cut given values."""
     sizes = sorted({n for i in program.inputs for n in i.shape if n > 1}, reverse=True)
     for n in sizes:
+        # The largest cuts first.
         for m in dict.fromkeys((1, 2, n // 16, n // 2, n - n // 4, n - 8, n - 1)):
             if 0 < m < n:
-                yield resized(program, n, m)
+                yield resize(program, n, m)
     for at, input in enumerate(program.inputs):
         for d, n in enumerate(input.shape):
             for m in (1, n // 2, n - 1):
@@ -153,7 +156,7 @@ def fewer_elements(program: Program) -> Iterator[Program]:
                     yield cut(program, at, d, m)
 
 
-def resized(program: Program, n: int, m: int) -> Program:
+def resize(program: Program, n: int, m: int) -> Program:
     def now(text: str) -> str:
         return NUMBER.sub(lambda k: str(m) if k[0] == str(n) else k[0], text)
 

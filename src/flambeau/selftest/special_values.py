@@ -89,7 +89,7 @@ def binary(b: Builder) -> Texts:
     return text.format(x=x.name, y=y.name), says.format(x=x.name, y=y.name)
 
 
-def folded(b: Builder) -> Texts:
+def row_reduction(b: Builder) -> Texts:
     x = b.pick(lambda v: v.is_float and v.ndim > 0 and 0 not in v.shape)
     if x is None:
         return None
@@ -98,7 +98,7 @@ def folded(b: Builder) -> Texts:
     return text.format(x=x.name, d=d), says.format(x=x.name, d=d)
 
 
-def masked(b: Builder) -> Texts:
+def masking(b: Builder) -> Texts:
     x = b.pick(lambda v: v.is_float and v.ndim > 0 and 0 not in v.shape)
     if x is None:
         return None
@@ -122,10 +122,10 @@ def longer(kind: Callable[[Builder], Texts]) -> Callable[[Builder], Texts]:
 
 
 LINES = (
-    unary, unary, unary, binary, binary, masked, masked, masked, folded, pointwise.comparison,
-    pointwise.comparison, pointwise.where, pointwise.where, pointwise.transpose, pointwise.sliced,
-    pointwise.padded, pointwise.joined, pointwise.turned, pointwise.expanded,
-    *[longer(operations.reduced)] * 3, operations.all_of, operations.extreme, operations.scanned,
-    operations.ordered, operations.ordered, *[longer(operations.normed)] * 2, operations.product,
-    operations.taken,
+    unary, unary, unary, binary, binary, masking, masking, masking, row_reduction, pointwise.comparison,
+    pointwise.comparison, pointwise.where, pointwise.where, pointwise.transpose, pointwise.slicing,
+    pointwise.padding, pointwise.concatenation, pointwise.rearrangement, pointwise.expansion,
+    *[longer(operations.reduction)] * 3, operations.all_of, operations.extreme, operations.running,
+    operations.ordering, operations.ordering, *[longer(operations.normalization)] * 2, operations.product,
+    operations.gathering,
 )  # fmt: skip
