@@ -1,7 +1,5 @@
 """Renders Shaders to WGSL text with the templates in wgsl/. The only module that imports jinja2."""
 
-# pyright: basic
-
 import pickle
 import re
 import sys
@@ -347,7 +345,7 @@ def _without_gaps(text: str) -> str:
 
 def tidy(text: str) -> str:
     """Indent by braces, and drop blank lines and dead arithmetic."""
-    out, depth = [], 0
+    out, depth = list[str](), 0
     for line in map(str.strip, _without_gaps(text).splitlines()):
         if line:
             depth -= line.startswith("}")

@@ -1,7 +1,5 @@
 """Records plans when they run, and what is known of each kernel without keeping the graph."""
 
-# pyright: basic
-
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -71,10 +69,15 @@ class PlanSeen:
         """The 32 bits of each of a kernel's Params."""
         out: list[int] = []
         for value, (_, wgsl) in zip(kernel.quantities, kernel.shader.params, strict=True):
-            if isinstance(value, tuple):
+            if _is_host_number(value):
                 value = part_of(self.scalars[value[1]], value[2])  # a host number, as it was at the last run
             out.append(word_of(value, wgsl))
         return tuple(out)
+
+
+def _is_host_number(quantity: Any) -> bool:
+    """Whether a quantity is the place of a host number, (kind, node's place, word), and no number itself."""
+    return isinstance(quantity, tuple)
 
 
 def _node_seen(node: Node, places: dict[int, int]) -> NodeSeen:
@@ -156,7 +159,9 @@ class PlansSeen:
             seen = self.seen[id(compiled), lines] = PlanSeen(compiled, self._planned, self.emitted, known)
         self._planned = None
         self.emitted.functions.clear()
-        scalar_nodes = {q[1] for k in compiled.plan.kernels for q in k.quantities if isinstance(q, tuple)}
+        scalar_nodes: set[int] = {
+            q[1] for k in compiled.plan.kernels for q in k.quantities if _is_host_number(q)
+        }
         seen.scalars = {i: order[i].scalars[0] for i in scalar_nodes}
         for i, cost in enumerate(compiled.plan.costs):
             self.of_cost[id(cost)] = seen, i

@@ -6,8 +6,6 @@ arithmetic has the bound 0, so that ops that jump (comparisons, casts to integer
 after it. If a jump lies inside the input's range, the value is unknown, and its bound is infinite.
 """
 
-# pyright: basic
-
 from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple
@@ -199,7 +197,7 @@ def _own(
     """An op's own rounding, in float32."""
     if name in WHOLE:
         quotient: Array = inputs[0].value / inputs[1].value
-        nearest: Array = np.round(quotient)
+        nearest: Array = np.rint(quotient)
         # Close to an integer, float32 may round the quotient to the other side of it; above 2**22 it has no
         # fractions left to tell.
         near = np.abs(quotient - nearest) <= 1e-6 * np.maximum(np.abs(quotient), 1)

@@ -1,11 +1,9 @@
 """A program: inputs drawn from seeds, lines of tensor code with NumPy's code for each, results."""
 
-# pyright: basic
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -74,8 +72,7 @@ class Input(NamedTuple):
             0, 63, self.shape
         )
         ends = rng.choice(np.array([least, least + 1, most - 1, most, 0, 1]), self.shape)
-        values: Array = np.where(rng.random(self.shape) < 0.25, ends, any_size)
-        return values
+        return cast(Array, np.where(rng.random(self.shape) < 0.25, ends, any_size))
 
 
 def spell(dtype: dt.DType) -> str:

@@ -1,11 +1,9 @@
 """What calls compute, in NumPy and float64: by definition, without the package's code."""
 
-# pyright: basic
-
 from itertools import product
 from math import erf as _erf
 from math import prod, sqrt
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -200,8 +198,7 @@ def unfold(x: Array, dim: int, size: int, step: int) -> Array:
 def scatter(x: Array, dim: int, index: Array, src: Array, join: str = "assign") -> Array:
     """src joined to x at the index along a dim, element after element."""
     y = x.copy()
-    places: Array = np.indices(index.shape)
-    where: list[Array] = [*places]
+    where: list[Array] = list(cast(Array, np.indices(index.shape)))
     where[dim] = index
     src = src[tuple(slice(n) for n in index.shape)]  # the index may be smaller than src
     if join == "assign":

@@ -1,7 +1,5 @@
 """Shrinks a failing program to one with fewer lines, inputs and elements that fails in the same way."""
 
-# pyright: basic
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -196,8 +194,8 @@ def plain(input: Input) -> Iterator[Any]:
     a = input.array()
     if input.kind in ("places", "each") or not a.size:
         return
-    counted: Any = (np.arange(a.size) % 8 + 1).reshape(a.shape).astype(a.dtype)
-    for data in (np.ones_like(a), counted, np.round(4 * a) / 4 if input.dtype.is_float else a):
+    counted = np.array([i % 8 + 1 for i in range(a.size)], a.dtype).reshape(a.shape)
+    for data in (np.ones_like(a), counted, np.rint(4 * a) / 4 if input.dtype.is_float else a):
         if not np.array_equal(a, data):
             yield data
         else:
