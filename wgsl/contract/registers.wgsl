@@ -1,6 +1,6 @@
 //# A contraction in register tiles: each thread makes a tile of the result, with no barrier and no shared memory.
 //# The tile is 8 x 8, less where the result has fewer rows or columns, 16 rows for much work, and 16 columns where
-//# columns are read one by one: on a software adapter reads are dear and registers are not scarce. All loops inside
+//# columns are read one by one: on a software adapter reads are expensive and registers are not. All loops inside
 //# the tile are unrolled here, because dynamically indexed private arrays end up in memory. Workgroups are 64
 //# threads in one of four shapes.
 //% extends "kernel.wgsl"

@@ -34,7 +34,7 @@
 {% macro relu(T, x) %}{{ T.call("rectified") if T.kind == "f" else "max" }}({{ x }}{{ ", %s(0)" % T if T.kind != "f" }}){% endmacro %}
 {% macro square(T, x) %}({{ x }} * {{ x }}){% endmacro %}
 
-//# NaN and infinity are told by their bits: comparisons such as x != x are folded away by drivers.
+//# NaN and infinity are tested by their bits: comparisons such as x != x are folded away by drivers.
 {% macro isnan(T, x) %}((bitcast<{{ T.u }}>({{ x }}) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u)){% endmacro %}
 {% macro isinf(T, x) %}((bitcast<{{ T.u }}>({{ x }}) & {{ T.u }}(0x7fffffffu)) == {{ T.u }}(0x7f800000u)){% endmacro %}
 {% macro isfinite(T, x) %}((bitcast<{{ T.u }}>({{ x }}) & {{ T.u }}(0x7fffffffu)) < {{ T.u }}(0x7f800000u)){% endmacro %}

@@ -1,6 +1,6 @@
 //# Indices as places in 0..n: src/flambeau/core/faults.py. One compare tells, of negative ones too. There is no early return:
-//# software adapters run both sides of a branch. wide: of an index of 64 bits, i or u, whose place i is as far outside as can be
-//# where it does not fit; its words are what is told.
+//# software adapters run both sides of a branch. wide: the kind (i or u) of a 64-bit index; i is that index clamped to 32 bits,
+//# and the fault reports its two words.
 {% macro checked(T, name, wraps, known, wide="") %}
 //% set I = T.i
 //% set words = ["low", "high"] if wide else ["i"]

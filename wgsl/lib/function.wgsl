@@ -114,7 +114,7 @@ fn {{ name }}({% for v, d, w in f.arguments %}{{ v }}: {{ wgsl(d, w) }}, {% endf
 //% set T = wgsl(s.dtype, f.width)
   let {{ s.var }} = select({{ T }}({{ T.zero }}), {{ s.args[0] }}, {{ within(s.tests) }});{%- endmacro %}
 
-//# what a reduction of the same row came to, for every element
+//# the result of a reduction of the same row, for every element
 {% macro stat(s, f, wgsl) -%}
   let {{ s.var }} = {{ "%s(%s)" % (wgsl(s.dtype, 4), s.name) if f.width == 4 else s.name }};{%- endmacro %}
 

@@ -1,4 +1,4 @@
-//# Numbers of 64 bits as two words: what a single word can't say. T is u32 or four of them; the second of a pair is the
+//# 64-bit numbers as two words: the functions that no single word computes. T is u32 or four of them; the second of a pair is the
 //# high word.
 {% macro product_high(T) %}
 fn {{ T.fn("product_high") }}(a: {{ T }}, b: {{ T }}) -> {{ T }} {

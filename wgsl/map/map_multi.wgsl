@@ -1,5 +1,5 @@
 //# Several values of the same elements: each thread computes all of them before it writes any, so that each may be
-//# written over what it was made of.
+//# written over its inputs.
 //% extends "kernel.wgsl"
 //% import "map/_write.wgsl" as mapping
 //% block body

@@ -27,7 +27,7 @@ var<workgroup> tile_{{ name }}: array<{{ wgsl(dtype, 1) }}, {{ high * (wide + 1)
   let first_across = rest % p.{{ counts[0] }} * {{ wide }}u;
   let outer = rest / p.{{ counts[0] }};
 {{ ix.unravel("outer", others, dims) if others }}
-  // read as the inputs lie; what is past the end reads the last
+  // read in the order of the inputs; places past the end read the last element
   let read = lid.x % {{ wide }}u;
   let across_of_read = min(first_across + read, p.{{ sizes[0] }} - 1u);
 //% for j in range(wide * high // threads)
@@ -39,7 +39,7 @@ var<workgroup> tile_{{ name }}: array<{{ wgsl(dtype, 1) }}, {{ high * (wide + 1)
   tile_{{ name }}[line_{{ j }} * {{ wide + 1 }}u + read] = {{ name }}_{{ j }}; //% for name, _, _ in f.arguments
 //% endfor
   workgroupBarrier();
-  // write as the output lies
+  // write in the order of the output
 //% for j in range(wide * high // threads // out_width)
   {
     let column = {{ times(modulo(plus("lid.x", j * threads), high // out_width), out_width) }};

@@ -15,7 +15,7 @@ var<workgroup> ws: array<vec4<f32>, 512>;
   if (part >= p.parts) {
     return;
   }
-  // what it unpacks, and what it multiplies
+  // the words that this thread unpacks, and its place in the tile of results
   let own = (lid.x / 8u) * 4u;
   let along = (lid.x % 8u) * 4u;
   let tx = lid.x % 16u;

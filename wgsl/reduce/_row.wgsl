@@ -27,17 +27,17 @@
 //# whether a thread that has a row to itself adds it up in blocks
 {% macro in_blocks(s, lanes, wgsl) -%}{{ "yes" if lanes == 1 and s.op == "sum" and not s.top and wgsl(s.dtype, 1).kind == "f" }}{%- endmacro %}
 
-//# one more value joined to what a lane has
+//# joins one more value to that of a lane
 {% macro add(s, f, along, mark, wgsl, width, all="_all") -%}
 //% set T = wgsl(s.dtype, width)
 //% set x, value = s.name ~ "_x" ~ mark, call(s.function, f, along, mark)
     let {{ x }} = {{ "select(%s, %s, is%s)" % (empty(s.op, T), value, mark) if mark else value }};
     {{ s.name }}{{ all }} = {{ combine.join[s.op](T, s.name ~ all, x) }};{%- endmacro %}
 
-//# the largest of what a lane has that is finite, so that no difference of it is NaN; of NaN it is NaN
+//# a maximum of at least the lowest finite float, since a difference from -inf would be NaN; NaN stays NaN
 {% macro finite(T, x) -%}{{ combine.larger(T, x, T ~ "(-3.4028234e38)") }}{%- endmacro %}
 
-//# a sum of exponentials of what is below a maximum, after a turn: what it had is scaled where that grew
+//# a sum of exp(x - maximum) after a turn: the sum so far is scaled if the maximum grew
 {% macro follow(s, places, wgsl, width) -%}
 //% set T = wgsl(s.dtype, width)
     let {{ s.name }}_to = {{ finite(T, s.top ~ "_all") }};
@@ -45,7 +45,7 @@
     {{ s.name }}_all += {{ T.call("safe_exp") }}({{ s.top }}_x{{ mark }} - {{ s.name }}_to); //% for mark, _ in places
     {{ s.name }}_from = {{ s.name }}_to;{%- endmacro %}
 
-//# the same after the maximum was joined further: `from` is what it was below before
+//# the same after the maximum was joined across lanes: `from` is the maximum that the sum refers to
 {% macro scale(s, sum, from, top, T) -%}
   {{ sum }} *= {{ T.call("safe_exp") }}({{ from }} - {{ finite(T, T ~ "(" ~ top ~ ")") }});{%- endmacro %}
 
@@ -57,7 +57,7 @@
   var {{ s.name }} = {{ combine.join[s.op](S, s.name ~ "_low", s.name ~ "_high") if width == 4 else all }};
 {%- endmacro %}
 
-//# what a lane has, joined to what lies `lanes` further, and as often as `count` says
+//# joins a lane's value to those `lanes` further on, `count` of them
 {% macro join_lanes(s, lanes, count, wgsl) -%}
 //% for m in range(1, count)
     let {{ s.name }}_o{{ m }} = {{ s.partials }}[lid.x + {{ m * lanes }}u];
@@ -65,7 +65,7 @@
 //% endfor
     {{ s.partials }}[lid.x] = {{ s.name }};{%- endmacro %}
 
-//# what the lanes of a row have becomes what all of them have; barriers are passed by all threads
+//# joins the values of a row's lanes; every thread passes the barriers
 {% macro tree(reductions, steps, wgsl) -%}
   {{ s.partials }}[lid.x] = {{ s.name }}; //% for s in reductions
 //% for lanes, count in steps

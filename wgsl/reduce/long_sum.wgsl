@@ -25,6 +25,6 @@
     sum = {{ add }}(sum, x{{ j }}); //% for j in range(turns)
   }
 //% endfor
-  // write what it comes to
+  // write the result
   out[id] = sum;
 //% endblock

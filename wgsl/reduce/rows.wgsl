@@ -1,9 +1,9 @@
-//# Rows with several reductions and what is made of them. The lanes of a row hold its elements, or read it in each
-//# phase anew (reads_held = 0).
+//# Several reductions over the same rows, and the ops on their results. The lanes of a row hold its elements, or read
+//# them again in each phase (reads_held = 0).
 //% extends "kernel.wgsl"
 //% import "lib/monoids.wgsl" as combine
 //% import "reduce/_row.wgsl" as r
-//# what a lane has of a reduction before it read anything
+//# declares the variable of a reduction in a lane, with its start value
 {% macro begun(s) -%}
   var {{ s.name }}_all = {{ r.empty(s.op, wgsl(s.dtype, width)) }};
 {{ combine.begin_blocks(wgsl(s.dtype, width), s.name ~ "_all") if blocks(s) }}
@@ -13,7 +13,7 @@
 //# whether it is added up in blocks
 {% macro blocks(s) -%}{{ r.in_blocks(s, lanes, wgsl) if not reads_held }}{%- endmacro %}
 
-//# what a turn along the row adds to it
+//# joins the elements of a turn along the row to it
 {% macro added(reductions) -%}
 //% for mark, _ in places
 //% for s in reductions | rejectattr("top")
@@ -26,7 +26,7 @@
 //% endfor
 {%- endmacro %}
 
-//# what a lane has of it after all turns
+//# reduces it to one value of the lane after all turns
 {% macro ended(s) -%}
 {{ combine.end_blocks(s.name ~ "_all") if blocks(s) }}
 {{ r.scale(s, s.name ~ "_all", s.name ~ "_from", s.top, wgsl(s.dtype, width)) if s.top }}
@@ -36,7 +36,7 @@
 
 //# what all lanes of a row have of it
 {% macro joined(reductions, is_first) -%}
-  // join what the threads of the row have
+  // join the threads of the row
   workgroupBarrier(); //% if not is_first
 {{ r.tree(reductions | rejectattr("top") | list, steps, wgsl) }}
 //% for s in reductions | selectattr("top")

@@ -39,7 +39,7 @@
     total = {{ combine.join[op](T, "total", "x") }};
 //% endif
   } //% for n in loops
-  // join what was added up, and write
+  // join the partial results, and write
 {{ combine.end_blocks("total") }} //% if in_blocks
 //% if f.width == 4
 //% set S = wgsl(end.dtype, 1)

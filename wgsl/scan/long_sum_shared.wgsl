@@ -41,7 +41,7 @@ var<workgroup> sums: array<vec2<u32>, 512>;
     sums[{{ 256 - from }}u + t] = run;
     workgroupBarrier();
 //% endfor
-    // join what is before this thread, and write
+    // join the elements before this thread, and write
     let left = sums[max(t, 1u) - 1u];
     let lead = select(sum, {{ add }}(sum, left), t > 0u);
 //% for j in range(4)

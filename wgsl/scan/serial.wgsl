@@ -15,7 +15,7 @@
   let first = row * p.n * p.inner + column;
   let from_ = piece * p.piece;
   let end = min(from_ + p.piece, p.n);
-  // what the pieces before it come to
+  // join the pieces before it
   var state = {{ S }}({{ scan.start[op](T) }});
 //% if carried == "totals"
   for (var k = 0u; k < piece; k++) {

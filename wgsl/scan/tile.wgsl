@@ -19,7 +19,7 @@ var<workgroup> heads: array<u32, 512>; //% if segmented
   let first = row * p.stretch;
   let begin = min(first + piece * p.piece, p.size);
   let end = min(min(first + p.stretch, begin + p.piece), p.size);
-  // what the pieces before it come to
+  // join the pieces before it
   var carry = {{ empty }};
 //% if carried
   for (var k = t; k < piece; k += 256u) {
@@ -64,7 +64,7 @@ var<workgroup> heads: array<u32, 512>; //% if segmented
     heads[t] = u32(open < 8u); //% if segmented
     workgroupBarrier();
 {{ scan.tree(op, T, segmented) }}
-    // join what is before this thread, and write
+    // join the elements before this thread, and write
     let left = sums[max(t, 1u) - 1u];
     let led = {{ scan.join[op](T, "carry", "left") }};
     let lead = select(carry, led, t > 0u);

@@ -20,7 +20,7 @@ var<workgroup> totals: array<{{ wgsl(dtype, 1) }}, 256>;
   let first = row * p.stretch;
   let begin = min(first + piece * p.piece, p.size);
   let end = min(min(first + p.stretch, begin + p.piece), p.size);
-  // what the pieces before it come to
+  // join the pieces before it
   var carry = {{ empty }};
 //% if carried
   for (var k = t; k < piece; k += 256u) {

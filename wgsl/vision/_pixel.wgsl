@@ -1,6 +1,6 @@
-//# One pixel of an augmented image, from its coordinates (x, y) in the output: where it lies in the image that was
-//# given, what is read there, and what becomes of its colours. Its sample's row of numbers is t0, t1, ...
-//# a place beyond a stage's image: what a stage after the first does not have is lost, whatever lies there before it
+//# One pixel of an augmented image, from its coordinates (x, y) in the output: its position in the input
+//# image, the colours read there, and the operations on them. Its sample's row of numbers is t0, t1, ...
+//# a position outside a stage's image: elements that a stage after the first cuts off are lost for later stages
 {% macro ruled(s, k, last) %}
 //% if s.rule == "edge"
     x = clamp(x, 0.0, p.w{{ k }} - 1.0);

@@ -33,7 +33,7 @@ def assign(plan: Plan, align: int = 256, apart: frozenset[int] = frozenset()) ->
     for v in sorted((v for v in begins if v not in apart), key=lambda v: (-sizes[v], begins[v])):
         span = begins[v], ends[v]
         fits = (i for i in reversed(range(len(slots))) if _is_free(busy[i], span))
-        slot = next(fits, None)  # slots were made the largest first: the last that is free is the smallest
+        slot = next(fits, None)  # slots are ordered from large to small: the last free one is the smallest
         if slot is None:
             slot = len(slots)
             slots.append(-(-max(sizes[v], 1) // align) * align)

@@ -9,7 +9,7 @@ from ..kernels.ir import Kernel
 from ..kernels.lower import PlanContext
 
 NEAR_NODES = 256  # of the graph between members: values that are computed early live longer
-SEARCHED_NODES = 48  # below a member, or made of it, that are looked at
+SEARCHED_NODES = 48  # nodes below a member, or that depend on it, that a search visits
 
 
 class Lowered(NamedTuple):

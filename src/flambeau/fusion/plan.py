@@ -117,7 +117,7 @@ def nodes_of(plan: Plan, order: Sequence[Node]) -> list[list[Node]]:
 
 
 def _down_to(ends: set[int], tops: list[Node]) -> list[Node]:
-    """The nodes that others are made of, and these, inputs first, without leaves and `ends` (ids)."""
+    """The given nodes and all nodes that they depend on, inputs first, without leaves and `ends` (ids)."""
 
     def inside(nodes: Iterable[Node]) -> list[Node]:
         return [n for n in nodes if n.buffer is None and id(n) not in ends]

@@ -57,8 +57,8 @@ class RowGroup(FusedGroup):
         return None if kernels is None else Lowered(kernels)
 
     def without_last(self) -> "RowGroup | None":
-        """The group without its last output, where that is made of the other outputs by elementwise
-        operations, and so is a kernel behind them."""
+        """The group without its last output, if elementwise ops compute that from the other outputs, so that
+        a kernel after them can."""
         *others, last = self.outputs
         if not others:
             return None
@@ -124,9 +124,9 @@ class _OpenRows:
 class _RowFinder:
     """Finds groups of reductions over the same rows in one pass over the graph.
 
-    A node's depth is how many heads (reductions, contractions, ...) lie one behind the other below it. What a
-    group reads from outside must not be made of what is inside. It is not where its depth is no higher than
-    that of what the group's reductions read; else the graph below it is searched, a little.
+    A node's depth is the number of heads (reductions, contractions, ...) on the longest path below it. Inputs
+    of a group must not depend on its members. They don't if their depth is at most that of the values that
+    the group's reductions read; otherwise the graph below them is searched, up to a limit.
     """
 
     def __init__(self, values: Materialization):
@@ -212,7 +212,7 @@ class _RowFinder:
     def _is_made_apart(self, node: Node, group: _OpenRows) -> bool:
         """Whether a node does not depend on the group; False if the search gives up."""
 
-        # A node that is made of the group can't be read by the group: its kernel would wait for itself.
+        # A node that depends on the group can't be read by the group: its kernel would wait for itself.
         # A node no higher than the group's lowest input can't depend on it, so the search stops there. A
         # stored value may have inputs, kept for a gradient: they are no part of this graph.
         def may_be_made_of_it(n: Node) -> bool:

@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from .ir import WgslStep
 
 EXACT = {"neg": "exact_neg", "sub": "exact_sub"}  # the macros that turn a sign by its bit
-CONSTANT = ("iota", "scalar")  # steps whose values are finite, or no element's
+CONSTANT = ("iota", "scalar")  # steps that read no element of a buffer
 
 
 def exact(steps: Sequence[WgslStep]) -> tuple[WgslStep, ...]:
-    """The steps of a function, where the operands of a sum or difference are made of the same element with
-    another operation for the signs.
+    """The steps of a function, with exact operations for signs where both operands of a sum or difference
+    depend on the same element.
 
     WGSL lets a driver compute as if there were neither infinities nor NaN. Mesa takes `x - x`, `x + -x`,
     `(x + y) - x` and `(x - y) + y` for 0 or y, NVIDIA's driver some of these; no driver was seen to do it
     where the sign is turned by its bit. Other sums and differences stay as they are.
     """
-    below: dict[str, frozenset[str]] = {}  # the steps that a value is made of, itself too
-    elements: dict[str, frozenset[WgslStep]] = {}  # the elements among these, each as what reads it
+    below: dict[str, frozenset[str]] = {}  # the steps that a value depends on, itself too
+    elements: dict[str, frozenset[WgslStep]] = {}  # the reads of elements among these
     changed: set[str] = set()
     for s in steps:
         below[s.var] = frozenset([s.var]).union(*[below.get(a, frozenset[str]()) for a in s.args])

@@ -48,7 +48,7 @@ class Quantities:
         return name
 
     def once(self, name: str, value: int) -> str:
-        """The name of a number of the whole kernel, such as its rows: the same for all who ask for it."""
+        """The name of a number of the entire kernel, such as its rows, which is added once."""
         known = self.shared.get(name)
         if known is None or known[1] != value:
             known = self.shared[name] = self.add(name, value), value
@@ -85,7 +85,7 @@ def coordinates(count: int, letter: str, alone: str) -> list[str]:
 def name_terms(
     a: Affine, runs: Sequence[Run], coords: Sequence[str], q: Quantities
 ) -> tuple[tuple[str, str], ...]:
-    """The coordinates that an index walks, each with its stride; without the offset."""
+    """The (coordinate, stride) pairs of an index, without its offset."""
     terms: list[tuple[str, str]] = []
     for run, c in zip(runs, coords, strict=True):
         stride = a.strides[run[-1]]
@@ -116,14 +116,14 @@ class BoundTwice(Exception):
 
 
 def check_bindings(b: Bindings, most: int) -> None:
-    """BoundTwice where a kernel reads more than so many buffers."""
+    """Raise BoundTwice if a kernel reads more than `most` buffers."""
     if len(b.values) > most:
         raise BoundTwice
 
 
 def fitting(build: Callable[[bool], Built]) -> Built:
-    """What build(narrow=False) makes, whose threads read four neighbours at once where they can; where that
-    has no room for its buffers, what build(narrow=True) makes, whose threads read one."""
+    """The result of build(narrow=False), whose threads read four neighbours at once where they can; if that
+    binds too many buffers, that of build(narrow=True), whose threads read one."""
     try:
         return build(False)
     except BoundTwice:
@@ -143,7 +143,7 @@ def spread_grid(groups: int, limit: int) -> tuple[int, int, int]:
 
 
 class Raw(NamedTuple):
-    """A step before its coordinates have names.
+    """A traced step, before its coordinates have names.
 
     args: the steps that it reads. view: how it reads a buffer, or where it is padding. value: of the buffer.
     extra: the quantities of a number; of a gather the size and stride of its dim; of a cast the dtype it
@@ -162,7 +162,7 @@ class Raw(NamedTuple):
 
 @dataclass(frozen=True)
 class Naming:
-    """What the names in a function stand for: its coordinates, an affine as an index over these, and the
+    """The names of a function: its coordinates, an affine as an index over these, and the
     buffers and quantities of its kernel. inner: the dim of which it makes four neighbours, if it does. stats:
     the variables of the reductions that a kernel over rows has made, by the ids of their nodes. named: what
     became of a step, by `inner`: several functions with the same step share its Params.
@@ -188,8 +188,8 @@ def naming_over(
 
 
 def emit(raws: Sequence[Raw], naming: Naming, result: int, some: Iterable[int] | None = None) -> WgslFunction:
-    """The function of all steps of an expression, or of some: coordinates get their names, quantities their
-    places in Params. That of an epilogue is given the head's result."""
+    """The function of all steps of an expression, or of some. Names coordinates, and adds quantities to
+    Params. The head's result is an argument of an epilogue."""
     steps = range(len(raws)) if some is None else some
     acc = tuple([i for i in steps if raws[i].kind == "acc"])
     steps = [i for i in steps if i not in acc]
@@ -206,8 +206,8 @@ def emit(raws: Sequence[Raw], naming: Naming, result: int, some: Iterable[int] |
 
 
 def emit_from(raws: Sequence[Raw], naming: Naming, root: int, held: Container[int]) -> WgslFunction:
-    """The function of a step of a kernel over rows, which is given what lanes hold of it (`held`, steps) and
-    what the row's reductions came to."""
+    """The function of a step of a kernel over rows. Its arguments are the elements that lanes hold (`held`,
+    steps) and the results of the row's reductions."""
     # Not below held steps: their values are arguments.
     steps = below(raws, root, held)
     width = 1 if naming.inner is None else 4
@@ -219,7 +219,7 @@ def emit_from(raws: Sequence[Raw], naming: Naming, root: int, held: Container[in
 
 
 def variable(raws: Sequence[Raw], step: int) -> str:
-    """The variable that has the value of a step; the head's result is given."""
+    """The variable of a step's value; that of the head's result is `acc`."""
     return "acc" if raws[step].kind == "acc" else f"t{step}"
 
 
@@ -282,8 +282,7 @@ def can_widen(raws: Sequence[Raw], runs: Sequence[Run], sizes: Sequence[int]) ->
 
 
 def _may_end_behind(raws: Sequence[Raw], inner: int) -> bool:
-    """Whether nothing checks indices, and no gather reads neighbours one by one, each where its own place
-    begins."""
+    """Whether no step checks indices, and no gather reads neighbours one by one at places of their own."""
     gathers = [(i, s.view.index) for i, s in enumerate(raws) if s.kind == "gather" and s.view]
     strides = any([a.strides[inner] and reading(raws, i, inner) == "each" for i, a in gathers])
     return not strides and not any([s.kind == "inside" for s in raws])
@@ -309,7 +308,7 @@ def are_side_by_side(raws: Sequence[Raw], runs: Sequence[Run]) -> bool:
 
 
 def _breaks(*strides: int) -> bool:
-    """Whether steps so long may leave the beginning of a four."""
+    """Whether steps of these strides may lead from the beginning of a four to another place."""
     return any([s % 4 for s in strides])
 
 
@@ -340,7 +339,7 @@ def _varies(raws: Sequence[Raw], i: int, inner: int) -> bool:
 
 
 def below(raws: Sequence[Raw], root: int, stop: Container[int] = ()) -> list[int]:
-    """The steps that a step is made of, itself too, in order; not those below a step of `stop`."""
+    """The steps that a step depends on, itself too, in order; not those below a step of `stop`."""
     seen: set[int] = set()
     todo = [root]
     while todo:

@@ -141,7 +141,8 @@ class RowBuilder:
             todo.append(trace.value_over_rows(n, self.kept))
             self.results.append((n, todo[-1]))
         self.values: dict[int, int] = {}  # id of a reduction -> the step that it reduces
-        self.below: dict[int, list[int]] = {}  # a result's step, or that of a value -> all that it is made of
+        # The step of a result or of a reduced value -> all steps below it.
+        self.below: dict[int, list[int]] = {}
         while todo:  # reductions that results, or other reductions, need
             root = todo.pop()
             self.below[root] = below(trace.steps, root)
@@ -389,7 +390,7 @@ class RowFunctions:
         return name if self.names[name] == 1 else f"{name}{self.names[name] - 1}"
 
     def add(self, kind: str, root: int, width: int) -> str:
-        """The function of a step, which is given what lanes hold and what the row's reductions came to."""
+        """Add the function of a step. Held elements and results of the row's reductions are its arguments."""
         name = self.new_name(kind)
         naming = self.naming if width > 1 else self.single_naming
         self.functions.append((name, emit_from(self.trace.steps, naming, root, self.held)))

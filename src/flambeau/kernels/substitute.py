@@ -74,7 +74,7 @@ def without_input(k: Kernel, value: int, name: str) -> Kernel:
 
 
 def without_unused(k: Kernel) -> Kernel:
-    """A map without the steps that no result is made of, and without the buffers that only they read."""
+    """A map without steps that no result depends on, and without buffers that only they read."""
     ((name, f),) = k.shader.functions
     needed = {result for result, _ in f.results} or {f.result}
     steps: list[WgslStep] = []

@@ -125,7 +125,7 @@ class _Legalizing:
         nodes = result.nodes() if isinstance(result, Pair) else [result]
         fresh = [n for n in reached(nodes, self._new_inputs) if n not in self.known]
         after = tuple([_node_of(self.now[x]) for x in like.after])
-        for n in sorted(fresh, key=lambda n: n.serial):  # as they were made: inputs first
+        for n in sorted(fresh, key=lambda n: n.serial):  # in the order of creation: inputs first
             self.known.add(n)
             # Recomputed nodes wait for their gradient, so their parts do too. Otherwise a part can be
             # computed as soon as its inputs are.

@@ -35,6 +35,9 @@ fn probe_birth(site: u32, bits: u32) {{
   probe_from = probe_leaf;
 }}
 """
+# For each vector width n. in: a value that is read. call: a function's result, which counts as one read
+# value. out: a statement's value, born there if it is bad and nothing bad was read since `mark`. put: a
+# stored value. half: a value that is converted to float16.
 EACH = """fn probe_is_bad_{n}(x: {T}) -> {B} {{
   return (bitcast<{U}>(x) & {U}(0x7fffffffu)) {bad} {U}(0x7f800000u);
 }}
@@ -101,7 +104,7 @@ class FloatProbes(ProbeWriter):
     def _Routine(self, f: s.Routine) -> str:
         return self.raw(f) if f.name.startswith(LIBRARY) else super()._Routine(f)
 
-    # --- what is read ---
+    # --- values that a statement reads ---
 
     def _is_float(self, part: s.Piece) -> bool:
         return is_float(self.types.of(part)) and "f16" not in self.types.of(part)
@@ -134,7 +137,7 @@ class FloatProbes(ProbeWriter):
         return self.raw(part) if part.op == "*" else self.inner(part)
 
     def _WgslCall(self, part: s.WgslCall) -> str:
-        if part.name == "bitcast" or part.name == "arrayLength":
+        if part.name == "bitcast" or part.name == "arrayLength":  # moves bits, or reads no float
             return self.raw(part)
         inside = [(g, self.emit(g)) for g in part.arguments]
         if part.name.startswith(HALF) or (part.name.endswith("f16") or part.template == "f16"):
@@ -152,11 +155,12 @@ class FloatProbes(ProbeWriter):
             f"probe_half_{self._width(part)}({text}, {self.site('float16 overflow', self.raw(part), part)}u)"
         )
 
-    # --- what is made of it ---
+    # --- values that a statement computes ---
 
     def _probe_value(self, value: s.Piece, name: str, statement: s.Piece) -> str:
         """The value of a statement, with a probe."""
         text = self.emit(value)
+        # Moved values were born elsewhere, and a bitcast builds an infinity on purpose.
         is_moved = isinstance(value, s.Name | s.Indexed | s.Selected | s.Literal)
         if is_moved or not self._is_float(value) or "bitcast<" in self.raw(value):
             return text
@@ -198,6 +202,7 @@ class FloatProbes(ProbeWriter):
         return (
             "  if (probe_born != 0u) {\n"
             f"    let at = {HEADER - RECORD}u + {RECORD}u * probe_born;\n"
+            # 2 if the thread stored such a value, else 1: atomicMax keeps the record of the more severe one.
             "    let mine = select(1u, 2u, probe_stored);\n"
             "    if (atomicMax(&probe[at], mine) < mine) {\n"
             "      atomicStore(&probe[at + 1u], probe_group);\n"

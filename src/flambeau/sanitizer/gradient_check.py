@@ -90,6 +90,7 @@ def _compare_slopes(
     x = np.asarray(values[by], "f8")
     rng = np.random.default_rng(1)
     moved = rng.permutation(np.flatnonzero(~(np.abs(x) > LARGEST)))[:MOVED]
+    # Random signs and sizes, so that no two elements' errors cancel.
     direction = np.zeros(x.size)
     direction[moved] = rng.choice((-1.0, 1.0), moved.size) * rng.uniform(0.5, 1.0, moved.size)
     direction = direction.reshape(x.shape)

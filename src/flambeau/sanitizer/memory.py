@@ -176,7 +176,7 @@ class MemoryProbes(ProbeWriter):
             return ""
         return f"{element}({', '.join(values)})" if len(values) > 1 else values[0]
 
-    # --- what there is ---
+    # --- the variables of a module ---
 
     def _shared_array(self, d: s.Declare) -> SharedArray:
         type, dims = self.types.plain(d.type), list[int]()

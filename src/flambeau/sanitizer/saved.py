@@ -25,7 +25,7 @@ class SavedLaunched(Launched):
         reads, sizes = step.reads, dict(enumerate(step.sizes))
         inputs, outputs = tuple(range(reads)), tuple(range(reads, len(sizes)))
         shader = _shader(step.text)
-        numbers = (0,) * len(shader.params)
+        numbers = (0,) * len(shader.params)  # only their count matters: the values are in `params`
         kernel = Kernel(step.work.name, shader, inputs, outputs, numbers, command.grid)
         super().__init__(device, kernel, command, sizes, params)
         self.wgsl, self.first = step.text, step.line

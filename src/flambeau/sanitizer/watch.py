@@ -59,7 +59,7 @@ class WatchedValue:
         facts = [("came by", f"{came:,} of {of}")]
         if came and (most := int(self.counts.max())) > 1:
             facts.append(("times", f"{int(self.counts[self.counts > 0].min()):,} to {most:,}"))
-        there = self.values[self.counts > 0]
+        there = self.values[self.counts > 0]  # of threads that reached it
         if self.values.dtype.kind == "f":
             for name, bad in (("NaN", np.isnan), ("infinite", np.isinf)):
                 if count := int(np.count_nonzero(bad(there))):
@@ -156,6 +156,7 @@ class _Watching:
         kernel, shader = launched.kernel, launched.shader
         self.names.append(kernel.name)
         ops = {step.name for _, f in shader.functions for step in f.steps if step.kind == "op"}
+        # A kernel is known by its full name, a part of that, its template, and its ops.
         called = {kernel.name, *re.split(r"[+.]", kernel.name), shader.template, *ops}
         if self.kernel not in called | {PurePosixPath(shader.template).stem}:
             return launched.run_plain()
@@ -222,7 +223,7 @@ class WatchProbe(ProbeWriter):
 
     def _declarations_of_name(self) -> list[s.Declare | s.WgslParameter]:
         matches = [d for d in self._all() if d.name == self.name]
-        return [d for d in matches if isinstance(d, s.Declare)] or matches
+        return [d for d in matches if isinstance(d, s.Declare)] or matches  # variables before parameters
 
     def _suggestion(self) -> str:
         names = sorted({d.name for d in self._all()})

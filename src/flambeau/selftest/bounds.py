@@ -400,6 +400,7 @@ def _scan(node: Node, inputs: list[Known]) -> Known:
 def _scatter(node: Node, inputs: list[Known]) -> Known:
     x, keys, order, src = inputs
     result = _wide(_xp(node, [k.value for k in inputs]))
+    # An unknown destination leaves every element unknown.
     if any(k.error is not None and np.any(k.error > 0) for k in (keys, order)):
         return Known(result, np.full(result.shape, np.inf))
     inexact = any(k.error is not None for k in (x, src))
@@ -530,6 +531,7 @@ def _source(node: Node, inputs: list[Known]) -> Known:
     value = _wide(_xp(node, []))
     if node.op.name != "constant" or value.dtype.kind != "f":
         return Known(value, None)
+    # A device's constant is a float32.
     return Known(value, np.where(value == round_to(value, dt.float32), 0.0, U * np.abs(value)))
 
 

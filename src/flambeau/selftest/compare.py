@@ -101,7 +101,7 @@ def results_of(program: Program, device: Any, way: str, turns: int) -> list[list
     else:
         tensors = call_program(program, "cpu" if way == "on NumPy's device" else device, turns)
     flat = [t for results in tensors for t in results]
-    raw = read(flat)
+    raw = read(flat)  # one readback for all results
     arrays = [to_numpy(r, t.shape, t.dtype) for r, t in zip(raw, flat, strict=True)]
     count = len(program.outputs)
     return [arrays[i * count : (i + 1) * count] for i in range(turns)]

@@ -178,13 +178,13 @@ class Builder:
         """The program. Results are variables that no line uses and the last one; gradients are by all float
         inputs."""
         used = {name for line in self.lines for name in line.uses if name != line.name}
-        made = [line.name for line in self.lines if line.name not in self.states]
-        ends = [n for n in made if n not in used] or made[-1:]
-        more = [n for n in made if n in used]
+        names = [line.name for line in self.lines if line.name not in self.states]
+        ends = [n for n in names if n not in used] or names[-1:]
+        more = [n for n in names if n in used]
         if more and self.chance(0.2):
             ends = [self.one(more), *ends]
         by = tuple(i.name for i in self.inputs if i.dtype.is_float and i.name not in self.states)
-        made = Program(
+        program = Program(
             tuple(self.inputs),
             tuple(self.lines),
             tuple(dict.fromkeys(ends[-results:])),
@@ -193,7 +193,7 @@ class Builder:
             tuple(self.states),
             family,
         ).prune()
-        return made if flows(made) else replace(made, by=())
+        return program if flows(program) else replace(program, by=())
 
 
 def flows(program: Program) -> bool:

@@ -100,7 +100,7 @@ def earlier_results(program: Program) -> Iterator[Program]:
 
 def from_values(program: Program) -> Iterator[Program]:
     """Replace lines with inputs of their values."""
-    if program.states:
+    if program.states:  # an assigned input can't become a constant: end the assignments first
         yield replace(
             program, states=(), lines=tuple(x for x in program.lines if x.name not in program.states)
         )
@@ -111,6 +111,7 @@ def from_values(program: Program) -> Iterator[Program]:
     dtypes = dtypes_of(program)
     every = replace(program, results=tuple(x.name for x in lines), by=())
     (values,) = expected_results(every, dtypes)
+    # From the last line on: its value makes the most lines above it superfluous.
     for line, value in reversed([*zip(lines, values, strict=True)]):
         dtype = dtypes[line.name]
         if dtype.is_float:

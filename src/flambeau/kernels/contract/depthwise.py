@@ -35,7 +35,7 @@ def depthwise_kernel(product: Product, narrow: bool) -> Kernel:
     """Every thread four columns of one line, a line of taps at a time, in registers."""
     product, domain = along(product), along(product).domain
     line = line_of(product)
-    assert line is not None, "windows were found when the variant was named"
+    assert line is not None, "`candidates` offers this variant for windows only"
     builder = ContractionBuilder(product, SumPieces(product.k), narrow or line.columns % 4 != 0)
     a, b = (
         OperandIndexing(n, o, g, domain, True, "free")

@@ -332,7 +332,7 @@ def _size(n: int) -> int:
 
 
 def workgroup_of(columns: int) -> tuple[int, int]:
-    """64 threads, along the columns as far as there is work: few shapes, so that sizes rarely compile
-    anew."""
+    """64 threads, along the columns as far as there is work. Few shapes, so that a new size rarely needs a
+    new shader."""
     x = next((x for x in (1, 4, 16) if x >= columns), WORKGROUP)
     return x, WORKGROUP // x

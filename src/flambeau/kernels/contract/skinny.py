@@ -69,5 +69,5 @@ def skinny_short_kernel(product: Product, pieces: SumPieces, narrow: bool) -> Ke
 
 
 def thread_rows(rows: int) -> int:
-    """The rows of a thread of a skinny product: few numbers, so that sizes rarely compile anew."""
+    """The rows of a thread of a skinny product: few values, so that a new size rarely needs a new shader."""
     return next(n for n in (1, 2, 4, 8) if n >= rows)

@@ -68,8 +68,8 @@ def step_of(tile: GemmTile, precision: str) -> int:
 
 
 def precision_of(product: Product) -> str | None:
-    """How this product may be made of float16 ones: "exact", its operands are of float16; "high" or "medium",
-    they are of float32, which was allowed; None, it may not."""
+    """How a product may use float16 fragments: "exact", its operands are float16; "high" or "medium", they
+    are float32 and the user allowed it; None, it may not."""
     dtypes = {product.a.dtype.short, product.b.dtype.short}
     if dtypes == {"f16"}:
         return "exact"
@@ -99,7 +99,7 @@ def candidates(product: Product) -> list[Variant]:
 
 
 def _with_pieces(product: Product, precision: str, fits: list[Variant]) -> Iterator[Variant]:
-    """The same in more pieces of the summed dims than they have anyway, of four turns or more each."""
+    """The same variants with more pieces of the summed dims, each of four turns or more."""
     results = prod(product.head.shape)
     for variant in fits:
         least = pieces_of(product, precision, variant)
@@ -117,7 +117,7 @@ def pieces_of(product: Product, precision: str, variant: Variant) -> int:
 
 
 def bucket_of(product: Product) -> tuple[Any, ...]:
-    """What tuning tells products apart by."""
+    """The key by which tuning distinguishes products."""
     precision = precision_of(product)
     return product.bucket if precision is None else (*product.bucket, precision)
 
@@ -232,7 +232,7 @@ def _unit_kernel(of: F16Product, pieces: SumPieces, narrow: bool) -> Kernel:
 
 
 class Staging(NamedTuple):
-    """How both sides come to workgroup memory: their indexing (or what a pass before made), the loads of a
+    """How both sides reach workgroup memory: their indexing (or converted sides), the loads of a
     tile, the functions, and the options of their own."""
 
     sides: "Sequence[OperandIndexing | F16Side]"
@@ -242,7 +242,7 @@ class Staging(NamedTuple):
 
 
 def _stage(builder: ContractionBuilder, of: F16Product) -> Staging:
-    """Sides that are brought to float16 on their way to workgroup memory."""
+    """The staging of sides that are converted to float16 on their way to workgroup memory."""
     product, tile, operands = of.product, of.tile, _operands(of)
     named = zip("ab", operands, strict=True)
     sides = [OperandIndexing(name, o, own, product.domain, builder.narrow) for name, (o, own, _) in named]
@@ -278,7 +278,7 @@ class F16Side(NamedTuple):
 
 
 def _read_converted(builder: ContractionBuilder, of: F16Product) -> Staging:
-    """Sides that a pass before has made."""
+    """The staging of sides that a pass before has converted to float16."""
     b, q, tile = builder.b, builder.q, of.tile
     loads = [
         TileLoad(0, (), s.extent, (s.extent if s.along == "free" else tile.step) + PAD, flat=True)

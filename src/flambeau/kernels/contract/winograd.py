@@ -183,7 +183,7 @@ def turns_of(product: Product, dims: Dims, w: WinogradTile) -> int:
 def product_kernels(product: Product, w: WinogradTile) -> list[Kernel]:
     """The kernels that transform the filters and compute the convolution."""
     dims = dims_of(product)
-    assert dims is not None, "it was found when the shape was chosen"
+    assert dims is not None, "`candidates` offers tiles for such convolutions only"
     if not product.b.is_stored:
         base, _ = product.plan.base_of(product.b.node)
         raise NeedStore(base, "a convolution at 16 frequencies reads each element four times, ahead of time")
@@ -237,7 +237,7 @@ def image_kernel(product: Product, dims: Dims, w: WinogradTile, filters: int) ->
     builder, o = ContractionBuilder(product, SumPieces(product.k), True), product.b
     q, result, shape = builder.q, builder.result, product.domain.shape
     zeros = zeros_of(o, dims)
-    assert zeros is not None, "it was found when the shape was chosen"
+    assert zeros is not None, "`candidates` offers tiles for such padding only"
     image, transformed = builder.b.add(o.trace.steps[0].value, float32, 1), builder.b.add(filters, float32, 4)
     try:
         functions = builder.functions(())
