@@ -140,7 +140,8 @@ class Op:
         else:
             places = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in self.operand_names]
             known["__signature__"] = Signature(places)
-        vars(self).update(known)
+        # not the dict of the dataclass, which shares its keys: attributes of such a dict are not cached
+        object.__setattr__(self, "__dict__", {**vars(self), **known})
         return self
 
     def __repr__(self) -> str:
@@ -328,6 +329,7 @@ def _cast(node: Node, to: dt.DType) -> Node:
 
 
 SIZES = (8, 16, 31, 64)  # bits
+NUMBERS = int, float, complex
 
 
 def constant(value: Any, beside: dt.DType = dt.bool_, dtype: dt.DType | None = None) -> Node:
@@ -336,7 +338,7 @@ def constant(value: Any, beside: dt.DType = dt.bool_, dtype: dt.DType | None = N
     if type(value) is float and beside.is_float and dtype is None:  # fast path of most numbers
         return Node(OPS["constant"], (), {}, (), beside, None, (value,))
     plain = value if type(value) is float else getattr(value, "held", value)
-    if not isinstance(plain, int | float | complex):
+    if not isinstance(plain, NUMBERS):
         raise TypeError(f"{describe(value)} is not a tensor or a number: wrap it in tensor(...)")
     own = dt.dtype_of_scalar(plain)
     dtype = dtype or (beside if beside.category >= own.category else own)

@@ -49,8 +49,10 @@ class Integers(NamedTuple):
 
 @cache
 def integers_of(f: Callable[..., Any]) -> Integers:
-    """The integers in an op's signature."""
+    """The integers in an op's signature; none for our own primitives, which take Python ints only."""
     f = unwrap(f)
+    if f.__name__.startswith("_"):
+        return Integers((), {}, "", 0)
     code, types = f.__code__, f.__annotations__
     count = code.co_argcount + code.co_kwonlyargcount
     several = code.co_varnames[count] if code.co_flags & HAS_ARGUMENTS else ""
@@ -71,19 +73,28 @@ def with_integers(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Convert a call's sizes, dims and positions to Python ints; TypeError if one is not an integer."""
     places, names, several, first = integers_of(f)
+    if not names and not several:
+        return args, kw
     for i, name in places:
         if i >= len(args):
             break
         value = args[i]
-        if type(value) is not int and (integer := integers(value, name, names[name])) is not value:
-            args = (*args[:i], integer, *args[i + 1 :])
+        if type(value) is not int and value is not None:
+            integer = integers(value, name, names[name])
+            if integer is not value:
+                args = (*args[:i], integer, *args[i + 1 :])
     if several:
-        rest = args[first:]
-        converted = (integers(rest[0], several),) if len(rest) == 1 else integers(rest, several)
-        args = (*args[:first], *converted)
+        for value in args[first:]:
+            if type(value) is not int:
+                rest = args[first:]
+                converted = (integers(rest[0], several),) if len(rest) == 1 else integers(rest, several)
+                args = (*args[:first], *converted)
+                break
     for name, value in kw.items():
-        if name in names and (integer := integers(value, name, names[name])) is not value:
-            kw = {**kw, name: integer}
+        if type(value) is not int and name in names:
+            integer = integers(value, name, names[name])
+            if integer is not value:
+                kw = {**kw, name: integer}
     return args, kw
 
 

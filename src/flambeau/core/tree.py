@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
+SEQUENCES = tuple, list
+
 
 def is_sequence(value: Any) -> TypeGuard[Sequence[Any]]:
     """Whether a value is a list or a tuple."""
-    return isinstance(value, list | tuple)
+    return isinstance(value, SEQUENCES)
 
 
 def is_row(value: Any) -> TypeGuard[Sequence[Any]]:
