@@ -61,13 +61,17 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>; //% for 
     if (more) {
 {{ staging.fetch(s, g, wgsl, ragged) }} //% for s, g in sides
     }
+//# the same lines for each k
+//% set products
+//% for i, j in product(range(high), range(wide // 4))
+      acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, "u%d.%s" % (i // 4, "xyzw"[i % 4]), "v%d" % j, "acc%d_%d" % (i, j)) }};
+//% endfor
+//% endset
 //% for k in range(step)
     {
       let u{{ i }} = tile_a[ty + {{ k * sides[0][1].pitch + i * down // 4 }}u]; //% for i in range(high // 4)
       let v{{ j }} = tile_b[tx + {{ k * sides[1][1].pitch + j * across // 4 }}u]; //% for j in range(wide // 4)
-//% for i, j in product(range(high), range(wide // 4))
-      acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, "u%d.%s" % (i // 4, "xyzw"[i % 4]), "v%d" % j, "acc%d_%d" % (i, j)) }};
-//% endfor
+{{ products }}
     }
 //% endfor
     workgroupBarrier();

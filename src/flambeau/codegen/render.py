@@ -338,17 +338,28 @@ def _without_gaps(text: str) -> str:
     """A text without trailing commas of generated lists, terms `0u +` and factors 1u, which the first turn of
     an unrolled loop has."""
     text = text.replace(", )", ")").replace(" * 1u", "").replace(" / 1u", "")
-    if "0u + " in text:
-        text = BEGINS_WITH_NOTHING.sub("", text)
-    return NOTHING_ADDED.sub(r"\1", text) if " + 0u" in text else text
+    if "0u + " not in text and " + 0u" not in text:
+        return text
+    # line by line: the patterns take 3 ms for a text of 50 KB
+    return "\n".join([_without_zeros(line) if "0u" in line else line for line in text.split("\n")])
+
+
+def _without_zeros(line: str) -> str:
+    if "0u + " in line:
+        line = BEGINS_WITH_NOTHING.sub("", line)
+    return NOTHING_ADDED.sub(r"\1", line) if " + 0u" in line else line
 
 
 def tidy(text: str) -> str:
     """Indent by braces, and drop blank lines and dead arithmetic."""
-    out, depth = list[str](), 0
-    for line in map(str.strip, _without_gaps(text).splitlines()):
+    out: list[str] = []
+    margin = ""
+    for line in _without_gaps(text).splitlines():
+        line = line.strip()
         if line:
-            depth -= line.startswith("}")
-            out.append("  " * depth + line)
-            depth += line.endswith("{")
+            if line[0] == "}":
+                margin = margin[:-2]
+            out.append(margin + line)
+            if line[-1] == "{":
+                margin += "  "
     return "\n".join(out) + "\n"
