@@ -1,4 +1,4 @@
-"""Differences of what is made of the same element are NaN where it is infinite or NaN."""
+"""Differences and quotients of what is made of the same element are NaN where IEEE 754 has NaN."""
 
 import glob
 import json
@@ -19,7 +19,8 @@ x = fb.tensor([float("nan"), float("inf"), 1.0], device="gpu")
 y, none = fb.tensor([1.0, 2.0, 3.0], device="gpu"), fb.zeros(0, device="gpu")
 values = [x - x, x + -x, x.exp() - x.exp(), (x + 1) - x - 1, (x - y) + y - x, x - x.clone()]
 means = [none.mean(), F.mse_loss(none, none), F.l1_loss(none, none), F.binary_cross_entropy(none, none),
-         F.binary_cross_entropy_with_logits(none, none), x[x > 5e38][:0].mean(), F.mse_loss(x, x)]
+         F.binary_cross_entropy_with_logits(none, none), x[x > 5e38][:0].mean(), F.mse_loss(x, x),
+         (-y).sqrt().square()[0]]
 print(json.dumps([[v.nan_to_num(99.0).tolist() for v in values], [m.isnan().item() for m in means]]))
 """
 
@@ -30,6 +31,30 @@ def test_only_they_turn_signs_by_bits(gpu):
     assert all("0x80000000u" in v.wgsl() for v in same)
     others = (x - y, x + -y, x * x - y, -x * x, x.sum() - y, x.int() - x.int(), (x - 1) * x)
     assert not any("0x80000000u" in v.wgsl() for v in others)
+
+
+def quotients(x):
+    """NaN where x is 0, infinite or NaN."""
+    ratios = x / x, x * 3 / x, x * (1 / x), x / (x * 2), x / x.clone(), x / 2 * (2 / x), x.reciprocal() * x
+    return [*ratios, -x / x, x * x / (x * x)]
+
+
+def test_only_quotients_of_a_value_and_its_factor_turn_signs_by_bits(gpu):
+    x, y = (fb.tensor([1.0, 2.0], device=gpu) for _ in range(2))
+    roots = x.sqrt() ** 2, x.sqrt() * x.sqrt(), x.rsqrt().square()
+    assert all("0x80000000u" in v.wgsl() for v in (*quotients(x), *roots))
+    others = x / y, x * y / (x + y), x * x.sigmoid(), x / x.sqrt(), x / x.exp(), x * x, x.sqrt() * y.sqrt()
+    assert not any("0x80000000u" in v.wgsl() for v in others)
+
+
+def test_quotients_of_a_value_and_its_factor(device):
+    x = fb.tensor([0.0, float("inf"), float("nan"), -1.5], device=device)
+    for got, finite in zip(quotients(x), (1, 3, 1, 0.5, 1, 1, 1, -1, 1), strict=True):
+        np.testing.assert_array_equal(got.numpy(), np.float32([np.nan, np.nan, np.nan, finite]))
+    for got in (x.sqrt() ** 2, x.sqrt() * x.sqrt()):
+        np.testing.assert_array_equal(got.numpy(), np.float32([0, np.inf, np.nan, np.nan]))
+    for got in (x % x, x.fmod(x), x // x - 1):
+        np.testing.assert_array_equal(got.numpy(), np.float32([np.nan, np.nan, np.nan, 0]))
 
 
 def test_differences_of_an_element_and_itself(device):

@@ -42,10 +42,14 @@
 
 {% macro add(T, x, y) %}({{ x }} {{ "|" if T.kind == "b" else "+" }} {{ y }}){% endmacro %}
 {% macro sub(T, x, y) %}({{ x }} - {{ y }}){% endmacro %}
-//# the same, of what drivers would take for zero (kernels/cancel.py): the sign is turned by its bit
+//# the same, of what drivers would take for zero, one or a factor (kernels/cancel.py): the sign is turned by its bit
 {% macro exact_neg(T, x) %}bitcast<{{ T }}>(bitcast<{{ T.u }}>({{ x }}) ^ {{ T.u }}(0x80000000u)){% endmacro %}
 {% macro exact_sub(T, x, y) %}({{ x }} + {{ exact_neg(T, y) }}){% endmacro %}
 {% macro mul(T, x, y) %}({{ x }} {{ "&" if T.kind == "b" else "*" }} {{ y }}){% endmacro %}
+{% macro exact_mul(T, x, y) %}{{ exact_neg(T, "(%s * %s)" % (x, exact_neg(T, y))) }}{% endmacro %}
+{% macro exact_square(T, x) %}{{ exact_mul(T, x, x) }}{% endmacro %}
+{% macro exact_div(T, x, y) %}{{ exact_neg(T, "(%s / %s)" % (x, exact_neg(T, y))) }}{% endmacro %}
+{% macro exact_reciprocal(T, x) %}{{ exact_div(T, "%s(1)" % T, x) }}{% endmacro %}
 {% macro div(T, x, y) %}({{ x }} / {{ y }}){% endmacro %}
 {% macro pow(T, x, y) %}{{ T.call("power" if T.kind == "f" else "integer_power") }}({{ x }}, {{ y }}){% endmacro %}
 {% macro maximum(T, x, y) %}

@@ -12,11 +12,16 @@ fn {{ T.fn("integer_power") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   }
   return result;
 }{% endmacro %}
+//# x / y, which no driver takes for 1 where both are the same: the sign of y is turned by its bit
+{% macro plain_quotient(T) %}
+fn {{ T.fn("plain_quotient") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
+  return -(x / bitcast<{{ T }}>(bitcast<{{ T.u }}>(y) ^ {{ T.u }}(0x80000000u)));
+}{% endmacro %}
 //# GL leaves % of negative integers undefined: x - x / y * y is defined everywhere
 {% macro truncated_remainder(T) %}
 fn {{ T.fn("truncated_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
 //% if T.kind == "f"
-  let q = trunc(x / y);
+  let q = trunc({{ T.call("plain_quotient") }}(x, y));
   let left = {{ T.call("what_is_left") }}(x, q, y);
   var r = select(left, left + sign(x) * abs(y), left * x < {{ T }}(0));
   let far = (abs(q) >= {{ T }}(4096)) & (abs(x) <= {{ T }}(3.4028234e38)) & (y != {{ T }}(0));
@@ -73,7 +78,7 @@ fn {{ T.fn("what_is_left") }}(x: {{ T }}, q: {{ T }}, y: {{ T }}) -> {{ T }} {
 //# a quotient that was rounded up to a whole number is one too many: what is left then has not the sign of y
 {% macro float_floor_divide(T) %}
 fn {{ T.fn("float_floor_divide") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
-  let q = floor(x / y);
+  let q = floor({{ T.call("plain_quotient") }}(x, y));
   let r = select({{ T.call("what_is_left") }}(x, q, y), x, q == {{ T }}(0));
   let nan = {{ T.nan }};
   let whole = select(q, q - {{ T }}(1), (r != {{ T }}(0)) & ((r < {{ T }}(0)) != (y < {{ T }}(0))));

@@ -1,35 +1,110 @@
-"""Rewrites differences that drivers fold to zero although infinities and NaN have other results."""
+"""Differences, quotients and squared roots that a driver would simplify: steps that it must compute."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from .ir import WgslStep
 
-EXACT = {"neg": "exact_neg", "sub": "exact_sub"}  # the macros that turn a sign by its bit
+# The macros that turn a sign by its bit, which no driver was seen to simplify.
+DIFFERENCES = {"neg": "exact_neg", "sub": "exact_sub"}
+QUOTIENTS = {"div": "exact_div", "reciprocal": "exact_reciprocal"}
+PRODUCTS = {"mul": "exact_mul", "square": "exact_square"}
+ROOTS = ("sqrt", "rsqrt")
 CONSTANT = ("iota", "scalar")  # steps that read no element of a buffer
+NOTHING: frozenset[str] = frozenset()
 
 
-def exact(steps: Sequence[WgslStep]) -> tuple[WgslStep, ...]:
+def exact(steps: Sequence[WgslStep]) -> Sequence[WgslStep]:
+    """The steps of a function, with other operations where a driver would drop infinities and NaN."""
+    names = [s.name for s in steps if s.kind == "op"]
+    # Without a negation or a difference nothing cancels, and without a quotient or a root nothing is reduced.
+    if any([n in DIFFERENCES for n in names]):
+        steps = exact_differences(steps)
+    if any([n in QUOTIENTS or n in ROOTS for n in names]):
+        steps = exact_quotients(steps)
+    return steps
+
+
+def exact_differences(steps: Sequence[WgslStep]) -> tuple[WgslStep, ...]:
     """The steps of a function, with exact operations for signs where both operands of a sum or difference
     depend on the same element.
 
     WGSL lets a driver compute as if there were neither infinities nor NaN. Mesa takes `x - x`, `x + -x`,
-    `(x + y) - x` and `(x - y) + y` for 0 or y, NVIDIA's driver some of these; no driver was seen to do it
-    where the sign is turned by its bit. Other sums and differences stay as they are.
+    `(x + y) - x` and `(x - y) + y` for 0 or y, NVIDIA's driver some of these.
     """
     below: dict[str, frozenset[str]] = {}  # the steps that a value depends on, itself too
     elements: dict[str, frozenset[WgslStep]] = {}  # the reads of elements among these
     changed: set[str] = set()
     for s in steps:
-        below[s.var] = frozenset([s.var]).union(*[below.get(a, frozenset[str]()) for a in s.args])
+        below[s.var] = frozenset([s.var]).union(*[below.get(a, NOTHING) for a in s.args])
         read = [s._replace(var="")] if s.kind != "op" and s.kind not in CONSTANT else []
         elements[s.var] = frozenset(read).union(*[elements.get(a, frozenset[WgslStep]()) for a in s.args])
-        if s.kind == "op" and s.name in ("add", "sub") and s.dtype.startswith(("f", "bf")):
+        if s.name in ("add", "sub") and _is_float_op(s):
             first, second = (elements.get(a, frozenset[WgslStep]()) for a in s.args)
             if s.args[0] == s.args[1] or not first.isdisjoint(second):
                 changed |= below[s.var]
-    return tuple([_exact(s) if s.var in changed else s for s in steps])
+    return _renamed(steps, changed, DIFFERENCES)
 
 
-def _exact(s: WgslStep) -> WgslStep:
-    is_float = s.kind == "op" and s.dtype.startswith(("f", "bf"))
-    return s._replace(name=EXACT.get(s.name, s.name)) if is_float else s
+class Factors(NamedTuple):
+    """A value as a quotient of products: the values that it is multiplied with and divided by, and the
+    quotients among its steps."""
+
+    over: frozenset[str | WgslStep]
+    under: frozenset[str | WgslStep] = frozenset()
+    quotients: frozenset[str] = frozenset()
+
+    def times(self, other: "Factors") -> "Factors":
+        return Factors(self.over | other.over, self.under | other.under, self.quotients | other.quotients)
+
+    def inverted(self) -> "Factors":
+        return Factors(self.under, self.over, self.quotients)
+
+
+def exact_quotients(steps: Sequence[WgslStep]) -> tuple[WgslStep, ...]:
+    """The steps of a function, with exact divisions where a value is divided by its own factor, and exact
+    products where a root is squared.
+
+    NVIDIA's driver takes `x / x` and `x * (1 / x)` for 1, `x * y / x` for y, and `sqrt(x) * sqrt(x)` for x,
+    also where x is 0, infinite, NaN or negative.
+    """
+    factors: dict[str, Factors] = {}
+    roots: set[str] = set()
+    changed: set[str] = set()
+    for s in steps:
+        # The same element may be read by several steps.
+        factors[s.var] = Factors(frozenset([s.var if s.kind == "op" else s._replace(var="")]))
+        if not _is_float_op(s):
+            continue
+        if s.name in ROOTS:
+            roots.add(s.var)
+        if s.name != "neg" and s.name not in QUOTIENTS and s.name not in PRODUCTS:
+            continue
+        parts = [factors.get(a, Factors(frozenset([a]))) for a in s.args]
+        if s.name == "square":
+            parts *= 2
+        if s.name in QUOTIENTS:
+            parts[-1] = parts[-1].inverted()._replace(quotients=parts[-1].quotients | {s.var})
+        product = parts[0] if len(parts) == 1 else parts[0].times(parts[1])
+        if len(parts) == 2:
+            first, second = parts
+            if first.over & second.under or first.under & second.over:
+                changed |= product.quotients
+            if roots and (first.over & second.over | first.under & second.under) & roots:
+                changed.add(s.var)
+        factors[s.var] = product
+    return _renamed(steps, changed, QUOTIENTS | PRODUCTS)
+
+
+def _is_float_op(s: WgslStep) -> bool:
+    return s.kind == "op" and s.dtype.startswith(("f", "bf"))
+
+
+def _renamed(steps: Sequence[WgslStep], changed: set[str], names: dict[str, str]) -> tuple[WgslStep, ...]:
+    """The steps, with other operations for those in `changed`."""
+    return tuple(
+        [
+            s._replace(name=names.get(s.name, s.name)) if s.var in changed and _is_float_op(s) else s
+            for s in steps
+        ]
+    )

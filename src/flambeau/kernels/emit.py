@@ -9,7 +9,7 @@ from ..core.events import emit as emit_event
 from ..core.events import has_listener
 from ..core.node import Node
 from ..core.shape import Affine, View
-from .cancel import EXACT, exact
+from .cancel import exact
 from .ir import PaddingTest, WgslFunction, WgslIndex, WgslStep
 
 Built = TypeVar("Built")
@@ -193,10 +193,7 @@ def emit(raws: Sequence[Raw], naming: Naming, result: int, some: Iterable[int] |
     steps = range(len(raws)) if some is None else some
     acc = tuple([i for i in steps if raws[i].kind == "acc"])
     steps = [i for i in steps if i not in acc]
-    lines = tuple([_name_step(raws, i, naming) for i in steps])
-    # Without a negation or a difference nothing cancels (see cancel.py).
-    if any([s.name in EXACT for s in lines]):
-        lines = exact(lines)
+    lines = tuple(exact([_name_step(raws, i, naming) for i in steps]))
     if has_listener("emitted"):
         emit_event("emitted", lines, [raws[i].node for i in steps])
     width = 1 if naming.inner is None else 4
