@@ -129,7 +129,9 @@ def test_export(tmp_path):
     assert "input   x: float32[N, 3]" in flambeau("info", out).output
 
 
-def test_steps_are_shown_on_a_terminal_alone():
+def test_steps_are_shown_on_a_terminal_alone(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")  # rich draws no bar on a dumb terminal
+
     class Terminal(StringIO):
         def isatty(self):
             return True
