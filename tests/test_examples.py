@@ -6,6 +6,7 @@ import runpy
 import sys
 
 import pytest
+from helpers.draws import in_turn
 from helpers.paths import ROOT
 
 import flambeau as fb
@@ -16,7 +17,7 @@ SHORTER = {"ddpm": ["--levels", "3"], "text_generation": ["--write", "3"]}  # wh
 NUMBER = re.compile(r"-?\d+\.?\d*")
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
+@pytest.mark.parametrize("path", in_turn(EXAMPLES, 2), ids=lambda path: path.stem)
 def test_a_few_steps_run(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FLAMBEAU_DATA", str(SUBSET))

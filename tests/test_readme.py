@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.draws import in_turn
 from helpers.paths import ROOT
 
 PAGES = [
@@ -80,7 +81,7 @@ CLAIMING = (
 )
 
 
-@pytest.mark.parametrize("page", CLAIMING)
+@pytest.mark.parametrize("page", in_turn(CLAIMING, 2))
 def test_python_of_the_docs_runs(page, tmp_path):
     """These pages assert what they claim."""
     assert code_blocks(text_of(page))

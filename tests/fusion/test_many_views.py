@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.draws import in_turn
 from helpers.kernels import planned_for
 
 import flambeau as fb
@@ -38,7 +39,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("end", "leaf", "tree", "software"), CASES)
+@pytest.mark.parametrize(("end", "leaf", "tree", "software"), in_turn(CASES, 2))
 def test_of_many_views(end, leaf, tree, software):
     device = get_device("gpu")
     rng = np.random.default_rng([len(end), len(tree)])

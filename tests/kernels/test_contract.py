@@ -42,9 +42,9 @@ def many_threads(gpu, monkeypatch):
     return gpu
 
 
-@pytest.fixture(params=VARIANTS)
+@pytest.fixture(params=in_turn(VARIANTS, 2))
 def forced(request, monkeypatch, many_threads):
-    """The same with one variant of contractions wherever it fits."""
+    """The same with one variant of contractions wherever it fits. Each run takes half of the variants."""
     monkeypatch.setenv("FLAMBEAU_VARIANT", f"contract={request.param}")
     choose.forced.cache_clear()
     yield many_threads
@@ -95,7 +95,7 @@ def test_products_have_the_same_value(forced):
 
 
 SKINNY = [Variant(name) for name in ("skinny", "skinny_deep", "skinny_short")]
-SKINNY += in_turn([Variant("skinny", n) for n in cost_model.SPLITS if n not in cost_model.UNEVEN], 4)
+SKINNY += in_turn([Variant("skinny", n) for n in cost_model.SPLITS if n not in cost_model.UNEVEN], 8)
 
 
 @pytest.mark.parametrize("variant", SKINNY, ids=str)
@@ -103,14 +103,14 @@ def test_few_rows_at_whole_turns_and_beside_them(variant, many_threads, monkeypa
     """Sums of whole turns and pieces, one more and one less, and drawn ones; both sides read both ways.
 
     Each order is a kernel to compile: in pieces each length is read in one of three, other ones for others,
-    and as a whole in four of the eight, the others in the next run.
+    and as a whole in two of the eight, the others in the next three runs.
     """
     monkeypatch.setattr(choose, "forced", lambda: {"contract": str(variant)})
     rng = np.random.default_rng(variant.split)
     turn = rng.choice([256, 512]) * variant.split
     summed = {256, 512, 1024, turn, turn + 256, turn - 1, turn + 1, int(rng.integers(turn, 2 * turn + 999))}
     orders, wrong, at = [*np.ndindex(2, 2, 2)], [], many_threads
-    whole = in_turn(orders, 2)
+    whole = in_turn(orders, 4)
     for i, k in enumerate(sorted(summed)):
         m, n = (int(rng.integers(1, high)) for high in (9, 70))
         a, b = rng.standard_normal((k, m)).astype("f4"), rng.standard_normal((k, n)).astype("f4")
@@ -194,7 +194,7 @@ WINDOWS = ({}, {"stride": 2}, {"padding": 2, "dilation": 2}, {"padding": 1, "gro
 
 
 @pytest.mark.parametrize("layout", ["view", "copy"])
-@pytest.mark.parametrize("attrs", in_turn(WINDOWS, 2), ids=str)
+@pytest.mark.parametrize("attrs", in_turn(WINDOWS, 4), ids=str)
 def test_windows_have_the_same_value_as_they_lie_and_laid_out(layout, attrs, many_threads, monkeypatch):
     """A convolution of odd sizes and both its gradients."""
     monkeypatch.setattr(choose, "forced", lambda: {"windows": layout})

@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from helpers.draws import in_turn
 from helpers.kernels import planned_for
 from helpers.paper import PaperDevice
 
@@ -125,7 +126,7 @@ def drawn_sides(rng, split: int, dtype: str, device):
     return arrays, sides, sizes
 
 
-@pytest.mark.parametrize("split", [2, 8])
+@pytest.mark.parametrize("split", in_turn([2, 8], 2))
 def test_sums_in_pieces(split, units, monkeypatch):
     """Where few tiles leave cores idle: drawn sizes, sides as they lie, with an epilogue behind the sum."""
     monkeypatch.setattr(choose, "forced", lambda: {"contract": f"matrix64/{split}"})
@@ -181,7 +182,7 @@ READ = [  # each shape in the better precision, one way or the other, and each w
 ]
 
 
-@pytest.mark.parametrize("shape,turned,precision", READ)
+@pytest.mark.parametrize("shape,turned,precision", in_turn(READ, 2))
 def test_float32_of_every_shape(shape, turned, precision, variant):
     units, name = variant
     rng = np.random.default_rng(13)
@@ -198,7 +199,7 @@ def test_float32_of_every_shape(shape, turned, precision, variant):
 
 
 @pytest.mark.parametrize(
-    "split,precision", [("2", "high"), ("3/f16", "high"), ("7/f16", "medium"), ("5", "medium")]
+    "split,precision", in_turn([("2", "high"), ("3/f16", "high"), ("5", "medium"), ("7/f16", "medium")], 2)
 )
 def test_float32_in_pieces(split, precision, units, monkeypatch):
     monkeypatch.setattr(choose, "forced", lambda: {"contract": f"matrix64/{split}"})
@@ -290,6 +291,7 @@ def test_zeros_infinities_and_nan(variant):
         assert not np.isfinite(y[3:5]).any() and np.allclose(np.delete(y, (3, 4), 0), 64)
 
 
+@pytest.mark.parametrize("variant", in_turn(["matrix64", "matrix64/f16"], 2), indirect=True)
 def test_long_sums_are_added_in_pieces(variant):
     units, _ = variant
     rng = np.random.default_rng(8)

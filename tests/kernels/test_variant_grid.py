@@ -1,7 +1,8 @@
 """Every variant of every family of kernels, on drawn work, for both classes of adapters.
 
-Each case runs as the rules have it and then with variants forced, those first that were tried least. By hand,
-for longer: FLAMBEAU_GRID_SEED=7 FLAMBEAU_GRID=200 python -m pytest tests/kernels/test_variant_grid.py -s
+Each kind of work runs for one class, and for the other in the next run: as the rules have it and then with
+variants forced, those first that were tried least. By hand, for longer:
+FLAMBEAU_GRID_SEED=7 FLAMBEAU_GRID=200 python -m pytest tests/kernels/test_variant_grid.py -s
 """
 
 from collections import Counter
@@ -9,7 +10,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from helpers.compare import values
-from helpers.draws import TIMES, draws, off, one_of
+from helpers.draws import TIMES, draws, in_turn, off, one_of
 from helpers.grid_cases import KINDS
 from helpers.kernels import planned_for
 
@@ -65,8 +66,9 @@ def run(case, gpu, software, limits, names):
     return "", asked
 
 
-@pytest.mark.parametrize("software", [True, False], ids=["software", "gpu"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "software"), [(k, s) for i, k in enumerate(KINDS) for s in in_turn((True, False), 2, first=i)]
+)
 def test_drawn(kind, software, gpu, monkeypatch):
     wrong = []
     for at, rng in draws(f"{kind} {'software' if software else 'gpu'}", DRAWN.get(kind, 1)):

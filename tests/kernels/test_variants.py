@@ -2,7 +2,7 @@
 
 Which families and variants there are is what planning these cases asks `choose.choose` for: a new variant is
 tried here as soon as it fits one of them. Of a family of many (tiles and pieces of products) each run takes
-an eighth.
+a sixteenth.
 """
 
 from functools import cache
@@ -78,7 +78,7 @@ CASES = {
     ],
 }  # fmt: skip
 CLASSES = {"software": True, "gpu": False}
-MANY = 4  # variants of a family: of more, an eighth
+MANY = 4  # variants of a family: of more, a sixteenth
 LARGE = 1 << 18  # elements of a map that count as many: 8 million take a software adapter seconds
 MOST = 1  # cases that a variant is tried on; test_contract.py and test_variant_grid.py have more
 TOLERANCE = {False: 2e-5, True: 2e-2}  # of the largest magnitude; in halves
@@ -104,7 +104,7 @@ def turns(order, families):
     for family, names in families.items():
         known = order.setdefault(family, {})
         known.update(dict.fromkeys(names))
-        wanted = in_turn(known, 8) if len(known) > MANY else known
+        wanted = in_turn(known, 16) if len(known) > MANY else known
         yield from ((family, name) for name in names if name in wanted)
 
 

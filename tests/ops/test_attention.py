@@ -109,7 +109,7 @@ def templates(y):
     return {k.shader.template for k in y.plan()}
 
 
-@pytest.mark.parametrize("tile", in_turn(range(len(launches.FORWARD)), 3))
+@pytest.mark.parametrize("tile", in_turn(range(len(launches.FORWARD)), len(launches.FORWARD)))
 def test_forward_in_each_tile(tile, gpu, forced):
     rng, bias = np.random.default_rng(4), np.random.default_rng(5).normal(size=(4, 70, 75)).astype("f4")
     q, k, v = (rng.normal(size=s).astype("f4") for s in ((2, 4, 70, 20), (2, 2, 75, 20), (2, 2, 75, 36)))
@@ -125,7 +125,7 @@ def test_forward_in_each_tile(tile, gpu, forced):
 GRADIENTS = {t.name: t for t in (*launches.QUERIES, *launches.KEYS)}
 
 
-@pytest.mark.parametrize("tile", in_turn(GRADIENTS, 3))
+@pytest.mark.parametrize("tile", in_turn(GRADIENTS, len(GRADIENTS)))
 def test_gradients_in_each_tile(tile, gpu, forced):
     rng, keep = np.random.default_rng(6), np.random.default_rng(7).random((70, 75)) > 0.3
     shapes = ((2, 4, 70, 20), (2, 2, 75, 20), (2, 2, 75, 36))
@@ -218,7 +218,7 @@ def weighed_by(q, k, v, mask, g):
 
 
 @pytest.mark.parametrize(
-    "variant", ["cpu", "stored", *in_turn(["streamed", "rows", "64x64.8x8.16.1", "few"], 2)]
+    "variant", ["cpu", "stored", *in_turn(["streamed", "rows", "64x64.8x8.16.1", "few"], 4)]
 )
 def test_rows_of_the_lowest_numbers_are_means(variant, gpu, forced, monkeypatch):
     """Rows with float32's lowest number, -1e9 or -inf in every place, or in some."""

@@ -53,7 +53,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("i", in_turn(range(len(CASES)), 4), ids=lambda i: f"{CASES[i][0]}-{i}")
+@pytest.mark.parametrize("i", in_turn(range(len(CASES)), 8), ids=lambda i: f"{CASES[i][0]}-{i}")
 def test_case(i, device):
     name, row = CASES[i]
     given = arrays(row, np.random.default_rng(21))

@@ -3,7 +3,7 @@
 from math import prod
 
 import pytest
-from helpers.draws import draws, off, one_of, some
+from helpers.draws import draws, in_turn, off, one_of, some
 from helpers.kernels import planned_for
 from references.base import conv
 from references.conv import conv_gradients, conv_transpose
@@ -99,7 +99,7 @@ def test_on_numpy():
     compared("cpu", "convolutions", 120)
 
 
-@pytest.mark.parametrize("software", [True, False], ids=["software", "gpu"])
+@pytest.mark.parametrize("software", in_turn([True, False], 2), ids=lambda s: "software" if s else "gpu")
 def test_on_kernels(software, gpu):
     with planned_for(gpu, software):
         compared(gpu, "convolutions on kernels", 3)

@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 import pytest
+from helpers.draws import in_turn
 from helpers.kernels import planned_for
 
 import flambeau as fb
@@ -189,7 +190,7 @@ def test_softplus_of_halves(device):
 # --- long sums, large offsets
 
 
-@pytest.mark.parametrize("software", [True, False])
+@pytest.mark.parametrize("software", in_turn([True, False], 2))
 def test_long_sums(gpu, software):
     with planned_for(gpu, software=software):
         _add_up(gpu)

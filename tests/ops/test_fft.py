@@ -21,7 +21,7 @@ def random(shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype("f4")
 
 
-@pytest.mark.parametrize("n", in_turn(LENGTHS, 4))
+@pytest.mark.parametrize("n", in_turn(LENGTHS, 8))
 def test_lengths(n, device):
     a = random((3, n, 2))
     z, x = fb.tensor(joined(a).astype("c8"), device=device), fb.tensor(a[..., 0], device=device)

@@ -3,19 +3,25 @@
 import numpy as np
 import pytest
 from helpers.compare import values
+from helpers.draws import in_turn
 from helpers.gradients import GRADS, check_gradient, check_linear, check_second
 from helpers.inputs import with_kernels
 from rows import ROWS, unary
 
 import flambeau as fb
-from flambeau.core.op import Op
+from flambeau.core.op import COMPOSED, OPS, Op
 from flambeau.nn import functional as F
 
 SECOND = [n for n, r in ROWS.items() if r.grads > 1]
 KERNELS_OF_SECOND = with_kernels(SECOND, first=1)
 
 
-@pytest.mark.parametrize("name", GRADS)
+# by kernels: each op that has some, and in turn a third of the ops that are composed of them
+BY_KERNELS = {*(n for n in GRADS if n in OPS), *in_turn([n for n in GRADS if n in COMPOSED], 3)}
+DEVICES = [(name, kind) for name in GRADS for kind in ("gpu", "cpu") if kind == "cpu" or name in BY_KERNELS]
+
+
+@pytest.mark.parametrize(("name", "device"), DEVICES, indirect=["device"])
 def test_gradient(name, device):
     check_gradient(name, ROWS[name], device)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.draws import in_turn
 from helpers.kernels import planned_for
 from helpers.paper import PaperDevice
 from rows.quantized import rounded
@@ -30,7 +31,7 @@ def test_products(m, n, k, block, bits, device):
     assert y.shape == (m, n) and error < 1e-6, error
 
 
-@pytest.mark.parametrize("name", ["words", "shared", "blocks", "tiles"])
+@pytest.mark.parametrize("name", in_turn(["words", "shared", "blocks", "tiles"], 2))
 def test_every_variant(name, gpu, monkeypatch):
     """The kernels of GPUs, on any adapter: sizes that fill no tile."""
     monkeypatch.setenv("FLAMBEAU_VARIANT", f"quantized={name}")

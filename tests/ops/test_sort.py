@@ -33,7 +33,7 @@ def numbers(rng, shape):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", in_turn(SHAPES, runs=6), ids=str)
+@pytest.mark.parametrize("shape", in_turn(SHAPES, runs=12), ids=str)
 def test_places(shape, planned):
     for a in numbers(np.random.default_rng(0), shape):
         t = fb.tensor(a, device=planned)

@@ -1,4 +1,4 @@
-"""Twelve hundred steps of training: memory, caches and the graph stay as they were after the first few."""
+"""Seven hundred steps of training: memory, caches and the graph stay as they were after the first few."""
 
 import gc
 import resource
@@ -12,7 +12,7 @@ from flambeau.core.node import Node
 from flambeau.runtime.pipeline import counters
 
 F = nn.functional
-STEPS, WARM = 1200, 550
+STEPS, WARM = 700, 300
 GROWTH = 16 << 10  # KiB that the process may take more: bind groups, up to those that are kept
 
 

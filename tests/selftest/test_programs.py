@@ -1,7 +1,7 @@
 """Random programs give the same on a GPU as one graph, op by op and recorded, and on NumPy.
 
-FLAMBEAU_FUZZ is how many programs are tried (36, of which a third is computed by the kernels of GPUs),
-FLAMBEAU_FUZZ_SEED which ones.
+FLAMBEAU_FUZZ is how many programs there are (36, of which a third is computed by the kernels of GPUs); each
+run takes half of them. FLAMBEAU_FUZZ_SEED says which ones.
 """
 
 import os
@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from helpers.draws import in_turn
 from helpers.kernels import planned_for
 from helpers.planted import DEAR, X, plain, planted, wrong_flip
 
@@ -49,7 +50,7 @@ def wrongs(program, device, ways, forced=None):
     return f"\n{wrong}\n{script(program, wrong, device)}"
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", in_turn(range(PARTS), 2))
 def test_programs(part, gpu):
     for i, seed in enumerate(range(SEED * 100_003 + part, SEED * 100_003 + COUNT, PARTS)):
         program = random_program(seed, LINES)
@@ -58,8 +59,9 @@ def test_programs(part, gpu):
             assert not wrong, wrong
 
 
-@pytest.mark.parametrize("kernels", CLASSES)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    ("family", "kernels"), [(f, k) for i, f in enumerate(FAMILIES) for k in in_turn(CLASSES, 2, first=i)]
+)
 def test_families(family, kernels, gpu):
     with planned_for(gpu, CLASSES[kernels]):
         program = drawn(family, SEED, SEED + CLASSES[kernels])
