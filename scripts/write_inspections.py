@@ -95,7 +95,7 @@ def held(path: Path) -> Inspection:
     """The inspection that a page shows."""
     letters = re.search(r'id="data">([A-Za-z0-9+/=]*)</script>', path.read_text("utf-8"))
     assert letters is not None, f"{path} is no page of the inspector"
-    return from_text(page.json.dumps(page.unpacked(letters[1])), str(path))
+    return from_text(page.json.dumps(page.unpack(letters[1])), str(path))
 
 
 def write(name: str, made: Inspection) -> None:

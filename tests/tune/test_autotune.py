@@ -49,7 +49,7 @@ def device(gpu, own_cache):
 def family(monkeypatch):
     """What a sum is made by: rows as they are, in parts, or not at all."""
     names = ["whole", "parts", "wrong", "broken", "invalid"]
-    usual = reduce._staged
+    usual = reduce._stages
     monkeypatch.setitem(render.ADDED, "invalid.wgsl", "no WGSL")
 
     def staged(planner, made, domain):
@@ -64,7 +64,7 @@ def family(monkeypatch):
             return [replace(k, shader=replace(k.shader, template="invalid.wgsl")) for k in found]
         return found
 
-    monkeypatch.setattr(reduce, "_staged", staged)
+    monkeypatch.setattr(reduce, "_stages", staged)
     return names
 
 
@@ -484,7 +484,7 @@ from flambeau.core import choose as choice
 from flambeau.kernels import reduce as reduction
 from flambeau.tune import measure as trials
 
-usual, prepared = reduction._staged, trials.Trials.prepared
+usual, prepared = reduction._stages, trials.Trials.prepared
 
 def staged(planner, made, domain):
     names = ["whole", "parts", "crashes", "hangs"]
@@ -503,7 +503,7 @@ def check(self, name, *rest, usual=trials.Trials.check):
     self.trying = name
     return usual(self, name, *rest)
 
-reduction._staged, trials.Trials.prepared, trials.Trials.check = staged, dangerous, check
+reduction._stages, trials.Trials.prepared, trials.Trials.check = staged, dangerous, check
 
 def total(x):
     return (x * 2).sum(1)
