@@ -14,7 +14,7 @@ import numpy as np
 from _measure import show_table
 
 import flambeau as fb
-from flambeau.models.benchmarked import GPT2_SMALL, GPT_TINY, Size, drawn, gpt, trained
+from flambeau.models.benchmarked import GPT2_SMALL, GPT_TINY, Size, draw_weights, gpt, make_training_step
 
 SIZES = {"small": GPT2_SMALL, "tiny": GPT_TINY}
 TOLERANCE = 2e-4  # relative, of each of the first losses
@@ -29,12 +29,12 @@ def batch(size: Size, rows: int, length: int) -> tuple[np.ndarray, np.ndarray]:
 def step_of(f, size: Size, rows: int, length: int, lr: float = 3e-4):
     """(the model, a call that trains it once) in either package, from the same weights."""
     x, y = batch(size, rows, length)
-    model = drawn(f, gpt(f, size))
+    model = draw_weights(f, gpt(f, size))
     if f is fb:
-        return model, trained(f, model, fb.tensor(x), fb.tensor(y), lr=lr)
+        return model, make_training_step(f, model, fb.tensor(x), fb.tensor(y), lr=lr)
     place = "cuda" if f.cuda.is_available() else "cpu"
     given = (f.from_numpy(a).long().to(place) for a in (x, y))
-    return model.to(place), trained(f, model.to(place), *given, lr=lr)
+    return model.to(place), make_training_step(f, model.to(place), *given, lr=lr)
 
 
 def compare(torch, steps: int = 6) -> None:

@@ -16,7 +16,7 @@ from statistics import median
 import flambeau as fb
 from flambeau import nn, optim
 from flambeau.learner import Learner
-from flambeau.models.benchmarked import GPT2_SMALL, drawn, gpt
+from flambeau.models.benchmarked import GPT2_SMALL, draw_weights, gpt
 from flambeau.runtime import readback
 
 
@@ -35,7 +35,7 @@ def tokens():
     return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
 
 
-NETWORKS = {"mlp": (mlp, digits), "gpt": (lambda: drawn(fb, gpt(fb, GPT2_SMALL)), tokens)}
+NETWORKS = {"mlp": (mlp, digits), "gpt": (lambda: draw_weights(fb, gpt(fb, GPT2_SMALL)), tokens)}
 
 
 def training(name: str):

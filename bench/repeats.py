@@ -15,7 +15,7 @@ import flambeau as fb
 from flambeau.device import get_device
 from flambeau.fusion import planner, rewrite
 from flambeau.legalize.cse import Merged
-from flambeau.models.benchmarked import Size, drawn, gpt
+from flambeau.models.benchmarked import Size, draw_weights, gpt
 from flambeau.nn import functional as F
 
 
@@ -36,7 +36,9 @@ def planned(graph_of: Callable) -> Iterator[None]:
 
 def step_of(dtype, args) -> Callable:
     """A recorded step of a GPT whose weights have a dtype, by AdamW."""
-    model = drawn(fb, gpt(fb, Size(args.layers, args.width, args.width // 64, 4096, args.length))).to(dtype)
+    model = draw_weights(fb, gpt(fb, Size(args.layers, args.width, args.width // 64, 4096, args.length))).to(
+        dtype
+    )
     ids = np.random.default_rng(1).integers(0, 4096, (args.batch, args.length)).astype(np.int32)
     x, optimizer = fb.tensor(ids), fb.optim.AdamW(model.parameters(), lr=1e-4)
 

@@ -44,7 +44,7 @@ from peers.workload import LEARNING_RATE
 from peers_native import ICDS, choose_adapter
 
 import flambeau as fb
-from flambeau.models.benchmarked import Size, digits_cnn, drawn, gpt
+from flambeau.models.benchmarked import Size, digits_cnn, draw_weights, gpt
 
 CLASSES = 10
 CHECKED = 62  # steps before timing: a recording's 8th, 16th, ... 64th call are traced too, the 128th is far
@@ -118,7 +118,7 @@ def network(f, name: str, net: Net):
     """A network of either package."""
     sizes = Size(net.layers, net.width, net.heads, net.vocabulary, net.length)
     made = {"lstm": lambda: lstm(f, net), "cnn": lambda: digits_cnn(f), "gpt": lambda: gpt(f, sizes)}
-    return drawn(f, made[name](), scale=0.02 if name == "gpt" else 0.05)
+    return draw_weights(f, made[name](), scale=0.02 if name == "gpt" else 0.05)
 
 
 def our_step(name: str, net: Net, dtype: str):

@@ -243,7 +243,7 @@ CHECKS = {
             lambda: F.conv1d(X, fb.ones(1, 1, 1, **CPU), groups=2),
         ],
     ),
-    "conv.batched": (
+    "conv.add_batch_dim": (
         "ValueError if the input has too few or too many dims",
         [
             lambda: F.conv1d(V, fb.ones(1, 1, 1, **CPU)),
@@ -278,11 +278,11 @@ CHECKS = {
         [lambda: linalg.eigh(fb.ones(2000, 2000, **CPU))],
     ),
     "dtype.as_dtype": ("TypeError if the dtype is unknown", [lambda: fb.full((2,), 1, "float31")]),
-    "elementwise.fitted": (
+    "elementwise.fit_to_dtype": (
         "ValueError if the dtype has no such value",
         [lambda: fb.masked_fill(WHOLE, WHOLE > 0, float("inf"))],
     ),
-    "elementwise.scaled": (
+    "elementwise.scale_by": (
         "TypeError if alpha is not an integer and the tensors are of integers;"
         " TypeError if value is not an integer and the tensors are of integers",
         [lambda: fb.add(WHOLE, WHOLE, alpha=0.5), lambda: fb.addcmul(WHOLE, WHOLE, WHOLE, value=0.5)],

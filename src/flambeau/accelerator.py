@@ -44,22 +44,22 @@ def current_device_index() -> int:
 
 def memory_allocated(device: Any = None) -> int:
     """Bytes of tensors that are there now."""
-    return _pooled(device, "live")
+    return _pool_bytes(device, "live")
 
 
 def max_memory_allocated(device: Any = None) -> int:
     """The most bytes of tensors so far."""
-    return _pooled(device, "peak")
+    return _pool_bytes(device, "peak")
 
 
 def memory_reserved(device: Any = None) -> int:
     """Bytes that were taken from the driver."""
-    return _pooled(device, "reserved")
+    return _pool_bytes(device, "reserved")
 
 
-def _pooled(device: Any, what: str) -> int:
+def _pool_bytes(device: Any, field: str) -> int:
     pool = _gpu(device).pool
-    return getattr(pool, what) if pool else 0
+    return getattr(pool, field) if pool else 0
 
 
 def synchronize(device: Any = None) -> None:

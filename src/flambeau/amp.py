@@ -68,9 +68,9 @@ class GradScaler:
             return outputs
         if isinstance(outputs, Tensor):
             self._move_to(outputs.device)
-            made = Scaled((outputs * self._scale).node)
-            made.unscaled = outputs
-            return made
+            loss = Scaled((outputs * self._scale).node)
+            loss.unscaled = outputs
+            return loss
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
             return rebuild(outputs, scaled) if is_sequence(outputs) else scaled
@@ -96,13 +96,13 @@ class GradScaler:
             raise ValueError(f"GradScaler.unscale_(0 gradients): {rule}")
         with no_grad():
             bad: Any = sum(g.isfinite().where(0.0, 1.0).sum() for g in grads)
-            found = bad > 0.0
+            found_inf = bad > 0.0
             inverse = 1.0 / self._scale
             grads.map_(lambda g: g.float() * inverse)
             loss = grads.loss
             grads.loss = loss.unscaled if isinstance(loss, Scaled) else loss * inverse
-            grads.found_inf = found
-            self._found.assign_(self._found.maximum(found.where(INFINITE, FINITE)))
+            grads.found_inf = found_inf
+            self._found.assign_(self._found.maximum(found_inf.where(INFINITE, FINITE)))
 
     def step(self, optimizer: Any, grads: Gradients, *args: Any, **kwargs: Any) -> Any:
         """optimizer.step(grads), which leaves everything as it was where a gradient is not finite.
@@ -131,11 +131,11 @@ class GradScaler:
 
     def _update(self) -> None:
         growth, backoff, interval = self._options.values()
-        is_bad, made = self._found == INFINITE, self._tracker + (self._found == FINITE).float()
-        is_due = made >= interval
+        is_bad, tracker = self._found == INFINITE, self._tracker + (self._found == FINITE).float()
+        is_due = tracker >= interval
         grown = self._scale * growth
         larger = (is_due & grown.isfinite()).where(grown, self._scale)
-        self._tracker.assign_((is_bad | is_due).where(0.0, made))
+        self._tracker.assign_((is_bad | is_due).where(0.0, tracker))
         self._scale.assign_(is_bad.where(self._scale * backoff, larger))
 
     def _set(self, scale: Any) -> None:

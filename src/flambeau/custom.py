@@ -81,12 +81,12 @@ def _check_count(name: str, grad: Callable[..., Any]) -> Callable[..., Any]:
         count = len(gradients) if is_sequence(gradients) else None
         if count == len(inputs):
             return gradients
-        what = f"a {type(gradients).__name__}" if count is None else f"{count} gradients"
+        returned = f"a {type(gradients).__name__}" if count is None else f"{count} gradients"
         rule = (
             f"it has {len(inputs)} inputs: return [{', '.join('g' * len(inputs))}], with None"
             " for inputs without a gradient"
         )
-        raise TypeError(f"custom_op({name!r}): its grad returned {what}, and {rule}")
+        raise TypeError(f"custom_op({name!r}): its grad returned {returned}, and {rule}")
 
     return rule
 

@@ -17,7 +17,7 @@ from .core.autocast import autocast, heard, in_full
 from .core.dtype import float16
 from .core.faults import ADVICE
 from .core.modes import no_grad
-from .core.node import Node, describe, reached, toposort, watch_serials
+from .core.node import Node, describe, toposort, walk_nodes, watch_serials
 from .core.tree import is_sequence
 from .device import get_device
 from .errors import IndexFault, ValueFault
@@ -80,7 +80,7 @@ class made_at:
 
     def differentiated(self) -> list[Node]:
         """The values whose gradients were taken."""
-        nodes = reached(self._slopes.values(), lambda n: [p for p in n.parents if p.requires_grad])
+        nodes = walk_nodes(self._slopes.values(), lambda n: [p for p in n.parents if p.requires_grad])
         return sorted(nodes, key=lambda n: n.serial)
 
 

@@ -18,7 +18,7 @@ from .core.host import Data, to_bytes, to_list, to_numpy
 from .core.modes import is_grad_enabled
 from .core.node import Node, toposort
 from .core.op import COMPOSED, OPS, apply
-from .core.printing import in_html, shown
+from .core.printing import format_tensor, in_html
 from .core.shape import Shape, normal_dim
 from .core.torch_hints import missing_from
 from .device import get_device
@@ -142,8 +142,8 @@ class Tensor(Protocols, Exchange, Table):
         self.node = node
         self.link = None
         if node.__class__ is not Node:  # a user's Tensor([1, 2]) or Tensor(2, 3), as in PyTorch
-            made = Tensor.zeros(node, *sizes) if isinstance(node, int) else tensor(node, dt.default_float())
-            self.node = made.node
+            value = Tensor.zeros(node, *sizes) if isinstance(node, int) else tensor(node, dt.default_float())
+            self.node = value.node
 
     # --- what is known without running ---
 
@@ -343,9 +343,9 @@ class Tensor(Protocols, Exchange, Table):
 
         data = Data(readback.read([self])[0], self.shape, self.dtype)
         facts = [] if self.device is get_device() else [f"device={self.device.name!r}"]
-        told = [dt.dtype_of_scalar(v) for v in (1.0, 1, True, 1j)[: 4 if self.numel() else 1]]
-        facts += [] if self.dtype in told else [f"dtype={self.dtype!r}"]
-        return shown(data, [*facts, "requires_grad=True"] if self.requires_grad else facts)
+        implied = [dt.dtype_of_scalar(v) for v in (1.0, 1, True, 1j)[: 4 if self.numel() else 1]]
+        facts += [] if self.dtype in implied else [f"dtype={self.dtype!r}"]
+        return format_tensor(data, [*facts, "requires_grad=True"] if self.requires_grad else facts)
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows; None where values can't be read, which is said by the text."""
@@ -362,8 +362,8 @@ class Tensor(Protocols, Exchange, Table):
         """What would run to compute this tensor: a list of kernels that prints as a table."""
         from .runtime.show import table
 
-        found = self._planned()
-        return Plans(found, table(found))
+        plans = self._planned()
+        return Plans(plans, table(plans))
 
     def wgsl(self) -> str:
         """The WGSL of every kernel that would run, in order, each below what it computes and the shapes."""
@@ -576,9 +576,9 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
         out = data if dtype is None else data.to(dt.as_dtype(dtype))
         out = Tensor(own(out.to(get_device(device) if device else out.device).node))
     else:
-        raw, shape, found = to_bytes(data, None if dtype is None else dt.as_dtype(dtype))
-        out = Tensor(leaf(raw, shape, found, get_device(device)))
-        if requires_grad and found.has_gradients:
+        raw, shape, stored = to_bytes(data, None if dtype is None else dt.as_dtype(dtype))
+        out = Tensor(leaf(raw, shape, stored, get_device(device)))
+        if requires_grad and stored.has_gradients:
             _take_gradients(out)  # nobody else has the node yet
     return out.requires_grad_() if requires_grad and not out.requires_grad else out
 

@@ -153,10 +153,12 @@ def test_the_lock_is_pyodides_with_three_packages_of_ours(folder):
 def test_wheels_are_compiled_and_named_by_pyodides_python(folder, monkeypatch, tmp_path):
     """By a stand-in for Pyodide's Python, which takes long; a second call writes over the first."""
     fake = {
-        name: archives.zipped({f"{name}/__init__.pyc": b"code"})
+        name: archives.zip_files({f"{name}/__init__.pyc": b"code"})
         for name in ("flambeau", "jinja2", "markupsafe")
     }
-    monkeypatch.setattr(archives, "compiled", lambda plain: fake if plain.keys() == fake.keys() else None)
+    monkeypatch.setattr(
+        archives, "compile_archives", lambda plain: fake if plain.keys() == fake.keys() else None
+    )
     monkeypatch.setattr(archives, "library", lambda: {"flambeau/__init__.py": b""})
     monkeypatch.setattr(archives, "templates", dict)
     called = CliRunner().invoke(main, ["web", "lock", "--out", str(tmp_path)])

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from flambeau.core.files import cache_folder
-from flambeau.site.archives import installed, zipped
+from flambeau.site.archives import installed_files, zip_files
 from flambeau.site.lock import wheel
 
 # What pip would otherwise choose for the Python that runs the tests is too old for Pyodide's.
@@ -39,7 +39,7 @@ def found(home: Path, wanted: str) -> list[Path]:
 
 def pure(name: str, folder: Path) -> Path:
     """A wheel of an installed distribution without its compiled modules, as the site takes it."""
-    made = wheel(name, zipped(installed(name)))
+    made = wheel(name, zip_files(installed_files(name)))
     (folder / made.file_name).write_bytes(made.data)
     return folder / made.file_name
 

@@ -8,7 +8,7 @@ import pytest
 
 import flambeau as fb
 from flambeau.capture import bindings
-from flambeau.core.commands import Copy, decoded
+from flambeau.core.commands import Copy, decode
 from flambeau.profiling.meter import capture
 
 N = 64
@@ -32,7 +32,7 @@ def first(t) -> float:
 
 def copies(call) -> int:
     _, found = capture(call)
-    return sum(isinstance(c, Copy) for c in decoded(found.words))
+    return sum(isinstance(c, Copy) for c in decode(found.words))
 
 
 def test_large_arguments_and_results_are_not_copied(monkeypatch):

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 import flambeau as fb
 from flambeau.cli import main, workloads
-from flambeau.cli.bench import cells, chosen, kernels, line, repeated
+from flambeau.cli.bench import cells, kernels, line, median_seconds, select_tasks
 from flambeau.cli.workloads import Goal, NotHere, Tools, Workload, duration, tasks
 from flambeau.device import get_device
-from flambeau.models.benchmarked import GPT_TINY, digits_cnn, drawn, gpt, trained
+from flambeau.models.benchmarked import GPT_TINY, digits_cnn, draw_weights, gpt, make_training_step
 from flambeau.profiling import timing
 
 
@@ -79,8 +79,8 @@ def test_the_cpu_is_no_adapter():
 
 
 def test_names_are_found_by_a_part_of_them():
-    assert [t.name for t in chosen(("MATMUL",))][:2] == ["matmul", "matmul, precision high"]
-    assert len(chosen(())) == len(tasks())
+    assert [t.name for t in select_tasks(("MATMUL",))][:2] == ["matmul", "matmul, precision high"]
+    assert len(select_tasks(())) == len(tasks())
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_what_a_batch_costs_once_is_not_counted(once, run, monkeypatch):
 
 def test_repeated_counts_calls():
     calls = []
-    seconds = repeated(lambda: calls.append(1), 1e-3)
+    seconds = median_seconds(lambda: calls.append(1), 1e-3)
     assert len(calls) > 8 and 0 < seconds < 1e-3
 
 
@@ -149,9 +149,9 @@ def test_workloads_run_on_a_small_size(task):
 def test_a_gpt_learns_a_batch():
     fb.manual_seed(0)
     ids = np.random.default_rng(0).integers(0, GPT_TINY.vocabulary, (2, 17)).astype(np.int32)
-    model = drawn(fb, gpt(fb, GPT_TINY))
+    model = draw_weights(fb, gpt(fb, GPT_TINY))
     assert model(fb.tensor(ids[:, :-1].copy())).shape == (2, 16, GPT_TINY.vocabulary)
-    step = trained(fb, model, fb.tensor(ids[:, :-1].copy()), fb.tensor(ids[:, 1:].copy()), lr=3e-3)
+    step = make_training_step(fb, model, fb.tensor(ids[:, :-1].copy()), fb.tensor(ids[:, 1:].copy()), lr=3e-3)
     losses = [step().item() for _ in range(8)]
     assert losses[0] == pytest.approx(np.log(GPT_TINY.vocabulary), rel=0.05)
     assert losses[-1] < 0.8 * losses[0]

@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from flambeau.cli.plot import choose, confusion, draw_mnist, smoothed
+from flambeau.cli.plot import choose, confusion, draw_mnist, smoothed_mean
 from flambeau.errors import FlambeauError
 
 
@@ -90,7 +90,7 @@ def test_confusion_counts_rows_by_truth():
 
 
 def test_smoothing_keeps_a_constant_and_skips_nan():
-    assert smoothed(np.full(500, 0.7)) == pytest.approx(np.full(500, 0.7))
-    assert smoothed(np.array([1.0, np.nan, 1.0])) == pytest.approx([1, 1, 1])
+    assert smoothed_mean(np.full(500, 0.7)) == pytest.approx(np.full(500, 0.7))
+    assert smoothed_mean(np.array([1.0, np.nan, 1.0])) == pytest.approx([1, 1, 1])
     wobble = 1 + 0.5 * np.where(np.arange(1000) % 2, 1, -1)
-    assert np.ptp(smoothed(wobble)[100:]) < 0.06
+    assert np.ptp(smoothed_mean(wobble)[100:]) < 0.06

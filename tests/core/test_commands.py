@@ -4,7 +4,7 @@ import re
 from types import SimpleNamespace
 
 from flambeau.core import commands
-from flambeau.core.commands import Copy, Dispatch, copied, decoded, dispatches, encoded, flat, spans_of
+from flambeau.core.commands import Copy, Dispatch, copy_command, decode, dispatches, encode, flat, spans_of
 from flambeau.core.files import web_file
 from flambeau.device import web
 
@@ -16,15 +16,15 @@ WORDS = [1, 3, 40, 256, 7, 8, 9, 3, 11, 12, 13, 2, 11, 14, 64, 2, 14, 15, 8, 1, 
 
 
 def test_commands_are_written_as_the_format_says():
-    assert encoded(LIST) == [*WORDS, *ONE.words()]
+    assert encode(LIST) == [*WORDS, *ONE.words()]
     assert ONE.bound() == (40, 11, 12, 13)
 
 
 def test_what_is_read_back_is_what_was_written():
-    assert list(decoded(encoded(LIST))) == LIST
-    assert dispatches(encoded(LIST)) == [ONE, NONE, ONE]
+    assert list(decode(encode(LIST))) == LIST
+    assert dispatches(encode(LIST)) == [ONE, NONE, ONE]
     assert [WORDS[i:end] for i, end in commands.commands(WORDS)] == [c.words() for c in LIST[:4]]
-    assert list(decoded([])) == []
+    assert list(decode([])) == []
 
 
 def test_the_named_places_are_those_of_the_fields():
@@ -39,20 +39,20 @@ def test_the_named_places_are_those_of_the_fields():
 
 
 def test_copies_beside_each_other_are_timed_together():
-    assert list(spans_of(encoded(LIST))) == [[ONE], [*MOVES], [NONE], [ONE]]
+    assert list(spans_of(encode(LIST))) == [[ONE], [*MOVES], [NONE], [ONE]]
 
 
 def test_a_value_is_copied_in_whole_words():
     source, target, empty = (SimpleNamespace(handle=h, nbytes=n) for h, n in ((5, 6), (6, 6), (7, 0)))
-    assert list(decoded(copied(source, target))) == [Copy(5, 6, 8)]
-    assert copied(empty, empty) == []
+    assert list(decode(copy_command(source, target))) == [Copy(5, 6, 8)]
+    assert copy_command(empty, empty) == []
 
 
 def test_prepared_commands_are_words_again():
     class Prepared:
         words = ONE.words()
 
-    assert flat([MOVES[0].words(), Prepared]) == encoded([MOVES[0], ONE])
+    assert flat([MOVES[0].words(), Prepared]) == encode([MOVES[0], ONE])
 
 
 def test_the_pages_read_the_same_list():

@@ -103,7 +103,7 @@ def test_files_of_doubles(gpu, tmp_path):
 
 
 def test_gpus_refuse_doubles(gpu):
-    said = "{} is not on GPUs: WGSL has no floats of 64 bits: use {}, as {} gives it, or device='cpu'"
+    said = "{} is not on GPUs: WGSL has no floats of 64 bits: use {} with {} or device='cpu'"
     double = said.format("float64", "float32", ".float()")
     wide = said.format("complex128", "complex64", ".to(complex64)")
     x, on_host = fb.ones(2, device=gpu), fb.ones(2, dtype=fb.float64, device="cpu")

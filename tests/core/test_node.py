@@ -2,7 +2,7 @@
 
 from helpers.plans import leaf
 
-from flambeau.core.node import inputs_first, reached, toposort
+from flambeau.core.node import inputs_first, toposort, walk_nodes
 
 
 def inputs_of(node):
@@ -13,10 +13,10 @@ def test_each_node_is_reached_once():
     x = leaf(3)
     y = x.exp()
     root = ((y + y) * y).node
-    nodes = list(reached([root], inputs_of))
+    nodes = list(walk_nodes([root], inputs_of))
     assert nodes[0] is root and len(nodes) == 4
     assert set(nodes) == set(toposort([root]))
-    assert [n.op.name for n in reached([y.node, y.node], inputs_of)] == ["exp", "buffer"]
+    assert [n.op.name for n in walk_nodes([y.node, y.node], inputs_of)] == ["exp", "buffer"]
 
 
 def test_a_walk_goes_no_further_than_it_is_asked():
@@ -29,10 +29,10 @@ def test_a_walk_goes_no_further_than_it_is_asked():
         asked.append(node)
         return node.inputs
 
-    walk = reached([y.node], onward)
+    walk = walk_nodes([y.node], onward)
     assert next(walk) is y.node and not asked
     assert next(walk) is y.node.inputs[0] and asked == [y.node]
-    assert list(reached([y.node], lambda n: ())) == [y.node]
+    assert list(walk_nodes([y.node], lambda n: ())) == [y.node]
 
 
 def test_inputs_come_first():

@@ -24,7 +24,7 @@ from flambeau import data
 from flambeau.data import DataLoader, processes
 from flambeau.data.files import TextLines, memory_map
 from flambeau.data.processes import TracebackOfWorker, WorkerProcess, _listen
-from flambeau.data.serialization import coming, going, packed
+from flambeau.data.serialization import pack, reduce_for_worker, reduce_result
 from flambeau.data.sqlite import SQLiteDataset
 
 
@@ -157,12 +157,12 @@ def test_what_goes_along(server, tmp_path):
     side = data.StackDataset(lines, data.Subset(rows, [4, 1]), sets.Counted(shared))
     ((texts, (found,), _),) = DataLoader(side, 2, num_workers=1, multiprocessing_context=server)
     assert texts == ["one", "two"] and found.tolist() == [[8, 9], [2, 3]] and shared.value == 7
-    assert len(packed(rows, going)) < 1000
+    assert len(pack(rows, reduce_for_worker)) < 1000
     with sqlite3.connect(tmp_path / "a.db") as opened:
         opened.execute("CREATE TABLE t (a)")
         opened.execute("INSERT INTO t VALUES (3)")
     table = SQLiteDataset(tmp_path / "a.db", "t")
-    assert table[0] == (3,) == pickle.loads(packed(table, going))[0]
+    assert table[0] == (3,) == pickle.loads(pack(table, reduce_for_worker))[0]
     arrays = DataLoader(
         data.TensorDataset(np.zeros(4)), 4, num_workers=1, multiprocessing_context=server,
         collate_fn=data.collate,
@@ -331,7 +331,7 @@ def test_an_item_on_a_gpu():
 
     x = object.__new__(OnGpu)
     with pytest.raises(fb.FlambeauError) as e:
-        coming(x)
+        reduce_result(x)
     rule = "workers have no GPU: return arrays, or don't choose a device"
     assert str(e.value) == f"DataLoader: an item is a tensor on gpu:Some: {rule}"
 

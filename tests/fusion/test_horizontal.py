@@ -7,7 +7,7 @@ from helpers.plans import kernels_of, kinds_of, names_of, the_kernel_of
 import flambeau as fb
 from flambeau import nn, optim
 from flambeau.core.limits import Limits
-from flambeau.core.shape import refined
+from flambeau.core.shape import common_refinement
 
 SHAPES = ((12, 8), (7,), (3,), (16,), (5, 3, 2), (32, 4))
 BINDS_MANY = Limits(bundle_buffers=32)
@@ -61,7 +61,7 @@ def test_who_writes_over_what_another_reads_stays_apart():
     (((6, 4), (2, 12), (2, 3, 4)), ((24,), (4, 6), (4, 6)), ((4, 6), (6, 4), None), ((1, 6), (6,), (6,))),
 )
 def test_refined(a, b, made):
-    assert refined(a, b) == made
+    assert common_refinement(a, b) == made
 
 
 def test_a_map_is_over_the_dims_of_what_was_reshaped():

@@ -107,6 +107,6 @@ def same(a, b) -> bool:
 def read(data: bytes, by_onnx: bool):
     """A file as either reader reads it."""
     from flambeau.onnx.convert import model_of
-    from flambeau.onnx.read import Beside, parsed
+    from flambeau.onnx.read import Beside, parse_model
 
-    return model_of(parsed(data, "the file", by_onnx), "the file", Beside(None))
+    return model_of(parse_model(data, "the file", by_onnx), "the file", Beside(None))

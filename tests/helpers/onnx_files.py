@@ -5,7 +5,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import flambeau as fb
-from flambeau.models.imagenet import CANVAS, resizing
+from flambeau.models.imagenet import CANVAS, resize_matrix
 
 MOST = "67,108,864"
 PROBLEMS = [  # of `unknown`
@@ -62,7 +62,7 @@ def apart(path, location):
 
 def named(path, canvas, side, scale):
     """The five best classes of such a file and their shares, by NumPy's device and the onnx package."""
-    across = resizing(fb.tensor([side], device="cpu")).numpy()
+    across = resize_matrix(fb.tensor([side], device="cpu")).numpy()
     colours = canvas.reshape(CANVAS, CANVAS, 4)[:, :, :3].transpose(2, 0, 1).astype("f8")
     mean, std = (np.array(v).reshape(3, 1, 1) for v in MEANS[scale])
     x = (across @ colours @ across.T / 255 - mean) / std

@@ -11,8 +11,8 @@ import pytest
 import flambeau as fb
 from flambeau.io import load_gguf, open_weights, save_gguf
 from flambeau.io.elements import LoadOptions
-from flambeau.io.gguf_blocks import BLOCKS, decoded
-from flambeau.io.gguf_quantize import QUANTIZED, quantized
+from flambeau.io.gguf_blocks import BLOCKS, decode_blocks
+from flambeau.io.gguf_quantize import QUANTIZED, quantize_blocks
 
 DECODED = {  # the seed of four blocks, and the hash of what gguf 0.19's dequantize makes of them
     "Q4_0": (0, "aed139d8263d3317"),
@@ -58,7 +58,7 @@ def short(data) -> str:
 def decode(name: str, raw: bytes, device) -> np.ndarray:
     form = BLOCKS[name]
     shape = (len(raw) // form.size, form.elements)
-    return decoded(name, memoryview(raw), shape, LoadOptions.of(device)).numpy()
+    return decode_blocks(name, memoryview(raw), shape, LoadOptions.of(device)).numpy()
 
 
 def blocks_of(name: str) -> bytes:
@@ -80,7 +80,7 @@ def test_numbers_are_quantised_to_the_same_bits():
     for name, wanted in WRITTEN.items():
         draw = random.Random(name)
         x = np.array([draw.gauss(0, 1) * 10 ** draw.randint(-3, 3) for _ in range(512)], "f4")
-        assert short(quantized(name, x.tobytes(), (2, 256))) == wanted, name
+        assert short(quantize_blocks(name, x.tobytes(), (2, 256))) == wanted, name
 
 
 METADATA = {
@@ -349,7 +349,7 @@ def test_all_that_it_quantises():
             x = change(rng.normal(size=(40, 256)).astype("f4") * np.float32(scale))
             with np.errstate(all="ignore"):
                 wanted = quants.quantize(x, GGMLQuantizationType[name])
-            assert quantized(name, x.tobytes(), x.shape) == wanted.tobytes(), (name, scale)
+            assert quantize_blocks(name, x.tobytes(), x.shape) == wanted.tobytes(), (name, scale)
 
 
 @pytest.mark.torch

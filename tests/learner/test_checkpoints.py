@@ -17,7 +17,7 @@ from helpers.paths import ROOT
 import flambeau as fb
 from flambeau import data, nn, optim
 from flambeau.io import load_safetensors
-from flambeau.io.checksum import damage, sealed
+from flambeau.io.checksum import add_checksum, damage
 from flambeau.learner import Callback, Learner, Message, RunEnded, Saved, checkpoints
 from flambeau.learner.interrupt import Signals
 from flambeau.learner.randoms import random_states, set_random_states
@@ -420,7 +420,7 @@ def test_a_full_disk_is_told_and_raised_at_the_end(tmp_path, monkeypatch):
 def test_tensors_are_hashed_and_written_as_they_lie():
     """Joined they would hold the interpreter, and the training, for seconds."""
     raw = np.arange(1 << 18, dtype="f4")
-    parts = sealed({"w": checkpoints.TensorSpec(fb.float32, raw.shape)}, [raw], {"a": "b"})
+    parts = add_checksum({"w": checkpoints.TensorSpec(fb.float32, raw.shape)}, [raw], {"a": "b"})
     assert np.shares_memory(np.frombuffer(parts[-1], "u1"), raw)
     whole = bytearray(b"".join(parts))
     assert damage(memoryview(whole)) == "" and load_safetensors(bytes(whole), "cpu")["w"].sum() == raw.sum()

@@ -15,7 +15,7 @@ from flambeau.learner.events import EpochEnded, EpochStarted, Message, Progress,
 from flambeau.learner.page import html
 from flambeau.learner.renderers import PlainLines, Widget, default_renderers
 from flambeau.learner.run_view import RunState
-from flambeau.learner.text import drawn, duration, summary
+from flambeau.learner.text import curves_of, duration, summary
 
 LINES = """\
 mnist on llvmpipe, 1.2 M parameters
@@ -76,10 +76,10 @@ def test_durations():
 def test_the_order_of_curves():
     """Training beneath, whose steps have noise; the run's own validation on top of those of others."""
     own, other = (RunState().take_all(played.run(name, epochs=2)) for name in ("own", "other"))
-    found = drawn([own, other], "loss", own.splits)
+    found = curves_of([own, other], "loss", own.splits)
     assert [(c.name, c.colour) for c in found] == [("train", 0), ("other valid", 2), ("valid", 1)]
-    assert [c.name for c in drawn([own, other], "lr", own.splits)] == ["other train", "train"]
-    assert [c.name for c in drawn([RunState(), other], "lr", [])] == ["other train"]
+    assert [c.name for c in curves_of([own, other], "lr", own.splits)] == ["other train", "train"]
+    assert [c.name for c in curves_of([RunState(), other], "lr", [])] == ["other train"]
 
 
 def test_the_summary():

@@ -10,7 +10,7 @@ import pytest
 import flambeau as fb
 from flambeau import metrics as m
 from flambeau.metrics import functional as F
-from flambeau.metrics.states import counts, plus, precise, total_of, waiting
+from flambeau.metrics.states import counts, pending_parts, plus, precise, total_of
 
 P = [[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [0.0, 1.0, 2.0], [1.0, 0.0, 0.5]]  # labels 0, 1, 2, 0
 T = [0, 1, 1, 2]
@@ -131,7 +131,7 @@ def test_outputs_are_computed_once_for_several_metrics(gpu):
     assert submits(True, True) == submits(True, False) == 1  # they join the step's
     submits(False, True)
     assert [submits(False, True) for _ in range(3)] == [1, 1, 1]  # of the batch before, for both
-    assert len(waiting(two.states["preds"])) == 1 and len(two.states["preds"]) == 6
+    assert len(pending_parts(two.states["preds"])) == 1 and len(two.states["preds"]) == 6
     before = counters.submits
     one.compute()
     assert counters.submits == before + 1

@@ -235,7 +235,7 @@ def test_weights_of_another_network(tmp_path):
 def test_resizing_is_that_of_a_triangle():
     """Against sums by hand, shrinking and growing; each row has weight 1, and nothing beyond the image."""
     for side in (37, 5):
-        found = imagenet.resizing(fb.tensor([float(side)], device="cpu"), 8, 40).numpy()
+        found = imagenet.resize_matrix(fb.tensor([float(side)], device="cpu"), 8, 40).numpy()
         scale = side / 8
         want = np.zeros((8, 40))
         for i in range(8):

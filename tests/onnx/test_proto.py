@@ -12,7 +12,7 @@ from onnx import helper, parser
 
 import flambeau as fb
 from flambeau.onnx import OnnxError
-from flambeau.onnx.read import parsed
+from flambeau.onnx.read import parse_model
 
 
 def test_both_readers_read_alike():
@@ -121,10 +121,10 @@ BROKEN = {
 @pytest.mark.parametrize("why", BROKEN)
 def test_bytes_that_are_no_message(why):
     with pytest.raises(OnnxError) as e:
-        parsed(BROKEN[why], "'m.onnx'", by_onnx=False)
+        parse_model(BROKEN[why], "'m.onnx'", by_onnx=False)
     assert str(e.value) == f"'m.onnx': it is truncated or not an ONNX file ({why}): get a complete copy"
     with pytest.raises(OnnxError, match=r"^'m.onnx': it is truncated or not an ONNX file"):
-        parsed(BROKEN[why], "'m.onnx'", by_onnx=True)
+        parse_model(BROKEN[why], "'m.onnx'", by_onnx=True)
 
 
 def test_files_without_a_graph_or_a_version(tmp_path):

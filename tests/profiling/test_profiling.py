@@ -233,7 +233,7 @@ def test_ceilings_are_kept_and_read_again():
     device = get_device()
     made = roofline.Ceilings(1e9, 2e9)
     assert roofline.keep(device, made) is made
-    assert roofline.kept(device) == made
+    assert roofline.cached_ceilings(device) == made
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"of": 3}'])
@@ -242,7 +242,7 @@ def test_damaged_ceilings_are_measured_anew(text, capsys):
     place = roofline.ceilings_file(device)
     place.parent.mkdir(parents=True)
     place.write_text(text)
-    assert roofline.kept(device) is None
+    assert roofline.cached_ceilings(device) is None
     assert "measured again" in capsys.readouterr().err
 
 
@@ -253,7 +253,7 @@ def test_ceilings_of_another_driver_are_not_used(capsys):
     said = json.loads(place.read_text())
     said["of"]["driver"] = "another"
     place.write_text(json.dumps(said))
-    assert roofline.kept(device) is None
+    assert roofline.cached_ceilings(device) is None
     assert "the ceilings are from another device: measured again" in capsys.readouterr().err
 
 
@@ -266,7 +266,7 @@ def test_a_cache_that_cannot_be_written_is_said(monkeypatch, tmp_path, capsys):
 
 
 def test_ceilings_are_plausible():
-    found = roofline.measured(get_device())
+    found = roofline.measure_ceilings(get_device())
     assert 1e7 < found.copy < 1e14
     assert 1e7 < found.fma < 1e15
 

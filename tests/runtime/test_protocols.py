@@ -107,9 +107,9 @@ def test_pickles(device):
 
 
 def test_another_machines_gpu_is_the_one_that_is_here(gpu):
-    from flambeau.device import reopened
+    from flambeau.device import reopen
 
-    assert reopened("gpu:an adapter that nobody has") is get_device("gpu")
+    assert reopen("gpu:an adapter that nobody has") is get_device("gpu")
 
 
 @pytest.mark.parametrize("make", [copy.deepcopy, lambda given: pickle.loads(pickle.dumps(given))])

@@ -188,11 +188,11 @@ def test_measuring_leaves_nothing_behind(device, family):
 
 def test_choices_come_back(capsys):
     tuned.keep(OF, FOUND)
-    assert tuned.kept(OF) == FOUND
+    assert tuned.load_cached(OF) == FOUND
     assert tuned.choices_for(OF) == {("test", ("a", (1, 2))): "b"}
     other = Choice("test", (3,), "x", "x")
     tuned.keep(OF, [other])
-    assert tuned.kept(OF) == [other, *FOUND] or tuned.kept(OF) == [*FOUND, other]
+    assert tuned.load_cached(OF) == [other, *FOUND] or tuned.load_cached(OF) == [*FOUND, other]
     assert capsys.readouterr().err == ""
 
 
@@ -222,7 +222,7 @@ def test_other_versions_are_passed_over(name, capsys):
     assert tuned.choices_for(OF) == {}
     assert capsys.readouterr().err == f"flambeau: {place}: {CHANGED[name].format(tuned.templates())}\n"
     tuned.keep(OF, FOUND)  # made anew
-    assert tuned.kept(OF) == FOUND
+    assert tuned.load_cached(OF) == FOUND
 
 
 DAMAGED = {
@@ -246,7 +246,7 @@ def test_damaged_files_are_passed_over(text, capsys):
         capsys.readouterr().err == f"flambeau: {place}: the measured choices are {DAMAGED[text]}: not used\n"
     )
     tuned.keep(OF, FOUND)
-    assert tuned.kept(OF) == FOUND
+    assert tuned.load_cached(OF) == FOUND
 
 
 def test_a_folder_that_can_not_be_written(own_cache, capsys):
@@ -268,7 +268,7 @@ def test_a_read_only_folder(monkeypatch, capsys):
     place = tuned.choices_file(OF)
     said = f"flambeau: {place} can't be written (Read-only file system): choices hold for this process\n"
     assert capsys.readouterr().err == said
-    assert tuned.kept(OF) == FOUND  # what was there still holds
+    assert tuned.load_cached(OF) == FOUND  # what was there still holds
 
 
 def test_off_uses_none(monkeypatch, capsys):
@@ -316,9 +316,9 @@ def test_a_shipped_choice_replaces_only_what_it_beat(device, family):
 @pytest.mark.parametrize("text", DAMAGED)
 def test_a_damaged_shipped_file_is_passed_over(text, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(tuned, "SHIPPED", tmp_path)
-    (tmp_path / tuned.named(OF)).write_text(text)
+    (tmp_path / tuned.choices_file_name(OF)).write_text(text)
     assert tuned.choices_for(OF) == {}
-    place = tmp_path / tuned.named(OF)
+    place = tmp_path / tuned.choices_file_name(OF)
     assert (
         capsys.readouterr().err == f"flambeau: {place}: the shipped choices are {DAMAGED[text]}: not used\n"
     )
@@ -334,19 +334,19 @@ def test_only_what_is_better_ships():
 def test_exported_files_hold_for_the_same(tmp_path):
     path = tmp_path / "choices.json"
     path.write_text(tuned.text_of(OF, FOUND))
-    assert tuned.taken(path, OF) == FOUND
+    assert tuned.import_choices(path, OF) == FOUND
     with pytest.raises(FlambeauError) as e:
-        tuned.taken(path, OF._replace(adapter="Other (Vulkan)", driver="driver 2"))
+        tuned.import_choices(path, OF._replace(adapter="Other (Vulkan)", driver="driver 2"))
     assert str(e.value) == (
         f"{path}: measured choices from another adapter (Card (Vulkan), here Other (Vulkan)),"
         " from another driver (driver 1, here driver 2): measure here with `flambeau tune`"
     )
     with pytest.raises(FlambeauError) as e:
-        tuned.taken(Path("none.json"), OF)
+        tuned.import_choices(Path("none.json"), OF)
     assert str(e.value) == "none.json can't be read (No such file or directory): check the path"
     path.write_text("{")
     with pytest.raises(FlambeauError) as e:
-        tuned.taken(path, OF)
+        tuned.import_choices(path, OF)
     assert str(e.value) == (
         f"{path}: damaged (JSONDecodeError): export it again with `flambeau tune --export`"
     )
@@ -355,7 +355,7 @@ def test_exported_files_hold_for_the_same(tmp_path):
 def test_shipped_files_are_whole():
     for path in SHIPPED.glob("*.json"):
         of, choices = tuned.read(path)
-        assert path.name == tuned.named(of) and choices == tuned.better(choices) != []
+        assert path.name == tuned.choices_file_name(of) and choices == tuned.better(choices) != []
 
 
 # --- the command ---
@@ -385,7 +385,7 @@ def test_the_command_measures_and_exports(command, device, family, tmp_path):
     tuned.choices_file(device.identity).unlink()
     code, said = command("--import", str(path))
     assert (code, said) == (0, f"kept 1 choice of {path} in {tuned.choices_file(device.identity)}\n")
-    assert [c.family for c in tuned.kept(device.identity)] == ["test"]
+    assert [c.family for c in tuned.load_cached(device.identity)] == ["test"]
 
 
 def test_the_command_takes_a_model(command, family, tmp_path, monkeypatch):
@@ -415,7 +415,7 @@ WRONG = {
 def test_the_command_exports_what_is_better_into_a_folder(command, device, tmp_path):
     found = [Choice("test", (n,), "b", "a", {"a": 1.0, "b": 0.5 * n}) for n in (1, 2)]
     tuned.keep(device.identity, found)
-    path = tmp_path / tuned.named(device.identity)
+    path = tmp_path / tuned.choices_file_name(device.identity)
     assert command("--export", str(tmp_path), "--better") == (0, f"wrote 1 choice to {path}\n")
     assert tuned.read(path)[1] == found[:1]
     code, said = command("--export", str(tmp_path / "none" / "x.json"))
@@ -456,8 +456,8 @@ def test_usual_calls_are_calls(gpu):
     from flambeau.cli import op_calls
 
     for text in (*op_calls.OF_GPUS, *op_calls.OF_SOFTWARE):
-        assert isinstance(op_calls.called(text, gpu)(), fb.Tensor), text
-    x = op_calls.called("max_pool2d(f32[2, 3, 8, 8], (2, 4), stride=2)", gpu)()
+        assert isinstance(op_calls.parse_call(text, gpu)(), fb.Tensor), text
+    x = op_calls.parse_call("max_pool2d(f32[2, 3, 8, 8], (2, 4), stride=2)", gpu)()
     assert x.shape == (2, 3, 4, 3)
 
 

@@ -29,7 +29,7 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -
 
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether the promotion of a dtype (or an array's) and `to` is `to`."""
-    return promoted(_dtype_of(from_), dt.as_dtype(to)) is dt.as_dtype(to)
+    return promote(_dtype_of(from_), dt.as_dtype(to)) is dt.as_dtype(to)
 
 
 def finfo(type: Any, /) -> Any:
@@ -60,7 +60,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     dtypes = [_dtype_of(a) for a in arrays_and_dtypes if not isinstance(a, SCALARS)]
     if not dtypes:
         raise ValueError(f"result_type({arrays_and_dtypes}): pass at least one array or dtype")
-    result = promoted(*dtypes)
+    result = promote(*dtypes)
     for number in (a for a in arrays_and_dtypes if isinstance(a, SCALARS)):
         category = SCALARS.index(type(number)) if type(number) in SCALARS else 2
         if category > result.category:
@@ -68,7 +68,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     return result
 
 
-def promoted(*dtypes: dt.DType) -> dt.DType:
+def promote(*dtypes: dt.DType) -> dt.DType:
     """The dtype that holds all, by the standard: int64 of uint32 and a signed one, else as `+` promotes."""
     if dt.uint32 in dtypes and any(d.kind == "i" for d in dtypes):
         dtypes = (*dtypes, dt.int64)

@@ -6,7 +6,7 @@ from typing import Any
 from .. import functions
 from ..core import dtype as dt
 from ..tensor import Tensor
-from .dtypes import promoted
+from .dtypes import promote
 
 # the standard's name, and ours where it is another
 OF_ONE = (
@@ -34,7 +34,7 @@ def alike(*xs: Any) -> Any:
     dtypes = {x.dtype for x in xs if isinstance(x, Tensor)}
     if len(dtypes) < 2:
         return xs
-    wanted = promoted(*dtypes)
+    wanted = promote(*dtypes)
     return [x.to(wanted) if isinstance(x, Tensor) else x for x in xs]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from ..core import op as ops
 from ..core.autocast import as_given
 from ..core.events import emit, stage
-from ..core.modes import enable_grad, is_anomaly_enabled, kept, no_grad
+from ..core.modes import checkpoint_strategy, enable_grad, is_anomaly_enabled, no_grad
 from ..core.node import Node, describe
 from ..core.printing import table_in_html
 from ..core.shape import Shape
@@ -44,6 +44,7 @@ class Gradients:
         """The gradient by a tensor; for a module, a dict of the gradients by its parameters' names."""
         if hasattr(tensor, "named_parameters"):
             return {name: self[p] for name, p in tensor.named_parameters() if p in self}
+        # The key of a parameter survives updates: its tensor has another node after each step.
         key = tensor.node.param
         if key in self.by_key:
             return self.by_key[key]
@@ -182,7 +183,7 @@ def backward(
     if not root.requires_grad:
         raise ValueError(f"backward({describe(loss)}): it depends on no tensor with requires_grad=True")
     start = first_gradient("backward", loss, gradient)
-    by = None if inputs is None else _chosen(loss, inputs)
+    by = None if inputs is None else _input_nodes(loss, inputs)
     if by is not None and root.released:
         check_kept(root, root)
     with stage("backward"):
@@ -192,7 +193,7 @@ def backward(
     return Gradients(gradients, loss)
 
 
-def _chosen(loss: Any, inputs: Any) -> list[Node]:
+def _input_nodes(loss: Any, inputs: Any) -> list[Node]:
     """The nodes of `inputs`."""
     tensors = [inputs] if isinstance(inputs, ops.Tensor) else list(inputs)
     if not tensors:
@@ -239,11 +240,12 @@ def walk(starts: list[tuple[Node, Any]], wanted: Iterable[Node] | None, create_g
     with device.lock:  # a thread that computes nodes drops their inputs
         order = _order([n for n, _ in starts], targets)
         parents = {n: n.parents for n in order}
+    # Autocast is off below: a gradient computes in the dtype of its op, wherever backward is called.
     tape = Tape()
     with as_given(), enable_grad() if create_graph else no_grad():
         gradients = _walk(starts, parents, targets, tape)
     recorded = thread.recorder is not None
-    balanced = kept() == "balanced" or (recorded and kept() == "auto")
+    balanced = checkpoint_strategy() == "balanced" or (recorded and checkpoint_strategy() == "auto")
     if device.kind == "gpu" and device.pool.budget is not None:
         with device.lock:
             fit([n for n, _ in starts], [g.node for g in gradients.values()], tape, device)
@@ -261,6 +263,7 @@ def _order(roots: list[Node], wanted: set[Any] | None) -> list[Node]:
     stack = [(root, False) for root in roots]
     while stack:
         node, ready = stack.pop()
+        # Second visit: all parents are decided, so post-order gives a topological order.
         if ready:
             inside = wanted is None or known_by(node) in wanted or any(p in useful for p in node.parents)
             if inside:
@@ -271,6 +274,8 @@ def _order(roots: list[Node], wanted: set[Any] | None) -> list[Node]:
                 check_kept(node, roots[0])
             seen.add(node)
             stack.append((node, True))
+            # The walk ends at leaves: the graph that computed an earlier value of a parameter is not part
+            # of this loss.
             if node.param is None:
                 stack.extend((p, False) for p in node.parents if p.requires_grad and p not in seen)
     return order[::-1]
@@ -299,7 +304,9 @@ def _walk(
     gradients: dict[Any, Any] = {}
     has_hooks = are_there()
     for node, sources in parents.items():
+        # Popped, not read: a gradient that is complete can be freed as soon as it is used.
         g = grads.pop(node, None)
+        # Nodes come after all their readers, so this sum is complete.
         if g is None:  # the ops that use it have no gradient by it
             continue
         g = call_hooks(node, g) if has_hooks else g
@@ -336,6 +343,8 @@ def _check_numbers(node: Node, sources: tuple[Node, ...], parts: Any) -> None:
 def slopes(op: ops.Op, g: Any, y: Any, inputs: list[Any], attrs: dict[str, Any]) -> list[Any]:
     """The gradients by an op's inputs. A complex gradient is the derivative by the real part plus i times
     that by the imaginary part, as in PyTorch: g times the conjugate of the derivative."""
+    # Gradient rules are written for real numbers. For a holomorphic op the vector-Jacobian product with the
+    # conjugate derivative equals conj(rule(conj(g))).
     if not g.dtype.is_complex or not op.holomorphic or op.kind in ("movement", "gather"):
         return op.grad(g, y, *inputs, **attrs)  # type: ignore[misc]
     parts = op.grad(g.conj(), y, *inputs, **attrs)  # type: ignore[misc]
@@ -351,6 +360,7 @@ def unbroadcast(g: Any, shape: Shape) -> Any:
     """Sum a gradient over the dims along which its tensor was broadcast. -> shape"""
     if g.shape == shape:
         return g
+    # Broadcasting adds dims on the left and stretches dims of size 1: its adjoint sums over both.
     lead = g.ndim - len(shape)
     dims = [*range(lead), *(d for d in range(lead, g.ndim) if shape[d - lead] == 1 and g.shape[d] != 1)]
     return g.sum(tuple(dims), keepdim=True).reshape(*shape)

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from ..core.node import Node, reached, toposort
+from ..core.node import Node, toposort, walk_nodes
 from ..device import get_device
 from ..device.protocol import Gpu
 from ..errors import ValueError
@@ -53,6 +53,7 @@ def bytes_of(size: str | int | None) -> int | None:
 def fit(tops: list[Node], gradients: list[Node], tape: Tape, device: Gpu) -> None:
     """Let gradients read recomputed forward values until the step fits the device's budget: none, all cheap
     ones, or all inside an increasing number of checkpoints."""
+    # Bytes left for this step: parameters and optimiser states are already allocated.
     room = (device.pool.budget or 0) - device.pool.live
     roots = [n for n in dict.fromkeys([*tops, *gradients]) if n.buffer is None]
     key = (room, *run.graph_key(roots, toposort(roots)))
@@ -66,6 +67,7 @@ def fit(tops: list[Node], gradients: list[Node], tape: Tape, device: Gpu) -> Non
         needs[how] = assign(plan(roots, device.limits)).nbytes
         if needs[how] <= room:
             break
+        # The attempt did not fit: undo its changes to the graph before the next one.
         for n, inputs in before:
             n.inputs = inputs
         for n in marked:
@@ -86,6 +88,7 @@ def _mark(tops: list[Node], parts: int) -> list[Node]:
     """Cut a forward pass into parts of equal bytes, and make all but the last checkpoints. Values that later
     parts read are kept. Returns the nodes inside the checkpoints."""
     nodes = sorted(_forward(tops), key=lambda n: n.serial)
+    # Checkpoints of equal bytes, as in Chen et al., 2016 (arXiv:1604.06174).
     share, sofar = sum(n.nbytes for n in nodes) / parts, 0.0
     part: dict[Node, int] = {}
     for n in nodes:
@@ -94,6 +97,7 @@ def _mark(tops: list[Node], parts: int) -> list[Node]:
     last = dict(part)
     for n in nodes:
         for x in {*n.inputs, *n.parents}:
+            # A value that a later part reads is kept: it is the input of that checkpoint.
             if x in last:
                 last[x] = max(last[x], part[n])
     segments = [object() for _ in range(parts - 1)]
@@ -108,4 +112,4 @@ def _forward(tops: list[Node]) -> set[Node]:
     def is_computed(n: Node) -> bool:
         return n.buffer is None and n.param is None
 
-    return set(reached(filter(is_computed, tops), lambda n: filter(is_computed, (*n.inputs, *n.parents))))
+    return set(walk_nodes(filter(is_computed, tops), lambda n: filter(is_computed, (*n.inputs, *n.parents))))

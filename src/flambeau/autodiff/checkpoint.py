@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from math import prod
 from typing import Any
 
-from ..core.node import Node, inputs_first, next_serial, reached
+from ..core.node import Node, inputs_first, next_serial, walk_nodes
 from ..core.tree import leaves
 
 MAX_COST = 64  # largest cost of recomputing an element ("balanced"); exp costs 4, random bits 20
@@ -28,7 +28,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kw: Any) -> Any:
         below = [n for n in _below(node) if n.serial >= start]
         return [n for n in below if n.param is None and n not in results]
 
-    for node in reached([n for r in results for n in inside(r)], inside):
+    for node in walk_nodes([n for r in results for n in inside(r)], inside):
         node.segment = segment
     return out
 
@@ -75,7 +75,7 @@ def _nodes_since(roots: list[Node], since: int) -> set[Node]:
     def is_new(n: Node) -> bool:
         return n.serial >= since and n.buffer is None
 
-    return set(reached(filter(is_new, roots), lambda n: filter(is_new, n.inputs)))
+    return set(walk_nodes(filter(is_new, roots), lambda n: filter(is_new, n.inputs)))
 
 
 def _bases(node: Node, since: int) -> Iterator[Node]:

@@ -24,6 +24,7 @@ def register(x: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
         hooks = _of_values.setdefault(node, {})
     elif (hooks := _of_parameters.get(node.param)) is None:
         hooks = _of_parameters[node.param] = {}
+        # The key is not a weak reference, so the hooks are dropped when the tensor is.
         finalize(x, _of_parameters.pop, node.param, None)
     mark()
     return hang(hooks, hook, removed=mark)

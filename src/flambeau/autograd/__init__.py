@@ -177,7 +177,7 @@ def _result(cls: type[Function], ctx: Context, args: tuple[Any, ...], outs: tupl
     tensors = [a for a in args if isinstance(a, Tensor)]
 
     def gradient(g: Any, y: Any, *_: Any) -> list[Any]:
-        empty = [_nothing(ctx, o) for o in outs]
+        empty = [_no_gradient(ctx, o) for o in outs]
         empty[i] = g
         parts = cls.backward(ctx, *empty)
         parts = parts if is_sequence(parts) else (parts,)
@@ -196,7 +196,7 @@ def _op_of(cls: type, gradient: Callable[..., Any]) -> Op:
     return Op("composite", xp=identity, grad=gradient, doc=cls.__doc__ or "", name=cls.__name__)
 
 
-def _nothing(ctx: Context, out: Any) -> Any:
+def _no_gradient(ctx: Context, out: Any) -> Any:
     if not ctx.materialize or not isinstance(out, Tensor):
         return None
     return Tensor.zeros(out.shape, dtype=out.dtype, device=out.device)

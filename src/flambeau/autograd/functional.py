@@ -15,7 +15,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 STRATEGIES = {"reverse-mode": transforms.jacrev, "forward-mode": transforms.jacfwd}
 
 
-def _recording(create_graph: bool) -> Any:
+def _grad_mode(create_graph: bool) -> Any:
     return nullcontext() if create_graph else no_grad()
 
 
@@ -66,7 +66,7 @@ def jacobian(
     create_graph: gradients can be differentiated themselves
     """
     by = _strategy("jacobian", strategy)
-    with _recording(create_graph):
+    with _grad_mode(create_graph):
         return by(func, _places(inputs))(*_tuple(inputs))
 
 
@@ -87,7 +87,7 @@ def hessian(
     """
     by = _strategy("hessian", outer_jacobian_strategy)
     places = _places(inputs)
-    with _recording(create_graph):
+    with _grad_mode(create_graph):
         return by(transforms.grad(func, places), places)(*_tuple(inputs))
 
 
@@ -98,7 +98,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     func: a function of tensors, or of trees of them
     create_graph: gradients can be differentiated themselves
     """
-    with _recording(create_graph):
+    with _grad_mode(create_graph):
         out, pull = transforms.vjp(func, *_tuple(inputs))
         return out, _as(inputs, pull(_directions("vjp", out, v)))
 
@@ -111,7 +111,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     create_graph: gradients can be differentiated themselves
     """
     moves = _tuple(_directions("jvp", inputs, v))
-    with _recording(create_graph):
+    with _grad_mode(create_graph):
         return transforms.jvp(func, _tuple(inputs), moves)
 
 
@@ -123,7 +123,7 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     create_graph: gradients can be differentiated themselves
     """
     moves, points = _directions("hvp", inputs, v), _tuple(inputs)
-    with _recording(create_graph):
+    with _grad_mode(create_graph):
         return func(*points), transforms.hvp(func, points if isinstance(inputs, tuple) else inputs, moves)
 
 

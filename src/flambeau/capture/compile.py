@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core import events
 from ..core.commands import Dispatch
-from ..core.modes import checkpointing, kept
+from ..core.modes import checkpoint_strategy, checkpointing
 from ..core.node import toposort
 from ..core.tree import is_dict, is_sequence
 from ..device import IN_BROWSER, get_device
@@ -26,7 +26,9 @@ def compile_call(call: Callable[[], Any]) -> int:
     """Plan and compile what a call computes; the number of its kernels. Nothing is run or assigned."""
     recorder = Recorder(get_device())
     noted = Noted()
-    mode = "none" if kept() == "auto" else kept()  # as the call would run by itself
+    mode = (
+        "none" if checkpoint_strategy() == "auto" else checkpoint_strategy()
+    )  # as the call would run by itself
     try:
         with record_with(recorder), noted, checkpointing(mode):
             results = list(_tensors(call()))
@@ -36,6 +38,7 @@ def compile_call(call: Callable[[], Any]) -> int:
     finally:
         noted.take_back()
         for t, old in recorder.assigned.values():
+            # Undo assignments of the call, e.g. of an optimizer step: only its kernels are wanted.
             t.node = old
             forget_assignment(t)
     by_device: dict[Any, list[Any]] = {}
@@ -62,6 +65,7 @@ def warm(device: Gpu, compiled: pipeline.Compiled) -> None:
     handles, words = [b.handle for b in scratch], []
     for k in {k.shader: k for k in compiled.plan}.values():
         n = len(k.inputs) + len(k.outputs)
+        # A grid of 0 workgroups runs nothing, but the driver must finish its compilation.
         words += Dispatch(device.pipelines[k.shader], compiled.uniform, 0, (0, 0, 0), handles[:n]).words()
     if words:
         device.submit(words)

@@ -28,14 +28,14 @@ from ..device.pool import Pool
 from ..device.protocol import Gpu
 from ..ops.random import Generator
 from ..runtime import run
-from ..runtime.state import overhear_with, overhearing, record_with, thread
+from ..runtime.state import overhear, overhear_with, record_with, thread
 from ..tensor import Tensor, tensor
 from .bindings import Placeholder
 from .check import difference, signature, undo
 from .guards import DRAWS, Watch
 from .observers import Listener
 from .program import Moves, Program, parts_of
-from .recorder import ASSIGNED, Recorder, held
+from .recorder import ASSIGNED, Recorder, held_nodes
 
 PROGRAMS_KEPT = 16  # of one function, by arguments
 VARIANTS_KEPT = 4  # of each, by what else the function depends on
@@ -366,7 +366,7 @@ def record(fn: Callable[..., Any], device: Gpu, arguments: Arguments) -> Outcome
     if watch is None or watch.trouble:
         trouble = SEVERAL if watch is None else watch.trouble
         return Outcome(None, fn(*arguments.args, **arguments.kw), trouble, True)
-    with overhearing(), paused():
+    with overhear(), paused():
         call = Call(fn, device, arguments, watch, listed=True)
         with device.lock:  # no thread computes or assigns while the program is built
             return call.finish()
@@ -391,7 +391,7 @@ class Call:
         self.device, self.arguments, self.watch = device, arguments, watch
         self.pool = Pool(device, device.pool, exact=True)
         with device.lock:
-            self.inputs = [_standing(n, device) for n in arguments.nodes]
+            self.inputs = [_placeholder_node(n, device) for n in arguments.nodes]
         self.recorder = Recorder(device, watch.generators)
         if listed:
             overhear_with(self.recorder)
@@ -453,10 +453,10 @@ class Call:
 
     def _asked_later(self) -> set[Node]:
         """The nodes that may be asked for later."""
-        asked = held(self.roots, _known(self.recorder, self.inputs, self.outputs))
+        asked = held_nodes(self.roots, _own_references(self.recorder, self.inputs, self.outputs))
         if not asked.isdisjoint(self.inputs):
             gc.collect()  # frames of errors that the function caught hold what it held
-            asked = held(self.roots, _known(self.recorder, self.inputs, self.outputs))
+            asked = held_nodes(self.roots, _own_references(self.recorder, self.inputs, self.outputs))
         return asked
 
     def _build_program(self, own_signature: dict[str, Any], asked: set[Node]) -> Outcome:
@@ -485,7 +485,7 @@ class Call:
         return Outcome(program, out, "", False)
 
 
-def _standing(argument: Node, device: Gpu) -> Node:
+def _placeholder_node(argument: Node, device: Gpu) -> Node:
     """A node that stands for an argument while its function is recorded."""
     node = Node(OPS["buffer"], (), {}, argument.shape, argument.dtype, device)
     node.buffer = argument.buffer
@@ -493,7 +493,7 @@ def _standing(argument: Node, device: Gpu) -> Node:
     return node
 
 
-def _known(recorder: Recorder, inputs: list[Node], outputs: list[Tensor]) -> dict[int, int]:
+def _own_references(recorder: Recorder, inputs: list[Node], outputs: list[Tensor]) -> dict[int, int]:
     """The references that we hold ourselves, by id of the node."""
     known = {id(n): 1 for n in (*inputs, *(old for _, old in recorder.before))}
     for t in {id(t): t for t in outputs}.values():

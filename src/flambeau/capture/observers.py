@@ -95,8 +95,8 @@ class Listener:
         if module.startswith(BELOW) or _is_of_the_dead(module, code):
             return True
         if module.partition(".")[0] not in LIBRARIES:
-            what = "runs a module" if code.co_name == "<module>" else "calls"
-            action = f"{what} {module}.{code.co_qualname}".removesuffix(".<module>")
+            verb = "runs a module" if code.co_name == "<module>" else "calls"
+            action = f"{verb} {module}.{code.co_qualname}".removesuffix(".<module>")
             self._refuse(f"it {action}, in a way that can't be traced: call it by its name")
         elif _is_pure_module(module, code.co_name):
             return True

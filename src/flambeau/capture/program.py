@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ..autodiff.backward import Gradients
-from ..core.commands import copied, dispatches, fill
+from ..core.commands import copy_command, dispatches, fill
 from ..core.dtype import DType
 from ..core.events import enqueue, stage, submit
 from ..core.faults import doubt_of
@@ -101,7 +101,7 @@ class Moves:
         if old is not None and self.buffer_of(old) is place:
             self.left[old] = buffer = pool.take(place.nbytes)
             buffer.doubt = place.doubt
-            self.words += copied(place, buffer)
+            self.words += copy_command(place, buffer)
 
 
 class Program:
@@ -150,7 +150,7 @@ class Program:
             if (node := old()) is not None:
                 left.append((node, self.device.pool.take(place.nbytes)))
                 left[-1][1].doubt = place.doubt
-                words += copied(place, left[-1][1])
+                words += copy_command(place, left[-1][1])
         if words:
             submit(self.device, (), words)
         for node, buffer in left:
@@ -182,7 +182,7 @@ class Program:
                 restored.append((old, value))
                 place = self.device.pool.take(old.nbytes)
                 place.doubt = value.doubt
-                words += copied(value, place)
+                words += copy_command(value, place)
             self.states.append(State(t, place, kind_of(t.node)))
         if words:
             submit(self.device, (), words)
@@ -273,11 +273,11 @@ class Program:
             if at is None:  # they stand in a circle
                 source, place = todo.pop()
                 aside = self.pool.take(source.nbytes)
-                words += copied(source, aside)
+                words += copy_command(source, aside)
                 todo.append((aside, place))
                 self.moved.append((aside, place))
             else:
-                words += copied(*todo.pop(at))
+                words += copy_command(*todo.pop(at))
         return words
 
     def _leaf(self, buffer: Any, shape: Shape, dtype: DType, param: Any = None) -> Node:
@@ -318,7 +318,7 @@ class Program:
             buffer = moves.buffer_of(t.node)
             if buffer is not place:
                 moves.leave(place.last(), place, pool)
-                moves.words += copied(buffer, place)
+                moves.words += copy_command(buffer, place)
                 moves.stays.append((t, place, buffer.doubt))
             elif getrefcount(t.node) > HELD:
                 moves.leave(t.node, place, pool)
@@ -425,7 +425,7 @@ class Program:
                 bound = placeholder.taken(buffer)
             if bound is not buffer:
                 copies.append(bound)
-                words += copied(buffer, bound)
+                words += copy_command(buffer, bound)
             filled[i] = bound.handle
         return copies
 
@@ -441,7 +441,7 @@ class Program:
                 filled[~source.handle] = bound.handle
                 if bound is buffer:
                     continue
-            after += fill(copied(source, buffer), filled)
+            after += fill(copy_command(source, buffer), filled)
         return out, after
 
     def replay(self, nodes: list[Node]) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from sys import getrefcount
 from typing import Any
 
-from ..core.node import Node, next_serial, reached, toposort
+from ..core.node import Node, next_serial, toposort, walk_nodes
 from ..device.protocol import Device
 from ..ops.random import Noted
 from ..runtime import run
@@ -108,7 +108,7 @@ def _is_constant(n: Node) -> bool:
     return n.op.name in ("constant", "iota")
 
 
-def held(roots: list[Node], known: dict[int, int]) -> set[Node]:
+def held_nodes(roots: list[Node], known: dict[int, int]) -> set[Node]:
     """The nodes of a graph that may be asked for later, by references to them or to others made of them.
 
     known: how many references to a node (by its id) the caller has, beside those of the graph. The roots
@@ -132,7 +132,7 @@ def _inside(nodes: list[Node], known: dict[int, int]) -> dict[int, int]:
 
 def _reachable(tops: list[Node]) -> list[Node]:
     """All that nodes are made of, values that are there included, by way of inputs and of parents."""
-    return list(reached(tops, lambda n: (*n.inputs, *n.parents, *n.after) if n.buffer is None else ()))
+    return list(walk_nodes(tops, lambda n: (*n.inputs, *n.parents, *n.after) if n.buffer is None else ()))
 
 
 def _references(values: list[Any]) -> list[int]:

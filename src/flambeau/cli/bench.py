@@ -16,8 +16,8 @@ import click
 from ..errors import FlambeauError
 from ..profiling.meter import capture
 from ..profiling.report import si
-from ..profiling.roofline import Ceilings, keep, measured, steady
-from ..profiling.timing import WARM, fitting, per_run
+from ..profiling.roofline import Ceilings, keep, measure_ceilings, steady
+from ..profiling.timing import WARM, per_run, runs_to_fill
 from .workloads import NotHere, Task, Tools, Workload, duration, tasks
 
 Row = dict[str, Any]
@@ -44,11 +44,11 @@ def bench(only: tuple[str, ...], beside: str | None, device: str | None, seconds
     """
     from ..device import get_device
 
-    wanted, place = chosen(only), get_device(device)
+    wanted, place = select_tasks(only), get_device(device)
     if place.kind != "gpu":
         raise FlambeauError(f"bench: {place} is not an adapter: see 'flambeau doctor'")
     begin = perf_counter()
-    ceilings = keep(place, measured(place))
+    ceilings = keep(place, measure_ceilings(place))
     software = place.limits.software
     peer = peer_tools(beside, software)
     click.echo(heading(place, ceilings, peer, software))
@@ -61,7 +61,7 @@ def bench(only: tuple[str, ...], beside: str | None, device: str | None, seconds
         path.write_text(json.dumps(report, indent=2), encoding="utf-8")
 
 
-def chosen(only: tuple[str, ...]) -> list[Task]:
+def select_tasks(only: tuple[str, ...]) -> list[Task]:
     """The tasks whose names hold one of the words; FlambeauError where none does."""
     every = tasks()
     matching = [t for t in every if not only or any(word.lower() in t.name.lower() for word in only)]
@@ -163,7 +163,7 @@ def peer_seconds(task: Task, work: Workload, cuda: Any, budget: float) -> float:
             until = perf_counter() + WARM
             while perf_counter() < until:
                 work.call().item()
-        return repeated(lambda: work.call().item(), budget)
+        return median_seconds(lambda: work.call().item(), budget)
 
     def batch(n: int) -> None:
         for _ in range(n):
@@ -174,7 +174,7 @@ def peer_seconds(task: Task, work: Workload, cuda: Any, budget: float) -> float:
     return per_run(batch, budget, warm=cuda is not None)
 
 
-def repeated(call: Callable[[], Any], budget: float) -> float:
+def median_seconds(call: Callable[[], Any], budget: float) -> float:
     """Seconds of a call that waits for its result, among many: the median of batches."""
 
     def batch(n: int) -> float:
@@ -184,7 +184,7 @@ def repeated(call: Callable[[], Any], budget: float) -> float:
         return perf_counter() - begin
 
     batch(1)
-    n, _ = fitting(batch, budget / 6)
+    n, _ = runs_to_fill(batch, budget / 6)
     left = budget
     times: list[float] = []
     while left > 0 or len(times) < 3:
@@ -217,16 +217,16 @@ def host(ours: Tools, work: Workload, budget: float) -> float:
 def read(ours: Tools, work: Workload, budget: float) -> float:
     """Reading the number that a call returns."""
     x = work.call()
-    return repeated(lambda: x.item(), budget)
+    return median_seconds(lambda: x.item(), budget)
 
 
 def step(ours: Tools, work: Workload, budget: float) -> float:
     """Whole calls, each with the read of its result."""
-    return repeated(lambda: work.call().item(), budget)
+    return median_seconds(lambda: work.call().item(), budget)
 
 
 def process(ours: Tools, work: Workload, budget: float) -> float:
-    return repeated(work.call, budget / 2)
+    return median_seconds(work.call, budget / 2)
 
 
 TIMED = {"kernels": kernels, "host": host, "read": read, "step": step, "process": process}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from ..core.printing import counted
+from ..core.printing import count_text
 from ..errors import FlambeauError
 
 SMALL = 100_000  # bytes; smaller files are reported in kB
@@ -109,8 +109,8 @@ def _sanitize(wanted: Any) -> Way:
 
 
 def _format_sanitized(result: Any) -> Findings:
-    counts = f"{counted(result.kernels, 'kernel')}, {counted(result.runs, 'run')}"
-    headline = f"{counts}: {counted(len(result.faults), 'fault') if result.faults else 'no fault'}"
+    counts = f"{count_text(result.kernels, 'kernel')}, {count_text(result.runs, 'run')}"
+    headline = f"{counts}: {count_text(len(result.faults), 'fault') if result.faults else 'no fault'}"
     entries = [(f"{f.kind} in {f.kernel}", list(_fault_facts(f))) for f in result.faults]
     notes = [f"not watched: {s}" for s in result.skipped]
     return Findings(headline, entries, notes, result.as_dict(), len(result.faults))
@@ -136,8 +136,8 @@ def _check(wanted: Any) -> Way:
 def _format_checked(result: Any) -> Findings:
     many = len(result.wrong)
     counts = ", ".join(
-        (counted(result.values, "value"), counted(len(result.kernels), "kernel"))
-        + (counted(result.gradients, "gradient"), "replayed" if result.replayed else "not replayed")
+        (count_text(result.values, "value"), count_text(len(result.kernels), "kernel"))
+        + (count_text(result.gradients, "gradient"), "replayed" if result.replayed else "not replayed")
     )
     entries = [(f"{w.stage}: {w.op}", list(_mismatch_facts(w))) for w in result.wrong]
     headline = f"{counts}: {f'{many:,} wrong' if many else 'all right'}"
@@ -165,7 +165,7 @@ def _watch(wanted: Any) -> Way:
 
 def _format_watched(watched: list[Any]) -> Findings:
     entries = [(f"{w.kernel}.{w.name}: {w.type}", list(_value_facts(w))) for w in watched]
-    return Findings(counted(len(watched), "run"), entries, [], {"runs": [w.as_dict() for w in watched]}, 0)
+    return Findings(count_text(len(watched), "run"), entries, [], {"runs": [w.as_dict() for w in watched]}, 0)
 
 
 def _value_facts(value: Any) -> Iterator[Fact]:

@@ -7,7 +7,7 @@ import click
 from ..errors import FlambeauError
 from ..export import save_program
 from ..export.web_module import EXECUTOR, MODULE, VALUES
-from .load_model import DIGITS, model_of, named
+from .load_model import DIGITS, model_of, parse_input
 
 
 @click.command(short_help="Write a model as a folder that runs in a page.")
@@ -48,7 +48,9 @@ def export(model: str, out: Path, inputs: tuple[str, ...], weights: Path | None,
     texts = inputs or ((DIGITS,) if model.endswith(".safetensors") else ())
     if not texts:
         raise FlambeauError(f"export {model}: no inputs: name each, as in --input '{DIGITS}'")
-    folder = save_program(program, dict(named(text, "export") for text in texts), out, max_batch, target)
+    folder = save_program(
+        program, dict(parse_input(text, "export") for text in texts), out, max_batch, target
+    )
     size = sum(p.stat().st_size for p in folder.iterdir())
     module, executor, values = ((folder / name).stat().st_size for name in (MODULE, EXECUTOR, VALUES))
     size_text = (

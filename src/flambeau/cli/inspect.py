@@ -14,7 +14,7 @@ import click
 from ..core.dtype import DTYPES
 from ..errors import FlambeauError
 from . import diagnostics
-from .load_model import model_of, named
+from .load_model import model_of, parse_input
 
 SIZES = "f32[64, 64]"  # of variables without --input
 WIDE = 150  # letters of a line of the table where no terminal says how many it has
@@ -299,14 +299,14 @@ def _inputs(wanted: Asked, target: str, some: bool = True) -> dict[str, Any]:
     """The tensors of --input by name."""
     if some and not wanted.inputs:
         raise FlambeauError(f"inspect {target}: no inputs: name each, as in --input 'x=f32[8, 784]'")
-    pairs = [named(text, "inspect") for text in wanted.inputs]
-    return {name: _tensor(name, what, wanted.batch) for name, what in pairs}
+    pairs = [parse_input(text, "inspect") for text in wanted.inputs]
+    return {name: _tensor(name, spec, wanted.batch) for name, spec in pairs}
 
 
-def _tensor(name: str, what: str, batch: int) -> Any:
+def _tensor(name: str, spec: str, batch: int) -> Any:
     from ..export.inputs import spec_of
 
-    return _made_up(spec_of(name, what), batch)
+    return _made_up(spec_of(name, spec), batch)
 
 
 def _made_up(spec: Any, batch: int) -> Any:

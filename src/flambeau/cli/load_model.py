@@ -16,12 +16,12 @@ from .mnist import network
 DIGITS = "x=f32[N, 1, 28, 28]"  # what the network of `flambeau mnist` reads: pixels / 255 - 0.1307
 
 
-def named(text: str, call: str) -> tuple[str, str]:
+def parse_input(text: str, call: str) -> tuple[str, str]:
     """An --input as its name and what it is."""
-    name, equals, what = text.partition("=")
+    name, equals, spec = text.partition("=")
     if not equals or not name.strip().isidentifier():
         raise FlambeauError(f"{call}: --input {text!r}: write it as '{DIGITS}'")
-    return name.strip(), what
+    return name.strip(), spec
 
 
 def model_of(name: str, weights: Path | None, call: str) -> Callable[..., Any]:
@@ -39,7 +39,7 @@ def model_of(name: str, weights: Path | None, call: str) -> Callable[..., Any]:
 
 def _find_model(name: str, call: str) -> Any:
     """The object that `module:name` or `file.py:name` means."""
-    where, colon, what = name.rpartition(":")
+    where, colon, attribute = name.rpartition(":")
     if not colon:
         raise FlambeauError(
             f"{call}: MODEL is {name!r}: write module:name, file.py:name or a .safetensors file"
@@ -58,9 +58,9 @@ def _find_model(name: str, call: str) -> Any:
             raise FlambeauError(f"{call}: {e}: name a module that can be imported from here") from None
         finally:
             sys.path.remove("")
-    if not hasattr(module, what):
-        raise FlambeauError(f"{call}: {where} has no {what!r}{suggest(what, vars(module))}")
-    return getattr(module, what)
+    if not hasattr(module, attribute):
+        raise FlambeauError(f"{call}: {where} has no {attribute!r}{suggest(attribute, vars(module))}")
+    return getattr(module, attribute)
 
 
 def _build_model(name: str, model: Any, call: str) -> Any:

@@ -92,7 +92,7 @@ def images(pixels: np.ndarray, device: Any) -> fb.Tensor:
     return fb.tensor(pixels[:, None].astype("float32") / 255 - MEAN, device=device)
 
 
-def preparing(model: nn.Module, device: Any, augment: bool) -> Any:
+def make_prepare(model: nn.Module, device: Any, augment: bool) -> Any:
     """What makes a batch's bytes the network's input: while it is trained, each digit a little elsewhere."""
     plain = [ToDtype(fb.float32, scale=True), Normalize([MEAN], [1.0])]
     moved = Compose([RandomAffine(DEGREES, (SHIFT, SHIFT), ZOOM, interpolation="bilinear"), *plain])
@@ -116,7 +116,7 @@ def learner_of(model: nn.Module, wanted: MnistOptions, most: int, curve: LossCur
         nn.CrossEntropyLoss(),
         metrics={"accuracy": Accuracy("multiclass", num_classes=10)},
         scheduler=optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(1.0, min(step, steps - 1), steps)),
-        prepare=preparing(model, device, wanted.augment),
+        prepare=make_prepare(model, device, wanted.augment),
         callbacks=[StopsAfter(steps)] if steps < most else [],  # else the last epoch ends as the others do
         renderers=[curve, *default_renderers(folder)],
         directory=folder,

@@ -21,7 +21,7 @@ from ..onnx.graph import ModelDef
 from ..onnx.read import read_model
 from ..onnx.values import tensors_in
 from ..onnx.verify import problems
-from .load_model import model_of, named
+from .load_model import model_of, parse_input
 from .progress import steps
 
 NEAR = 1e-3  # how far results may be from onnxruntime's, by the largest of an output
@@ -246,10 +246,10 @@ def info(file: Path):
     versions = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in definition.opsets.items())
     producer = f", by {definition.producer}" if definition.producer else ""
     click.echo(f"{file}: IR {definition.ir_version}, {versions}{producer}")
-    for what, values in (("input", graph.inputs), ("output", graph.outputs)):
+    for role, values in (("input", graph.inputs), ("output", graph.outputs)):
         for v in values:
             if v.name not in graph.initializers:
-                click.echo(f"  {what:7} {v.name}: {v}")
+                click.echo(f"  {role:7} {v.name}: {v}")
     arrays = graph.initializers.values()
     count, size = sum(a.size for a in arrays), sum(a.nbytes for a in arrays)
     click.echo(f"  {len(graph.initializers):,} tensors: {count:,} numbers, {size / 1e6:,.1f} MB")
@@ -288,7 +288,7 @@ def export_model(model: str, out: Path, inputs: tuple[str, ...], weights: Path |
     with steps(3) as begin:
         begin("making")
         subject: Any = model_of(model, weights, "onnx export")
-        specs = [spec_of(*named(text, "onnx export")) for text in inputs]
+        specs = [spec_of(*parse_input(text, "onnx export")) for text in inputs]
         dynamic = {s.name: {d: "N" for d, n in enumerate(s.shape) if n == "N"} for s in specs}
         parameters = tensors_in(subject.parameters()) if hasattr(subject, "parameters") else ()
         device = next((t.device for t in parameters), None)

@@ -95,13 +95,13 @@ def usual(place: Any) -> Iterator[tuple[str, Call]]:
 
     software = place.limits.software
     for text in OF_SOFTWARE if software else OF_GPUS:
-        yield text, called(text, place)
+        yield text, parse_call(text, place)
         place.pool.trim()
     for name, (make, large, small) in MODELS.items():
         yield name, make(Tools(flambeau, place), *(small if software else large)).call
 
 
-def called(text: str, place: Any) -> Call:
+def parse_call(text: str, place: Any) -> Call:
     """A call such as "conv2d(f32[8, 3, 32, 32], f32[16, 3, 3, 3], padding=1)" on random numbers."""
 
     name, arguments, named = _parse(text)

@@ -70,7 +70,7 @@ def draw_title(figure: Any, labels: np.ndarray, predictions: np.ndarray, steps: 
 
 def draw_losses(axes: Any, losses: np.ndarray, accuracies: np.ndarray) -> None:
     steps = np.arange(1, len(losses) + 1)
-    smooth = smoothed(losses)
+    smooth = smoothed_mean(losses)
     lines = axes.plot(steps, losses, color=BLUE, alpha=0.28, linewidth=0.8, label="each step")
     lines += axes.plot(steps, smooth, color=BLUE, linewidth=2, label="smoothed")
     heading(axes, "Training loss")
@@ -160,7 +160,7 @@ def plain(axes: Any) -> None:
     axes.tick_params(which="both", length=0, colors=FAINT)
 
 
-def smoothed(losses: np.ndarray) -> np.ndarray:
+def smoothed_mean(losses: np.ndarray) -> np.ndarray:
     """An exponential mean over about a fiftieth of the run, unbiased from the start; NaNs are passed over."""
     keep = 1 - 1 / max(1.0, len(losses) / 50)
     mean, weight, result = 0.0, 0.0, np.full(len(losses), np.nan)

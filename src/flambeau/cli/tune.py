@@ -9,19 +9,19 @@ from typing import Any
 import click
 
 from ..core import events
-from ..core.printing import counted
+from ..core.printing import count_text
 from ..core.tree import is_dict, is_sequence
 from ..device import get_device
-from ..device.tuned import Choice, better, choices_file, keep, kept, taken, text_of
-from ..device.tuned import named as file_name
+from ..device.tuned import Choice, better, choices_file, import_choices, keep, load_cached, text_of
+from ..device.tuned import choices_file_name as file_name
 from ..errors import FlambeauError
 from ..export.inputs import spec_of
 from ..functions import realize
 from ..tensor import Tensor
 from ..tune import autotune
 from .child_process import run_apart
-from .load_model import DIGITS, model_of, named
-from .op_calls import Call, called, made_up, usual
+from .load_model import DIGITS, model_of, parse_input
+from .op_calls import Call, made_up, parse_call, usual
 
 
 @click.command(short_help="Measure which kernels are fastest here; save the choices.")
@@ -96,9 +96,11 @@ def carry_out(wanted: Wanted) -> None:
     if identity is None:
         raise FlambeauError(f"tune: {place} has no kernel variants: see 'flambeau doctor'")
     if wanted.source is not None:
-        keep(identity, imported := taken(wanted.source, identity))
-        click.echo(f"kept {counted(len(imported), 'choice')} of {wanted.source} in {choices_file(identity)}")
-    calls = [(text, called(text, place)) for text in wanted.ops]
+        keep(identity, imported := import_choices(wanted.source, identity))
+        click.echo(
+            f"kept {count_text(len(imported), 'choice')} of {wanted.source} in {choices_file(identity)}"
+        )
+    calls = [(text, parse_call(text, place)) for text in wanted.ops]
     if wanted.model:
         calls.append((wanted.model, model_call(wanted.model, wanted.inputs, wanted.batch, place)))
     if calls:
@@ -146,7 +148,7 @@ def tune_calls(calls: Iterable[tuple[str, Call]], wanted: Wanted, train: bool, s
             click.echo(f"out of time (--seconds) at {progress.name}")
     new = sum(c.choice != c.default for c in tuned.choices)
     took = perf_counter() - progress.begin
-    count = counted(len(tuned.choices), "choice")
+    count = count_text(len(tuned.choices), "choice")
     click.echo(f"{count} measured in {took:.1f} s, {new} of which differ from the rule")
 
 
@@ -162,13 +164,13 @@ def measure_or_skip(name: str, call: Call, train: bool, skip: bool) -> None:
 
 def export_choices(to: Path, identity: Any, best: bool) -> None:
     """Write the choices of the cache folder to a file, or to a folder under the file name that ships."""
-    choices = better(kept(identity)) if best else kept(identity)
+    choices = better(load_cached(identity)) if best else load_cached(identity)
     to = to / file_name(identity) if to.is_dir() else to
     try:
         to.write_text(text_of(identity, choices), encoding="utf-8")
     except OSError as e:
         raise FlambeauError(f"tune --export {to}: can't be written ({e.strerror}): check the path") from None
-    click.echo(f"wrote {counted(len(choices), 'choice')} to {to}")
+    click.echo(f"wrote {count_text(len(choices), 'choice')} to {to}")
 
 
 def _arguments() -> list[str]:
@@ -210,7 +212,7 @@ def model_call(name: str, inputs: tuple[str, ...], batch: int, place: Any) -> Ca
     texts = inputs or ((DIGITS,) if name.endswith(".safetensors") else ())
     if not texts:
         raise FlambeauError(f"tune {name}: no inputs: name each, as in --input '{DIGITS}'")
-    specs = [spec_of(*named(text, "tune")) for text in texts]
+    specs = [spec_of(*parse_input(text, "tune")) for text in texts]
     if hasattr(model, "to"):
         model = model.to(place)
     return lambda: model(*(made_up(s.dtype, s.at(batch), place) for s in specs))

@@ -53,7 +53,7 @@ def build(out: Path, sources: bool, no_brotli: bool, model: Path | None):
 
     Example: flambeau web build --out site
     """
-    click.echo(built(out, sources, model, not no_brotli))
+    click.echo(describe_build(out, sources, model, not no_brotli))
 
 
 @web.command()
@@ -97,7 +97,7 @@ def serve(folder: Path | None, host: str, port: int, open_it: bool, model: Path 
     with tempfile.TemporaryDirectory() as scratch:
         if folder is None:
             folder = Path(scratch) / "site"
-            click.echo(built(folder, False, model))
+            click.echo(describe_build(folder, False, model))
         try:
             server = serve_site(folder, host, port)
         except OSError as e:
@@ -114,12 +114,12 @@ def serve(folder: Path | None, host: str, port: int, open_it: bool, model: Path 
                 click.echo("")
 
 
-def built(out: Path, sources: bool, model: Path | None, brotli: bool = True) -> str:
+def describe_build(out: Path, sources: bool, model: Path | None, brotli: bool = True) -> str:
     """What was built, in a line."""
     if model:
         network().load(model)  # or an error that says what else it holds
     manifest = build_site(out, sources, model, brotli)
-    whole, sent = (count / 1e6 for count in size(out))
-    small = f", {sent:.1f} MB where the server sends the .br files" if sent < whole else ""
+    total, sent = (count / 1e6 for count in size(out))
+    small = f", {sent:.1f} MB where the server sends the .br files" if sent < total else ""
     slow = "" if manifest["compiled"] else ", not compiled (Node.js is not installed): it starts more slowly"
-    return f"built {out}: {whole:.1f} MB{small}{slow}"
+    return f"built {out}: {total:.1f} MB{small}{slow}"

@@ -5,7 +5,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ..device.adapters import provider
-from ..models.benchmarked import GPT2_SMALL, GPT_TINY, digits_cnn, drawn, gpt, trained
+from ..models.benchmarked import GPT2_SMALL, GPT_TINY, digits_cnn, draw_weights, gpt, make_training_step
 
 
 class Goal(NamedTuple):
@@ -186,7 +186,7 @@ def conv(t: Tools, n: int, c: int, size: int) -> Workload:
     return Workload(t.run(lambda: t.F.conv2d(x, w, padding=1)), 8 * n * c * size * size, flops)
 
 
-def recorded(t: Tools, kernels: int) -> Workload:
+def replay_host_time(t: Tools, kernels: int) -> Workload:
     """The host's part of replaying a recorded step of so many small kernels, for one of them."""
     if not t.is_ours:
         raise NotHere("no recorded steps")
@@ -212,9 +212,9 @@ def digits(t: Tools, n: int) -> Workload:
 
     rng = np.random.default_rng(0)
     x, y = rng.random((n, 1, 28, 28), np.float32), rng.integers(0, 10, n).astype(np.int32)
-    model = drawn(t.f, digits_cnn(t.f), scale=0.05)
+    model = draw_weights(t.f, digits_cnn(t.f), scale=0.05)
     model = model if t.is_ours else model.to(t.place)
-    return Workload(trained(t.f, model, t.tensor(x), t.tensor(y), lr=1e-3))
+    return Workload(make_training_step(t.f, model, t.tensor(x), t.tensor(y), lr=1e-3))
 
 
 def gpt2(t: Tools, rows: int, length: int) -> Workload:
@@ -223,9 +223,9 @@ def gpt2(t: Tools, rows: int, length: int) -> Workload:
 
     size = GPT2_SMALL if length >= 256 else GPT_TINY
     ids = np.random.default_rng(1).integers(0, size.vocabulary, (rows, length + 1)).astype(np.int32)
-    model = drawn(t.f, gpt(t.f, size))
+    model = draw_weights(t.f, gpt(t.f, size))
     model = model if t.is_ours else model.to(t.place)
-    return Workload(trained(t.f, model, t.tensor(ids[:, :-1].copy()), t.tensor(ids[:, 1:].copy())))
+    return Workload(make_training_step(t.f, model, t.tensor(ids[:, :-1].copy()), t.tensor(ids[:, 1:].copy())))
 
 
 def tasks() -> list[Task]:
@@ -252,7 +252,7 @@ def tasks() -> list[Task]:
         Task("conv2d 3x3", conv, (64, 64, 56), (4, 32, 28), Goal("peer", 0.85)),
         Task("chain of 12 ops", chain, (1 << 28,), (1 << 22,), Goal("peer", 4.0)),
         Task("chain of 12 ops, torch compiled", compiled_chain, (1 << 28,), (1 << 22,), Goal("peer", 1.0)),
-        Task("host time of a dispatch of a recorded step", recorded, (64,), (64,), dispatch, "host"),
+        Task("host time of a dispatch of a recorded step", replay_host_time, (64,), (64,), dispatch, "host"),
         Task("reading a number", scalar, (), (), trip, "read"),
         Task("MNIST CNN, training step", digits, (64,), (16,), Goal("peer", 2.0), "step"),
         Task("process start to first result", startup, (), (), first, "process"),

@@ -67,6 +67,8 @@ def link(base: Any, view: Any, op: Any, attrs: Attrs) -> None:
         alias, moves = base.link
         views = alias.views
         views.append(ref(view))
+        # Sweep only if the count is a power of two: the cost of sweeping stays linear in the number of
+        # views.
         count = len(views)
         if count >= SWEPT and not count & (count - 1):
             alias.views = [r for r in views if r() is not None]
@@ -98,13 +100,14 @@ def origin(view: Any) -> tuple[Move | None, Shape, list[Move], Strides]:
         new = op.shape(shape, **attrs)
         new_strides = STRIDES[op.name](shape, strides, new, attrs)
         path.append(move)
+        # A copy ends the sharing: writes to the view reach only the result of this move.
         if new_strides is None:
             owner, owner_shape, path, new_strides = move, new, [], contiguous_strides(new)
         shape, strides = new, new_strides
     return owner, owner_shape, path, strides
 
 
-def _reshaped(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides | None:
+def _reshape_strides(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides | None:
     """Strides of the same elements in another shape; None if no strides describe them."""
     if 0 in new:
         return contiguous_strides(new)
@@ -115,6 +118,7 @@ def _reshaped(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strid
             runs[-1] = [runs[-1][0] * n, s]
         else:
             runs.append([n, s])
+    # Split the runs from the last dim on. A new dim must not cross the border of two runs.
     reversed_strides: list[int] = []
     for n in reversed(new):
         if n == 1:
@@ -129,18 +133,19 @@ def _reshaped(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strid
     return tuple(reversed_strides[::-1])
 
 
-def _permuted(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides:
+def _permute_strides(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides:
     dims: Shape = attrs["dims"]
     return tuple(strides[d] for d in dims)
 
 
-def _sliced(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides | None:
+def _slice_strides(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides | None:
+    # Strides are nonnegative, so a flip copies, as in PyTorch.
     if any(step < 0 for step in attrs["steps"]):
         return None
     return tuple(s * step for s, step in zip(strides, attrs["steps"], strict=True))
 
 
-def _expanded(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides:
+def _expand_strides(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides:
     lead = len(new) - len(shape)
     own = (0 if n == 1 < m else s for n, s, m in zip(shape, strides, new[lead:], strict=True))
     return (*(0,) * lead, *own)
@@ -148,6 +153,7 @@ def _expanded(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strid
 
 def _in_windows(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides | None:
     spec = attrs["spec"]
+    # Elements of the padding belong to no tensor.
     if any(w.before or w.after for w in spec):
         return None
     lead = len(shape) - len(spec)
@@ -166,12 +172,13 @@ def _halves(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides
 
 
 def _pairs(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides | None:
+    # A complex number is two neighbouring floats, so every other stride must be even.
     if strides[-1] != 1 or any(s % 2 for s in strides[:-1]):
         return None
     return tuple(s // 2 for s in strides[:-1])
 
 
-def _seen(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides | None:
+def _resize_elements(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides | None:
     """Strides in elements of another size."""
     if shape == new:
         return strides
@@ -184,16 +191,16 @@ def _seen(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -> Strides |
 
 
 STRIDES: dict[str, StrideRule] = {  # of each movement op
-    "reshape": _reshaped,
-    "permute": _permuted,
-    "expand": _expanded,
-    "_slice": _sliced,
+    "reshape": _reshape_strides,
+    "permute": _permute_strides,
+    "expand": _expand_strides,
+    "_slice": _slice_strides,
     "_windows": _in_windows,
     "detach": lambda shape, strides, new, attrs: strides,
     "diagonal": _diagonal,
     "view_as_real": _halves,
     "view_as_complex": _pairs,
-    "view": _seen,
+    "view": _resize_elements,
 }
 
 

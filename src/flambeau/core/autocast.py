@@ -83,6 +83,7 @@ class autocast(Switch):
     def __enter__(self) -> None:
         self.before.append(lower.get())
         dtype = self.dtype if self.enabled else None
+        # Only the kinds named here change: an outer context keeps its effect on other devices.
         lower.set(lower.get()._replace(**dict.fromkeys(self.kinds, dtype)))
 
     def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
@@ -154,11 +155,12 @@ def get_autocast_dtype(device_type: str = "gpu") -> DType:
     return getattr(lower.get(), kind) or DEFAULTS[kind]
 
 
-def called(f: Callable[..., Any], name: str, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+def call_under_rule(f: Callable[..., Any], name: str, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     """Call an operation under the rule of its name. Operations inside it take tensors unchanged."""
     rule, dtypes = RULES.get(name), lower.get()
     before = lower.set(plain.lower)
     try:
+        # With out= the result must have the dtype of out, so operands keep theirs.
         if rule is not None and kw.get("out") is None:
             args, kw = _cast_operands(rule, dtypes, args, kw)
         result = f(args, kw) if plain.lower is NONE else _in_default(f, args, kw)
@@ -201,7 +203,7 @@ def _cast_results(result: Any, to: DType) -> Any:
     return result.to(to)
 
 
-def ruled(f: Callable[P, R]) -> Callable[P, R]:
+def apply_rule(f: Callable[P, R]) -> Callable[P, R]:
     """Apply autocast's rule of its name to a function outside the op table."""
 
     def run(args: tuple[Any, ...], kw: dict[str, Any]) -> R:
@@ -209,7 +211,7 @@ def ruled(f: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(f)
     def call(*args: P.args, **kw: P.kwargs) -> R:
-        return f(*args, **kw) if lower.get() is plain.lower else called(run, f.__name__, args, kw)
+        return f(*args, **kw) if lower.get() is plain.lower else call_under_rule(run, f.__name__, args, kw)
 
     return call
 

@@ -57,7 +57,7 @@ def commands(words: Sequence[int]) -> Iterator[tuple[int, int]]:
         i = end
 
 
-def decoded(words: Sequence[int]) -> Iterator[Command]:
+def decode(words: Sequence[int]) -> Iterator[Command]:
     """Decode a flat list. It takes half as long as a dispatch: hot paths read words by position instead."""
     for i, end in commands(words):
         if words[i] == DISPATCH:
@@ -67,17 +67,17 @@ def decoded(words: Sequence[int]) -> Iterator[Command]:
             yield Copy(*words[i + FROM : end])
 
 
-def encoded(items: Iterable[Command]) -> list[int]:
+def encode(items: Iterable[Command]) -> list[int]:
     """Encode commands as one flat list."""
     return [word for command in items for word in command.words()]
 
 
 def dispatches(words: Sequence[int]) -> list[Dispatch]:
     """The dispatches of a flat list."""
-    return [c for c in decoded(words) if isinstance(c, Dispatch)]
+    return [c for c in decode(words) if isinstance(c, Dispatch)]
 
 
-def copied(source: Any, target: Any) -> list[int]:
+def copy_command(source: Any, target: Any) -> list[int]:
     """The encoded command that copies one buffer to another."""
     return [COPY, source.handle, target.handle, -(-target.nbytes // 4) * 4] if target.nbytes else []
 
@@ -94,7 +94,7 @@ def flat(parts: Any) -> list[int]:
 
 def spans_of(words: list[int]) -> Iterator[list[Command]]:
     """Groups of commands that are timed together: a single dispatch, or adjacent copies."""
-    for kind, group in groupby(decoded(words), type):
+    for kind, group in groupby(decode(words), type):
         if kind is Dispatch:
             yield from ([c] for c in group)
         else:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overloa
 
 from . import op as _op
 from .alias import GIVEN, VIEWS
-from .autocast import called, lower, plain
+from .autocast import call_under_rule, lower, plain
 from .modes import is_grad_enabled, no_grad
 from .node import Node
 from .op import COMPOSED, TAKES, Op
 from .out import IN_PLACE, in_place, into, place_of_inplace
 from .siblings import group_outputs
 from .sizes import with_integers
-from .spelling import explain, misgiven, spelled
+from .spelling import explain, misgiven, resolve_names
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -62,18 +62,18 @@ def composed(f: Callable[..., Any] | None = None, dtypes: str = "") -> Any:
     the kinds that its first tensor may have, it refuses others; without, its parts do."""
 
     def declare(f: Callable[..., Any]) -> Any:
-        return _composed(f, dtypes)
+        return _declare_composed(f, dtypes)
 
     return declare if f is None else declare(f)
 
 
-def _composed(f: Any, dtypes: str) -> Any:
+def _declare_composed(f: Any, dtypes: str) -> Any:
     is_view = f.__name__ in VIEWS | GIVEN
 
     @wraps(f)
     def call(*args: Any, **kw: Any) -> Any:
         if lower.get() is not plain.lower:
-            return called(run, f.__name__, args, kw)
+            return call_under_rule(run, f.__name__, args, kw)
         return run(args, kw)
 
     last = place_of_inplace(f)
@@ -87,7 +87,7 @@ def _composed(f: Any, dtypes: str) -> Any:
                     return into(call, args, kw)
                 if "inplace" in kw and f.__name__ in IN_PLACE:
                     return in_place(call, args, kw)
-                args, kw = spelled(f, (), args, kw)
+                args, kw = resolve_names(f, (), args, kw)
             args, kw = with_integers(f, args, kw)
             if dtypes and any(isinstance(a, _op.Tensor) and a.dtype.kind not in dtypes for a in args[:1]):
                 raise TypeError(TAKES[dtypes])
@@ -123,7 +123,7 @@ def stand_for(op: Op, lowered: Node, parents: tuple[Node, ...], attrs: dict[str,
     return node
 
 
-def _lowered(xp: Any, x: Any, **_: Any) -> Any:
+def _composite_reference(xp: Any, x: Any, **_: Any) -> Any:
     """The reference of a composite: its only input is the result of the ops in its body."""
     return x
 
@@ -137,12 +137,12 @@ def composite(grad: Gradient, holomorphic: bool = True) -> Callable[[Callable[P,
 
     def declare(f: Any) -> Any:
         doc, name = f.__doc__ or "", f.__name__
-        op = Op("composite", xp=_lowered, grad=grad, doc=doc, name=name, holomorphic=holomorphic)
+        op = Op("composite", xp=_composite_reference, grad=grad, doc=doc, name=name, holomorphic=holomorphic)
 
         @wraps(f)
         def call(*inputs: Any, **attrs: Any) -> Any:
             if lower.get() is not plain.lower:
-                return called(run, f.__name__, inputs, attrs)
+                return call_under_rule(run, f.__name__, inputs, attrs)
             return run(inputs, attrs)
 
         def run(inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
@@ -150,7 +150,7 @@ def composite(grad: Gradient, holomorphic: bool = True) -> Callable[[Callable[P,
                 if attrs:
                     if "out" in attrs:
                         return into(call, inputs, attrs)
-                    inputs, attrs = spelled(f, (), inputs, attrs)
+                    inputs, attrs = resolve_names(f, (), inputs, attrs)
                 inputs, attrs = with_integers(f, inputs, attrs)
                 with no_grad():
                     lowered = f(*inputs, **attrs).node

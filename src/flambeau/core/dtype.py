@@ -278,12 +278,12 @@ def get_default_integer() -> DType:
 default_integer = get_default_integer
 
 
-def settled(dtype: DType) -> DType:
+def host_dtype(dtype: DType) -> DType:
     """The dtype of host data: int64 becomes the default integer dtype."""
     return _Defaults.integer if dtype is int64 else dtype
 
 
-def counted(dtype: DType) -> DType:
+def accumulation_dtype(dtype: DType) -> DType:
     """The dtype of sums and products of such elements: for integers and bools, the default one."""
     if dtype.has_gradients or dtype is _Defaults.integer:
         return dtype

@@ -148,6 +148,7 @@ class Doubts:
     def begin_read(self) -> Doubt:
         """Begin a read; returns the last doubt that it settles."""
         with self._lock:
+            # Values computed from now on are not covered by the words that this read copies.
             self.open.append(Doubt())
             return self.open[-2]
 
@@ -176,6 +177,7 @@ def doubt_of(device: Any, checks: bool, buffers: Iterable[Any]) -> Doubt | None:
     for buffer in buffers:
         doubt = buffer.doubt
         if doubt is not None and not doubt.settled:
+            # A known fault wins over an open doubt: the value is wrong whatever the next read says.
             if doubt.fault is not None:
                 return doubt
             checks = True
@@ -199,8 +201,10 @@ def raise_noted(device: Any, last: Doubt, words: Any) -> None:
     if not kind:
         return device.doubts.settle(last)
     with device.lock:
+        # An earlier pending read copied the same words and has raised already.
         if last.fault is not None:
             return
+        # The kernel writes 64 bits; a signed index below 0 arrives as 2^64 + index.
         index = low | high << 32
         fault = Fault(site, index - (index >> 63 << 64 if kind == SIGNED else 0), size)
         device.doubts.record(fault)

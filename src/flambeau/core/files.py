@@ -37,7 +37,7 @@ def read(path: Path) -> bytes:
 
 
 @contextmanager
-def mapped(path: Path) -> Generator[memoryview]:
+def map_file(path: Path) -> Generator[memoryview]:
     """A memory-mapped view of a regular file; OSError as for `read`.
 
     It is closed at the end of the block, or when the last slice of it is released.

@@ -31,6 +31,7 @@ BUFFERS = {  # element code of array.array and memoryview -> name of the dtype
 
 def to_bytes(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
     """Convert data to (buffer, shape, dtype). Integers are range-checked and never wrap silently."""
+    # NumPy is imported only if the data needs it: its import is a large part of the start.
     if hasattr(data, "__array__") or type(data).__module__ == "numpy":
         return _from_array(data, dtype)
     if isinstance(data, array | memoryview):
@@ -57,7 +58,7 @@ def _from_buffer(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DTyp
     buffer = memoryview(data)
     shape = tuple(buffer.shape or ())
     name = BUFFERS.get(buffer.format, f"of format {buffer.format!r}")
-    dtype = dtype or dt.settled(dt.as_dtype(_default_of(name)))
+    dtype = dtype or dt.host_dtype(dt.as_dtype(_default_of(name)))
     if buffer.format == dtype.format and dtype.kind != "b" and dtype is not dt.bfloat16:
         return bytes(buffer), shape, dtype  # a copy: the owner may change it before the next run
     return _pack(_cast_view(buffer.cast("B"), buffer.format).tolist(), shape, dtype)
@@ -73,6 +74,7 @@ def _pack(flat: list[Any], shape: Shape, dtype: dt.DType) -> tuple[Any, Shape, d
     if dtype.kind == "b":
         return array("I", [int(bool(v)) for v in flat]), shape, dtype
     if dtype.is_complex:
+        # A complex element is stored as two floats, the real part first.
         parts = [p for v in flat for p in (v.real, v.imag)]
         return array(dtype.real.format, parts), shape, dtype
     lost = next((v for v in flat if isinstance(v, complex)), None)
@@ -144,8 +146,10 @@ def _half(value: float) -> bytes:
 
 def _upper_half(bits: int) -> int:
     """The bits of a float32 rounded to a bfloat16, half to even; NaN stays NaN."""
+    # Rounding would carry a NaN with a small payload into infinity, so the quiet bit is set instead.
     if bits & 0x7FFFFFFF > 0x7F800000:
         return bits >> 16 | 0x40
+    # Half to even: adding 0x7FFF, or 0x8000 if the kept part is odd, carries if the rest is above a half.
     return bits + 0x7FFF + (bits >> 16 & 1) >> 16
 
 
@@ -166,7 +170,7 @@ def _from_array(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType
     import numpy as np
 
     values = np.asarray(data)
-    dtype = dtype or dt.settled(dt.as_dtype(_default_of(values.dtype.name)))
+    dtype = dtype or dt.host_dtype(dt.as_dtype(_default_of(values.dtype.name)))
     if values.dtype.name == "bfloat16":  # an extension's (ml_dtypes): the upper halves of float32s
         values = from_raw(np.ascontiguousarray(values).view("u2"), dt.bfloat16).reshape(values.shape)
     if values.dtype.kind == "c" and not dtype.is_complex:
@@ -178,6 +182,7 @@ def _from_array(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType
         )
     if dtype.is_int and values.size and values.dtype.kind in "iuf":
         low, high = dt.INTS[dtype].min, dt.INTS[dtype].max
+        # Two passes over the values, only for casts that can lose range.
         if not np.can_cast(values.dtype, dtype.numpy) and (values.min() < low or values.max() > high):
             raise ValueError(
                 f"tensor(array of {values.dtype}): values {values.min()} to {values.max()} do not fit"

@@ -31,7 +31,7 @@ def load(path: Path, make: Callable[[Any], T]) -> T:
         raise Unusable(path, f"damaged ({type(e).__name__})") from None
 
 
-def load_if_usable(path: Path, make: Callable[[Any], T], what: str, otherwise: str) -> T | None:
+def load_if_usable(path: Path, make: Callable[[Any], T], title: str, otherwise: str) -> T | None:
     """`load` of an optional file: None if it is missing, or if it can't be used, which a line on stderr
     reports."""
     try:
@@ -42,7 +42,7 @@ def load_if_usable(path: Path, make: Callable[[Any], T], what: str, otherwise: s
         why = e.why
     except OSError as e:
         why = f"not readable ({e.strerror})"
-    print(f"flambeau: {path}: {what} are {why}: {otherwise}", file=sys.stderr)
+    print(f"flambeau: {path}: {title} are {why}: {otherwise}", file=sys.stderr)
     return None
 
 

@@ -21,7 +21,7 @@ def is_grad_enabled() -> bool:
     return _grad.get()
 
 
-def kept() -> str:
+def checkpoint_strategy() -> str:
     """The checkpointing strategy of this thread's backward passes."""
     return _kept.get()
 
@@ -47,6 +47,7 @@ class Switch:
 
         @wraps(f)
         def run(*args: P.args, **kw: P.kwargs) -> R:
+            # A new context for each call: a decorated function may be recursive or run in several threads.
             inside = Switch(value)
             inside.switch = switch
             with inside:

@@ -246,7 +246,7 @@ def inputs_first(starts: Iterable[Node], before: Callable[[Node], Iterable[Node]
         stack.pop()
 
 
-def reached(starts: Iterable[Node], onward: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
+def walk_nodes(starts: Iterable[Node], onward: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
     """Yield nodes and those reachable from them, each once. `onward(node)` gives a node's inputs, or its
     readers."""
     seen: set[Node] = set()

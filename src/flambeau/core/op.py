@@ -14,13 +14,13 @@ from . import dtype as dt
 from . import events
 from . import node as graph
 from .alias import link
-from .autocast import NONE, called, lower, plain
+from .autocast import NONE, call_under_rule, lower, plain
 from .modes import is_grad_enabled
 from .node import Node, describe
 from .out import IN_PLACE, NOWHERE, in_place, into, place_of_inplace
 from .shape import broadcast
 from .sizes import with_integers
-from .spelling import explain, misgiven, spelled
+from .spelling import explain, misgiven, resolve_names
 
 if TYPE_CHECKING:
     from .rules import Array, Gradients, LaunchRule
@@ -154,7 +154,7 @@ class Op:
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
         if lower.get() is not plain.lower:
-            return called(self._traced_call, self.name, args, kw)
+            return call_under_rule(self._traced_call, self.name, args, kw)
         if events.listener is None:
             return self._call(args, kw)
         return self._traced_call(args, kw)
@@ -172,7 +172,7 @@ class Op:
                     return into(self, args, kw)
                 if "inplace" in kw and self.name in IN_PLACE:
                     return in_place(self, args, kw)
-                args, kw = spelled(self.prepare, self.operand_names, args, kw)
+                args, kw = resolve_names(self.prepare, self.operand_names, args, kw)
             if self.prepare is None:
                 prepared: Any = args, kw
             else:
@@ -389,7 +389,7 @@ def apply(
     return node if computed is dtype else _cast(node, dtype)
 
 
-def viewed(x: Any, name: str, **attrs: Any) -> Any:
+def make_view(x: Any, name: str, **attrs: Any) -> Any:
     """`x.reshape(...)` and the like without checks, which take half of a call: the attributes must be
     valid."""
     return Tensor(apply(OPS[name], (x.node,), attrs))

@@ -28,7 +28,7 @@ class Format(NamedTuple):
     width: int
 
 
-def counted(n: int, word: str, words: str = "") -> str:
+def count_text(n: int, word: str, words: str = "") -> str:
     """A count with its noun, as in "1 kernel". words: the plural, if it is not formed with an s."""
     return f"{n:,} {word if n == 1 else words or f'{word}s'}"
 
@@ -83,25 +83,25 @@ def printoptions(
         PRINTING.update(before)
 
 
-def shown(data: Data, facts: list[str], start: str = START) -> str:
+def format_tensor(data: Data, facts: list[str], start: str = START) -> str:
     """`tensor([...], facts)`: the values and then the facts, broken into lines that fit."""
     if not prod(data.shape):
         facts = facts if len(data.shape) == 1 else [f"size={tuple(data.shape)}", *facts]
         return _with_facts(f"{start}[]", facts, len(start))
     edge = PRINTING["edgeitems"] if prod(data.shape) > PRINTING["threshold"] else 0
     flat = numbers(data.raw, data.dtype) if data.dtype.is_complex else data.flat
-    kept = _kept(lambda i: flat[i], data.shape, 0, edge)
+    kept = _truncate(lambda i: flat[i], data.shape, 0, edge)
     form = _form(list(_leaves(kept)), data)
-    return _with_facts(start + _nested(kept, len(data.shape), len(start), form), facts, len(start))
+    return _with_facts(start + _add_brackets(kept, len(data.shape), len(start), form), facts, len(start))
 
 
 def in_html(data: Data, facts: list[str]) -> str:
     """Facts about a tensor and its values: a table for one dim or two, else text."""
     caption = escape(", ".join(facts))
     if not 0 < len(data.shape) < 3 or 0 in data.shape:
-        return f"<pre>{caption}\n{escape(shown(data, []))}</pre>"
+        return f"<pre>{caption}\n{escape(format_tensor(data, []))}</pre>"
     flat = numbers(data.raw, data.dtype) if data.dtype.is_complex else data.flat
-    rows = _kept(lambda i: flat[i], (1, *data.shape)[-2:], 0, CELLS)
+    rows = _truncate(lambda i: flat[i], (1, *data.shape)[-2:], 0, CELLS)
     form = _form(list(_leaves(rows)), data)
     body = "".join(f"<tr>{_cells(row, rows, form)}</tr>" for row in rows)
     return f"<table><caption>{caption}</caption>{body}</table>"
@@ -123,13 +123,13 @@ def _cells(row: Any, rows: list[Any], form: Format) -> str:
 
 def _form(values: list[Any], data: Data) -> Format:
     if data.dtype.kind == "b":
-        return _padded(values, lambda v: str(bool(v)))
+        return _pad_format(values, lambda v: str(bool(v)))
     if any(isinstance(v, complex) for v in values):
         return _pairs([v.real for v in values], [v.imag for v in values])
-    return _floats(values) if data.dtype.is_float else _padded(values, str)
+    return _floats(values) if data.dtype.is_float else _pad_format(values, str)
 
 
-def _kept(at: Callable[[int], Any], shape: Shape, start: int, edge: int) -> Any:
+def _truncate(at: Callable[[int], Any], shape: Shape, start: int, edge: int) -> Any:
     """Nested lists of the elements that are shown, with `...` for omitted ones (edge = 0 omits none)."""
     if not shape:
         return at(start)
@@ -137,7 +137,7 @@ def _kept(at: Callable[[int], Any], shape: Shape, start: int, edge: int) -> Any:
     places: list[Any] = list(range(n))
     if edge and n > 2 * edge:
         places = [*range(edge), ..., *range(n - edge, n)]
-    return [p if p is ... else _kept(at, shape[1:], start + p * step, edge) for p in places]
+    return [p if p is ... else _truncate(at, shape[1:], start + p * step, edge) for p in places]
 
 
 def _leaves(tree: Any) -> Iterator[Any]:
@@ -148,7 +148,7 @@ def _leaves(tree: Any) -> Iterator[Any]:
         yield tree
 
 
-def _padded(values: list[Any], write: Callable[[Any], str], point: str = "") -> Format:
+def _pad_format(values: list[Any], write: Callable[[Any], str], point: str = "") -> Format:
     """A format as wide as the longest value. `point` follows finite values."""
     width = max((len(write(v)) for v in values), default=1 - len(point)) + len(point)
 
@@ -163,13 +163,17 @@ def _floats(values: list[float]) -> Format:
     digits = PRINTING["precision"]
     known = [v for v in values if v and isfinite(v)]
     if not known:
-        return _padded([], "{:.0f}".format, ".")
+        return _pad_format([], "{:.0f}".format, ".")
     low, high = min(map(abs, known)), max(map(abs, known))
     science = high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4
     if science if PRINTING["sci_mode"] is None else PRINTING["sci_mode"]:
-        return _padded(known, f"{{:.{digits}e}}".format)
+        return _pad_format(known, f"{{:.{digits}e}}".format)
     are_integers = all(v == ceil(v) for v in known)
-    return _padded(known, "{:.0f}".format, ".") if are_integers else _padded(known, f"{{:.{digits}f}}".format)
+    return (
+        _pad_format(known, "{:.0f}".format, ".")
+        if are_integers
+        else _pad_format(known, f"{{:.{digits}f}}".format)
+    )
 
 
 def _pairs(real: list[float], imag: list[float]) -> Format:
@@ -183,12 +187,12 @@ def _pairs(real: list[float], imag: list[float]) -> Format:
     return Format(write, first.width + second.width + 1)
 
 
-def _nested(tree: Any, dims: int, indent: int, form: Format) -> str:
+def _add_brackets(tree: Any, dims: int, indent: int, form: Format) -> str:
     """Brackets around rows; each dim is indented by one column."""
     if not dims:
         return form.write(tree)
     if dims > 1:
-        parts = ["..." if t is ... else _nested(t, dims - 1, indent + 1, form) for t in tree]
+        parts = ["..." if t is ... else _add_brackets(t, dims - 1, indent + 1, form) for t in tree]
         return "[" + ("," + "\n" * (dims - 1) + " " * (indent + 1)).join(parts) + "]"
     words = [" ..." if v is ... else form.write(v) for v in tree]
     a_line = max(1, (PRINTING["linewidth"] - indent) // (form.width + 2))

@@ -263,7 +263,7 @@ def run_size(shape: Shape, run: tuple[int, ...]) -> int:
     return prod(shape[d] for d in run)
 
 
-def refined(a: Shape, b: Shape) -> Shape | None:
+def common_refinement(a: Shape, b: Shape) -> Shape | None:
     """The coarsest shape from which both shapes follow by merging neighbouring dims; None if there is none.
 
     a and b have the same number of elements.

@@ -69,7 +69,7 @@ def without_effect(f: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def spelled(
+def resolve_names(
     f: Callable[..., Any] | None, operands: tuple[str, ...], args: tuple[Any, ...], kw: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Resolve PyTorch's argument names: tensors passed by name (`input=` for a method's self) move to their
@@ -83,6 +83,7 @@ def spelled(
     if not args and "input" in kw and "input" not in names:
         args = (kw.pop("input"),)
     for name in operands if f is None else (first,):
+        # Positions fill from the left: a keyword moves only if all operands before it are positional.
         if name in kw and (not args or (f is None and operands.index(name) == len(args))):
             args = (*args, kw.pop(name))
     for name in several.intersection(kw):

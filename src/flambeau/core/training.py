@@ -36,5 +36,6 @@ def begin_training(model: Any) -> None:
     model.train()
     for m, mode in modes.items():
         if not mode and m.training:
+            # `train(False)` also reaches inner modules, so their modes are restored afterwards.
             m.train(False)
             restore_modes({inner: modes[inner] for inner in m.modules() if inner is not m})

@@ -117,7 +117,7 @@ class TensorDataset(Dataset):
         return self.tensors[0].shape[0]
 
     def __getitem__(self, index: int) -> tuple[Any, ...]:
-        position = checked(self, index)
+        position = check_index(self, index)
         return tuple(a[position] for a in self.tensors)
 
     def gather(self, indices: np.ndarray) -> tuple[Any, ...]:
@@ -146,7 +146,8 @@ class ConcatDataset(Dataset):
         return self.cumulative_sizes[-1]
 
     def __getitem__(self, index: int) -> Any:
-        position = checked(self, index)
+        position = check_index(self, index)
+        # The first dataset whose end lies behind the position; empty datasets are skipped.
         which = bisect_right(self.cumulative_sizes, position)
         return self.datasets[which][position - (self.cumulative_sizes[which - 1] if which else 0)]
 
@@ -175,7 +176,7 @@ class StackDataset(Dataset):
         return len(self._all()[0])
 
     def __getitem__(self, index: int) -> Any:
-        items = [d[checked(self, index)] for d in self._all()]
+        items = [d[check_index(self, index)] for d in self._all()]
         return dict(zip(self.datasets, items)) if isinstance(self.datasets, dict) else tuple(items)
 
     def gather(self, indices: np.ndarray) -> Any:
@@ -201,7 +202,7 @@ class Subset(Dataset):
         return len(self.indices)
 
     def __getitem__(self, index: int) -> Any:
-        return self.dataset[int(self.indices[checked(self, index)])]
+        return self.dataset[int(self.indices[check_index(self, index)])]
 
     def gather(self, indices: np.ndarray) -> Any:
         return gather(self.dataset, self.indices[indices])
@@ -227,7 +228,7 @@ class Windows(Dataset):
     def __getitem__(self, index: int) -> Any:
         import numpy as np
 
-        first = checked(self, index) * self.step
+        first = check_index(self, index) * self.step
         return gather(self.dataset, np.arange(first, first + self.size))
 
 
@@ -243,7 +244,7 @@ class Mapped(Dataset):
     def __getitem__(self, index: int) -> Any:
         import numpy as np
 
-        position = checked(self, index)
+        position = check_index(self, index)
         if not self.batched:
             return self.apply(self.dataset[position])
         batch = self.gather(np.array([position]))
@@ -281,6 +282,7 @@ def split_counts(total: int, lengths: Sequence[float]) -> list[int]:
     if any(isinstance(length, float) for length in lengths):
         if abs(sum(lengths) - 1) > 1e-6:
             raise ValueError(f"{call}: the fractions add up to {sum(lengths):g}: make them add up to 1")
+        # Round down, as PyTorch does: its random_split gives the same counts.
         counts = [int(total * fraction) for fraction in lengths]
         for i in range(total - sum(counts)):  # torch's rule: what rounding left goes round, one each
             counts[i % len(counts)] += 1
@@ -301,6 +303,7 @@ def items_of(dataset: Any, indices: np.ndarray) -> list[Any]:
     """Items in a list: at once where the dataset has `__getitems__`, as those of Hugging Face. What is raised
     for one is told its number."""
     numbers = indices.tolist()
+    # One read for the batch: Arrow tables need it, as reading row by row is slow.
     if hasattr(dataset, "__getitems__"):
         return dataset.__getitems__(numbers)
     items: list[Any] = []
@@ -313,7 +316,7 @@ def items_of(dataset: Any, indices: np.ndarray) -> list[Any]:
     return items
 
 
-def checked(dataset: Indexable, index: int) -> int:
+def check_index(dataset: Indexable, index: int) -> int:
     """`index` counted from the start; IndexError where there is no such item."""
     count = len(dataset)
     if not -count <= index < count:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from flambeau.data.dataset import Dataset, checked, through
+from flambeau.data.dataset import Dataset, check_index, through
 
 if TYPE_CHECKING:
     import numpy as np  # imported where it is used: the browser has none
@@ -48,7 +48,7 @@ class FakeData(Dataset):
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         import numpy as np
 
-        images, labels = self._draw(np.array([checked(self, index)]))
+        images, labels = self._draw(np.array([check_index(self, index)]))
         image, label = images[0], int(labels[0])
         return through(self.transform, image), through(self.target_transform, label)
 
@@ -66,6 +66,7 @@ class FakeData(Dataset):
         count = channels * height * width
         first = _mix(indices.astype(np.uint64) + np.uint64(self.random_offset % 2**64))
         steps = np.arange(math.ceil(count / 8) + 1, dtype=np.uint64) * np.uint64(GOLDEN)
+        # Each word depends on the index and its position only, so batches and single items agree.
         words = _mix(first[:, None] + steps)
         pixels = words[:, 1:].astype("<u8", copy=False).view(np.uint8)[:, :count]
         labels = (words[:, 0] % np.uint64(self.num_classes)).astype(np.int64)

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flambeau.data.dataset import Dataset, TensorDataset, checked
+from flambeau.data.dataset import Dataset, TensorDataset, check_index
 from flambeau.errors import FlambeauError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
 PIECE = 1 << 20  # bytes that are looked through at a time
 
 
-def needed(name: str, call: str, package: str) -> Any:
+def import_package(name: str, call: str, package: str) -> Any:
     """A package that is not always there; FlambeauError says how to get it."""
     try:
         return import_module(name)
@@ -51,7 +51,7 @@ class Columns(Dataset):
         return len(next(iter(self.columns.values())))
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        position = checked(self, index)
+        position = check_index(self, index)
         return {name: column[position] for name, column in self.columns.items()}
 
     def gather(self, indices: np.ndarray) -> dict[str, np.ndarray]:
@@ -69,7 +69,7 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = Non
         raise ValueError(
             f"read_table('{path}'): only {' and '.join(READERS)} files are supported: pass one of these"
         )
-    polars = needed("polars", f"read_table('{path}')", "polars")
+    polars = import_package("polars", f"read_table('{path}')", "polars")
     return Columns(getattr(polars, READERS[kind])(path, columns=None if columns is None else list(columns)))
 
 
@@ -103,7 +103,7 @@ class TextLines(Dataset):
         return len(self.starts) - 1
 
     def __getitem__(self, index: int) -> str:
-        position = checked(self, index)
+        position = check_index(self, index)
         if not hasattr(self._local, "file"):
             self._local.file = open(self.path, "rb")  # noqa: SIM115 - as long as its thread
         start, end = self.starts[position : position + 2].tolist()

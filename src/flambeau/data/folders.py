@@ -10,8 +10,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flambeau.data.dataset import Dataset, checked, through
-from flambeau.data.files import needed
+from flambeau.data.dataset import Dataset, check_index, through
+from flambeau.data.files import import_package
 
 if TYPE_CHECKING:
     import numpy as np  # imported where it is used: the browser has none
@@ -47,6 +47,7 @@ class DatasetFolder(Dataset):
             raise ValueError(f"{type(self).__name__}(extensions=..., is_valid_file=...): {rule}")
         self.root, self.loader, self.transform = Path(root), loader, transform
         self.target_transform = target_transform
+        # Sorted: the order of a directory differs between file systems, and class numbers follow from it.
         folders = sorted(filter(self._is_class, self.root.iterdir())) if self.root.is_dir() else []
         self.classes = [p.name for p in folders]
         self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
@@ -63,7 +64,7 @@ class DatasetFolder(Dataset):
         return len(self.samples)
 
     def __getitem__(self, index: int) -> tuple[Any, ...]:
-        path, label = self.samples[checked(self, index)]
+        path, label = self.samples[check_index(self, index)]
         return through(self.transform, self.loader(path)), through(self.target_transform, label)
 
 
@@ -126,7 +127,7 @@ class AudioFolder(DatasetFolder):
         return path.is_dir() and not path.name.startswith("_")
 
     def __getitem__(self, index: int) -> tuple[Any, int, int]:
-        path, label = self.samples[checked(self, index)]
+        path, label = self.samples[check_index(self, index)]
         sound, rate = self.loader(path)
         return through(self.transform, sound), rate, label
 
@@ -142,7 +143,7 @@ def read_image(path: str | os.PathLike[str]) -> np.ndarray:
     """An image file (`path`) as uint8 [height, width, 3], by Pillow. FlambeauError without it."""
     import numpy as np
 
-    image = needed("PIL.Image", f"read_image('{path}')", "pillow")
+    image = import_package("PIL.Image", f"read_image('{path}')", "pillow")
     with image.open(path) as opened:
         return np.array(opened.convert("RGB"))
 
@@ -162,6 +163,7 @@ def read_audio(path: str | os.PathLike[str]) -> tuple[np.ndarray, int]:
     except (wave.Error, EOFError) as error:
         rule = "only PCM .wav of 8, 16, 24 or 32 bits is supported: convert the file"
         raise ValueError(f"read_audio('{path}'): {str(error) or 'it ends too early'}: {rule}") from None
+    # A truncated file may end inside of a frame (one sample for each channel).
     whole = len(raw) - len(raw) % (channels * width)
     return _floats(raw[:whole], width).reshape(-1, channels).T.copy(), rate
 
@@ -170,6 +172,7 @@ def _plain(content: bytes) -> bytes:
     """A file whose head has a longer form of PCM's, as most of 24 bit, with the short one: `wave` knows no
     other before Python 3.12."""
     at = content.find(b"fmt ") + 8
+    # 0xFFFE is WAVE_FORMAT_EXTENSIBLE: the actual format is a GUID 24 bytes into the chunk.
     is_long = content[at : at + 2] == b"\xfe\xff" and content[at + 24 : at + 40] == PCM
     return content[:at] + b"\1\0" + content[at + 2 :] if is_long else content
 

@@ -24,22 +24,22 @@ def read_idx(path: Path, ndim: int) -> np.ndarray:
     """Read an IDX file of unsigned bytes with `ndim` dimensions; ValueError if it is anything else."""
     try:
         raw = io.BytesIO(read(path))
-        return parse(path, unpacked(path, raw), ndim)
+        return parse(path, decompress(path, raw), ndim)
     except EOFError:
-        raise damaged(path, "its gzip data ends early") from None
+        raise damage_error(path, "its gzip data ends early") from None
     except (gzip.BadGzipFile, zlib.error):
-        raise damaged(path, "its gzip data is damaged") from None
+        raise damage_error(path, "its gzip data is damaged") from None
     except OSError as error:
-        raise damaged(path, f"it cannot be read ({error.strerror or error})") from None
+        raise damage_error(path, f"it cannot be read ({error.strerror or error})") from None
 
 
-def unpacked(path: Path, raw: BinaryIO) -> BinaryIO:
+def decompress(path: Path, raw: BinaryIO) -> BinaryIO:
     if path.suffix != ".gz":
         return raw
     start = raw.read(2)
     raw.seek(0)
     if start != GZIP_MAGIC:
-        raise damaged(path, f"not a gzip file: it starts with 0x{start.hex()}, not 0x{GZIP_MAGIC.hex()}")
+        raise damage_error(path, f"not a gzip file: it starts with 0x{start.hex()}, not 0x{GZIP_MAGIC.hex()}")
     return gzip.GzipFile(fileobj=raw)  # pyright: ignore[reportReturnType]
 
 
@@ -49,12 +49,14 @@ def parse(path: Path, stream: BinaryIO, ndim: int) -> np.ndarray:
     shape = header(path, stream, ndim)
     size = math.prod(shape)
     if size > LARGEST:
-        raise damaged(path, f"its header promises {size:,} bytes, more than {LARGEST:,}")
+        raise damage_error(path, f"its header promises {size:,} bytes, more than {LARGEST:,}")
     body = read_at_most(stream, size + 1)
     if len(body) < size:
-        raise damaged(path, f"it ends after {len(body):,} of the {size:,} bytes that its header promises")
+        raise damage_error(
+            path, f"it ends after {len(body):,} of the {size:,} bytes that its header promises"
+        )
     if len(body) > size:
-        raise damaged(path, f"it holds more than the {size:,} bytes that its header promises")
+        raise damage_error(path, f"it holds more than the {size:,} bytes that its header promises")
     return np.frombuffer(body, np.uint8).reshape(shape)
 
 
@@ -63,10 +65,10 @@ def header(path: Path, stream: BinaryIO, ndim: int) -> tuple[int, ...]:
     magic = bytes([0, 0, UNSIGNED_BYTES, ndim])
     start = bytes(read_at_most(stream, 4))
     if start != magic:
-        raise damaged(path, f"wrong magic number: it starts with 0x{start.hex()}, not 0x{magic.hex()}")
+        raise damage_error(path, f"wrong magic number: it starts with 0x{start.hex()}, not 0x{magic.hex()}")
     sizes = read_at_most(stream, 4 * ndim)
     if len(sizes) < 4 * ndim:
-        raise damaged(path, f"it ends inside its {4 + 4 * ndim}-byte header")
+        raise damage_error(path, f"it ends inside its {4 + 4 * ndim}-byte header")
     return struct.unpack(f">{ndim}I", sizes)
 
 
@@ -78,5 +80,5 @@ def read_at_most(stream: BinaryIO, size: int) -> bytearray:
     return body
 
 
-def damaged(path: Path, problem: str) -> ValueError:
+def damage_error(path: Path, problem: str) -> ValueError:
     return ValueError(f"mnist('{path}'): {problem}: delete it or replace it with a complete copy")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flambeau.data.dataset import Dataset, checked, through
-from flambeau.data.files import needed
+from flambeau.data.dataset import Dataset, check_index, through
+from flambeau.data.files import import_package
 from flambeau.data.folders import IMAGES, files_below, read_image
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class MultiLabelImages(Dataset):
     def __getitem__(self, index: int) -> tuple[Any, np.ndarray]:
         import numpy as np
 
-        path, labels = self.samples[checked(self, index)]
+        path, labels = self.samples[check_index(self, index)]
         hot = np.zeros(len(self.classes), np.float32)
         hot[labels] = 1
         return through(self.transform, read_image(path)), hot
@@ -97,7 +97,7 @@ class SegmentationFolder(Dataset):
         return len(self.samples)
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
-        path, mask_path = self.samples[checked(self, index)]
+        path, mask_path = self.samples[check_index(self, index)]
         image, mask = read_image(path), read_mask(mask_path)
         if image.shape[:2] != mask.shape:
             sizes = f"its mask is {list(mask.shape)}, the image {list(image.shape[:2])}"
@@ -113,7 +113,7 @@ def read_mask(path: str | os.PathLike[str]) -> np.ndarray:
     """
     import numpy as np
 
-    image = needed("PIL.Image", f"read_mask('{path}')", "pillow")
+    image = import_package("PIL.Image", f"read_mask('{path}')", "pillow")
     with image.open(path) as opened:
         mask = np.array(opened)
         mode = opened.mode
@@ -158,6 +158,6 @@ class CocoDetection(Dataset):
         return len(self.samples)
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
-        path, annotations = self.samples[checked(self, index)]
+        path, annotations = self.samples[check_index(self, index)]
         image = through(self.transform, read_image(path))
         return image, through(self.target_transform, [dict(a) for a in annotations])

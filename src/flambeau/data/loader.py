@@ -192,6 +192,7 @@ class DataLoader:
             cure = f"pass batch_size={size}, or change it between epochs"
             raise ValueError(f"DataLoader.load_state_dict(...): {problem}: {cure}")
         items, mine = state_dict.get("items"), self._items()
+        # Another number of items gives another permutation, so the position would mean other items.
         if position and None not in (items, mine) and items != mine:
             problem = (
                 f"the state is {position} batches into an epoch of {items} items, but this loader has {mine}"
@@ -210,6 +211,7 @@ class DataLoader:
     def __iter__(self) -> Iterator[Any]:
         epoch, position = self._resumed or (self.epoch, 0)
         sampler, is_over = self._ordered_sampler(), self._resumed is not None and self._is_over
+        # Set before the first batch: `state_dict` inside the loop then refers to this epoch.
         self._resumed, self.epoch, self._at, self._is_over = None, epoch + 1, (epoch, position), is_over
         self._began = None if sampler is None else sampler.epoch
         return self._count_batches(epoch, position)
@@ -243,6 +245,7 @@ class DataLoader:
         if self.batch_sampler is not None:
             return islice(iter(self.batch_sampler), position, None)
         size = self.batch_size or 1
+        # The order follows from the epoch: batches before the position are never drawn.
         if isinstance(self.sampler, OrderedSampler):
             order, end = self.sampler.order(epoch), len(self)
             return (order[i * size :][:size] for i in range(position, end))
@@ -274,6 +277,8 @@ class DataLoader:
 
     def _until_all_are_over(self, fetch: ByTurn, epoch: int) -> Iterator[Any]:
         self._loops += 1
+        # A worker answers OVER once its part is finished. Errands go round in turn, so as many in a row as
+        # there are workers end the epoch.
         over = 0  # in a row
         asked = takewhile(lambda _: over < self.num_workers, enumerate(repeat(self._loops)))
         for batch in self._by_workers(fetch, (Errand(epoch, *which) for which in asked)):
@@ -282,6 +287,7 @@ class DataLoader:
                 yield batch
 
     def _by_workers(self, fetch: ByIndex | ByTurn, batches: Iterator[Errand]) -> Iterator[Any]:
+        # Kept workers of an earlier epoch are reused if persistent_workers is on.
         workers = self._workers or self._begun(fetch)
         try:
             yield from workers.ahead(batches, self.prefetch_factor * self.num_workers)

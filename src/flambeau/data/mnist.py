@@ -63,7 +63,7 @@ def mnist(
         folder = Path(own).expanduser()
         require(folder)
         return load(folder, train)
-    folder, why_subset = cached(download, progress)
+    folder, why_subset = find_cached(download, progress)
     if not why_subset:
         return load(folder, train)
     return load(SUBSET, train, f"12,000 of MNIST's 70,000 digits, shipped with flambeau: {why_subset}")
@@ -76,15 +76,15 @@ def download_mnist(folder: str | os.PathLike[str] | None = None, progress: Progr
     the way. DownloadError says why no mirror could give one.
     """
     folder = Path(folder).expanduser() if folder is not None else cache_folder("mnist")
-    for name in missing(folder):
+    for name in missing_files(folder):
         download([f"{mirror}{name}.gz" for mirror in MIRRORS], folder / f"{name}.gz", FILES[name], progress)
     return folder
 
 
-def cached(may_download: bool, progress: Progress | None) -> tuple[Path, str]:
+def find_cached(may_download: bool, progress: Progress | None) -> tuple[Path, str]:
     """The cache folder with all four files in it and "", or the folder and the reason why they are not."""
     folder = cache_folder("mnist")
-    if not missing(folder):
+    if not missing_files(folder):
         return folder, ""
     if not may_download:
         return folder, "download=False"
@@ -124,13 +124,13 @@ def check(image_file: Path, label_file: Path, images: np.ndarray, labels: np.nda
 def require(folder: Path) -> None:
     if not folder.is_dir():
         raise ValueError(f"mnist(root='{folder}'): no such folder: name one that holds MNIST's four files")
-    if names := missing(folder):
+    if names := missing_files(folder):
         raise ValueError(
             f"mnist(root='{folder}'): missing {', '.join(names)}: put the files there, plain or with .gz"
         )
 
 
-def missing(folder: Path) -> list[str]:
+def missing_files(folder: Path) -> list[str]:
     return [name for name in FILES if not find(folder, name).is_file()]
 
 

@@ -23,8 +23,16 @@ import numpy as np  # here, before a worker has a second thread: see `_listen`
 
 from flambeau.core.dtype import set_default_integer
 from flambeau.data.fetch import ByIndex, ByTurn, Errand
-from flambeau.data.serialization import Parcel, Setup, coming, packed
-from flambeau.data.workers import Begin, WorkerInfo, Workers, ended_by, fetched, started, too_long
+from flambeau.data.serialization import Parcel, Setup, pack, reduce_result
+from flambeau.data.workers import (
+    Begin,
+    WorkerInfo,
+    Workers,
+    ended_by,
+    enter_worker,
+    fetch_in_worker,
+    too_long,
+)
 from flambeau.device import set_default_device, set_default_dtype
 from flambeau.errors import FlambeauError
 
@@ -259,7 +267,7 @@ def _set_up(parcel: Parcel) -> Setup | BaseException:
         problem = f"a worker process can't open the dataset: {type(e).__name__}: {e}"
         return FlambeauError(f"DataLoader: {problem}: {cure}")
     _seed(setup, Errand(0, 0, None))
-    started(setup.info, setup.begin, setup.fetch, is_process=True)
+    enter_worker(setup.info, setup.begin, setup.fetch, is_process=True)
     return setup
 
 
@@ -271,14 +279,14 @@ def _answer(setup: Setup | BaseException, question: bytes) -> bytes:
         _seed(setup, errand)
         if isinstance(setup.fetch, ByTurn):
             setup.fetch.seed = partial(_seed_batch, setup, errand)
-        return _packed_batch(fetched(setup.fetch, setup.info.id, errand))
+        return _packed_batch(fetch_in_worker(setup.fetch, setup.info.id, errand))
     except BaseException as e:
-        return packed((traceback.format_exc(), _picklable_error(e)), coming)
+        return pack((traceback.format_exc(), _picklable_error(e)), reduce_result)
 
 
 def _packed_batch(batch: Any) -> bytes:
     try:
-        return packed((None, batch), coming)
+        return pack((None, batch), reduce_result)
     except FlambeauError:
         raise
     except Exception as e:

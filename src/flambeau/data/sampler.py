@@ -16,6 +16,7 @@ def seed_of(seed_or_generator: Generator | int | None) -> list[int]:
     if isinstance(seed_or_generator, int):
         return [seed_or_generator, 0]
     source = generator if seed_or_generator is None else seed_or_generator
+    # Each sampler takes 4 words of the generator, so that two samplers made in a row have different orders.
     seed, place = source.get_state()
     source.take(4)
     return [seed, place]
@@ -108,6 +109,7 @@ class RandomSampler(OrderedSampler):
             return random.integers(0, count, wanted)
         if not count or not wanted:
             return np.arange(0)
+        # Without replacement, an item repeats only after all others occurred.
         rounds = -(-wanted // count)
         return np.concatenate([random.permutation(count) for _ in range(rounds)])[:wanted]
 
@@ -213,6 +215,7 @@ class DistributedSampler(OrderedSampler):
 
         count, total = len(self.dataset), self.num_samples * self.num_replicas
         order = self.random(epoch).permutation(count) if self.shuffle else np.arange(count)
+        # np.resize repeats the order from its start, or cuts it, to a multiple of the number of processes.
         return np.resize(order, total)[self.rank :: self.num_replicas]
 
 

@@ -28,7 +28,7 @@ class Packer(ForkingPickler):
         return self.how(obj)
 
 
-def packed(value: Any, how: Reduce) -> bytes:
+def pack(value: Any, how: Reduce) -> bytes:
     file = io.BytesIO()
     packer = Packer(file, pickle.HIGHEST_PROTOCOL)
     packer.how = how
@@ -36,7 +36,7 @@ def packed(value: Any, how: Reduce) -> bytes:
     return file.getvalue()
 
 
-def going(obj: Any) -> Any:
+def reduce_for_worker(obj: Any) -> Any:
     """How what a dataset holds goes to a worker: mapped files by their names, tensors not at all."""
     if isinstance(obj, Tensor):
         raise TypeError(f"it holds a tensor {list(obj.shape)}, and workers have no device: use .numpy()")
@@ -47,7 +47,7 @@ def going(obj: Any) -> Any:
     return NotImplemented
 
 
-def coming(obj: Any) -> Any:
+def reduce_result(obj: Any) -> Any:
     """Pickle what a worker fetched: its tensors, which are on NumPy's device, are rebuilt in this process."""
     if not isinstance(obj, Tensor):
         return NotImplemented
@@ -82,7 +82,7 @@ class Parcel:
 
     def __getstate__(self) -> bytes:
         try:
-            return packed(self.setup, going)
+            return pack(self.setup, reduce_for_worker)
         except Exception as e:
             raise self._pickling_error(e) from e
 
@@ -107,7 +107,7 @@ class Parcel:
 
 def _goes(value: Any) -> bool:
     try:
-        packed(value, going)
+        pack(value, reduce_for_worker)
     except Exception:
         return False
     return True

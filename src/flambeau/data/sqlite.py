@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from flambeau.core.files import write_whole
-from flambeau.data.dataset import Dataset, Indexable, checked
+from flambeau.data.dataset import Dataset, Indexable, check_index
 from flambeau.data.files import ThreadOwn
 
 from ..core.tree import is_mapping, is_sequence
@@ -77,7 +77,7 @@ class SQLiteDataset(Dataset):
         return len(self.rows)
 
     def __getitem__(self, index: int) -> tuple[Any, ...]:
-        row = self.rows[checked(self, index)]
+        row = self.rows[check_index(self, index)]
         values = self._connection().execute(self._query, (row,)).fetchone()
         if values is None:  # somebody else's connection did that
             problem = f"row {row} was deleted after the dataset was opened: open it again"
@@ -207,9 +207,9 @@ def _value(value: Any, name: str) -> Any:
             raise _Unfit(f"column {name!r}: the string has a lone surrogate: store it as bytes")
     elif plain is not None and not isinstance(plain, float | bytes):
         shape = getattr(plain, "shape", None)
-        what = f"{type(plain).__name__} {list(shape)}" if shape else type(plain).__name__
+        kind = f"{type(plain).__name__} {list(shape)}" if shape else type(plain).__name__
         rule = "only numbers, strings and bytes are supported: store its bytes, or one column for each number"
-        raise _Unfit(f"column {name!r}: it is a {what}: {rule}")
+        raise _Unfit(f"column {name!r}: it is a {kind}: {rule}")
     return plain
 
 

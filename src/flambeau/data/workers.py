@@ -131,10 +131,10 @@ class Threads(Workers):
         self.threads: list[ThreadPoolExecutor] = []
         for info in infos:
             name = f"flambeau-data-{info.id}"
-            self.threads.append(ThreadPoolExecutor(1, name, started, (info, begin, fetch)))
+            self.threads.append(ThreadPoolExecutor(1, name, enter_worker, (info, begin, fetch)))
 
     def submit(self, worker: int, errand: Errand) -> Future[Any]:
-        return self.threads[worker].submit(fetched, self.fetch, worker, errand)
+        return self.threads[worker].submit(fetch_in_worker, self.fetch, worker, errand)
 
     def result(self, errand: Errand, handle: Future[Any]) -> Any:
         try:
@@ -152,9 +152,9 @@ class Threads(Workers):
 
 
 def too_long(errand: Errand, timeout: float) -> FlambeauError:
-    what = "a batch" if isinstance(errand.what, int) else f"items {[int(i) for i in errand.what]}"
+    task = "a batch" if isinstance(errand.what, int) else f"items {[int(i) for i in errand.what]}"
     rule = f"took more than {timeout:g} s: increase timeout, or check these items"
-    return FlambeauError(f"DataLoader: {what} {rule}")
+    return FlambeauError(f"DataLoader: {task} {rule}")
 
 
 def ended_by(error: SystemExit) -> FlambeauError:
@@ -162,7 +162,7 @@ def ended_by(error: SystemExit) -> FlambeauError:
     return FlambeauError(f"DataLoader: a worker has stopped: {rule}")
 
 
-def started(info: WorkerInfo, begin: Begin, fetch: Fetcher, is_process: bool = False) -> None:
+def enter_worker(info: WorkerInfo, begin: Begin, fetch: Fetcher, is_process: bool = False) -> None:
     """Make this thread a worker."""
     is_iterated = getattr(fetch, "is_iterated", False)
     _here.takes_share, _here.is_shared = False, info.num_workers > 1 and not is_process
@@ -175,7 +175,7 @@ def started(info: WorkerInfo, begin: Begin, fetch: Fetcher, is_process: bool = F
     _here.info = info
 
 
-def fetched(fetch: Fetcher, worker: int, errand: Errand) -> Any:
+def fetch_in_worker(fetch: Fetcher, worker: int, errand: Errand) -> Any:
     """A batch, in the thread of its worker."""
     if (e := _here.failed) is not None:
         problem = f"worker_init_fn({worker}) raised {type(e).__name__}: {e}"

@@ -140,7 +140,7 @@ def number_of(device: Any) -> int | None:
     return every.index(device.adapter) if device.adapter in every else None
 
 
-def reopened(name: str) -> Device:
+def reopen(name: str) -> Device:
     """The device that a pickle names; for another machine's GPU the best that is here."""
     try:
         return get_device(name)
@@ -196,7 +196,7 @@ def _open_gpu(_kind: str, which: str) -> Device:
     from ..device import adapters, native
 
     # an adapter opens once: two names for one GPU mean one device
-    return adapters.opened(which, lambda a: _open_or_none(f"gpu:{a}") or native.open_device(a))
+    return adapters.open_adapter(which, lambda a: _open_or_none(f"gpu:{a}") or native.open_device(a))
 
 
 def _open_numpy(_kind: str, _which: str) -> Device:

@@ -114,17 +114,17 @@ def choose(which: str) -> Adapter:
     raise DeviceError(f"device('gpu:{which}'): no such adapter: the adapters are {there}")
 
 
-def opened(which: str, open_adapter: Callable[[Adapter], Any]) -> Any:
+def open_adapter(which: str, open_one: Callable[[Adapter], Any]) -> Any:
     """What is made of the adapter that a name means; "" is the best that its driver does not refuse, and a
     line tells of those before it."""
     best = choose(which)
     for adapter, other in pairwise(adapters() if not which else ()):
         try:
-            return open_adapter(adapter)
+            return open_one(adapter)
         except Refused as e:
             print(f"flambeau: {e}; trying {other}", file=sys.stderr)
             best = other
-    return open_adapter(best)
+    return open_one(best)
 
 
 def advice() -> str:

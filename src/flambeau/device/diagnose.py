@@ -48,12 +48,12 @@ def facts() -> Facts:
         "loader": loader(),
         "stray_loaders": stray_loaders(env),
         "icds": [icd(path) for path in icd_files(env)],
-        "render_nodes": {str(p): os.access(p, os.R_OK | os.W_OK) for p in listed("/dev/dri", "renderD*")},
+        "render_nodes": {str(p): os.access(p, os.R_OK | os.W_OK) for p in list_files("/dev/dri", "renderD*")},
         "nvidia": any(map(os.path.exists, ("/dev/nvidia0", "/dev/nvidiactl"))),
     }
 
 
-def listed(folder: str | Path, pattern: str) -> list[Path]:
+def list_files(folder: str | Path, pattern: str) -> list[Path]:
     try:
         return sorted(Path(folder).glob(pattern))
     except OSError:
@@ -94,14 +94,14 @@ def icd_files(env: dict[str, str]) -> list[Path]:
     shared = (os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(":")
     homes = ["/etc/xdg", "/usr/local/etc", "/etc", str(Path.home() / ".local/share"), *shared]
     added = driver_files(env.get("VK_ADD_DRIVER_FILES", ""))
-    usual = [path for home in homes for path in listed(Path(home) / "vulkan" / "icd.d", "*.json")]
+    usual = [path for home in homes for path in list_files(Path(home) / "vulkan" / "icd.d", "*.json")]
     return list(dict.fromkeys([*added, *usual]))
 
 
 def driver_files(paths: str) -> list[Path]:
     """The files of a variable's value, where a folder means all driver files in it."""
     named = [Path(p) for p in paths.split(os.pathsep) if p]
-    return [file for p in named for file in (listed(p, "*.json") if p.is_dir() else [p])]
+    return [file for p in named for file in (list_files(p, "*.json") if p.is_dir() else [p])]
 
 
 def icd(path: Path) -> Facts:
@@ -129,13 +129,13 @@ def is_linux(f: Facts) -> bool:
     return f["system"] == "Linux"
 
 
-def working(f: Facts) -> list[Facts]:
+def usable_drivers(f: Facts) -> list[Facts]:
     return [i for i in f["icds"] if not i["wrong"]]
 
 
 def gives(f: Facts, word: str) -> bool:
     """Whether a driver file that works has this word in its name or its library's."""
-    return any(word in i["path"].lower() or word in i["library"].lower() for i in working(f))
+    return any(word in i["path"].lower() or word in i["library"].lower() for i in usable_drivers(f))
 
 
 def lacks_graphics(f: Facts) -> bool:
@@ -153,7 +153,7 @@ def names_icds(f: Facts) -> bool:
 def broken_icds(f: Facts) -> list[Facts]:
     """Driver files that do not work, where it matters: all of them fail, or the environment names them."""
     bad = [i for i in f["icds"] if i["wrong"]]
-    return bad if names_icds(f) or not working(f) else []
+    return bad if names_icds(f) or not usable_drivers(f) else []
 
 
 def provider_trap(f: Facts) -> Trap:
@@ -187,7 +187,7 @@ def no_driver_trap(f: Facts) -> Trap:
     return Trap(no_file if f["loader"] else no_loader, f"'apt install {PACKAGES}' gives a software driver")
 
 
-def refused(f: Facts) -> list[str]:
+def unreadable_nodes(f: Facts) -> list[str]:
     nodes = f["render_nodes"]
     return [] if any(nodes.values()) else list(nodes)
 
@@ -223,9 +223,9 @@ RULES: list[Rule] = [
         ),
     ),
     (
-        lambda f: is_linux(f) and refused(f),
+        lambda f: is_linux(f) and unreadable_nodes(f),
         lambda f: Trap(
-            f"{refused(f)[0]} may not be opened by this user",
+            f"{unreadable_nodes(f)[0]} may not be opened by this user",
             "'sudo usermod -aG render $USER', then log in again",
         ),
     ),
@@ -253,7 +253,7 @@ def traps(f: Facts) -> list[Trap]:
     return [tell(f) for holds, tell in RULES if holds(f)]
 
 
-def named(adapter: Facts) -> str:
+def describe_adapter(adapter: Facts) -> str:
     return f"{adapter['name']} ({adapter['backend']})"
 
 
@@ -262,8 +262,12 @@ def likely_fix(f: Facts) -> str:
     wrong = [a for a in f.get("adapters", ()) if a.get("problem")]
     right = [a for a in f.get("adapters", ()) if not a.get("problem")]
     if wrong and (not right or has_gpu({"adapters": wrong})):
-        fix = f"{named(wrong[0])} {wrong[0]['problem']}: update its driver"
-        return f"{fix}, or use {named(right[0])} with device='gpu:{right[0]['index']}'" if right else fix
+        fix = f"{describe_adapter(wrong[0])} {wrong[0]['problem']}: update its driver"
+        return (
+            f"{fix}, or use {describe_adapter(right[0])} with device='gpu:{right[0]['index']}'"
+            if right
+            else fix
+        )
     if has_gpu(f):
         return "nothing to fix: a GPU is available"
     hiding = traps(f)

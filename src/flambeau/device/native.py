@@ -172,13 +172,13 @@ class NativeDevice(Caches):
         """Copy host bytes to the start of a buffer; the copy is done when this returns."""
         self._fast.flush()  # commands that wait read what was there
         view, buffer = memoryview(data).cast("B"), self._buffers[handle]
-        whole = view.nbytes & ~3
-        for at in range(0, whole, PIECE):
-            piece = view[at : min(at + PIECE, whole)]
+        aligned = view.nbytes & ~3
+        for at in range(0, aligned, PIECE):
+            piece = view[at : min(at + PIECE, aligned)]
             self._queue.write_buffer(buffer, at, piece)
             self._send_writes(piece.nbytes)
-        if whole < view.nbytes:
-            self._queue.write_buffer(buffer, whole, bytes(view[whole:]).ljust(4, b"\0"))
+        if aligned < view.nbytes:
+            self._queue.write_buffer(buffer, aligned, bytes(view[aligned:]).ljust(4, b"\0"))
 
     def _send_writes(self, size: int) -> None:
         """Have what was written copied into its buffers now and then: until a submit the driver holds it all,
@@ -230,8 +230,8 @@ class NativeDevice(Caches):
                 faults = self.alloc(BYTES, BYTES)
                 self.write(faults, bytes(BYTES))
                 self.faults = faults
-            layout, whole = self._layout(inputs, outputs + checks)
-            pending = self._compiling.executor.submit(self._compile, job, module, whole)
+            layout, pipeline_layout = self._layout(inputs, outputs + checks)
+            pending = self._compiling.executor.submit(self._compile, job, module, pipeline_layout)
             # no call in which a handler adds another
             self._pipelines += ((pending, layout, outputs, checks),)
             return len(self._pipelines) - 1

@@ -62,9 +62,9 @@ class Caches:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles as its name, with which tensors are pickled."""
-        from . import reopened
+        from . import reopen
 
-        return reopened, (self.name,)
+        return reopen, (self.name,)
 
 
 class Arriving(Protocol):

@@ -50,7 +50,7 @@ class Stagings:
                 smallest.destroy()
 
 
-def staged(n: int) -> int:
+def staging_layout(n: int) -> int:
     """The bytes that n bytes take in a staging buffer, where each value starts at a multiple of 256."""
     return -(-n // 256) * 256
 
@@ -67,13 +67,13 @@ class Fetch:
     def _begin(self, asked: list[tuple[int, int]]) -> tuple[Any, list[tuple[int, int]]]:
         """Submit the copies of one part, and ask for the staging buffer to be mapped after them."""
         device, at = self.device, 0
-        total = sum(staged(n) for _, n in asked) or 256
+        total = sum(staging_layout(n) for _, n in asked) or 256
         staging = device.stagings.take(total)
         copies: list[tuple[Any, int, int]] = []
         for handle, n in asked:
             if n:
                 copies.append((device._buffers[handle], at, -(-n // 4) * 4))
-            at += staged(n)
+            at += staging_layout(n)
         device._fast.gather(copies, staging)
         return device._fast.map(staging, total), asked
 
@@ -113,10 +113,10 @@ def batches(asked: list[tuple[int, int]], most: int) -> list[list[tuple[int, int
     parts: list[list[tuple[int, int]]] = [[]]
     room = most
     for handle, n in asked:
-        if staged(n) > room and parts[-1]:
+        if staging_layout(n) > room and parts[-1]:
             parts, room = [*parts, []], most
         parts[-1].append((handle, n))
-        room -= staged(n)
+        room -= staging_layout(n)
     return parts
 
 
@@ -124,15 +124,15 @@ def _split(view: memoryview, asked: list[tuple[int, int]], ffi: Any) -> list[Any
     at = 0
     out: list[Any] = []
     for _, n in asked:
-        out.append(copied(view[at : at + n], ffi))
-        at += staged(n)
+        out.append(copy_bytes(view[at : at + n], ffi))
+        at += staging_layout(n)
     return out
 
 
 # --- bytes that a device shows become the host's own ---
 
 
-def copied(view: memoryview, ffi: Any) -> Any:
+def copy_bytes(view: memoryview, ffi: Any) -> Any:
     """The bytes of a view, as bytes or as a view that can't be written to: large ones by several threads,
     into large pages.
 
@@ -147,11 +147,11 @@ def _beside_others(view: memoryview, ffi: Any) -> memoryview:
     from ctypes import memmove  # lets other threads run, as a view's own copy does not
 
     n = view.nbytes
-    whole = mmap.mmap(-1, n, **PRIVATE)
+    mapping = mmap.mmap(-1, n, **PRIVATE)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):  # a kernel without them
-            whole.madvise(mmap.MADV_HUGEPAGE)
-    to, source = (int(ffi.cast("uintptr_t", ffi.from_buffer(v))) for v in (whole, view))
+            mapping.madvise(mmap.MADV_HUGEPAGE)
+    to, source = (int(ffi.cast("uintptr_t", ffi.from_buffer(v))) for v in (mapping, view))
     if n < LARGE:
         memmove(to, source, n)
     else:
@@ -162,4 +162,4 @@ def _beside_others(view: memoryview, ffi: Any) -> memoryview:
                 memmove(to + at, source + at, min(step, n - at))
 
             list(pool.map(copy, range(0, n, step)))
-    return memoryview(whole).toreadonly()
+    return memoryview(mapping).toreadonly()

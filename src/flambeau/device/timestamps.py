@@ -13,7 +13,7 @@ QUERIES = 4096  # of a query set, at most
 RESOLVE = 0x200 | 0x04  # QUERY_RESOLVE | COPY_SRC
 
 
-def batched(spans: Iterator[list[Command]], most: int) -> Iterator[list[list[Command]]]:
+def split_batches(spans: Iterator[list[Command]], most: int) -> Iterator[list[list[Command]]]:
     """The spans in lists of at most so many."""
     while some := list(islice(spans, most)):
         yield some
@@ -28,7 +28,7 @@ class Stamps:
         self.device = device
         self.staging: list[Any] = []
         encoder = device._wgpu.create_command_encoder()
-        for spans in batched(spans_of(flat(parts)), QUERIES // 2):
+        for spans in split_batches(spans_of(flat(parts)), QUERIES // 2):
             queries = device._wgpu.create_query_set(type="timestamp", count=2 * len(spans))
             for i, span in enumerate(spans):
                 self._encode(encoder, queries, 2 * i, span)

@@ -76,10 +76,10 @@ def templates() -> str:
 
 def choices_file(of: AdapterIdentity) -> Path:
     """The file of an adapter's choices: one, so that those of an older driver make room for new ones."""
-    return cache_folder("tuned") / named(of)
+    return cache_folder("tuned") / choices_file_name(of)
 
 
-def named(of: AdapterIdentity) -> str:
+def choices_file_name(of: AdapterIdentity) -> str:
     """What the file of an adapter's choices is called."""
     words = f"{of.adapter}-{of.provider.split()[0]}-{of.kernels}"
     return re.sub(r"\W+", "-", words).strip("-").lower() + ".json"
@@ -91,15 +91,19 @@ def choices_for(of: AdapterIdentity) -> dict[tuple[Any, ...], str]:
     than."""
     if mode() == "off":
         return {}
-    choices: dict[tuple[Any, ...], str] = {(c.family, c.bucket, c.default): c.choice for c in shipped(of)}
-    return choices | {(c.family, c.bucket): c.choice for c in kept(of)}
+    choices: dict[tuple[Any, ...], str] = {
+        (c.family, c.bucket, c.default): c.choice for c in load_shipped(of)
+    }
+    return choices | {(c.family, c.bucket): c.choice for c in load_cached(of)}
 
 
-def shipped(of: AdapterIdentity) -> list[Choice]:
+def load_shipped(of: AdapterIdentity) -> list[Choice]:
     """The choices that come with the package for an adapter, whatever its driver and the versions."""
-    path = SHIPPED / named(of)
+    path = SHIPPED / choices_file_name(of)
     return (
-        json_cache.load_if_usable(path, lambda said: parsed(path, said)[1], "the shipped choices", "not used")
+        json_cache.load_if_usable(
+            path, lambda said: parse_choices(path, said)[1], "the shipped choices", "not used"
+        )
         or []
     )
 
@@ -109,12 +113,12 @@ def better(choices: list[Choice]) -> list[Choice]:
     return [c for c in choices if c.choice != c.default and c.ms[c.choice] < SHIPPED_FROM * c.ms[c.default]]
 
 
-def kept(of: AdapterIdentity) -> list[Choice]:
+def load_cached(of: AdapterIdentity) -> list[Choice]:
     """The choices in the cache folder; a line on stderr where a file is there that does not hold here."""
     path = choices_file(of)
 
     def holding(said: Any) -> list[Choice]:
-        was, choices = parsed(path, said)
+        was, choices = parse_choices(path, said)
         if differences := unlike(was, of):
             raise json_cache.Unusable(path, differences[0])
         return choices
@@ -131,10 +135,10 @@ def unlike(was: AdapterIdentity, of: AdapterIdentity) -> list[str]:
 
 def read(path: Path) -> tuple[AdapterIdentity, list[Choice]]:
     """A file's identity and choices; Unusable where it is damaged, OSError where it is not there."""
-    return json_cache.load(path, lambda said: parsed(path, said))
+    return json_cache.load(path, lambda said: parse_choices(path, said))
 
 
-def parsed(path: Path, said: Any) -> tuple[AdapterIdentity, list[Choice]]:
+def parse_choices(path: Path, said: Any) -> tuple[AdapterIdentity, list[Choice]]:
     """The identity and choices that a file's JSON says; what it raises else, `json_cache.load` takes."""
     if said["format"] != FORMAT:
         raise json_cache.Unusable(path, f"of format {said['format']}, not {FORMAT}")
@@ -179,7 +183,7 @@ def _same(path: Path, of: AdapterIdentity) -> list[Choice]:
     return [] if unlike(was, of) else choices
 
 
-def taken(path: Path, of: AdapterIdentity) -> list[Choice]:
+def import_choices(path: Path, of: AdapterIdentity) -> list[Choice]:
     """The choices of an exported file; FlambeauError where it does not hold for this adapter."""
     try:
         was, choices = read(path)

@@ -207,7 +207,7 @@ class WebDevice(Caches):
         """Return when everything submitted is done."""
         run_sync: Any = import_module("pyodide.ffi").run_sync
 
-        run_sync(_waiting("wait", _call(self._executor, "wait")))
+        run_sync(_run_in_page("wait", _call(self._executor, "wait")))
 
     # --- kernels ---
 
@@ -294,7 +294,7 @@ class Stamps:
     def wait(self) -> list[tuple[int, int]]:
         run_sync: Any = import_module("pyodide.ffi").run_sync
 
-        return run_sync(_waiting("profile", self.arrive()))
+        return run_sync(_run_in_page("profile", self.arrive()))
 
 
 class Fetch:
@@ -320,10 +320,10 @@ class Fetch:
     def wait(self) -> list[memoryview]:
         run_sync: Any = import_module("pyodide.ffi").run_sync
 
-        return run_sync(_waiting("read", self.arrive()))
+        return run_sync(_run_in_page("read", self.arrive()))
 
 
-def _waiting(name: str, coroutine: Any) -> Any:
+def _run_in_page(name: str, coroutine: Any) -> Any:
     """The coroutine, where run_sync can take it; else an error that says what to do instead."""
     can_run_sync: Any = import_module("pyodide.ffi").can_run_sync
 

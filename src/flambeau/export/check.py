@@ -19,46 +19,46 @@ class Damaged(ValueError):
     """Where a program is not one, and how."""
 
 
-def need(true: Any, place: str, rule: str) -> None:
+def require(true: Any, place: str, rule: str) -> None:
     """Damaged unless it is true."""
     if not true:
         raise Damaged(f"{place} is not a {rule}")
 
 
 def text(value: Any, place: str) -> None:
-    need(isinstance(value, str), place, "text")
+    require(isinstance(value, str), place, "text")
 
 
 def count(value: Any, place: str) -> None:
-    need(type(value) is int and 0 <= value < LARGEST, place, "count")
+    require(type(value) is int and 0 <= value < LARGEST, place, "count")
 
 
 def number(value: Any, place: str) -> None:
-    need(type(value) is int and abs(value) < LARGEST, place, "integer")
+    require(type(value) is int and abs(value) < LARGEST, place, "integer")
 
 
 def one_of(*known: str) -> Rule:
-    return lambda value, place: need(isinstance(value, str) and value in known, place, " or ".join(known))
+    return lambda value, place: require(isinstance(value, str) and value in known, place, " or ".join(known))
 
 
 def every(rule: Rule, least: int = 0, most: float = float("inf")) -> Rule:
     """A list of as many."""
 
     def check(value: Any, place: str) -> None:
-        need(is_list(value) and least <= len(value) <= most, place, "valid list")
+        require(is_list(value) and least <= len(value) <= most, place, "valid list")
         for i, one in enumerate(value):
             rule(one, f"{place}[{i}]")
 
     return check
 
 
-def having(**rules: Rule) -> Rule:
+def check_object(**rules: Rule) -> Rule:
     """An object with these names, and maybe others."""
 
     def check(value: Any, place: str) -> None:
-        need(isinstance(value, dict), place, "object")
+        require(isinstance(value, dict), place, "object")
         for name, rule in rules.items():
-            need(name in value, f"{place}.{name}".removeprefix("."), "value: it is missing")
+            require(name in value, f"{place}.{name}".removeprefix("."), "value: it is missing")
             rule(value[name], f"{place}.{name}".removeprefix("."))
 
     return check
@@ -71,7 +71,7 @@ def expression(value: Any, place: str) -> None:
             number(one, place)
     elif is_list(value):
         every(number)(value, place)
-        need(len(value) == 2 or (len(value) == 4 and value[2] > 0), place, "expression")
+        require(len(value) == 2 or (len(value) == 4 and value[2] > 0), place, "expression")
     else:
         number(value, place)
 
@@ -79,27 +79,27 @@ def expression(value: Any, place: str) -> None:
 def parameter(value: Any, place: str) -> None:
     """A word of Params: an expression, or a word of a random draw."""
     if isinstance(value, dict) and "draw" in value:
-        having(draw=count, word=count)(value, place)
-        need(value["word"] < 4, place, "word of a draw")
+        check_object(draw=count, word=count)(value, place)
+        require(value["word"] < 4, place, "word of a draw")
     else:
         expression(value, place)
 
 
 def size(value: Any, place: str) -> None:
-    need(value == "N" or (type(value) is int and 0 <= value < 1 << 31), place, "size")
+    require(value == "N" or (type(value) is int and 0 <= value < 1 << 31), place, "size")
 
 
 def value_name(value: Any, place: str) -> None:
-    need(isinstance(value, str) and VALUE.fullmatch(value), place, "name of a value")
+    require(isinstance(value, str) and VALUE.fullmatch(value), place, "name of a value")
 
 
 def temporary(value: Any, place: str) -> None:
     value_name(value, place)
-    need(value[0] == "t", place, "temporary")
+    require(value[0] == "t", place, "temporary")
 
 
 STEPS = every(
-    having(
+    check_object(
         kernel=count,
         reads=every(value_name, most=BOUND),
         writes=every(temporary, 1, BOUND),
@@ -107,12 +107,12 @@ STEPS = every(
         params=every(parameter, most=WINDOW),
     )
 )
-PLANS = having(
+PLANS = check_object(
     plan_of=every(count, 1),
     plans=every(
-        having(
+        check_object(
             temporaries=every(expression),
-            outputs=every(having(value=value_name, shape=every(expression))),
+            outputs=every(check_object(value=value_name, shape=every(expression))),
             setup=STEPS,
             steps=STEPS,
             draws=every(expression),
@@ -120,15 +120,15 @@ PLANS = having(
         )
     ),
 )
-TYPED = having(name=text, dtype=one_of(*SHORT), shape=every(size, most=64))
-PROGRAM = having(
+TYPED = check_object(name=text, dtype=one_of(*SHORT), shape=every(size, most=64))
+PROGRAM = check_object(
     inputs=every(TYPED),
-    outputs=every(having(name=text, dtype=one_of(*SHORT))),
+    outputs=every(check_object(name=text, dtype=one_of(*SHORT))),
     weights=every(TYPED),
     result=one_of("tensor", "list", "dict"),
     batch=every(count, 2, 2),
-    kernels=every(having(name=text, params=every(text))),
-    plans=having(gpu=PLANS, software=PLANS),
+    kernels=every(check_object(name=text, params=every(text))),
+    plans=check_object(gpu=PLANS, software=PLANS),
 )
 
 
@@ -136,15 +136,15 @@ def check(program: dict[str, Any]) -> None:
     """Damaged unless a program.txt has the form of ours, and what its parts say of each other holds."""
     PROGRAM(program, "")
     low, high = program["batch"]
-    need(1 <= low <= high, "batch", "range of batch sizes")
-    need(all(s != "N" for w in program["weights"] for s in w["shape"]), "weights", "list of fixed shapes")
-    need(len({i["name"] for i in program["inputs"]}) == len(program["inputs"]), "inputs", "list of names")
-    need(program["outputs"] or program["result"] != "tensor", "outputs", "list with a result")
+    require(1 <= low <= high, "batch", "range of batch sizes")
+    require(all(s != "N" for w in program["weights"] for s in w["shape"]), "weights", "list of fixed shapes")
+    require(len({i["name"] for i in program["inputs"]}) == len(program["inputs"]), "inputs", "list of names")
+    require(program["outputs"] or program["result"] != "tensor", "outputs", "list with a result")
     counts: dict[int, tuple[Any, ...]] = {}  # of the buffers that a kernel takes
     for kind, plans in program["plans"].items():
         place = f"plans.{kind}"
-        need(len(plans["plan_of"]) == high - low + 1, f"{place}.plan_of", "plan for each batch size")
-        need(max(plans["plan_of"]) < len(plans["plans"]), f"{place}.plan_of", "list of its plans")
+        require(len(plans["plan_of"]) == high - low + 1, f"{place}.plan_of", "plan for each batch size")
+        require(max(plans["plan_of"]) < len(plans["plans"]), f"{place}.plan_of", "list of its plans")
         for i, plan in enumerate(plans["plans"]):
             _check_plan(program, plan, f"{place}.plans[{i}]", counts)
 
@@ -152,7 +152,7 @@ def check(program: dict[str, Any]) -> None:
 def _check_plan(
     program: dict[str, Any], plan: dict[str, Any], place: str, counts: dict[int, tuple[Any, ...]]
 ) -> None:
-    need(len(plan["outputs"]) == len(program["outputs"]), f"{place}.outputs", "value for each result")
+    require(len(plan["outputs"]) == len(program["outputs"]), f"{place}.outputs", "value for each result")
     known = {f"x{i}" for i in range(len(program["inputs"]))} | {
         f"w{i}" for i in range(len(program["weights"]))
     }
@@ -160,18 +160,18 @@ def _check_plan(
         for i, step in enumerate(plan[part]):
             at, kernels = f"{place}.{part}[{i}]", program["kernels"]
             reads, writes, kernel = step["reads"], step["writes"], step["kernel"]
-            need(kernel < len(kernels), f"{at}.kernel", "kernel")
-            need(
+            require(kernel < len(kernels), f"{at}.kernel", "kernel")
+            require(
                 len(step["params"]) == len(kernels[kernel]["params"]), f"{at}.params", "list as its kernel's"
             )
             taken = len(reads), len(writes)
-            need(counts.setdefault(kernel, taken) == taken, at, "use of its kernel like the others")
-            need(known.issuperset(reads), f"{at}.reads", "list of defined values")
-            need(
+            require(counts.setdefault(kernel, taken) == taken, at, "use of its kernel like the others")
+            require(known.issuperset(reads), f"{at}.reads", "list of defined values")
+            require(
                 len({*writes, *reads}) == len({*reads}) + len(writes), f"{at}.writes", "list of other values"
             )
-            need(all(int(v[1:]) < len(plan["temporaries"]) for v in writes), f"{at}.writes", "temporaries")
+            require(all(int(v[1:]) < len(plan["temporaries"]) for v in writes), f"{at}.writes", "temporaries")
             draws = [e["draw"] for e in step["params"] if is_dict(e) and "draw" in e]
-            need(all(d < len(plan["draws"]) for d in draws), f"{at}.params", "list of its draws")
+            require(all(d < len(plan["draws"]) for d in draws), f"{at}.params", "list of its draws")
             known.update(writes)
-    need(known.issuperset(o["value"] for o in plan["outputs"]), f"{place}.outputs", "list of values there")
+    require(known.issuperset(o["value"] for o in plan["outputs"]), f"{place}.outputs", "list of values there")

@@ -17,7 +17,7 @@ def fit(batches: list[int], values: list[int]) -> Any:
     first = values[0]
     if all(v == first for v in values):
         return first
-    return affine(batches, values) or floored(batches, values) or dict(zip(map(str, batches), values))
+    return affine(batches, values) or fit_floor(batches, values) or dict(zip(map(str, batches), values))
 
 
 def affine(batches: list[int], values: list[int]) -> list[int] | None:
@@ -27,7 +27,7 @@ def affine(batches: list[int], values: list[int]) -> list[int] | None:
     return None if rest or any(a * n + b != v for n, v in zip(batches, values)) else [a, b]
 
 
-def floored(batches: list[int], values: list[int]) -> list[int] | None:
+def fit_floor(batches: list[int], values: list[int]) -> list[int] | None:
     """[a, b, c, m] where every value is m floor((a N + b) / c): grids and tiles are quotients rounded up."""
     m = gcd(*values)
     steps = [v // m for v in values]

@@ -7,7 +7,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from ..core.commands import Dispatch, copied
+from ..core.commands import Dispatch, copy_command
 from ..core.dtype import SHORT
 from ..core.events import emit, has_listener, submit
 from ..core.faults import DECLARED, doubt_of
@@ -21,7 +21,7 @@ from ..device.pool import Pool
 from ..device.protocol import Device, Gpu
 from ..errors import DeviceError, FlambeauError, suggest
 from ..fusion.plan import Cost
-from ..io.safetensors import loaded
+from ..io.safetensors import load_tensors
 from ..ops.random import generator
 from ..runtime import run
 from ..runtime.pipeline import PARAMS_ALIGN
@@ -138,7 +138,7 @@ class SavedProgram:
         return sections
 
     def _load_weights(self, wanted: list[Any]) -> list[Any]:
-        weights = loaded(self._bytes(WEIGHTS), self.device, f"{self._call}: {WEIGHTS}")
+        weights = load_tensors(self._bytes(WEIGHTS), self.device, f"{self._call}: {WEIGHTS}")
         wrong: list[str] = []
         for name, dtype, shape in wanted:
             t = weights.get(name)
@@ -349,13 +349,13 @@ class _Ready:
             self._draw()
         before: list[int] = []
         for n, place in zip(nodes, self.inputs, strict=True):
-            before += copied(n.buffer, place)
+            before += copy_command(n.buffer, place)
         after: list[int] = []
         out: list[Tensor] = []
         for source, shape, dtype in self.outputs:
             node = Node(OPS["buffer"], (), {}, shape, dtype, self.device)
             node.buffer = self.device.pool.take(node.nbytes)
-            after += copied(source, node.buffer)
+            after += copy_command(source, node.buffer)
             out.append(Tensor(node))
         self._send(1, before, self.prepared, after)
         doubt = doubt_of(self.device, self.checks, [*self.once, *(n.buffer for n in nodes)])
@@ -372,8 +372,8 @@ def _pipeline(device: Gpu, text: str, name: str, inputs: int, outputs: int) -> i
     return cache[key]
 
 
-def within(value: int, most: int, what: str) -> int:
+def within(value: int, most: int, name: str) -> int:
     """The number, if it can be one; an error of the driver about it would end the process."""
     if not 0 <= value <= most:
-        raise Damaged(f"{what} of {value}, and at most {most} can be")
+        raise Damaged(f"{name} of {value}, and at most {most} can be")
     return value

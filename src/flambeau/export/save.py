@@ -47,7 +47,7 @@ def save_program(
         raise TypeError(f"save_program: {fn!r} is not callable: pass a model or a function of tensors")
     specs = specs_of(fn, example_inputs, max_batch)
     out = Path(folder)
-    if out.exists() and not (out / PROGRAM).is_file() and not unfinished(out):
+    if out.exists() and not (out / PROGRAM).is_file() and not is_replaceable(out):
         raise FlambeauError(f"save_program: {out} holds other files: name an empty or new folder")
     last = max_batch if any("N" in s.shape for s in specs) else 1
     program, kernels, weights = _describe(fn, specs, list(range(1, last + 1)))
@@ -63,7 +63,7 @@ def save_program(
     return out
 
 
-def unfinished(out: Path) -> bool:
+def is_replaceable(out: Path) -> bool:
     """Whether a folder is empty, or holds nothing but what a save that was killed leaves."""
     ours = {KERNELS, WEIGHTS, *FILES}
     return out.is_dir() and all(p.name in ours or LEFT.fullmatch(p.name) for p in out.iterdir())
@@ -157,7 +157,7 @@ def _plan(structure: Structure, numbers: Any, shaders: dict[Shader, int]) -> dic
     parts: dict[str, Any] = {"temporaries": take(structure.temporaries)}
     parts["outputs"] = [{"value": value, "shape": take(rank)} for value, rank in structure.outputs]
     parts["setup"], parts["steps"] = [], []
-    once = fixed(structure)
+    once = constant_temporaries(structure)
     for step in structure.steps:
         grid, params = take(3), take(len(step.shader.params))
         for place, draw, word in step.draws:
@@ -177,7 +177,7 @@ def sites_of(order: list[Node]) -> list[int]:
     return sorted({n.attrs["site"] for n in order if n.op.name == "_inside"})
 
 
-def fixed(structure: Structure) -> set[str]:
+def constant_temporaries(structure: Structure) -> set[str]:
     """The temporaries that no input changes: a loaded program computes them once."""
     writers = Counter(v for step in structure.steps for v in step.writes)
     constant: set[str] = set()

@@ -109,8 +109,8 @@ def _call(fn: Callable[..., Any], inputs: list[Tensor], start: int) -> tuple[Any
         for t, old in reversed(tracer.assigned):
             t.node, old.replaced = old, False
     if tracer.assigned:
-        what = describe(tracer.assigned[0][0])
-        rule = f"the function assigns to {what}, and a saved program has no state"
+        target = describe(tracer.assigned[0][0])
+        rule = f"the function assigns to {target}, and a saved program has no state"
         raise FlambeauError(f"{rule}: call model.eval() first, or return the new value")
     return result, noted.begins[generator], noted.blocks[generator]
 

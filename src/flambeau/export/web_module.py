@@ -25,16 +25,16 @@ def check_arrays(program: dict[str, Any]) -> None:
     """TypeError where a page has no array for what goes in or out, or is kept."""
     every = [*program["inputs"], *program["outputs"], *program["weights"]]
     if (strange := next((e for e in every if e["dtype"] not in DTYPES), None)) is not None:
-        what = f"{strange['name']!r} is {strange['dtype']}"
+        complex_value = f"{strange['name']!r} is {strange['dtype']}"
         rule = "JavaScript has no complex arrays: use fb.view_as_real(...) for inputs, state and results"
-        raise TypeError(f"save_program(target='web'): {what}: {rule}")
+        raise TypeError(f"save_program(target='web'): {complex_value}: {rule}")
 
 
 def add_module(folder: Path, program: dict[str, Any]) -> None:
     """Write the module, its types and its package.json beside the program."""
     for name, source in SOURCES.items():
         text = web_file(source).read_text("utf-8").partition(FOR_PYTHON)[0]
-        write_bytes(folder / name, (typed(text, program) if name == TYPES else bare(text)).encode())
+        write_bytes(folder / name, (typescript_text(text, program) if name == TYPES else bare(text)).encode())
     write_bytes(folder / PACKAGE, json.dumps(package(folder.resolve().name), indent=2).encode() + b"\n")
 
 
@@ -57,7 +57,7 @@ def bare(source: str) -> str:
     return re.sub(rf"{comment}|^ *(?://.*)?\n|^ +| +// .*$", "", source, flags=re.M)
 
 
-def typed(text: str, program: dict[str, Any]) -> str:
+def typescript_text(text: str, program: dict[str, Any]) -> str:
     """The text of program.d.ts for one program: its inputs and outputs by name, with their dtypes."""
     inputs: list[str] = []
     for i in program["inputs"]:

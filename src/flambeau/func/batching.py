@@ -142,11 +142,11 @@ def _along(batch: Batch, node: Node) -> Node:
     return _again(node, batch.inputs(node), dim=node.attrs["dim"] + 1)
 
 
-def _leading(batch: Batch, node: Node) -> Node:
+def _batch_all(batch: Batch, node: Node) -> Node:
     return _again(node, batch.inputs(node))
 
 
-def _first_leading(batch: Batch, node: Node) -> Node:
+def _batch_first(batch: Batch, node: Node) -> Node:
     """Of which the first input alone has rows."""
     first, *rest = node.inputs
     if any(batch.done[n] is not None for n in rest):
@@ -218,9 +218,9 @@ def _whole(batch: Batch, node: Node) -> Node:
 
 # opaque ops that take any leading dims, or work along a dim argument
 OPAQUE = {
-    "_fft_rows": _first_leading,
-    **dict.fromkeys(("_argsort", "_back", "_row_order", "_lu_block", "_cholesky_block"), _leading),
-    **dict.fromkeys(("_triangular_block", "_qr_block", "_eigh_jacobi", "_svd_jacobi"), _leading),
+    "_fft_rows": _batch_first,
+    **dict.fromkeys(("_argsort", "_back", "_row_order", "_lu_block", "_cholesky_block"), _batch_all),
+    **dict.fromkeys(("_triangular_block", "_qr_block", "_eigh_jacobi", "_svd_jacobi"), _batch_all),
     **dict.fromkeys(("_cat", "_cumsum", "_cumprod", "_logcumsumexp", "_cummax", "_cummin"), _along),
 }
 RULES: dict[str, Callable[[Batch, Node], Node]] = {
@@ -228,7 +228,7 @@ RULES: dict[str, Callable[[Batch, Node], Node]] = {
     "movement": _movement,
     "reduce": _reduce,
     "contract": _contract,
-    "fold": _leading,
+    "fold": _batch_all,
     "gather": _along,
     "composite": _composite,
     "opaque": _whole,

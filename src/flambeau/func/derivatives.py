@@ -10,7 +10,7 @@ from typing import Any
 from ..autodiff.backward import Gradients, known_by, walk
 from ..core import dtype as dt
 from ..core.modes import enable_grad, is_grad_enabled
-from ..core.node import Node, describe, next_serial, reached
+from ..core.node import Node, describe, next_serial, walk_nodes
 from ..core.op import COMPOSED, OPS, apply
 from ..core.siblings import compute_together
 from ..core.tree import is_tuple, leaves, like, tree_map
@@ -80,7 +80,7 @@ class Level:
         def onward(node: Node) -> list[Node]:
             return [p for p in node.parents if p.requires_grad] if node.serial >= self.since else []
 
-        nodes = reached((t.node for t in tensors if t.requires_grad), onward)
+        nodes = walk_nodes((t.node for t in tensors if t.requires_grad), onward)
         return any(n.serial < self.since and n not in own for n in nodes)
 
     def gradients(self, starts: list[tuple[Tensor, Any]], create_graph: bool) -> list[Any]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from math import prod
 
 from ..core.limits import Limits
-from ..core.node import Node, reached
+from ..core.node import Node, walk_nodes
 from ..legalize.cse import Merged
 from .group import Decision
 
@@ -272,5 +272,5 @@ def are_made_apart(
     def may_be_made_of(inputs: Iterable[Node]) -> list[Node]:
         return [i for i in inputs if i.buffer is None and values.rank[id(i)] >= first]
 
-    below = reached(may_be_made_of(nodes), lambda n: may_be_made_of((*n.inputs, *n.after)))
+    below = walk_nodes(may_be_made_of(nodes), lambda n: may_be_made_of((*n.inputs, *n.after)))
     return not any(n in members or count > most for count, n in enumerate(below, 1))

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from ..core.choose import choose
-from ..core.node import Node, reached
+from ..core.node import Node, walk_nodes
 from ..kernels.ir import Kernel
 from ..kernels.lower import PlanContext, alias
 from ..kernels.map import maps_kernel, with_results
@@ -116,7 +116,7 @@ class _SiblingFinder:
             return () if self._is_there(x) else map(alias, made_in_order_of(x))
 
         reads: set[Node] = set()
-        for i, x in enumerate(reached(map(alias, n.inputs), onward), 1):
+        for i, x in enumerate(walk_nodes(map(alias, n.inputs), onward), 1):
             if i > SEARCHED_NODES or n.after:
                 return None
             if self._is_there(x):
@@ -150,7 +150,7 @@ class _SiblingFinder:
         dying, rank = self.values.dying, self.values.rank
         over: set[Node] = set()
         for n in outputs if dying else ():
-            inside = reached(
+            inside = walk_nodes(
                 [n], lambda x: siblings.made_of[x].intersection(siblings.nodes).difference(outputs)
             )
             below = {x for member in inside for x in siblings.made_of[member]} & dying
@@ -176,7 +176,7 @@ class _SiblingFinder:
     def _is_private(self, node: Node, inside: set[Node]) -> bool:
         """Whether a value is read only inside a group, directly or through unstored nodes."""
         users = self.values.users
-        for i, n in enumerate(reached([node], lambda n: (u for u in users[id(n)] if u not in inside))):
+        for i, n in enumerate(walk_nodes([node], lambda n: (u for u in users[id(n)] if u not in inside))):
             if not users[id(n)]:
                 return False
             passes = n.op.kind in ("elementwise", "movement", "composite") and n not in self.values.stored

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from ..core.node import Node, reached
+from ..core.node import Node, walk_nodes
 from ..core.shape import Shape
 from ..kernels.lower import PlanContext
 from ..kernels.rows import row_kernel
@@ -63,7 +63,7 @@ class RowGroup(FusedGroup):
         if not others:
             return None
         inside = inputs_among(self.nodes)
-        between = reached(inside(last), lambda n: () if n in others else inside(n))
+        between = walk_nodes(inside(last), lambda n: () if n in others else inside(n))
         if any(n.op.kind == "reduce" for n in between):
             return None
         nodes = tuple(n for n in self.nodes if n is not last)
@@ -80,7 +80,7 @@ class RowGroup(FusedGroup):
 
     def _part(self, outputs: tuple[Node, ...], there: tuple[Node, ...]) -> "RowGroup":
         """The part of the group that computes some of its outputs, when `there` are stored before."""
-        needed = set(reached(outputs, inputs_among(set(self.nodes).difference(there))))
+        needed = set(walk_nodes(outputs, inputs_among(set(self.nodes).difference(there))))
         nodes = tuple(n for n in self.nodes if n in needed)
         for_group = tuple(n for n in self.for_group if n in outputs)
         serial = min(n.serial for n in nodes)
@@ -218,7 +218,7 @@ class _RowFinder:
         def may_be_made_of_it(n: Node) -> bool:
             return n.buffer is None and self.depth[n] > group.min_depth
 
-        below = reached(filter(may_be_made_of_it, (node,)), lambda n: filter(may_be_made_of_it, n.inputs))
+        below = walk_nodes(filter(may_be_made_of_it, (node,)), lambda n: filter(may_be_made_of_it, n.inputs))
         return not any(self.of(n) is group or i > SEARCHED_INPUTS for i, n in enumerate(below, 1))
 
     def _merge(self, a: _OpenRows, b: _OpenRows | None) -> _OpenRows | None:
@@ -336,7 +336,7 @@ class _RowFinder:
     def _readers(self, n: Node, group: _OpenRows) -> list[Node]:
         """Who uses a value outside, looking through the group's views of it."""
         users, is_view = self.values.users, ("movement", "composite").__contains__
-        views = reached(
+        views = walk_nodes(
             [n], lambda v: (u for u in users[id(v)] if self.of(u) is group and is_view(u.op.kind))
         )
         return [u for v in views for u in users[id(v)] if self.of(u) is not group]

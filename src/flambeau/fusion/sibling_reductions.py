@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from ..core.choose import choose
-from ..core.node import Node, reached
+from ..core.node import Node, walk_nodes
 from ..kernels.lower import PlanContext, alias
 from ..kernels.reduce import several_kernels
 from .group import NEAR_NODES, SEARCHED_NODES, Decision, FusedGroup, Lowered
@@ -90,7 +90,7 @@ class _ReductionFinder:
             return x.buffer is not None or x in self.values.stored
 
         starts = map(alias, inputs_of(self.values.epilogues.nodes[n]))
-        below = reached(starts, lambda x: () if is_there(x) else map(alias, x.inputs))
+        below = walk_nodes(starts, lambda x: () if is_there(x) else map(alias, x.inputs))
         return {x for x in islice(below, SEARCHED_NODES) if is_there(x)}
 
     def _joins(self, n: Node, reads: set[Node], siblings: _OpenReductions) -> bool:

@@ -66,7 +66,7 @@ def fetch(
         raise FlambeauError(f"{call}: {rule}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(path.with_name(f"{name}.part")) as part:
+        with lock_part(path.with_name(f"{name}.part")) as part:
             if not path.is_file() or sha256 is not None:  # another process may have brought it meanwhile
                 Transfer(url, part, name, token, progress).run()
                 check(part, sha256)
@@ -115,7 +115,7 @@ def check(part: Path, sha256: str | None) -> None:
 
 
 @contextmanager
-def locked(part: Path) -> Generator[Path]:
+def lock_part(part: Path) -> Generator[Path]:
     """A part that no other process writes at the same time."""
     with open(part.with_name(f"{part.name}.lock"), "wb") as f:
         if fcntl is not None:

@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from ..core.printing import counted
-from ..profiling.report import aligned
+from ..core.printing import count_text
+from ..profiling.report import align_columns
 from .model import Inspection
 from .report import layer_of, plain, short
 
@@ -67,7 +67,7 @@ def text(before: Inspection, after: Inspection, rows: int = 40) -> str:
     changes = [c for c in compare(before, after) if c.what != "same"]
     lines: list[str] = []
     for inspection in (before, after):
-        count = counted(len(inspection.kernels), "kernel")
+        count = count_text(len(inspection.kernels), "kernel")
         total = sum(k.seconds / max(k.runs, 1) for k in inspection.kernels)
         lines.append(plain(f"{inspection.target} on {inspection.device}: {count}, {total * 1e3:.3f} ms"))
     tally = Counter(c.what for c in changes)
@@ -79,4 +79,4 @@ def text(before: Inspection, after: Inspection, rows: int = 40) -> str:
         times = f"{c.seconds_before * 1e3:.3f}", f"{c.seconds_after * 1e3:.3f}"
         table.append((short(c.name), c.what, f"{c.before} to {c.after}", *times, plain(c.layer)))
     left = len(changes) - rows
-    return "\n".join([*lines, "", *aligned(table), *([f"{left} more"] if left > 0 else [])])
+    return "\n".join([*lines, "", *align_columns(table), *([f"{left} more"] if left > 0 else [])])

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from ..core import events
-from ..core.commands import COPY, Command, Dispatch, encoded, flat
+from ..core.commands import COPY, Command, Dispatch, encode, flat
 from ..device.protocol import Gpu, Ticket
 from ..errors import FlambeauError, OutOfMemory
 from ..fusion.plan import Cost
@@ -234,7 +234,7 @@ class CallTrace:
         if not self.waiting:
             return
         works = tuple([one.work for one, _ in self.waiting if one is not None])
-        words = encoded([c for _, span in self.waiting for c in span])
+        words = encode([c for _, span in self.waiting for c in span])
         self.starts[device].add(len(self.order[device]))  # gaps are only measured inside a submit
         self.order[device] += [one for one, _ in self.waiting]
         self.waiting = []

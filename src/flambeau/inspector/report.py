@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from ..core.printing import counted
+from ..core.printing import count_text
 from ..kernels.ir import out_name
 from ..kernels.substitute import input_name
-from ..profiling.report import aligned, si
+from ..profiling.report import align_columns, si
 from ..runtime.show import UNSEEN, comment, expression
 from .model import CallRow, Inspection, KernelRow
 
@@ -17,7 +17,7 @@ HEADS = ("#", "kernel", "ms", "of GPU", "runs", "GB/s", "GFLOP/s", "of bound", "
 
 def text(inspection: Inspection, rows: int = ROWS) -> str:
     """The whole report."""
-    lines = [*head(inspection), "", *aligned([HEADS, *table(inspection, rows)])]
+    lines = [*head(inspection), "", *align_columns([HEADS, *table(inspection, rows)])]
     return "\n".join([*lines, *more(inspection, rows)])
 
 
@@ -39,12 +39,12 @@ def head(inspection: Inspection) -> list[str]:
     runs_timed, most = max(((k.timed, k.runs) for k in inspection.kernels), default=(0, 0))
     sampled = f"; {runs_timed:,} of {most:,} runs were timed" if runs_timed < most else ""
     lines = [
-        f"{inspection.target} on {inspection.device}: {counted(runs, 'dispatch', 'dispatches')}"
-        f" of {counted(len(inspection.kernels), 'kernel')}, {inspection.gpu * 1e3:.3f} ms of GPU",
+        f"{inspection.target} on {inspection.device}: {count_text(runs, 'dispatch', 'dispatches')}"
+        f" of {count_text(len(inspection.kernels), 'kernel')}, {inspection.gpu * 1e3:.3f} ms of GPU",
         f"times by {inspection.how}" + (f" ({inspection.why})" if inspection.why else ""),
         f"inspecting took {inspection.overhead * 1e3:.1f} ms of {inspection.wall * 1e3:.1f} ms{sampled}",
-        f"{counted(len(inspection.layers), 'layer')}, {counted(len(inspection.ops), 'op')},"
-        f" {counted(len(inspection.shaders), 'text')} of WGSL, {new} new",
+        f"{count_text(len(inspection.layers), 'layer')}, {count_text(len(inspection.ops), 'op')},"
+        f" {count_text(len(inspection.shaders), 'text')} of WGSL, {new} new",
     ]
     if inspection.copy and inspection.fma:
         ceilings = f"copy {si(inspection.copy, 'B/s')}, multiply-add {si(inspection.fma, 'FLOP/s')}"

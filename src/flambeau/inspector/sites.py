@@ -23,7 +23,7 @@ OURS = str(HERE)
 PLANNING = tuple(str(HERE / name) for name in ("fusion", "kernels"))  # nodes made there belong to no line
 OPTIMIZERS, MODELS = str(HERE / "optim"), str(HERE / "models")  # our models are read like a user's
 LIBRARY = tuple(dict.fromkeys(sysconfig.get_path(name) for name in ("stdlib", "platstdlib")))
-WRAPPERS = ("call", "wrapped", "called", "run")  # wrappers of the called function
+WRAPPERS = ("call", "wrapped", "call_under_rule", "run")  # wrappers of the called function
 ROLES = {  # the roles of our frames
     Module.__call__.__code__: "module",
     Op.__call__.__code__: "op",

@@ -3,14 +3,14 @@
 import json
 from typing import Any
 
-from ..profiling.chrome_trace import GPU, named
+from ..profiling.chrome_trace import GPU, name_event
 from .model import Inspection
 from .report import layer_of, line_of
 
 
 def events(inspection: Inspection) -> list[dict[str, Any]]:
     """A span for each kernel with the mean time of a run, in order; times in us."""
-    out, now = [named(GPU, 0, "process_name", inspection.device)], 0.0
+    out, now = [name_event(GPU, 0, "process_name", inspection.device)], 0.0
     for k, live in zip(inspection.kernels, inspection.live(), strict=True):
         each = k.seconds / max(k.runs, 1) * 1e6
         args = {

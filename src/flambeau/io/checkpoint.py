@@ -24,9 +24,9 @@ from .elements import LoadOptions
 from .formats import INDEX, NPY, SAFETENSORS, TORCH, entries_at, in_folder, kind_of
 from .gguf import save_gguf
 from .npz import array_of, save_npz
-from .safetensors import checked, loaded, packed, write_bytes
+from .safetensors import check_tensors, load_tensors, pack, write_bytes
 from .sharded import index_of, tensors_of
-from .sources import blamed, naming, opened
+from .sources import name_file_in_errors, open_source, source_name
 from .torch_file import read_torch
 from .torch_writer import save_torch
 from .unpickler import key
@@ -57,9 +57,9 @@ def save(obj: Any, f: Any) -> None:
         return
     tensors, tree = taken_apart(obj)
     is_flat = isinstance(obj, Mapping) and tensors.keys() == obj.keys()
-    checked(tensors, f"save(..., {str(f)!r})")
+    check_tensors(tensors, f"save(..., {str(f)!r})")
     raw = readback.read(list(tensors.values()))
-    write_bytes(f, *packed(tensors, raw, None if is_flat else metadata_of(tree)))
+    write_bytes(f, *pack(tensors, raw, None if is_flat else metadata_of(tree)))
 
 
 def _flat(write: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
@@ -95,14 +95,18 @@ def load(
     FlambeauError names a number that does not fit. FlambeauError says what is wrong with a file;
     weights_only=False is refused, since nothing here runs pickles.
     """
-    call = f"load({naming(f)})"
+    call = f"load({source_name(f)})"
     if not weights_only:
         raise ValueError(
             f"{call}: weights_only=False would run code from the pickle, which is not supported: leave it out"
         )
     place = LoadOptions.of(map_location if device is None else device, keep_wide)
     f = in_folder(f, call)
-    with opened(f, call) as view, blamed(call, kind_of(view).name, view), ExitStack() as stack:
+    with (
+        open_source(f, call) as view,
+        name_file_in_errors(call, kind_of(view).name, view),
+        ExitStack() as stack,
+    ):
         return _load(view, f, place, call, stack)
 
 
@@ -119,9 +123,9 @@ def _load(view: memoryview, f: Any, place: LoadOptions, call: str, stack: ExitSt
     return around(tensors, contents.metadata, call) if kind is SAFETENSORS else tensors
 
 
-def unpacked(data: memoryview, device: Any, call: str) -> Any:
+def load_checkpoint(data: memoryview, device: Any, call: str) -> Any:
     """Load the bytes that `save` wrote. FlambeauError names the fault of damaged bytes."""
-    return around(loaded(data, device, call), metadata(data), call)
+    return around(load_tensors(data, device, call), metadata(data), call)
 
 
 def around(tensors: dict[str, Tensor], texts: dict[str, str], call: str) -> Any:
@@ -154,6 +158,7 @@ def taken_apart(obj: Any) -> tuple[dict[str, Tensor], Any]:
     def name_of(t: Tensor, path: str) -> str:
         if id(t) not in names:  # a tensor that stands in several places is written once
             name = path or "tensor"
+            # Two paths may spell the same name, e.g. a key "a.b" and the key "b" inside of "a".
             while name in tensors:
                 name += "~"
             names[id(t)] = name
@@ -172,6 +177,7 @@ def _encode_tree(obj: Any, path: str, name_of: Callable[[Tensor, str], str]) -> 
     if isinstance(obj, Tensor):
         return {"tensor": name_of(obj, path)}
     if is_mapping(obj):
+        # As pairs: JSON objects would turn integer keys into strings.
         return {"dict": [[_key(k, path), inside(v, k)] for k, v in obj.items()]}
     if isinstance(obj, DType):
         return {"dtype": obj.name}
@@ -181,6 +187,7 @@ def _encode_tree(obj: Any, path: str, name_of: Callable[[Tensor, str], str]) -> 
     if isinstance(obj, bytes):
         return {"bytes": b64encode(obj).decode("ascii")}
     if isinstance(obj, float):
+        # JSON has no NaN and no infinities.
         return float(obj) if isfinite(obj) else {"float": str(float(obj))}
     if obj is None or isinstance(obj, str | int):
         return obj

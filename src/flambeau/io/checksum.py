@@ -5,26 +5,27 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from .safetensors import packed
+from .safetensors import pack
 
 SEAL = "flambeau.sha256"  # the metadata's name for the hash of the file, in which it is zeros
 OPEN = "0" * 64
 FOUND = re.compile(rb'"flambeau\.sha256":"([0-9a-f]{64})"')
 
 
-def sealed(tensors: Mapping[str, Any], raw: list[Any], metadata: dict[str, str]) -> list[Any]:
+def add_checksum(tensors: Mapping[str, Any], raw: list[Any], metadata: dict[str, str]) -> list[Any]:
     """The parts of a file of tensors (all that is asked of them is dtype and shape), with their hash.
 
     They are not joined: that would hold the interpreter, for two seconds where they are 1.5 GB, and a
     training beside it would wait. Hashing and writing let other threads run.
     """
-    size, text, *parts = packed(tensors, raw, {SEAL: OPEN, **metadata})
+    size, text, *parts = pack(tensors, raw, {SEAL: OPEN, **metadata})
     header = bytearray(size + text)
     start, end = _place(memoryview(header))
-    whole = sha256(header)
+    digest = sha256(header)
     for part in parts:
-        whole.update(part)
-    header[start:end] = whole.hexdigest().encode()
+        digest.update(part)
+    # The hash covers the file with zeros in its own place.
+    header[start:end] = digest.hexdigest().encode()
     return [header, *parts]
 
 
@@ -34,10 +35,10 @@ def damage(data: memoryview) -> str:
         start, end = _place(data)
     except ValueError as e:
         return str(e)
-    whole = sha256(data[:start])
-    whole.update(OPEN.encode())
-    whole.update(data[end:])
-    return "" if whole.hexdigest().encode() == bytes(data[start:end]) else "its bytes do not match its hash"
+    digest = sha256(data[:start])
+    digest.update(OPEN.encode())
+    digest.update(data[end:])
+    return "" if digest.hexdigest().encode() == bytes(data[start:end]) else "its bytes do not match its hash"
 
 
 def _place(data: memoryview) -> tuple[int, int]:

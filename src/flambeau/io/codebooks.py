@@ -16,6 +16,7 @@ class Codebook:
 
     def decoded(self) -> bytes:
         """The numbers as bytes, word after word, as int8."""
+        # A decoded byte holds 4 or 2 fields, the first in its low bits.
         bits = 2 if len(self.values) < 5 else 4
         mask = (1 << bits) - 1
         signed = [v & 255 for v in self.values]

@@ -63,10 +63,10 @@ class LoadOptions:
 def check_shape(name: str, shape: Sequence[int]) -> None:
     """DamagedFile where sizes are not those of a tensor."""
     if len(shape) > RANK or not all(type(n) is int and 0 <= n < SIZE for n in shape):
-        raise DamagedFile(f"the shape of {shown(name)} is not a list of at most {RANK} sizes")
+        raise DamagedFile(f"the shape of {shorten_name(name)} is not a list of at most {RANK} sizes")
 
 
-def shown(name: Any) -> str:
+def shorten_name(name: Any) -> str:
     """A name as errors have it: one in a file may have any length."""
     text = name if isinstance(name, str) else str(name)
     return repr(text if len(text) <= 100 else f"{text[:100]}...")
@@ -76,10 +76,10 @@ def tensor_of(
     name: str, raw: memoryview, shape: tuple[int, ...], kind: ElementKind, place: LoadOptions
 ) -> Tensor:
     """A tensor of elements that lie in order; FlambeauError where one does not fit what the device has."""
-    return Tensor(leaf(*_held(name, raw, shape, kind, place)))
+    return Tensor(leaf(*_leaf_arguments(name, raw, shape, kind, place)))
 
 
-def _held(
+def _leaf_arguments(
     name: str, raw: memoryview, shape: tuple[int, ...], kind: ElementKind, place: LoadOptions
 ) -> tuple[Any, ...]:
     """What `leaf` takes: bytes as the device holds them, shape, dtype, device."""
@@ -109,11 +109,12 @@ def _narrow(name: str, raw: memoryview, dtype: dt.DType) -> "array[float]":
     for at in range(0, len(wide), PIECE):
         part = wide[at : at + PIECE]
         piece = array("f", part)
+        # A search in C for each piece; elements are looked at one by one only if one became infinite.
         if inf in piece or -inf in piece:
             pairs = enumerate(zip(part, piece, strict=True), at)
             for i in (i for i, (a, b) in pairs if isfinite(a) and not isfinite(b)):
                 rule = (
-                    f"element {i // per} of {shown(name)} is {wide[i]:g}, out of range for"
+                    f"element {i // per} of {shorten_name(name)} is {wide[i]:g}, out of range for"
                     " float32, the widest float of GPUs"
                 )
                 raise FlambeauError(f"{rule}: load to device='cpu', or with keep_wide=True")
@@ -123,6 +124,7 @@ def _narrow(name: str, raw: memoryview, dtype: dt.DType) -> "array[float]":
 
 def halves(raw: memoryview, name: str) -> bytearray:
     """Floats of 8 bits as the float16 of equal value: its low bytes, and its high ones, each from a table."""
+    # bytes.translate converts 256 codes by table at memory speed, without NumPy.
     low, high = _tables(name)
     out = bytearray(2 * len(raw))
     nibbles = bytes(raw)
@@ -143,18 +145,22 @@ def _half(code: int, exponents: int, bias: int, nans: str) -> bytes:
     mantissas = 7 - exponents
     sign, rest = code >> 7, code & 127
     exponent, mantissa = rest >> mantissas, rest & ((1 << mantissas) - 1)
+    # Formats from Micikevicius et al., 2022 (arXiv:2209.05433); those with "fnuz" use -0 for NaN.
     if (nans == "one" and rest == 127) or (nans == "minus zero" and code == 128):
         return pack("<H", 0x7E00 | sign << 15)
     if nans == "ieee" and exponent == 31:
         return pack("<H", sign << 15 | 0x7C00 | (mantissa and 0x200))
+    # Exponent 0 is subnormal: no implicit one, and the scale of exponent 1.
     value = (mantissa + ((exponent > 0) << mantissas)) * 2.0 ** (max(exponent, 1) - bias - mantissas)
     return pack("<e", -value if sign else value)
 
 
-def strided(base: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Tensor:
+def strided_view(base: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Tensor:
     """A view of a flat tensor, whose elements are there: what lies in order, dims in another order, and
     repeated ones are movements, and cost nothing."""
+    # Repeated elements (stride 0) are expanded at the end.
     once = tuple(1 if s == 0 else n for n, s in zip(size, stride, strict=True))
+    # Dims by falling stride: if they are contiguous in this order, a reshape and a permute suffice.
     order = sorted(range(len(once)), key=lambda d: (once[d] == 1, -stride[d]))
     packed = [n for n in (once[d] for d in order)]
     steps = contiguous_strides(tuple(packed))
@@ -164,6 +170,7 @@ def strided(base: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset
         moved = flat.reshape(packed)
         moved = moved if back == sorted(back) else moved.permute(*back)
     else:
+        # Overlapping or sparse strides need a gather.
         steps = tuple(s if n > 1 else 0 for n, s in zip(once, stride, strict=True))
         moved = base.as_strided(once, steps, offset)
     return moved if once == size else moved.expand(*size)

@@ -12,7 +12,7 @@ from ..tensor import Tensor
 from . import gguf, npz, safetensors
 from .elements import DamagedFile, LoadOptions, RefusedFile
 from .sharded import index_of, opened_entries
-from .sources import Entries, LazyWeights, blamed, naming, opened
+from .sources import Entries, LazyWeights, name_file_in_errors, open_source, source_name
 from .torch_file import is_pickle, read_torch
 
 # files of weights in a folder, in the order of preference
@@ -58,6 +58,7 @@ def kind_of(view: memoryview) -> FileKind:
 
 def is_npz(view: memoryview) -> bool:
     """Whether the first member of an archive is an array of NumPy's."""
+    # Bytes 26 and 27 of a local zip header are the length of the name that follows at byte 30.
     length = int.from_bytes(view[26:28], "little")
     return bytes(view[30 : 30 + length]).endswith(b".npy") or len(view) == 22
 
@@ -104,17 +105,18 @@ def open_weights(f: Any, device: Any = None, *, keep_wide: bool = False) -> Lazy
     f: a path, an open file, bytes, or a folder. keep_wide: float64, which GPUs have not, stays on the host.
     FlambeauError says what is wrong with a file.
     """
-    call = f"open_weights({naming(f)})"
+    call = f"open_weights({source_name(f)})"
     stack, place = ExitStack(), LoadOptions.of(device, keep_wide)
     f = in_folder(f, call)
     try:
-        view = stack.enter_context(opened(f, call))
+        view = stack.enter_context(open_source(f, call))
         kind = kind_of(view)
-        with blamed(call, kind.name, view):
+        with name_file_in_errors(call, kind.name, view):
             if kind is INDEX and (index := index_of(view, f)) is not None:
                 contents = Entries(opened_entries(index, place, call, stack), {})
             else:
                 contents = entries_at(view, f, place, call, stack)
+    # Also on Ctrl-C: the stack holds open files until LazyWeights owns it.
     except BaseException:
         stack.close()
         raise

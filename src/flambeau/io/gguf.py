@@ -16,11 +16,11 @@ from ..core.node import describe
 from ..core.tree import is_mapping, is_sequence
 from ..runtime import readback
 from ..tensor import Tensor
-from .elements import KINDS, DamagedFile, LoadOptions, RefusedFile, check_shape, shown, tensor_of
-from .gguf_blocks import BLOCKS, decoded
-from .gguf_quantize import QUANTIZED, quantized
+from .elements import KINDS, DamagedFile, LoadOptions, RefusedFile, check_shape, shorten_name, tensor_of
+from .gguf_blocks import BLOCKS, decode_blocks
+from .gguf_quantize import QUANTIZED, quantize_blocks
 from .safetensors import write_bytes
-from .sources import Entries, TensorEntry, blamed, naming, opened
+from .sources import Entries, TensorEntry, name_file_in_errors, open_source, source_name
 
 MAGIC, VERSION, ALIGNMENT = b"GGUF", 3, 32
 RANK = 4  # dims of a tensor, as in ggml
@@ -55,9 +55,9 @@ def load_gguf(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[st
     float64, which GPUs have not, stays on the host; else it becomes float32, and FlambeauError names a
     number that does not fit, or what is wrong with a file.
     """
-    call = f"load_gguf({naming(f)})"
+    call = f"load_gguf({source_name(f)})"
     place = LoadOptions.of(device, keep_wide)
-    with opened(f, call) as view, blamed(call, ".gguf", view), ExitStack() as stack:
+    with open_source(f, call) as view, name_file_in_errors(call, ".gguf", view), ExitStack() as stack:
         part_entries = whole(entries(view, place), f, place, call, stack)
         return {name: entry.read() for name, entry in part_entries.tensors.items()}
 
@@ -71,12 +71,12 @@ def save_gguf(
     all floats of two dims or more whose rows are whole blocks, or a dict of formats by patterns of names.
     TypeError and ValueError name what the format has not.
     """
-    call = f"save_gguf(..., {naming(f)})"
+    call = f"save_gguf(..., {source_name(f)})"
     forms = {name: _form(name, t, quantize, call) for name, t in tensors.items()}
     raw = readback.read([t.float() if forms[name] in QUANTIZED else t for name, t in tensors.items()])
     parts: list[bytes | Any] = []
     for (name, t), part in zip(tensors.items(), raw, strict=True):
-        parts.append(quantized(forms[name], part, t.shape) if forms[name] in QUANTIZED else part)
+        parts.append(quantize_blocks(forms[name], part, t.shape) if forms[name] in QUANTIZED else part)
     write_bytes(f, _file(tensors, forms, parts, dict(metadata or {}), call), name="save_gguf")
 
 
@@ -117,6 +117,7 @@ def _file(
         number = BLOCKS[forms[name]].number if forms[name] in QUANTIZED else NUMBERS[t.dtype]
         sizes = t.shape[::-1] or (1,)  # the fastest first
         head.append(_text(name) + struct.pack(f"<I{len(sizes)}QIQ", len(sizes), *sizes, number, at))
+        # Offsets count from the end of the header; each tensor is padded to the alignment.
         at += -(-len(memoryview(part).cast("B")) // alignment) * alignment
     out = bytearray(b"".join(head))
     out += bytes(-len(out) % alignment)
@@ -183,19 +184,19 @@ class Cursor:
     def __init__(self, view: memoryview):
         self.view, self.at = view, 0
 
-    def take(self, count: int, what: str) -> memoryview:
+    def take(self, count: int, label: str) -> memoryview:
         if count > len(self.view) - self.at:
             raise DamagedFile(
-                f"{what} at byte {self.at:,} takes {count:,} bytes, and {len(self.view) - self.at:,} follow"
+                f"{label} at byte {self.at:,} takes {count:,} bytes, and {len(self.view) - self.at:,} follow"
             )
         self.at += count
         return self.view[self.at - count : self.at]
 
-    def number(self, form: str, what: str) -> Any:
-        return struct.unpack(form, self.take(struct.calcsize(form), what))[0]
+    def number(self, form: str, label: str) -> Any:
+        return struct.unpack(form, self.take(struct.calcsize(form), label))[0]
 
-    def text(self, what: str) -> str:
-        return str(self.take(self.number("<Q", what), what), "utf-8", "replace")
+    def text(self, label: str) -> str:
+        return str(self.take(self.number("<Q", label), label), "utf-8", "replace")
 
 
 def entries(view: memoryview, place: LoadOptions) -> Entries:
@@ -203,7 +204,7 @@ def entries(view: memoryview, place: LoadOptions) -> Entries:
     cursor, count, metadata = _head(view)
     alignment = metadata.get("general.alignment", ALIGNMENT)
     if not _is_alignment(alignment):
-        raise DamagedFile(f"its alignment is {shown(alignment)}, which is not a power of 2")
+        raise DamagedFile(f"its alignment is {shorten_name(alignment)}, which is not a power of 2")
     infos = _infos(cursor, count)
     begin = -(-cursor.at // alignment) * alignment
     spans = [(begin + at, begin + at + size, name) for name, (_, _, at, size) in infos.items()]
@@ -247,14 +248,14 @@ def _paths(f: Any, number: int, count: int, label: str) -> list[Path]:
     gone = [p.name for p in paths if not p.exists()]
     if gone:
         more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
-        raise RefusedFile(f"{label}, and {shown(gone[0])}{more} is not in its folder: get all parts")
+        raise RefusedFile(f"{label}, and {shorten_name(gone[0])}{more} is not in its folder: get all parts")
     return paths
 
 
 def _part(path: Path, which: tuple[int, int], place: LoadOptions, call: str, stack: ExitStack) -> Entries:
-    part_entries = entries(stack.enter_context(opened(path, call)), place)
+    part_entries = entries(stack.enter_context(open_source(path, call)), place)
     if (part_entries.metadata.get("split.no"), part_entries.metadata.get("split.count")) != which:
-        raise DamagedFile(f"{shown(path.name)} is not part {which[0] + 1} of {which[1]}")
+        raise DamagedFile(f"{shorten_name(path.name)} is not part {which[0] + 1} of {which[1]}")
     return part_entries
 
 
@@ -263,20 +264,20 @@ def _reader(
 ) -> Callable[[], Tensor]:
     if kind in KINDS:
         return lambda: tensor_of(name, view[slice(*span)], shape, KINDS[kind], place)
-    return lambda: decoded(kind, view[slice(*span)], shape, place)
+    return lambda: decode_blocks(kind, view[slice(*span)], shape, place)
 
 
 def _check_spans(spans: list[tuple[int, int, str]], size: int, alignment: int) -> None:
     for start, end, name in spans:
         if start % alignment:
             raise DamagedFile(
-                f"{shown(name)} begins at byte {start:,}, which is not a multiple of {alignment}"
+                f"{shorten_name(name)} begins at byte {start:,}, which is not a multiple of {alignment}"
             )
         if end > size:
-            raise DamagedFile(f"{shown(name)} ends at byte {end:,}, and the file at {size:,}")
+            raise DamagedFile(f"{shorten_name(name)} ends at byte {end:,}, and the file at {size:,}")
     for (_, end, name), (start, stop, other) in pairwise(sorted(spans)):
         if start < end and start < stop:
-            raise DamagedFile(f"{shown(name)} and {shown(other)} overlap at byte {start:,}")
+            raise DamagedFile(f"{shorten_name(name)} and {shorten_name(other)} overlap at byte {start:,}")
 
 
 def _head(view: memoryview) -> tuple[Cursor, int, dict[str, Any]]:
@@ -300,38 +301,39 @@ def _head(view: memoryview) -> tuple[Cursor, int, dict[str, Any]]:
     for _ in range(values):
         key = cursor.text("a name of metadata")
         if key in metadata:
-            raise DamagedFile(f"metadata {shown(key)} occurs twice")
-        metadata[key] = _read_value(cursor, cursor.number("<I", shown(key)), shown(key), left)
+            raise DamagedFile(f"metadata {shorten_name(key)} occurs twice")
+        metadata[key] = _read_value(cursor, cursor.number("<I", shorten_name(key)), shorten_name(key), left)
     return cursor, tensors, metadata
 
 
-def _read_value(cursor: Cursor, number: int, what: str, left: list[int], depth: int = 1) -> Any:
+def _read_value(cursor: Cursor, number: int, label: str, left: list[int], depth: int = 1) -> Any:
     """A value of metadata: one, or a list, which may be of lists."""
     if number != LIST:
-        return _read_one(cursor, number, what)
+        return _read_one(cursor, number, label)
     if depth > DEEPEST:
-        raise DamagedFile(f"metadata {what} has lists more than {DEEPEST} deep in each other")
-    kind, count = cursor.number("<I", what), cursor.number("<Q", what)
+        raise DamagedFile(f"metadata {label} has lists more than {DEEPEST} deep in each other")
+    kind, count = cursor.number("<I", label), cursor.number("<Q", label)
+    # Checked before anything is read: the count comes from the file and may be huge.
     left[0] -= count
     if left[0] < 0:
-        raise DamagedFile(f"metadata {what} has {count:,} values, too many for a file of its size")
+        raise DamagedFile(f"metadata {label} has {count:,} values, too many for a file of its size")
     if kind == TEXT:
-        return [cursor.text(what) for _ in range(count)]
+        return [cursor.text(label) for _ in range(count)]
     if kind == LIST:
-        return [_read_value(cursor, LIST, what, left, depth + 1) for _ in range(count)]
+        return [_read_value(cursor, LIST, label, left, depth + 1) for _ in range(count)]
     if kind not in VALUES:
-        raise DamagedFile(f"metadata {what} is a list of the unknown type {kind}")
+        raise DamagedFile(f"metadata {label} is a list of the unknown type {kind}")
     form = VALUES[kind]
-    raw = cursor.take(count * struct.calcsize(form), what)
+    raw = cursor.take(count * struct.calcsize(form), label)
     return list(struct.unpack(f"<{count}{form[1]}", raw))
 
 
-def _read_one(cursor: Cursor, number: int, what: str) -> Any:
+def _read_one(cursor: Cursor, number: int, label: str) -> Any:
     if number == TEXT:
-        return cursor.text(what)
+        return cursor.text(label)
     if number not in VALUES:
-        raise DamagedFile(f"metadata {what} has the unknown type {number}")
-    return cursor.number(VALUES[number], what)
+        raise DamagedFile(f"metadata {label} has the unknown type {number}")
+    return cursor.number(VALUES[number], label)
 
 
 def _infos(cursor: Cursor, count: int) -> dict[str, tuple[tuple[int, ...], int, int, int]]:
@@ -339,15 +341,16 @@ def _infos(cursor: Cursor, count: int) -> dict[str, tuple[tuple[int, ...], int, 
     infos: dict[str, tuple[tuple[int, ...], int, int, int]] = {}
     for _ in range(count):
         name = cursor.text("a tensor's name")
-        rank = cursor.number("<I", shown(name))
+        rank = cursor.number("<I", shorten_name(name))
         if rank > RANK:
-            raise DamagedFile(f"{shown(name)} has {rank:,} dims, more than {RANK}")
-        sizes = tuple(cursor.number("<Q", shown(name)) for _ in range(rank))
-        shape, number = sizes[::-1], cursor.number("<I", shown(name))
+            raise DamagedFile(f"{shorten_name(name)} has {rank:,} dims, more than {RANK}")
+        sizes = tuple(cursor.number("<Q", shorten_name(name)) for _ in range(rank))
+        # GGUF lists the fastest dim first.
+        shape, number = sizes[::-1], cursor.number("<I", shorten_name(name))
         check_shape(name, shape)
         if name in infos:
-            raise DamagedFile(f"{shown(name)} occurs twice")
-        infos[name] = (shape, number, cursor.number("<Q", shown(name)), _size(name, shape, number))
+            raise DamagedFile(f"{shorten_name(name)} occurs twice")
+        infos[name] = (shape, number, cursor.number("<Q", shorten_name(name)), _size(name, shape, number))
     return infos
 
 
@@ -357,10 +360,10 @@ def _size(name: str, shape: tuple[int, ...], number: int) -> int:
         return prod(shape) * KINDS[PLAIN[number]].size
     if number not in FORMATS:
         rule = f"only these can be read: {', '.join([*PLAIN.values(), *BLOCKS])}"
-        raise RefusedFile(f"{shown(name)} is of format {number}: {rule}")
+        raise RefusedFile(f"{shorten_name(name)} is of format {number}: {rule}")
     form = BLOCKS[FORMATS[number]]
     if not shape or shape[-1] % form.elements:
         raise DamagedFile(
-            f"{shown(name)} of shape {list(shape)} does not divide into blocks of {form.elements}"
+            f"{shorten_name(name)} of shape {list(shape)} does not divide into blocks of {form.elements}"
         )
     return prod(shape) // form.elements * form.size

@@ -45,7 +45,7 @@ def block(name: str, number: int, elements: int, size: int) -> Callable[[Any], A
     return noted
 
 
-def decoded(name: str, raw: memoryview, shape: tuple[int, ...], place: LoadOptions) -> Tensor:
+def decode_blocks(name: str, raw: memoryview, shape: tuple[int, ...], place: LoadOptions) -> Tensor:
     """The float32 tensor that blocks stand for: lazy, so that a device holds the blocks until it is
     computed."""
     form = BLOCKS[name]
@@ -59,6 +59,8 @@ def decoded(name: str, raw: memoryview, shape: tuple[int, ...], place: LoadOptio
 
 def half(low: Any, high: Any) -> Any:
     """A float16 of two bytes: a table of its 64 signs and exponents makes them exact on every device."""
+    # Sign and exponent are the 6 high bits, the mantissa the 10 low ones. Subnormals lack the implicit
+    # 1024.
     top, mantissa = high >> 2, low | (high & 3) << 8
     normal = (top & 31 != 0).where(1024, 0)
     value = (mantissa + normal).float() * table(POWERS, low)[top]
@@ -82,7 +84,7 @@ def flat(x: Any) -> Any:
     return x.reshape(len(x), -1)
 
 
-def signed(x: Any) -> Any:
+def as_int8(x: Any) -> Any:
     """Bytes as int8."""
     return (x ^ 128) - 128
 
@@ -99,6 +101,7 @@ def signs(bits: Any) -> Any:
 
 def even(x: Any) -> Any:
     """7 bits, and an eighth that makes the number of ones even."""
+    # Fold the bits onto one another: bit 0 becomes the parity of all.
     parity = x ^ x >> 4
     parity = parity ^ parity >> 2
     return x | ((parity ^ parity >> 1) & 1) << 7
@@ -138,7 +141,7 @@ def _(x: Tensor) -> Tensor:
 
 @block("Q8_0", 8, 32, 34)
 def _(x: Tensor) -> Tensor:
-    return half_at(x, 0) * signed(x[:, 2:]).float()
+    return half_at(x, 0) * as_int8(x[:, 2:]).float()
 
 
 # --- "K": 256 elements, with scales of 4 to 8 bits in each ---
@@ -163,6 +166,8 @@ def _(x: Tensor) -> Tensor:
 
 def _k_scales(x: Any) -> tuple[Any, Any]:
     """The scales and least values of 8 parts, from 12 bytes. [n, 12] -> [n, 8, 1] twice"""
+    # Parts 0 to 3 use 6 bits of the first 8 bytes; parts 4 to 7 take 4 bits of the last bytes and the 2
+    # high bits left in the first.
     d, m, both = x[:, :4], x[:, 4:8], x[:, 8:]
     scales = [d & 63, (both & 15) | ((d >> 2) & 48)]
     least = [m & 63, (both >> 4) | ((m >> 2) & 48)]
@@ -189,7 +194,7 @@ def _(x: Tensor) -> Tensor:
 @block("Q6_K", 14, 256, 210)
 def _(x: Tensor) -> Tensor:
     q = flat(fields(x[:, :128], 64, 4)) | flat(fields(x[:, 128:192], 32, 2)) << 4
-    scales = half_at(x, 208) * signed(x[:, 192:208]).float()
+    scales = half_at(x, 208) * as_int8(x[:, 192:208]).float()
     return flat(scales.unsqueeze(2) * (q - 32).reshape(-1, 16, 16).float())
 
 
@@ -198,6 +203,7 @@ def _(x: Tensor) -> Tensor:
 
 def _thirds(x: Any, count: int) -> Any:
     """Numbers of base 3 as their fractions of 256. [n, k] -> [n, count * k]"""
+    # x / 256 is a fraction of base 3: digit i is the integer part of 3 times the fraction of x * 3^i / 256.
     scaled = flat(stack([x * 3**i for i in range(count)], 1))
     return ((scaled & 255) * 3 >> 8) - 1
 
@@ -256,6 +262,7 @@ def _(x: Tensor) -> Tensor:
 def _sevens(words: Any) -> tuple[Any, Any]:
     """Words of 32 bits: the 4 highest, and the signs of the four sevens below. [n, 8, 4] -> [n, 8], [n,
     256]"""
+    # Four masks of 7 signs and a scale of 4 bits make 32 bits.
     low, second, third, high = (words[..., i] for i in range(4))
     word = low | second << 8 | third << 16 | high << 24
     sevens = stack([(word >> 7 * i) & 127 for i in range(4)], 2)

@@ -20,7 +20,7 @@ def form(name: str) -> Callable[[Any], Any]:
     return noted
 
 
-def quantized(name: str, raw: Any, shape: tuple[int, ...]) -> bytes:
+def quantize_blocks(name: str, raw: Any, shape: tuple[int, ...]) -> bytes:
     """The blocks of a tensor's float32 bytes."""
     import numpy as np
 
@@ -40,11 +40,12 @@ def _half(d: Any) -> Any:
     return d.astype("f2").view("u1")
 
 
-def _rounded(x: Any) -> Any:
+def _round_half_away(x: Any) -> Any:
     """To the nearest whole number, halves away from zero."""
     import numpy as np
 
     a = abs(x)
+    # As C's roundf, which llama.cpp uses; np.round rounds halves to even.
     floor = np.floor(a)
     return np.sign(x) * (floor + np.floor(2 * (a - floor)))
 
@@ -58,6 +59,7 @@ def _whole(x: Any, most: int) -> Any:
 
 def _nibbles(q: Any) -> Any:
     """Two halves of a block in the low and the high bits of bytes."""
+    # Element i and element i + 16 of a block of 32 share byte i.
     pairs = q.reshape(len(q), 2, -1)
     return (pairs[:, 0] & 15) | (pairs[:, 1] << 4)
 
@@ -72,6 +74,8 @@ def _about_zero(x: Any, bits: int) -> tuple[Any, Any]:
     """(scale, numbers) where the element furthest from zero is the lowest number."""
     import numpy as np
 
+    # The signed extreme maps to the lowest number, -2^(bits - 1), because the range has one more negative
+    # number.
     furthest = np.take_along_axis(x, abs(x).argmax(axis=-1, keepdims=True), axis=-1)
     d, middle = furthest / -(1 << bits - 1), 1 << bits - 1
     return d, _whole(x * _inverse(d) + np.float32(middle + 0.5), 2 * middle - 1)
@@ -120,13 +124,13 @@ def _(x: Any) -> Any:
 @form("Q8_0")
 def _(x: Any) -> Any:
     d = abs(x).max(axis=1, keepdims=True) / 127
-    return _join(_half(d), _rounded(x * _inverse(d)).astype("i1").view("u1"))
+    return _join(_half(d), _round_half_away(x * _inverse(d)).astype("i1").view("u1"))
 
 
 def _ternary(x: Any) -> tuple[Any, Any]:
     """(scale, numbers) where -1, 0 and 1 are 0, 1 and 2."""
     d = abs(x).max(axis=-1, keepdims=True)
-    return d, (_rounded(x * _inverse(d)).astype("i1") + 1).astype("u1")
+    return d, (_round_half_away(x * _inverse(d)).astype("i1") + 1).astype("u1")
 
 
 @form("TQ1_0")
@@ -134,12 +138,15 @@ def _(x: Any) -> Any:
     import numpy as np
 
     d, q = _ternary(x)
+    # Five digits of base 3 fit a byte, since 3^5 = 243.
     powers = np.array([81, 27, 9, 3, 1], "u1").reshape(1, 1, 5, 1)
     parts = ((q[:, :160], 5, 32), (q[:, 160:240], 5, 16), (q[:, 240:], 4, 4))
     sums = [
         (part.reshape(len(q), -1, count, each) * powers[:, :, :count]).sum(-2).reshape(len(q), -1)
         for part, count, each in parts
     ]
+    # Scaled from 243 to 256 and rounded up: the decoder then gets each digit by a product with 3 and a
+    # shift.
     fractions = (_join(*sums).astype("u2") * 256 + 242) // 243
     return _join(fractions.astype("u1"), _half(d))
 
@@ -157,6 +164,7 @@ def _(x: Any) -> Any:
     import numpy as np
 
     most = abs(x).max(axis=-1, keepdims=True)
+    # The shared exponent: 2 is that of the largest 4-bit float, 6 = 1.5 * 2^2; 127 is the bias.
     exponents = np.where(most > 0, np.floor(np.log2(most)) - 2 + 127, 0).astype("u1")
     d = np.ldexp(np.float32(1), exponents.astype("i4") - 128)
     every = d[:, :, None] * np.array(QUARTERS, "f4")

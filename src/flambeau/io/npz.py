@@ -10,8 +10,8 @@ from ..tensor import Tensor
 from . import zip_archive
 from .elements import DamagedFile, LoadOptions, check_shape
 from .numpy_elements import WRITTEN, kind_of, tensor_in_form
-from .safetensors import checked, raw_bytes, write_bytes
-from .sources import Entries, TensorEntry, blamed, naming, opened
+from .safetensors import check_tensors, raw_bytes, write_bytes
+from .sources import Entries, TensorEntry, name_file_in_errors, open_source, source_name
 
 MAGIC = b"\x93NUMPY"
 LONGEST = 10_000  # bytes of a header, as NumPy has it
@@ -26,8 +26,8 @@ def load_npz(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str
     f: a path, an open file, or bytes. keep_wide: float64, which GPUs have not, stays on the host; else it
     becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file.
     """
-    call = f"load_npz({naming(f)})"
-    with opened(f, call) as view, blamed(call, ".npz", view):
+    call = f"load_npz({source_name(f)})"
+    with open_source(f, call) as view, name_file_in_errors(call, ".npz", view):
         contents = entries(view, LoadOptions.of(device, keep_wide))
         return {name: entry.read() for name, entry in contents.tensors.items()}
 
@@ -37,8 +37,8 @@ def save_npz(tensors: Mapping[str, Tensor], f: Any) -> None:
 
     TypeError names a dtype that NumPy has not, FlambeauError a path that can't be written.
     """
-    call = f"save_npz(..., {naming(f)})"
-    checked(tensors, call)
+    call = f"save_npz(..., {source_name(f)})"
+    check_tensors(tensors, call)
     strange = next((n for n, t in tensors.items() if t.dtype.name not in WRITTEN), None)
     if strange is not None:
         raise TypeError(
@@ -47,7 +47,7 @@ def save_npz(tensors: Mapping[str, Tensor], f: Any) -> None:
     raw = readback.read(list(tensors.values()))
     pairs = zip(tensors.items(), raw, strict=True)
     members = [(f"{name}.npy", b"".join([_header(t), raw_bytes(t, part)])) for (name, t), part in pairs]
-    write_bytes(f, zip_archive.stored(members), name="save_npz")
+    write_bytes(f, zip_archive.store_members(members), name="save_npz")
 
 
 def _header(t: Tensor) -> bytes:
@@ -55,6 +55,7 @@ def _header(t: Tensor) -> bytes:
     code = WRITTEN[t.dtype.name]
     descr = f"{'|' if code[1:] == '1' else '<'}{code}"
     text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {tuple(t.shape)!r}, }}"
+    # Magic, version and length take 10 bytes and the newline 1: elements begin at a multiple of 64.
     text += " " * (-(len(text) + 11) % 64) + "\n"
     return MAGIC + b"\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
 
@@ -87,6 +88,7 @@ def array_of(name: str, data: memoryview, place: LoadOptions) -> Tensor:
 def header(data: memoryview) -> tuple[tuple[int, ...], str, bool, int]:
     """(shape, elements, whether the first index goes fastest, where the elements begin) of a .npy file."""
     version = bytes(data[6:7])
+    # Version 1 has a 2-byte header length, versions 2 and 3 a 4-byte one.
     wide = 4 if version in (b"\x02", b"\x03") else 2
     if bytes(data[:6]) != MAGIC or version not in (b"\x01", b"\x02", b"\x03") or len(data) < 8 + wide:
         raise DamagedFile("an array lacks NumPy's magic bytes")
@@ -95,6 +97,7 @@ def header(data: memoryview) -> tuple[tuple[int, ...], str, bool, int]:
         raise DamagedFile(
             f"the header of an array has {length:,} bytes, too many or more than the file holds"
         )
+    # The header is a Python literal. It is matched by patterns and never evaluated.
     text = str(data[8 + wide : 8 + wide + length], "latin-1")
     shape, descr, order = SHAPE.search(text), DESCR.search(text), ORDER.search(text)
     if shape is None or descr is None or order is None:

@@ -6,7 +6,16 @@ from struct import unpack
 from typing import Any
 
 from ..tensor import Tensor
-from .elements import KINDS, DamagedFile, ElementKind, LoadOptions, RefusedFile, check_shape, shown, tensor_of
+from .elements import (
+    KINDS,
+    DamagedFile,
+    ElementKind,
+    LoadOptions,
+    RefusedFile,
+    check_shape,
+    shorten_name,
+    tensor_of,
+)
 
 TYPES = {
     "b1": "bool",
@@ -27,7 +36,7 @@ def kind_of(text: Any) -> tuple[ElementKind, bool]:
     tensor holds."""
     match = FORM.fullmatch(text) if isinstance(text, str) else None
     if match is None or match[2] not in TYPES:
-        raise RefusedFile(f"its elements are {shown(text)}: only numbers and bools can be read")
+        raise RefusedFile(f"its elements are {shorten_name(text)}: only numbers and bools can be read")
     return KINDS[TYPES[match[2]]], match[1] == ">"
 
 
@@ -43,11 +52,13 @@ def tensor_in_form(
     kind, swapped = form
     check_shape(name, shape)
     if swapped and kind.size > 1:
+        # The two parts of a complex number are swapped separately.
         words = array(WORDS[kind.size // (1 + kind.dtype.is_complex)], bytes(raw))
         words.byteswap()
         raw = memoryview(words).cast("B")
     if not first_fastest or len(shape) < 2:
         return tensor_of(name, raw, shape, kind, place)
+    # Column-major bytes are the row-major bytes of the transposed array.
     turned = tensor_of(name, raw, shape[::-1], kind, place)
     return turned.permute(*reversed(range(len(shape))))
 

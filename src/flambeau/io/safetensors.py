@@ -14,8 +14,8 @@ from ..core.tree import is_dict, is_list
 from ..errors import FlambeauError
 from ..runtime import readback
 from ..tensor import Tensor
-from .elements import KINDS, DamagedFile, LoadOptions, RefusedFile, check_shape, shown, tensor_of
-from .sources import Entries, TensorEntry, blamed, naming, opened
+from .elements import KINDS, DamagedFile, LoadOptions, RefusedFile, check_shape, shorten_name, tensor_of
+from .sources import Entries, TensorEntry, name_file_in_errors, open_source, source_name
 
 # What a file may hold, by the format's names.
 CODES = {
@@ -49,9 +49,9 @@ def save_file(tensors: Mapping[str, Tensor], path: Any, metadata: dict[str, str]
     path: the file; metadata: texts that stand beside the tensors. FlambeauError when it can't be written,
     TypeError for what such a file can't hold.
     """
-    checked(tensors, f"save_file({str(path)!r})")
+    check_tensors(tensors, f"save_file({str(path)!r})")
     raw = readback.read(list(tensors.values()))
-    write_bytes(Path(path), *packed(tensors, raw, metadata))
+    write_bytes(Path(path), *pack(tensors, raw, metadata))
 
 
 async def save_bytes(tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
@@ -59,11 +59,11 @@ async def save_bytes(tensors: Mapping[str, Tensor], metadata: dict[str, str] | N
 
     metadata: texts that stand beside the tensors. TypeError for what such a file can't hold.
     """
-    checked(tensors, "save_bytes(...)")
-    return b"".join(packed(tensors, await readback.Readback(list(tensors.values())).arrive(), metadata))
+    check_tensors(tensors, "save_bytes(...)")
+    return b"".join(pack(tensors, await readback.Readback(list(tensors.values())).arrive(), metadata))
 
 
-def checked(tensors: Mapping[str, Tensor], call: str) -> None:
+def check_tensors(tensors: Mapping[str, Tensor], call: str) -> None:
     wrong = next((n for n, t in dict[str, Any](tensors).items() if not isinstance(t, Tensor)), None)
     if wrong is not None:
         raise TypeError(
@@ -75,13 +75,14 @@ def checked(tensors: Mapping[str, Tensor], call: str) -> None:
         raise TypeError(f"{call}: {rule}, or .real and .imag")
 
 
-def packed(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, str] | None) -> list[Any]:
+def pack(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, str] | None) -> list[Any]:
     """The file's parts: the header's length, the header, the data, large elements first so that all lie
     aligned (huggingface/safetensors, README, "Format"). Joined they would be in memory twice."""
     raw_of = dict(zip(tensors, raw, strict=True))
     header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
     at = 0
     parts: list[Any] = []
+    # By element size, descending: each tensor then starts at a multiple of its element size.
     for name in sorted(tensors, key=lambda n: (-READ[NAMES[tensors[n].dtype]].size, n)):
         t, part = tensors[name], raw_bytes(tensors[name], raw_of[name])
         header[name] = {
@@ -92,6 +93,7 @@ def packed(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, st
         parts.append(part)
         at += len(part)
     text = json.dumps(header, separators=(",", ":")).encode()
+    # The data begins at a multiple of 8 bytes; the format pads the header with spaces.
     text += b" " * (-len(text) % 8)
     return [struct.pack("<Q", len(text)), text, *parts]
 
@@ -110,8 +112,8 @@ def load_safetensors(f: Any, device: Any = None, *, keep_wide: bool = False) -> 
     """
     from .sharded import index_of, tensors_of
 
-    call = f"load_safetensors({naming(f)})"
-    with opened(f, call) as view, blamed(call, ".safetensors", view):
+    call = f"load_safetensors({source_name(f)})"
+    with open_source(f, call) as view, name_file_in_errors(call, ".safetensors", view):
         place = LoadOptions.of(device, keep_wide)
         if (index := index_of(view, f)) is not None:
             return tensors_of(index, place, call)
@@ -126,8 +128,8 @@ def load_file(path: Any, device: Any = None) -> dict[str, Tensor]:
     FlambeauError names the file when it is missing, cut short, no .safetensors file, or of other types.
     """
     call = f"load_file({str(path)!r})"
-    with opened(Path(path), call) as view:
-        return loaded(view, device, call)
+    with open_source(Path(path), call) as view:
+        return load_tensors(view, device, call)
 
 
 def load_bytes(data: Any, device: Any = None) -> dict[str, Tensor]:
@@ -135,22 +137,22 @@ def load_bytes(data: Any, device: Any = None) -> dict[str, Tensor]:
 
     data: what has the file's bytes: bytes, a memoryview, an array. FlambeauError as load_file's.
     """
-    return loaded(data, device, "load_bytes(...)")
+    return load_tensors(data, device, "load_bytes(...)")
 
 
-def loaded(data: Any, device: Any, call: str) -> dict[str, Tensor]:
+def load_tensors(data: Any, device: Any, call: str) -> dict[str, Tensor]:
     """The tensors of a file's bytes; FlambeauError with the call where something is wrong."""
-    with blamed(call, ".safetensors"):
+    with name_file_in_errors(call, ".safetensors"):
         contents = entries(memoryview(data).cast("B"), LoadOptions.of(device))
         return {name: entry.read() for name, entry in contents.tensors.items()}
 
 
 def entries(view: memoryview, place: LoadOptions) -> Entries:
     """What a file holds; DamagedFile unless the data is exactly what the header promises."""
-    header, metadata, body = parsed(view)
+    header, metadata, body = parse_file(view)
     strange = [n for n, e in header.items() if e["dtype"] not in READ]
     if strange:
-        listed = [f"{shown(n)} is {header[n]['dtype'][:20]}" for n in strange[:5]] + ["..."] * (
+        listed = [f"{shorten_name(n)} is {header[n]['dtype'][:20]}" for n in strange[:5]] + ["..."] * (
             len(strange) > 5
         )
         raise RefusedFile(f"{', '.join(listed)}: only these can be read: {', '.join(sorted(READ))}")
@@ -162,7 +164,7 @@ def _entry(name: str, entry: dict[str, Any], body: memoryview, place: LoadOption
     return TensorEntry(shape, code, lambda: tensor_of(name, body[start:end], shape, READ[code], place))
 
 
-def parsed(view: memoryview) -> tuple[dict[str, dict[str, Any]], dict[str, str], memoryview]:
+def parse_file(view: memoryview) -> tuple[dict[str, dict[str, Any]], dict[str, str], memoryview]:
     """(entries, metadata, data) of a file; DamagedFile unless the data is just what the header promises."""
     if len(view) < 8:
         raise DamagedFile("it ends before its header")
@@ -171,14 +173,17 @@ def parsed(view: memoryview) -> tuple[dict[str, dict[str, Any]], dict[str, str],
         raise DamagedFile("its header ends early")
     if length > LONGEST:
         raise DamagedFile(f"its header has {length:,} bytes, more than {LONGEST:,}")
+    # A parsed header takes many times its bytes: refuse one that is out of proportion to the data.
     if length > LONG and 16 * length > len(view):
         raise DamagedFile(f"its header has {length:,} of its {len(view):,} bytes, more than tensors need")
     (header, metadata), body = _header(bytes(view[8 : 8 + length])), view[8 + length :]
     at = 0
+    # The format forbids gaps and overlaps, so sorted spans must follow one another.
     for start, end, name in sorted((*_span(name, e), name) for name, e in header.items()):
         if start != at:
             raise DamagedFile(
-                f"{shown(name)} begins at byte {start:,} instead of {at:,}, the end of the previous tensor"
+                f"{shorten_name(name)} begins at byte {start:,} instead of {at:,}, the end of"
+                " the previous tensor"
             )
         at = end
     if at != len(body):
@@ -208,10 +213,11 @@ class Twice(DamagedFile):
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out = dict(pairs)
+    # json keeps the last of equal names; two readers could then see different tensors.
     if len(out) < len(pairs):
         seen: set[str] = set()
         twice = next(n for n, _ in pairs if n in seen or seen.add(n))
-        raise Twice(f"{shown(twice)} occurs twice in its header")
+        raise Twice(f"{shorten_name(twice)} occurs twice in its header")
     return out
 
 
@@ -222,16 +228,18 @@ def _no_number(name: str) -> Any:
 def _span(name: str, entry: Any) -> tuple[int, int]:
     """Where a tensor's bytes begin and end; DamagedFile where that, or its shape or dtype, is wrong."""
     if not is_dict(entry) or not entry.keys() >= {"dtype", "shape", "data_offsets"}:
-        raise DamagedFile(f"{shown(name)} has no dtype, shape and data_offsets")
+        raise DamagedFile(f"{shorten_name(name)} has no dtype, shape and data_offsets")
     dtype, shape, span = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str):
-        raise DamagedFile(f"the dtype of {shown(name)} is not a string")
+        raise DamagedFile(f"the dtype of {shorten_name(name)} is not a string")
     check_shape(name, shape if is_list(shape) else [-1])
     if not _counts(span, PLACE) or len(span) != 2 or span[0] > span[1]:
-        raise DamagedFile(f"the data_offsets of {shown(name)} are not [begin, end]")
+        raise DamagedFile(f"the data_offsets of {shorten_name(name)} are not [begin, end]")
     size = prod(shape) * READ[dtype].size if dtype in READ else 0
     if dtype in READ and size != span[1] - span[0]:
-        raise DamagedFile(f"{shown(name)} has {span[1] - span[0]:,} bytes, and {dtype} of its shape {size:,}")
+        raise DamagedFile(
+            f"{shorten_name(name)} has {span[1] - span[0]:,} bytes, and {dtype} of its shape {size:,}"
+        )
     return span[0], span[1]
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..core.tree import is_dict
 from ..tensor import Tensor
-from .elements import DamagedFile, LoadOptions, shown
-from .sources import opened
+from .elements import DamagedFile, LoadOptions, shorten_name
+from .sources import open_source
 
 LONGEST = 1 << 25  # bytes of an index
 
@@ -50,13 +50,15 @@ def index_of(view: memoryview, f: Any) -> Index | None:
 
 def _check(file: str, index: Index) -> None:
     """Raise DamagedFile for a file outside the index's folder."""
+    # Also refuse separators of other systems and "C:", which pathlib accepts on Windows.
     if not file or file in (".", "..") or any(c in file for c in "/\\:\0"):
-        raise DamagedFile(f"its index names {shown(file)}, which is not a file in its folder")
+        raise DamagedFile(f"its index names {shorten_name(file)}, which is not a file in its folder")
+    # Resolve links before the check: a link out of the folder could name any file of the machine.
     real = (index.folder / file).resolve()
     if real.parent not in index.real:
-        raise DamagedFile(f"its index names {shown(file)}, a link to another folder")
+        raise DamagedFile(f"its index names {shorten_name(file)}, a link to another folder")
     if not real.exists():
-        raise DamagedFile(f"its index names {shown(file)}, which does not exist")
+        raise DamagedFile(f"its index names {shorten_name(file)}, which does not exist")
 
 
 def tensors_of(index: Index, place: LoadOptions, call: str) -> dict[str, Tensor]:
@@ -66,7 +68,7 @@ def tensors_of(index: Index, place: LoadOptions, call: str) -> dict[str, Tensor]
     out: dict[str, Tensor] = {}
     for file, names in index.files.items():
         path = index.folder / file
-        with opened(path, call) as view:
+        with open_source(path, call) as view:
             tensors = tensors_in(view, place)
         _check_names(file, names, tensors)
         out |= {name: tensors[name] for name in names}
@@ -79,7 +81,7 @@ def opened_entries(index: Index, place: LoadOptions, call: str, stack: ExitStack
 
     out: dict[str, Any] = {}
     for file, names in index.files.items():
-        entries = entries_in(stack.enter_context(opened(index.folder / file, call)), place).tensors
+        entries = entries_in(stack.enter_context(open_source(index.folder / file, call)), place).tensors
         _check_names(file, names, entries)
         out |= {name: entries[name] for name in names}
     return out
@@ -89,4 +91,4 @@ def _check_names(file: str, names: list[str], tensors: Any) -> None:
     gone = [name for name in names if name not in tensors]
     if gone:
         more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
-        raise DamagedFile(f"{shown(file)} has no {shown(gone[0])}{more}, which its index lists")
+        raise DamagedFile(f"{shorten_name(file)} has no {shorten_name(gone[0])}{more}, which its index lists")

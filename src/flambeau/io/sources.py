@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..core.files import mapped
+from ..core.files import map_file
 from ..errors import FlambeauError, MissingFile, suggest
 from ..tensor import Tensor
 from .elements import DamagedFile, RefusedFile
 from .other_formats import foreign
 
 
-def naming(f: Any) -> str:
+def source_name(f: Any) -> str:
     """What errors call a file by: its path, or what kind of thing it is."""
     is_path = isinstance(f, str) or hasattr(f, "__fspath__")
     return (
@@ -24,7 +24,7 @@ def naming(f: Any) -> str:
 
 
 @contextmanager
-def opened(f: Any, call: str) -> Generator[memoryview]:
+def open_source(f: Any, call: str) -> Generator[memoryview]:
     """The bytes of a path, of a file that is open for reading, or of bytes; FlambeauError when a path can't
     be read."""
     if not isinstance(f, str) and not hasattr(f, "__fspath__"):
@@ -36,7 +36,7 @@ def opened(f: Any, call: str) -> Generator[memoryview]:
         return
     with ExitStack() as stack:
         try:
-            view = stack.enter_context(mapped(Path(f)))
+            view = stack.enter_context(map_file(Path(f)))
         except FileNotFoundError:
             raise MissingFile(f"{call}: no such file: check the path") from None
         except (OSError, ValueError) as e:  # ValueError: a path with a zero byte
@@ -46,7 +46,7 @@ def opened(f: Any, call: str) -> Generator[memoryview]:
 
 
 @contextmanager
-def blamed(call: str, kind: str, view: memoryview | None = None) -> Generator[None]:
+def name_file_in_errors(call: str, kind: str, view: memoryview | None = None) -> Generator[None]:
     """Raise the errors of a damaged file as FlambeauError with the call. Where the bytes are of another
     format, the error names it."""
     try:
@@ -54,6 +54,7 @@ def blamed(call: str, kind: str, view: memoryview | None = None) -> Generator[No
     except RefusedFile as e:
         raise FlambeauError(f"{call}: {e}") from None
     except DamagedFile as e:
+        # A wrong format is a more helpful message than the first damaged field.
         other = None if view is None else foreign(view)
         if other is not None and kind not in other.names:
             raise FlambeauError(f"{call}: is {other.description}") from None
@@ -92,7 +93,7 @@ class LazyWeights(Mapping[str, Tensor]):
         """The tensor; KeyError with a near name where there is none."""
         if name not in self.entries:
             raise KeyError(f"{self.call}: has no {name!r}{suggest(name, self.entries)}")
-        with blamed(self.call, self.kind):
+        with name_file_in_errors(self.call, self.kind):
             return self.entries[name].read()
 
     def __iter__(self) -> Iterator[str]:

@@ -24,13 +24,13 @@ from .elements import (
     LoadOptions,
     RefusedFile,
     check_shape,
-    shown,
+    shorten_name,
     span,
-    strided,
+    strided_view,
     tensor_of,
 )
 from .numpy_elements import tensor_in_form
-from .sources import blamed, naming, opened
+from .sources import name_file_in_errors, open_source, source_name
 from .unpickler import (
     Global,
     Machine,
@@ -109,6 +109,7 @@ class TorchReading:
 
     def part(self, storage: Storage, kind: ElementKind, offset: int, size: Any, stride: Any) -> Any:
         """A tensor. The first reading only records the bytes that it needs, and returns None."""
+        # Offsets count elements of the storage. A view by the older format starts at `first`.
         part = StorageView(storage.key, kind, storage.first + offset, tuple(size), tuple(stride))
         if self.bytes_of is None:
             self.check(storage, part)
@@ -128,23 +129,26 @@ class TorchReading:
         there = (storage.first + storage.count) * storage.kind.size // part.kind.size
         if needed > there:
             raise DamagedFile(f"{name} reaches element {needed:,} of {there:,}")
+        # Stride 0 lets a few bytes expand to any size: limit a view to the storage or 2^31 elements.
         if prod(part.size) > max(there, SIZE):
             raise DamagedFile(f"{name} needs {prod(part.size):,} elements, and {there:,} are present")
 
     def tensor(self, part: StorageView, raw: memoryview) -> Tensor:
         use, size = (part.storage, part.kind), part.kind.size
         name = f"storage {part.storage}"
+        # Several tensors show this storage: load it once and let them stay views of one tensor.
         if len(self.uses[use]) > 1:
             if use not in self.bases:
                 count = len(raw) // size
                 self.bases[use] = tensor_of(name, raw[: count * size], (count,), part.kind, self.place)
-            return strided(self.bases[use], part.size, part.stride, part.offset)
+            return strided_view(self.bases[use], part.size, part.stride, part.offset)
         end = max(span(part.size, part.stride, part.offset), part.offset)
         raw = raw[part.offset * size : end * size]
+        # Only the bytes between the first and the last element of the view go to the device.
         if part.is_contiguous:
             return tensor_of(name, raw, part.size, part.kind, self.place)
         base = tensor_of(name, raw, (len(raw) // size,), part.kind, self.place)
-        return strided(base, part.size, part.stride, 0)
+        return strided_view(base, part.size, part.stride, 0)
 
     # --- functions that a pickle names ---
 
@@ -231,8 +235,8 @@ def load_torch(f: Any, device: Any = None, *, keep_wide: bool = False) -> Any:
     becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file, or
     what of it is no data.
     """
-    call = f"load_torch({naming(f)})"
-    with opened(f, call) as view, blamed(call, "PyTorch", view):
+    call = f"load_torch({source_name(f)})"
+    with open_source(f, call) as view, name_file_in_errors(call, "PyTorch", view):
         return read_torch(view, LoadOptions.of(device, keep_wide))
 
 
@@ -264,6 +268,7 @@ def _read_zip(view: memoryview, place: LoadOptions) -> Any:
     if len(roots) != 1:
         raise DamagedFile("it is an archive that PyTorch did not write: it has no data.pkl, or several")
     (root,) = roots
+    # TorchScript archives have code, which is never run.
     if f"{root}constants.pkl" in members:
         raise RefusedFile(
             "it is a program of TorchScript: in PyTorch, save torch.jit.load(path).state_dict()"
@@ -279,7 +284,9 @@ def _read_zip(view: memoryview, place: LoadOptions) -> Any:
         if member is None or member.size != storage.count * storage.kind.size:
             there = "none" if member is None else f"{member.size:,}"
             needed = f"{storage.count * storage.kind.size:,}"
-            raise DamagedFile(f"storage {shown(storage.key)} has {there} of the {needed} bytes it needs")
+            raise DamagedFile(
+                f"storage {shorten_name(storage.key)} has {there} of the {needed} bytes it needs"
+            )
         return storage
 
     data = zip_archive.contents(view, members[f"{root}data.pkl"])
@@ -291,6 +298,7 @@ def _read_zip(view: memoryview, place: LoadOptions) -> Any:
             raw[name] = zip_archive.contents(view, members[f"{root}data/{name}"])
         return raw[name]
 
+    # From here on `part` makes tensors: the second reading runs the same pickle again.
     reading.bytes_of = bytes_of
     return _run(data, 0, reading, persistent, len(view))[0]
 
@@ -311,13 +319,13 @@ def _read_old(view: memoryview, place: LoadOptions) -> Any:
     def persistent(parts: Any) -> Storage:
         root, part = _storage(parts)
         if roots.setdefault(root.key, root) != root:
-            raise DamagedFile(f"storage {shown(root.key)} has conflicting dtypes or sizes")
+            raise DamagedFile(f"storage {shorten_name(root.key)} has conflicting dtypes or sizes")
         if part is None:
             return root
         if not is_exact_tuple(part) or [type(n) for n in part[1:]] != [int, int] or min(part[1:]) < 0:
-            raise DamagedFile(f"a view of storage {shown(root.key)} has no offset")
+            raise DamagedFile(f"a view of storage {shorten_name(root.key)} has no offset")
         if sum(part[1:]) > root.count:
-            raise DamagedFile(f"a view of storage {shown(root.key)} is out of range")
+            raise DamagedFile(f"a view of storage {shorten_name(root.key)} is out of range")
         return Storage(root.key, root.kind, part[2], part[1])
 
     def next_value(at: int) -> tuple[Any, int]:
@@ -330,7 +338,9 @@ def _read_old(view: memoryview, place: LoadOptions) -> Any:
     version, at = next_value(at)
     machine, begin = next_value(at)
     if version != VERSION or not is_exact_dict(machine) or machine.get("little_endian") is not True:
-        raise RefusedFile(f"it has version {shown(version)} or is big-endian: save it again in PyTorch")
+        raise RefusedFile(
+            f"it has version {shorten_name(version)} or is big-endian: save it again in PyTorch"
+        )
     _, at = next_value(begin)
     keys, at = next_value(at)
     raw = _storages(view, at, keys, roots)
@@ -345,11 +355,11 @@ def _storages(view: memoryview, at: int, keys: Any, roots: dict[str, Storage]) -
     raw: dict[str, memoryview] = {}
     for name in map(str, keys):
         if len(view) - at < 8:
-            raise DamagedFile(f"it ends before storage {shown(name)}")
+            raise DamagedFile(f"it ends before storage {shorten_name(name)}")
         (count,), root = unpack_from("<q", view, at), roots[name]
         end = at + 8 + root.count * root.kind.size
         if count != root.count or end > len(view):
             problem = f"{count:,} elements of the {root.count:,}" if count != root.count else "an early end"
-            raise DamagedFile(f"storage {shown(name)} has {problem} that its tensors need")
+            raise DamagedFile(f"storage {shorten_name(name)} has {problem} that its tensors need")
         raw[name], at = view[at + 8 : end], end
     return raw

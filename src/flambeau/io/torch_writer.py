@@ -10,9 +10,9 @@ from ..core.shape import contiguous_strides
 from ..runtime import readback
 from ..tensor import Tensor
 from .safetensors import raw_bytes, write_bytes
-from .sources import naming
+from .sources import source_name
 from .torch_file import FULL_NAMES
-from .zip_archive import stored
+from .zip_archive import store_members
 
 STORAGE_OF = {kind: f"{name}Storage" for name, kind in FULL_NAMES.items() if name != "Untyped"}
 
@@ -23,7 +23,7 @@ def save_torch(obj: Any, f: Any) -> None:
 
     TypeError names what can't be saved, FlambeauError a path that can't be written. obj: the nest.
     """
-    pickle = TorchPickle(f"save_torch(..., {naming(f)})")
+    pickle = TorchPickle(f"save_torch(..., {source_name(f)})")
     pickle.put(obj, "")
     members: list[tuple[str, Any]] = [("data.pkl", b"\x80\x02" + b"".join(pickle.out) + b".")]
     members += [("byteorder", b"little"), ("version", b"3\n")]
@@ -31,7 +31,7 @@ def save_torch(obj: Any, f: Any) -> None:
     members += [
         (f"data/{i}", raw_bytes(t, r)) for i, (t, r) in enumerate(zip(pickle.tensors, raw, strict=True))
     ]
-    write_bytes(f, stored([(f"archive/{name}", data) for name, data in members]), name="save_torch")
+    write_bytes(f, store_members([(f"archive/{name}", data) for name, data in members]), name="save_torch")
 
 
 class TorchPickle:

@@ -12,7 +12,7 @@ from struct import calcsize, unpack_from
 from typing import Any, TypeGuard
 
 from ..core.tree import is_dict
-from .elements import DamagedFile, RefusedFile, shown
+from .elements import DamagedFile, RefusedFile, shorten_name
 
 LISTS = 1_000_000  # dicts, lists and marks that a small file may make, each of about 100 bytes
 EACH = 32  # bytes of a file for each more
@@ -44,7 +44,7 @@ class Vocabulary:
             return Global(name, self.calls[name])
         kind = name.rpartition(".")[2]
         rule = self.refused.get(kind, "it is code, which is never run from a file: save a state_dict()")
-        raise RefusedFile(f"it names {shown(name)}: {rule}")
+        raise RefusedFile(f"it names {shorten_name(name)}: {rule}")
 
 
 class Machine:
@@ -58,6 +58,8 @@ class Machine:
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
+        # Memory that the pickle may take without bytes of its own: a few bytes of opcodes can create many
+        # lists.
         self.left = LISTS + room // EACH
         self.bytes_left = BYTES + TIMES * room
 
@@ -98,6 +100,8 @@ class Machine:
         return unpack_from(form, self.take(calcsize(form)))[0]
 
     def line(self) -> bytes:
+        # At most LINE bytes are searched: without a limit, many lines without an end would take quadratic
+        # time.
         length = bytes(self.view[self.at : self.at + LINE]).find(b"\n")
         if length < 0:
             raise DamagedFile(f"a line has no end, or is longer than {LINE:,} bytes")
@@ -109,6 +113,7 @@ class Machine:
         self.stack.append(value)
 
     def pop(self) -> Any:
+        # Values below the last mark belong to an outer list.
         if len(self.stack) <= (self.marks[-1] if self.marks else 0):
             raise DamagedFile("it takes a value from an empty stack")
         return self.stack.pop()
@@ -125,6 +130,7 @@ class Machine:
         if not self.marks:
             raise DamagedFile("a mark is missing")
         at = self.marks.pop()
+        # One slice and one delete: popping one by one would be slow for long lists.
         values = self.stack[at:]
         del self.stack[at:]
         return values
@@ -163,7 +169,11 @@ class Machine:
     def call(self, args: Any) -> None:
         function = self.pop()
         if not isinstance(function, Global) or function.call is None or not is_exact_tuple(args):
-            named = shown(function.name) if isinstance(function, Global) else f"a {type(function).__name__}"
+            named = (
+                shorten_name(function.name)
+                if isinstance(function, Global)
+                else f"a {type(function).__name__}"
+            )
             raise DamagedFile(f"it calls {named}, which is not an allowed function")
         self.charge(args)
         self.push_new(function.call(*args))
@@ -221,7 +231,7 @@ def plain(value: Any) -> Any:
         return value.value
     if isinstance(value, Global):
         if value.call is not None:
-            raise DamagedFile(f"{shown(value.name)} occurs where data is expected")
+            raise DamagedFile(f"{shorten_name(value.name)} occurs where data is expected")
         return value.value
     return value
 
@@ -229,6 +239,8 @@ def plain(value: Any) -> Any:
 def key(value: Any) -> Any:
     """A key of a dict; DamagedFile for one of those whose hashes a file could choose to be all alike."""
     value = plain(value)
+    # Long integers with chosen hashes make a dict quadratic. Hashes of strings are randomised, those of
+    # small ints are the ints.
     parts = value if is_exact_tuple(value) else (value,)
     if len(parts) > PARTS or not all(
         type(p) in WORDS or _is_small(p, 60 if p is value else 31) for p in parts

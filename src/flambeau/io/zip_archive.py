@@ -6,7 +6,7 @@ from struct import calcsize, unpack_from
 from zlib import crc32, decompressobj
 from zlib import error as ZlibError
 
-from .elements import DamagedFile, RefusedFile, pieces, shown
+from .elements import DamagedFile, RefusedFile, pieces, shorten_name
 
 END, END64, WHERE64 = b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
 RECORD, LOCAL = "<4s6H3L5H2L", "<4s5H3L2H"  # of the directory, and before each member (APPNOTE.TXT, 4.3)
@@ -39,7 +39,7 @@ def members(view: memoryview) -> dict[str, Member]:
     for _ in range(count):
         member, at = _member(view, at, end)
         if member.name in entries:
-            raise DamagedFile(f"it has two members {shown(member.name)}")
+            raise DamagedFile(f"it has two members {shorten_name(member.name)}")
         entries[member.name] = member
     _check(list(entries.values()), len(view))
     return entries
@@ -49,8 +49,9 @@ def _check(entries: list[Member], size: int) -> None:
     """DamagedFile where members share bytes, or unpack into too much."""
     before, last = 0, ""
     for m in sorted(entries, key=lambda m: (m.start, m.packed)):
+        # Overlapping members could make a small archive decompress into a huge one (a "zip bomb").
         if m.packed and m.start < before:
-            raise DamagedFile(f"its members {shown(last)} and {shown(m.name)} overlap")
+            raise DamagedFile(f"its members {shorten_name(last)} and {shorten_name(m.name)} overlap")
         before, last = max(before, m.start + m.packed), m.name
     unpacked, most = sum(m.size for m in entries if m.method == DEFLATED), ROOM + TIMES * size
     if unpacked > most:
@@ -61,12 +62,14 @@ def _check(entries: list[Member], size: int) -> None:
 
 def _directory(view: memoryview) -> tuple[int, int, int]:
     """(members, begin, end) of the directory."""
+    # The end record is 22 bytes and may be followed by a comment of up to 65,535.
     tail = bytes(view[-(1 << 16) - 22 :])
     at = tail.rfind(END)
     if at < 0 or len(tail) - at < 22:
         raise DamagedFile("it ends before its directory")
     place = len(view) - len(tail) + at
     disk, of, here, count, size, start, _ = unpack_from("<4H2LH", view, place + 4)
+    # Fields of all ones refer to the zip64 record.
     if FULL in (size, start) or 0xFFFF in (count, here):
         place, disk, of, here, count, size, start = _wide_directory(view, place)
     if disk or of or here != count:
@@ -102,21 +105,22 @@ def _member(view: memoryview, at: int, end: int) -> tuple[Member, int]:
     name = str(raw, "utf-8", "replace")
     packed, size, local = _wide(extra, size, packed, local)
     if flags & 1:
-        raise RefusedFile(f"{shown(name)} is encrypted: save it without a password")
+        raise RefusedFile(f"{shorten_name(name)} is encrypted: save it without a password")
     if method not in (STORED, DEFLATED) or (method == STORED and packed != size):
         raise RefusedFile(
-            f"{shown(name)} uses an unsupported compression method ({method}): save it uncompressed"
+            f"{shorten_name(name)} uses an unsupported compression method ({method}): save it uncompressed"
         )
     start = _begin(view, local, raw, name)
     if packed > len(view) - start:
         raise DamagedFile(
-            f"{shown(name)} reaches {start + packed - len(view):,} bytes past the end of the file"
+            f"{shorten_name(name)} reaches {start + packed - len(view):,} bytes past the end of the file"
         )
     return Member(name, method, crc, start, packed, size), at + sum(lengths)
 
 
 def _wide(extra: memoryview, size: int, packed: int, local: int) -> tuple[int, int, int]:
     """(packed, size, place) with those numbers that stand in a zip64 field."""
+    # The field has only those numbers that are FULL, in this order (APPNOTE.TXT, 4.5.3).
     sizes = [size, packed, local]
     if FULL not in sizes:
         return packed, size, local
@@ -136,12 +140,13 @@ def _wide(extra: memoryview, size: int, packed: int, local: int) -> tuple[int, i
 def _begin(view: memoryview, local: int, raw: bytes, name: str) -> int:
     """Where the bytes of a member begin, behind its own header."""
     if local > len(view) - calcsize(LOCAL):
-        raise DamagedFile(f"{shown(name)} begins at byte {local:,}, past the end of the file")
+        raise DamagedFile(f"{shorten_name(name)} begins at byte {local:,}, past the end of the file")
     head = unpack_from(LOCAL, view, local)
     begin = local + calcsize(LOCAL)
+    # The local header repeats the name and has its own extra field, which may differ in length.
     start = begin + head[9] + head[10]
     if head[0] != b"PK\x03\x04" or bytes(view[begin : begin + head[9]]) != raw or start > len(view):
-        raise DamagedFile(f"no member {shown(name)} begins at byte {local:,}, as its directory says")
+        raise DamagedFile(f"no member {shorten_name(name)} begins at byte {local:,}, as its directory says")
     return start
 
 
@@ -154,19 +159,21 @@ def contents(view: memoryview, member: Member) -> memoryview:
     for piece in pieces(raw):
         crc = crc32(piece, crc)
     if member.crc not in (0, crc):  # PyTorch writes 0 where checksums are disabled
-        raise DamagedFile(f"the bytes of {shown(member.name)} do not match its checksum")
+        raise DamagedFile(f"the bytes of {shorten_name(member.name)} do not match its checksum")
     return raw
 
 
 def _inflate(raw: memoryview, member: Member) -> memoryview:
+    # -15: raw deflate with a window of 32 KB, without a zlib header.
     unpack = decompressobj(-15)
     try:
+        # One byte more than declared is enough to detect that there is more.
         out = unpack.decompress(raw, member.size + 1)
     except ZlibError as e:
-        raise DamagedFile(f"{shown(member.name)} can't be decompressed: {e}") from None
+        raise DamagedFile(f"{shorten_name(member.name)} can't be decompressed: {e}") from None
     if len(out) != member.size or not unpack.eof:
         raise DamagedFile(
-            f"{shown(member.name)} does not decompress into the {member.size:,} bytes it declares"
+            f"{shorten_name(member.name)} does not decompress into the {member.size:,} bytes it declares"
         )
     return memoryview(out)
 
@@ -179,7 +186,7 @@ def begin(raw: memoryview, size: int = 1 << 14) -> memoryview:
         raise DamagedFile(f"a member can't be decompressed: {e}") from None
 
 
-def stored(members: list[tuple[str, bytes]]) -> bytes:
+def store_members(members: list[tuple[str, bytes]]) -> bytes:
     """An archive of members as they are."""
     from io import BytesIO
     from zipfile import ZipFile, ZipInfo

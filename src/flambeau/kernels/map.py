@@ -7,7 +7,7 @@ from math import prod
 from ..core.choose import choose
 from ..core.limits import Limits
 from ..core.node import Node
-from ..core.shape import View, refined
+from ..core.shape import View, common_refinement
 from .emit import (
     Bindings,
     BoundTwice,
@@ -70,7 +70,7 @@ def _over_finer_dims(
             return [build(trace, [trace.value(n, chain) for n in nodes])]
         except NeedStore as need:
             # Only finer dims help, so the loop ends: every round has more of them.
-            finer = refined(domain, need.shape) if prod(need.shape) == prod(domain) else None
+            finer = common_refinement(domain, need.shape) if prod(need.shape) == prod(domain) else None
             if finer is None or len(finer) <= len(domain):
                 raise
             domain = finer

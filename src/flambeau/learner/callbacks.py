@@ -87,6 +87,7 @@ class Best(Callback):
     def after_epoch(self, learner: Learner, row: Row) -> None:
         value = value_of(row, self.monitor, type(self).__name__)
         higher = learner.higher_is_better(self.monitor) if self.higher is None else self.higher
+        # Compare as if higher were better: negate values that should be low.
         before = -inf if self.value is None else self.value if higher else -self.value
         gain = (value if higher else -value) - before
         self.since = 0 if isfinite(value) and gain > self.min_delta else self.since + 1
@@ -153,6 +154,7 @@ class Callbacks(dict[str, Callback]):
             try:
                 callback.end(learner)
             except BaseException as e:
+                # Later callbacks must still close their files; the first error is the cause.
                 error = error or e
         return error
 

@@ -17,11 +17,11 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from ..core.dtype import DType
-from ..core.files import mapped, part_of, read
+from ..core.files import map_file, part_of, read
 from ..errors import FlambeauError, MissingFile
-from ..io.checkpoint import metadata_of, taken_apart, unpacked
-from ..io.checksum import damage, sealed
-from ..io.safetensors import checked
+from ..io.checkpoint import load_checkpoint, metadata_of, taken_apart
+from ..io.checksum import add_checksum, damage
+from ..io.safetensors import check_tensors
 from ..runtime.readback import Readback
 from ..tensor import Tensor
 from .events import Event, Message, Saved
@@ -86,7 +86,7 @@ class Checkpoints:
         self.wait()
         began = time.perf_counter()
         tensors, tree = taken_apart(state)
-        checked(tensors, f"checkpoint {name}")
+        check_tensors(tensors, f"checkpoint {name}")
         specs = {n: TensorSpec(t.dtype, t.shape) for n, t in tensors.items()}
         values = Readback([*tensors.values(), *(v.float() for v in losses)])
         waited = time.perf_counter() - began
@@ -116,7 +116,7 @@ class Checkpoints:
             if bad := not_finite(job, raw):
                 text = f"step {job.step}: {bad} is not finite: this step gets no checkpoint"
                 return self._events.put(Message("warning", text))
-            write_proven(job.path, sealed(job.specs, raw[: len(job.specs)], metadata_of(job.tree)))
+            write_proven(job.path, add_checksum(job.specs, raw[: len(job.specs)], metadata_of(job.tree)))
             if job.is_best:
                 link(job.path, self.folder / BEST)
             self._events.put(Saved(str(job.path), job.step, time.perf_counter() - job.began, job.waited))
@@ -187,15 +187,15 @@ def load_state(path: Path) -> Any:
         raise FlambeauError(f"{call}: can't be read: {e.strerror or e}") from None
     if trouble := damage(data):
         raise FlambeauError(f"{call}: is damaged ({trouble})")
-    return unpacked(data, "cpu", call)
+    return load_checkpoint(data, "cpu", call)
 
 
 def save_state(path: Path, state: Any) -> None:
     """Write a state to a file; FlambeauError if that can't be."""
     tensors, tree = taken_apart(state)
-    checked(tensors, f"save({str(path)!r})")
+    check_tensors(tensors, f"save({str(path)!r})")
     try:
-        write_proven(path, sealed(tensors, Readback(list(tensors.values())).wait(), metadata_of(tree)))
+        write_proven(path, add_checksum(tensors, Readback(list(tensors.values())).wait(), metadata_of(tree)))
     except OSError as e:
         rule = f"can't be written: {e.strerror or e}: choose another path or free some space"
         raise FlambeauError(f"save({str(path)!r}): {rule}") from None
@@ -206,7 +206,7 @@ def write_proven(path: Path, data: list[Any]) -> None:
     that can't be."""
     with part_of(path) as part:
         write_through(part, data)
-        with mapped(part) as written:
+        with map_file(part) as written:
             trouble = damage(written)
         if trouble:
             raise OSError(errno.EIO, f"verification after writing failed: {trouble}")

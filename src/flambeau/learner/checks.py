@@ -31,19 +31,19 @@ def check_fit(loaders: dict[str, Any], epochs: Any) -> None:
         raise ValueError(f"fit(epochs={epochs!r}): must be at least 0: pass the total number of epochs")
 
 
-def check_options(given: dict[str, Any]) -> None:
+def check_options(options: dict[str, Any]) -> None:
     """ValueError for an option of Learner that is invalid, or that needs a directory."""
     for name in ("accumulate", "checkpoint_every", "keep"):
-        value = given[name]
+        value = options[name]
         if value is not None and (type(value) is not int or value < 1):
             raise ValueError(f"Learner({name}={value!r}): must be a positive integer: pass 1 or more")
-    if given["schedule"] not in ("step", "epoch"):
-        raise ValueError(f"Learner(schedule={given['schedule']!r}): unknown: use 'step' or 'epoch'")
-    if given["clip"] is not None and not given["clip"] > 0:
-        raise ValueError(f"Learner(clip={given['clip']!r}): must be above 0: pass another value, or None")
+    if options["schedule"] not in ("step", "epoch"):
+        raise ValueError(f"Learner(schedule={options['schedule']!r}): unknown: use 'step' or 'epoch'")
+    if options["clip"] is not None and not options["clip"] > 0:
+        raise ValueError(f"Learner(clip={options['clip']!r}): must be above 0: pass another value, or None")
     for name in ("checkpoint_every", "best"):
-        if given["directory"] is None and given[name] is not None:
-            raise ValueError(f"Learner({name}={given[name]!r}): it needs a directory: pass directory=")
+        if options["directory"] is None and options[name] is not None:
+            raise ValueError(f"Learner({name}={options[name]!r}): it needs a directory: pass directory=")
 
 
 def check_new(paths: list[Path]) -> None:
@@ -65,13 +65,13 @@ def check_optimizer(optimizer: Any) -> None:
 
 def check_accumulate(own: int, state: dict[str, Any]) -> None:
     """ValueError for a state from inside an epoch with another `accumulate`."""
-    given, at = state.get("accumulate", own), state["index"]
-    if at and not state["is_drained"] and given != own:
+    saved, at = state.get("accumulate", own), state["index"]
+    if at and not state["is_drained"] and saved != own:
         rule = (
-            f"the state is {at} batches into an epoch with accumulate={given}, but this learner"
+            f"the state is {at} batches into an epoch with accumulate={saved}, but this learner"
             f" has accumulate={own}"
         )
-        cure = f"pass accumulate={given}, or change it between epochs"
+        cure = f"pass accumulate={saved}, or change it between epochs"
         raise ValueError(f"accumulate: {rule}: {cure}")
 
 

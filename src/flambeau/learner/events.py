@@ -69,18 +69,21 @@ class Event:
         return {"kind": self.kind, **asdict(self)}
 
     @staticmethod
-    def from_dict(given: Mapping[str, Any]) -> Event:
-        """The event that `to_dict` made a dict of; ValueError if it is none. given: the dict."""
-        name = given.get("kind")
+    def from_dict(values: Mapping[str, Any]) -> Event:
+        """The event of a dict from `to_dict`; ValueError if the dict is invalid.
+
+        values: the dict
+        """
+        name = values.get("kind")
         kind = KINDS.get(name) if isinstance(name, str) else None
         if kind is None:
             known = ", ".join(KINDS)
             raise ValueError(f"Event.from_dict(kind={name!r}): unknown kind: known are {known}")
-        own = {f.name: given[f.name] for f in fields(kind) if f.name in given}
+        own = {f.name: values[f.name] for f in fields(kind) if f.name in values}
         for f in fields(kind):
             if f.name in own and f.type in FITS and not FITS[f.type](own[f.name]):
-                told = f"Event.from_dict(kind={name!r}): {f.name}={own[f.name]!r}: must be {f.type}"
-                raise ValueError(f"{told}: pass the result of to_dict")
+                problem = f"Event.from_dict(kind={name!r}): {f.name}={own[f.name]!r}: must be {f.type}"
+                raise ValueError(f"{problem}: pass the result of to_dict")
         try:
             return kind(**own)
         except TypeError as e:

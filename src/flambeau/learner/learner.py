@@ -36,7 +36,7 @@ from .randoms import random_states, set_random_states
 from .renderers import default_renderers
 from .run_state import Position, RunParts, is_over, places_of, put_places, restore, state_of
 from .saving import RunSnapshot, Saving
-from .steps import Steps, Trained, evaluating, inputs_of, move, predicting, to_batch
+from .steps import Steps, Trained, inputs_of, make_evaluate, make_predict, move, to_batch
 from .watch import EpochWatch, rest_of
 
 
@@ -109,8 +109,10 @@ class Learner:
         self.meters = {s: SplitMeter(metrics, self.device, optimizer) for s in ("train", "valid", "test")}
         trained = Trained(model, loss, optimizer, scaler, clip)
         self._steps = Steps(trained, self.meters["train"], accumulate, self.device)
-        self._evaluate = {s: jit(evaluating(model, loss, self.meters[s].recorded)) for s in ("valid", "test")}
-        self._predict = jit(predicting(model))
+        self._evaluate = {
+            s: jit(make_evaluate(model, loss, self.meters[s].recorded)) for s in ("valid", "test")
+        }
+        self._predict = jit(make_predict(model))
         self._to_batch = partial(to_batch, prepare=prepare, device=self.device)
         self._inputs_of = partial(inputs_of, prepare=prepare, device=self.device)
         self.renderers = default_renderers(directory) if renderers is None else list(renderers)
@@ -125,6 +127,7 @@ class Learner:
         self.directory = None if directory is None else Path(directory).absolute()
         self.checkpoints = None if self.directory is None else Checkpoints(self.directory, keep)
         self._saving = Saving(self.checkpoints, checkpoint_every, self._snapshot, self.emit)
+        # A copy of the weights lets the report name the op that produced the first NaN.
         keep_state = partial(kept_of, model, optimizer) if may_rewind(model, optimizer) else None
         blame = partial(not_finite, trained, self.directory)
         self._new_losses = partial(Losses, keep_state, self.emit, blame)

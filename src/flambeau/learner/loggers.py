@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.files import write_whole
 from .events import EpochEnded, Event, Progress, RunStarted, Values
-from .page import standing
+from .page import render_page
 from .run_view import RunState
 from .runs import EVENTS
 from .tensorboard import EventFile, scalars, session_start
@@ -189,13 +189,13 @@ class Thinned(Logger):
     def of(self, event: Event) -> list[tuple[int, dict[str, float]]]:
         """(step, values by tag) of an event."""
         if isinstance(event, Values):
-            return [(step, tagged(event.split, values)) for step, values in self.some(event)]
+            return [(step, add_tags(event.split, values)) for step, values in self.some(event)]
         if isinstance(event, EpochEnded):
-            return [(event.step, tagged(f"epoch/{event.split}", event.metrics))]
+            return [(event.step, add_tags(f"epoch/{event.split}", event.metrics))]
         return []
 
 
-def tagged(split: str, values: dict[str, float]) -> dict[str, float]:
+def add_tags(split: str, values: dict[str, float]) -> dict[str, float]:
     return {f"{split}/{name}": value for name, value in values.items()}
 
 
@@ -280,7 +280,7 @@ class Page(Logger):
         is_over, begin = events[-1].kind == "run_ended", time.monotonic()
         if self.file is None or (begin < self.next and not is_over):
             return
-        text = standing(self.state, None if is_over else self.every).encode("utf-8")
+        text = render_page(self.state, None if is_over else self.every).encode("utf-8")
         write_whole(self.file, lambda part: part.write_bytes(text))
         now = time.monotonic()
         self.next = now + max(self.every, (now - begin) / OF_THE_TIME)

@@ -33,8 +33,8 @@ class SplitMeter:
     def __init__(self, metrics: Any, device: Any, optimizer: Any = None):
         self.metrics: dict[str, Any] = {}
         self.is_collection = _is_collection(metrics)
-        for name, metric in _named(metrics):
-            self.metrics[_free(name, self.metrics)] = mine = _copied(metric, device)
+        for name, metric in _name_metrics(metrics):
+            self.metrics[_free(name, self.metrics)] = mine = _copy_metric(metric, device)
             for part in _parts(mine):
                 if hasattr(part, "follow"):
                     part.follow(optimizer)
@@ -91,9 +91,9 @@ class SplitMeter:
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Restore the counts. ValueError for those of other metrics."""
-        given, own = (", ".join(d) or "none" for d in (state_dict["metrics"], self.metrics))
-        if given != own:
-            raise ValueError(f"metrics: the learner has {own}, got {given}: use the same")
+        saved, own = (", ".join(d) or "none" for d in (state_dict["metrics"], self.metrics))
+        if saved != own:
+            raise ValueError(f"metrics: the learner has {own}, got {saved}: use the same")
         self.total.assign_(state_dict["total"].to(self.total.device))
         self.items = state_dict["items"]
         for name, metric in self.metrics.items():
@@ -127,7 +127,7 @@ def _parts(metric: Any) -> list[Any]:
     return metric.values() if _is_collection(metric) else [metric]
 
 
-def _named(metrics: Any) -> list[tuple[str, Any]]:
+def _name_metrics(metrics: Any) -> list[tuple[str, Any]]:
     """Metrics by name, and TypeError for what is none."""
     many: Any = [metrics] if hasattr(metrics, "update") and not is_dict(metrics) else metrics
     pairs: list[tuple[str, Any]]
@@ -151,7 +151,7 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
     return wanted
 
 
-def _copied(metric: Any, device: Any) -> Any:
+def _copy_metric(metric: Any, device: Any) -> Any:
     mine = metric.clone() if hasattr(metric, "clone") else deepcopy(metric)
     return mine.to(device) if hasattr(mine, "to") else mine
 

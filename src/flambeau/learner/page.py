@@ -78,7 +78,7 @@ def bar(part: float, said: str) -> str:
 
 def figure(states: Sequence[RunState], name: str) -> str:
     """One metric: its name, the key of its colours, and its picture."""
-    curves = text.drawn(states, name, states[0].splits)
+    curves = text.curves_of(states, name, states[0].splits)
     key = "".join(
         f'<span class="key" style="background:{colour(c.colour)}"></span>{escape(c.name)}'
         for c in text.key(curves)
@@ -121,7 +121,7 @@ def html(state: RunState, others: Sequence[RunState] = ()) -> str:
     )
 
 
-def standing(state: RunState, again: float | None) -> str:
+def render_page(state: RunState, again: float | None) -> str:
     """A run as a whole page; again: the seconds after which a browser reads it again, None for never."""
     head = '<!doctype html><html lang="en"><meta charset="utf-8">'
     refresh = "" if again is None else f'<meta http-equiv="refresh" content="{again:g}">'

@@ -70,7 +70,7 @@ def bounds(curves: Sequence[Drawn]) -> tuple[float, float, float, float] | None:
     return min(xs), max(xs), min(ys), max(ys)
 
 
-def scaled(curves: Sequence[Drawn], log: bool) -> list[Drawn]:
+def scale_values(curves: Sequence[Drawn], log: bool) -> list[Drawn]:
     """With logarithms for values where that is asked for; values that have none are left out."""
     if not log:
         return list(curves)
@@ -106,7 +106,7 @@ def plot(
     curves: Sequence[Drawn], width: int, height: int, *, unicode: bool = True, log: bool = False
 ) -> list[list[Glyph]]:
     """Rows of cells, with the axes' numbers: height rows of width cells. ``log`` is of values."""
-    curves = scaled(curves, log)
+    curves = scale_values(curves, log)
     box = bounds(curves)
     if box is None or height < 3 or width < 20:
         said = "nothing to draw yet" if box is None else "no room to draw"

@@ -83,16 +83,16 @@ def restore(at: Position, parts: RunParts, state: dict[str, Any], source: str) -
     model, _, optimizer, scaler, _ = parts.trained
     try:
         kind = type(optimizer).__name__
-        if (given := state.get("kind", kind)) != kind:  # plain SGD keeps no state that would differ
-            raise ValueError(f"optimizer: the learner has {kind}, got {given}: use the same")
+        if (saved := state.get("kind", kind)) != kind:  # plain SGD keeps no state that would differ
+            raise ValueError(f"optimizer: the learner has {kind}, got {saved}: use the same")
         check_accumulate(parts.accumulate, state)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         parts.metrics.load_state_dict(state["metrics"])
         put_named(parts.callbacks, state["callbacks"])
         if (scaler is None) != (state["scaler"] is None):
-            has, given = ("none", "one") if scaler is None else ("one", "none")
-            raise ValueError(f"scaler: the learner has {has}, got {given}: use the same")
+            has, saved = ("none", "one") if scaler is None else ("one", "none")
+            raise ValueError(f"scaler: the learner has {has}, got {saved}: use the same")
     except ValueError as e:
         raise ValueError(f"{source}: it belongs to a different learner: {e}") from None
     if scaler is not None:
@@ -126,9 +126,9 @@ def put_named(callbacks: dict[str, Callback], states: dict[str, Any]) -> None:
     """Give callbacks their states; ValueError, which names the options that differ, if they are others."""
     own = states_of(callbacks)
     if own.keys() != states.keys():
-        has, given = by_option(own), by_option(states)
-        differ = sorted(name for name in has.keys() | given.keys() if has.get(name) != given.get(name))
-        rules = [f"{n}: the learner has {has.get(n, 'none')}, got {given.get(n, 'none')}" for n in differ]
+        has, saved = by_option(own), by_option(states)
+        differ = sorted(name for name in has.keys() | saved.keys() if has.get(name) != saved.get(name))
+        rules = [f"{n}: the learner has {has.get(n, 'none')}, got {saved.get(n, 'none')}" for n in differ]
         raise ValueError(f"{'; '.join(rules)}: use the same")
     for name, state in states.items():
         callbacks[name].load_state_dict(state)

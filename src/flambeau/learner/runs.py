@@ -30,7 +30,7 @@ def read_run(path: str | Path) -> RunState:
     return RunState().take_all(read_events(file))
 
 
-def changed(path: Path) -> float:
+def modified_at(path: Path) -> float:
     """When a file was last written; 0 where it is gone."""
     try:
         return path.stat().st_mtime
@@ -40,7 +40,7 @@ def changed(path: Path) -> float:
 
 def find_runs(folder: str | Path) -> list[Path]:
     """The folders of runs in a folder and below, the newest first; the folder itself may be one."""
-    files = sorted(Path(folder).rglob(EVENTS), key=changed, reverse=True)
+    files = sorted(Path(folder).rglob(EVENTS), key=modified_at, reverse=True)
     return [file.parent for file in files]
 
 
@@ -48,7 +48,7 @@ def beside(directory: str | Path, most: int = 4) -> list[RunState]:
     """The newest runs in the folders beside a run's own, at most so many. most: how many."""
     own = Path(directory).resolve()
     files = [p for p in own.parent.glob(f"*/{EVENTS}") if p.parent != own]
-    newest = sorted(files, key=changed, reverse=True)[:most]
+    newest = sorted(files, key=modified_at, reverse=True)[:most]
     states: list[RunState] = []
     for path in newest:
         with suppress(FlambeauError, OSError):  # somebody else's, who may be removing it

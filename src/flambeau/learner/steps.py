@@ -45,7 +45,7 @@ def to_batch(item: Any, prepare: Callable[[Any], Any] | None, device: Any) -> Pl
     if not is_sequence(parts) or len(parts) < 2:
         rule = "a batch must be (inputs..., target): change the loader, or pass prepare= to Learner"
         raise ValueError(f"fit({type(parts).__name__}): {rule}")
-    *inputs, target = (placed(part, device) for part in parts)
+    *inputs, target = (move_to_device(part, device) for part in parts)
     return PlacedBatch(tuple(inputs), target, items_in(inputs[0]))
 
 
@@ -54,17 +54,17 @@ def inputs_of(item: Any, prepare: Callable[[Any], Any] | None, device: Any) -> t
     parts = item if prepare is None else prepare(item)
     if not is_sequence(parts):
         parts = (parts,)
-    return tuple(placed(part, device) for part in (parts[:-1] if len(parts) > 1 else parts))
+    return tuple(move_to_device(part, device) for part in (parts[:-1] if len(parts) > 1 else parts))
 
 
-def placed(value: Any, device: Any) -> Any:
+def move_to_device(value: Any, device: Any) -> Any:
     """Arrays and tensors, also inside of tuples, lists and dicts, as tensors on the device."""
     if isinstance(value, Tensor):
         return value if value.device is device else value.to(device)
     if is_mapping(value):
-        return {key: placed(part, device) for key, part in value.items()}
+        return {key: move_to_device(part, device) for key, part in value.items()}
     if is_sequence(value):
-        return rebuild(value, (placed(part, device) for part in value))
+        return rebuild(value, (move_to_device(part, device) for part in value))
     return tensor(value, device=device) if hasattr(value, "__array__") else value
 
 
@@ -88,6 +88,7 @@ def gradients(t: Trained, inputs: tuple[Any, ...], target: Any) -> tuple[Tensor,
 def apply(t: Trained, grads: Gradients) -> None:
     """Clip, and move the parameters."""
     if t.scaler is not None and t.clip is not None:
+        # The norm to clip is that of the unscaled gradients.
         t.scaler.unscale_(grads)
     if t.clip is not None:
         grads, _ = clip_grad_norm(grads, t.clip)
@@ -98,21 +99,23 @@ def apply(t: Trained, grads: Gradients) -> None:
         t.scaler.update()
 
 
-def training(t: Trained, into: RecordedMeter) -> Step:
+def make_train(t: Trained, into: RecordedMeter) -> Step:
     """A step of a batch: its loss and output."""
 
     def step(inputs: tuple[Any, ...], target: Any) -> tuple[Tensor, Any]:
         loss, output, grads = gradients(t, inputs, target)
         with no_grad():
+            # Metrics are part of the recorded step: no value is read back for them.
             count(into, loss, output, target, items_in(inputs[0]))
         apply(t, grads)
+        # One submit for the loss, the metrics and the update; nothing waits for it.
         realize(loss)
         return loss, output if into.is_not_all else None
 
     return step
 
 
-def adding(
+def make_accumulate(
     t: Trained, into: RecordedMeter, sums: list[tuple[Any, Tensor]], total: Tensor
 ) -> Callable[[tuple[Any, ...], Any], tuple[Tensor, Any, tuple[int, ...]]]:
     """Add the gradients of a batch to sums, and its loss to a total; the third result is which have any."""
@@ -123,8 +126,12 @@ def adding(
         with no_grad():
             count(into, loss, output, target, items_in(inputs[0]))
             for i, (p, s) in enumerate(sums):
+                # A parameter without a gradient in every batch must not be moved (weight decay would shrink
+                # it).
                 if (g := grads.get(p)) is not None:
                     met.append(i)
+                    # Sums are float32 even for 16-bit gradients: small batches would be lost in a large
+                    # sum.
                     s.assign_(s + g.float())
             total.assign_(total + loss.detach().float())
         realize(loss, total, *(s for _, s in sums))
@@ -133,7 +140,7 @@ def adding(
     return step
 
 
-def applying(
+def make_apply(
     t: Trained, sums: list[tuple[Any, Tensor]], total: Tensor
 ) -> Callable[[Tensor, tuple[int, ...]], Tensor]:
     """Move the parameters that have gradients by a share of the sums, and set these to zero; the share of the
@@ -154,7 +161,7 @@ def applying(
     return step
 
 
-def evaluating(model: Any, loss: Callable[[Any, Any], Tensor], into: RecordedMeter) -> Step:
+def make_evaluate(model: Any, loss: Callable[[Any, Any], Tensor], into: RecordedMeter) -> Step:
     """Count a batch, without gradients; its loss and output."""
 
     def step(inputs: tuple[Any, ...], target: Any) -> tuple[Tensor, Any]:
@@ -168,7 +175,7 @@ def evaluating(model: Any, loss: Callable[[Any, Any], Tensor], into: RecordedMet
     return step
 
 
-def predicting(model: Any) -> Callable[..., Any]:
+def make_predict(model: Any) -> Callable[..., Any]:
     """The model without gradients."""
 
     def predict(*inputs: Any) -> Any:
@@ -185,6 +192,7 @@ def move(model: Any, optimizer: Any, device: Any) -> Any:
         raise ValueError(f"Learner({type(model).__name__}): it has no parameters: pass a model that has some")
     if device is not None and get_device(device) is not first.device:
         model.to(get_device(device))
+        # Loading moves the state to the device of the parameters.
         optimizer.load_state_dict(optimizer.state_dict())
     return first.device
 
@@ -198,13 +206,13 @@ class Steps:
         self.met: set[int] = set()  # which parameters have gradients in the batches that wait
         self.sums: list[Tensor] = []
         if accumulate == 1:
-            self.step = jit(training(trained, meter.recorded))
+            self.step = jit(make_train(trained, meter.recorded))
             return
         sums = [(p, Tensor.zeros(p.shape, dtype=float32, device=p.device)) for p in trained.optimizer.params]
         total = Tensor.zeros((), dtype=float32, device=device)
         self.sums = [total, *(s for _, s in sums)]
-        self.step = jit(adding(trained, meter.recorded, sums, total))
-        self.move = jit(applying(trained, sums, total))
+        self.step = jit(make_accumulate(trained, meter.recorded, sums, total))
+        self.move = jit(make_apply(trained, sums, total))
 
     def train(self, batch: PlacedBatch) -> Tensor | None:
         """The loss of a step; None if it takes more batches."""
@@ -233,6 +241,7 @@ class Steps:
         """Make the step of the batches that wait for more; None if none do."""
         if not self.waiting:
             return None
+        # A tensor, so that the last step of an epoch with fewer batches replays the same recording.
         share, met = tensor(1 / self.waiting, float32, device=self.device), tuple(sorted(self.met))
         self.waiting, self.met = 0, set()
         return self.move(share, met)

@@ -36,7 +36,7 @@ def crc32c(data: bytes) -> int:
     return crc ^ 0xFFFFFFFF
 
 
-def masked(data: bytes) -> bytes:
+def mask_checksum(data: bytes) -> bytes:
     crc = crc32c(data)
     return struct.pack("<I", ((crc >> 15 | crc << 17) + MASK) & 0xFFFFFFFF)
 
@@ -44,7 +44,7 @@ def masked(data: bytes) -> bytes:
 def record(data: bytes) -> bytes:
     """Length, its checksum, data, its checksum."""
     length = struct.pack("<Q", len(data))
-    return length + masked(length) + data + masked(data)
+    return length + mask_checksum(length) + data + mask_checksum(data)
 
 
 def varint(value: int) -> bytes:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from math import isfinite
 
-from ..profiling.report import aligned, si
+from ..profiling.report import align_columns, si
 from .advice import advice
 from .curve import Points
 from .events import EpochEnded, Split
@@ -78,7 +78,7 @@ def epoch_line(e: EpochEnded, of: int) -> str:
     return f"epoch {e.epoch + 1}/{of}  {e.split:<5}{shown}  {duration(e.seconds)}"
 
 
-def drawn(
+def curves_of(
     states: Sequence[RunState], name: str, splits: Iterable[Split | str], recent: bool = False
 ) -> list[Drawn]:
     """The curves of a metric, a colour each, in the order in which they are drawn.
@@ -112,14 +112,14 @@ def last_values(state: RunState) -> list[str]:
     if not splits:
         return []
     rows = [(name, *(value(state.last(name, s)) for s in splits)) for name in state.names]
-    return aligned([("", *splits), *rows])
+    return align_columns([("", *splits), *rows])
 
 
 def summary(state: RunState, *, width: int = MARGIN, height: int = 10, unicode: bool = True) -> str:
     """What stays when a run is over: what ran, the first metric's curves, last values, why it ended."""
     out = [heading(state), f"{place(state)}, step {state.step:,}, {time_left(state)}"]
     for name in state.names[:1]:
-        curves = drawn([state], name, state.splits)
+        curves = curves_of([state], name, state.splits)
         rows = lines(plot(curves, width, height, unicode=unicode))
         named = [c.name if unicode else f"{c.name} {MARKS[c.colour % len(MARKS)]}" for c in key(curves)]
         out += ["", f"{name} ({', '.join(named)})", *rows]

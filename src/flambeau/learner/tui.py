@@ -186,7 +186,7 @@ class DashboardApp(App[None]):
     def drawn(self) -> list[Any]:
         """The curves of the metric that is shown."""
         states = [self.state, *(self.others if self.with_others else [])]
-        return text.drawn(states, self.metric, self.state.splits, self.recent)
+        return text.curves_of(states, self.metric, self.state.splits, self.recent)
 
     def draw(self) -> None:
         s, names = self.state, self.state.names
@@ -203,8 +203,8 @@ class DashboardApp(App[None]):
             "advice": self.advice(),
             "log": "\n".join(self.lines),
         }
-        for name, what in shown.items():
-            self.screen_stack[0].query_one(f"#{name}", Static).update(what)
+        for name, panel in shown.items():
+            self.screen_stack[0].query_one(f"#{name}", Static).update(panel)
         self.screen_stack[0].query_one(CurvesPlot).refresh()
 
     def metrics(self, names: list[str]) -> Text:

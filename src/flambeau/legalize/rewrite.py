@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..core.dtype import DTYPES, DType, complex64, int64, uint64
 from ..core.modes import no_grad
-from ..core.node import NONE, Node, reached, toposort
+from ..core.node import NONE, Node, toposort, walk_nodes
 from ..core.op import Op
 from ..kernels.lower import Planned
 from . import complex_numbers, integer_heads, integers
@@ -123,7 +123,7 @@ class _Legalizing:
         """Give new nodes the serial, segment and origin of the node that they replace, so that they are
         computed at its time. Constants among them become numbers of the plan."""
         nodes = result.nodes() if isinstance(result, Pair) else [result]
-        fresh = [n for n in reached(nodes, self._new_inputs) if n not in self.known]
+        fresh = [n for n in walk_nodes(nodes, self._new_inputs) if n not in self.known]
         after = tuple([_node_of(self.now[x]) for x in like.after])
         for n in sorted(fresh, key=lambda n: n.serial):  # in the order of creation: inputs first
             self.known.add(n)

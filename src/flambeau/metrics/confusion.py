@@ -13,7 +13,7 @@ from .scores import (
     ByLabel,
     Multiclass,
     Multilabel,
-    averaged,
+    average_classes,
     check_classes,
     describe_classes,
     ratio,
@@ -280,7 +280,7 @@ class OfMany(Overlap):
         weights = tp + fn if self.average == "weighted" else tp + 1 != 0
         if self.average == "macro" and not self.is_multilabel:
             weights = tp + fp + fn != 0
-        return averaged(self.score(tp, fp, tn, fn), self.average, weights * ~ignored)
+        return average_classes(self.score(tp, fp, tn, fn), self.average, weights * ~ignored)
 
     def _is_ignored(self, classes: int) -> Tensor:
         index = -1 if self.ignore_index is None or self.is_multilabel else self.ignore_index

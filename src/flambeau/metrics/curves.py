@@ -130,14 +130,17 @@ class Ranked:
         order = preds.argsort(1)
         scores, target = preds.take_along_dim(order, 1), target.take_along_dim(order, 1)
         self.is_one = target == 1
-        self.ones, self.others = _running(self.is_one), _running(target == 0)  # [labels, n + 1]
+        self.ones, self.others = (
+            _cumulative_sums(self.is_one),
+            _cumulative_sums(target == 0),
+        )  # [labels, n + 1]
         self.first = searchsorted(scores, scores)  # where those that are equal to it begin
         self.behind = searchsorted(scores, scores, right=True)
         self.tps = self.ones[:, -1:] - self.ones.take_along_dim(self.first, 1)
         self.fps = self.others[:, -1:] - self.others.take_along_dim(self.first, 1)
 
 
-def _running(x: Tensor) -> Tensor:
+def _cumulative_sums(x: Tensor) -> Tensor:
     """Sums of what stands before each place, and of all. [labels, n] -> [labels, n + 1]"""
     return pad(x.long().cumsum(1), (1, 0))
 

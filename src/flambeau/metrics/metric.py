@@ -15,12 +15,12 @@ from ..functions import read
 from ..runtime.run import realize
 from ..runtime.state import thread, with_next_run
 from ..tensor import Tensor
-from .states import JOINED, State, copied, filled, tensors_in, waiting
+from .states import JOINED, State, copy_state, fill_containers, pending_parts, tensors_in
 
 BATCHES = "outputs and targets"
 
 
-def _settled(update: Callable[..., None]) -> Callable[..., None]:
+def _wrap_update(update: Callable[..., None]) -> Callable[..., None]:
     """An update as `update_all` does it."""
 
     @wraps(update)
@@ -43,12 +43,12 @@ def update_all(metrics: "list[Metric]", args: Any, kw: Any) -> None:
             rule = f"takes tensors, not a {type(x).__module__}.{type(x).__name__}: wrap it in fb.tensor(...)"
             raise TypeError(f"{metrics[0].name}.update({describe(x)}): {rule}")
     records = thread.recorder is not None
-    if not records and (before := [t for m in metrics for s in m.states.values() for t in waiting(s)]):
+    if not records and (before := [t for m in metrics for s in m.states.values() for t in pending_parts(s)]):
         realize(*before)
     with no_grad(), as_given():
         for metric in metrics:
             type(metric).update.alone(metric, *args, **kw)  # type: ignore[attr-defined]
-    for t in [] if records else [t for m in metrics for s in m.states.values() for t in waiting(s)]:
+    for t in [] if records else [t for m in metrics for s in m.states.values() for t in pending_parts(s)]:
         with_next_run(t)
 
 
@@ -77,7 +77,7 @@ def asked_of(metric: "Metric") -> tuple[Any, Any]:
 
 def given_of(metrics: list["Metric"], asked: list[Any], numbers: Any) -> list[Any]:
     """The metrics' values, from the numbers that were read."""
-    pairs = filled(asked, iter(numbers))
+    pairs = fill_containers(asked, iter(numbers))
     for metric, (_, wrong) in zip(metrics, pairs, strict=True):
         metric.check(wrong)
     return [value for value, _ in pairs]
@@ -102,7 +102,7 @@ class Metric:
         super().__init_subclass__(**kw)
         own = vars(cls)
         if "update" in own:
-            cls.update = _settled(own["update"])
+            cls.update = _wrap_update(own["update"])
         if "compute" in own:
             cls.value = own["compute"]
             cls.compute = _read(own["compute"])
@@ -143,12 +143,12 @@ class Metric:
             raise ValueError(
                 f'{call}: states are joined by "sum", "max", "min", "cat" or a function: pass one of these'
             )
-        self._defaults[name] = copied(default.to(self.device) if isinstance(default, Tensor) else default)
+        self._defaults[name] = copy_state(default.to(self.device) if isinstance(default, Tensor) else default)
         self._reductions[name] = JOINED.get(how, how) if isinstance(how, str) else how
         self.states[name] = self._fresh(name)
 
     def _fresh(self, name: str) -> State:
-        state = copied(self._defaults[name])
+        state = copy_state(self._defaults[name])
         if isinstance(state, Tensor):
             with_next_run(state)
         return state
@@ -159,7 +159,7 @@ class Metric:
             if isinstance(default, Tensor):
                 self.states[name].assign_(default)
             else:
-                self.states[name] = copied(default)
+                self.states[name] = copy_state(default)
 
     # --- what a subclass writes ---
 
@@ -235,7 +235,7 @@ class Metric:
     def clone(self) -> Self:
         """A metric of the same arguments and with the same states, apart from this one."""
         other = copy(self)
-        vars(other)["states"] = {name: copied(s) for name, s in self.states.items()}
+        vars(other)["states"] = {name: copy_state(s) for name, s in self.states.items()}
         return other
 
     def __deepcopy__(self, memo: Any) -> Self:
@@ -254,7 +254,7 @@ class Metric:
 
     def state_dict(self) -> dict[str, State]:
         """The states as they are now, by name: tensors, lists of tensors, numbers."""
-        return {name: copied(s) for name, s in self.states.items()}
+        return {name: copy_state(s) for name, s in self.states.items()}
 
     def load_state_dict(self, state_dict: dict[str, State]) -> None:
         """Go on where state_dict was taken; ValueError lists what is missing, unexpected or of another shape,

@@ -232,7 +232,7 @@ def moments(x: Tensor, y: Tensor) -> Tensor:
     return rows(n, n * 0, mx, my, (dx * dx).sum(0), (dy * dy).sum(0), (dx * dy).sum(0))
 
 
-def joined(a: Tensor, b: Tensor) -> Tensor:
+def join_moments(a: Tensor, b: Tensor) -> Tensor:
     """The moments of two parts together (Chan, Golub and LeVeque, 1983). [7, outputs] both"""
     n = plus(plus(a[:2], b[0]), b[1])
     na, nb, both = a[0] + a[1], b[0] + b[1], n[0] + n[1]
@@ -250,7 +250,9 @@ class OfMoments(Metric):
         super().__init__(device)
         check_count(self.name, "num_outputs", num_outputs, 1)
         self.num_outputs = num_outputs
-        self.add_state("moments", Tensor.zeros((7, num_outputs), dtype=float32, device=self.device), joined)
+        self.add_state(
+            "moments", Tensor.zeros((7, num_outputs), dtype=float32, device=self.device), join_moments
+        )
 
     def pair(self, preds: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         """The numbers whose moments are computed."""
@@ -260,7 +262,7 @@ class OfMoments(Metric):
         """Count a batch in. [n], or [n, outputs] where there are several; ValueError for other shapes."""
         preds, target = check_same(self, preds, target, self.num_outputs)
         pair = self.pair(by_output(preds, self.num_outputs), by_output(target, self.num_outputs))
-        self.states["moments"].replace_(joined(self.states["moments"], moments(*pair)))
+        self.states["moments"].replace_(join_moments(self.states["moments"], moments(*pair)))
 
     def shaped(self, value: Tensor) -> Tensor:
         return value if self.num_outputs > 1 else value[0]

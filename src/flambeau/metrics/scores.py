@@ -40,7 +40,7 @@ def ratio(num: Tensor, den: Tensor, empty: float = 0.0) -> Tensor:
     return (den != 0).where(num.to(float32) / den.to(float32), empty)
 
 
-def averaged(score: Tensor, average: str | None, weights: Tensor) -> Tensor:
+def average_classes(score: Tensor, average: str | None, weights: Tensor) -> Tensor:
     """Scores of classes averaged over the last dim."""
     if average in (None, "none"):
         return score
@@ -108,7 +108,7 @@ class ByCounts(Metric):
             drops = self.drops_absent and self.top_k > 1  # else those alone that are not predicted either
             weights = (weights if drops else weights + fp) != 0
             weights = (tp + 1 != 0) if self.is_multilabel else weights
-        return averaged(self.score(*stats), self.average, weights)
+        return average_classes(self.score(*stats), self.average, weights)
 
     def wrong(self) -> Any:
         return self._wrong() if self.validate_args else ()

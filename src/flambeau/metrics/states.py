@@ -88,14 +88,14 @@ JOINED: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def copied(state: State) -> State:
+def copy_state(state: State) -> State:
     """A state that stays as it is now."""
     if isinstance(state, Tensor):
         return state.detach().clone()
     return list(state) if is_list(state) else state
 
 
-def waiting(state: State) -> list[Tensor]:
+def pending_parts(state: State) -> list[Tensor]:
     """What of a state has not been computed yet: of a list the last ones."""
     if not is_list(state):
         return [state] if isinstance(state, Tensor) and state.node.buffer is None else []
@@ -107,6 +107,6 @@ def tensors_in(value: Any) -> list[Tensor]:
     return [v for v in leaves(value) if isinstance(v, Tensor)]
 
 
-def filled(value: Any, tensors: Iterator[Any]) -> Any:
+def fill_containers(value: Any, tensors: Iterator[Any]) -> Any:
     """A copy of nested containers with an iterator's values in place of their tensors."""
     return tree_map(lambda leaf: next(tensors) if isinstance(leaf, Tensor) else leaf, value)

@@ -76,7 +76,7 @@ def digits_cnn(f: Any) -> Any:
     )
 
 
-def drawn(f: Any, model: Any, seed: int = 0, scale: float = 0.02) -> Any:
+def draw_weights(f: Any, model: Any, seed: int = 0, scale: float = 0.02) -> Any:
     """Give a model's matrices values that NumPy draws, the same in either package; biases become 0 and the
     weights of norms 1."""
     import numpy as np
@@ -94,7 +94,7 @@ def drawn(f: Any, model: Any, seed: int = 0, scale: float = 0.02) -> Any:
     return model
 
 
-def trained(f: Any, model: Any, rows: Any, labels: Any, *, lr: float = 3e-4) -> Any:
+def make_training_step(f: Any, model: Any, rows: Any, labels: Any, *, lr: float = 3e-4) -> Any:
     """One step of training as a call: cross entropy, gradients, AdamW; it returns the loss."""
     optimizer = f.optim.AdamW(model.parameters(), lr=lr)
 

@@ -7,7 +7,7 @@ from typing import Any
 from .. import nn
 from ..core import dtype as dt
 from ..tensor import Tensor
-from .names import renamed, without
+from .names import rename_weights, without
 from .settings import activation, settings
 
 F = nn.functional
@@ -140,7 +140,7 @@ class BertModel(nn.Module):
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """A state_dict under these names, of one with a prefix, heads or old names of norms, too."""
         rows = [(r"^bert\.", ""), (r"\.gamma$", ".weight"), (r"\.beta$", ".bias")]
-        state = without(renamed(state, rows), r"^cls\.", r"^classifier\.", r"position_ids$")
+        state = without(rename_weights(state, rows), r"^cls\.", r"^classifier\.", r"position_ids$")
         if "pooler.dense.weight" not in state:  # of a model of words alone
             own = self.state_dict()
             state |= {name: own[name] for name in ("pooler.dense.weight", "pooler.dense.bias")}

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import nn
 from ..tensor import Tensor
-from .names import renamed
+from .names import rename_weights
 
 
 @dataclass(frozen=True)
@@ -122,4 +122,4 @@ class ConvNeXt(nn.Module):
 
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """A state_dict under these names, of one under transformers' too."""
-        return renamed(state, TRANSFORMERS)
+        return rename_weights(state, TRANSFORMERS)

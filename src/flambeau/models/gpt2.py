@@ -7,7 +7,7 @@ from typing import Any
 from .. import nn
 from ..core import dtype as dt
 from ..tensor import Tensor
-from .names import renamed, without
+from .names import rename_weights, without
 from .past import CacheSize, Past
 from .settings import activation, settings
 
@@ -172,4 +172,4 @@ class GPT2LMHeadModel(nn.Module):
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """A state_dict under these names, of one without the prefix, or with masks of old files, too."""
         state = without(state, r"\.attn\.(masked_)?bias$", *["^lm_head"] * self.config.tie_word_embeddings)
-        return renamed(state, [(r"^(wte|wpe|h|ln_f)\.", r"transformer.\1.")])
+        return rename_weights(state, [(r"^(wte|wpe|h|ln_f)\.", r"transformer.\1.")])

@@ -41,7 +41,7 @@ def labels() -> tuple[str, ...]:
     return tuple(text.splitlines())
 
 
-def resizing(side: Tensor, pixels: int = PIXELS, canvas: int = CANVAS) -> Tensor:
+def resize_matrix(side: Tensor, pixels: int = PIXELS, canvas: int = CANVAS) -> Tensor:
     """What brings `side` pixels (float [1]) to `pixels` of them: each the mean of those below a triangle, as
     wide as a new pixel, or as an old one where those are wider. -> [pixels, canvas]"""
     scale = side / pixels
@@ -52,10 +52,10 @@ def resizing(side: Tensor, pixels: int = PIXELS, canvas: int = CANVAS) -> Tensor
     return weight / weight.sum(1, keepdim=True)
 
 
-def prepared(canvas: Tensor, side: Tensor) -> Tensor:
+def prepare_canvas(canvas: Tensor, side: Tensor) -> Tensor:
     """A canvas of RGBA bytes, whose first `side` rows and columns are the image, as the network takes it.
     uint8 [CANVAS, CANVAS, 4], float [1] -> [1, 3, PIXELS, PIXELS], about -1 to 1"""
-    across = resizing(side)
+    across = resize_matrix(side)
     colours = canvas[:, :, :3].float().permute(2, 0, 1)  # [3, rows, columns]
     small = across @ colours @ across.transpose(0, 1)
     return ((small - 127) / 128).unsqueeze(0)
@@ -72,7 +72,7 @@ class Classifier(nn.Module):
 
     def forward(self, canvas: Tensor, side: Tensor) -> dict[str, Tensor]:
         """uint8 [CANVAS, CANVAS, 4], float [1] -> share [BEST], falling, and label [BEST]"""
-        shares, classes = self.model(prepared(canvas, side))[0].softmax(-1).topk(BEST)
+        shares, classes = self.model(prepare_canvas(canvas, side))[0].softmax(-1).topk(BEST)
         return {"share": shares, "label": classes.int()}
 
 

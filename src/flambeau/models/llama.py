@@ -8,7 +8,7 @@ from .. import nn
 from ..core import dtype as dt
 from ..core.node import describe
 from ..tensor import Tensor, tensor
-from .names import renamed, without
+from .names import rename_weights, without
 from .past import CacheSize, Past
 from .rotary import Rotation
 from .settings import activation, settings
@@ -298,7 +298,7 @@ class LlamaForCausalLM(nn.Module):
 
     def _of_llama_cpp(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """A GGUF file's tensors under these names, a head's features in two halves."""
-        out, config = renamed(state, GGUF), self.config
+        out, config = rename_weights(state, GGUF), self.config
         heads = {"q_proj": config.num_attention_heads, "k_proj": config.kv_heads}
         for name in out if config.traits.interleaves else ():
             count = heads.get(name.rpartition(".")[0].rpartition(".")[2])

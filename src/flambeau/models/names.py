@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 
-def renamed(state: Mapping[str, Any], rows: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def rename_weights(state: Mapping[str, Any], rows: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """A state_dict whose names went through each (pattern, replacement) in order."""
     out: dict[str, Any] = {}
     for name, value in state.items():

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import nn
 from ..core.node import describe
-from ..nn.positions import turned
+from ..nn.positions import rotate_pairs
 from ..tensor import Tensor, tensor
 
 
@@ -90,4 +90,4 @@ class Rotation(nn.Module):
     def forward(self, x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
         """[b, heads, n, features] -> the same, turned."""
         cos, sin = (t.to(x.dtype) for t in angles)
-        return turned(x, cos, sin)
+        return rotate_pairs(x, cos, sin)

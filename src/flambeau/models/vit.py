@@ -8,7 +8,7 @@ from .. import nn
 from ..ops.join import cat
 from ..tensor import Tensor, tensor
 from .convnext import Mlp
-from .names import renamed
+from .names import rename_weights
 
 TRANSFORMERS = (  # its names, ours
     (r"^vit\.", ""),
@@ -145,7 +145,7 @@ class VisionTransformer(nn.Module):
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """A state_dict under these names, of one under transformers' too: its queries, keys and values are
         three layers."""
-        out = renamed(state, TRANSFORMERS)
+        out = rename_weights(state, TRANSFORMERS)
         for name in [n for n in out if ".attn.query." in n]:
             parts = [out.pop(name.replace("query", part)) for part in ("query", "key", "value")]
             out[name.replace("query", "qkv")] = cat([tensor(p) for p in parts])

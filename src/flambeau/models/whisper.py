@@ -7,7 +7,7 @@ from typing import Any
 from .. import nn
 from ..core.node import describe
 from ..tensor import Tensor
-from .names import renamed, without
+from .names import rename_weights, without
 from .settings import activation, settings
 
 F = nn.functional
@@ -101,4 +101,4 @@ class WhisperEncoder(nn.Module):
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """A state_dict under these names, of one of the whole of Whisper too: its decoder is left out."""
         rows = [(r"^model\.", ""), (r"^encoder\.", "")]
-        return without(renamed(state, rows), r"^decoder\.", r"^proj_out\.")
+        return without(rename_weights(state, rows), r"^decoder\.", r"^proj_out\.")

@@ -164,7 +164,7 @@ def _within(x: Tensor, bound: float | None) -> Tensor:
     return x if bound is None else x.clamp(-bound, bound)
 
 
-def clipped(a: Activation, bound: float | None) -> Activation:
+def clip_arguments(a: Activation, bound: float | None) -> Activation:
     """The function of arguments that are held within -bound and bound."""
     if bound is None:
         return a
@@ -182,7 +182,7 @@ def _clipped_slope(slope: Callable[[Tensor, Tensor], Tensor], bound: float, x: T
     return (x.abs() <= bound).where(slope(_within(x, bound), y), 0.0)
 
 
-def _passed(x: Tensor, bound: float | None) -> Callable[[Tensor], Tensor]:
+def _pass_inside_bounds(x: Tensor, bound: float | None) -> Callable[[Tensor], Tensor]:
     """What becomes of factors of a value that is held within bounds after it was computed."""
     return (lambda row: row) if bound is None else (lambda row: (x.abs() <= bound).where(row, 0.0))
 
@@ -199,7 +199,7 @@ def rnn(act: Activation, state_clip: float | None = None) -> Cell:
     def slopes(gates: Tensor, shown: Tensor, state: Tensor, new: Tensor, s: Sequence) -> Slopes:
         x = gates + own_gates(shown, s, 1)
         y = new if state_clip is None else act.function(x)
-        return Slopes([_passed(y, state_clip)(act.sloped(x, y))], (0,), (0,), (None, None))
+        return Slopes([_pass_inside_bounds(y, state_clip)(act.sloped(x, y))], (0,), (0,), (None, None))
 
     return Cell("rnn", 1, step, slopes if act.slope else None)
 
@@ -256,7 +256,7 @@ def lstm(how: LstmGates) -> Cell:
             [(v.g - old) * slope_i] if coupled else [v.g * slope_i, old * how.gate.sloped(v.before[1], v.f)]
         )
         taken.append(v.i * how.cell.sloped(v.before[-2], v.g))
-        passed = _passed(v.cell, how.state_clip)
+        passed = _pass_inside_bounds(v.cell, how.state_clip)
         rows, of = [*map(passed, taken), bent * slope_o, passed(v.f)], (1,) * (count - 1) + (0, 1)
         return Slopes(rows, of, tuple(range(count)), (None, count), o * how.hidden.sloped(cell, bent))
 
@@ -294,7 +294,7 @@ def _gru(how: GruGates) -> Cell:
         of_r, of_z, of_n, r, z, n, own = opened(gates, shown, s)
         of_new, slope = (1 - z) * how.hidden.sloped(of_n, n), how.gate.sloped
         rows = [of_new * own * slope(of_r, r), (state - n) * slope(of_z, z), of_new * r, z, of_new]
-        passed = _passed((1 - z) * n + z * state, how.state_clip)
+        passed = _pass_inside_bounds((1 - z) * n + z * state, how.state_clip)
         return Slopes([*map(passed, rows)], (0,) * 5, (0, 1, 4), (3, None))
 
     return Cell("gru", 3, step, slopes if how.gate.slope and how.hidden.slope else None)

@@ -60,10 +60,10 @@ class RotaryEmbedding(Module):
             raise ValueError(f"RotaryEmbedding({describe(x)}): {rule}: make them equal")
         angles = _angles(Tensor.arange(x.shape[-2], device=x.device) + start, self.dim, self.base)
         cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-        return turned(x, cos, sin, self.interleaved)
+        return rotate_pairs(x, cos, sin, self.interleaved)
 
 
-def turned(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False) -> Tensor:
+def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False) -> Tensor:
     """Pairs of features turned by angles: neighbours if interleaved, else one of each half; what comes behind
     twice the angles stays as it is. [..., n, d], [..., n, pairs] twice -> [..., n, d]"""
     d = 2 * cos.shape[-1]

@@ -10,7 +10,7 @@ whose slopes nobody wrote down (`cells.Cell`) is differentiated as its steps wer
 
 from typing import Any
 
-from ..core.autocast import ruled
+from ..core.autocast import apply_rule
 from ..core.declare import stand_for
 from ..core.modes import no_grad
 from ..core.op import Op
@@ -24,7 +24,7 @@ PIECE = 32  # steps that are planned together
 # --- the way forward ---
 
 
-@ruled
+@apply_rule
 def recurrence(cell: Cell, s: Sequence) -> Tensor:
     """The states after all steps, differentiable as often as is asked. -> [t, b, parts, hidden]"""
     if cell.slopes is None or s.peepholes is not None:
@@ -92,7 +92,7 @@ def _gradients(cell: Cell, s: Sequence, g: Tensor, states: Tensor) -> Sequence:
     factors, of_shown, carried = _walk_back(cell, s, slopes, g)
     own = factors.narrow(-2, 0, cell.gates).flatten(-2)
     flat = own.flatten(0, 1)
-    of_input = own if slopes.given == tuple(range(cell.gates)) else _chosen(factors, slopes.given)
+    of_input = own if slopes.given == tuple(range(cell.gates)) else _select_gates(factors, slopes.given)
     last, hidden = of_shown[0], carried[0]
     return Sequence(
         of_input,
@@ -104,7 +104,7 @@ def _gradients(cell: Cell, s: Sequence, g: Tensor, states: Tensor) -> Sequence:
     )
 
 
-def _chosen(factors: Tensor, rows: tuple[int, ...]) -> Tensor:
+def _select_gates(factors: Tensor, rows: tuple[int, ...]) -> Tensor:
     return cat([gate(factors, i) for i in rows], -2).flatten(-2)
 
 

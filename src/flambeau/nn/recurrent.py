@@ -20,7 +20,7 @@ from .cells import Activation, Cell, Sequence
 from .linear import new_parameter, positive
 from .module import Module
 from .recurrence import recurrence, shown_by
-from .utils.rnn import PackedSequence, lengths_of, packed, padded
+from .utils.rnn import PackedSequence, lengths_of, pack_steps, pad_steps
 
 
 def _reverse(x: Tensor) -> Tensor:
@@ -47,18 +47,18 @@ CLIPS = ("clip", "state_clip")
 
 def _rnn_of(layer: Any) -> Cell:
     act = _activation(layer, "nonlinearity")
-    return cells.rnn(cells.clipped(act, layer.clip), layer.state_clip)
+    return cells.rnn(cells.clip_arguments(act, layer.clip), layer.state_clip)
 
 
 def _gru_of(layer: Any) -> Cell:
     gate, hidden = (_activation(layer, f"{name}_activation") for name in ("gate", "hidden"))
-    gate, hidden = (cells.clipped(act, layer.clip) for act in (gate, hidden))
+    gate, hidden = (cells.clip_arguments(act, layer.clip) for act in (gate, hidden))
     return cells.gru(cells.GruGates(gate, hidden, layer.state_clip, layer.reset_after))
 
 
 def _lstm_of(layer: Any) -> Cell:
     gate, cell, hidden = (_activation(layer, f"{name}_activation") for name in ("gate", "cell", "hidden"))
-    gate, cell = (cells.clipped(act, layer.clip) for act in (gate, cell))
+    gate, cell = (cells.clip_arguments(act, layer.clip) for act in (gate, cell))
     return cells.lstm(cells.LstmGates(gate, cell, hidden, layer.state_clip, layer.input_forget))
 
 
@@ -193,14 +193,14 @@ class RNNBase(RecurrentModule):
         return y.transpose(0, 1) if self.batch_first else y, self._shown(state)
 
     def _of_packed(self, packed_input: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
-        x = padded(packed_input.data, packed_input.batch_sizes)
+        x = pad_steps(packed_input.data, packed_input.batch_sizes)
         start = self._start(hx, x, True)
         if packed_input.sorted_indices is not None:
             start = tuple(t.index_select(1, packed_input.sorted_indices) for t in start)
         y, state = self._run(x, start, _Steps(packed_input.batch_sizes, x.device))
         if packed_input.unsorted_indices is not None:
             state = tuple(t.index_select(1, packed_input.unsorted_indices) for t in state)
-        return packed_input._replace(data=packed(y, packed_input.batch_sizes)), self._shown(state)
+        return packed_input._replace(data=pack_steps(y, packed_input.batch_sizes)), self._shown(state)
 
     def _sizes(self) -> list[int]:
         """Of what the states before and after are made: the hidden state, and an LSTM's cell."""

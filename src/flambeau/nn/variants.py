@@ -29,7 +29,7 @@ def _in_place(f: Callable[P, Tensor]) -> Callable[P, Tensor]:
         input._check_write()
         return write(input, f(input, *args, **kw), f"{base}_", base)  # type: ignore[call-arg]
 
-    return _named(
+    return _with_name(
         call,
         f"{base}_",
         f"Assigns the value of {base}(...) to the tensor and returns it; TypeError if the"
@@ -45,10 +45,12 @@ def _with_indices(pool: Callable[..., Any]) -> Callable[..., tuple[Tensor, Tenso
         return pool(input, *args, **{**kw, "return_indices": True})
 
     name = pool.__name__
-    return _named(call, f"{name}_with_indices", f"{name} with return_indices=True: (values, indices).", pool)
+    return _with_name(
+        call, f"{name}_with_indices", f"{name} with return_indices=True: (values, indices).", pool
+    )
 
 
-def _named(call: Any, name: str, doc: str, f: Callable[..., Any]) -> Any:
+def _with_name(call: Any, name: str, doc: str, f: Callable[..., Any]) -> Any:
     """A function with a name and docstring of its own, and the signature of another."""
     call.__name__ = call.__qualname__ = name
     call.__signature__ = signature(f)

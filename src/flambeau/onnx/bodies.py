@@ -17,13 +17,13 @@ def body_of(
     """The function body of a node's operator, and its opsets. OnnxError if the operator has none."""
     schema = schema_of(node, opset)
     if schema is None or not (schema.has_function or schema.has_context_dependent_function):
-        raise OnnxError(missing(node, opset))
+        raise OnnxError(missing_operator_text(node, opset))
     proto = schema.function_body if schema.has_function else _of_types(schema, node, inputs, opset)
     f = Reader(node.op, None).function(proto)
     return _with_defaults(f, schema), {**opsets, **(opsets_of(proto.opset_import) or {"": opset})}
 
 
-def missing(node: NodeDef, opset: int) -> str:
+def missing_operator_text(node: NodeDef, opset: int) -> str:
     """The error text for an unknown operator."""
     near = suggest(node.op, [name for domain, name in TABLE if domain == node.domain])
     return f"{node.label}: unknown operator at opset {opset}{near}"

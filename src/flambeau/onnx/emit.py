@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from ..tensor import Tensor
 from .convert import numpy_dtype
 from .graph import CODES, OnnxError
-from .trace import Reciprocal, SizeFormula, TracedGraph, TracedNode, sized
+from .trace import Reciprocal, SizeFormula, TracedGraph, TracedNode, constant_size
 from .values import to_array
 
 LEAST = -(1 << 62)  # an end that lies before the first element
@@ -73,7 +73,7 @@ class Emitter:
         """A list of whole numbers, or of sizes, as int64s. [n]"""
         import numpy as np
 
-        sizes = [v if isinstance(v, SizeFormula) else sized(v) for v in values]
+        sizes = [v if isinstance(v, SizeFormula) else constant_size(v) for v in values]
         if not any(s.terms for s in sizes):
             return self.tensor(np.array([s.base for s in sizes], np.int64))
         key = tuple(sizes)
@@ -306,7 +306,7 @@ def _reshape(e: Emitter, n: TracedNode, x: str) -> str:
     sizes = list(n.shape)
     free = [d for d, s in enumerate(sizes) if s.terms]
     if len(free) == 1 and all(s.base for s in sizes if not s.terms):
-        sizes[free[0]] = sized(-1)
+        sizes[free[0]] = constant_size(-1)
     return e.add("Reshape", x, e.ints(*sizes), allowzero=0 if all(s.base or s.terms for s in sizes) else 1)
 
 
@@ -321,7 +321,7 @@ def _slice(e: Emitter, n: TracedNode, x: str) -> str:
     dims = [
         d
         for d in range(len(shape))
-        if (starts[d], steps[d].base, shape[d]) != (sized(0), 1, n.inputs[0].shape[d])
+        if (starts[d], steps[d].base, shape[d]) != (constant_size(0), 1, n.inputs[0].shape[d])
     ]
     if not dims:
         return x
@@ -336,7 +336,7 @@ def _end(start: SizeFormula, step: int, count: SizeFormula) -> SizeFormula:
     for name, factor in count.terms:
         terms[name] = terms.get(name, 0) + factor * step
     end = SizeFormula(start.base + count.base * step, tuple((k, v) for k, v in terms.items() if v))
-    return sized(LEAST) if step < 0 and not end.terms and end.base < 0 else end
+    return constant_size(LEAST) if step < 0 and not end.terms and end.base < 0 else end
 
 
 @emits("_pad")
@@ -349,14 +349,14 @@ def _pad(e: Emitter, n: TracedNode, x: str) -> str:
         raise OnnxError(
             "export: pad: it crops by a number that depends on a size: leave that size out of dynamic="
         )
-    out = _emit_pad(e, n, x, *[[sized(max(0, s.base)) for s in side] for side in (before, after)])
+    out = _emit_pad(e, n, x, *[[constant_size(max(0, s.base)) for s in side] for side in (before, after)])
     starts = [max(0, -s.base) for s in before]
     ends = [-max(0, -s.base) or 1 << 62 for s in after]
     return e.add("Slice", out, e.ints(*starts), e.ints(*ends))
 
 
 def _emit_pad(e: Emitter, n: TracedNode, x: str, before: Any, after: Any) -> str:
-    if all(s == sized(0) for s in (*before, *after)):
+    if all(s == constant_size(0) for s in (*before, *after)):
         return x
     if n.dtype.kind != "b":
         return e.add("Pad", x, e.ints(*before, *after))
@@ -382,11 +382,11 @@ def _contract(e: Emitter, n: TracedNode, a: str, b: str) -> str:
         return plain
     nk, rank = n.attrs["nk"].base, len(n.inputs[0].shape)
     letters = "abcdefghijklmnopqrstuvwxyz"[:rank]
-    both = [p if p != sized(1) else q for p, q in zip(n.inputs[0].shape, n.inputs[1].shape)]
+    both = [p if p != constant_size(1) else q for p, q in zip(n.inputs[0].shape, n.inputs[1].shape)]
     terms: list[str] = []
     operands: list[str] = []
     for x, name in zip(n.inputs, (a, b)):
-        kept = [d for d in range(rank) if x.shape[d] != sized(1) or both[d] == sized(1)]
+        kept = [d for d in range(rank) if x.shape[d] != constant_size(1) or both[d] == constant_size(1)]
         terms.append("".join(letters[d] for d in kept))
         shape = [x.shape[d] for d in kept]
         operands.append(name if len(kept) == rank else _emit_reshape(e, name, shape))
@@ -396,7 +396,7 @@ def _contract(e: Emitter, n: TracedNode, a: str, b: str) -> str:
 def _emit_reshape(e: Emitter, x: str, shape: list[SizeFormula]) -> str:
     free = [d for d, s in enumerate(shape) if s.terms]
     if len(free) == 1:
-        shape = [sized(-1) if d == free[0] else s for d, s in enumerate(shape)]
+        shape = [constant_size(-1) if d == free[0] else s for d, s in enumerate(shape)]
     return e.add("Reshape", x, e.ints(*shape))
 
 
@@ -518,7 +518,7 @@ def _attention(e: Emitter, n: TracedNode, q: str, k: str, v: str, *bias: str) ->
     """softmax(q k' scale + bias) v of flattened heads, several of which may share keys."""
     a, (queries, keys, values) = n.node.attrs, [p.shape for p in n.inputs[:3]]
     shared = queries[0] != keys[0]
-    rows = [keys[0], sized(-1), queries[2]] if shared else []
+    rows = [keys[0], constant_size(-1), queries[2]] if shared else []
     q = e.add("Reshape", q, e.ints(*rows)) if shared else q
     s = e.add("MatMul", q, e.add("Transpose", k, perm=[0, 2, 1]))
     s = e.add("Mul", s, e.number(a["scale"], n.dtype.name))
@@ -531,7 +531,7 @@ def _attention(e: Emitter, n: TracedNode, q: str, k: str, v: str, *bias: str) ->
     if a["causal"]:
         s = e.add("Where", _causal(e, queries[1], keys[1]), s, e.number(float("-inf"), n.dtype.name))
     p = e.add("Softmax", s, axis=-1)
-    p = e.add("Reshape", p, e.ints(keys[0], sized(-1), keys[1])) if shared else p
+    p = e.add("Reshape", p, e.ints(keys[0], constant_size(-1), keys[1])) if shared else p
     y = e.add("MatMul", p, v)
     return e.add("Reshape", y, e.ints(*n.shape[:2], values[2])) if shared else y
 

@@ -98,7 +98,9 @@ def _loop(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
     """States and stacked outputs, where the number of runs is fixed."""
     body: GraphDef = node.attributes["body"]
     inputs = [*inputs, *[Fixed.VALUE] * (2 - len(inputs))]  # the last ones may be left out
-    condition, states, stacked = _settled(inputs[2:], 1, lambda s: run(body, [Fixed.VALUE, Fixed.VALUE, *s]))
+    condition, states, stacked = _run_to_fixpoint(
+        inputs[2:], 1, lambda s: run(body, [Fixed.VALUE, Fixed.VALUE, *s])
+    )
     if min(*inputs[:2], *condition) is not Fixed.VALUE:
         return [Fixed.NOTHING] * len(node.outputs)
     return [*states, *stacked]
@@ -111,11 +113,11 @@ def _scan(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
     states, scanned = inputs[: len(inputs) - count], inputs[len(inputs) - count :]
     if min(scanned, default=Fixed.VALUE) is Fixed.NOTHING:
         return [Fixed.NOTHING] * len(node.outputs)
-    _, states, stacked = _settled(states, 0, lambda s: run(body, [*s, *scanned]))
+    _, states, stacked = _run_to_fixpoint(states, 0, lambda s: run(body, [*s, *scanned]))
     return [*states, *stacked]
 
 
-def _settled(
+def _run_to_fixpoint(
     states: list[Fixed], first: int, run: Callable[[list[Fixed]], list[Fixed]]
 ) -> tuple[list[Fixed], list[Fixed], list[Fixed]]:
     """Outputs before the states, states, and outputs behind them, of a body that runs any number of times."""

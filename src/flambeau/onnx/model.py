@@ -23,7 +23,7 @@ from ..tensor import Tensor
 from .convert import numpy_dtype
 from .graph import GraphDef, ModelDef, OnnxError, ValueDef, printable
 from .passes import HostConstants, Initializers
-from .patterns import fused
+from .patterns import fuse_patterns
 from .run import Runner, device_of, kinds, reason
 from .values import cpu, dtype_name, tensors_in, to_array, to_value
 from .verify import verify
@@ -73,7 +73,7 @@ class OnnxModel(Module):
         self.definition, self.replays = definition.without_arrays(), replays
         self._recordings: Recordings | None = None
         self._can_replay: Recent[Any, bool] = Recent()  # by kinds of inputs that came before
-        self.runner = Runner(fused(self.definition) if fuses else self.definition, get_device(device))
+        self.runner = Runner(fuse_patterns(self.definition) if fuses else self.definition, get_device(device))
         graph = definition.graph
         self.inputs = tuple(v for v in graph.inputs if v.name not in graph.initializers)
         self.outputs = graph.outputs

@@ -91,7 +91,7 @@ class Finder:
 PATTERNS = {"MatMul": (Finder.attention,)}  # by the operator that they end in
 
 
-def fused(model: ModelDef) -> ModelDef:
+def fuse_patterns(model: ModelDef) -> ModelDef:
     """A model with one node for each pattern."""
     graph = model.graph
     if any(not domain for domain, _, _ in model.functions):  # operators that mean what the file says

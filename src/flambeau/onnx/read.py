@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..core.files import mapped
+from ..core.files import map_file
 from ..io.other_formats import ONNX, foreign
 from .convert import model_of, text_of
 from .graph import ModelDef, OnnxError
@@ -23,13 +23,13 @@ def read_model(source: Any, beside: "type[Beside] | None" = None) -> ModelDef:
         return model_of(source, "the model", Beside(None))
     if isinstance(source, bytes | bytearray | memoryview):
         _refuse(memoryview(source).cast("B"), "the model")
-        return model_of(parsed(bytes(source), "the model"), "the model", Beside(None))
+        return model_of(parse_model(bytes(source), "the model"), "the model", Beside(None))
     path = Path(os.fspath(source))
     place = repr(str(path))
     try:
-        with mapped(path) as view:
+        with map_file(path) as view:
             _refuse(view, place)
-            proto = parse(view, place) if len(view) > LARGE else parsed(view, place)
+            proto = parse(view, place) if len(view) > LARGE else parse_model(view, place)
             return model_of(proto, place, (beside or Beside)(path.parent))
     except FileNotFoundError:
         raise OnnxError(f"{place}: no such file: check the path") from None
@@ -44,7 +44,7 @@ def _refuse(view: memoryview, place: str) -> None:
         raise OnnxError(f"{place}: is {other.description}")
 
 
-def parsed(data: Any, place: str, by_onnx: bool = True) -> Any:
+def parse_model(data: Any, place: str, by_onnx: bool = True) -> Any:
     """The ModelProto of a file's bytes: read by the onnx package where it is installed, else by proto.py."""
     if not by_onnx:
         return parse(data, place)

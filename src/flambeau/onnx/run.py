@@ -35,7 +35,7 @@ from .values import (
     common_device,
     cpu,
     dtype_name,
-    moved,
+    move_to,
     numbers,
     own_bytes,
     store,
@@ -331,7 +331,7 @@ class Runner:
         """A value on a device; one that all calls share is moved once, which no recording repeats."""
         store = next((s for s in (self._plan.moved, self._moved) if id(value) in s), None)
         if store is None or device is not self.device:
-            return moved(value, device)
+            return move_to(value, device)
         if store[id(value)] is None:
             with record_with(None):
                 store[id(value)] = as_constant(value, device)
@@ -351,7 +351,7 @@ class Runner:
         """A function with a node's attributes in place; f is held, since it is known by its id."""
         key = id(node), id(f)
         if key not in self._bodies:
-            self._bodies[key] = node, replace(f, nodes=bound(f, node.attributes)), opsets
+            self._bodies[key] = node, replace(f, nodes=bind_attributes(f, node.attributes)), opsets
             self._held.append(f)
         return self._bodies[key]
 
@@ -420,7 +420,7 @@ def _kind(value: Any) -> tuple[Any, ...]:
     return (str(getattr(value, "dtype", "")), tuple(getattr(value, "shape", ())), value is None)
 
 
-def bound(f: FunctionDef, attributes: dict[str, Any]) -> tuple[NodeDef, ...]:
+def bind_attributes(f: FunctionDef, attributes: dict[str, Any]) -> tuple[NodeDef, ...]:
     """A function's nodes with a call's attributes in place."""
     values = {name: v for name, v in f.attributes.items() if v is not REQUIRED} | attributes
     return tuple(_with(node, values) for node in f.nodes)

@@ -24,7 +24,7 @@ class SizeFormula(NamedTuple):
     terms: tuple[tuple[str, int], ...] = ()
 
 
-def sized(value: int) -> SizeFormula:
+def constant_size(value: int) -> SizeFormula:
     """A number that follows from nothing."""
     return SizeFormula(int(value))
 

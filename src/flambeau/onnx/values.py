@@ -99,17 +99,17 @@ def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
             yield from tensors_in(v)
 
 
-def moved(value: Any, device: Any) -> Any:
+def move_to(value: Any, device: Any) -> Any:
     """A value on a device."""
     if is_list(value):
-        return [moved(v, device) for v in value]
+        return [move_to(v, device) for v in value]
     return value.to(device) if isinstance(value, Tensor) else value
 
 
 def as_constant(value: Any, device: Any) -> Any:
     """A value on a device for good: one float is a number in the kernels that read it, and no buffer."""
     if not isinstance(value, Tensor) or value.numel() != 1 or not value.dtype.is_float:
-        return moved(value, device)
+        return move_to(value, device)
     return full(tuple(value.shape), value.item(), dtype=value.dtype, device=device)
 
 
@@ -195,7 +195,7 @@ def by_places(function: Callable[..., Any], inputs: list[Any]) -> Any:
     if len({a.dtype for a in arrays}) > 1:
         raise TypeError(f"inputs are of several dtypes: {', '.join(sorted({dtype_name(a) for a in arrays}))}")
     starts = accumulate([0, *[a.size for a in arrays]])
-    arguments = [_places(v, next(starts)) if isinstance(v, np.ndarray) else moved(v, cpu()) for v in inputs]
+    arguments = [_places(v, next(starts)) if isinstance(v, np.ndarray) else move_to(v, cpu()) for v in inputs]
     every: Any = np.concatenate([a.reshape(-1) for a in arrays])
     result = function(*arguments)
     return tuple(_take(every, r) for r in result) if type(result) is tuple else _take(every, result)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .bodies import missing, schema_of
+from .bodies import missing_operator_text, schema_of
 from .graph import FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError
 from .operators.table import Operator, find
 
@@ -108,7 +108,7 @@ class Check:
             return
         schema = schema_of(node, opset)
         if schema is None or not (schema.has_function or schema.has_context_dependent_function):
-            yield missing(node, opset)
+            yield missing_operator_text(node, opset)
 
     def functions(self) -> Iterator[str]:
         """Functions that call themselves, or grow beyond all bounds."""

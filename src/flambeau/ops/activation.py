@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core.declare import composed, composite
 from ..core.shape import normal_dim
-from .elementwise import fitted
+from .elementwise import fit_to_dtype
 from .random import gumbel_bits, uniform_bits
 from .reduce import in_float32
 
@@ -91,7 +91,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 
 def _limit(input: Tensor, min_val: float, max_val: float) -> Tensor:
     """clamp, with gradient 0 at both ends."""
-    low, high = fitted(min_val, input.dtype), fitted(max_val, input.dtype)
+    low, high = fit_to_dtype(min_val, input.dtype), fit_to_dtype(max_val, input.dtype)
     above = (input <= low).where(low, input)
     return (above >= high).where(high, above)
 
@@ -211,7 +211,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
     Raises ValueError if the dtype has no such value.
     """
-    return (input <= threshold).where(fitted(value, input.dtype), input)
+    return (input <= threshold).where(fit_to_dtype(value, input.dtype), input)
 
 
 @composed

@@ -123,7 +123,7 @@ def _second(n: int, x: Tensor) -> Tensor:
     return (x == 0).where(float("-inf"), (x < 0).where(float("nan"), y))
 
 
-def _modified(n: int, x: Tensor) -> Tensor:
+def _scaled_modified_k(n: int, x: Tensor) -> Tensor:
     """exp(x) times k of order 0 or 1: inf at 0, NaN below."""
     t = x.clamp(0.0, SMALL)
     near = _series(f"k{n}_near", t * t * (2 / SMALL**2) - 1.0)
@@ -177,7 +177,7 @@ def _k0e_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
 
 @composite(grad=_k0e_grad)
 def _k0e(x: Tensor) -> Tensor:
-    return _modified(0, x)
+    return _scaled_modified_k(0, x)
 
 
 def _k1e_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
@@ -186,7 +186,7 @@ def _k1e_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
 
 @composite(grad=_k1e_grad)
 def _k1e(x: Tensor) -> Tensor:
-    return _modified(1, x)
+    return _scaled_modified_k(1, x)
 
 
 def _phase(size: Tensor) -> Tensor:

@@ -119,7 +119,7 @@ def _cast_bits(x: Tensor, dtype: dt.DType) -> Tensor:
         return _cast_bits(x.view_as_real().reshape(-1), dtype)
     if dtype.is_complex:
         return _cast_bits(x.reshape(-1), dtype.real).reshape(-1, 2).view_as_complex()
-    return _floats_of(_regroup(_unsigned(x).reshape(-1), _size(dtype)), dtype)
+    return _floats_of(_regroup(_unsigned_bits(x).reshape(-1), _size(dtype)), dtype)
 
 
 def _regroup(u: Tensor, itemsize: int) -> Tensor:
@@ -138,7 +138,7 @@ def _regroup(u: Tensor, itemsize: int) -> Tensor:
     return joined.to(wanted)
 
 
-def _unsigned(x: Tensor) -> Tensor:
+def _unsigned_bits(x: Tensor) -> Tensor:
     """The bits of each element as an unsigned integer of its size."""
     if x.dtype is dt.float16:
         return _bits_of_half(x)

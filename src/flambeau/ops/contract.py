@@ -11,9 +11,9 @@ from ..core import dtype as dt
 from ..core import modes
 from ..core import op as _op
 from ..core.declare import composed, kernel
-from ..core.op import Family, tensor_beside, viewed
+from ..core.op import Family, make_view, tensor_beside
 from ..core.shape import broadcast
-from .elementwise import scaled
+from .elementwise import scale_by
 
 if TYPE_CHECKING:
     from ..core.dtype import DType
@@ -97,10 +97,10 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(f"inner sizes differ: {a.shape[-1]} and {b.shape[-2]}")
     rank, (*lead, k, n) = max(a.ndim, b.ndim), b.shape
-    b = viewed(b, "permute", dims=(*range(b.ndim - 2), b.ndim - 1, b.ndim - 2))
+    b = make_view(b, "permute", dims=(*range(b.ndim - 2), b.ndim - 1, b.ndim - 2))
     ones = [(1,) * (rank - x.ndim) for x in (a, b)]
-    a = viewed(a, "reshape", shape=(*ones[0], *a.shape[:-1], 1, k))
-    b = viewed(b, "reshape", shape=(*ones[1], *lead, 1, n, k))
+    a = make_view(a, "reshape", shape=(*ones[0], *a.shape[:-1], 1, k))
+    b = make_view(b, "reshape", shape=(*ones[1], *lead, 1, n, k))
     y = contract(a, b, 1, "matmul")
     y = y.squeeze(-1) if other.ndim == 1 else y
     return y.squeeze(-2 if other.ndim > 1 else -1) if input.ndim == 1 else y
@@ -270,10 +270,10 @@ def _exact(a: Tensor, b: Tensor, ranks: tuple[int, int]) -> Tensor:
 
 def _plus(x: Tensor, product: Tensor, beta: float | HostScalar, alpha: float | HostScalar) -> Tensor:
     """beta * x + alpha * product. With beta = 0, x is not read: its NaNs do not appear."""
-    product = scaled(product, alpha, "alpha")
+    product = scale_by(product, alpha, "alpha")
     if beta == 0:
         return product
-    y = scaled(x, beta, "beta") + product
+    y = scale_by(x, beta, "beta") + product
     if y.shape != product.shape:
         raise ValueError(f"shape {list(x.shape)} does not broadcast to {list(product.shape)}")
     return y

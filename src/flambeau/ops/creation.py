@@ -325,7 +325,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """Powers of x in columns, decreasing unless `increasing`. [n] -> [n, N]"""
     columns = x.shape[-1] if N is None else N
     powers = _iota(columns, x.device)
-    x = x.to(dt.counted(x.dtype))
+    x = x.to(dt.accumulation_dtype(x.dtype))
     return x.unsqueeze(-1).pow(powers if increasing else columns - 1 - powers)
 
 

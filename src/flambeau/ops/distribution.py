@@ -113,7 +113,7 @@ def _scale_words(words: Sequence[Tensor], span: int) -> Tensor:
     return low if not high else (low & mask) | high[0] << 32
 
 
-def _signed(value: int) -> int:
+def _as_int64(value: int) -> int:
     """An unsigned 64-bit number as the int64 with the same bits."""
     return value - (1 << 64) if value >= 1 << 63 else value
 
@@ -154,7 +154,7 @@ def random_integers(
         drawn = bits().long() | bits().long() << 32
     else:
         drawn = _scale_words([bits().long() for _ in range(2 if span < 1 << 32 else 3)], span)
-    drawn = drawn + _signed(low) if low else drawn
+    drawn = drawn + _as_int64(low) if low else drawn
     if not dtype.is_float:
         return drawn.to(dtype)
     drawn = drawn.to(dtype)

@@ -36,7 +36,7 @@ def _as_float(*dtypes: DType) -> DType:
     return dt.promote(*dtypes).as_float
 
 
-def _ordered(*dtypes: DType) -> DType:
+def _bools_as_ints(*dtypes: DType) -> DType:
     """Bools are compared as int32."""
     common = dt.promote(*dtypes)
     return common if common.kind != "b" else dt.int32
@@ -97,7 +97,7 @@ def compare(
 
 def order(xp: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A comparison by size."""
-    return elementwise(None, xp, _bool, operands=_ordered, refusal=UNORDERED)
+    return elementwise(None, xp, _bool, operands=_bools_as_ints, refusal=UNORDERED)
 
 
 def _power(xp: Namespace, x: Array, y: Array) -> Array:
@@ -132,7 +132,7 @@ def _shift(op: str, rest: Callable[[Namespace, Array], Array]) -> Reference:
     return reference
 
 
-def scaled(x: Any, alpha: Any, name: str = "alpha") -> Any:
+def scale_by(x: Any, alpha: Any, name: str = "alpha") -> Any:
     """alpha * x; x itself where alpha is 1. TypeError if x is an integer and alpha a float, as in PyTorch."""
     if isinstance(alpha, float) and not getattr(x, "dtype", dt.float32).has_gradients:
         raise TypeError(f"{name} of integers must be whole: cast the tensors with .float(), or round {name}")
@@ -159,7 +159,7 @@ def _share(g: Tensor, x: Tensor, y: Tensor, x_loses: Tensor, y_loses: Tensor) ->
     return [x_loses.where(0.0, half), y_loses.where(0.0, half)]
 
 
-def fitted(value: Any, dtype: DType) -> Any:
+def fit_to_dtype(value: Any, dtype: DType) -> Any:
     """A number, or a tensor, cast to a dtype: floats become integers towards 0, as in PyTorch. ValueError for
     infinity or NaN as an integer."""
     if is_tensor(value):
@@ -676,7 +676,7 @@ def add(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1) 
 
     Raises TypeError if alpha is not an integer and the tensors are of integers.
     """
-    return (input, scaled(other, alpha)), {}
+    return (input, scale_by(other, alpha)), {}
 
 
 @kernel(
@@ -693,7 +693,7 @@ def sub(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1) 
 
     Raises TypeError if alpha is not an integer and the tensors are of integers.
     """
-    return (input, scaled(other, alpha)), {}
+    return (input, scale_by(other, alpha)), {}
 
 
 @kernel(

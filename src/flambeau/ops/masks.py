@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..core import dtype as dt
 from ..core.declare import composed
 from ..core.node import is_tensor
-from .elementwise import choose, fitted
+from .elementwise import choose, fit_to_dtype
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -26,7 +26,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: float) -> Tensor:
         isinstance(value, complex) or (is_tensor(value) and value.dtype.is_complex)
     ) and not input.dtype.is_complex:
         raise ValueError("value is complex but the tensor is real: pass a real number")
-    return choose(mask, fitted(value, input.dtype), input).to(input.dtype)
+    return choose(mask, fit_to_dtype(value, input.dtype), input).to(input.dtype)
 
 
 @composed

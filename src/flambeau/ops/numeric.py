@@ -9,7 +9,7 @@ from ..core import dtype as dt
 from ..core.declare import composed
 from ..core.node import is_tensor
 from ..core.op import COMPOSED
-from .elementwise import as_float, choose, scaled, sub
+from .elementwise import as_float, choose, scale_by, sub
 
 if TYPE_CHECKING:
     from ..tensor import HostScalar, Tensor, TensorLike
@@ -21,7 +21,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
     Raises TypeError if value is not an integer and the tensors are of integers.
     """
-    return input + scaled(tensor1 * tensor2, value, "value")
+    return input + scale_by(tensor1 * tensor2, value, "value")
 
 
 @composed

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.declare import composed
 from ..core.dtype import float32
 from ..core.node import is_tensor
-from .index.select import known
+from .index.select import read_scalars
 from .reduce import in_float32
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _value(rule: Recurrence, x: Tensor, n: Any) -> Tensor:
         return last
     n = n.int()
     result = n * 0 + x * 0.0
-    for k, value in enumerate(_values(rule, x, known(n.amax())[0] if n.numel() else -1)):
+    for k, value in enumerate(_values(rule, x, read_scalars(n.amax())[0] if n.numel() else -1)):
         result = (n == k).where(value, result)
     return result
 

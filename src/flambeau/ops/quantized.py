@@ -110,8 +110,14 @@ def _launch(
     names = ("rows",) if limits.software else (*fits, "words", "tiles")
     bucket = (bits, 1 << max(min(m, 256) - 1, 0).bit_length())
     name = choose(limits, "quantized", bucket, names, _by_rule(names, m))
-    blocks = partial(_shared, name="blocks")
-    make = {"rows": _rows, "words": _words, "tiles": _tiles, "shared": _shared, "blocks": blocks}[name]
+    blocks = partial(_shared_memory_launch, name="blocks")
+    make = {
+        "rows": _rows,
+        "words": _words,
+        "tiles": _tiles,
+        "shared": _shared_memory_launch,
+        "blocks": blocks,
+    }[name]
     return make(limits, sizes, k, bits, block, len(bias))
 
 
@@ -195,7 +201,7 @@ def _tile_of(name: str, m: int, bits: int) -> SharedTile:
     return SharedTile(vectors, 8, 16, max(DEEP * bits // (2 * vectors), 1))
 
 
-def _shared(
+def _shared_memory_launch(
     limits: Limits, sizes: dict[str, int], k: int, bits: int, block: int, biases: int, name: str = "shared"
 ) -> list[Launch]:
     """Vectors in workgroup memory; a line of threads computes four rows. Few rows are split into pieces."""

@@ -61,7 +61,7 @@ def summed_in(xp: Any, x: Any, name: str = "sum") -> dict[str, str]:
 
 def widen_integers(x: Tensor) -> Tensor:
     """x in the dtype of its sums and products: int64 for integers and bools (see `set_default_integer`)."""
-    dtype = dt.counted(x.dtype)
+    dtype = dt.accumulation_dtype(x.dtype)
     return x if x.dtype is dtype else x.to(dtype)
 
 

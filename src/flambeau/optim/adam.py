@@ -290,7 +290,7 @@ class RAdam(ByMoments):
         """The rate: of m / sqrt(v) where it is positive, else minus that of m alone."""
         # One number and not two, since what updates read is bound for each of their kernels.
         step, beta2 = s["step"], o.betas[1]
-        length = _averaged(beta2, step)
+        length = _averaging_steps(beta2, step)
         rectified = (length - 4) * (length - 2) / length * beta2.map(_rectifier)
         adaptive = (rectified.clamp(min=0) * correction(beta2, step)).sqrt()
         return {"rate": (length > 5).where(adaptive, -1.0) * (o.lr / correction(o.betas[0], step))}
@@ -350,7 +350,7 @@ def correction(beta: HostScalar, step: Tensor) -> Tensor:
     return -(step * beta.map(_log)).expm1()
 
 
-def _averaged(beta: HostScalar, step: Tensor) -> Tensor:
+def _averaging_steps(beta: HostScalar, step: Tensor) -> Tensor:
     """Over how many steps v averages: 2 / (1 - beta) - 1 - 2 t beta^t / (1 - beta^t), t the step. [] -> []"""
     # The two large terms differ by about t: with x = -t log(beta) the difference is t - 2 / x * t * h(x), but
     # for a constant, and h(x) = x / 2 * coth(x / 2) - 1 has a series where it would cancel itself.

@@ -72,7 +72,7 @@ class ParamGroup(dict[str, Any]):
         value = tuple(map(_plain, value)) if is_sequence(value) else _plain(value)
         self._check(name, value)
         held = super().get(name)
-        super().__setitem__(name, _held(held, value))
+        super().__setitem__(name, _host_scalars(held, value))
         if name != "lr" and not is_tuple(value):
             self._zero[name] = not value
 
@@ -120,11 +120,11 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else float(value)
 
 
-def _held(held: Any, value: Any) -> Any:
+def _host_scalars(held: Any, value: Any) -> Any:
     """HostScalars with these values: the present ones, or new ones if there are none."""
     if is_tuple(value):
         before = held if is_tuple(held) and len(held) == len(value) else (None,) * len(value)
-        parts = tuple(map(_held, before, value))
+        parts = tuple(map(_host_scalars, before, value))
         return held if parts == before else parts
     if not isinstance(value, int | float):
         return value

@@ -136,20 +136,20 @@ class LBFGS(Optimizer):
         check_names(set(known), type(self), "its curvature", bool(problems))
         size, device = sum(p.numel() for p in self.params), self.params[0].device
         rows = {name: known[name] for name in ROWS if known.get(name) is not None}
-        for name, given in rows.items():
-            for row in given if is_list(given) else [given]:
+        for name, entry in rows.items():
+            for row in entry if is_list(entry) else [entry]:
                 if tuple(row.shape) != (size,):
                     problems.append(f"0.{name} is [{size}], got {list(row.shape)}")
         if problems:
             raise ValueError(f"load_state_dict(...): {'; '.join(problems)}: {CURE}")
         super()._load(state_dict | {"state": {}} if "state" in state_dict else state_dict)
 
-        def own(given: Any) -> Any:
-            if is_list(given):
-                return list(map(own, given))
-            return tensor(given, dtype=float32, device=device)
+        def own(entry: Any) -> Any:
+            if is_list(entry):
+                return list(map(own, entry))
+            return tensor(entry, dtype=float32, device=device)
 
-        self.memory = Curvature(**known | {name: own(given) for name, given in rows.items()})
+        self.memory = Curvature(**known | {name: own(entry) for name, entry in rows.items()})
 
 
 class Curvature:

@@ -82,9 +82,9 @@ class Muon(Optimizer):
         moved: dict[int, Tensor] = {}
         for batch in _batches(all_updates):
             o = all_updates[batch[0]][3]
-            g = _stacked([all_updates[i][1] for i in batch])
+            g = _stack([all_updates[i][1] for i in batch])
             # the means once more, for the stack: one that is read from a parameter's state would be a kernel
-            m = _mean(_stacked([all_updates[i][2]["momentum_buffer"] for i in batch]), g, o)
+            m = _mean(_stack([all_updates[i][2]["momentum_buffer"] for i in batch]), g, o)
             all_moved = orthogonal(g + (m - g) * o.momentum if o.nesterov else m, o)
             moved |= zip(batch, all_moved.unbind(0) if len(batch) > 1 else [all_moved], strict=True)
         return (self._moved(*all_updates[i], moved[i]) for i in range(len(all_updates)))
@@ -126,6 +126,6 @@ def _mean(m: Tensor, g: Tensor, o: Any) -> Tensor:
     return m + (g - m) * (1 - o.momentum)
 
 
-def _stacked(tensors: list[Tensor]) -> Tensor:
+def _stack(tensors: list[Tensor]) -> Tensor:
     """Matrices one behind the other; one stays as it is. [n, m] * k -> [k, n, m]"""
     return stack(tensors) if len(tensors) > 1 else tensors[0]

@@ -18,7 +18,7 @@ from ..runtime.readback import Readback
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
 from .groups import IMPLEMENTATION, SHARED, ParamGroup
-from .state import check_state, copied
+from .state import check_state, copy_state
 
 HOST = "cpu"
 Params = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[dict[str, Any]]
@@ -198,11 +198,11 @@ class Optimizer:
             hook(self, (grads,), {})
         return loss
 
-    def _check_gradients(self, given: Any, how: str) -> Gradients:
-        if isinstance(given, Gradients):
-            return given
+    def _check_gradients(self, grads: Any, how: str) -> Gradients:
+        if isinstance(grads, Gradients):
+            return grads
         rule = "pass the result of backward, since tensors keep no gradients: grads = loss.backward(), and"
-        shown = "" if given is None and not how else how + describe(given)
+        shown = "" if grads is None and not how else how + describe(grads)
         raise TypeError(f"{self._name}.step({shown}): {rule} then step(grads)")
 
     def _step(self, grads: Gradients) -> None:
@@ -362,7 +362,7 @@ class Optimizer:
             {**group, "params": [number[id(p)] for p in group["params"]]} for group in self.param_groups
         ]
         copies: dict[int, Any] = {}  # what parameters share stays shared
-        state = {number[id(p)]: copied(s, copies) for p, s in self.state.items() if s}
+        state = {number[id(p)]: copy_state(s, copies) for p, s in self.state.items() if s}
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -11,31 +11,35 @@ from .groups import SHARED
 CURE = "load the state of the same optimizer and model"
 
 
-def copied(s: dict[str, Any], copies: dict[int, Any]) -> dict[str, Any]:
+def copy_state(s: dict[str, Any], copies: dict[int, Any]) -> dict[str, Any]:
     """A parameter's state with tensors of their own: one for each, also where several parameters have it."""
     return {
         name: copies.setdefault(id(v), tensor(v)) if isinstance(v, Tensor) else v for name, v in s.items()
     }
 
 
-def check_state(given: dict[str, Any], groups: list[Any], own: dict[Any, dict[str, Any]], kind: Any) -> None:
+def check_state(
+    saved_state: dict[str, Any], groups: list[Any], own: dict[Any, dict[str, Any]], kind: Any
+) -> None:
     """ValueError lists all groups, names and shapes of a state_dict that do not fit, or says that it is that
     of another kind of optimiser than this one (`kind`, its class)."""
-    problems = [f"missing: {name!r}" for name in ("state", "param_groups") if name not in given]
+    problems = [f"missing: {name!r}" for name in ("state", "param_groups") if name not in saved_state]
     if not problems:
-        saved = given["param_groups"]
+        saved = saved_state["param_groups"]
         if len(saved) != len(groups):
             problems.append(f"{len(groups)} groups, got {len(saved)}")
         for i, (group, other) in enumerate(zip(groups, saved, strict=False)):
             if len(group["params"]) != len(other["params"]):
                 problems.append(f"group {i} has {len(group['params'])} tensors, got {len(other['params'])}")
             pairs = zip(other["params"], group["params"], strict=False)
-            problems += [line for n, p in pairs for line in _misfits(n, given["state"].get(n, {}), own[p])]
-    names, mine = _names(given.get("state", {})), _names(own)
+            problems += [
+                line for n, p in pairs for line in _misfits(n, saved_state["state"].get(n, {}), own[p])
+            ]
+    names, mine = _names(saved_state.get("state", {})), _names(own)
     check_names(names, kind, ", ".join(sorted(mine)) or "nothing", bool(problems) and names != mine)
     if problems:
         raise ValueError(f"load_state_dict(...): {'; '.join(problems)}: {CURE}")
-    _check_options(names, given["param_groups"], kind)
+    _check_options(names, saved_state["param_groups"], kind)
 
 
 def check_names(names: set[str], kind: Any, kept: str, is_other: bool = True) -> None:

@@ -7,7 +7,7 @@ from .calls import calls
 from .edits import Change, Edit, Script
 from .gradients import Left, gradients
 from .imports import imports
-from .missing import missing
+from .missing import missing_names
 from .names import TorchNames
 
 NUMBERS = "a seed gives different numbers than in torch: to compare runs, load the same weights and data"
@@ -35,7 +35,12 @@ def convert(text: str, name: str = "<script>") -> Converted:
     names, lines = TorchNames(source.tree), sum(bool(line.strip()) for line in text.splitlines())
     if not names.known:
         return Converted(text, lines, [], [], ["it does not import torch: there is nothing to change"])
-    findings = [*imports(source), *gradients(source, names), *calls(source, names), *missing(source, names)]
+    findings = [
+        *imports(source),
+        *gradients(source, names),
+        *calls(source, names),
+        *missing_names(source, names),
+    ]
     left = sorted({f for f in findings if isinstance(f, Left)}, key=lambda f: (f.line, f.what))
     new, changes = source.changed([f for f in findings if isinstance(f, Edit)])
     return Converted(new, lines, changes, left, [NUMBERS] * _draws(source, names))

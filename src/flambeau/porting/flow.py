@@ -36,9 +36,9 @@ class Flow:
             return
         end = self.block(body, start)
         if not isinstance(self.scope.node, ast.Module):  # it may be called again
-            again = joined([end, *self.ends])
+            again = join_states([end, *self.ends])
             if again is not None:
-                self.block(body, joined([start, self._later(again)]))
+                self.block(body, join_states([start, self._later(again)]))
 
     def _later(self, state: State) -> State:
         """What the next call finds: nothing of what belongs to this one alone."""
@@ -75,15 +75,15 @@ class Flow:
             return self.block(s.body, state)
         if isinstance(s, ast.Try):
             tried = self.block([*s.body, *s.orelse], state)
-            handled = [self.block(h.body, joined([state, tried])) for h in s.handlers]
-            return self.block(s.finalbody, joined([tried, *handled]))
+            handled = [self.block(h.body, join_states([state, tried])) for h in s.handlers]
+            return self.block(s.finalbody, join_states([tried, *handled]))
         if isinstance(s, ast.Match):
-            return joined([state, *(self.block(c.body, state) for c in s.cases)])
+            return join_states([state, *(self.block(c.body, state) for c in s.cases)])
         return self.left(s, state)
 
     def branches(self, s: ast.If, state: State) -> State | None:
         other = None if not s.orelse and _is_idle(s.test) else self.block(s.orelse, state)
-        return joined([self.block(s.body, state), other])
+        return join_states([self.block(s.body, state), other])
 
     def left(self, s: ast.stmt, state: State) -> State | None:
         """Behind a statement that may leave the block."""
@@ -106,9 +106,9 @@ class Flow:
                 inner = self.pass_by(node, inner)
             end = self.block(s.body, self.pass_by(s, inner))
             broken, continued = self.loops.pop()
-            end = joined([end, *continued])
-            after = joined([end, *broken])
-            wider = joined([entry, end])
+            end = join_states([end, *continued])
+            after = join_states([end, *broken])
+            wider = join_states([entry, end])
             if wider == entry or wider is None or not goes_round:
                 return self.block(s.orelse, after) if s.orelse and end is not None else after
             entry = wider
@@ -117,7 +117,7 @@ class Flow:
         e = self.scope.events.get(node)
         if e is None:
             return state
-        self.before[e] = joined([self.before[e], state]) or {}
+        self.before[e] = join_states([self.before[e], state]) or {}
         if e.kind == "computed":
             return {t: frozenset(k for k in tokens if not is_empty(k)) | {e} for t, tokens in state.items()}
         if e.kind == "zero" or e.ends:
@@ -144,7 +144,7 @@ def _is_idle(test: ast.expr) -> bool:
     return isinstance(asked, ast.Attribute) and asked.attr in ("requires_grad", "grad")
 
 
-def joined(states: list[State | None]) -> State | None:
+def join_states(states: list[State | None]) -> State | None:
     """What may be where several ways meet; None where there is none."""
     there = [s for s in states if s is not None]
     if not there:

@@ -35,13 +35,13 @@ REASONS = {
 }
 
 
-def missing(source: Script, names: TorchNames) -> Iterator[Left]:
+def missing_names(source: Script, names: TorchNames) -> Iterator[Left]:
     """Every name of a script that torch has and flambeau has not."""
     for node in ast.walk(source.tree):
         for path in _imported_names(node):
-            yield from _lost(source, node, path)
+            yield from _report_missing(source, node, path)
         if isinstance(node, ast.Attribute) and not _is_inner(source, names, node):
-            yield from _lost(source, node, names.path(node))
+            yield from _report_missing(source, node, names.path(node))
             yield from _of_tensor(source, names, node)
 
 
@@ -58,7 +58,7 @@ def _is_inner(source: Script, names: TorchNames, node: ast.AST) -> bool:
     return isinstance(source.parents[node], ast.Attribute) and bool(names.path(node))
 
 
-def _lost(source: Script, node: Any, path: str) -> Iterator[Left]:
+def _report_missing(source: Script, node: Any, path: str) -> Iterator[Left]:
     parent = source.parents[node]
     is_written = path in TYPED and isinstance(parent, ast.Call) and parent.func is node
     if path and not is_written and (words := why_not(path)):  # calls.py writes those

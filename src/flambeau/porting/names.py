@@ -27,7 +27,7 @@ class TorchNames:
         self.known: dict[str, str] = {}
         for node in ast.walk(tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
-                self.known.update(imported(node))
+                self.known.update(torch_imports(node))
         self.classes = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)}
         self.assigned_calls: dict[str, ast.Call] = {}  # an assigned variable's text -> the call
         for target, value in assignments(tree):
@@ -75,7 +75,7 @@ class TorchNames:
         return [t for t in optimisers if f"{model}.parameters()" in ast.unparse(self.assigned_calls[t])]
 
 
-def imported(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
+def torch_imports(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
     """The names of an import that are torch's, and its own names of them."""
     if isinstance(node, ast.Import):
         ours = [a for a in node.names if is_torch(a.name)]

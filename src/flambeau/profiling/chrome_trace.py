@@ -14,8 +14,8 @@ def events(p: Any) -> list[dict[str, Any]]:
     def us(time: int) -> float:
         return (time - p.begin) / 1000
 
-    out = [named(HOST, 0, "process_name", "host"), named(GPU, 0, "process_name", str(p.device))]
-    out += [named(HOST, i, "thread_name", f"thread {i}") for i in threads.values()]
+    out = [name_event(HOST, 0, "process_name", "host"), name_event(GPU, 0, "process_name", str(p.device))]
+    out += [name_event(HOST, i, "thread_name", f"thread {i}") for i in threads.values()]
     for s in p.stages:
         span = {"ts": us(s.begin), "dur": (s.end - s.begin) / 1000}
         out.append({"ph": "X", "name": s.name, "cat": "host", "pid": HOST, "tid": threads[s.thread], **span})
@@ -30,8 +30,8 @@ def events(p: Any) -> list[dict[str, Any]]:
     return out
 
 
-def named(pid: int, tid: int, what: str, name: str) -> dict[str, Any]:
-    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
+def name_event(pid: int, tid: int, kind: str, name: str) -> dict[str, Any]:
+    return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
 def write(p: Any, path: Path) -> None:

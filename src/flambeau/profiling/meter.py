@@ -7,7 +7,7 @@ from time import perf_counter, perf_counter_ns
 from typing import Any, NamedTuple
 
 from ..core import events
-from ..core.commands import Command, Copy, Dispatch, encoded, flat, spans_of
+from ..core.commands import Command, Copy, Dispatch, encode, flat, spans_of
 from ..device.protocol import Gpu
 from ..errors import DeviceError
 from ..functions import empty
@@ -158,7 +158,7 @@ class Meter:
         out: list[Span] = []
         for work, span in spans(self.device, works, words):
             begin = perf_counter_ns()
-            self.device.submit(encoded(span))
+            self.device.submit(encode(span))
             self.device.wait()
             out.append(Span(work, begin, begin + round(1e9 * self._difference(span))))
         return out
@@ -166,7 +166,7 @@ class Meter:
     def _difference(self, span: list[Command]) -> float:
         """Seconds of a kernel: how much longer many runs take than one, with results put aside: in memory of
         their own, since the pool's may hold what later kernels of the same submit read."""
-        words, aside = encoded(span), []
+        words, aside = encode(span), []
         if isinstance(c := span[0], Dispatch):
             outputs = self.device.outputs_of(c.pipeline)
             sizes = [self.device.size_of(b) for b in c.buffers[-outputs:]]
@@ -175,10 +175,10 @@ class Meter:
         once = min(self.wall(words), self.wall(words))
         seconds, most = REPEATED
         more = min(max(round(seconds / max(once, 1e-6)), 1), most)
-        found = (min(self.wall(words * (1 + more)) for _ in range(2)) - once) / more
+        seconds_each = (min(self.wall(words * (1 + more)) for _ in range(2)) - once) / more
         for handle in aside:
             self.device.free(handle)
-        return max(found, 0.0)
+        return max(seconds_each, 0.0)
 
     def wall(self, words: list[int]) -> float:
         """Seconds of the host until commands are done."""

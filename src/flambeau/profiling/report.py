@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..core.printing import counted
+from ..core.printing import count_text
 
 ROWS = 25
 UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -33,7 +33,7 @@ def si(value: float, unit: str) -> str:
     return f"{value:.3g} {unit}"
 
 
-def aligned(rows: list[tuple[str, ...]]) -> list[str]:
+def align_columns(rows: list[tuple[str, ...]]) -> list[str]:
     """Rows as columns, the first to the left and the others to the right."""
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     return [
@@ -75,14 +75,14 @@ def kernels(p: Any) -> list[str]:
         rest = sum(r[2] for r in named[ROWS:])
         name, runs = f"{len(named) - ROWS} more names", str(sum(r[1] for r in named[ROWS:]))
         rows.append((name, runs, f"{rest * 1e3:.3f}", f"{rest / total:.1%}", "", "", "", ""))
-    return aligned(rows) if named else []
+    return align_columns(rows) if named else []
 
 
 def host(p: Any) -> list[str]:
     """The table of the host's stages."""
     stages = sorted(p.host().items(), key=lambda item: -item[1][1])
     rows = [(name, str(n), f"{t * 1e3:.3f}", f"{t / max(p.wall, 1e-12):.1%}") for name, (n, t) in stages]
-    lines = aligned([("host", "times", "ms", "of all"), *rows])
+    lines = align_columns([("host", "times", "ms", "of all"), *rows])
     notes = ["", *(STAGES.get(name, "") for name, _ in stages)]
     return [f"{line}  {note}".rstrip() for line, note in zip(lines, notes, strict=True)]
 
@@ -99,7 +99,7 @@ def memory(p: Any) -> str:
 
 def text(p: Any) -> str:
     """The whole report."""
-    count = counted(len(p.kernels), "kernel")
+    count = count_text(len(p.kernels), "kernel")
     lines = [f"{p.device}: {p.wall * 1e3:.3f} ms, GPU busy {p.gpu * 1e3:.3f} ms, {count}"]
     if p.how == "timestamps":
         lines.append("times from GPU timestamps, each kernel in a separate pass")

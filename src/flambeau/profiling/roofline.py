@@ -43,7 +43,7 @@ def steady(device: Gpu, words: list[int], budget: float = 0.1) -> float:
     return per_run(batch, budget, warm=not device.limits.software)
 
 
-def measured(device: Gpu) -> Ceilings:
+def measure_ceilings(device: Gpu) -> Ceilings:
     """The ceilings, measured now (a tenth of a second on a GPU, about one on a software adapter)."""
     software = device.limits.software
     x = empty((1 << 22) if software else min(1 << 27, device.max_binding // 4), device=device)
@@ -89,7 +89,7 @@ def ceilings_of(device: Gpu) -> Ceilings:
     """The device's ceilings: from the cache folder where this adapter, driver and version were measured
     before."""
     if device.ceilings is None:
-        device.ceilings = kept(device) or keep(device, measured(device))
+        device.ceilings = cached_ceilings(device) or keep(device, measure_ceilings(device))
     return device.ceilings
 
 
@@ -106,7 +106,7 @@ def ceilings_file(device: Gpu) -> Path:
     return cache_folder("ceilings") / f"{name}.json"
 
 
-def kept(device: Gpu) -> Ceilings | None:
+def cached_ceilings(device: Gpu) -> Ceilings | None:
     """The ceilings in the cache folder, if they are there, whole and of this device."""
     path = ceilings_file(device)
 

@@ -12,7 +12,7 @@ MOST = 1 << 16  # runs in a short batch
 LONG = 3  # times as many runs as a short batch has
 
 
-def fitting(timed: Callable[[int], float], wanted: float, most: int = MOST) -> tuple[int, float]:
+def runs_to_fill(timed: Callable[[int], float], wanted: float, most: int = MOST) -> tuple[int, float]:
     """How many runs take about so many seconds (at least half, but for `most` runs), and what they took."""
     n, took = 1, timed(1)
     while took < wanted / 2 and n < most:
@@ -44,7 +44,7 @@ def per_run(batch: Callable[[int], object], budget: float, warm: bool) -> float:
         return perf_counter() - begin
 
     timed(1)
-    n, _ = fitting(timed, budget / 6)
+    n, _ = runs_to_fill(timed, budget / 6)
     if warm:
         warm_up(lambda: timed(n), 0.0, 8 * WARM)
     if n == 1:

@@ -51,6 +51,7 @@ class Exchange:
         if self.dtype.is_complex and wanted.kind not in "cb":
             warn("the imaginary parts would be lost: use .real to drop them", stacklevel=2)
             self = self.real
+        # Cast before the move if both devices hold the dtype: a narrower dtype means fewer bytes to copy.
         x = self if wanted is self.dtype or not wanted.on_gpu else self.cast(wanted)
         x = x if device is None else _move(x, get_device(device))
         x = x if wanted is x.dtype else x.cast(wanted)
@@ -111,6 +112,7 @@ class Exchange:
         if self.requires_grad:
             rule = "it requires gradients, which stop here: use .detach()"
             raise BufferError(f"__dlpack__({describe(self)}): {rule}")
+        # The array API demands BufferError, not ValueError, if the exchange needs a copy.
         if copy is False and self.device.kind != "cpu":
             raise BufferError(f"__dlpack__({describe(self)}, copy=False): {self.device} shares no memory")
         options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
@@ -156,6 +158,7 @@ def leaf(raw: Any, shape: Shape, dtype: dt.DType, device: Device) -> Node:
             node.buffer = device.pool.take(node.nbytes)
             device.write(node.buffer.handle, raw)
     if thread.recorder is not None:
+        # The check of recordings compares tensors made from host data by value (capture/check.py).
         thread.recorder.host_data[node] = "data", hash(bytes(raw))
     return node
 
@@ -172,6 +175,8 @@ def _move(x: Any, device: Any) -> Any:
         return x
     with no_grad():
         raw = None
+        # Two array libraries on the host may share memory through DLPack; `take` returns None if they do
+        # not.
         if x.device.kind == device.kind == "cpu":
             node = x.node
             run.realize_nodes([node])

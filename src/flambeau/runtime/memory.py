@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.node import Node
-from ..core.printing import counted
+from ..core.printing import count_text
 from ..device.pool import size_class
 from ..errors import OutOfMemory
 from ..fusion.buffers import assign, peak
@@ -22,6 +22,7 @@ def allocate_eagerly(compiled: Compiled, order: list[Node], pool: Any, held: lis
     buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
     handles: dict[int, int] = {i: b.handle for i, b in buffers.items()}
     idle: dict[int, list[Any]] = {}
+    # `pool.idle` counts bytes for reports. An error in the middle must not leave it changed.
     before = pool.idle
     try:
         _take_in_turn(plan, pool, buffers, handles, idle, held)
@@ -51,9 +52,11 @@ def _take_in_turn(
         for v in k.outputs:
             if v in buffers:  # several outputs in one buffer
                 continue
+            # The kernel writes over an input that it is the last to read (see fusion/inplace.py).
             if v in over:
                 buffer = buffers.pop(over[v])
             elif waiting := idle.get(size_class(sizes[v])):
+                # Reuse within the plan needs no synchronisation: commands of a queue run in order.
                 buffer = waiting.pop()
                 buffer.nbytes = sizes[v]
                 pool.idle -= buffer.size
@@ -61,6 +64,8 @@ def _take_in_turn(
                 held.append(buffer := pool.take(sizes[v]))
             buffers[v], handles[v] = buffer, buffer.handle
         for v in k.inputs:
+            # Freed after the outputs are taken, so that no output shares a buffer with an input of its
+            # kernel.
             if last[v] == i and v not in keep and v in buffers:
                 buffer = buffers.pop(v)
                 idle.setdefault(buffer.size, []).append(buffer)
@@ -87,6 +92,7 @@ def allocate_planned(
     buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
     buffers |= there
     buffers |= {v: taken[at] for v, at in slots.of.items()}
+    # In kernel order: a value written over another may itself be written over later.
     for k in plan.kernels:
         for v, x in k.over:
             buffers[v] = buffers[x]
@@ -113,8 +119,9 @@ def no_room(pool: Any, plan: Any, taken: dict[int, Any], error: OutOfMemory, nee
 
 
 def _too_much(pool: Any, plan: Any, need: int, room: int, limit: str) -> OutOfMemory:
-    call = f"run({counted(len(plan.kernels), 'kernel')})"
+    call = f"run({count_text(len(plan.kernels), 'kernel')})"
     rule = f"{call}: {need:,} bytes are needed beside the {pool.live:,} in use, but {limit}"
+    # Activations grow linearly with the batch, so the share of the memory is that of the batch.
     share = 100 * max(room, 0) // need
     cure = f"use about {share}% of this batch" if share else "free tensors, or offload state"
     return OutOfMemory(f"{rule}: {cure}")
@@ -124,6 +131,7 @@ def give(roots: list[Node], values: tuple[int, ...], buffers: dict[int, Any]) ->
     """Assign the buffers of their values to the roots."""
     if len(set(values)) < len(values):
         for value in values:
+            # A shared buffer is never written in place.
             buffers[value].shared = values.count(value) > 1
     for root, value in zip(roots, values, strict=True):
         root.buffer = buffers[value]

@@ -45,6 +45,7 @@ class Protocols:
 
     def __format__(self: Any, spec: str) -> str:
         """Formats one number. Several elements print as text and take no format."""
+        # A recorded call must not read values: an f-string then shows shape and dtype only.
         if not spec and (self.ndim or thread.recorder is not None):
             return repr(self)
         if self.ndim:

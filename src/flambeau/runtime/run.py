@@ -8,7 +8,7 @@ from ..core import events, op
 from ..core import node as graph
 from ..core.events import stage, submit
 from ..core.faults import doubt_of
-from ..core.node import Node, has_run, number_for, number_of, place_of_number, reached, toposort
+from ..core.node import Node, has_run, number_for, number_of, place_of_number, toposort, walk_nodes
 from ..core.siblings import read_with, stored_with
 from ..device import get_device
 from ..device.protocol import Device, Gpu
@@ -41,6 +41,7 @@ def graph_key(roots: list[Node], order: list[Node], dying: frozenset[int] = froz
     for i, n in enumerate(order):
         index[n] = i
         if n.buffer is not None:
+            # A leaf counts by its shape and dtype; the plan does not depend on its value.
             key.append(number_for(("leaf", n.shape, n.dtype.short)))
             continue
         key.append(number_of(n) if n.sig is None else n.sig)
@@ -49,6 +50,7 @@ def graph_key(roots: list[Node], order: list[Node], dying: frozenset[int] = froz
         if n.scalars and n.op.name == "constant":
             first = place_of_number(n, i, numbers)
             if first != i:
+                # Negative words mark references, so they cannot collide with the numbers of nodes.
                 key.append(~first)
     key.append(-1)
     key += [index[r] for r in roots]
@@ -163,7 +165,7 @@ def may_reach(node: Node) -> bool:
     def below(n: Node) -> list[Node]:
         return [p for p in n.parents if p.requires_grad]
 
-    nodes = enumerate(reached([node], below))
+    nodes = enumerate(walk_nodes([node], below))
     return any(n.param is not None or i >= SEARCHED or not (n.released or below(n)) for i, n in nodes)
 
 

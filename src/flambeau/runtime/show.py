@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from ..codegen.render import render
 from ..core.node import Node
-from ..core.printing import counted
+from ..core.printing import count_text
 from ..fusion.plan import Plan
 from ..kernels.ir import Kernel, out_name
 from ..kernels.lower import alias
@@ -27,7 +27,7 @@ def table(plan: Plan) -> str:
         rows.append((k.name, k.shader.template, reads, writes, str(prod(k.grid)), k.ends))
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
-    return "\n".join([counted(len(plan.kernels), "kernel"), *lines])
+    return "\n".join([count_text(len(plan.kernels), "kernel"), *lines])
 
 
 def expression(
@@ -62,7 +62,9 @@ def heading(kernel: Kernel, order: Sequence[Node]) -> str:
     """Two lines of comment above a kernel: what it computes of its inputs, in the ops of the graph; the
     dtypes and shapes of what it reads and writes. order: the nodes of the graph by the plan's numbers."""
     known = {order[v]: name for v, name in _names_of_reads(kernel).items() if v < len(order)}
-    results = [expression(_seen(order[v], order), _parts, known) for v in kernel.outputs if v < len(order)]
+    results = [
+        expression(_composite_of(order[v], order), _parts, known) for v in kernel.outputs if v < len(order)
+    ]
     reads, writes = ([_type(v, order) for v in values] for values in (kernel.inputs, kernel.outputs))
     return comment(kernel.name, results, reads, writes)
 
@@ -90,7 +92,7 @@ def texts(plan: Plan, order: Sequence[Node]) -> str:
     return "\n".join(heading(k, order) + render(k.shader) for k in plan.kernels)
 
 
-def _seen(node: Node, order: Sequence[Node]) -> Node:
+def _composite_of(node: Node, order: Sequence[Node]) -> Node:
     """The composite that a node computes, as the program called it, or the node itself."""
     return next((n for n in order if n.op.kind == "composite" and alias(n) is node), node)
 

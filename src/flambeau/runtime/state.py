@@ -85,7 +85,7 @@ def stop_recording() -> None:
 
 
 @contextmanager
-def overhearing() -> Generator[None]:
+def overhear() -> Generator[None]:
     """Inside this block, `overhear_with` may set a recorder that hears the assignments of other threads."""
     before = shared.recorder
     try:

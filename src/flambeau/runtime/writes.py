@@ -42,16 +42,19 @@ def put(x: Any, path: list[Move], y: Any) -> Any:
     return INVERSE[op.name](x, put(inner, rest, y), **attrs)
 
 
-def _uncut(x: Any, y: Any, starts: tuple[Any, ...], steps: tuple[Any, ...], shape: tuple[Any, ...]) -> Any:
+def _undo_slice(
+    x: Any, y: Any, starts: tuple[Any, ...], steps: tuple[Any, ...], shape: tuple[Any, ...]
+) -> Any:
     return uncut(x, y, IndexPlan(list(starts), list(steps), list(shape), list(shape)))
 
 
-def _unwindowed(x: Any, y: Any, spec: Any) -> Any:
+def _undo_windows(x: Any, y: Any, spec: Any) -> Any:
     if any(w.stride < w.dilation * (w.kernel - 1) + 1 for w in spec):
         return _refuse(x, y)
     size = x.shape[x.ndim - len(spec) :]
     inside = _op.Tensor.full(y.shape, 1, device=y.device)
     numbers = y.int() if y.dtype.kind == "b" else y  # fold adds, which bools do not support
+    # fold sums over windows. Windows do not overlap here, so each sum has one term.
     return OPS["where"](fold(inside, spec, size) > 0, fold(numbers, spec, size), x).to(x.dtype)
 
 
@@ -97,8 +100,8 @@ INVERSE: dict[str, Callable[..., Any]] = {
     "reshape": _reshape_back,
     "permute": _permute_back,
     "expand": _unexpand,
-    "_slice": _uncut,
-    "_windows": _unwindowed,
+    "_slice": _undo_slice,
+    "_windows": _undo_windows,
     "detach": _same,
     "view_as_real": _as_complex,
     "view_as_complex": _as_real,
@@ -124,6 +127,7 @@ class Sharing:
         self.owner: Any = base if top is None and _is_of(base, alias) else None
         self.others: list[tuple[Any, list[Move]]] = []
         for view in [v for r in alias.views if _is_of(v := r(), alias)]:
+            # The result of the last copying move owns the elements if it still exists.
             if top is not None and view.link[1] is top:
                 self.owner = view
             elif view is not x:
@@ -168,6 +172,7 @@ def show_as(x: Any, view: Any, name: str) -> None:
             method = name.removesuffix("_")
             raise ValueError(f"{name}({describe(x)}): it has views: use x = x.{method}(...)")
         link = None
+    # Nodes with an earlier serial number than the recording were made outside of the recorded call.
     if thread.recorder is not None and old.serial < thread.recorder.start:
         thread.recorder.spoil(f"{name} changes the shape of a tensor created outside")
     if old.param is not None:
@@ -214,6 +219,7 @@ def _assign(owner: Any, value: Node) -> None:
 def _show(view: Any, path: list[Move], value: Node) -> None:
     """Make a view show a new value."""
     old = view.node
+    # The moves are replayed in the mode in which the view was made.
     with enable_grad() if old.requires_grad else no_grad():
         view.node = derive(value, path)
     old.replaced = True

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.events import subscribe
 from ..core.host import to_numpy
-from ..core.node import Node, describe, reached, toposort
+from ..core.node import Node, describe, toposort, walk_nodes
 from ..debug import made_at
 from ..device.protocol import Gpu
 from ..differences import Differing
@@ -260,4 +260,4 @@ def wrong_elements(got: Any, right: Known) -> Differing | None:
 
 def computed_by(n: Node, values: dict[Node, Any]) -> Iterator[Node]:
     """The nodes that a stored value is computed from, down to other stored values."""
-    return reached([n], lambda x: (i for i in x.inputs if i not in values))
+    return walk_nodes([n], lambda x: (i for i in x.inputs if i not in values))

@@ -12,7 +12,7 @@ from ..differences import differences, of_largest
 from ..inspector.call import tensors_of
 from ..ops.random import get_rng_state, set_rng_state
 from ..runtime import readback, run
-from ..runtime.state import note_assignment, overhear_with, overhearing
+from ..runtime.state import note_assignment, overhear, overhear_with
 from ..tensor import Tensor
 from .report import Checked, Wrong
 
@@ -37,7 +37,7 @@ class Replay:
     def first(self) -> Any:
         """The plain call; records which tensors it assigns to."""
         self.random = get_rng_state()
-        with overhearing():
+        with overhear():
             overhear_with(self)
             result = self.fn(*self.args, **self.kw)
         run.realize(*(t for t, _ in self.before.values()))

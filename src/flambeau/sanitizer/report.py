@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..core.printing import counted
+from ..core.printing import count_text
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Sanitized:
         return {"faults": faults, "kernels": self.kernels, "runs": self.runs, "skipped": self.skipped}
 
     def __str__(self) -> str:
-        count = f"{counted(self.kernels, 'kernel')}, {counted(self.runs, 'run')}"
-        summary = counted(len(self.faults), "fault") if self.faults else "no fault"
+        count = f"{count_text(self.kernels, 'kernel')}, {count_text(self.runs, 'run')}"
+        summary = count_text(len(self.faults), "fault") if self.faults else "no fault"
         lines = [f"{count}: {summary}", *map(str, self.faults)]
         return "\n".join([*lines, *(f"not watched: {s}" for s in self.skipped)])
 

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from ..codegen.render import WgslLine
-from ..core.commands import Dispatch, decoded, flat
+from ..core.commands import Dispatch, decode, flat
 from ..core.node import Node
 from ..device.protocol import Gpu
 from ..export.load import SavedDispatch
@@ -63,7 +63,7 @@ def subscriber_of(look: Callable[[Launched, list[Node]], None]) -> Callable[...,
 
     def run_saved(device: Gpu, steps: list[SavedDispatch], parts: tuple[Any, ...], params: Any) -> None:
         todo = iter(steps)
-        for command in decoded(flat(parts)):
+        for command in decode(flat(parts)):
             if not isinstance(command, Dispatch):
                 device.submit(command.words())
                 continue

@@ -113,7 +113,7 @@ def stdlib() -> bytes:
         names = [
             n for n in archive.namelist() if re.split("[./]", n)[0] not in UNUSED and not n.endswith("/")
         ]
-        return zipped({name: archive.read(name) for name in names})
+        return zip_files({name: archive.read(name) for name in names})
 
 
 def templates() -> Files:
@@ -140,7 +140,7 @@ def tree(prefix: str, folder: Path) -> Files:
     }
 
 
-def installed(name: str) -> Files:
+def installed_files(name: str) -> Files:
     """An installed distribution without what only its desktop build has: compiled modules."""
     kept = {".py", ".txt", ".typed"}
     located = {str(PurePosixPath(f)): f.locate() for f in files(name) or () if f.suffix in kept}
@@ -150,7 +150,7 @@ def installed(name: str) -> Files:
     return {n: p.read_bytes() for n, p in sorted(inside.items())}
 
 
-def zipped(contents: Files, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+def zip_files(contents: Files, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     """The files as one zip archive, the same bytes for the same files."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", method, compresslevel=9) as archive:
@@ -159,13 +159,13 @@ def zipped(contents: Files, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     return out.getvalue()
 
 
-def stored(archive: bytes) -> bytes:
+def store_uncompressed(archive: bytes) -> bytes:
     """The archive with its files as they are: brotli makes less of them than of deflated ones."""
     with zipfile.ZipFile(io.BytesIO(archive)) as old:
-        return zipped({name: old.read(name) for name in old.namelist()}, zipfile.ZIP_STORED)
+        return zip_files({name: old.read(name) for name in old.namelist()}, zipfile.ZIP_STORED)
 
 
-def compiled(archives: Archives) -> Archives | None:
+def compile_archives(archives: Archives) -> Archives | None:
     """The archives with .pyc in place of .py, by Pyodide's own Python; None where there is no Node.js."""
     script = web_folder() / "compile.mjs"
     return node.convert_files(script, str(pyodide.folder()), pyodide.SHA256, archives)

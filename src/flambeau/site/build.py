@@ -82,16 +82,16 @@ def replace(out: Path, written: dict[str, bytes]) -> None:
 def packages(sources: bool, stored: bool) -> tuple[dict[str, bytes], bool]:
     """The archives of Python by name, and whether they are compiled."""
     plain = {
-        "flambeau": archives.zipped(archives.flambeau() | archives.templates()),
-        **{name: archives.zipped(archives.beside(name)) for name in archives.BESIDE},
-        "jinja2": archives.zipped(archives.installed("jinja2")),
-        "markupsafe": archives.zipped(archives.installed("markupsafe")),
+        "flambeau": archives.zip_files(archives.flambeau() | archives.templates()),
+        **{name: archives.zip_files(archives.beside(name)) for name in archives.BESIDE},
+        "jinja2": archives.zip_files(archives.installed_files("jinja2")),
+        "markupsafe": archives.zip_files(archives.installed_files("markupsafe")),
     }
     stdlib = archives.stdlib()
-    snapshot = archives.compiled({"stdlib": stdlib} if sources else {"stdlib": stdlib, **plain})
+    snapshot = archives.compile_archives({"stdlib": stdlib} if sources else {"stdlib": stdlib, **plain})
     packed = {"stdlib": stdlib, **plain} | (snapshot or {})
     if stored:
-        packed = {name: archives.stored(data) for name, data in packed.items()}
+        packed = {name: archives.store_uncompressed(data) for name, data in packed.items()}
     return packed, snapshot is not None
 
 
@@ -104,7 +104,7 @@ def size(out: Path) -> tuple[int, int]:
 
 def mnist_files(weights: bytes) -> dict[str, bytes]:
     """The trained network and the digits to train on, each under a name with its hash."""
-    examples = archives.zipped(archives.digits())
+    examples = archives.zip_files(archives.digits())
     return {
         f"mnist/model-{digest(weights)}/mnist.safetensors": weights,
         f"mnist/digits-{digest(examples)}.zip": examples,

@@ -58,12 +58,13 @@ def build_lock(out: Path, sources: bool = False) -> tuple[list[Wheel], bool]:
     for wheel in wheels_built:
         (out / wheel.file_name).write_bytes(wheel.data)
     write_whole(
-        lock, lambda part: part.write_text(json.dumps(locked(wheels_built), indent=1) + "\n", "utf-8")
+        lock,
+        lambda part: part.write_text(json.dumps(lock_with_wheels(wheels_built), indent=1) + "\n", "utf-8"),
     )
     return wheels_built, compiled
 
 
-def locked(wheels_built: list[Wheel]) -> dict[str, Any]:
+def lock_with_wheels(wheels_built: list[Wheel]) -> dict[str, Any]:
     """Pyodide's own lock with these wheels, which lie beside it; its others are where Pyodide has them."""
     lock = json.loads((pyodide.folder() / pyodide.LOCK).read_text("utf-8"))
     for package in lock["packages"].values():
@@ -75,9 +76,9 @@ def locked(wheels_built: list[Wheel]) -> dict[str, Any]:
 def wheels(sources: bool = False) -> tuple[list[Wheel], bool]:
     """flambeau and what it imports in a page, and whether they are compiled, which takes Node.js."""
     files = {"flambeau": archives.library() | archives.templates()}
-    files |= {name: archives.installed(name) for name in ("jinja2", "markupsafe")}
-    plain = {name: archives.zipped(contents) for name, contents in files.items()}
-    built = None if sources else archives.compiled(plain)
+    files |= {name: archives.installed_files(name) for name in ("jinja2", "markupsafe")}
+    plain = {name: archives.zip_files(contents) for name, contents in files.items()}
+    built = None if sources else archives.compile_archives(plain)
     info = json.loads((pyodide.folder() / pyodide.LOCK).read_text("utf-8"))["info"]
     tag = "cp" + "".join(info["python"].split(".")[:2]) if built else "py3"
     return [wheel(name, data, tag) for name, data in (built or plain).items()], built is not None
@@ -94,7 +95,7 @@ def wheel(name: str, archive: bytes, tag: str = "py3") -> Wheel:
     lines = [f"{n},sha256={_urlsafe(data)},{len(data)}\n" for n, data in files.items()]
     files[f"{info}/RECORD"] = "".join([*lines, f"{info}/RECORD,,\n"]).encode()
     file_name = f"{name}-{package.version}-{tag}-none-any.whl"
-    return Wheel(name, package.version, file_name, archives.zipped(files))
+    return Wheel(name, package.version, file_name, archives.zip_files(files))
 
 
 def _urlsafe(data: bytes) -> str:

@@ -36,14 +36,14 @@ def pages() -> dict[str, bytes]:
     files_by_name |= {
         name: bare(files_by_name[name].decode()).encode() for name in BARE & files_by_name.keys()
     }
-    whole = {
+    assets = {
         name: page(name, data.decode()) for name, data in files_by_name.items() if name.endswith(".html")
     }
-    files_by_name |= {name: text.encode() for name, text in whole.items()}
-    return files_by_name | {WORKER: keeping(files_by_name).encode()}
+    files_by_name |= {name: text.encode() for name, text in assets.items()}
+    return files_by_name | {WORKER: service_worker(files_by_name).encode()}
 
 
-def keeping(files: dict[str, bytes]) -> str:
+def service_worker(files: dict[str, bytes]) -> str:
     """The service worker with the names and hashes of all files but its own."""
     hashes = {name: digest(data) for name, data in files.items() if name != WORKER}
     return files[WORKER].decode().replace(KEPT, f"{KEPT[:-2]}{json.dumps(hashes)}", 1)

@@ -100,11 +100,11 @@ def tune_one(
 ) -> Choice | None:
     """Run every candidate in place of the default: the fastest of those that agree with it; None where the
     default itself can't be run, or no name makes a difference."""
-    plans = planned(device, roots, order, choice, names)
+    plans = plan_candidates(device, roots, order, choice, names)
     default = plans.pop(choice.default, None)
     if default is None:
         return None
-    candidates = replaced(choice.default, default, plans)
+    candidates = candidate_kernels(choice.default, default, plans)
     if not candidates:
         return None
     every = [k for _, kernels in candidates.values() for k in kernels]
@@ -123,7 +123,7 @@ def tune_one(
     return choice
 
 
-def planned(
+def plan_candidates(
     device: Gpu, roots: list[Node], order: list[Node], choice: Choice, names: tuple[Any, ...]
 ) -> dict[str, Plan]:
     """The graph's plans by candidate: the default, and the first of the others, which the family's rule holds
@@ -158,11 +158,11 @@ def compile_ahead(device: Gpu, choice: Choice, kernels: list[Kernel]) -> None:
     tell(None)
 
 
-def agrees(trials: Trials, choice: Choice, name: str, whole: Plan, kernels: list[Kernel]) -> bool:
+def agrees(trials: Trials, choice: Choice, name: str, plan: Plan, kernels: list[Kernel]) -> bool:
     """Run a candidate once: whether it is as right as the default."""
     tell(choice, name)
     try:
-        wrong = trials.check(name, whole, kernels)
+        wrong = trials.check(name, plan, kernels)
     except MISSED as e:
         trials.device.check()  # a lost device is the candidate's doing, and the end of this process
         tell(None)
@@ -174,7 +174,9 @@ def agrees(trials: Trials, choice: Choice, name: str, whole: Plan, kernels: list
     return not wrong
 
 
-def replaced(name: str, default: Plan, others: dict[str, Plan]) -> dict[str, tuple[Plan, list[Kernel]]]:
+def candidate_kernels(
+    name: str, default: Plan, others: dict[str, Plan]
+) -> dict[str, tuple[Plan, list[Kernel]]]:
     """What each candidate runs, the default first: the kernels that one of them replaces, or its own in their
     place. A candidate without its own kernels equals the default."""
     gone = {n: {_same(k): k for k in unlike(default, p)} for n, p in others.items()}

@@ -14,7 +14,7 @@ from ..device.protocol import Gpu
 from ..differences import TOLERANCES
 from ..fusion.plan import Plan
 from ..kernels.ir import Kernel, Shader
-from ..profiling.timing import WARM, fitting, warm_up
+from ..profiling.timing import WARM, runs_to_fill, warm_up
 from ..runtime.pipeline import SECONDS, compile_plan, patch_params, seconds_of, split_long_kernels, submits_of
 
 ROUNDS = 5  # in which candidates are timed in turns, so that what else the machine does falls on all of them
@@ -233,7 +233,7 @@ class Trials:
         """Find how many runs make a batch; on a software adapter, whose clock has no need to warm up, that is
         the first round."""
         software = self.device.limits.software
-        candidate.runs, took = fitting(lambda n: self.run(candidate, n), BATCH[software], 1 << 14)
+        candidate.runs, took = runs_to_fill(lambda n: self.run(candidate, n), BATCH[software], 1 << 14)
         if software:
             candidate.ms.append(1e3 * took / candidate.runs)
 

@@ -200,7 +200,7 @@ def radians(degrees: Any) -> Any:
     return degrees * (pi / 180)
 
 
-def turned(images: Images, center: Any, params: dict[str, Any]) -> tuple[Any, ...]:
+def inverse_affine(images: Images, center: Any, params: dict[str, Any]) -> tuple[Any, ...]:
     """The inverse of a map by angle, translate, scale and shear about the centre, as torchvision has it."""
     rot = radians(params["angle"])
     if "shear_x" in params:
@@ -264,7 +264,7 @@ class RandomAffine(ImageTransform):
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
         size, fill = (images.height, images.width), fill_of(self, self.fill, images)
-        numbers = turned(images, self.center, params)
+        numbers = inverse_affine(images, self.center, params)
         return [Place(numbers, size, fill=fill, bilinear=self.interpolation == "bilinear")]
 
 
@@ -296,6 +296,6 @@ class RandomRotation(ImageTransform):
         return {"angle": between(u, *self.degrees)}
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
-        numbers = turned(images, self.center, {"angle": -params["angle"]})
+        numbers = inverse_affine(images, self.center, {"angle": -params["angle"]})
         size, fill = (images.height, images.width), fill_of(self, self.fill, images)
         return [Place(numbers, size, fill=fill, bilinear=self.interpolation == "bilinear")]

@@ -8,7 +8,7 @@ from ..core.node import describe
 from ..core.op import Launch, Op, apply
 from ..custom import custom_op
 from ..tensor import Tensor
-from .reference import augmented
+from .reference import augment
 from .stages import Images, Pass, Place, PlaceStage, Tone, ToneStage
 
 
@@ -152,7 +152,7 @@ PICK = custom_op(
 AUGMENT = Op(
     "opaque",
     name="augment",
-    xp=augmented,
+    xp=augment,
     shape=_shape_of_pass,
     dtype=lambda *_, **__: dt.float32,
     launch=_launches,

@@ -6,7 +6,7 @@ from typing import Any
 from .stages import Pass
 
 
-def augmented(xp: Any, x: Any, table: Any, structure: Pass, sizes: Any) -> Any:
+def augment(xp: Any, x: Any, table: Any, structure: Pass, sizes: Any) -> Any:
     """[n, c, h, w], [n, k] -> float32 [n, c, h, w]"""
     height, width = sizes[-1]
     px = xp.astype(xp.arange(width, dtype="int64"), "float32").reshape(1, 1, -1)

@@ -75,14 +75,14 @@ def lengths_of(batch_sizes: Sequence[int]) -> list[int]:
     return [sum(n > b for n in batch_sizes) for b in range(batch_sizes[0])]
 
 
-def packed(x: Tensor, batch_sizes: Sequence[int], order: Sequence[int] | None = None) -> Tensor:
+def pack_steps(x: Tensor, batch_sizes: Sequence[int], order: Sequence[int] | None = None) -> Tensor:
     """The elements that are no padding, step by step. [t, b, ...] -> [sum, ...]"""
     rows, batch = list(range(x.shape[1])) if order is None else order, x.shape[1]
     at = [t * batch + rows[i] for t, n in enumerate(batch_sizes) for i in range(n)]
     return x.flatten(0, 1).index_select(0, tensor(at, device=x.device))
 
 
-def padded(
+def pad_steps(
     data: Tensor, batch_sizes: Sequence[int], value: float = 0.0, order: Sequence[int] | None = None
 ) -> Tensor:
     """What is packed with `value` behind the shorter sequences. [sum, ...] -> [t, b, ...]"""
@@ -117,7 +117,7 @@ def pack_padded_sequence(
         )
     order = sorted(range(len(all_sizes)), key=lambda i: -all_sizes[i])
     sizes = tuple(sum(n > t for n in all_sizes) for t in range(max(all_sizes)))
-    data = packed(x, sizes, order)
+    data = pack_steps(x, sizes, order)
     if enforce_sorted:
         return PackedSequence(data, sizes)
     index = tensor(order, device=x.device)
@@ -136,7 +136,7 @@ def pad_packed_sequence(
     longest is longer.
     """
     longest = len(sequence.batch_sizes)
-    x = padded(sequence.data, sequence.batch_sizes, padding_value)
+    x = pad_steps(sequence.data, sequence.batch_sizes, padding_value)
     if total_length is not None:
         if total_length < longest:
             rule = f"the longest sequence has {longest} elements: pass at least that"

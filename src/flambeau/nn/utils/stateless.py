@@ -8,7 +8,7 @@ from ..module import Module
 
 
 @contextmanager
-def swapped(module: Module, tensors: dict[str, Any], strict: bool = False):
+def swap_tensors(module: Module, tensors: dict[str, Any], strict: bool = False):
     """Inside, the module has these tensors under these dotted names."""
     owners = {
         name: (module.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in tensors
@@ -48,7 +48,7 @@ def functional_call(
     tensors = dict(parameters_and_buffers)
     if tie:
         tensors |= _tie(module, tensors)
-    with swapped(module, tensors, strict):
+    with swap_tensors(module, tensors, strict):
         return module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
 
 

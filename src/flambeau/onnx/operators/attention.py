@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 from ...core import dtype as dt
 from ...functions import cat, stack, where
 from ...nn import functional as F
-from ...nn.positions import turned
+from ...nn.positions import rotate_pairs
 from ...tensor import Tensor
-from .cast import named
+from .cast import dtype_name_of
 from .table import operator
 
 
@@ -57,7 +57,7 @@ def both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
     return b if a is None else a if b is None else a & b
 
 
-def seen(n: int, m: int, offset: Any, a: AttentionAttributes, device: Any) -> Tensor | None:
+def causal_mask(n: int, m: int, offset: Any, a: AttentionAttributes, device: Any) -> Tensor | None:
     """Which of m keys each of n queries may see by causality alone; query i is at position offset + i."""
     ends = {"left": a.left_window_size, "right": 0 if a.is_causal else a.right_window_size}
     if max(ends.values()) < 0:
@@ -77,7 +77,7 @@ def _padded_mask(mask: Tensor, m: int) -> Tensor:
     return mask.pad([0, short], value=-inf)
 
 
-def joined(mask: Tensor | None, allowed: Tensor | None) -> Tensor | None:
+def combine_masks(mask: Tensor | None, allowed: Tensor | None) -> Tensor | None:
     """Combine a mask, additive or boolean, with a boolean mask of the allowed keys."""
     if mask is None or allowed is None:
         return allowed if mask is None else mask
@@ -113,7 +113,7 @@ def _add_bias(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 def softmax_dtype(q: Tensor, a: AttentionAttributes) -> Any:
     """What softmax is computed in: float32, or float64 where that is asked for and there is such a thing."""
-    wants = a.softmax_precision is not None and named(a.softmax_precision) == "float64"
+    wants = a.softmax_precision is not None and dtype_name_of(a.softmax_precision) == "float64"
     return dt.float64 if wants and q.device.kind == "cpu" else q.dtype.as_float
 
 
@@ -186,10 +186,10 @@ def _is_plain(i: AttentionInputs, a: AttentionAttributes) -> bool:
 def _allowed_mask(n: int, m: int, past: int, i: AttentionInputs, a: AttentionAttributes) -> Tensor | None:
     """Which of m keys each of n queries may see, by order and by how many keys there are."""
     if i.valid is None:
-        return seen(n, m, past, a, i.q.device)
+        return causal_mask(n, m, past, a, i.q.device)
     valid = i.valid.reshape(-1, 1, 1, 1)
     there = Tensor.arange(m, device=i.q.device) < valid
-    return both(seen(n, m, valid - n, a, i.q.device), there)
+    return both(causal_mask(n, m, valid - n, a, i.q.device), there)
 
 
 @operator("Attention", since=23)
@@ -209,7 +209,7 @@ def attention(*inputs: Tensor, node: Any, **attributes: Any) -> tuple[Any, ...]:
     _check_mask(mask, (*q.shape[:3], k.shape[2]))
     if _is_plain(i, a) and not node.wants(3):
         return _merge_heads(attend(q, k, v, mask, a, past), flat), k, v, None
-    mask = joined(mask, _allowed_mask(q.shape[2], k.shape[2], past, i, a))
+    mask = combine_masks(mask, _allowed_mask(q.shape[2], k.shape[2], past, i, a))
     if node.wants(3):
         y, scores = _with_scores(q, k, v, mask, a)
     else:
@@ -227,7 +227,7 @@ def flex_attention(q: Tensor, k: Tensor, v: Tensor, *, node: Any, **attributes: 
         )
     scale = attributes.get("scale") or 1 / sqrt(q.shape[-1])
     precision = attributes.get("softmax_precision")
-    wide = q.dtype.as_float if precision is None else dt.as_dtype(named(precision))
+    wide = q.dtype.as_float if precision is None else dt.as_dtype(dtype_name_of(precision))
     scores = scores_of(q, k, scale).to(wide)
     if "score_mod" in attributes:
         (scores,) = node.run(attributes["score_mod"], scores)
@@ -327,7 +327,7 @@ def rotary_embedding(
         raise ValueError(f"caches of {list(cos.shape)} and {list(sin.shape)}: rows need {wanted} elements")
     if places is not None:
         cos, sin = (t[places.long()] for t in (cos, sin))
-    y = turned(by_heads, cos.unsqueeze(1), sin.unsqueeze(1), bool(interleaved))
+    y = rotate_pairs(by_heads, cos.unsqueeze(1), sin.unsqueeze(1), bool(interleaved))
     return merge_heads(y) if flat else y
 
 

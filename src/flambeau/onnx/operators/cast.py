@@ -14,10 +14,10 @@ from .table import operator
 
 @operator("Cast", arrays=True)
 def cast_to(x: Any, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
-    name = named(to)
+    name = dtype_name_of(to)
     if isinstance(x, Tensor) and name in DTYPES:
         return cast(x, name)
-    return to_value(converted(to_array(x), name, bool(saturate), round_mode), place(x))
+    return to_value(convert(to_array(x), name, bool(saturate), round_mode), place(x))
 
 
 @operator("CastLike", arrays=True)
@@ -29,13 +29,13 @@ def cast_like(x: Any, like: Any, *, saturate: int = 1, round_mode: str = "up") -
 @operator("BitCast", arrays=True)
 def bit_cast(x: Any, *, to: int) -> Any:
     """The same bits as another dtype of that size."""
-    array, wanted = to_array(x), numpy_dtype(named(to))
+    array, wanted = to_array(x), numpy_dtype(dtype_name_of(to))
     if array.dtype == object or array.dtype.itemsize != wanted.itemsize:
-        raise ValueError(f"{dtype_name(x)} to {named(to)}: the dtypes differ in size")
+        raise ValueError(f"{dtype_name(x)} to {dtype_name_of(to)}: the dtypes differ in size")
     return to_value(array.copy().view(wanted), place(x))
 
 
-def named(code: Any) -> str:
+def dtype_name_of(code: Any) -> str:
     """The name of a DataType; older files say it by name."""
     if isinstance(code, str):
         code = next((c for c, name in NAMES.items() if name == ALIASES.get(code, code.lower())), code)
@@ -52,20 +52,20 @@ def place(x: Any) -> Any:
     return x.device if isinstance(x, Tensor) else cpu()
 
 
-def converted(x: Any, name: str, saturate: bool, round_mode: str) -> Any:
+def convert(x: Any, name: str, saturate: bool, round_mode: str) -> Any:
     """An array in a dtype by name."""
     import numpy as np
 
     wanted = numpy_dtype(name)
     if x.dtype == object:
-        return parsed(x, name, wanted)
+        return parse_numbers(x, name, wanted)
     if name == "string":
         return np.array([text(v) for v in x.reshape(-1)], object).reshape(x.shape)
     with np.errstate(all="ignore"):
         if name == "float8_e8m0fnu":
             return power_of_two(x.astype(np.float32), saturate, round_mode)
         if name.startswith("float8") and saturate:
-            return saturated(x, name, wanted)
+            return saturate_float8(x, name, wanted)
         if name in ("int4", "uint4", "int2", "uint2"):
             return x.astype(np.int32).astype(np.int8).astype(wanted)
         if x.dtype.kind == "V" and wanted.kind in "iub":  # ml_dtypes
@@ -82,7 +82,7 @@ def text(value: Any) -> str:
     return str(value)
 
 
-def parsed(x: Any, name: str, wanted: Any) -> Any:
+def parse_numbers(x: Any, name: str, wanted: Any) -> Any:
     """Texts as numbers."""
     import numpy as np
 
@@ -101,7 +101,7 @@ def parsed(x: Any, name: str, wanted: Any) -> Any:
     )
 
 
-def saturated(x: Any, name: str, wanted: Any) -> Any:
+def saturate_float8(x: Any, name: str, wanted: Any) -> Any:
     """8-bit floats; values beyond the largest become the largest."""
     import ml_dtypes
     import numpy as np

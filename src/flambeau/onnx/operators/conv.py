@@ -8,7 +8,7 @@ from ...nn import functional as F
 from ...ops.movement import fold
 from ...tensor import Tensor
 from .table import operator
-from .window import WindowAttributes, bounded, pad_ends, padded, pairs_of, spread, windows_of
+from .window import WindowAttributes, check_count, pad_ends, pad_input, pairs_of, spread, windows_of
 
 CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 CONV_TRANSPOSE = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
@@ -37,7 +37,7 @@ def conv(x: Tensor, w: Tensor, b: Tensor | None = None, *, group: int = 1, **win
     """[n, c, *size], [o, c / group, *kernel], [o] -> [n, o, *out]"""
     compute, a = _of_rank(CONV, x, w), WindowAttributes(**window)
     windows = windows_of(tuple(x.shape[2:]), check_kernel(w, a.kernel_shape), a)
-    x, pads = padded(x, windows)
+    x, pads = pad_input(x, windows)
     strides, dilations = [v.stride for v in windows], [v.dilation for v in windows]
     return compute(x, w, b, stride=strides, padding=pads, dilation=dilations, groups=group)
 
@@ -84,9 +84,9 @@ def conv_transpose(
         for n, v in zip(x.shape[2:], windows, strict=True)
     ]
     extra = spread(output_padding, len(full), 0, "output_padding")
-    bounded(prod(full), "the elements of a full channel")
+    check_count(prod(full), "the elements of a full channel")
     cuts = _transposed_pads(full, extra, output_shape, a, strides)
-    bounded(prod(n - sum(cut) for n, cut in zip(full, cuts, strict=True)), "the elements of a channel")
+    check_count(prod(n - sum(cut) for n, cut in zip(full, cuts, strict=True)), "the elements of a channel")
     if any(n - before - after < 1 for n, (before, after) in zip(full, cuts, strict=True)):
         raise ValueError(f"the pads {cuts} remove the whole result of {full}")
     same = [max(min(before, after), 0) for before, after in cuts]
@@ -115,7 +115,7 @@ def deform_conv(
             f"group={group}, offset_group={offset_group} do not fit the input {list(x.shape)}, the weight"
             f" {list(w.shape)} and the offset {list(offset.shape)}"
         )
-    x, pads = padded(x, windows)
+    x, pads = pad_input(x, windows)
     strides, dilations = [v.stride for v in windows], [v.dilation for v in windows]
     return deform_conv2d(x, offset, w, b, strides, pads, dilations, mask)
 

@@ -70,12 +70,12 @@ def _one(method: str) -> Any:
 
 def _two(method: str) -> Any:
     def call(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
-        return getattr(a, method)(aligned(a, b, axis, broadcast))
+        return getattr(a, method)(align_operand(a, b, axis, broadcast))
 
     return call
 
 
-def aligned(a: Tensor, b: Tensor, axis: int | None, broadcast: int) -> Tensor:
+def align_operand(a: Tensor, b: Tensor, axis: int | None, broadcast: int) -> Tensor:
     """The second operand for NumPy's rule; before opset 7 its dims began at one of the first's."""
     if not broadcast or axis is None:
         return b
@@ -89,7 +89,7 @@ _enter(BINARY, _two)
 
 @operator("Div")
 def div(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
-    b = aligned(a, b, axis, broadcast)
+    b = align_operand(a, b, axis, broadcast)
     return a / b if a.dtype.is_float else a.div(b, rounding_mode="trunc")
 
 
@@ -97,7 +97,7 @@ def div(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) ->
 def power(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0, node: Any) -> Tensor:
     if a.dtype.is_float and b.ndim <= a.ndim and node.number(b) in PRODUCTS:
         return reduce(lambda x, y: x * y, [a] * int(node.number(b)))
-    b = aligned(a, b, axis, broadcast)
+    b = align_operand(a, b, axis, broadcast)
     both = a.to(b.dtype) if b.dtype.is_float and not a.dtype.is_float else a
     return (both ** b.to(both.dtype)).to(a.dtype)
 
@@ -141,7 +141,7 @@ def clip(x: Tensor, low: Any = None, high: Any = None) -> Tensor:
 @operator("Equal", arrays=True)
 def equal(a: Any, b: Any, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
     if isinstance(a, Tensor):
-        return a.eq(aligned(a, b, axis, broadcast))
+        return a.eq(align_operand(a, b, axis, broadcast))
     return host(a == b, "bool")
 
 

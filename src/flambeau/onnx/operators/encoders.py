@@ -7,7 +7,7 @@ from ...functions import cat, where
 from ...tensor import Tensor, tensor
 from ..values import host, to_array
 from .table import operator
-from .window import bounded
+from .window import check_count
 
 ML = "ai.onnx.ml"
 
@@ -171,7 +171,7 @@ def cast_map(
         raise ValueError(
             f"cast_to {cast_to!r}, map_form {map_form!r}: TO_FLOAT, TO_INT64 or TO_STRING; DENSE or SPARSE"
         )
-    bounded(max_map, "the elements of a map", 1 << 24)
+    check_count(max_map, "the elements of a map", 1 << 24)
     if map_form == "SPARSE" and any(not 0 <= k < max_map for k in x):
         raise ValueError(f"a key lies outside of 0 to {max_map - 1}")
     values = (

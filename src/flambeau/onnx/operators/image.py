@@ -6,7 +6,7 @@ from typing import Any
 from ...tensor import Tensor
 from ..values import host, to_array
 from .table import operator
-from .window import bounded
+from .window import check_count
 
 LARGEST = 1 << 26  # pixels: more is a mistake, or an attack
 FORMATS = ("JPEG", "PNG", "BMP", "WEBP", "TIFF", "JPEG2000", "PPM")
@@ -25,7 +25,7 @@ def image_decoder(encoded: Tensor, *, pixel_format: str = "RGB") -> Tensor:
         raise ValueError(f"pixel_format {pixel_format!r} is unknown: use RGB, BGR or Grayscale")
     try:
         image: Any = Image.open(BytesIO(to_array(encoded).tobytes()), formats=FORMATS)
-        bounded(image.width * image.height, "an image's pixels", LARGEST)
+        check_count(image.width * image.height, "an image's pixels", LARGEST)
         pixels = np.array(image.convert("L" if pixel_format == "Grayscale" else "RGB"))
     except Exception as e:  # of broken files Pillow's readers raise what they meet
         raise ValueError(f"can't read the image: {e}") from None

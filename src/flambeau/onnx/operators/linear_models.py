@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from ...functions import stack
 from ...tensor import Tensor, tensor
 from ..values import host, to_array
-from .scores import labelled, transformed
+from .scores import labels_at, post_transform_scores
 from .table import operator
 
 ML = "ai.onnx.ml"
@@ -37,7 +37,7 @@ def linear_regressor(
     x = _matrix(x)
     y = x @ _rows(coefficients, targets, x).mT
     y = y + tensor(list(intercepts), device=x.device) if intercepts else y
-    return transformed(y, post_transform)
+    return post_transform_scores(y, post_transform)
 
 
 class LinearAttributes(NamedTuple):
@@ -67,19 +67,19 @@ def linear_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
     count = len(a.coefficients) // max(x.shape[1], 1)
     scores = x @ _rows(a.coefficients, count, x).mT
     scores = scores + tensor(list(a.intercepts), device=x.device) if a.intercepts else scores
-    best = labelled(_best(scores, len(labels)), labels)
+    best = labels_at(_best(scores, len(labels)), labels)
     if scores.shape[1] == 1 and len(labels) == 2:
         return best, _second_class(scores[:, 0], a.post_transform)
-    return best, transformed(scores, a.post_transform)
+    return best, post_transform_scores(scores, a.post_transform)
 
 
 def _second_class(score: Tensor, post_transform: str) -> Tensor:
     """Scores of both of two classes from that of the second. [n] -> [n, 2]"""
     if post_transform == "LOGISTIC":
-        return transformed(stack([-score, score], 1), post_transform)
+        return post_transform_scores(stack([-score, score], 1), post_transform)
     if post_transform == "NONE":
         return stack([1 - score, score], 1)
-    return transformed(stack([-score, score], 1), post_transform)
+    return post_transform_scores(stack([-score, score], 1), post_transform)
 
 
 # --- support vector machines ---
@@ -130,7 +130,7 @@ def svm_regressor(x: Tensor, **attributes: Any) -> Tensor:
         y = x @ _rows(a.coefficients, 1, x).mT
     y = y + a.rho[0]
     y = (y > 0).float() * 2 - 1 if a.one_class else y
-    return transformed(y, a.post_transform)
+    return post_transform_scores(y, a.post_transform)
 
 
 def _pairs(k: int) -> list[tuple[int, int]]:
@@ -203,14 +203,16 @@ def svm_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
     labels = a.classlabels_strings or a.classlabels_ints
     if not a.vectors_per_class:
         scores = x @ _rows(a.coefficients, max(len(labels), 1), x).mT + a.rho[0]
-        return labelled(_best(scores, len(labels)), labels), transformed(scores, a.post_transform)
+        return labels_at(_best(scores, len(labels)), labels), post_transform_scores(scores, a.post_transform)
     scores = _between(x, a)
     values = to_array(scores)
     best = _votes(values, len(a.vectors_per_class))
     if a.prob_a:
         chances = _probabilities(values, a)
         best = best if len(a.rho) > 1 else chances.argmax(1)
-        return labelled(best, labels), transformed(host(chances, "float32"), a.post_transform)
+        return labels_at(best, labels), post_transform_scores(host(chances, "float32"), a.post_transform)
     if len(a.rho) == 1:
-        return labelled(best, labels), transformed(stack([-scores[:, 0], scores[:, 0]], 1), a.post_transform)
-    return labelled(best, labels), transformed(scores, a.post_transform)
+        return labels_at(best, labels), post_transform_scores(
+            stack([-scores[:, 0], scores[:, 0]], 1), a.post_transform
+        )
+    return labels_at(best, labels), post_transform_scores(scores, a.post_transform)

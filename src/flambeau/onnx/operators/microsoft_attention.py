@@ -5,16 +5,16 @@ from typing import Any, NamedTuple
 
 from ...functions import cat, stack, where
 from ...nn import functional as F
-from ...nn.positions import turned
+from ...nn.positions import rotate_pairs
 from ...tensor import Tensor
 from .attention import (
     AttentionAttributes,
     attend,
     both,
-    joined,
+    causal_mask,
+    combine_masks,
     merge_heads,
     scores_of,
-    seen,
     split_heads,
     values_by,
 )
@@ -83,7 +83,7 @@ class MsAttentionAttributes(NamedTuple):
     unidirectional: int = 0
 
 
-def _scaled(q: Tensor, scale: float | None, **more: Any) -> AttentionAttributes:
+def _attributes(q: Tensor, scale: float | None, **more: Any) -> AttentionAttributes:
     return AttentionAttributes(scale=scale or 1 / sqrt(q.shape[-1]), **more)
 
 
@@ -107,7 +107,7 @@ def _self_attention(
     if i.past is not None:
         k, v = cat([i.past[0], k], 2), cat([i.past[1], v], 2)
     bias = _bias(_padding(i.mask, q.shape[0], k.shape[2]), i.added, a.mask_filter_value)
-    how = _scaled(q, a.scale, is_causal=a.unidirectional)
+    how = _attributes(q, a.scale, is_causal=a.unidirectional)
     present = stack([k, v]) if k.shape == v.shape else None
     return merge_heads(attend(q, k, v, bias, how, past)), present
 
@@ -180,7 +180,7 @@ def multi_head_attention(*inputs: Any, node: Any, **attributes: Any) -> tuple[An
     k = k if i.past_key is None else cat([i.past_key, k], 2)
     v = v if i.past_value is None else cat([i.past_value, v], 2)
     bias = _bias(_padding(i.padding, q.shape[0], k.shape[2]), i.added, a.mask_filter_value)
-    how = _scaled(q, a.scale, is_causal=a.unidirectional)
+    how = _attributes(q, a.scale, is_causal=a.unidirectional)
     y = merge_heads(attend(q, k, v, bias, how, past))
     scores = scores_of(q, k, a.scale or 1 / sqrt(q.shape[-1])) if node.wants(3) else None
     return y, k, v, scores
@@ -249,7 +249,7 @@ def _grouped_parts(i: GroupedInputs, a: GroupedAttributes) -> list[Tensor]:
     return by_heads
 
 
-def _written(past: Tensor | None, new: Tensor, at: Tensor, length: int) -> Tensor:
+def _write_rows(past: Tensor | None, new: Tensor, at: Tensor, length: int) -> Tensor:
     """A cache with new rows from each place on. [b, g, p, d], [b, g, n, d], [b] -> [b, g, length, d]"""
     b, g, n, d = new.shape
     if past is None or past.shape[2] == 0:
@@ -291,13 +291,13 @@ def group_query_attention(
     if a.do_rotary:
         q, k = _rotate(i, a, q, first), _rotate(i, a, k, first)
     length = max(total, 0 if i.past_key is None else i.past_key.shape[2])
-    k, v = _written(i.past_key, k, first, length), _written(i.past_value, v, first, length)
+    k, v = _write_rows(i.past_key, k, first, length), _write_rows(i.past_value, v, first, length)
     window = a.local_window_size - 1 if a.local_window_size > 0 else -1
     order = AttentionAttributes(is_causal=a.causal, left_window_size=window)
-    allowed = seen(n, length, first.reshape(-1, 1, 1, 1), order, q.device)
+    allowed = causal_mask(n, length, first.reshape(-1, 1, 1, 1), order, q.device)
     allowed = both(allowed, None if a.causal else _places(length, q.device) < ends.reshape(-1, 1, 1, 1))
     added = None if i.added is None else i.added.pad([0, length - i.added.shape[-1]])
-    bias, how = joined(added, allowed), _scaled(q, a.scale, softcap=a.softcap)
+    bias, how = combine_masks(added, allowed), _attributes(q, a.scale, softcap=a.softcap)
     if i.sink is not None or a.smooth_softmax > 0:
         y = _with_sink(q, k, v, bias, how, i.sink)
     else:
@@ -311,7 +311,7 @@ def _rotate(i: GroupedInputs, a: GroupedAttributes, x: Tensor, first: Tensor) ->
         raise ValueError("do_rotary needs cos_cache and sin_cache")
     places = first.reshape(-1, 1) + _places(x.shape[2], x.device) if i.places is None else i.places.long()
     cos, sin = (t[places].unsqueeze(1) for t in (i.cos, i.sin))
-    return turned(x, cos, sin, bool(a.rotary_interleaved))
+    return rotate_pairs(x, cos, sin, bool(a.rotary_interleaved))
 
 
 @operator("RotaryEmbedding", domain=MS)
@@ -328,5 +328,5 @@ def ms_rotary_embedding(
         places = places.reshape(1, 1) + _places(by_heads.shape[2], x.device)
     cos, sin = (t[places.long()].unsqueeze(1) for t in (cos, sin))
     width = (dim or 2 * cos.shape[-1]) // 2
-    y = turned(by_heads, cos[..., :width], sin[..., :width], bool(interleaved))
+    y = rotate_pairs(by_heads, cos[..., :width], sin[..., :width], bool(interleaved))
     return merge_heads(y) if flat else y

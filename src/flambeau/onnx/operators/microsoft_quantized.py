@@ -12,7 +12,7 @@ from ...tensor import Tensor, tensor
 from ..values import as_words, cast
 from .index import gather
 from .pool import average_pool
-from .quantized import dynamic_quantize_linear, matmul_integer, rounded
+from .quantized import dynamic_quantize_linear, matmul_integer, round_to_integer
 from .table import operator
 
 MS = "com.microsoft"
@@ -143,8 +143,8 @@ def gather_block_quantized(
     if shared and (axis == rank - 1 or along != rank - 1):
         rule = "packed bytes hold neighbours along the last axis: quantize along it, and gather another axis"
         raise ValueError(f"gather_axis={gather_axis}, quantize_axis={quantize_axis}, bits={bits}: {rule}")
-    table = node.once(_held, table, index.device, of=(0,))
-    zeros = _held(zeros, index.device)
+    table = node.once(_as_bytes, table, index.device, of=(0,))
+    zeros = _as_bytes(zeros, index.device)
     taken, scales = gather(table, index, axis=axis), gather(scales, index, axis=axis)
     points: Any = float(middle) if zeros is None else gather(zeros, index, axis=axis)
     along += index.ndim - 1 if along > axis else 0
@@ -157,7 +157,7 @@ def gather_block_quantized(
     return ((taken.float() - points) * wide).to(scales.dtype)
 
 
-def _held(values: Any, device: Any) -> Any:
+def _as_bytes(values: Any, device: Any) -> Any:
     """Integers of 4 bits, which no device has, as a tensor of bytes."""
     if values is None or isinstance(values, Tensor):
         return values
@@ -169,7 +169,7 @@ def _spread(t: Tensor, size: int, axis: int, length: int) -> Tensor:
     return t.repeat_interleave(size, axis).narrow(axis, 0, length)
 
 
-def _filled(inputs: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+def _pad_inputs(inputs: tuple[Any, ...], count: int) -> tuple[Any, ...]:
     """Inputs, None for those that are left out at the end."""
     return (*inputs, *[None] * (count - len(inputs)))
 
@@ -190,7 +190,7 @@ def dynamic_quantize_matmul(
 @operator("MatMulIntegerToFloat", domain=MS)
 def matmul_integer_to_float(*inputs: Any) -> Tensor:
     """The product of quantised matrices in floats. [..., m, k], [..., k, n] -> [..., m, n]"""
-    a, b, a_scale, b_scale, a_zero, b_zero, bias = _filled(inputs, 7)
+    a, b, a_scale, b_scale, a_zero, b_zero, bias = _pad_inputs(inputs, 7)
     y = matmul_integer(a, b, a_zero, b_zero).float() * (a_scale * b_scale)
     return y if bias is None else y + bias
 
@@ -205,13 +205,13 @@ def _floats(x: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
 
 def _back(y: Tensor, scale: Tensor, zero: Tensor | None, like: Tensor) -> Tensor:
     name = like.dtype.name
-    return cast(rounded(y / scale, zero, name), name)
+    return cast(round_to_integer(y / scale, zero, name), name)
 
 
 def _two(name: str, compute: Callable[[Tensor, Tensor], Tensor]) -> None:
     @operator(name, domain=MS)
     def both(*inputs: Any) -> Tensor:
-        a, a_scale, a_zero, b, b_scale, b_zero, scale, zero = _filled(inputs, 8)
+        a, a_scale, a_zero, b, b_scale, b_zero, scale, zero = _pad_inputs(inputs, 8)
         return _back(compute(_floats(a, a_scale, a_zero), _floats(b, b_scale, b_zero)), scale, zero, a)
 
 
@@ -279,7 +279,7 @@ def qlinear_where(*inputs: Tensor) -> Tensor:
 @operator("QGemm", domain=MS)
 def qgemm(*inputs: Any, alpha: float = 1.0, transA: int = 0, transB: int = 0) -> Tensor:
     """alpha * a @ b + c of quantised matrices; in floats where no scale is said. [m, k], [k, n] -> [m, n]"""
-    a, a_scale, a_zero, b, b_scale, b_zero, c, scale, zero = _filled(inputs, 9)
+    a, a_scale, a_zero, b, b_scale, b_zero, c, scale, zero = _pad_inputs(inputs, 9)
     a, b = a.mT if transA else a, b.mT if transB else b
     total = matmul_integer(a, b, a_zero, b_zero)
     y = (total if c is None else total + c).float() * (a_scale * b_scale * alpha)

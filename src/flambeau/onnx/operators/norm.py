@@ -6,8 +6,8 @@ from ...core.dtype import as_dtype
 from ...functions import bernoulli, where
 from ...nn import functional as F
 from ...tensor import Tensor
-from .cast import named
-from .random import seeded
+from .cast import dtype_name_of
+from .random import generator_for
 from .table import operator
 
 
@@ -91,9 +91,9 @@ def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: 
     return x / (total * (alpha / size) + bias).pow(beta)
 
 
-def _stashed(x: Tensor, stash_type: int) -> Tensor:
+def _to_stash_type(x: Tensor, stash_type: int) -> Tensor:
     """x in the dtype that the statistics are computed in: float32, or its own where that is wider."""
-    wanted = as_dtype(named(stash_type))
+    wanted = as_dtype(dtype_name_of(stash_type))
     here = wanted.on_gpu or x.device.kind == "cpu"
     return x.to(wanted) if here and wanted.rank > x.dtype.rank else x
 
@@ -110,7 +110,7 @@ def layer_normalization(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Over the dims from the axis on; also the mean, and 1 / the deviation. [..., n] -> [..., n]"""
     dims = tuple(range(axis % x.ndim, x.ndim))
-    wide = _stashed(x, stash_type)
+    wide = _to_stash_type(x, stash_type)
     mean = wide.mean(dims, keepdim=True)
     inverse = (wide.var(dims, correction=0, keepdim=True) + epsilon).rsqrt()
     shape = tuple(x.shape[dims[0] :])
@@ -129,7 +129,7 @@ def rms_normalization(
     shape = tuple(x.shape[dims[0] :])
     if tuple(scale.shape) == shape:
         return F.rms_norm(x, shape, scale, epsilon)
-    wide = _stashed(x, stash_type)
+    wide = _to_stash_type(x, stash_type)
     return (wide * (wide.square().mean(dims, keepdim=True) + epsilon).rsqrt()).to(x.dtype) * scale
 
 
@@ -138,7 +138,7 @@ def group_normalization(
     x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1
 ) -> Tensor:
     """[n, c, ...], [c], [c] -> [n, c, ...]"""
-    return F.group_norm(_stashed(x, stash_type), num_groups, scale, b, epsilon).to(x.dtype)
+    return F.group_norm(_to_stash_type(x, stash_type), num_groups, scale, b, epsilon).to(x.dtype)
 
 
 @operator("GroupNormalization", since=18)
@@ -174,7 +174,7 @@ def _drop(x: Tensor, ratio: float, training: bool, seed: float | None = None) ->
         raise ValueError(f"ratio {ratio}: must be at least 0 and below 1")
     if not training or ratio == 0:
         return x, Tensor.full(x.shape, True, device=x.device)
-    kept = bernoulli(Tensor.full(x.shape, 1 - ratio, device=x.device), generator=seeded(seed)).bool()
+    kept = bernoulli(Tensor.full(x.shape, 1 - ratio, device=x.device), generator=generator_for(seed)).bool()
     return where(kept, x * (1 / (1 - ratio)), 0.0).to(x.dtype), kept
 
 

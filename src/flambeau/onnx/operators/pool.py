@@ -7,7 +7,7 @@ from ...core.shape import Window, contiguous_strides
 from ...ops.conv.pool import flat_places, max_pool, window_sum
 from ...tensor import Tensor, tensor
 from .table import operator
-from .window import WindowAttributes, bounded, grown, pad_ends, pairs_of, spread, windows_of
+from .window import WindowAttributes, check_count, grown, pad_ends, pairs_of, spread, windows_of
 
 
 def _windows(x: Tensor, a: WindowAttributes) -> tuple[tuple[Window, ...], tuple[Window, ...]]:
@@ -137,7 +137,7 @@ def max_unpool(
     size = [(n - 1) * s + k - sum(p) for n, k, s, p in each]
     if min(size) < 1:
         raise ValueError(f"the result's sizes would be {size}: use less padding")
-    bounded(prod(size), "the elements of a channel")
+    check_count(prod(size), "the elements of a channel")
     flat = Tensor.zeros(prod((*x.shape[:2], *size)), dtype=x.dtype, device=x.device)
     y = flat.scatter(0, places.reshape(-1), x.reshape(-1)).reshape(*x.shape[:2], *size)
     if output_shape is None:

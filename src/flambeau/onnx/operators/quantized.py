@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ...nn import functional as F
 from ...tensor import Tensor, tensor
 from ..values import cast, dtype_name
-from .cast import converted, named
+from .cast import convert, dtype_name_of
 from .conv import check_kernel
 from .table import operator
 from .window import WindowAttributes, pad_ends, windows_of
@@ -57,7 +57,7 @@ def _check_blocks(t: Tensor, x: Tensor, axis: int, size: int) -> None:
         raise ValueError(f"blocks of {size} of {list(x.shape)} need scales of {wanted}: got {list(t.shape)}")
 
 
-def rounded(x: Tensor, zero: Any, name: str) -> Tensor:
+def round_to_integer(x: Tensor, zero: Any, name: str) -> Tensor:
     """x rounded (halves to the even), zero point added, held in the range of an integer dtype; int32."""
     low, high = RANGES[name]
     y = x.round() if zero is None else x.round() + zero.float()
@@ -68,20 +68,20 @@ def rounded(x: Tensor, zero: Any, name: str) -> Tensor:
 def quantize_linear(x: Tensor, scale: Any, zero: Any = None, **attributes: Any) -> Any:
     """x / scale + zero point, rounded to a dtype of few bits."""
     a = QuantizeAttributes(**attributes)
-    name = named(a.output_dtype) if a.output_dtype else "uint8" if zero is None else dtype_name(zero)
+    name = dtype_name_of(a.output_dtype) if a.output_dtype else "uint8" if zero is None else dtype_name(zero)
     scale, zero = (_along(_plain(t, x.device), x, a) for t in (scale, zero))
     y = x.float() / scale.float()
     if name in RANGES:
-        quantized = rounded(y, zero, name)
-        return cast(quantized, name) if name in ON_DEVICES else converted(quantized.numpy(), name, True, "up")
-    return converted((y if zero is None else y + zero).numpy(), name, bool(a.saturate), "up")
+        quantized = round_to_integer(y, zero, name)
+        return cast(quantized, name) if name in ON_DEVICES else convert(quantized.numpy(), name, True, "up")
+    return convert((y if zero is None else y + zero).numpy(), name, bool(a.saturate), "up")
 
 
 @operator("DequantizeLinear", since=10, arrays=True)
 def dequantize_linear(x: Any, scale: Any, zero: Any = None, **attributes: Any) -> Any:
     """(x - zero point) * scale"""
     a = QuantizeAttributes(**attributes)
-    name = named(a.output_dtype) if a.output_dtype else dtype_name(scale)
+    name = dtype_name_of(a.output_dtype) if a.output_dtype else dtype_name(scale)
     x = _plain(x, scale.device if isinstance(scale, Tensor) else None)
     scale, zero = (_along(_plain(t, x.device), x, a) for t in (scale, zero))
     wide = x if x.dtype.is_float else x.int()
@@ -119,7 +119,7 @@ def matmul_integer(
 
 def _requantize(total: Tensor, factor: Tensor, zero: Tensor) -> Tensor:
     """Sums in int32 times a factor, in the dtype of a zero point."""
-    return cast(rounded(total.float() * factor.float(), zero, zero.dtype.name), zero.dtype.name)
+    return cast(round_to_integer(total.float() * factor.float(), zero, zero.dtype.name), zero.dtype.name)
 
 
 class MatrixInputs(NamedTuple):

@@ -8,11 +8,11 @@ from ...ops.random import Generator
 from ...tensor import Tensor
 from ..graph import CODES
 from ..values import device_for, dtype_name
-from .cast import named
+from .cast import dtype_name_of
 from .table import operator
 
 
-def seeded(seed: float | None) -> Generator | None:
+def generator_for(seed: float | None) -> Generator | None:
     """A new generator for a seed; without a seed None, which means the process's generator."""
     if seed is not None and not abs(seed) < 1e30:
         raise ValueError(f"seed {seed}: takes a finite number")
@@ -21,9 +21,9 @@ def seeded(seed: float | None) -> Generator | None:
 
 def _draw(kind: str, shape: Any, code: int, seed: float | None, device: Any) -> Tensor:
     """Numbers of fb.rand or fb.randn, of a shape and an ONNX dtype."""
-    dtype = as_dtype(named(code))
+    dtype = as_dtype(dtype_name_of(code))
     draw = {"uniform": fb.rand, "normal": fb.randn}[kind]
-    return draw(*shape, generator=seeded(seed), device=device_for(dtype, device)).to(dtype)
+    return draw(*shape, generator=generator_for(seed), device=device_for(dtype, device)).to(dtype)
 
 
 def _as_given(x: Tensor, code: int | None) -> int:
@@ -90,11 +90,13 @@ def random_uniform_like(
 def multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Tensor:
     """Classes drawn by the logarithms of their weights. [n, classes] -> [n, sample_size]"""
     weights = (x.float() - x.float().amax(1, keepdim=True)).exp()
-    return fb.multinomial(weights, sample_size, True, generator=seeded(seed)).to(as_dtype(named(dtype)))
+    return fb.multinomial(weights, sample_size, True, generator=generator_for(seed)).to(
+        as_dtype(dtype_name_of(dtype))
+    )
 
 
 @operator("Bernoulli", since=15)
 def bernoulli(x: Tensor, *, dtype: int | None = None, seed: float | None = None) -> Tensor:
     """1 with the probability that x has, else 0. [...] -> [...]"""
-    drawn = fb.bernoulli(x, generator=seeded(seed))
-    return drawn.to(as_dtype(named(_as_given(x, dtype))))
+    drawn = fb.bernoulli(x, generator=generator_for(seed))
+    return drawn.to(as_dtype(dtype_name_of(_as_given(x, dtype))))

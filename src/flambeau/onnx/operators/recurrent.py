@@ -57,7 +57,7 @@ def _activations(kind: str, a: RecurrentAttributes, directions: int) -> list[lis
     alphas, betas = iter(a.activation_alpha or ()), iter(a.activation_beta or ())
     activations = [_activation(name, alphas, betas) for name in names]
     # clip holds what goes into gates and candidates; a cell's last activation reads the state as it is
-    activations = [cells.clipped(f, a.clip) if k % each < 2 else f for k, f in enumerate(activations)]
+    activations = [cells.clip_arguments(f, a.clip) if k % each < 2 else f for k, f in enumerate(activations)]
     return [activations[i * each : (i + 1) * each] for i in range(directions)]
 
 
@@ -106,7 +106,7 @@ def _sequence(i: RecurrentInputs, d: int, kind: str, x: Tensor, weights: tuple[A
     return Sequence(gates, r, hidden, of_state, cell=cell, peepholes=peepholes)
 
 
-def _kept(i: RecurrentInputs) -> Tensor | None:
+def _active_mask(i: RecurrentInputs) -> Tensor | None:
     """Which sequences still run. -> [t, b, 1]"""
     if i.lengths is None:
         return None
@@ -134,7 +134,7 @@ def _layer(kind: str, inputs: tuple[Any, ...], attributes: dict[str, Any], node:
         i = i._replace(
             **{k: v.transpose(0, 1) for k in ("x", "hidden", "cell") if (v := getattr(i, k)) is not None}
         )
-    directions, kept = _check(i, kind, a), _kept(i)
+    directions, kept = _check(i, kind, a), _active_mask(i)
     acts = _activations(kind, a, directions)
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
     for d in range(directions):
@@ -185,7 +185,7 @@ def dynamic_quantize_lstm(*inputs: Any, **attributes: Any) -> tuple[Tensor, ...]
     """LSTM by products of 8 bits: x is quantised once by its range, the state at each step by its own."""
     q, a = QuantizedInputs(*inputs), RecurrentAttributes(**attributes)
     i = RecurrentInputs(*q[:8])._replace(w=q.w.mT, r=q.r.mT)
-    directions, kept = _check(i, "LSTM", a), _kept(i)
+    directions, kept = _check(i, "LSTM", a), _active_mask(i)
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
     acts, x = _activations("LSTM", a, directions), dynamic_quantize_linear(q.x)
     for d in range(directions):

@@ -9,7 +9,7 @@ from typing import Any
 from ...core.dtype import INTS
 from ...functions import arange, cat, full
 from ...tensor import Tensor
-from ..values import first_number, moved
+from ..values import first_number, move_to
 from .table import operator
 
 
@@ -171,5 +171,5 @@ def hardmax_of_two_dims(x: Tensor, *, axis: int = 1) -> Tensor:
 def hardmax(x: Tensor, *, axis: int = -1) -> Tensor:
     axis %= max(1, x.ndim)
     shape = [x.shape[axis] if d == axis else 1 for d in range(x.ndim)]
-    places = moved(arange(x.shape[axis], device=x.device), x.device).reshape(tuple(shape))
+    places = move_to(arange(x.shape[axis], device=x.device), x.device).reshape(tuple(shape))
     return (places == x.argmax(axis, keepdim=True)).to(x.dtype)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ...functions import where
 from ...tensor import Tensor, tensor
 from .table import operator
-from .window import LARGEST, bounded
+from .window import LARGEST, check_count
 
 
 class ResizeAttributes(NamedTuple):
@@ -56,7 +56,7 @@ def single(value: float) -> float:
     return array("f", (value,))[0]
 
 
-def _cropped(line: ResizedAxis) -> list[float]:
+def _crop_coordinates(line: ResizedAxis) -> list[float]:
     first, last = (single(end) for end in line.roi)
     if line.o < 2:
         return singles([0.5 * single(first + last) * (line.n - 1)] * line.o)
@@ -94,7 +94,7 @@ COORDINATES: dict[str, Callable[[ResizedAxis], list[float]]] = {
     "half_pixel": _centres,
     "half_pixel_symmetric": _symmetric,
     "pytorch_half_pixel": lambda line: _centres(line) if line.o > 1 else [0.0] * line.o,
-    "tf_crop_and_resize": _cropped,
+    "tf_crop_and_resize": _crop_coordinates,
     "tf_half_pixel_for_nn": _middles,
 }
 TIE = 1e-6  # as far from the middle of two inputs as ONNX Runtime takes for the middle
@@ -144,7 +144,7 @@ def _weigh(at: float, line: ResizedAxis, a: ResizeAttributes) -> tuple[list[int]
     return index, [w / total for w in weight]
 
 
-def _reading(line: ResizedAxis, a: ResizeAttributes) -> TakenInputs:
+def _source_weights(line: ResizedAxis, a: ResizeAttributes) -> TakenInputs:
     """What each output of a dim takes."""
     places = COORDINATES[a.coordinate_transformation_mode](line)
     cropped = a.coordinate_transformation_mode == "tf_crop_and_resize"
@@ -172,9 +172,9 @@ def _matrix(line: ResizedAxis, indices: list[list[int]], weight: list[list[float
 
 def _resize_dim(x: Tensor, dim: int, line: ResizedAxis, a: ResizeAttributes) -> tuple[Tensor, list[bool]]:
     """One dim resized, and which outputs lie beyond the input."""
-    if bounded(line.o, "the elements of a dim", MOST) == 0:
+    if check_count(line.o, "the elements of a dim", MOST) == 0:
         return x.narrow(dim, 0, 0), []
-    index, weight, beyond = _reading(line, a)
+    index, weight, beyond = _source_weights(line, a)
     if a.mode == "nearest":
         return x.index_select(dim, tensor(index[0], device=x.device)), beyond
     if len(index) > FEW:
@@ -233,7 +233,7 @@ def _lines(x: Tensor, roi: Any, scales: Any, sizes: Any, a: ResizeAttributes) ->
     return {d: ResizedAxis(n, o, scale, part) for d, n, (o, scale), part in each}
 
 
-def resized(x: Tensor, lines: dict[int, ResizedAxis], a: ResizeAttributes) -> Tensor:
+def resize_dims(x: Tensor, lines: dict[int, ResizedAxis], a: ResizeAttributes) -> Tensor:
     """Every dim that `lines` names resized; bytes are rounded and held."""
     _check(a)
     if a.coordinate_transformation_mode != "tf_crop_and_resize":
@@ -265,7 +265,7 @@ def resize(
 ) -> Tensor:
     """Dims interpolated by scales or to sizes. [*n] -> [*o]"""
     a = ResizeAttributes(**attributes)
-    return resized(x, _lines(x, roi, scales, sizes, a), a)
+    return resize_dims(x, _lines(x, roi, scales, sizes, a), a)
 
 
 @operator("Resize", "Upsample", since=9, numbers="scales")
@@ -277,7 +277,7 @@ def upsample(x: Tensor, scales: list[float], *, mode: str = "nearest") -> Tensor
         nearest_mode=OLD,
         coordinate_transformation_mode="asymmetric",
     )
-    return resized(x, _lines(x, None, scales, None, a), a)
+    return resize_dims(x, _lines(x, None, scales, None, a), a)
 
 
 @operator("Upsample", since=7)

@@ -7,7 +7,7 @@ from ...functions import stack
 from ...nn import functional as F
 from ...tensor import Tensor, tensor
 from .table import operator
-from .window import bounded
+from .window import check_count
 
 MODES = {"linear": "bilinear", "cubic": "bicubic"}  # of opset 20 on: the older names are PyTorch's
 
@@ -48,7 +48,7 @@ def _line(start: float, end: float, bins: int, n: int, a: RoiAttributes) -> tupl
     if not abs(span) < 1e9 or not abs(start) < 1e9:
         raise ValueError(f"a region from {start} to {end}: takes finite ones")
     samples = a.sampling_ratio if a.sampling_ratio > 0 else max(ceil(span / bins), 0)
-    bounded(bins * samples, "the places of a region", 1 << 20)
+    check_count(bins * samples, "the places of a region", 1 << 20)
     step = span / bins
     at = start + step * (np.arange(bins)[:, None] + (np.arange(samples) + 0.5) / max(samples, 1))
     inside = (at >= -1) & (at <= n)
@@ -114,7 +114,7 @@ def max_roi_pool(
     """The largest of each part of regions; of an empty part 0. [n, c, h, w], [r, 5] -> [r, c, oh, ow]"""
     import numpy as np
 
-    bounded(prod(pooled_shape), "the parts of a region", 1 << 16)
+    check_count(prod(pooled_shape), "the parts of a region", 1 << 16)
     regions: list[Tensor] = []
     scale = np.float32(spatial_scale)  # onnxruntime rounds a float32 product
     for image, *box in rois:

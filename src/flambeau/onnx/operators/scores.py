@@ -27,14 +27,14 @@ TRANSFORMS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def transformed(scores: Tensor, name: str) -> Tensor:
+def post_transform_scores(scores: Tensor, name: str) -> Tensor:
     """Scores by a post_transform. [n, classes] -> [n, classes]"""
     if name not in TRANSFORMS:
         raise ValueError(f"post_transform {name!r} is unknown: use one of {', '.join(TRANSFORMS)}")
     return TRANSFORMS[name](scores)
 
 
-def labelled(best: Any, labels: Any) -> Any:
+def labels_at(best: Any, labels: Any) -> Any:
     """The labels at these indices: strings as an array, numbers as a tensor. [n] -> [n]"""
     import numpy as np
 

@@ -187,7 +187,7 @@ MODES = {"reflect", "edge", "wrap"}
 def pad_by_attributes(
     x: Tensor, *, pads: Any = None, paddings: Any = None, value: float = 0.0, mode: str = "constant"
 ):
-    return padded(x, pads or paddings, mode, value)
+    return pad_or_crop(x, pads or paddings, mode, value)
 
 
 @operator("Pad", since=11, numbers=("pads", "axes"))
@@ -198,10 +198,10 @@ def pad(x: Tensor, pads: Any, value: Any = None, axes: Any = None, *, mode: str 
             axis += x.ndim if axis < 0 else 0
             every[axis], every[axis + x.ndim] = pads[k], pads[k + len(axes)]
         pads = every
-    return padded(x, pads, mode, 0 if value is None else value)
+    return pad_or_crop(x, pads, mode, 0 if value is None else value)
 
 
-def padded(x: Tensor, pads: Sequence[int], mode: str, value: Any) -> Tensor:
+def pad_or_crop(x: Tensor, pads: Sequence[int], mode: str, value: Any) -> Tensor:
     """Elements before and after each dim; negative counts take away."""
     if len(pads) != 2 * x.ndim or mode not in MODES | {"constant"}:
         raise ValueError(
@@ -256,7 +256,7 @@ def center_crop_pad(x: Tensor, shape: Any, *, axes: Any = None) -> Tensor:
         after = abs(wanted - n) - before
         sign = 1 if wanted > n else -1
         pads[axis], pads[axis + x.ndim] = sign * before, sign * after
-    return padded(x, pads, "constant", 0)
+    return pad_or_crop(x, pads, "constant", 0)
 
 
 @operator("DepthToSpace", places=True)

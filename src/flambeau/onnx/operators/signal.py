@@ -8,9 +8,9 @@ from ...functions import complex as complex_of
 from ...functions import view_as_real
 from ...tensor import Tensor
 from ..values import cast, host
-from .cast import named
+from .cast import dtype_name_of
 from .table import operator
-from .window import bounded
+from .window import check_count
 
 LONGEST = 1 << 24  # elements that the host makes, or that one transform takes
 
@@ -31,7 +31,7 @@ def _transform(x: Tensor, length: int | None, dim: int, inverse: int, onesided: 
     """x with its parts in the last dim, in float32 at least -> the same, of the transform"""
     z = _as_numbers(x)
     n = length if length is not None else 2 * (z.shape[dim] - 1) if inverse and onesided else z.shape[dim]
-    bounded(n, "the elements of a transform", LONGEST)
+    check_count(n, "the elements of a transform", LONGEST)
     if inverse and onesided:
         return fft.irfft(z, n, dim).unsqueeze(-1)
     if onesided and z.dtype.is_complex:
@@ -82,13 +82,13 @@ def mel_weight_matrix(
     bins: int, length: int, rate: int, low: float, high: float, *, output_datatype: int = 1
 ) -> Tensor:
     """Triangles on the mel scale. -> [length // 2 + 1, bins]"""
-    bounded(bins * length, "the elements of the matrix", LONGEST)
+    check_count(bins * length, "the elements of the matrix", LONGEST)
     first, last = (2595 * log10(1 + hertz / 700) for hertz in (low, high))
     mels = [first + i * (last - first) / (bins + 2) for i in range(bins + 2)]
     places = [int((length + 1) * 700 * (10 ** (mel / 2595) - 1) // rate) for mel in mels]
     spectrum = range(length // 2 + 1)
     rows = [[_triangle(k, *places[i : i + 3]) for i in range(bins)] for k in spectrum]
-    return cast(host(rows, "float32"), named(output_datatype))
+    return cast(host(rows, "float32"), dtype_name_of(output_datatype))
 
 
 def _triangle(k: int, lower: int, centre: int, upper: int) -> float:
@@ -104,10 +104,10 @@ def _window(name: str, *weights: float) -> None:
     @operator(name, since=17, numbers="size")
     def window(size: int, *, output_datatype: int = 1, periodic: int = 1) -> Tensor:
         """-> [size]"""
-        bounded(size, "a window's elements", LONGEST)
+        check_count(size, "a window's elements", LONGEST)
         step = 2 * pi / (size if periodic else max(size - 1, 1))
         values = [sum(w * cos(k * i * step) for k, w in enumerate(weights)) for i in range(size)]
-        return cast(host(values, "float64"), named(output_datatype))
+        return cast(host(values, "float64"), dtype_name_of(output_datatype))
 
 
 _window("HannWindow", 0.5, -0.5)

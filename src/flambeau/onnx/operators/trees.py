@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...tensor import Tensor
 from ..values import host, to_array
-from .scores import labelled, transformed
+from .scores import labels_at, post_transform_scores
 from .table import operator
 
 ML = "ai.onnx.ml"
@@ -170,7 +170,7 @@ def tree_ensemble(x: Tensor, **attributes: Any) -> Tensor:
     total = _sum_votes(
         votes, leaves, a.n_targets, _one_of(AGGREGATES, a.aggregate_function, "aggregate_function")
     )
-    scores = transformed(
+    scores = post_transform_scores(
         host(total, total.dtype.name), _one_of(TRANSFORMS, a.post_transform, "post_transform")
     )
     return scores.to(x.dtype)
@@ -270,7 +270,7 @@ def tree_ensemble_regressor(x: Tensor, **attributes: Any) -> Tensor:
     _refuse_rest(attributes)
     total = _sum_votes(votes, _leaves(trees, data), targets, how)
     total = total + base if len(base) else total
-    return transformed(host(total, "float32"), transform)
+    return post_transform_scores(host(total, "float32"), transform)
 
 
 @operator("TreeEnsembleClassifier", domain=ML)
@@ -290,7 +290,7 @@ def tree_ensemble_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
         return _two_classes(total[:, votes.targets[0]], base, labels, transform, votes.weights)
     total = total + base if len(base) else total
     best = np.argmax(total, 1)
-    return labelled(best, labels), transformed(host(total, "float32"), transform)
+    return labels_at(best, labels), post_transform_scores(host(total, "float32"), transform)
 
 
 def _two_classes(score: Any, base: Any, labels: Any, transform: str, weights: Any) -> tuple[Any, ...]:
@@ -301,4 +301,6 @@ def _two_classes(score: Any, base: Any, labels: Any, transform: str, weights: An
     positive = (weights >= 0).all()
     best = (score > (0.5 if positive else 0)).astype(int)
     other = 1 - score if positive and transform == "NONE" else -score
-    return labelled(best, labels), transformed(host(np.stack([other, score], 1), "float32"), transform)
+    return labels_at(best, labels), post_transform_scores(
+        host(np.stack([other, score], 1), "float32"), transform
+    )

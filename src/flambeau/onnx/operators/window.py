@@ -20,7 +20,7 @@ class WindowAttributes(NamedTuple):
 LARGEST = 1 << 31  # elements of a channel, places of a dim: more is a mistake, or an attack
 
 
-def bounded(count: int, subject: str, most: int = LARGEST) -> int:
+def check_count(count: int, subject: str, most: int = LARGEST) -> int:
     """A count that is not out of all proportion; ValueError else."""
     if count > most:
         raise ValueError(f"{subject} would be {count:,}: at most {most:,} are supported")
@@ -70,7 +70,7 @@ def windows_of(size: tuple[int, ...], kernel: list[int], a: WindowAttributes) ->
     pads = pairs_of(a.pads if a.auto_pad == "NOTSET" else None, rank)
     if min((p for pair in pads for p in pair), default=0) < 0:
         raise ValueError(f"pads {list(a.pads or ())}: none may be below 0")
-    bounded(prod(n + sum(p) for n, p in zip(size, pads, strict=True)), "the elements of a padded channel")
+    check_count(prod(n + sum(p) for n, p in zip(size, pads, strict=True)), "the elements of a padded channel")
     if a.auto_pad.startswith("SAME"):
         each = zip(size, kernel, strides, dilations, strict=True)
         pads = [_automatic(n, d * (k - 1) + 1, s, a.auto_pad == "SAME_LOWER") for n, k, s, d in each]
@@ -83,7 +83,7 @@ def grown(size: tuple[int, ...], windows: tuple[Window, ...], ceil_mode: int) ->
     return tuple(_grown(n, w) for n, w in zip(size, windows, strict=True)) if ceil_mode else windows
 
 
-def padded(x: Any, windows: tuple[Window, ...]) -> tuple[Any, list[int]]:
+def pad_input(x: Any, windows: tuple[Window, ...]) -> tuple[Any, list[int]]:
     """x with zeros around where the pads of a dim differ, and the pads that are left, equal on both sides."""
     left = [min(w.before, w.after) for w in windows]
     rest = [(w.before - p, w.after - p) for w, p in zip(windows, left, strict=True)]

@@ -404,7 +404,7 @@ def forward(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
     also = (Written("norms", 2 * prod(q.shape[:2]), dt.float32),)
     short = _is_short("forward", nodes, attrs["causal"])
     tiles = _tiles(limits, FORWARD, 1, prod(q.shape[:2]), _vec4s(v), short)
-    units = subgroup_matrix.fitting(limits, q, v)
+    units = subgroup_matrix.largest_workgroup(limits, q, v)
     tile = _choice(limits, "forward", tiles, nodes, attrs["causal"], units)
     if tile == "few":
         return _split_keys(nodes, biases, attrs, also)
@@ -421,7 +421,7 @@ def _gradient_variant(limits: Limits, kind: str, nodes: Nodes, causal: bool) -> 
     tiles, side, results = {"queries": (QUERIES, q, (q,)), "keys": (KEYS, k, (v, q))}[kind]
     short = _is_short(kind, nodes, causal)
     fitting = _tiles(limits, tiles, 2, prod(side.shape[:2]), _vec4s(*results), short)
-    units = subgroup_matrix.fitting(limits, q, v, **subgroup_matrix.SLOPES)
+    units = subgroup_matrix.largest_workgroup(limits, q, v, **subgroup_matrix.SLOPES)
     return _choice(limits, kind, fitting, nodes, causal, units)
 
 

@@ -82,7 +82,7 @@ def _unit(limits: Limits, q: Node, v: Node) -> Unit | None:
     return unit._replace(kind="view") if unit.kind == "subgroup" else unit
 
 
-def fitting(limits: Limits, q: Node, v: Node, **form: Any) -> Units | None:
+def largest_workgroup(limits: Limits, q: Node, v: Node, **form: Any) -> Units | None:
     """The largest workgroup that a device can run on rows of q's and v's features, or None."""
     unit = _unit(limits, q, v)
     candidates = (Units(unit, n, q.shape[2], v.shape[2], **form) for n in (4, 2) if unit)

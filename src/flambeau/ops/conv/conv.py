@@ -48,7 +48,7 @@ def spec_of(
     return tuple(Window(*w) for w in zip(kernel_size, stride, dilation, padding, padding, strict=True))
 
 
-def batched(x: Tensor, nd: int, name: str = "input") -> tuple[Tensor, bool]:
+def add_batch_dim(x: Tensor, nd: int, name: str = "input") -> tuple[Tensor, bool]:
     """(x with a batch dim, whether it was added); ValueError unless x has nd + 1 or nd + 2 dims."""
     if x.ndim not in (nd + 1, nd + 2):
         raise ValueError(f"{name} needs {nd + 1} or {nd + 2} dims")
@@ -153,13 +153,15 @@ def conv_transpose(
     groups: parts that channels are divided into; each result sees the inputs of its own part
     """
     if all(s == 1 for s in stride):
-        return _flipped(x, w, size, padding, dilation, groups)
+        return _convolve_flipped(x, w, size, padding, dilation, groups)
     if all(d == 1 for d in dilation):
         return _by_phases(x, w, size, stride, padding, groups)
-    return _folded(x, w, size, Settings(stride=stride, padding=padding, dilation=dilation, groups=groups))
+    return _fold_windows(
+        x, w, size, Settings(stride=stride, padding=padding, dilation=dilation, groups=groups)
+    )
 
 
-def _flipped(
+def _convolve_flipped(
     g: Tensor, w: Tensor, size: Shape, padding: tuple[int, ...], dilation: tuple[int, ...], groups: int
 ) -> Tensor:
     """conv_transpose with stride 1: a convolution with the flipped weight."""
@@ -169,12 +171,12 @@ def _flipped(
     reach = [d * (k - 1) for d, k in zip(dilation, w.shape[2:], strict=True)]
     before = [r - p for r, p in zip(reach, padding, strict=True)]
     after = [n - m + p for n, m, p in zip(size, g.shape[2:], padding, strict=True)]
-    g, shared = _padded(g, before, after)
+    g, shared = _pad_dims(g, before, after)
     flipped = wg.transpose(1, 2).flip(tuple(range(3, 3 + nd))).reshape(groups * c, o, *w.shape[2:])
     return conv(g, flipped, stride=(1,) * nd, padding=shared, dilation=dilation, groups=groups)
 
 
-def _padded(x: Tensor, before: list[int], after: list[int]) -> tuple[Tensor, tuple[int, ...]]:
+def _pad_dims(x: Tensor, before: list[int], after: list[int]) -> tuple[Tensor, tuple[int, ...]]:
     """x with zeros at both ends of the dims from the third, or cuts if negative; the zeros that both ends
     have in common are returned as a convolution's padding."""
     shared = tuple(max(min(ends), 0) for ends in zip(before, after, strict=True))
@@ -182,7 +184,7 @@ def _padded(x: Tensor, before: list[int], after: list[int]) -> tuple[Tensor, tup
     return x._pad(*rest) if any(map(any, rest)) else x, shared
 
 
-def _folded(g: Tensor, w: Tensor, size: Shape, settings: Settings) -> Tensor:
+def _fold_windows(g: Tensor, w: Tensor, size: Shape, settings: Settings) -> Tensor:
     """conv_transpose with strides and dilations: each element of each window, [n, g, c, *out, *taps], then
     summed by element."""
     stride, padding = settings["stride"], settings["padding"]
@@ -261,7 +263,7 @@ def _by_phases(
     """
     apart = _apart(x.shape[0] * prod(x.shape[2:]) * prod(w.shape), w.shape[2:], stride)
     dims = [_phases(*d) for d in zip(size, w.shape[2:], stride, padding, apart, strict=True)]
-    y = _interleaved(lambda each: _of_phases(x, w, each, stride, groups), dims, ())
+    y = _interleave_parts(lambda each: _of_phases(x, w, each, stride, groups), dims, ())
     counts = [parts[0].places * s for parts, s in zip(dims, stride, strict=True)]
     y = y.reshape(x.shape[0], groups * w.shape[1], *counts)
     before = [0 if a else -(p % s) for a, p, s in zip(apart, padding, stride, strict=True)]
@@ -269,14 +271,14 @@ def _by_phases(
     return y._pad((0, 0, *before), (0, 0, *after)) if any(before + after) else y
 
 
-def _interleaved(
+def _interleave_parts(
     part_of: Callable[[tuple[Phases, ...]], Tensor], dims: list[list[Phases]], each: tuple[Phases, ...]
 ) -> Tensor:
     """The results of all parts, [n, groups, c, count, phase, ...]; `each` has the parts of the first dims."""
     at = len(each)
     if at == len(dims):
         return part_of(each)
-    parts = [_interleaved(part_of, dims, (*each, part)) for part in dims[at]]
+    parts = [_interleave_parts(part_of, dims, (*each, part)) for part in dims[at]]
     while len(parts) > 1:  # two are joined as padded views, and all such joins are computed by one kernel
         parts = [cat(parts[i : i + 2], 4 + 2 * at) for i in range(0, len(parts), 2)]
     return parts[0]
@@ -294,13 +296,13 @@ def _of_phases(
     for at, (d, s) in enumerate(zip(dims, stride, strict=True), 2):
         # one phase takes every stride-th tap; the taps of several lie beside each other
         w = w[(slice(None),) * at + (slice(d.phase, None, s if d.phases == 1 else 1),)]
-        w = _extended(w, at, d.taps * d.phases)
+        w = _extend_dim(w, at, d.taps * d.phases)
     wp = w.reshape(groups, o, c, *[size for d in dims for size in (d.taps, d.phases)])
     tap, phase = range(3, 3 + 2 * nd, 2), range(4, 4 + 2 * nd, 2)
     wp = wp.flip(tuple(tap)).permute(0, *phase, 2, 1, *tap)  # [groups, *phases, c, o, *taps]
     before = [d.taps - 1 - d.first for d in dims]
     after = [d.first + d.places - m for d, m in zip(dims, x.shape[2:], strict=True)]
-    x, padding = _padded(x, before, after)
+    x, padding = _pad_dims(x, before, after)
     xw = _windows(x, taps, (1,) * nd, padding, (1,) * nd, groups)  # [n, groups, o, *count, *taps]
     xw = xw.permute(0, 1, *range(3, 3 + nd), 2, *range(3 + nd, 3 + 2 * nd))
     xw = xw.reshape(n, groups, *(1,) * (nd + 1), *xw.shape[2:])
@@ -308,11 +310,11 @@ def _of_phases(
     y = contract(xw, wp, 1 + nd, f"conv_transpose{nd}d")  # [n, groups, *phases, c, *count]
     y = y.permute(0, 1, 2 + nd, *[at for i in range(nd) for at in (3 + nd + i, 2 + i)])
     for at, d in zip(range(4, 4 + 2 * nd, 2), dims, strict=True):
-        y = _extended(y, at, d.results)
+        y = _extend_dim(y, at, d.results)
     return y
 
 
-def _extended(x: Tensor, dim: int, size: int) -> Tensor:
+def _extend_dim(x: Tensor, dim: int, size: int) -> Tensor:
     """x with zeros at the end of a dim, up to `size`."""
     missing = [size - x.shape[dim] if d == dim else 0 for d in range(x.ndim)]
     return x._pad((0,) * x.ndim, tuple(missing)) if any(missing) else x
@@ -397,7 +399,7 @@ def _conv(nd: int):
         groups: int = 1,
     ) -> Tensor:
         x, w = same_rank(input, weight)
-        x, single = batched(x, nd)
+        x, single = add_batch_dim(x, nd)
         _check_weight(x, w, nd, groups, w.shape[1] * groups if w.ndim > 1 else 0, w.shape[0])
         stride, dilation = pair(stride, nd), pair(dilation, nd)
         x, padding = _pad_for(x, padding, w.shape[2:], stride, dilation)
@@ -455,7 +457,7 @@ def _conv_transpose(nd: int):
         dilation: int | Sequence[int] = 1,
     ) -> Tensor:
         x, w = same_rank(input, weight)
-        x, single = batched(x, nd)
+        x, single = add_batch_dim(x, nd)
         _check_weight(x, w, nd, groups, w.shape[0], w.shape[0])
         stride, padding, dilation = pair(stride, nd), pair(padding, nd), pair(dilation, nd)
         extra = pair(output_padding, nd)
@@ -504,7 +506,7 @@ def im2col(
     Raises ValueError if the input has too few or too many dims; if there is neither one number
         nor one for each dim.
     """
-    x, single = batched(input, 2)
+    x, single = add_batch_dim(input, 2)
     kernel = pair(kernel_size)
     y = x._windows(spec_of(kernel, pair(stride), pair(padding), pair(dilation)))  # [n, c, oh, ow, kh, kw]
     y = y.permute(0, 1, 4, 5, 2, 3).reshape(x.shape[0], x.shape[1] * prod(kernel), prod(y.shape[2:4]))
@@ -531,7 +533,7 @@ def col2im(
     stride: the distance of windows, one number or one for each dim
     Raises ValueError if the last two dims are not the windows of output_size.
     """
-    x, single = batched(input, 1)
+    x, single = add_batch_dim(input, 1)
     size, kernel = pair(output_size), pair(kernel_size)
     spec = spec_of(kernel, pair(stride), pair(padding), pair(dilation))
     out = tuple(w.positions(n) for w, n in zip(spec, size, strict=True))

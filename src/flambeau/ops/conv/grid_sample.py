@@ -13,7 +13,7 @@ from ...core.shape import contiguous_strides
 from ..contract import contract, same_rank
 from ..index.indices import gather_known
 from ..reduce import in_float32
-from .conv import batched, pair
+from .conv import add_batch_dim, pair
 from .resize import KINDS
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def deform_conv2d(
     """
     only_real(input, offset, weight, bias, mask)
     x, w = same_rank(input, weight)
-    x, single = batched(x, 2)
+    x, single = add_batch_dim(x, 2)
     x, dtype = in_float32(x)
     offset = (offset.unsqueeze(0) if single else offset).float()
     mask = mask.unsqueeze(0) if single and mask is not None else mask

@@ -20,7 +20,7 @@ from ...core.shape import Shape, broadcast
 from ..elementwise import choose
 from ..movement import unslice
 from .indices import along, as_index, check_host_indices, slices
-from .select import known
+from .select import read_scalars
 
 if TYPE_CHECKING:
     from ...tensor import Tensor
@@ -101,7 +101,7 @@ def _item(x: Tensor, k: Any) -> Any:
     if isinstance(k, bool):
         return Flag(k)
     if is_tensor(k):
-        return k if k.ndim or k.dtype is not dt.bool_ else Flag(known(k)[0])
+        return k if k.ndim or k.dtype is not dt.bool_ else Flag(read_scalars(k)[0])
     try:
         return as_integer(k)
     except TypeError:

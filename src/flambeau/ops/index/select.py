@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...tensor import Tensor
 
 
-def known(*numbers: Tensor) -> list[Any]:
+def read_scalars(*numbers: Tensor) -> list[Any]:
     """The values of 0-d tensors, by one read; ValueError inside a recorded function, which can't read."""
     try:
         return stack(numbers).tolist()
@@ -46,7 +46,7 @@ def places_of(flags: Tensor, size: int | None = None) -> tuple[Tensor, Tensor]:
     total = sums[max(n, 1) - 1]
     if size is None:
         sums.realize()  # else the ops after the read would sum again
-    count = known(total)[0] if size is None else size
+    count = read_scalars(total)[0] if size is None else size
     return sums._search(type(flags).arange(1, count + 1, dtype=dt.int32, device=flags.device), False), total
 
 

@@ -17,7 +17,7 @@ from ...core.sizes import integers
 from ..elementwise import as_float
 from ..index.indices import as_places, checked_places, valid
 from ..index.scatter_rows import begun
-from ..index.select import known
+from ..index.select import read_scalars
 
 if TYPE_CHECKING:
     from ...core.limits import Limits
@@ -202,7 +202,7 @@ def _float_of(x: Tensor) -> dt.DType:
 def _length(x: Tensor, minlength: int) -> int:
     if not x.shape[0]:
         return minlength
-    low, high = known(x.amin(), x.amax())
+    low, high = read_scalars(x.amin(), x.amax())
     if low < 0:
         raise ValueError(f"{low} is below 0: bincount takes numbers of at least 0")
     return max(high + 1, minlength)
@@ -211,7 +211,7 @@ def _length(x: Tensor, minlength: int) -> int:
 def _sum_weights(x: Tensor, weights: Tensor, bins: int) -> Tensor:
     """The sum of the weights of each of 0 to bins - 1; other elements are left out. [n], [n] -> [bins]"""
     inside = (x >= 0) & (x < bins)
-    dtype = weights.dtype.as_float if weights.dtype.is_float else dt.counted(weights.dtype)
+    dtype = weights.dtype.as_float if weights.dtype.is_float else dt.accumulation_dtype(weights.dtype)
     zeros = type(x).zeros(bins + 1, dtype=dtype, device=x.device)
     return zeros._scatter_at(0, inside.where(x, bins), weights.to(zeros.dtype)).narrow(0, 0, bins)
 

@@ -242,7 +242,7 @@ def _shares_before(g: Tensor, x: Tensor, y: Tensor, *, dim: int) -> Tensor:
     return empty.where(0.0, _signs_apart(g, lambda log: ((log + x)._logcumsumexp(dim) - end).exp()))
 
 
-def _running(xp: Any, x: Any, dim: int, better: Any) -> Any:
+def _running_best(xp: Any, x: Any, dim: int, better: Any) -> Any:
     """The index of the latest best element so far; NaN wins. The reference of cummax and cummin."""
     x = xp.moveaxis(x, dim, -1)
     index = xp.zeros(x.shape, dtype="int32")
@@ -380,12 +380,14 @@ class Scan(Family):
         """Logarithms of the cumulative sums of exp along a dim."""
         return (as_float(self),), {"dim": dim}
 
-    @scan("max", None, lambda xp, x, dim: _running(xp, x, dim, xp.greater_equal), lambda d, dim: dt.int32)
+    @scan(
+        "max", None, lambda xp, x, dim: _running_best(xp, x, dim, xp.greater_equal), lambda d, dim: dt.int32
+    )
     def _cummax(self: Any, dim: int) -> Prepared:
         """Indices (int32) of the cumulative maximum, the last one of equal elements; NaN wins."""
         return (self,), {"dim": dim}
 
-    @scan("min", None, lambda xp, x, dim: _running(xp, x, dim, xp.less_equal), lambda d, dim: dt.int32)
+    @scan("min", None, lambda xp, x, dim: _running_best(xp, x, dim, xp.less_equal), lambda d, dim: dt.int32)
     def _cummin(self: Any, dim: int) -> Prepared:
         """Indices (int32) of the cumulative minimum, the last one of equal elements; NaN wins."""
         return (self,), {"dim": dim}
