@@ -22,7 +22,7 @@ import flambeau as fb
 from flambeau.codegen.render import is_proven
 from flambeau.core import choose
 from flambeau.core.commands import Dispatch
-from flambeau.core.limits import SOFTWARE_TURNS, Limits
+from flambeau.core.limits import SOFTWARE_TURNS, Limits, MachineSpeed
 from flambeau.device import native
 from flambeau.errors import DeviceError
 from flambeau.fusion.planner import plan
@@ -229,9 +229,8 @@ def test_no_access_of_attention_by_few_rows_strays(watching):
 
 def test_no_access_of_cut_tiles_strays(watching, monkeypatch):
     """As on a GPU of two cores."""
-    monkeypatch.setattr("flambeau.kernels.contract.cost_model.CORES", 2)
     monkeypatch.setattr("flambeau.core.choose.forced", lambda: {"contract": "128x128+"})
-    with planned_for(watching, software=False, groups=7):
+    with planned_for(watching, software=False, groups=7, machine=MachineSpeed(2)):
         x, y = (fb.ones(*shape, device=watching).realize() for shape in ((5, 130, 330), (5, 330, 70)))
         z = (x @ y + fb.ones(70, device=watching)).relu()
         assert len(z.plan()) == 2

@@ -9,7 +9,7 @@ from helpers.draws import in_turn
 
 import flambeau as fb
 from flambeau.core import choose
-from flambeau.core.limits import Limits
+from flambeau.core.limits import Limits, MachineSpeed
 from flambeau.device import lanes_of
 from flambeau.fusion.planner import plan
 from flambeau.kernels.contract import build, cost_model
@@ -133,7 +133,7 @@ def test_few_rows_at_whole_turns_and_beside_them(variant, many_threads, monkeypa
 @pytest.mark.parametrize("shape", [(260, 200, 300, 1), (130, 100, 41, 5), (257, 330, 129, 3)])
 def test_the_last_tiles_are_cut(shape, flip, many_threads, monkeypatch):
     """As on a GPU of two cores: whole rounds of workgroups, and the last one in pieces along the sum."""
-    monkeypatch.setattr(cost_model, "CORES", 2)
+    monkeypatch.setattr(many_threads, "limits", replace(many_threads.limits, machine=MachineSpeed(2)))
     monkeypatch.setattr(choose, "forced", lambda: {"contract": "128x128+"})
     m, k, n, batch = shape
     a, b, c = numbers(batch, m, k), numbers(batch, k, n), numbers(n)
@@ -147,7 +147,7 @@ def test_the_last_tiles_are_cut(shape, flip, many_threads, monkeypatch):
 @pytest.mark.parametrize("left", ["turned", "as it lies"])
 def test_the_rule_cuts_long_sums_and_gives_the_same_value(left, many_threads, monkeypatch):
     """By the rule, with limits that small sizes reach: rounds of tiles on one core, sums of 301 places."""
-    monkeypatch.setattr(cost_model, "CORES", 1)
+    monkeypatch.setattr(many_threads, "limits", replace(many_threads.limits, machine=MachineSpeed(1)))
     monkeypatch.setattr(cost_model, "LONG", 80)
     monkeypatch.setattr(cost_model, "DRIFT", 100)  # a second pass is dear beside so little work
     taken = []

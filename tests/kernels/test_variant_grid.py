@@ -15,7 +15,7 @@ from helpers.grid_cases import KINDS
 from helpers.kernels import planned_for
 
 from flambeau.core import choose
-from flambeau.kernels.contract import cost_model
+from flambeau.core.limits import MachineSpeed
 from flambeau.kernels.contract.subgroup_matrix import PLAIN
 
 FORCED = 3 if TIMES > 1 else 1  # runs of a case with variants forced
@@ -74,7 +74,7 @@ def test_drawn(kind, software, gpu, monkeypatch):
     for at, rng in draws(f"{kind} {'software' if software else 'gpu'}", DRAWN.get(kind, 1)):
         case, limits = KINDS[kind](rng), limits_of(rng, software)
         cores = one_of(rng, (132, 132, 1, 2, 3))
-        monkeypatch.setattr(cost_model, "CORES", cores)
+        limits["machine"] = MachineSpeed(cores)
         names, asked = {}, []
         for i in range(1 + FORCED):
             if i and (not asked or is_dear(case)):

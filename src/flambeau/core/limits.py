@@ -6,6 +6,21 @@ from typing import Any, NamedTuple
 SOFTWARE_TURNS = 50000  # `Limits.turns` of software adapters: what llvmpipe allows, and room for epilogues
 
 
+class MachineSpeed(NamedTuple):
+    """What estimates of kernels know of a GPU; by default an NVIDIA H200, to which they were fitted.
+
+    cores: multiprocessors, each of which runs workgroups of its own. multiply_add: picoseconds that a core
+    takes for one in float32. byte: picoseconds in which the memory moves one.
+    """
+
+    cores: int = 132
+    multiply_add: float = 5.7
+    byte: float = 0.25
+
+
+H200 = MachineSpeed()
+
+
 @dataclass(frozen=True)
 class Limits:
     """What a kernel may use; by default the minimum that every WebGPU device has."""
@@ -24,6 +39,7 @@ class Limits:
     # Operations and bytes a second that it reaches at least. Kernels that take long by these figures are
     # split, see runtime/pipeline.py. A CPU has no watchdog.
     pace: tuple[float, float] = (1e11, 1e10)
+    machine: MachineSpeed = H200
     # (family, bucket) or (family, bucket, default) -> the fastest variant measured here; see core/choose.py
     tuned: dict[tuple[Any, ...], str] = field(default_factory=dict[tuple[Any, ...], str], compare=False)
 

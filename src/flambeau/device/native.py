@@ -7,6 +7,7 @@ import threading
 from collections.abc import Generator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +17,7 @@ from ..errors import DeviceError, KernelError, OutOfMemory
 from . import FORKED, dawn, lanes_of, locate_error
 from .adapters import Adapter, Refused, provider
 from .compilers import Job, compiling_of
+from .machine import machine_of
 from .pool import Pool
 from .protocol import Caches
 from .readback import Fetch, Stagings
@@ -107,6 +109,8 @@ class NativeDevice(Caches):
         self._fast = _fast_path(self)
         self.compilers = self._fast.compilers
         self._compiling = compiling_of(self)
+        if not adapter.is_software:
+            self.limits = replace(self.limits, machine=machine_of(self.identity, self))
         # waits while too many submits are under way; for who has submitted, without the lock
         self.keep_pace = self._fast.keep_pace
 

@@ -1,8 +1,8 @@
 """Lists the variants that fit a product of matrices, and estimates which takes the least time.
 
-All figures were measured on one NVIDIA H200 (docs/internals/performance.md). They order the variants on any
-GPU, because the order depends on ratios (workgroups to cores, reads to bytes) that vary less than times do.
-Where the order is wrong, `flambeau tune` measures, and its choices replace it.
+The figures were measured on one NVIDIA H200 (docs/internals/performance.md). `Limits.machine` has those that
+differ most between GPUs: the number of cores, and the speeds of arithmetic and memory. Where the order is
+wrong, `flambeau tune` measures, and its choices replace it.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from math import ceil, prod
 
 from .depthwise import along, line_of
 from .dispatch import TILES, TailSplit, tiles_of
-from .product import BYTE, COLUMNS, KERNEL, OperandIndexing, Product
+from .product import COLUMNS, KERNEL, OperandIndexing, Product
 from .skinny import FEW_ROWS, SKINNY, USUAL
 from .variant import REGISTERS, Variant
 
@@ -65,9 +65,6 @@ def rank(product: Product, variants: list[Variant]) -> list[Variant]:
     return sorted(variants, key=lambda variant: estimate(product, variant))
 
 
-# Multiprocessors of the GPU that the estimates were fitted to; it stands for every GPU: estimates are only
-# compared with each other, and where a smaller one's ratios differ `flambeau tune` measures them.
-CORES = 132
 # of each tile: the part of the largest's speed; how many workgroups share a core and take no longer than one
 EFFICIENCY = {
     "128x128": (1.0, 2),
@@ -87,19 +84,17 @@ FULL = 3  # workgroups of other tiles that hide each other's reads on a core
 LONG, DRIFT = 1 << 14, 1.3
 CUT = 1.04  # how much longer a kernel takes that makes both whole tiles and pieces
 BEGIN = 64  # summed places whose time it takes to begin a piece
-UNIT = 5.7  # picoseconds a multiply-add of a core
 DEPTHWISE = 0.3  # of the time of "skinny_short": half of its reads, and a fifth of the arithmetic for places
 READS_FULL = 12  # turns of skinny workgroups on a core whose reads, together, reach the memory's speed
 SKINNY_ROW = 0.05  # picoseconds that a row adds to the time of an element that is read
 PLACE, ROW = 10, 2  # multiply-adds whose time it takes to find a summed element; to add it to a row
-LATENCY = 77_000  # multiply-adds of a core in the time of one read, which every turn of a short sum waits for
+LATENCY = 438_900  # picoseconds of one read, which every turn of a short sum waits for
 
 
 def estimate(product: Product, variant: Variant) -> float:
     """Time in a core's multiply-adds: the rounds of workgroups that its cores take, and the second pass."""
-    # The unit is a multiply-add of one core (UNIT picoseconds), so a product is its multiply-adds by the
-    # cores it keeps busy. Two bounds, of which the larger counts: multiply-adds in rounds of workgroups, and
-    # bytes read.
+    # The unit is a multiply-add of one core, so a product is its multiply-adds by the cores it keeps busy.
+    # Two bounds, of which the larger counts: multiply-adds in rounds of workgroups, and bytes read.
     if variant == REGISTERS:
         return float("inf") if len(product.head.shape) and product.k else 0.0
     if variant.kernel in SKINNY:
@@ -108,20 +103,20 @@ def estimate(product: Product, variant: Variant) -> float:
         return estimate_short(product) * (DEPTHWISE if variant.kernel == "depthwise" else 1)
     if variant.tail:
         return estimate_tail(product, variant.kernel)
-    tile, split = TILES[variant.kernel], variant.split
+    tile, split, cores = TILES[variant.kernel], variant.split, product.limits.machine.cores
     speed, beside = EFFICIENCY[variant.kernel]
     if product.reads_own_dims:
         speed = FREE_EFFICIENCY.get(variant.kernel, speed)
     groups = prod(tiles_of(product, tile)) * product.batch
-    rounds = rounds_of(groups, split, CORES * beside) * beside
-    if groups * split > CORES * beside:
+    rounds = rounds_of(groups, split, cores * beside) * beside
+    if groups * split > cores * beside:
         rounds *= drift(product.k / split)
     # With fewer than FULL workgroups on a core its reads are not hidden entirely.
-    resident = -(-int(groups * split) // CORES)
+    resident = -(-int(groups * split) // cores)
     filled = 1.0 if beside > 1 else min(resident / FULL, 1.0) ** 0.5
     work = rounds * tile.rows * tile.columns * (product.k + BEGIN * split) / (speed * filled)
     # Each operand at least once, 4 bytes an element.
-    read = BYTE * 4 * product.batch * product.k * (product.m + product.n) / UNIT
+    read = 4 * product.batch * product.k * (product.m + product.n) * byte_time(product)
     return max(work, read) + second_pass(product, split)
 
 
@@ -133,7 +128,7 @@ def drift(summed: float) -> float:
 def tail_of(product: Product, name: str) -> TailSplit | None:
     """The tiles beyond full rounds, in as many pieces as fill another one; None where there are none."""
     tile, beside = TILES[name], EFFICIENCY[name][1]
-    slots = CORES * beside
+    slots = product.limits.machine.cores * beside
     total = prod(tiles_of(product, tile)) * product.batch
     cut = total % slots
     if beside == 1 or cut in (0, total):  # small tiles leave a short last round as it is
@@ -162,27 +157,41 @@ def estimate_tail(product: Product, name: str) -> float:
     """Full rounds of whole tiles, and one of pieces."""
     tile, (speed, beside), tail = TILES[name], EFFICIENCY[name], tail_of(product, name)
     assert tail is not None
-    slots = CORES * beside
+    slots = product.limits.machine.cores * beside
     rounds = tail.whole / slots + rounds_of(tail.cut, product.k / tail.long, slots)
     work = CUT * rounds * drift(product.k) * beside * tile.rows * tile.columns * (product.k + BEGIN) / speed
     pieces = -(-product.k // tail.long)
     aside = 2 * pieces * tail.cut * tile.rows * tile.columns
-    return work + (BYTE * 4 * aside + KERNEL) / UNIT
+    return work + 4 * aside * byte_time(product) + kernel_time(product)
 
 
 def second_pass(product: Product, split: float) -> float:
     """Writing and reading the sums of pieces, and a kernel more."""
     if split == 1:
         return 0.0
-    return (BYTE * 4 * (2 * ceil(split) + 1) * product.m * product.n * product.batch + KERNEL) / UNIT
+    moved = 4 * (2 * ceil(split) + 1) * product.m * product.n * product.batch
+    return moved * byte_time(product) + kernel_time(product)
+
+
+def byte_time(product: Product) -> float:
+    """The time of moving a byte, in multiply-adds of a core."""
+    return product.limits.machine.byte / product.limits.machine.multiply_add
+
+
+def kernel_time(product: Product) -> float:
+    """The time of one more kernel, in multiply-adds of a core."""
+    return KERNEL / product.limits.machine.multiply_add
 
 
 def estimate_skinny(product: Product, variant: Variant) -> float:
     """Reads at the memory's speed, as far as enough of them are under way."""
-    wide = product if product.m <= product.n else product.transpose()
+    machine, wide = product.limits.machine, product if product.m <= product.n else product.transpose()
     across = USUAL.lanes if _is_free(product) else USUAL.strips
     groups = -(-wide.n // (4 * across)) * product.batch * variant.split
-    reads, filled = wide.n * product.k * product.batch, min(groups * USUAL.reads / (READS_FULL * CORES), 1.0)
+    reads, filled = (
+        wide.n * product.k * product.batch,
+        min(groups * USUAL.reads / (READS_FULL * machine.cores), 1.0),
+    )
     is_small_vector = wide.m == 1 and product.k <= ONE_PASS_SUMMED and reads < ONE_PASS_ELEMENTS
     if variant.kernel == "skinny_deep" and not is_small_vector:
         return float("inf")
@@ -190,7 +199,7 @@ def estimate_skinny(product: Product, variant: Variant) -> float:
         variant.kernel == "skinny_deep" or (variant.split == 1 and not _is_free(product))
     ):
         filled = 1.0  # 32 columns a workgroup
-    time = reads / filled * (BYTE * 4 + SKINNY_ROW * wide.m) / UNIT
+    time = reads / filled * (machine.byte * 4 + SKINNY_ROW * wide.m) / machine.multiply_add
     return time + second_pass(product, variant.split)
 
 
@@ -207,5 +216,6 @@ def skinny_turn(product: Product) -> int:
 
 def estimate_short(product: Product) -> float:
     """Short sums, a thread each: a read's time for every summed place, or more where threads are many."""
-    few, many = sorted((product.m, product.n))
-    return product.k * max(many * product.batch * (PLACE + ROW * few) / CORES, LATENCY)
+    machine, (few, many) = product.limits.machine, sorted((product.m, product.n))
+    work = many * product.batch * (PLACE + ROW * few) / machine.cores
+    return product.k * max(work, LATENCY / machine.multiply_add)

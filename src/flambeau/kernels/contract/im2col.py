@@ -14,7 +14,7 @@ from .cost_model import by_rule, candidates
 from .dispatch import TILES
 from .product import COLUMNS, ROWS, Operand, Product, sums_positions
 
-# Picoseconds on the GPU of cost_model.CORES. Staging an element takes longer where it is read by
+# Picoseconds on an H200. Staging an element takes longer where it is read by
 # itself: along positions of windows that are summed (weights' gradients), each with its own tests, and along
 # channels, with one test for many. A byte of a copy that turns what it reads; a kernel more in a
 # step of small ones.

@@ -148,7 +148,7 @@ def operand(plan: PlanContext, node: Node, shape: Shape, rank: int) -> Operand:
 READS_BUFFERS = "contractions read buffers"  # why an operand is stored
 READS = 3  # buffers that a computed operand may read: both operands leave room for an epilogue's
 STAGED_FOR = 128  # columns (or rows) of a tile: for how many an element is staged once
-# Picoseconds on the GPU of cost_model.CORES: an operation, reading another element of a large operand and of
+# Picoseconds on an H200: an operation, reading another element of a large operand and of
 # a small one, moving a byte, and a kernel more.
 OP, LARGE_READ, SMALL_READ, BYTE, KERNEL = 0.035, 0.3, 0.05, 0.25, 2e6
 

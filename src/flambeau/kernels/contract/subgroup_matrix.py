@@ -11,11 +11,10 @@ from ...core.limits import Limits, Unit
 from ..emit import Bindings, Quantities, fitting, spread_grid
 from ..ir import Kernel, Shader, WgslFunction
 from ..lower import PlanContext
-from .cost_model import CORES, PARTIAL, UNIT, second_pass
+from .cost_model import PARTIAL, byte_time, second_pass
 from .dispatch import ContractionBuilder, Functions, GemmTile, SumPieces, TileLoad, in_pieces, plan_load
 from .product import (
     BATCH,
-    BYTE,
     COLUMNS,
     ROWS,
     SUMMED,
@@ -136,20 +135,22 @@ def estimate(product: Product, variant: Variant) -> float:
     tile, pieces = TILES[variant.kernel], pieces_of(product, precision, variant)
     groups = product.batch * -(-product.m // tile.rows) * -(-product.n // tile.columns) * pieces
     # A last round of at most one workgroup a core takes ALONE of a full round's time.
-    rounds, left = divmod(groups, BESIDE * CORES)
-    last = (ALONE[variant.kernel] if left <= CORES else 1.0) if left else 0.0
+    machine = product.limits.machine
+    rounds, left = divmod(groups, BESIDE * machine.cores)
+    last = (ALONE[variant.kernel] if left <= machine.cores else 1.0) if left else 0.0
     summed = product.k / pieces + BEGIN
     speed = SPEED[variant.kernel, precision][variant.f16]
     time = BESIDE * (rounds + last) * tile.rows * tile.columns * summed / speed
     if pieces > 1:
-        time += second_pass(product, pieces) + PASS / UNIT
+        time += second_pass(product, pieces) + PASS / machine.multiply_add
     return time + (_conversion(product, precision) if variant.f16 else 0.0)
 
 
 def _conversion(product: Product, precision: str) -> float:
     """Reading both sides as float32 and writing one or two float16 of each."""
     elements = product.batch * product.k * (product.m + product.n)
-    return (BYTE * (8 if precision == "high" else 6) * elements + PASS) / UNIT
+    moved = (8 if precision == "high" else 6) * elements
+    return moved * byte_time(product) + PASS / product.limits.machine.multiply_add
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from ...core.choose import choose
 from ...core.dtype import float32
+from ...core.limits import H200
 from ...core.shape import Affine
 from ..emit import Bindings, BoundTwice, Quantities, spread_grid
 from ..ir import GPU_WORKGROUP, Kernel, Shader
@@ -78,7 +79,8 @@ class Rule(NamedTuple):
     groups: int
 
 
-# the first that fits; from where on each was measured to be faster on an H200 (docs/internals/performance.md)
+# The first that fits; from where on each was measured to be faster on an H200, with its number of cores
+# (docs/internals/performance.md)
 RULES = (Rule("64x32", 32, 33, 96), Rule("32x32", 32, 17, 96))
 
 
@@ -158,7 +160,8 @@ def by_rule(product: Product, names: list[str]) -> str:
 
     def fits(rule: Rule) -> bool:
         large = shape[dims.channel] >= rule.channels and shape[dims.filter] >= rule.filters
-        return large and rule.tile in names and prod(grid_of(product, dims, TILES[rule.tile])) >= rule.groups
+        groups = prod(grid_of(product, dims, TILES[rule.tile])) if large and rule.tile in names else 0
+        return groups * H200.cores >= rule.groups * product.limits.machine.cores
 
     return next((rule.tile for rule in RULES if fits(rule)), "direct")
 

@@ -1,0 +1,133 @@
+"""Measures what estimates of kernels know of a GPU, once an adapter, and keeps it in the cache folder."""
+
+import json
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..core import json_cache
+from ..core.files import cache_folder
+from ..core.limits import H200, MachineSpeed
+from .tuned import AdapterIdentity
+
+FORMAT = 1
+CORES = {  # by what an adapter's name contains, the first that fits; others are measured
+    "H100 PCIe": 114,
+    "H100": 132,
+    "A100": 108,
+    "L40S": 142,
+    "RTX 4090": 128,
+    "RTX 3090": 82,
+    "Tesla T4": 40,
+}
+TURNS = 64  # loop turns of the first try: doubled until a workgroup takes LONG
+LONG = 1e-3  # seconds that are long beside differences between submits
+ROUNDS = 16  # times of one workgroup that so many take that they fill the GPU
+MOST_GROUPS, MOST_TURNS = 1 << 14, 1 << 22
+COPIED = 1 << 27  # bytes that are copied: more than a cache holds
+PRODUCT = 1.17  # times as long a multiply-add takes in a product as in registers alone, on an H200
+MULTIPLY_ADDS = 32 * 256  # of a turn of a workgroup: 8 vec4s of each of 256 threads
+CHAINS = range(8)
+WORK = f"""
+@group(0) @binding(0) var<uniform> p: vec4<u32>;
+@group(0) @binding(1) var<storage, read_write> out: array<vec4<f32>>;
+@compute @workgroup_size(256)
+fn main(@builtin(local_invocation_index) t: u32) {{
+  let m = vec4<f32>(bitcast<f32>(p.y));
+  {" ".join(f"var a{i} = vec4<f32>(f32(t) + {i}.0);" for i in CHAINS)}
+  for (var k = 0u; k < p.x; k++) {{
+    {" ".join(f"a{i} = fma(a{i}, m, m);" for i in CHAINS)}
+  }}
+  let sum = {" + ".join(f"a{i}" for i in CHAINS)};
+  if (sum.x == 12345.0) {{
+    out[t] = sum;
+  }}
+}}
+"""
+
+
+def machine_of(of: AdapterIdentity, device: Any) -> MachineSpeed:
+    """What is kept for an adapter, or else measured now and kept: a tenth of a second."""
+    if "H200" in of.adapter:
+        return H200
+    path = cache_folder("machines") / (re.sub(r"\W+", "-", f"{of.adapter} {of.driver}").lower() + ".json")
+    kept = json_cache.load_if_usable(path, _parsed, "the measured speeds", "measured again")
+    if kept is None:
+        kept = measured(of.adapter, *_timers(device))
+        text = json.dumps({"format": FORMAT, **kept._asdict()})
+        json_cache.keep(path, text, "they are measured at each start")
+    return kept
+
+
+def _parsed(said: Any) -> MachineSpeed:
+    if said["format"] != FORMAT:
+        raise ValueError("another format")
+    machine = MachineSpeed(int(said["cores"]), float(said["multiply_add"]), float(said["byte"]))
+    if not (machine.cores > 0 and machine.multiply_add > 0 and machine.byte > 0):
+        raise ValueError("a speed is not positive")
+    return machine
+
+
+def measured(name: str, work: Callable[[int, int], float], copy: Callable[[int], float]) -> MachineSpeed:
+    """The speeds of an adapter. work(turns, groups): seconds of so many workgroups; copy(n): of copying n
+    bytes."""
+    turns, fixed = TURNS, work(1, 1)
+    while (one := work(turns, 1) - fixed) < LONG and turns < MOST_TURNS:
+        turns *= 2
+    groups, all_of_them = 1, one
+    while all_of_them < ROUNDS * one and groups < MOST_GROUPS:
+        groups *= 2
+        all_of_them = work(turns, groups) - fixed
+    measured_cores = max(round(groups * one / all_of_them), 1)
+    cores = next((n for part, n in CORES.items() if part in name), measured_cores)
+    rate = MULTIPLY_ADDS * turns * groups / all_of_them  # multiply-adds a second of the whole GPU
+    moved, seconds = 2 * (COPIED - COPIED // 8), copy(COPIED) - copy(COPIED // 8)
+    return MachineSpeed(cores, 1e12 * PRODUCT * cores / rate, 1e12 * max(seconds, 1e-9) / moved)
+
+
+def _timers(device: Any) -> tuple[Callable[[int, int], float], Callable[[int], float]]:
+    """The two functions that `measured` takes, for a device: the least time of three."""
+    wgpu, queue = device._wgpu, device._queue
+    params = wgpu.create_buffer(size=16, usage="UNIFORM|COPY_DST")
+    out = wgpu.create_buffer(size=4096, usage="STORAGE")
+    pipeline = wgpu.create_compute_pipeline(
+        layout="auto", compute={"module": wgpu.create_shader_module(code=WORK), "entry_point": "main"}
+    )
+    entries = [{"binding": i, "resource": {"buffer": b}} for i, b in enumerate((params, out))]
+    group = wgpu.create_bind_group(layout=pipeline.get_bind_group_layout(0), entries=entries)
+
+    def least(encode: Callable[[Any], None]) -> float:
+        times: list[float] = []
+        for _ in range(3):
+            encoder = wgpu.create_command_encoder()
+            encode(encoder)
+            commands = encoder.finish()
+            device._fast.wait()
+            begin = time.perf_counter()
+            queue.submit([commands])
+            device._fast.wait()
+            times.append(time.perf_counter() - begin)
+        return min(times)
+
+    def work(turns: int, groups: int) -> float:
+        queue.write_buffer(params, 0, turns.to_bytes(4, "little") + bytes.fromhex("ffff7f3f") + bytes(8))
+
+        def encode(encoder: Any) -> None:
+            compute = encoder.begin_compute_pass()
+            compute.set_pipeline(pipeline)
+            compute.set_bind_group(0, group)
+            compute.dispatch_workgroups(groups)
+            compute.end()
+
+        return least(encode)
+
+    def copy(n: int) -> float:
+        source, target = (wgpu.create_buffer(size=n, usage="COPY_SRC|COPY_DST") for _ in range(2))
+        try:
+            return least(lambda encoder: encoder.copy_buffer_to_buffer(source, 0, target, 0, n))
+        finally:
+            source.destroy()
+            target.destroy()
+
+    return work, copy
