@@ -12,8 +12,8 @@ from flambeau.device import get_device
 
 # references in NumPy's own words: methods of its arrays, assignment, 64-bit floats
 NUMPY_ALONE = {
-    "_back", "_cholesky_block", "_ctc_alphas", "_ctc_walk", "_eigh_jacobi", "_fft_rows", "_last", "_lu_block",
-    "_qr_block", "_scatter_sorted", "_search", "_svd_jacobi", "_triangular_block",
+    "_back", "_cholesky_block", "_ctc_alphas", "_ctc_walk", "_eigh_jacobi", "_fft_lines", "_last",
+    "_lu_block", "_qr_block", "_scatter_sorted", "_search", "_svd_jacobi", "_triangular_block",
 }  # fmt: skip
 ON_HOST = {  # ops that a library runs on NumPy
     "torch": NUMPY_ALONE,

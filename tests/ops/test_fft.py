@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from helpers.compare import values
-from helpers.draws import in_turn
+from helpers.draws import draws, in_turn, one_of, some
+from helpers.plans import kinds_of
 from references.fourier import joined
 
 import flambeau as fb
@@ -32,6 +33,59 @@ def test_lengths(n, device):
     near(real, np.fft.rfft(a[..., 0].astype("f8")))
     near(back, joined(a), 2e-6)
     near(again, a[..., 0], 2e-6)
+
+
+def reference(name, a, n, dim):
+    """In 64 bits."""
+    kw = {"axis": dim} | ({"n": n} if name == "irfft" else {})
+    return getattr(np.fft, name)(a.astype("c16" if np.iscomplexobj(a) else "f8"), **kw)
+
+
+def drawn(rng):
+    """A transform of lines of a smooth length along any dim, alone or among columns; a view of its input."""
+    factors = [one_of(rng, (2, 2, 3, 4, 5, 7, 8, 11, 13, 16)) for _ in range(some(rng, 1, 4))]
+    n = int(np.prod(factors))
+    while n > 4200:
+        n //= factors.pop()
+    name = one_of(rng, ("fft", "ifft", "rfft", "irfft"))
+    shape = [some(rng, 1, 5), n // 2 + 1 if name == "irfft" else n, one_of(rng, (1, 1, 2, 3, 17))]
+    dim = some(rng, 0, 2) if n < 100 else 1
+    shape[1], shape[dim] = shape[dim], shape[1]
+    a = rng.standard_normal(shape).astype("f4")
+    if name == "irfft" or (name != "rfft" and rng.integers(3)):
+        a = (a + 1j * rng.standard_normal(shape)).astype("c8")
+    return name, a, n, dim
+
+
+def test_drawn_lines(gpu):
+    for at, rng in draws("fft", 7):
+        name, a, n, dim = drawn(rng)
+        t, want = fb.tensor(a, device=gpu), reference(name, a, n, dim)
+        kw = {"n": n} if name == "irfft" else {}
+        got, back = values(
+            getattr(fb.fft, name)(t, dim=dim, **kw), getattr(fb.fft, name)(t.flip([0]), dim=dim, **kw) * 2
+        )
+        words = f"{at}: {name} of {a.shape} {a.dtype} along {dim} to {n}"
+        assert np.abs(got - want).max() <= 1e-6 * np.abs(want).max(), words
+        want = 2 * reference(name, a[::-1], n, dim)
+        assert np.abs(back - want).max() <= 1e-6 * np.abs(want).max(), words
+
+
+def test_a_number_that_is_none_is_in_its_line_only(device):
+    a = random((4, 3, 20))
+    a[2, 1, 5] = np.nan
+    y, z = values(*(fb.fft.rfft(fb.tensor(a, device=device), dim=d).abs() for d in (2, 1)))
+    assert np.array_equal(np.isnan(y).all(2), np.isnan(y).any(2)) and np.isnan(y[2, 1]).all()
+    assert np.isnan(y).sum() == 11 and np.isnan(z).sum() == 2
+
+
+def test_the_kernels_of_a_transform():
+    """One kernel of lines, two of long ones: no table, no copy."""
+    x = fb.zeros(6, 4096, 8).realize()
+    z = fb.zeros(2, 65536, 2).realize().view_as_complex()
+    assert kinds_of(fb.fft.fft(z).view_as_real()) == ["fft", "fft"]
+    for y in (fb.fft.rfft(x, dim=1), fb.fft.fft(x, dim=1), fb.fft.rfft(x[:, 1:4001, 0])):
+        assert kinds_of(y.view_as_real()) == ["fft"]
 
 
 def test_a_large_prime(device):

@@ -1,8 +1,6 @@
 """Rows of Fourier transforms, complex numbers, short-time transforms and windows. Complex inputs and results
 are pairs in a last dim of 2 here: rows are of real numbers."""
 
-from math import pi
-
 import numpy as np
 from references.fourier import apart, cosines, istft, joined, on_pairs, stft, unscaled
 
@@ -14,11 +12,13 @@ W = In((8,), 0.3, 1)
 K = np.arange(7)
 
 
-def rows_by_table(z, inverse):
-    """The kernel, given its table of roots."""
-    k = z.arange(z.shape[-2], device=z.device).float() * (2 * pi / z.shape[-2])
-    table = COMPOSED["stack"]([k.cos(), k.sin() * (1 if inverse else -1)], -1)
-    return OPS["_fft_rows"](z, table, inverse)
+def lines(z, inverse):
+    """The kernel, along a dim before the last."""
+    return OPS["_fft_lines"](z, 30, "ifft" if inverse else "fft")
+
+
+def unscaled_lines(z, inverse):
+    return np.moveaxis(unscaled(np.moveaxis(z, 1, 2), inverse), 2, 1)
 
 
 def by_pairs(name, count=1):
@@ -34,8 +34,21 @@ def by_pairs(name, count=1):
 
 TRANSFORMS: dict[str, Row] = {
     # sums of 30 terms, in another order than the reference's
-    "_fft_rows": Row(unscaled, (In((5, 30, 2)),), {"inverse": True}, grads=0, call=rows_by_table, tol=4e-6),
-    "_fft": Row(unscaled, (In((2, 11, 2)),), {"inverse": False}, tol=3e-6),
+    "_fft_lines": Row(unscaled_lines, (In((5, 30, 3, 2)),), {"inverse": True}, grads=0, call=lines, tol=4e-6),
+    "_fft": Row(
+        lambda z, dim, inverse: unscaled(z, inverse),
+        (In((2, 11, 2)),),
+        {"dim": 1, "inverse": False},
+        tol=3e-6,
+    ),
+    "_fft_of_real": Row(lambda x, dim: apart(np.fft.fft(x, axis=dim)), (X,), {"dim": 0}, tol=3e-6),
+    "_rfft": Row(lambda x, dim: apart(np.fft.rfft(x, axis=dim)), (X,), {"dim": 1}, tol=3e-6),
+    "_irfft": Row(
+        lambda z, dim, n: np.fft.irfft(joined(z), n, axis=dim, norm="forward"),
+        (Z,),
+        {"dim": 1, "n": 5},
+        tol=3e-6,
+    ),
     "fft_fft": Row(on_pairs(np.fft.fft), (Z,), {"n": 8, "dim": 1, "norm": "ortho"}, call=by_pairs("fft_fft")),
     "fft_ifft": Row(on_pairs(np.fft.ifft), (Z,), {"n": 5}, call=by_pairs("fft_ifft")),
     "fft_rfft": Row(

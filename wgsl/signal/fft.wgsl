@@ -1,63 +1,185 @@
-//# Fourier transforms of rows of complex numbers, in workgroup memory: Stockham's passes, each of one radix, which
-//# need no reordering (Govindaraju et al., 2008). in0: the n roots of 1, conjugated for one direction.
+//# Fourier transforms of lines of complex numbers, by Stockham's passes, which need no reordering (Govindaraju et al.,
+//# 2008): a thread transforms a few numbers in registers, and workgroup memory turns them between passes.
+//# An inverse transform is one of swapped real and imaginary parts, whose parts are swapped back.
 //% extends "launch.wgsl"
+//% import "signal/_butterfly.wgsl" as butterfly
+//# the b-th butterfly of a thread in a pass: its line and its place there; neighbours are of a line, or across lines
+{% macro place(pass, b, across) -%}
+//% set i, mark = plus("lid.x", b * workgroup[0]), "%d_%d" % (pass.number, b)
+  let line{{ mark }} = {{ modulo(i, each) if across else over(i, pass.apart) }};
+  let j{{ mark }} = {{ over(i, each) if across else modulo(i, pass.apart) }};
+  let on{{ mark }} = (first + line{{ mark }} < p.count){{ " & (%s < %du)" % (i, each * pass.apart) if pass.idle }};
+  var {{ name }} = vec2<f32>(); //% for name in pass.names[b]
+{%- endmacro %}
+{% macro cell(line, pos) -%}cell({{ sum_of(times(pos, each), line) if columns else sum_of(times(line, size), pos) }}){%- endmacro %}
+//# where the s-th result of a butterfly belongs
+{% macro target(pass, b, s) -%}
+//% set j = "j%d_%d" % (pass.number, b)
+{{ sum_of(times(over(j, pass.span), pass.span * pass.radix), modulo(j, pass.span), "%du" % (s * pass.span)) }}
+{%- endmacro %}
+{% macro stored(pass, part) -%}
+//% for b in range(pass.each)
+//% set mark = "%d_%d" % (pass.number, b)
+  if (on{{ mark }}) {
+    box[{{ cell("line" ~ mark, target(pass, b, s)) }}] = {{ pass.names[b][pass.order[s]] }}{{ part }}; //% for s in range(pass.radix)
+  }
+//% endfor
+{%- endmacro %}
+{% macro fetched(pass, part) -%}
+//% for b in range(pass.each)
+//% set mark = "%d_%d" % (pass.number, b)
+  if (on{{ mark }}) {
+    {{ name }}{{ part }} = box[{{ cell("line" ~ mark, plus("j" ~ mark, loop.index0 * pass.apart)) }}]; //% for name in pass.names[b]
+  }
+//% endfor
+{%- endmacro %}
+//# powers of a root, by which the inputs of a later pass are multiplied
+{% macro twiddled(pass, b) -%}
+  {
+    let w1 = root({{ modulo("j%d_%d" % (pass.number, b), pass.span) }}, {{ pass.span * pass.radix }}u);
+    let w{{ q }} = times(w{{ q // 2 }}, w{{ q - q // 2 }}); //% for q in range(2, pass.radix)
+    {{ pass.names[b][q] }} = times({{ pass.names[b][q] }}, w{{ q }}); //% for q in range(1, pass.radix)
+  }
+{%- endmacro %}
+//# the inputs of the first pass
+{% macro begun(pass) -%}
+//% for b in range(pass.each)
+  if (on0_{{ b }}) {
+    {{ name }} = number_at(first + line0_{{ b }}, {{ plus("j0_%d" % b, loop.index0 * pass.apart) }}); //% for name in pass.names[b]
+  }
+//% endfor
+{%- endmacro %}
+//# the results of a pass become inputs of the next
+{% macro exchanged(before, pass) -%}
+//% for part in parts
+  workgroupBarrier(); //% if not (loop.first and pass.number == 1)
+{{ stored(before, part) }}
+  workgroupBarrier();
+{{ fetched(pass, part) }}
+//% endfor
+{{ twiddled(pass, b) }} //% for b in range(pass.each)
+{%- endmacro %}
+{% macro written(pass) -%}
+//% for b in range(pass.each)
+//% set mark = "%d_%d" % (pass.number, b)
+  if (on{{ mark }}) {
+    put(first + line{{ mark }}, {{ target(pass, b, s) }}, {{ pass.names[b][pass.order[s]] }}); //% for s in range(pass.radix)
+  }
+//% endfor
+{%- endmacro %}
+//# a number and the one as far from the end, which the transform of real numbers is made of
+{% macro pair(b) -%}
+//% set i = plus("lid.x", b * workgroup[0])
+  let line_{{ b }} = {{ over(i, half) }};
+  let k_{{ b }} = {{ modulo(i, half) }};
+  let on_{{ b }} = ({{ i }} < {{ each * half }}u) & (first + line_{{ b }} < p.count);
+  let far_{{ b }} = select({{ size }}u - k_{{ b }}, 0u, k_{{ b }} == 0u);
+  var a_{{ b }} = vec2<f32>();
+  var b_{{ b }} = vec2<f32>();
+{%- endmacro %}
+{% macro fetched_pair(b, part) -%}
+  if (on_{{ b }}) {
+    a_{{ b }}{{ part }} = box[{{ cell("line_%d" % b, "k_%d" % b) }}];
+    b_{{ b }}{{ part }} = box[{{ cell("line_%d" % b, "far_%d" % b) }}];
+  }
+{%- endmacro %}
+{% macro written_pair(b) -%}
+  if (on_{{ b }}) {
+    let sum = a_{{ b }} + conjugate(b_{{ b }});
+    let odd = times(a_{{ b }} - conjugate(b_{{ b }}), root(k_{{ b }}, {{ length }}u));
+    let at = (first + line_{{ b }}) * {{ size + 1 }}u;
+    out[at + k_{{ b }}] = 0.5 * (sum + vec2<f32>(odd.y, -odd.x));
+    out[at + {{ size }}u - k_{{ b }}] = 0.5 * (conjugate(sum) - vec2<f32>(odd.y, odd.x));
+  }
+{%- endmacro %}
+//# the transform of real numbers, from that of their even and odd ones
+{% macro written_in_pairs(pass) -%}
+{{ pair(b) }} //% for b in range(pairs)
+//% for part in parts
+  workgroupBarrier(); //% if passes | length > 1 or not loop.first
+{{ stored(pass, part) }}
+  workgroupBarrier();
+{{ fetched_pair(b, part) }} //% for b in range(pairs)
+//% endfor
+{{ written_pair(b) }} //% for b in range(pairs)
+{%- endmacro %}
 //% block shared
-var<workgroup> ping: array<vec2<f32>, {{ most }}>;
-var<workgroup> pong: array<vec2<f32>, {{ most }}>;
+var<workgroup> box: array<{{ "f32" if split else "vec2<f32>" }}, {{ cells }}>; //% if cells
 
 fn times(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
   return vec2<f32>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
 
-fn root(i: u32) -> vec2<f32> {
-  return vec2<f32>(in0[2u * i], in0[2u * i + 1u]);
+fn conjugate(a: vec2<f32>) -> vec2<f32> {
+  return vec2<f32>(a.x, -a.y);
+}
+
+// neighbours in steps of powers of two are in different banks
+fn cell(i: u32) -> u32 {
+  return i ^ ((i >> 5u) & 31u);
+}
+
+// exp(-2 pi i e / n) for e < n <= 2^28, from angles up to pi / 4
+fn root(e: u32, n: u32) -> vec2<f32> {
+  let quarter = (e * 8u + n) / (2u * n);
+  let a = f32(i32(e * 4u) - i32(quarter * n)) * (1.57079632679 / f32(n));
+  let t = a * a;
+  let s = a + a * t * (-0.16666654611 + t * (8.3321608736e-3 - t * 1.9515295891e-4));
+  let c = 1.0 - 0.5 * t + t * t * (4.166664568298827e-2 + t * (-1.388731625493765e-3 + t * 2.443315711809948e-5));
+  let is_odd = (quarter & 1u) == 1u;
+  let x = select(c, s, is_odd);
+  let y = select(s, c, is_odd);
+  return vec2<f32>(select(x, -x, ((quarter + 1u) & 2u) == 2u), select(-y, y, (quarter & 2u) == 2u));
+}
+
+fn number_at(line: u32, pos: u32) -> vec2<f32> {
+//% set at = "line * %du + pos" if not columns else "((line / p.inner) * %du + pos) * p.inner + line %% p.inner"
+//% if form in ("fft", "ifft", "packed")
+  let i = 2u * ({{ at % size }});
+  return vec2<f32>(value_at(i{{ " + 1u" if inverse }}), value_at(i{{ " + 1u" if not inverse }}));
+//% elif form in ("real", "half")
+  return vec2<f32>(value_at({{ at % size }}), 0.0);
+//% elif form == "back"
+  // the other half has the conjugates
+  let mirrored = pos > {{ length // 2 }}u;
+  let near = select(pos, {{ size }}u - pos, mirrored);
+  let i = 2u * ({{ (at % (length // 2 + 1)).replace("pos", "near") }});
+  let y = select(value_at(i + 1u), 0.0, near == 0u{{ " || near == %du" % (length // 2) if length % 2 == 0 }});
+  return vec2<f32>(select(y, -y, mirrored), value_at(i));
+//% else
+  // even and odd elements as one complex number
+  let i = 2u * (line * {{ size + 1 }}u + pos);
+  let far = 2u * (line * {{ size + 1 }}u + {{ size }}u - pos);
+  let a = vec2<f32>(value_at(i), select(value_at(i + 1u), 0.0, pos == 0u));
+  let b = vec2<f32>(value_at(far), -select(value_at(far + 1u), 0.0, pos == 0u));
+  let odd = times(a - b, conjugate(root(pos, {{ length }}u)));
+  return vec2<f32>(a.y + b.y + odd.x, a.x + b.x - odd.y);
+//% endif
+}
+
+fn put(line: u32, pos: u32, z: vec2<f32>) {
+//% if turned
+  let y = times(z, root(pos * (line % p.inner), p.whole));
+  out[line * {{ size }}u + pos] = {{ "y.yx" if inverse else "y" }};
+//% elif form in ("fft", "ifft", "real", "unpacked")
+  out[{{ at % size }}] = {{ "z.yx" if inverse else "z" }};
+//% elif form == "half"
+  if (pos <= {{ length // 2 }}u) {
+    out[{{ at % (length // 2 + 1) }}] = z;
+  }
+//% elif form == "back"
+  out[{{ at % size }}] = z.y;
+//% endif
 }
 //% endblock
 //% block work
-  let n = p.size;
-  let first = group * p.each;
-  if (first >= p.count) {
-    return;
-  }
-  let held = min(p.each, p.count - first) * n;
-  for (var i = lid.x; i < held; i += {{ workgroup[0] }}u) {
-    ping[i] = vec2<f32>(value_at((first * n + i) * 2u), value_at((first * n + i) * 2u + 1u));
-  }
-  workgroupBarrier();
-  var span = 1u;
-//% for r in radices
-//% set from = "ping" if loop.index0 % 2 == 0 else "pong"
-//% set to = "pong" if loop.index0 % 2 == 0 else "ping"
-  for (var i = lid.x; i < held / {{ r }}u; i += {{ workgroup[0] }}u) {
-    let m = n / {{ r }}u;
-    let j = i % m;
-    let row = (i / m) * n;
-    let k = j % span;
-    let turn = k * (m / span);
-    let x0 = {{ from }}[row + j];
-    let x{{ q }} = times({{ from }}[row + j + {{ q }}u * m], root({{ q }}u * turn)); //% for q in range(1, r)
-    let at = row + (j / span) * span * {{ r }}u + k;
-//% if r == 4
-    let even = x0 + x2;
-    let odd = x1 + x3;
-    let low = x0 - x2;
-    let high = vec2<f32>(x3.y - x1.y, x1.x - x3.x){{ " * -1.0" if not inverse }};
-    {{ to }}[at] = even + odd;
-    {{ to }}[at + span] = low + high;
-    {{ to }}[at + 2u * span] = even - odd;
-    {{ to }}[at + 3u * span] = low - high;
-//% else
-//% for s in range(r)
-    {{ to }}[at + {{ s }}u * span] = x0{% for q in range(1, r) %} + times(x{{ q }}, vec2<f32>({{ roots[r][q * s % r] }})){% endfor %};
+  let first = group * {{ each }}u;
+//% for pass in passes
+  // pass {{ loop.index }} of {{ passes | length }}, of radix {{ pass.radix }}
+//% set across = columns and not (turned and loop.last and not loop.first)
+{{ place(pass, b, across) }} //% for b in range(pass.each)
+{{ begun(pass) if loop.first else exchanged(passes[loop.index0 - 1], pass) }}
+{{ butterfly.transform(names, pass.halves, roots) }} //% for names in pass.names
 //% endfor
-//% endif
-  }
-  span *= {{ r }}u;
-  workgroupBarrier();
-//% endfor
-  for (var i = lid.x; i < held; i += {{ workgroup[0] }}u) {
-    let y = {{ "ping" if radices | length % 2 == 0 else "pong" }}[i];
-    out[(first * n + i) * 2u] = y.x;
-    out[(first * n + i) * 2u + 1u] = y.y;
-  }
+{{ written_in_pairs(passes[-1]) if form == "packed" else written(passes[-1]) }}
 //% endblock

@@ -218,7 +218,7 @@ def _whole(batch: Batch, node: Node) -> Node:
 
 # opaque ops that take any leading dims, or work along a dim argument
 OPAQUE = {
-    "_fft_rows": _batch_first,
+    "_fft_lines": _batch_first,
     **dict.fromkeys(("_argsort", "_back", "_row_order", "_lu_block", "_cholesky_block"), _batch_all),
     **dict.fromkeys(("_triangular_block", "_qr_block", "_eigh_jacobi", "_svd_jacobi"), _batch_all),
     **dict.fromkeys(("_cat", "_cumsum", "_cumprod", "_logcumsumexp", "_cummax", "_cummin"), _along),

@@ -72,8 +72,22 @@ def _transform(z: Tensor, n: int | None, dim: int, norm: str | None, back: bool)
     d = _dim_of(dim, z.ndim - 1)
     z = _resize_dim(z, d, n)
     n = z.shape[d]
-    y = fo._fft(z.movedim(d, z.ndim - 2), inverse=back)
-    return _scale(y, n, norm, back).movedim(z.ndim - 2, d)
+    return _scale(fo._fft(z, dim=d, inverse=back), n, norm, back)
+
+
+def _real(x: Tensor, d: int, n: int | None) -> Tensor:
+    """Real numbers as floats that are transformed, cut or padded along a dim."""
+    x = as_float(x)
+    return _resize_dim(x if x.dtype is dt.float64 else x.float(), d, n)
+
+
+def _transform_any(x: Tensor, n: int | None, dim: int, norm: str | None, back: bool) -> Tensor:
+    """Transforms complex or real numbers along a dim, to pairs."""
+    if x.dtype.is_complex or back:
+        return _transform(_pairs(x), n, dim, norm, back)
+    d = _dim_of(dim, x.ndim)
+    x = _real(x, d, n)
+    return _scale(fo._fft_of_real(x, dim=d), x.shape[d], norm, back)
 
 
 @composed
@@ -82,7 +96,7 @@ def fft_fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None
 
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     """
-    return _transform(_pairs(input), n, dim, norm, False).view_as_complex()
+    return _transform_any(input, n, dim, norm, False).view_as_complex()
 
 
 @composed
@@ -109,9 +123,8 @@ def _rfft(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     if input.dtype.is_complex:
         raise TypeError("takes real numbers: use fft for complex ones, or .real")
     d = _dim_of(dim, input.ndim)
-    x = _resize_dim(as_float(input), d, n)
-    y = fo.real_to_complex(x.movedim(d, x.ndim - 1))
-    return _scale(y, x.shape[d], norm, False).movedim(x.ndim - 1, d)
+    x = _real(input, d, n)
+    return _scale(fo._rfft(x, dim=d), x.shape[d], norm, False)
 
 
 @composed
@@ -131,8 +144,7 @@ def _irfft(z: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     if n < 1:
         raise ValueError(f"a transform of {n} elements is not defined: pass n of at least 1")
     z = _resize_dim(z, d, n // 2 + 1)
-    x = fo.complex_to_real(z.movedim(d, z.ndim - 2), n)
-    return _scale(x, n, norm, True).movedim(z.ndim - 2, d)
+    return _scale(fo._irfft(z, dim=d, n=n), n, norm, True)
 
 
 SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -196,7 +208,9 @@ def fft_fftn(
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     Raises ValueError if s and dim differ in length.
     """
-    return _transform_each(_pairs(input), _dims(input.ndim, s, dim), norm, False).view_as_complex()
+    (d, n), *rest = _dims(input.ndim, s, dim)
+    z = _transform_any(input, n, d, norm, False)
+    return _transform_each(z, rest, norm, False).view_as_complex()
 
 
 @composed

@@ -1,12 +1,13 @@
-"""Fourier transforms of complex rows [..., n, 2] of any length, by a kernel for smooth lengths."""
+"""Fourier transforms of any length along a dim, by a kernel for smooth lengths."""
 
 # Primitives are tensor methods whose names begin with "_": they are private to the package.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
-from math import cos, pi, prod, sin, sqrt
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from math import cos, log2, pi, prod, sin, sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import dtype as dt
 from ...core.declare import composite, kernel
@@ -14,39 +15,142 @@ from ...core.op import Launch
 from ..join import cat, stack
 
 if TYPE_CHECKING:
+    from ...core.dtype import DType
     from ...core.limits import Limits
     from ...core.node import Node
     from ...core.rules import Array, Prepared
+    from ...core.shape import Shape
     from ...device.array_namespace import Namespace
     from ...tensor import Tensor
 
-MOST = 1024  # complex numbers in workgroup memory, twice: 16 KB
-RADICES = (4, 2, 3, 5, 7)
+MOST = 4096  # numbers of a line in 16 KB of workgroup memory: real and imaginary parts in turn
+AT_ONCE = 2048  # numbers of which both parts fit
+CELLS = 1024  # numbers from which on a workgroup takes no further line
+COLUMNS = 16  # lines side by side that a workgroup takes if it can: 128 bytes
+THREADS = 256  # at most
+HELD = 32  # numbers that a thread may hold in registers
+# lengths that a thread transforms in registers, and the factors (a, b) of composite ones
+RADICES: dict[int, tuple[int, int] | None] = {
+    16: (4, 4), 15: (5, 3), 14: (7, 2), 13: None, 12: (4, 3), 11: None, 10: (5, 2), 9: (3, 3), 8: (4, 2),
+    7: None, 6: (3, 2), 5: None, 4: None, 3: None, 2: None,
+}  # fmt: skip
+TWIDDLES = 1 << 24  # a length up to which j * k is exact in a kernel's angles
+FORMS = "fft", "ifft"  # by whether it is the inverse
 CHIRP = 1 << 20  # for shorter lengths the chirp's index is exact in 32-bit integers
 
 
+@cache
 def radices_of(n: int) -> tuple[int, ...]:
-    """The passes of a transform of length n, or () if a prime above 7 divides it."""
-    passes: list[int] = []
-    for r in RADICES:
-        while n % r == 0:
-            passes.append(r)
-            n //= r
-    return tuple(passes) if n == 1 else ()
+    """The passes of a transform of length n, as few as possible, the longest first; () if a prime above 13
+    divides it."""
+    if n in RADICES:
+        return (n,)
+    rest = [(r, radices_of(n // r)) for r in RADICES if n % r == 0 and n > r]
+    passes = [tuple(sorted((r, *more), reverse=True)) for r, more in rest if more]
+    return min(passes, key=lambda p: (len(p), sum(p)), default=())
 
 
-def _launch(limits: Limits, z: Node, table: Node, inverse: bool) -> list[Launch]:
-    *lead, n, _ = z.shape
-    count, radices = prod(lead), radices_of(n)
-    each = max(1, 256 // n)
-    most = max(64, 1 << (each * n - 1).bit_length())
-    sign = 1 if inverse else -1
-    turns = {r: [2 * pi * q / r for q in range(r)] for r in sorted(set(radices))}
-    roots = tuple((r, tuple(f"{cos(a):.9f}, {sign * sin(a):.9f}" for a in t)) for r, t in turns.items())
-    options = {"radices": radices, "most": most, "inverse": inverse, "roots": Frozen(roots)}
-    sizes: dict[str, int | float] = {"count": count, "size": n, "each": each}
-    workgroup = (32 if limits.software else 64 if most <= 256 else 128, 1, 1)
-    return [Launch("signal/fft.wgsl", (1,), -(-count // each), sizes, options, workgroup=workgroup, traced=0)]
+def fits(n: int) -> bool:
+    """Whether one kernel transforms lines of length n."""
+    return 1 < n <= MOST and bool(radices_of(n))
+
+
+class FftPass(NamedTuple):
+    """A pass of a kernel.
+
+    number: its place among the passes. halves: the factors of a composite radix. span: the product of the
+    radices before. apart: butterflies of a line, and how far the inputs of one are apart. each: butterflies
+    of a thread; idle: whether some threads have fewer. names: the variables of each butterfly. order: which
+    variable has the s-th result.
+    """
+
+    number: int
+    radix: int
+    halves: tuple[int, int] | None
+    span: int
+    apart: int
+    each: int
+    idle: bool
+    names: tuple[tuple[str, ...], ...]
+    order: tuple[int, ...]
+
+
+def passes_of(n: int, lines: int, threads: int) -> tuple[FftPass, ...]:
+    """The passes over lines of length n of a workgroup."""
+    passes, span = list[FftPass](), 1
+    for number, r in enumerate(radices_of(n)):
+        apart, halves = n // r, RADICES[r]
+        each = -(-lines * apart // threads)
+        names = tuple(tuple(f"x{number}_{b}_{q}" for q in range(r)) for b in range(each))
+        order = tuple(range(r))
+        if halves:
+            a, b = halves
+            order = tuple(s % a * b + s // a for s in range(r))
+        idle = each * threads > lines * apart
+        passes.append(FftPass(number, r, halves, span, apart, each, idle, names, order))
+        span *= r
+    return tuple(passes)
+
+
+def _threads(n: int, lines: int) -> int:
+    """The threads of a workgroup: one for each of the fewest butterflies, in whole warps."""
+    fewest = lines * n // max(radices_of(n))
+    return min(-(-fewest // 32) * 32, THREADS)
+
+
+def _lines(n: int, inner: int, count: int) -> int:
+    """The lines that a workgroup transforms, a power of two."""
+    wanted = max(CELLS // n, 1) if inner == 1 else max(min(COLUMNS, MOST // n), CELLS // n, 1)
+    lines = 1 << (min(wanted, MOST // n).bit_length() - 1)
+    return min(lines, 1 << (count - 1).bit_length())
+
+
+def _form(form: str, n: int, inner: int) -> tuple[str, int]:
+    """How a kernel computes a form, and the length that it transforms: even and odd elements of real lines
+    are one complex number."""
+    if form in ("half", "back") and n % 2 == 0 and inner == 1 and fits(n // 2):
+        return {"half": "packed", "back": "unpacked"}[form], n // 2
+    return form, n
+
+
+def _launch(limits: Limits, z: Node, n: int, form: str, whole: int) -> list[Launch]:
+    is_pair = form not in ("real", "half")
+    inner = z.shape[-2] if is_pair else z.shape[-1]
+    count = prod(z.shape[: -3 if is_pair else -2]) * inner
+    kind, size = _form(form, n, inner)
+    lines = _lines(size, inner, count)
+    threads = _threads(size, lines)
+    passes = passes_of(size, lines, threads)
+    exchanges = len(passes) > 1 or kind == "packed"
+    lengths = {r for p in passes for r in (p.radix, *(p.halves or ()))}
+    split, half = lines * size > AT_ONCE, size // 2 + 1
+    options = {
+        "passes": passes, "form": kind, "inverse": kind in ("ifft", "back", "unpacked"), "turned": whole > 0,
+        "columns": inner > 1, "each": lines, "size": size, "length": n, "half": half, "split": split,
+        "parts": (".x", ".y") if split else ("",), "pairs": -(-lines * half // threads),
+        "cells": -(-lines * size // 32) * 32 if exchanges else 0, "roots": Frozen(_roots(lengths)),
+    }  # fmt: skip
+    sizes: dict[str, int | float] = {"count": count, "inner": inner, "whole": whole}
+    width = 1 if kind == "back" else 2
+    flops = int(5 * count * size * log2(size))
+    return [
+        Launch(
+            "signal/fft.wgsl", (), -(-count // lines), sizes, options, workgroup=(threads, 1, 1), traced=0,
+            width=width, flops=flops,
+        )
+    ]  # fmt: skip
+
+
+def _roots(lengths: set[int]) -> tuple[tuple[int, tuple[tuple[str, str, str], ...]], ...]:
+    """(cos, -sin, sin) of the angles 2 pi q / r, for each length r."""
+
+    def text(x: float) -> str:
+        return f"{x:.9f}"
+
+    return tuple(
+        (r, tuple((text(cos(a)), text(-sin(a)), text(sin(a))) for a in (2 * pi * q / r for q in range(r))))
+        for r in sorted(lengths)
+    )
 
 
 class Frozen(dict[Any, Any]):
@@ -56,23 +160,49 @@ class Frozen(dict[Any, Any]):
         return hash(tuple(self.items()))
 
 
-def _reference(xp: Namespace, z: Array, table: Array, inverse: bool) -> Array:
+def _reference(xp: Namespace, z: Array, n: int, form: str, whole: int) -> Array:
     z = xp.astype(z, "float64")
-    y = z[..., 0] + 1j * z[..., 1]
-    y = xp.fft.ifft(y, norm="forward") if inverse else xp.fft.fft(y)
+    if form in ("fft", "ifft", "back"):
+        z = z[..., 0] + 1j * z[..., 1]
+    match form:
+        case "back":
+            return xp.fft.irfft(z, n, axis=-2, norm="forward")
+        case "half":
+            y = xp.fft.rfft(z, axis=-2)
+        case "ifft":
+            y = xp.fft.ifft(z, axis=-2, norm="forward")
+        case _:
+            y = xp.fft.fft(z, axis=-2)
+    if whole:
+        angle = xp.arange(n)[:, None] * xp.arange(y.shape[-1]) * (2 * pi / whole)
+        y = xp.swapaxes(y * xp.exp((1j if form == "ifft" else -1j) * angle), -1, -2)
     return xp.stack([y.real, y.imag], axis=-1)
 
 
-@kernel(
-    "opaque",
-    shape=lambda z, table, inverse: z,
-    dtype=lambda z, table, inverse: z.as_float,
-    launch=_launch,
-    xp=_reference,
-)
-def _fft_rows(z: Tensor, table: Tensor, inverse: bool) -> Prepared:
-    """Transforms rows of at most 1024 complex numbers by a table of roots. [..., n, 2] -> [..., n, 2]"""
-    return (z, table), {"inverse": inverse}
+def _shape(z: Shape, n: int, form: str, whole: int) -> Shape:
+    match form:
+        case "back":
+            return *z[:-3], n, z[-2]
+        case "real" | "half":
+            return *z[:-2], n // 2 + 1 if form == "half" else n, z[-1], 2
+        case _:
+            return (*z[:-3], z[-2], n, 2) if whole else z
+
+
+def _as_float(z: DType, **_: Any) -> DType:
+    return z.as_float
+
+
+@kernel("opaque", shape=_shape, dtype=_as_float, launch=_launch, xp=_reference)
+def _fft_lines(z: Tensor, n: int, form: str, whole: int = 0) -> Prepared:
+    """Transforms lines of n numbers, a dim before the last.
+
+    form: "fft", "ifft" [..., n, m, 2] -> [..., n, m, 2]; "real" [..., n, m] -> [..., n, m, 2]; "half" the
+    same, of which the first n // 2 + 1; "back" from such a half [..., n // 2 + 1, m, 2] -> [..., n, m].
+    whole: if above 0, the k-th result of the j-th line is multiplied by exp(-+ 2 pi i j k / whole),
+    -> [..., m, n, 2]
+    """
+    return (z,), {"n": n, "form": form, "whole": whole}
 
 
 # --- complex numbers as [..., 2] ---
@@ -110,37 +240,51 @@ def indices(x: Tensor, n: int) -> Tensor:
 # --- transforms ---
 
 
+def _is_direct(z: Tensor, n: int) -> bool:
+    """Whether one op transforms lines of length n: a kernel, or a library of arrays."""
+    return fits(n) or z.dtype is dt.float64 or z.device.kind != "gpu"
+
+
 def _split(n: int) -> int:
-    """A divisor of n that a kernel transforms, near the root of a smooth n; 1 if there is none."""
-    smooth = [d for d in range(2, min(n - 1, MOST) + 1) if n % d == 0 and radices_of(d)]
-    if radices_of(n):
-        return min(smooth, key=lambda d: abs(d - sqrt(n)), default=1)
-    return max(smooth, default=1)
+    """A divisor of n that a kernel transforms: if there are two such, the one nearest the root, else the
+    largest; 1 if there is none."""
+    smooth = [d for d in range(2, min(n - 1, MOST) + 1) if n % d == 0 and fits(d)]
+    both = [d for d in smooth if fits(n // d)]
+    return min(both, key=lambda d: abs(d - sqrt(n)), default=max(smooth, default=1))
 
 
 def transform(z: Tensor, inverse: bool) -> Tensor:
     """The sum over j of z_j exp(-+ 2 pi i j k / n). [..., n, 2] -> [..., n, 2]"""
-    n, sign = z.shape[-2], 1 if inverse else -1
+    return transform_lines(z.unsqueeze(-2), inverse).squeeze(-2)
+
+
+def transform_lines(z: Tensor, inverse: bool) -> Tensor:
+    """The same along a dim before the last. [..., n, m, 2] -> [..., n, m, 2]"""
+    n = z.shape[-3]
     if n == 1 or 0 in z.shape:
         return z
-    if z.dtype is dt.float64:  # on the CPU backend, whose reference takes any length
-        return _fft_rows(z, twiddle(indices(z, 1), 1, sign), inverse)
-    if n <= MOST and radices_of(n):
-        return _fft_rows(z, twiddle(indices(z, n), n, sign), inverse)
+    if _is_direct(z, n):
+        return _fft_lines(z, n, FORMS[inverse])
+    if z.shape[-2] > 1:
+        return transform_lines(z.transpose(-2, -3).unsqueeze(-2), inverse).squeeze(-2).transpose(-2, -3)
+    z = z.squeeze(-2)
     a = _split(n)
-    return _bluestein(z, inverse) if a == 1 else _four_steps(z, a, n // a, inverse)
+    y = _bluestein(z, inverse) if a == 1 else _four_steps(z, a, n // a, inverse)
+    return y.unsqueeze(-2)
 
 
 def _four_steps(z: Tensor, a: int, b: int, inverse: bool) -> Tensor:
     """Bailey (1990): transforms of length a along columns, twiddle factors, transforms of length b along
-    rows."""
-    lead, r = z.shape[:-2], z.ndim - 2
-    dims = (*range(r), r + 1, r, r + 2)
-    y = transform(z.reshape(*lead, a, b, 2).permute(*dims), inverse)  # [..., b, a, 2]
-    e = indices(z, b).unsqueeze(1) * indices(z, a)
-    y = multiply(y, twiddle(e, a * b, 1 if inverse else -1))
-    y = transform(y.permute(*dims), inverse)  # [..., a, b, 2]
-    return y.permute(*dims).reshape(*lead, a * b, 2)
+    rows. [..., n, 2] -> [..., n, 2]"""
+    lead = z.shape[:-2]
+    columns = z.reshape(*lead, a, b, 2)
+    if a * b <= TWIDDLES:
+        y = _fft_lines(columns, a, FORMS[inverse], a * b)  # [..., b, a, 2]
+    else:
+        y = transform_lines(columns, inverse)
+        e = indices(z, a).unsqueeze(1) * indices(z, b)
+        y = multiply(y, twiddle(e, a * b, 1 if inverse else -1)).transpose(-2, -3)
+    return transform_lines(y, inverse).reshape(*lead, a * b, 2)
 
 
 def squares(k: Tensor, n: int) -> Tensor:
@@ -168,28 +312,84 @@ def _bluestein(z: Tensor, inverse: bool) -> Tensor:
     return multiply(y, chirp) * (1 / m)
 
 
-def _fft_grad(g: Tensor, y: Tensor, z: Tensor, inverse: bool) -> list[Tensor | None]:
-    return [_fft(g, inverse=not inverse)]
+def _lines_of(x: Tensor, dim: int, pairs: int) -> Tensor:
+    """[a, n, b] (and 2, if pairs is 1) of a tensor with a dim of n to transform."""
+    shape, end = x.shape, x.ndim - pairs
+    return x.reshape(prod(shape[:dim]), shape[dim], prod(shape[dim + 1 : end]), *shape[end:])
+
+
+def _fft_grad(g: Tensor, y: Tensor, z: Tensor, dim: int, inverse: bool) -> list[Tensor | None]:
+    return [_fft(g, dim=dim, inverse=not inverse)]
 
 
 @composite(grad=_fft_grad)
-def _fft(z: Tensor, *, inverse: bool) -> Tensor:
-    """Transforms complex rows, unscaled; its gradient is the opposite transform. -> [..., n, 2]"""
-    return transform(z, inverse)
+def _fft(z: Tensor, *, dim: int, inverse: bool) -> Tensor:
+    """Transforms complex numbers along a dim, unscaled. [..., 2] -> [..., 2]"""
+    return transform_lines(_lines_of(z, dim, 1), inverse).reshape(z.shape)
 
 
-def first_half(z: Tensor, n: int) -> Tensor:
-    """The first n // 2 + 1 of a transform of n."""
-    return z.narrow(-2, 0, n // 2 + 1)
+def _fft_of_real_grad(g: Tensor, y: Tensor, x: Tensor, dim: int) -> list[Tensor | None]:
+    return [_fft(g, dim=dim, inverse=True)[..., 0]]
+
+
+@composite(grad=_fft_of_real_grad)
+def _fft_of_real(x: Tensor, *, dim: int) -> Tensor:
+    """Transforms real numbers along a dim. [...] -> [..., 2]"""
+    lines, n = _lines_of(x, dim, 0), x.shape[dim]
+    if n == 1 or 0 in x.shape or not _is_direct(x, n):
+        return transform_lines(pair(lines, lines * 0.0), False).reshape(*x.shape, 2)
+    return _fft_lines(lines, n, "real").reshape(*x.shape, 2)
+
+
+def _half_weights(x: Tensor, n: int, middle: float, rank: int) -> Tensor:
+    """1 for the real results of a half, `middle` for others, over dims behind. -> [n // 2 + 1, 1, ...]"""
+    k = indices(x, n // 2 + 1)
+    weights = ((k == 0) | (k * 2 == n)).where(1.0, middle)
+    return weights.reshape(n // 2 + 1, *(1,) * rank)
+
+
+def _rfft_grad(g: Tensor, y: Tensor, x: Tensor, dim: int) -> list[Tensor | None]:
+    n = x.shape[dim]
+    return [_irfft(g * _half_weights(x, n, 0.5, x.ndim - dim), dim=dim, n=n)]
+
+
+@composite(grad=_rfft_grad)
+def _rfft(x: Tensor, *, dim: int) -> Tensor:
+    """Half of the transform of real numbers along a dim. [..., n, ...] -> [..., n // 2 + 1, ..., 2]"""
+    n, shape = x.shape[dim], (*x.shape[:dim], x.shape[dim] // 2 + 1, *x.shape[dim + 1 :], 2)
+    lines = _lines_of(x, dim, 0)
+    if 0 in x.shape:
+        return x.new_zeros(shape)
+    if _is_direct(x, n) or _form("half", n, lines.shape[-1])[1] != n:
+        return _fft_lines(lines, n, "half").reshape(shape)
+    rows = lines.transpose(-1, -2)
+    return real_to_complex(rows).transpose(-2, -3).reshape(shape)
+
+
+def _irfft_grad(g: Tensor, y: Tensor, z: Tensor, dim: int, n: int) -> list[Tensor | None]:
+    return [_rfft(g, dim=dim) * _half_weights(g, n, 2.0, g.ndim - dim)]
+
+
+@composite(grad=_irfft_grad)
+def _irfft(z: Tensor, *, dim: int, n: int) -> Tensor:
+    """Real numbers from half of their transform along a dim, unscaled.
+    [..., n // 2 + 1, ..., 2] -> [..., n, ...]"""
+    shape, lines = (*z.shape[:dim], n, *z.shape[dim + 1 : -1]), _lines_of(z, dim, 1)
+    if 0 in shape:
+        return z.new_zeros(shape)
+    if _is_direct(z, n) or _form("back", n, lines.shape[-2])[1] != n:
+        return _fft_lines(lines, n, "back").reshape(shape)
+    rows = lines.transpose(-2, -3)
+    return complex_to_real(rows, n).transpose(-1, -2).reshape(shape)
 
 
 def real_to_complex(x: Tensor) -> Tensor:
-    """Half of the transform of real rows. [..., n] -> [..., n // 2 + 1, 2]"""
+    """Half of the transform of real rows that no kernel transforms. [..., n] -> [..., n // 2 + 1, 2]"""
     n = x.shape[-1]
-    if n % 2 or x.dtype is dt.float64:
-        return first_half(_fft(pair(x, x * 0.0), inverse=False), n)
+    if n % 2:
+        return transform(pair(x, x * 0.0), False).narrow(-2, 0, n // 2 + 1)
     # even and odd elements as one complex number: a transform of half the length
-    z = _fft(x.reshape(*x.shape[:-1], n // 2, 2), inverse=False)
+    z = transform(x.reshape(*x.shape[:-1], n // 2, 2), False)
     z = cat([z, z.narrow(-2, 0, 1)], -2)
     other = conjugate(z.flip(-2))
     odd = multiply(z - other, twiddle(indices(x, n // 2 + 1), n, -1))
@@ -197,14 +397,15 @@ def real_to_complex(x: Tensor) -> Tensor:
 
 
 def complex_to_real(z: Tensor, n: int) -> Tensor:
-    """Real rows from half of their transform, unscaled. [..., n // 2 + 1, 2] -> [..., n]"""
+    """Real rows that no kernel transforms from half of their transform, unscaled.
+    [..., n // 2 + 1, 2] -> [..., n]"""
     k = indices(z, n // 2 + 1)
     is_real = (k == 0) | (k * 2 == n)  # their imaginary parts are ignored
     z = pair(z[..., 0], is_real.where(0.0, z[..., 1]))
-    if n % 2 or z.dtype is dt.float64:
+    if n % 2:
         rest = conjugate(z.narrow(-2, 1, (n - 1) // 2).flip(-2))
-        return _fft(cat([z, rest], -2), inverse=True)[..., 0]
+        return transform(cat([z, rest], -2), True)[..., 0]
     other = conjugate(z.flip(-2))
     odd = multiply(z - other, twiddle(k, n, 1))
     both = (z + other + pair(-odd[..., 1], odd[..., 0])).narrow(-2, 0, n // 2)
-    return _fft(both, inverse=True).reshape(*z.shape[:-2], n)
+    return transform(both, True).reshape(*z.shape[:-2], n)
