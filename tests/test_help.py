@@ -747,7 +747,7 @@ def test_every_line_of_what_is_raised_is_provoked(clauses):
 
 
 def test_a_metric_that_says_so_refuses_an_argument():
-    text, sizes = "Raises ValueError where an argument is not valid.", {"num_classes": 3, "num_labels": 3}
+    text, sizes = "Raises ValueError if an argument is not valid.", {"num_classes": 3, "num_labels": 3}
     entries = [e for e in called("flambeau.metrics").values() if text in doc_of(e)]
     assert len(entries) > 50
 

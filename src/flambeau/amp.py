@@ -33,8 +33,8 @@ class GradScaler:
     `growth_interval` others in a row. It begins at `init_scale`. One that is not `enabled` changes
     nothing.
 
-    All of that happens on the device: nothing waits for it, and recorded steps (`fb.jit`) decide anew at each
-    replay. `device` is where losses are. ValueError for factors and intervals that can't be meant.
+    All of that happens on the device: nothing waits for it, and recorded steps (`fb.jit`) decide again at
+    each replay. `device` is where losses are. ValueError for factors and intervals that can't be meant.
     """
 
     def __init__(
@@ -77,10 +77,10 @@ class GradScaler:
         raise TypeError(f"GradScaler.scale({describe(outputs)}): takes a tensor or a list of tensors")
 
     def unscale_(self, grads: Gradients) -> None:
-        """Divide gradients by the scale where they are, and note whether all are finite: before they are
-        clipped. `step` does it where nobody did.
+        """Divide gradients with respect to the scale where they are, and note whether all are finite:
+        before they are clipped. `step` does it where nobody did.
 
-        They become float32. TypeError for others than what backward returned, ValueError where it was done.
+        They become float32. TypeError for others than what backward returned, ValueError if it was done.
         """
         if not _are_gradients(grads):
             rule = "pass the result of backward: grads = scaler.scale(loss).backward(), then unscale_(grads)"
@@ -107,7 +107,7 @@ class GradScaler:
     def step(self, optimizer: Any, grads: Gradients, *args: Any, **kwargs: Any) -> Any:
         """optimizer.step(grads), which leaves everything as it was where a gradient is not finite.
 
-        TypeError where `grads` is no container of gradients: a function is evaluated several times, at scales
+        TypeError if `grads` is no container of gradients: a function is evaluated several times, at scales
         that nobody knows. args, kwargs: more for optimizer.step.
         """
         if self._enabled and (not _are_gradients(grads) or grads.found_inf is None):
@@ -194,15 +194,15 @@ class GradScaler:
         self._options[name] = value
 
     def state_dict(self) -> dict[str, Any]:
-        """All that a later run needs to go on, as PyTorch has it; {} of one that is not enabled. It waits for
-        the device."""
+        """All that a later run needs to continue, as PyTorch has it; {} of one that is not enabled. It
+        waits for the device."""
         if not self._enabled:
             return {}
         scale, tracker = stack([self._scale, self._tracker]).tolist()  # with one wait
         return {"scale": scale, **self._options, "_growth_tracker": int(tracker)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on where state_dict was taken, ours or PyTorch's; ValueError where it lacks something, as one
+        """Continue where state_dict was taken, ours or PyTorch's; ValueError if a key is missing, as one
         of a scaler that is not enabled does."""
         if not self._enabled:
             return

@@ -33,7 +33,7 @@ def custom_op(
     kernel and launch: a template that extends launch.wgsl, and (limits, *nodes, **attrs) -> a list
     of Launch, in which "" stands for that template. reference, grad, shape, dtype, cost: as in op.Op;
     doc: its docstring. A backward through an op without grad is a TypeError. ValueError for a name that is
-    taken or no identifier; KernelError for a text that is no template.
+    taken or no identifier; KernelError for a text that is not a template.
     """
     if not name.isidentifier() or name in OPS or name in COMPOSED:
         raise ValueError(

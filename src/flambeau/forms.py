@@ -169,7 +169,7 @@ def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of data; the tensor itself where it is as wanted and no copy is asked for. copy: True copies
-    always; False: ValueError where one is needed."""
+    always; False: ValueError if one is needed."""
     if copy is False and not isinstance(obj, Tensor):
         raise ValueError("asarray(copy=False): host data is always copied: pass copy=None")
     t = functions.as_tensor(obj, dtype, device)
@@ -232,7 +232,7 @@ def to_dlpack(tensor: Tensor) -> Any:
 
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
-    """conv1d of dims in another order. [steps, n, in], [kernel, in, out] -> [steps, n, out]"""
+    """conv1d with the channels in the last dim. [steps, n, in], [kernel, in, out] -> [steps, n, out]"""
     y = COMPOSED["conv1d"](input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
     return y.permute(2, 0, 1)
 

@@ -150,7 +150,7 @@ def from_dlpack(ext_tensor: Any, device: Any = None) -> Tensor:
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """`input` where the condition is true, else `other`; of a condition alone its nonzero(as_tuple=True).
 
-    [...], [...], [...] -> [...]. out: a tensor that takes the result, and is returned. TypeError where one
+    [...], [...], [...] -> [...]. out: a tensor that takes the result, and is returned. TypeError if one
     of input and other is missing.
     """
     if input is None and other is None:
@@ -166,7 +166,7 @@ def result_type(*tensors: Any) -> DType:
     """The dtype that an operation on tensors and numbers has, by PyTorch's rules: those with dims promote,
     0-d tensors and then numbers only where their category (bool, integer, float) is higher.
 
-    ValueError where nothing is given.
+    ValueError if nothing is given.
     """
     nodes = [t.node for t in tensors if isinstance(t, Tensor)]
     scalars = [dtype_of_scalar(t) for t in tensors if not isinstance(t, Tensor)]

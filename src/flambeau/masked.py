@@ -113,7 +113,7 @@ def prod(
 ) -> Tensor:
     """Products of what the mask keeps; 1 of nothing. [...] -> [] without dim
 
-    IndexError where a dim is none of the input's.
+    IndexError if a dim is none of the input's.
     """
     result = _mask_of(input, mask, 1).to(dtype or _sum(input.dtype))
     for d in sorted(_dims(dim, input.ndim), reverse=True):
@@ -211,7 +211,7 @@ def norm(
 ) -> Tensor:
     """Norms of the vectors that the mask keeps; 0 of nothing, inf for ord=-inf. [...] -> [] without dim
 
-    IndexError where a dim is none of the input's.
+    IndexError if a dim is none of the input's.
     """
     x = _mask_of(input, mask, inf if ord == -inf else 0)
     return linalg.vector_norm(x, 2.0 if ord is None else ord, _dims(dim, input.ndim), keepdim, dtype=dtype)
@@ -229,7 +229,7 @@ def var(
 ) -> Tensor:
     """Variances of what the mask keeps, over its number less 1; NaN of nothing. [...] -> [] without dim
 
-    IndexError where a dim is none of the input's.
+    IndexError if a dim is none of the input's.
 
     unbiased: False is correction=0
     correction: what is subtracted from n in the divisor
@@ -258,7 +258,7 @@ def std(
 ) -> Tensor:
     """Square roots of masked variances; NaN of nothing. [...] -> [] without dim
 
-    mask: True keeps an element. IndexError where a dim is none of the input's.
+    mask: True keeps an element. IndexError if a dim is none of the input's.
     unbiased: False is correction=0
     correction: what is subtracted from n in the divisor
     """

@@ -403,14 +403,14 @@ class Tensor(Protocols, Exchange, Table):
         returns, if not None, is the gradient then.
 
         It is called while backward builds the gradients' graph, with lazy tensors. Returns a handle whose
-        remove() takes the hook off. ValueError where requires_grad is False.
+        remove() takes the hook off. ValueError if requires_grad is False.
         """
         return register(self, hook)
 
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
         """Make this tensor one that gradients are taken by (or not); returns self.
 
-        ValueError where it should be none, and gradients flow through it to others.
+        ValueError if it should be none, and gradients flow through it to others.
         """
         if self.requires_grad == bool(requires_grad):
             return self
@@ -455,7 +455,7 @@ class Tensor(Protocols, Exchange, Table):
         return self.assign_(value)
 
     def _check_write(self) -> None:
-        """ValueError where gradients are taken by the tensor as it is."""
+        """ValueError if gradients are taken by the tensor as it is."""
         check_write(self)
 
     def _show_as(self, view: "Tensor", name: str) -> "Tensor":

@@ -11,7 +11,7 @@ from ..tensor import Tensor, tensor
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor of anything that holds numbers, in the dtype of an array that is given; a float of 64 bits
-    becomes one of 32 on a GPU, which has none. ValueError where copy=False and a copy is needed."""
+    becomes one of 32 on a GPU, which has none. ValueError if copy=False and a copy is needed."""
     wanted = None if dtype is None else dt.as_dtype(dtype)
     if isinstance(obj, Tensor):
         t = obj.to(device, wanted or obj.dtype)
@@ -118,7 +118,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor of another library's array, whose memory is shared on the NumPy device. ValueError where
+    """A tensor of another library's array, whose memory is shared on the NumPy device. ValueError if
     copy=False and a copy is needed."""
     to = get_device(device)
     if copy is False and to.kind != "cpu" and not (isinstance(x, Tensor) and x.device is to):

@@ -49,7 +49,7 @@ def imag(x: Tensor, /) -> Tensor:
 
 
 def round(x: Tensor, /) -> Tensor:
-    """The nearest whole numbers, of two that are as near the even one; of complex numbers' parts each."""
+    """The nearest integers, of two that are as near the even one; of complex numbers' parts each."""
     return functions.complex(x.real.round(), x.imag.round()) if x.dtype.is_complex else x.round()
 
 

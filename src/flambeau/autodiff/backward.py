@@ -23,7 +23,7 @@ SHOWN = 8  # gradients whose shapes are printed
 
 
 class MissingGradient(KeyError):
-    """There is no gradient by a tensor. Unlike KeyError, it prints its text without quotes."""
+    """There is no gradient with respect to a tensor. Unlike KeyError, it prints its text without quotes."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -32,8 +32,8 @@ class MissingGradient(KeyError):
 class Gradients:
     """The result of backward: grads[tensor] is the gradient of the loss by a tensor. Tensors keep nothing.
 
-    by_key: gradients by the keys of parameters. found_inf: a tensor [] of `GradScaler.unscale_`: if it is
-    true, optimisers change nothing.
+    by_key: the gradients; the keys are those of parameters. found_inf: a tensor [] of
+    `GradScaler.unscale_`: if it is true, optimisers change nothing.
     """
 
     def __init__(self, by_key: dict[int, Any], loss: Any, found_inf: Any = None):
@@ -41,7 +41,7 @@ class Gradients:
         compute_together([*by_key.values(), loss])
 
     def __getitem__(self, tensor: Any) -> Any:
-        """The gradient by a tensor; for a module, a dict of the gradients by its parameters' names."""
+        """The gradient with respect to a tensor; for a module, a dict of the gradients by parameter name."""
         if hasattr(tensor, "named_parameters"):
             return {name: self[p] for name, p in tensor.named_parameters() if p in self}
         # The key of a parameter survives updates: its tensor has another node after each step.
@@ -231,7 +231,8 @@ def known_by(node: Node) -> Any:
 
 
 def walk(starts: list[tuple[Node, Any]], wanted: Iterable[Node] | None, create_graph: bool) -> dict[Any, Any]:
-    """The gradients by the wanted nodes, or by all parameters (None), from (output, gradient) pairs.
+    """The gradients with respect to the wanted nodes, or by all parameters (None), from (output, gradient)
+    pairs.
 
     The keys are those of `known_by`: for a parameter that was written to, the sum over its values so far.
     """
@@ -341,7 +342,8 @@ def _check_numbers(node: Node, sources: tuple[Node, ...], parts: Any) -> None:
 
 
 def slopes(op: ops.Op, g: Any, y: Any, inputs: list[Any], attrs: dict[str, Any]) -> list[Any]:
-    """The gradients by an op's inputs. A complex gradient is the derivative by the real part plus i times
+    """The gradients with respect to an op's inputs. A complex gradient is the derivative with respect to
+    the real part plus i times
     that by the imaginary part, as in PyTorch: g times the conjugate of the derivative."""
     # Gradient rules are written for real numbers. For a holomorphic op the vector-Jacobian product with the
     # conjugate derivative equals conj(rule(conj(g))).
@@ -352,7 +354,8 @@ def slopes(op: ops.Op, g: Any, y: Any, inputs: list[Any], attrs: dict[str, Any])
 
 
 def like(g: Any, dtype: Any) -> Any:
-    """A gradient in the dtype of its tensor; of a complex gradient by a real tensor, the real part."""
+    """A gradient in the dtype of its tensor; of a complex gradient with respect to a real tensor, the real
+    part."""
     return (g.real if g.dtype.is_complex and not dtype.is_complex else g).to(dtype)
 
 

@@ -1,4 +1,4 @@
-"""Hooks of tensors: functions that the reverse walk calls with the gradient by a tensor."""
+"""Hooks of tensors: functions that the reverse walk calls with the gradient with respect to a tensor."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,8 @@ _of_parameters: dict[Any, Hooks] = {}  # by the parameter's key: its value is an
 
 
 def register(x: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
-    """Call hook(gradient) when the gradient by x is complete. ValueError if x requires no gradient."""
+    """Call hook(gradient) when the gradient with respect to x is complete. ValueError if x requires no
+    gradient."""
     node = x.node
     if not node.requires_grad:
         rule = "has requires_grad=False, so it gets no gradient: call requires_grad_()"
@@ -41,7 +42,7 @@ def of(node: Node) -> Hooks:
 
 
 def call_hooks(node: Node, gradient: Any) -> Any:
-    """The gradient by a node after its hooks. ValueError if a hook returns another shape."""
+    """The gradient with respect to a node after its hooks. ValueError if a hook returns another shape."""
     for hook in list(of(node).values()):
         result = hook(gradient)
         if result is None:

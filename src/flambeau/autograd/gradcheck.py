@@ -116,7 +116,8 @@ def gradgradcheck(
 ) -> bool:
     """gradcheck of a function's gradient: whether second derivatives are right.
 
-    inputs: the arguments, one or a list. grad_outputs: the gradients by the outputs, by default ones. Raises
+    inputs: the arguments, one or a list. grad_outputs: the gradients with respect to the outputs, by
+    default ones. Raises
     a GradcheckError that says where they differ. ValueError if no input has requires_grad.
     func: a function of tensors, or of trees of them
     eps: a small number that keeps divisions from 0

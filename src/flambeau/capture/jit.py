@@ -65,7 +65,7 @@ def jit(fn: Callable[P, R], *, check: str = "sometimes") -> Callable[P, R]:
     """Record the kernels of a call and replay them after: no Python graph, planning or rendering in the loop.
 
     Tensors and arrays among the arguments, also inside lists, tuples and dicts, may change from call to call;
-    a new shape or dtype records anew. Parameters among them, and all that the function finds elsewhere, are
+    a new shape or dtype records again. Parameters among them, and all that the function finds elsewhere, are
     read and assigned to where they are: parameters, optimiser state and random numbers move on at every
     replay as they do in the function. What else it can reach is compared before every replay: other
     arguments, closures, globals, attributes, whether gradients flow. A number that changes belongs in a
@@ -78,7 +78,7 @@ def jit(fn: Callable[P, R], *, check: str = "sometimes") -> Callable[P, R]:
     call: a check that would take more is put off. `check` may be "always", for tests, or "never".
 
     fn: the function
-    Raises ValueError where check is unknown.
+    Raises ValueError if check is unknown.
     """
     if check not in CHECKS:
         raise ValueError(f"jit(check={check!r}): unknown: use one of {', '.join(map(repr, CHECKS))}")

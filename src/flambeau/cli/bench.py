@@ -62,7 +62,7 @@ def bench(only: tuple[str, ...], beside: str | None, device: str | None, seconds
 
 
 def select_tasks(only: tuple[str, ...]) -> list[Task]:
-    """The tasks whose names hold one of the words; FlambeauError where none does."""
+    """The tasks whose names hold one of the words; FlambeauError if none does."""
     every = tasks()
     matching = [t for t in every if not only or any(word.lower() in t.name.lower() for word in only)]
     if not matching:

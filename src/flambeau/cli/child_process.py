@@ -21,7 +21,7 @@ MOST = 16  # candidates that may be lost before it is the adapter that is broken
 def run_apart(arguments: Sequence[str], seconds: float = SECONDS) -> None:
     """Run `flambeau tune` with these arguments in a child, and again without each candidate that it died of.
 
-    FlambeauError where the child fails in another way: what it printed says why.
+    FlambeauError if the child fails in another way: what it printed says why.
     """
     lost: list[list[Any]] = []
     while len(lost) < MOST:

@@ -28,7 +28,7 @@ def classify(images: tuple[Path, ...], device: str | None):
 
 
 def photograph(path: Path):
-    """An image of Pillow; FlambeauError for what is none."""
+    """An image of Pillow; FlambeauError for other objects."""
     try:
         from PIL import Image
     except ImportError:

@@ -47,7 +47,7 @@ class Way(NamedTuple):
 
 
 def way_of(wanted: Any) -> Way | None:
-    """The diagnostic that the options ask for; None for an inspection. FlambeauError where they ask for
+    """The diagnostic that the options ask for; None for an inspection. FlambeauError if they ask for
     several, or for an option that only an inspection has."""
     named = {"--sanitize": wanted.sanitize, "--check": wanted.check, "--watch": wanted.watch is not None}
     asked = [option for option, is_given in named.items() if is_given]

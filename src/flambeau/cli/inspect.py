@@ -185,7 +185,7 @@ def _check_file(option: str, path: Path) -> None:
 
 
 def look_at(wanted: Asked, look: Any) -> Any:
-    """Apply `look` to the call that the options name. FlambeauError where they name none."""
+    """Apply `look` to the call that the options name. FlambeauError if they name none."""
     from ..device import device, set_default_device
 
     if wanted.device:

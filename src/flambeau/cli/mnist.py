@@ -152,7 +152,7 @@ def train(learner: Learner, train_loader: DataLoader, test_loader: DataLoader, e
 
 
 def earlier(folder: Path, resume: bool, curve: LossCurve) -> None:
-    """Take the losses of a run that was not done; FlambeauError where it is not to be gone on with."""
+    """Take the losses of a run that was not done; FlambeauError if it is not to be gone on with."""
     if not folder.exists():
         return
     if not resume:

@@ -160,7 +160,7 @@ def _size(text: str) -> tuple[str, int]:
 
 
 def named_file(text: str) -> tuple[str, Any]:
-    """The array of an --input, "x=image.npy"; FlambeauError where it can't be read."""
+    """The array of an --input, "x=image.npy"; FlambeauError if it can't be read."""
     import numpy as np
 
     name, equals, path = text.partition("=")

@@ -353,7 +353,7 @@ def _bits_of(number: int) -> dict[str, int]:
     return {"bits": next(n for n in SIZES if number.bit_length() <= n)}
 
 
-# Computes the inputs of a node that is too deep; set by run.py. A sum that goes on from step to step and is
+# Computes the inputs of a node that is too deep; set by run.py. A sum that continues from step to step and is
 # not read would keep the graphs of all steps. A training step is some 500 nodes deep.
 run_deep: Any = None
 

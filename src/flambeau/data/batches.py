@@ -24,7 +24,7 @@ def default_convert(data: Any) -> Any:
 
 def default_collate(batch: list[Any]) -> Any:
     """n items as one batch: tensors, arrays and numbers stacked to tensors [n, ...], texts as a list, tuples,
-    lists and dicts part by part. ValueError where shapes or keys differ, TypeError for what can't be
+    lists and dicts part by part. ValueError if shapes or keys differ, TypeError for what can't be
     stacked."""
     first = batch[0]
     if isinstance(first, Tensor):
@@ -56,7 +56,7 @@ def default_collate(batch: list[Any]) -> Any:
 def collate(items: list[Any]) -> Any:
     """Stack n items to arrays [n, ...]: a tuple of them for tuples, a dict of them for dicts, else one.
 
-    As a loader's collate_fn it gives NumPy arrays in place of tensors. ValueError where shapes or keys
+    As a loader's collate_fn it gives NumPy arrays in place of tensors. ValueError if shapes or keys
     differ.
     """
     import numpy as np

@@ -26,7 +26,7 @@ class Indexable(Protocol):
 
 
 class Dataset:
-    """Items by index: a subclass writes `__len__`, `__getitem__`, and `gather` if batches can be quicker."""
+    """Items by index: a subclass defines `__len__`, `__getitem__`, and `gather` if batches can be quicker."""
 
     def __init_subclass__(cls, **kwargs: Any):
         super().__init_subclass__(**kwargs)
@@ -54,7 +54,7 @@ class Dataset:
 
 
 class IterableDataset:
-    """Items one after the other, without a length: a subclass writes `__iter__`.
+    """Items one after the other, without a length: a subclass defines `__iter__`.
 
     With n workers each iterates it and makes every n-th batch, so the batches are those without workers. A
     dataset that asks `get_worker_info()` in `__iter__` gives its own share, and all of that is batched.
@@ -94,9 +94,9 @@ class ChainDataset(IterableDataset):
 
 
 class TensorDataset(Dataset):
-    """Tensors or arrays of one length: item i is the tuple of their rows i, a batch one index of each.
+    """Tensors or arrays of equal length: item i is the tuple of their rows i, a batch one index of each.
 
-    tensors: one for each part of an item. ValueError where their lengths differ.
+    tensors: one for each part of an item. ValueError if their lengths differ.
     """
 
     def __init__(self, *tensors: Any):
@@ -130,7 +130,7 @@ def _at(t: Any, indices: np.ndarray) -> Any:
 
 
 class ConcatDataset(Dataset):
-    """`datasets` one behind the other. ValueError for none, TypeError for those without items by index."""
+    """`datasets` one after the other. ValueError for none, TypeError for those without items by index."""
 
     def __init__(self, datasets: Iterable[Indexable]):
         self.datasets = list(datasets)
@@ -153,9 +153,10 @@ class ConcatDataset(Dataset):
 
 
 class StackDataset(Dataset):
-    """Datasets of one length side by side: item i is the tuple of their items i, or for named ones the dict.
+    """Datasets of equal length side by side: item i is the tuple of their items i, or for named ones the
+    dict.
 
-    args: datasets; kwargs: datasets by name, in place of those. ValueError where lengths differ.
+    args: datasets; kwargs: datasets by name, in place of those. ValueError if lengths differ.
     """
 
     def __init__(self, *args: Indexable, **kwargs: Indexable):
@@ -212,7 +213,7 @@ class Windows(Dataset):
     """All runs of `size` items of `dataset`: each item, and each part of a batch, has them at its front.
 
     Item i is the items from i * step on, stacked. [...] -> [size, ...]. ValueError unless size and step are
-    whole numbers above 0.
+    positive integers.
     """
 
     def __init__(self, dataset: Indexable, size: int, step: int = 1):
@@ -264,7 +265,7 @@ def random_split(
 ) -> list[Subset]:
     """Deal `dataset` at random into parts of `lengths`: counts, or fractions that add up to 1.
 
-    generator: a Generator, or a seed, which makes the draw repeatable. ValueError where lengths do not add
+    generator: a Generator, or a seed, which makes the draw repeatable. ValueError if lengths do not add
     up.
     """
     import numpy as np
@@ -317,7 +318,7 @@ def items_of(dataset: Any, indices: np.ndarray) -> list[Any]:
 
 
 def check_index(dataset: Indexable, index: int) -> int:
-    """`index` counted from the start; IndexError where there is no such item."""
+    """`index` counted from the start; IndexError if there is no such item."""
     count = len(dataset)
     if not -count <= index < count:
         raise IndexError(f"{type(dataset).__name__}[{index}]: index is out of range: the length is {count}")

@@ -29,7 +29,7 @@ def import_package(name: str, call: str, package: str) -> Any:
 
 
 class Columns(Dataset):
-    """Columns of one length by name: item i is a dict of their values, a batch a dict of arrays.
+    """Columns of equal length by name: item i is a dict of their values, a batch a dict of arrays.
 
     columns: a dict of arrays, or a frame of polars. Numbers of a batch become tensors, texts stay. ValueError
     where lengths differ.
@@ -62,7 +62,7 @@ class Columns(Dataset):
 def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Columns:
     """A CSV or Parquet file (`path`) as a Columns, all of it or some columns, read by polars.
 
-    FlambeauError where that is not installed, ValueError for other files.
+    FlambeauError if that is not installed, ValueError for other files.
     """
     kind = Path(path).suffix.lower()
     if kind not in READERS:
@@ -116,7 +116,7 @@ def memory_map(
 ) -> TensorDataset:
     """A file of numbers (`path`) as a dataset that reads the rows that are asked for: a .npy, or raw numbers.
 
-    dtype: of raw numbers; shape: of the whole, the length first. ValueError where raw numbers have neither.
+    dtype: of raw numbers; shape: of the whole, the length first. ValueError if raw numbers have neither.
     """
     import numpy as np
 

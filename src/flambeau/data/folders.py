@@ -74,7 +74,7 @@ class ImageFolder(DatasetFolder):
     root: has the folders, whose names in order are `classes`; transform: of an image, uint8 [height, width,
     3]; target_transform: of the number; loader: of a path, in place of Pillow;
     is_valid_file: of a path (a string, as torchvision's), whether the file is taken, in place of the endings
-    of images. ValueError where there are no images.
+    of images. ValueError if there are no images.
     """
 
     holds = "images"
@@ -95,7 +95,7 @@ class TextFolder(DatasetFolder):
     """Texts (.txt) in a folder for each class: items are (text of a file, number of the class).
 
     root: has the folders, whose names in order are `classes`; transform: of a text;
-    encoding: of the files. ValueError where there are no texts, and for an item of another encoding.
+    encoding: of the files. ValueError if there are no texts, and for an item of another encoding.
     """
 
     holds = "texts (.txt)"
@@ -114,7 +114,7 @@ class AudioFolder(DatasetFolder):
 
     root: has the folders, whose names in order are `classes`; one whose name begins with _ is no class, as
     _background_noise_ of Speech Commands; transform: of the samples, float32 [channels, samples] in -1 to 1,
-    before they are given. ValueError where there is no sound, and for an item that `read_audio` does not
+    before they are given. ValueError if there is no sound, and for an item that `read_audio` does not
     read.
     """
 

@@ -20,8 +20,8 @@ class MultiLabelImages(Dataset):
     """Images of any number of classes each: items are (image, float32 [classes], 1 for those it has).
 
     samples: pairs of an image's path and the names of its classes; classes: all names in order, those of the
-    samples where None; transform: of an image, uint8 [height, width, 3]. ValueError where
-    there are no samples, and for a name that is no class.
+    samples where None; transform: of an image, uint8 [height, width, 3]. ValueError if
+    there are no samples, and for a name that is not a class.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class SegmentationFolder(Dataset):
 
     images, masks: the folders; a mask has the place and name of its image but for the ending; transform: of
     an image, uint8 [height, width, 3]; target_transform: of a mask. What changes both
-    alike is the function of a `Mapped`. ValueError where there are no images, or one has no mask or several;
+    alike is the function of a `Mapped`. ValueError if there are no images, or one has no mask or several;
     for an item whose mask is of another size or in colours.
     """
 

@@ -50,7 +50,7 @@ class DataLoader:
     in_order: False raises ValueError: batches come in the order of the sampler
     seed: the seed as a number, in place of `generator`
 
-    TypeError for an object that is no dataset; ValueError for invalid options and for options that exclude
+    TypeError for an object that is not a dataset; ValueError for invalid options and for options that exclude
     each other; FlambeauError for processes in a browser.
     """
 
@@ -153,7 +153,7 @@ class DataLoader:
         return full + (rest > 0 and not self.drop_last)
 
     def order(self, epoch: int) -> np.ndarray:
-        """The indices [n] in the order of an epoch, any epoch. TypeError where the sampler has none."""
+        """The indices [n] in the order of an epoch, any epoch. TypeError if the sampler has none."""
         if not isinstance(self.sampler, OrderedSampler):
             rule = "its sampler has no order(epoch): define it, or iterate the loader"
             raise TypeError(f"DataLoader.order({epoch}): {rule}")
@@ -181,8 +181,8 @@ class DataLoader:
         return len(order) if hasattr(order, "__len__") else None  # type: ignore[arg-type]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on there: the next loop begins with the batch that would have come next. ValueError inside of an
-        epoch of batches of another size, or of another number of items, which has another order."""
+        """Continue there: the next loop begins with the batch that would have come next. ValueError inside
+        of an epoch of batches of another size, or of another number of items, which has another order."""
         size, position = state_dict.get("batch_size", self.batch_size), state_dict["batch"]
         if position and size != self.batch_size:
             problem = (
@@ -321,7 +321,7 @@ def _no_dataset(dataset: Any) -> TypeError:
 
 
 def whole(name: str, value: Any, least: int, advice: str) -> int:
-    """A number that can be meant; ValueError else."""
+    """A valid number; else ValueError."""
     kind = "positive" if least else "non-negative"
     try:
         number = operator.index(value)

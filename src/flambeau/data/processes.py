@@ -48,7 +48,7 @@ class TracebackOfWorker(Exception):
 
 
 def context_of(context: Any) -> Any:
-    """The multiprocessing context; ValueError where it can't be used."""
+    """The multiprocessing context; ValueError if it can't be used."""
     method = context.get_start_method() if hasattr(context, "get_start_method") else context
     call = f"DataLoader(multiprocessing_context={method!r})"
     if method == "fork":

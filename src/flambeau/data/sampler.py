@@ -23,7 +23,7 @@ def seed_of(seed_or_generator: Generator | int | None) -> list[int]:
 
 
 class Sampler:
-    """Numbers of items in the order in which they are taken: one of your own writes `__iter__`."""
+    """Numbers of items in the order in which they are taken: a subclass defines `__iter__`."""
 
     def __iter__(self) -> Iterator[Any]:
         name = type(self).__name__
@@ -33,7 +33,8 @@ class Sampler:
 
 
 class OrderedSampler(Sampler):
-    """A sampler whose every order follows from a seed and the epoch alone, so that a loader can go on in the
+    """A sampler whose every order follows from a seed and the epoch alone, so that a loader can continue
+    in the
     middle of one at no cost: `order(epoch)` gives it, iterating gives one epoch after the other."""
 
     seed: Sequence[int] = (0, 0)
@@ -77,7 +78,7 @@ class SequentialSampler(OrderedSampler):
 class RandomSampler(OrderedSampler):
     """All items in another order each epoch; or `num_samples` of them, with `replacement` drawn one by one.
 
-    data_source: a dataset; generator: a Generator, or a seed. ValueError where no number of samples can be.
+    data_source: a dataset; generator: a Generator, or a seed. ValueError if no number of samples can be.
     """
 
     def __init__(
@@ -174,7 +175,8 @@ class WeightedRandomSampler(OrderedSampler):
 class DistributedSampler(OrderedSampler):
     """The part of `dataset` that one of several processes takes: each `num_replicas`-th item, from `rank`.
 
-    Parts are of one length: some items come twice, or are left out (`drop_last`). `shuffle` gives each epoch
+    Parts are of equal length: some items come twice, or are left out (`drop_last`). `shuffle` gives each
+    epoch
     an order of its own, by `seed`: `set_epoch` tells all processes which. ValueError for a rank that is not
     there.
     """
@@ -222,7 +224,7 @@ class DistributedSampler(OrderedSampler):
 class BatchSampler(Sampler):
     """Lists of `batch_size` indices of another sampler; the last one shorter unless `drop_last`.
 
-    ValueError for sizes that can't be meant.
+    ValueError for invalid sizes.
     """
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool):

@@ -23,7 +23,7 @@ class SQLiteDataset(Dataset):
     by one.
 
     path: the file; table: its name; columns: some of them, all where None. Each thread has a connection of
-    its own. ValueError where there is no such table or column, and for an item whose row was deleted.
+    its own. ValueError if there is no such table or column, and for an item whose row was deleted.
     """
 
     def __init__(self, path: str | os.PathLike[str], table: str, columns: Sequence[str] | None = None):

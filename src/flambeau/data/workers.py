@@ -88,7 +88,7 @@ class Workers:
         raise NotImplementedError
 
     def result(self, errand: Errand, handle: Any) -> Any:
-        """The batch, or what fetching it raised. TimeoutError where it takes longer than `timeout`."""
+        """The batch, or what fetching it raised. TimeoutError if it takes longer than `timeout`."""
         raise NotImplementedError
 
     def end(self) -> None:

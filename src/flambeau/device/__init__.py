@@ -82,7 +82,7 @@ class _Kind(type):
 class device(metaclass=_Kind):
     """The device of a name: "gpu", "gpu:1", "cpu", or ("gpu", 1); "cuda" and "mps" mean the GPU.
 
-    `with fb.device("cpu"):` makes it the one the default device inside. DeviceError where there is no
+    `with fb.device("cpu"):` makes it the one the default device inside. DeviceError if there is no
     such device. type: a name, with its number or without; index: the number.
     """
 
@@ -105,8 +105,8 @@ def set_default_dtype(d: Any) -> None:
     """What numbers with a point become from now on, and what is made of sizes, numbers and integers alone
     (zeros, rand, layers, 1 / 2 of integers), in all of the process: float32, float16, bfloat16 or float64.
 
-    d: a dtype or its name. Random numbers are those of float32, rounded. TypeError for what is no float, and
-    ValueError for float64 where the default device is a GPU.
+    d: a dtype or its name. Random numbers are those of float32, rounded. TypeError for an object that is
+    not a float, and ValueError for float64 where the default device is a GPU.
     """
     dtype = as_dtype(d)
     if dtype is float64 and (device := get_device()).kind == "gpu":

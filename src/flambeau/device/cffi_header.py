@@ -1,4 +1,4 @@
-"""wgpu's C header into its parse, which is kept, as cffi reads the text anew at every start; and names
+"""wgpu's C header into its parse, which is kept, as cffi reads the text again at every start; and names
 into types."""
 
 import pickle

@@ -66,7 +66,7 @@ class DawnCompiler:
         )
 
     def compile(self, wgsl: str) -> Generated:
-        """The code that the driver receives; KernelError where it does not compile."""
+        """The code that the driver receives; KernelError if it does not compile."""
         if wgsl not in self.by_wgsl:
             self.texts.clear()
             try:
@@ -85,7 +85,7 @@ class DawnCompiler:
 
 @cache
 def dawn_compiler(name: str) -> DawnCompiler:
-    """That of the adapter of a name, else of the best. DeviceError where wgpudawn is not installed, or shows
+    """That of the adapter of a name, else of the best. DeviceError if wgpudawn is not installed, or shows
     none."""
     try:
         import wgpudawn  # type: ignore[import-not-found]

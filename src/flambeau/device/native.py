@@ -258,7 +258,7 @@ class NativeDevice(Caches):
         return self._pipelines[pipeline][0].done()
 
     def compiled(self, pipeline: int) -> Any:
-        """The provider's pipeline, waited for; KernelError where the driver refuses it."""
+        """The provider's pipeline, waited for; KernelError if the driver refuses it."""
         return self._pipelines[pipeline][0].result()
 
     def outputs_of(self, pipeline: int) -> int:
@@ -318,7 +318,7 @@ class NativeDevice(Caches):
 
     def timestamps(self, *parts: Any) -> Stamps:
         """`submit` with each kernel, and each run of copies, in passes of their own, and when the GPU began
-        and ended them; DeviceError where it has no timestamps."""
+        and ended them; DeviceError if it has no timestamps."""
         with self.lock:
             self.check()
             self._fast.flush()

@@ -134,7 +134,7 @@ def unlike(was: AdapterIdentity, of: AdapterIdentity) -> list[str]:
 
 
 def read(path: Path) -> tuple[AdapterIdentity, list[Choice]]:
-    """A file's identity and choices; Unusable where it is damaged, OSError where it is not there."""
+    """A file's identity and choices; Unusable where it is damaged, OSError if it is not there."""
     return json_cache.load(path, lambda said: parse_choices(path, said))
 
 
@@ -149,7 +149,7 @@ def parse_choices(path: Path, said: Any) -> tuple[AdapterIdentity, list[Choice]]
         raise TypeError("measurements without names")
     if not all(type(t) in (int, float) for c in choices for t in c.ms.values()):
         raise TypeError("a time is not a number")
-    hash(tuple(c.bucket for c in choices))  # TypeError where one is no key
+    hash(tuple(c.bucket for c in choices))  # TypeError if one is no key
     return AdapterIdentity(**said["of"]), choices
 
 
@@ -184,7 +184,7 @@ def _same(path: Path, of: AdapterIdentity) -> list[Choice]:
 
 
 def import_choices(path: Path, of: AdapterIdentity) -> list[Choice]:
-    """The choices of an exported file; FlambeauError where it does not hold for this adapter."""
+    """The choices of an exported file; FlambeauError if it does not hold for this adapter."""
     try:
         was, choices = read(path)
     except OSError as e:

@@ -200,7 +200,7 @@ class WebDevice(Caches):
         return Fetch(self._call_js(self._executor.read, words), [n for _, n in asked])
 
     def read(self, asked: list[tuple[int, int]]) -> list[memoryview]:
-        """The bytes of several buffers; FlambeauError where this call may not wait."""
+        """The bytes of several buffers; FlambeauError if this call may not wait."""
         return self.fetch(asked).wait()
 
     def wait(self) -> None:

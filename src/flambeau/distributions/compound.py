@@ -44,7 +44,7 @@ class Independent(_Wrapping):
 
     base_distribution: the distribution. reinterpreted_batch_ndims: how many batch dims become event dims.
     Raises ValueError if the batch has fewer.
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class MixtureSameFamily(_Wrapping):
 
     mixture_distribution: a Categorical over the components. component_distribution: the components.
     Raises ValueError if the mixture is not a Categorical or has another number of weights.
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class TransformedDistribution(_Wrapping):
 
     Raises ValueError if a map takes events of more dims than the draws have.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     def __init__(
@@ -271,7 +271,7 @@ class TransformedDistribution(_Wrapping):
 class LogNormal(TransformedDistribution):
     """The exponential of a normal variable. loc, scale: the mean and standard deviation of the logarithm.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"loc": constraints.real, "scale": positive}
@@ -310,7 +310,7 @@ class LogNormal(TransformedDistribution):
 class LogisticNormal(TransformedDistribution):
     """Stick-breaking shares of normal variables. loc, scale: of these. [..., n] -> [..., n + 1]
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"loc": constraints.real, "scale": positive}
@@ -364,7 +364,7 @@ class _LogitRelaxed(Distribution):
 class RelaxedBernoulli(TransformedDistribution):
     """A number near 0 or 1 (Maddison et al., 2017). temperature: lower is nearer; probs or logits: of 1.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"probs": unit, "logits": constraints.real}
@@ -418,7 +418,7 @@ class _ExpRelaxed(OneHotCategorical):
 class RelaxedOneHotCategorical(TransformedDistribution):
     """Shares near one class (Maddison et al., 2017). temperature: lower is nearer; probs, logits: of classes.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}

@@ -18,7 +18,7 @@ real, positive, unit = constraints.real, constraints.positive, constraints.unit_
 class Normal(ExponentialFamily):
     """Normal (Gaussian). loc: the mean; scale: the standard deviation.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"loc": real, "scale": positive}
@@ -64,7 +64,7 @@ class Normal(ExponentialFamily):
 class Laplace(Distribution):
     """Exponential on both sides. loc: the centre; scale: the mean distance from it.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"loc": real, "scale": positive}
@@ -112,7 +112,7 @@ class Laplace(Distribution):
 class Cauchy(Distribution):
     """The tangent of a uniform angle. loc: the median; scale: half the width at half the height.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"loc": real, "scale": positive}
@@ -153,7 +153,7 @@ class Cauchy(Distribution):
 class Gumbel(Distribution):
     """The limit of the largest of many draws. loc: the mode; scale: the width.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"loc": real, "scale": positive}
@@ -200,7 +200,7 @@ class Gumbel(Distribution):
 class Uniform(Distribution):
     """Uniform in [low, high). low, high: the ends. Raises ValueError if low is not below high.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"low": constraints.dependent, "high": constraints.dependent}
@@ -249,7 +249,7 @@ class Uniform(Distribution):
 class Exponential(ExponentialFamily):
     """The time until an event. rate: events per unit of time.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"rate": positive}
@@ -294,7 +294,7 @@ class Exponential(ExponentialFamily):
 class HalfNormal(Distribution):
     """The absolute value of a normal variable with mean 0. scale: its standard deviation.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"scale": positive}
@@ -337,7 +337,7 @@ class HalfNormal(Distribution):
 class HalfCauchy(Distribution):
     """The absolute value of a Cauchy variable around 0. scale: its width.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"scale": positive}
@@ -379,7 +379,7 @@ class HalfCauchy(Distribution):
 class Weibull(Distribution):
     """scale * e^(1 / concentration) with a standard exponential e.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"scale": positive, "concentration": positive}
@@ -426,7 +426,7 @@ class Weibull(Distribution):
 class Pareto(Distribution):
     """scale * u^(-1 / alpha) with a uniform u. scale: the least value; alpha: how fast the tail falls.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"scale": positive, "alpha": positive}
@@ -474,7 +474,7 @@ class Pareto(Distribution):
 class GeneralizedPareto(Distribution):
     """Excesses over a threshold. loc: the threshold; scale: the width; concentration: the weight of the tail.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"loc": real, "scale": positive, "concentration": real}
@@ -533,7 +533,7 @@ class GeneralizedPareto(Distribution):
 class Kumaraswamy(Distribution):
     """A beta-like number with a cdf in closed form. concentration1, concentration0: its two powers.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"concentration1": positive, "concentration0": positive}
@@ -583,7 +583,7 @@ class Kumaraswamy(Distribution):
 class VonMises(Distribution):
     """An angle around a centre. loc: the centre, in radians; concentration: one over its spread.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"loc": real, "concentration": positive}

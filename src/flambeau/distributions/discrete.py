@@ -53,7 +53,7 @@ class _ProbsOrLogits(Distribution):
 class Bernoulli(_ProbsOrLogits, ExponentialFamily):
     """1 with a probability, else 0. probs or logits: of 1.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     support, has_enumerate_support = constraints.boolean, True
@@ -95,7 +95,7 @@ class Bernoulli(_ProbsOrLogits, ExponentialFamily):
 class Geometric(_ProbsOrLogits):
     """The number of failures before the first success. probs or logits: of a success.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     support = constraints.nonnegative_integer
@@ -135,7 +135,7 @@ class Geometric(_ProbsOrLogits):
 class Poisson(ExponentialFamily):
     """The number of events in a unit of time. rate: the mean.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"rate": constraints.nonnegative}
@@ -173,7 +173,7 @@ class _Counts(_ProbsOrLogits):
 class Binomial(_Counts):
     """The number of successes in total_count trials. probs or logits: of a success.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     has_enumerate_support = True
@@ -233,7 +233,7 @@ class Binomial(_Counts):
 class NegativeBinomial(_Counts):
     """The number of successes before total_count failures. probs or logits: of a success.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {
@@ -320,7 +320,7 @@ class _Classes(Distribution):
 class Categorical(_Classes):
     """The index of a class. probs or logits: of each class. [..., n]
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     has_enumerate_support = True
@@ -362,7 +362,7 @@ class Categorical(_Classes):
 class OneHotCategorical(_Classes):
     """The one-hot vector of a class. probs or logits: of each class. [..., n]
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     support, has_enumerate_support = constraints.one_hot, True
@@ -405,7 +405,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     probs or logits: of each class. [..., n]
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     has_rsample = True
@@ -418,7 +418,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 class Multinomial(Distribution):
     """The count of each class in total_count draws. probs or logits: of each class. [..., n]
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"probs": simplex, "logits": real_vector}
@@ -494,7 +494,7 @@ class ContinuousBernoulli(_ProbsOrLogits):
     """A number from 0 to 1 with the density p^x (1 - p)^(1 - x), normalised. probs or logits: its parameter.
 
     lims: between these probabilities a Taylor series replaces the formulas, which divide by 0 at 1/2.
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     support, has_rsample = unit, True

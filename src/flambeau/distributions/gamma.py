@@ -92,7 +92,7 @@ def log_gamma_draw(a: Tensor) -> Tensor:
 class Gamma(ExponentialFamily):
     """The time until several events. concentration: how many events; rate: events per unit of time.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"concentration": positive, "rate": positive}
@@ -133,7 +133,7 @@ class Gamma(ExponentialFamily):
 class Chi2(Gamma):
     """The sum of squares of standard normal variables. df: how many.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"df": positive}
@@ -151,7 +151,7 @@ class Chi2(Gamma):
 class InverseGamma(Distribution):
     """The reciprocal of a gamma variable. concentration, rate: of that variable.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"concentration": positive, "rate": positive}
@@ -194,7 +194,7 @@ class InverseGamma(Distribution):
 class Dirichlet(ExponentialFamily):
     """Shares that add up to 1. concentration: one for each share. Raises ValueError if it is 0-d. [..., n]
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"concentration": constraints.independent(positive, 1)}
@@ -243,7 +243,7 @@ class Dirichlet(ExponentialFamily):
 class Beta(ExponentialFamily):
     """The share of the first of two gamma variables. concentration1, concentration0: their shapes.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"concentration1": positive, "concentration0": positive}
@@ -287,7 +287,7 @@ class Beta(ExponentialFamily):
 class FisherSnedecor(Distribution):
     """The ratio of two chi-square variables, each divided by its degrees of freedom, df1 and df2.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"df1": positive, "df2": positive}
@@ -327,7 +327,7 @@ class FisherSnedecor(Distribution):
 class StudentT(Distribution):
     """loc + scale * z / sqrt(c / df), with a normal z and a chi-square c of df degrees of freedom.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"df": positive, "loc": real, "scale": positive}

@@ -79,7 +79,7 @@ class MultivariateNormal(_CovarianceFactor):
 
     Raises ValueError for none or several of these, for a 0-d loc and for a matrix below 2-d.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {
@@ -141,7 +141,7 @@ class MultivariateNormal(_CovarianceFactor):
 class LowRankMultivariateNormal(Distribution):
     """Normal vectors with the covariance cov_factor cov_factor^T + diag(cov_diag). loc: the mean.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {
@@ -221,7 +221,7 @@ class Wishart(_CovarianceFactor, ExponentialFamily):
 
     Raises ValueError for none or several of these, or if df is not above the size less 1.
 
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {
@@ -302,7 +302,7 @@ class LKJCholesky(Distribution):
 
     dim: the number of rows. concentration: 1 for a uniform density; higher values prefer the identity.
     Raises ValueError if dim is below 2.
-    validate_args: read and check parameters and values. Raises ValueError for those outside their sets.
+    validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
 
     arg_constraints = {"concentration": constraints.positive}

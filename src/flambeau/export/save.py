@@ -37,7 +37,7 @@ def save_program(
     in a dict that names them. N is the batch, 1 to max_batch; of a tensor it is the first size. Every size is
     planned now and compared. target "web" adds an ES module that runs the program without Python. Modules act
     as after eval(). Returns the folder. FlambeauError when the function reads values, or assigns to tensors;
-    TypeError where a page would have to hold complex numbers.
+    TypeError if a page would have to hold complex numbers.
     """
     if target not in (None, "web"):
         raise ValueError(f"save_program: target={target!r} is unknown: 'web', or None for Python alone")

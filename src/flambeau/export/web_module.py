@@ -22,7 +22,7 @@ DTYPES = {"f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u64", "u32", "u16", 
 
 
 def check_arrays(program: dict[str, Any]) -> None:
-    """TypeError where a page has no array for what goes in or out, or is kept."""
+    """TypeError if a page has no array for what goes in or out, or is kept."""
     every = [*program["inputs"], *program["outputs"], *program["weights"]]
     if (strange := next((e for e in every if e["dtype"] not in DTYPES), None)) is not None:
         complex_value = f"{strange['name']!r} is {strange['dtype']}"

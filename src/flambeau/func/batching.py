@@ -46,7 +46,7 @@ class Batch:
         return Tensor(node)
 
     def all_of(self, y: Tensor) -> Tensor:
-        """The results of all examples, one behind the other in dim 0. [...] -> [size, ...]"""
+        """The results of all examples, one after the other in dim 0. [...] -> [size, ...]"""
         return Tensor(self.every(y.node))
 
     def every(self, node: Node) -> Node:

@@ -135,7 +135,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     func: a function of tensors, or of trees of them
     has_aux: the function gives (value, more), and `more` is returned as well
     primals: the arguments
-    Raises ValueError where the gradient has another shape than the value.
+    Raises ValueError if the gradient has another shape than the value.
     """
     level = Level("vjp(...)")
     opened = level.open(primals)
@@ -172,7 +172,7 @@ def jvp(
     func: a function of tensors, or of trees of them
     primals: the arguments
     has_aux: the function gives (value, more), and `more` is returned as well
-    Raises ValueError where primals and tangents differ in number.
+    Raises ValueError if primals and tangents differ in number.
     """
     if len(primals) != len(tangents):
         raise ValueError(f"jvp(...): {len(primals)} primals but {len(tangents)} tangents: pass one for each")
@@ -211,7 +211,7 @@ def value_and_grad(
     ((value, aux), gradient).
 
     func: a function of tensors, or of trees of them
-    Raises ValueError where the function returns no single number.
+    Raises ValueError if the function returns no single number.
     """
 
     @functools.wraps(func)
@@ -246,7 +246,7 @@ def grad(
 
     func: a function of tensors, or of trees of them
     argnums: the place, or places, of the arguments that gradients are taken by
-    Raises ValueError where the function returns no single number.
+    Raises ValueError if the function returns no single number.
     """
     both = value_and_grad(func, argnums, has_aux)
 
@@ -264,7 +264,7 @@ def grad_and_value(
     """As value_and_grad, with (gradient, value), as torch.func's; (gradient, (value, aux)) with has_aux.
 
     argnums: the place, or places, of the arguments that gradients are taken by
-    Raises ValueError where the function returns no single number.
+    Raises ValueError if the function returns no single number.
     """
     both = value_and_grad(func, argnums, has_aux)
 
@@ -280,7 +280,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
     func: a function of tensors, or of trees of them
     primals: the arguments
-    Raises ValueError where tangents have other shapes than the primals.
+    Raises ValueError if tangents have other shapes than the primals.
     """
     out, push = _linear(func, primals)
     return out, lambda *tangents: push(tangents)
@@ -338,7 +338,7 @@ def jacrev(
     func: a function of tensors, or of trees of them
     argnums: the place, or places, of the arguments that gradients are taken by
     has_aux: the function gives (value, more), and `more` is returned as well
-    Raises ValueError where argnums name no argument.
+    Raises ValueError if argnums name no argument.
     """
 
     @functools.wraps(func)
@@ -375,7 +375,7 @@ def jacfwd(
     func: a function of tensors, or of trees of them
     argnums: the place, or places, of the arguments that gradients are taken by
     has_aux: the function gives (value, more), and `more` is returned as well
-    Raises ValueError where argnums name no argument.
+    Raises ValueError if argnums name no argument.
     """
 
     @functools.wraps(func)
@@ -429,7 +429,7 @@ def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     function's arguments).
 
     func: a function of tensors, or of trees of them
-    Raises ValueError where the function returns no single number.
+    Raises ValueError if the function returns no single number.
     """
     several = is_tuple(primals)
     arguments = primals if several else (primals,)

@@ -26,7 +26,7 @@ def functional_call(
 
     parameter_and_buffer_dicts: a dict of dotted names, or several; names that are left out keep what the
     module has. args: one argument, or a tuple of them; kwargs: those by name. tie_weights: a tensor that the
-    module has in several places is replaced in all. strict: every name is required. ValueError where a
+    module has in several places is replaced in all. strict: every name is required. ValueError if a
     name is none of the module's, or is missing.
     """
     replacements = parameter_and_buffer_dicts
@@ -78,7 +78,7 @@ def _replace(own: dict[str, tuple[dict[str, Any], str]], tensors: dict[str, Any]
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """(parameters, buffers) of modules of one kind, each stacked along a new dim 0: an ensemble for vmap.
 
-    models: a list of modules. ValueError where it is empty or they differ in kind, training or names.
+    models: a list of modules. ValueError if it is empty or they differ in kind, training or names.
     """
     if not models:
         raise ValueError("stack_module_state([]): needs at least one model")

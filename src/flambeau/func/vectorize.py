@@ -29,7 +29,7 @@ def vmap(
     the arguments. out_dims: where the dim goes in the results. randomness: "error" refuses random numbers,
     "different" draws others for each example, "same" the same. chunk_size: how many examples are computed at
     a time. Keyword arguments are mapped over dim 0. The function is traced once, on an example without a
-    value: it can't read values. ValueError where dims or sizes do not fit, FlambeauError where values are
+    value: it can't read values. ValueError if dims or sizes do not fit, FlambeauError if values are
     read.
     """
     if randomness not in RANDOMNESS:
@@ -77,7 +77,7 @@ def _leaves(tree: Any, dims: Any) -> list[Any]:
 
 
 def _move_dim(x: Any, dim: int | None) -> tuple[Any, int | None]:
-    """(argument, its dim from 0 on), None for what is no tensor or shared."""
+    """(argument, its dim from 0 on), None for an object that is not a tensor or shared."""
     if dim is None:
         return x, None
     if not isinstance(x, Tensor):

@@ -91,7 +91,7 @@ def load(
     device (map_location is PyTorch's name for it): tensors by name, or the nest that was saved.
 
     f is a path, a file that is open for reading bytes, bytes, an index of several files, or a folder with
-    such. keep_wide: float64, which GPUs have not, stays on the host; else it becomes float32, where
+    such. keep_wide: float64, which GPUs lack, stays on the host; else it becomes float32, where
     FlambeauError names a number that does not fit. FlambeauError says what is wrong with a file;
     weights_only=False is refused, since nothing here runs pickles.
     """

@@ -42,7 +42,7 @@ def damage(data: memoryview) -> str:
 
 
 def _place(data: memoryview) -> tuple[int, int]:
-    """Where the hash stands in a header; ValueError where there is none."""
+    """Where the hash stands in a header; ValueError if there is none."""
     size = int.from_bytes(data[:8], "little")
     match = FOUND.search(bytes(data[8 : 8 + min(size, len(data))]))
     if match is None:

@@ -75,7 +75,7 @@ def shorten_name(name: Any) -> str:
 def tensor_of(
     name: str, raw: memoryview, shape: tuple[int, ...], kind: ElementKind, place: LoadOptions
 ) -> Tensor:
-    """A tensor of elements that lie in order; FlambeauError where one does not fit what the device has."""
+    """A tensor of elements that lie in order; FlambeauError if one does not fit what the device has."""
     return Tensor(leaf(*_leaf_arguments(name, raw, shape, kind, place)))
 
 
@@ -104,7 +104,7 @@ def _words(raw: memoryview) -> "array[int]":
 
 
 def _narrow(name: str, raw: memoryview, dtype: dt.DType) -> "array[float]":
-    """64-bit floats as 32-bit ones; FlambeauError where a finite one becomes infinite."""
+    """64-bit floats as 32-bit ones; FlambeauError if a finite one becomes infinite."""
     out, wide, per = array("f"), raw.cast("d"), dtype.itemsize // 8
     for at in range(0, len(wide), PIECE):
         part = wide[at : at + PIECE]

@@ -102,7 +102,7 @@ def open_weights(f: Any, device: Any = None, *, keep_wide: bool = False) -> Lazy
     """The tensors of a .safetensors, .gguf or .npz file, or of an index of several, each read when it is
     asked for by its name.
 
-    f: a path, an open file, bytes, or a folder. keep_wide: float64, which GPUs have not, stays on the host.
+    f: a path, an open file, bytes, or a folder. keep_wide: float64, which GPUs lack, stays on the host.
     FlambeauError says what is wrong with a file.
     """
     call = f"open_weights({source_name(f)})"

@@ -52,7 +52,7 @@ def load_gguf(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[st
     """Read tensors by name: what is quantised as float32, decoded by the device where it is read.
 
     f: a path, an open file, or bytes; of a model in parts the path of any, which loads all. keep_wide:
-    float64, which GPUs have not, stays on the host; else it becomes float32, and FlambeauError names a
+    float64, which GPUs lack, stays on the host; else it becomes float32, and FlambeauError names a
     number that does not fit, or what is wrong with a file.
     """
     call = f"load_gguf({source_name(f)})"
@@ -69,7 +69,7 @@ def save_gguf(
 
     metadata: texts, numbers, bools, lists of them, and lists of lists. quantize: a format such as "Q8_0" for
     all floats of two dims or more whose rows are whole blocks, or a dict of formats by patterns of names.
-    TypeError and ValueError name what the format has not.
+    TypeError and ValueError name what the format lacks.
     """
     call = f"save_gguf(..., {source_name(f)})"
     forms = {name: _form(name, t, quantize, call) for name, t in tensors.items()}
@@ -137,7 +137,7 @@ def _text(text: str) -> bytes:
 
 
 def _value(key: str, value: Any, call: str) -> bytes:
-    """A value of metadata with its kind before it; whole numbers take 32 bits where they fit."""
+    """A value of metadata with its kind before it; integers take 32 bits where they fit."""
     if not is_sequence(value):
         number = _number(key, value, call)
         return struct.pack("<I", number) + _pack_value(number, value)

@@ -41,7 +41,7 @@ def _half(d: Any) -> Any:
 
 
 def _round_half_away(x: Any) -> Any:
-    """To the nearest whole number, halves away from zero."""
+    """To the nearest integer, halves away from zero."""
     import numpy as np
 
     a = abs(x)

@@ -23,7 +23,7 @@ ORDER = re.compile(r"""["']fortran_order["']\s*:\s*(True|False)""")
 def load_npz(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
     """Read the arrays of an .npz file by name; nothing that is pickled is read.
 
-    f: a path, an open file, or bytes. keep_wide: float64, which GPUs have not, stays on the host; else it
+    f: a path, an open file, or bytes. keep_wide: float64, which GPUs lack, stays on the host; else it
     becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file.
     """
     call = f"load_npz({source_name(f)})"
@@ -35,7 +35,7 @@ def load_npz(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str
 def save_npz(tensors: Mapping[str, Tensor], f: Any) -> None:
     """Write tensors by name as NumPy's savez does; f is a path, or a file that is open for writing bytes.
 
-    TypeError names a dtype that NumPy has not, FlambeauError a path that can't be written.
+    TypeError names a dtype that NumPy lacks, FlambeauError a path that can't be written.
     """
     call = f"save_npz(..., {source_name(f)})"
     check_tensors(tensors, call)

@@ -107,7 +107,7 @@ def raw_bytes(t: Tensor, raw: Any) -> Any:
 def load_safetensors(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
     """Read tensors by name, of one file, or of all that an index names (`*.index.json`).
 
-    f: a path, an open file, or bytes. keep_wide: float64, which GPUs have not, stays on the host; else it
+    f: a path, an open file, or bytes. keep_wide: float64, which GPUs lack, stays on the host; else it
     becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file.
     """
     from .sharded import index_of, tensors_of
@@ -248,7 +248,7 @@ def _counts(numbers: Any, most: int) -> bool:
 
 
 def write_bytes(f: Any, *parts: Any, name: str = "save_file") -> None:
-    """Bytes, in parts, into an open file, or by `write_whole`; FlambeauError where that can't be.
+    """Bytes, in parts, into an open file, or by `write_whole`; FlambeauError if that can't be.
 
     name: the function that errors name.
     """

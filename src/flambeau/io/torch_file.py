@@ -229,9 +229,9 @@ class TorchReading:
 
 
 def load_torch(f: Any, device: Any = None, *, keep_wide: bool = False) -> Any:
-    """What torch.save wrote, a state_dict or a nest around some, without PyTorch; nothing in it is run.
+    """What torch.save wrote, a state_dict or a nest around some, without PyTorch; no code in it is executed.
 
-    f: a path, an open file, or bytes. keep_wide: float64, which GPUs have not, stays on the host; else it
+    f: a path, an open file, or bytes. keep_wide: float64, which GPUs lack, stays on the host; else it
     becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file, or
     what of it is no data.
     """

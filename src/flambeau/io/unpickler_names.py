@@ -77,7 +77,7 @@ def _scalar(dtype: Any, raw: Any = None) -> Any:
 
 
 def form_of(dtype: Any) -> Any:
-    """A dtype of NumPy's as `kind_of` has it; DamagedFile for what is none."""
+    """A dtype of NumPy's as `kind_of` has it; DamagedFile for other objects."""
     if not is_exact_tuple(dtype) or len(dtype) != 2 or not isinstance(dtype[1], bool):
         raise DamagedFile("a NumPy dtype is invalid")
     return dtype

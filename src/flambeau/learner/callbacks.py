@@ -16,7 +16,7 @@ Row = dict[str, float]
 
 
 class Callback:
-    """What a learner calls: one of your own writes some of these. Its `state_dict` goes into checkpoints.
+    """What a learner calls: a subclass defines some of these. Its `state_dict` goes into checkpoints.
 
     `learner` has the model, the optimizer, `step`, `epoch`, `history`, and `stop`; reading a tensor in
     `after_step` waits for the device. row: the epoch's metrics, as history has them.

@@ -256,7 +256,7 @@ def probe(folder: Path) -> None:
 
 
 def not_finite(job: CheckpointJob, raw: list[Any]) -> str:
-    """What of a checkpoint is no number: a loss, a weight; "" if nothing is."""
+    """What of a checkpoint is not a number: a loss, a weight; "" if nothing is."""
     for part in raw[len(job.specs) :]:
         if not isfinite(memoryview(part).cast("B").cast("f")[0]):
             return "a loss"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_fit(loaders: dict[str, Any], epochs: Any) -> None:
-    """TypeError for loaders that give no batches and epochs that are no whole number, ValueError for fewer
+    """TypeError for loaders that give no batches and epochs that are not an integer, ValueError for fewer
     than none."""
     for split, loader in loaders.items():
         if loader is not None and not hasattr(loader, "__iter__") and not hasattr(loader, "__getitem__"):
@@ -110,8 +110,8 @@ def check_monitors(callbacks: Iterable[Any], meters: dict[str, SplitMeter], has_
 
 
 def one_number(loss: Any) -> Any:
-    """A loss as it is trained by: a tensor []. TypeError for what is no tensor, ValueError for more than one
-    number."""
+    """A loss as it is trained by: a tensor []. TypeError for an object that is not a tensor, ValueError
+    for more than one number."""
     if not hasattr(loss, "backward"):
         rule = "the loss must be a tensor of one number: return only that"
         raise TypeError(f"loss(...) -> {type(loss).__name__}: {rule}")

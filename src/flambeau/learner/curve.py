@@ -58,7 +58,7 @@ class Curve:
         return self.points + ([mean(self.rest)] if self.rest else [])
 
     def cut(self, step: float) -> None:
-        """Forget what came after a step: a run that goes on there does it again."""
+        """Forget what came after a step: a run that continues there does it again."""
         kept = [p for p in self.points if p[0] <= step]
         recent = [p for p in self.recent if p[0] <= step]
         if len(kept) == len(self.points) and len(recent) == len(self.recent):

@@ -184,7 +184,7 @@ class Dashboard:
             return True
 
     def take_over(self) -> None:
-        """The process died while the training goes on: plain lines from here."""
+        """The process died while the training continues: plain lines from here."""
         self.end_process(PATIENCE)
         self.terminal.release()
         self.terminal.restore()

@@ -20,7 +20,7 @@ KINDS: dict[str, type[Event]] = {}  # by kind
 
 
 def only(values: Any, *types: type) -> bool:
-    """Whether there are values of these types alone: a bool is no number."""
+    """Whether there are values of these types alone: a bool is not a number."""
     return set(map(type, values)) <= set(types)
 
 
@@ -30,7 +30,7 @@ def is_named(value: Any, *types: type) -> bool:
 
 
 def is_steps(value: Any) -> bool:
-    """Whether it is a list of whole numbers."""
+    """Whether it is a list of integers."""
     return isinstance(value, list) and only(value, int)
 
 
@@ -96,7 +96,8 @@ class Event:
 class RunStarted(Event):
     """A run begins or resumes at `step`: `parameters` is how many numbers it trains, `config` is to read.
 
-    run: its name; directory: where it is kept; epochs: how many there are to be; resumed: whether it goes on;
+    run: its name; directory: where it is kept; epochs: how many there are to be; resumed: whether it
+    continues;
     at: seconds since 1970.
     """
 

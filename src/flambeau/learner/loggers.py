@@ -114,8 +114,8 @@ class JSONL(Logger):
 class CSV(Logger):
     """A row a value: step, epoch, split, of ("step" or "epoch"), name, value.
 
-    path: the file; metrics.csv in the run's directory without it. A run that goes on drops the rows after its
-    step, which it writes again.
+    path: the file; metrics.csv in the run's directory without it. A run that continues drops the rows
+    after its step, which it writes again.
     """
 
     def __init__(self, path: str | Path | None = None):

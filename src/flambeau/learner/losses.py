@@ -148,7 +148,7 @@ class Losses:
         entries = window.entries
         by_group = enumerate(zip(*(e.rates for e in entries), strict=True))
         rates = {f"lr{i or ''}": list(of) for i, of in by_group}
-        steps = [e.step + 1 for e in entries]  # made with it: a run that goes on at step n has those up to n
+        steps = [e.step + 1 for e in entries]  # made with it: a run that resumes at step n has those up to n
         self.tell(Values("train", self.epoch, steps, {"loss": losses, **rates}))
 
 

@@ -26,8 +26,8 @@ class SplitMeter:
     """The loss and the metrics of one split, which are copies of what the user gave.
 
     metrics: one, a list of them, or a dict by name; a collection's values have its names. device: where they
-    count. optimizer: what those follow that have `follow`. TypeError for what is no metric, and for one that
-    takes something else than batches.
+    count. optimizer: what those follow that have `follow`. TypeError for an object that is not a metric,
+    and for one that takes something else than batches.
     """
 
     def __init__(self, metrics: Any, device: Any, optimizer: Any = None):
@@ -128,7 +128,7 @@ def _parts(metric: Any) -> list[Any]:
 
 
 def _name_metrics(metrics: Any) -> list[tuple[str, Any]]:
-    """Metrics by name, and TypeError for what is none."""
+    """Metrics by name, and TypeError for other objects."""
     many: Any = [metrics] if hasattr(metrics, "update") and not is_dict(metrics) else metrics
     pairs: list[tuple[str, Any]]
     pairs = [*many.items()] if is_mapping(many) else [(getattr(m, "name", ""), m) for m in many]

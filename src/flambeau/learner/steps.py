@@ -143,8 +143,8 @@ def make_accumulate(
 def make_apply(
     t: Trained, sums: list[tuple[Any, Tensor]], total: Tensor
 ) -> Callable[[Tensor, tuple[int, ...]], Tensor]:
-    """Move the parameters that have gradients by a share of the sums, and set these to zero; the share of the
-    total."""
+    """Move the parameters that have gradients with respect to a share of the sums, and set these to zero;
+    the share of the total."""
 
     def step(share: Tensor, met: tuple[int, ...]) -> Tensor:
         with no_grad():

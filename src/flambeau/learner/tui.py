@@ -232,7 +232,7 @@ class DashboardApp(App[None]):
         return out
 
     def saved(self) -> str:
-        """The step that a run could go on from."""
+        """The step that a run could continue from."""
         return f"saved at step {self.state.saved.step:,}" if self.state.saved else ""
 
     def advice(self) -> str:
@@ -325,7 +325,7 @@ def main(arguments: list[str]) -> int:
     warned = [f"{level}: {said}" for _, level, said in app.state.log if level != "info"]
     summary = text.summary(app.state, unicode=app.unicode)
     print("\n".join([*heard, *warned, summary]), flush=True)
-    os._exit(app.return_code or 0)  # threads may still wait for a training that goes on
+    os._exit(app.return_code or 0)  # threads may still wait for a training that continues
 
 
 if __name__ == "__main__":

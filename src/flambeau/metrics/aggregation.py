@@ -63,7 +63,7 @@ class SumMetric(Aggregator):
 
     nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
         takes it, a float takes its place
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(self, nan_strategy: Any = "warn", device: Any = None):
@@ -85,7 +85,7 @@ class MeanMetric(Aggregator):
 
     nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
         takes it, a float takes its place
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(self, nan_strategy: Any = "warn", device: Any = None):
@@ -108,7 +108,7 @@ class Loss(MeanMetric):
 
     nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
         takes it, a float takes its place
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     takes = "losses, and a Learner counts its own"
@@ -143,7 +143,7 @@ class MaxMetric(Extreme):
 
     nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
         takes it, a float takes its place
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     higher_is_better = True
@@ -154,7 +154,7 @@ class MinMetric(Extreme):
 
     nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
         takes it, a float takes its place
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     higher_is_better = False
@@ -166,7 +166,7 @@ class CatMetric(Aggregator):
 
     nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
         takes it, a float takes its place
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(self, nan_strategy: Any = "warn", device: Any = None):

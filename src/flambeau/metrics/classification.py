@@ -75,7 +75,7 @@ class FBeta(ByCounts):
 
 
 class Counted(ByCounts):
-    """The counts themselves: tp, fp, tn, fn and support, last."""
+    """tp, fp, tn, fn and support, in the last dim."""
 
     def compute(self) -> Any:
         """[..., 5]: tp, fp, tn, fn and support, of all classes together or of each."""
@@ -97,10 +97,10 @@ class BinaryAccuracy(RightOfAll, Binary):
 
     threshold: the probability above which a one is predicted
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -110,10 +110,10 @@ class MulticlassAccuracy(RightOfAll, Multiclass):
     num_classes: how many classes there are
     top_k: a target among the k best counts as found
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -124,10 +124,10 @@ class MultilabelAccuracy(RightOfAll, Multilabel):
     threshold: the probability above which a one is predicted
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -136,10 +136,10 @@ class BinaryHammingDistance(WrongOfAll, Binary):
 
     threshold: the probability above which a one is predicted
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -150,10 +150,10 @@ class MulticlassHammingDistance(WrongOfAll, Multiclass):
     top_k: a target among the k best counts as found
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -164,10 +164,10 @@ class MultilabelHammingDistance(WrongOfAll, Multilabel):
     threshold: the probability above which a one is predicted
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -176,10 +176,10 @@ class BinaryPrecision(RightOfPredicted, Binary):
 
     threshold: the probability above which a one is predicted
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -190,10 +190,10 @@ class MulticlassPrecision(RightOfPredicted, Multiclass):
     top_k: a target among the k best counts as found
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -204,10 +204,10 @@ class MultilabelPrecision(RightOfPredicted, Multilabel):
     threshold: the probability above which a one is predicted
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -216,10 +216,10 @@ class BinaryRecall(FoundOfActual, Binary):
 
     threshold: the probability above which a one is predicted
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -230,10 +230,10 @@ class MulticlassRecall(FoundOfActual, Multiclass):
     top_k: a target among the k best counts as found
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -244,10 +244,10 @@ class MultilabelRecall(FoundOfActual, Multilabel):
     threshold: the probability above which a one is predicted
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -256,10 +256,10 @@ class BinarySpecificity(LeftAlone, Binary):
 
     threshold: the probability above which a one is predicted
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -270,10 +270,10 @@ class MulticlassSpecificity(LeftAlone, Multiclass):
     top_k: a target among the k best counts as found
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -284,10 +284,10 @@ class MultilabelSpecificity(LeftAlone, Multilabel):
     threshold: the probability above which a one is predicted
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -296,10 +296,10 @@ class BinaryNegativePredictiveValue(RightOfLeft, Binary):
 
     threshold: the probability above which a one is predicted
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -310,10 +310,10 @@ class MulticlassNegativePredictiveValue(RightOfLeft, Multiclass):
     top_k: a target among the k best counts as found
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -324,10 +324,10 @@ class MultilabelNegativePredictiveValue(RightOfLeft, Multilabel):
     threshold: the probability above which a one is predicted
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -336,10 +336,10 @@ class BinaryFBetaScore(FBeta, Binary):
 
     threshold: the probability above which a one is predicted
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(
@@ -364,10 +364,10 @@ class MulticlassFBetaScore(FBeta, Multiclass):
     top_k: a target among the k best counts as found
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(
@@ -396,10 +396,10 @@ class MultilabelFBetaScore(FBeta, Multilabel):
     threshold: the probability above which a one is predicted
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(
@@ -432,10 +432,10 @@ class BinaryF1Score(FBeta, Binary):
 
     threshold: the probability above which a one is predicted
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -446,10 +446,10 @@ class MulticlassF1Score(FBeta, Multiclass):
     top_k: a target among the k best counts as found
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -460,10 +460,10 @@ class MultilabelF1Score(FBeta, Multilabel):
     threshold: the probability above which a one is predicted
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -472,10 +472,10 @@ class BinaryStatScores(Counted, Binary):
 
     threshold: the probability above which a one is predicted
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -486,10 +486,10 @@ class MulticlassStatScores(Counted, Multiclass):
     top_k: a target among the k best counts as found
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -500,10 +500,10 @@ class MultilabelStatScores(Counted, Multilabel):
     threshold: the probability above which a one is predicted
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     multidim_average: "global", or "samplewise" for a value of each sample
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 

@@ -117,7 +117,7 @@ class MetricCollection:
         return {f"{n}.{k}": s for n, m in self._leaders.items() for k, s in m.state_dict().items()}
 
     def load_state_dict(self, state_dict: dict[str, State]) -> None:
-        """Go on where state_dict was taken; ValueError as Metric.load_state_dict's."""
+        """Continue where state_dict was taken; ValueError as Metric.load_state_dict's."""
         parts: dict[str, dict[str, State]] = {name: {} for name in self._leaders}
         for key, state in state_dict.items():
             name, _, last = key.rpartition(".")

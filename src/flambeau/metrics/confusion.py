@@ -47,10 +47,10 @@ class BinaryConfusionMatrix(TwoByTwo, Binary):
     """[[tn, fp], [fn, tp]]: rows are targets, columns predictions. [2, 2]
 
     threshold: the probability above which a one is predicted
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     normalize: "true" divides by targets, "pred" by predictions, "all" by all; "none" or None counts
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class MultilabelConfusionMatrix(TwoByTwo, Multilabel):
 
     num_labels: how many labels there are
     threshold: the probability above which a one is predicted
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     normalize: "true" divides by targets, "pred" by predictions, "all" by all; "none" or None counts
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(
@@ -141,10 +141,10 @@ class MulticlassConfusionMatrix(OfClasses):
     """How often each class was taken for each. [c, c]
 
     num_classes: how many classes there are
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     normalize: "true" divides by targets, "pred" by predictions, "all" by all; "none" or None counts
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(
@@ -182,10 +182,10 @@ class BinaryCohenKappa(TwoByTwo, Binary):
     """How much better than chance predictions agree with targets.
 
     threshold: the probability above which a one is predicted
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     weights: "linear" or "quadratic": what farther classes count
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     higher_is_better = True
@@ -211,10 +211,10 @@ class MulticlassCohenKappa(OfClasses):
     """How much better than chance predictions agree with targets.
 
     num_classes: how many classes there are
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     weights: "linear" or "quadratic": what farther classes count
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     higher_is_better = True
@@ -250,10 +250,10 @@ class BinaryJaccardIndex(Overlap, Binary):
     """The intersection of predicted and actual by their union.
 
     threshold: the probability above which a one is predicted
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(
@@ -292,10 +292,10 @@ class MulticlassJaccardIndex(OfMany, Multiclass):
 
     num_classes: how many classes there are
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(
@@ -320,10 +320,10 @@ class MultilabelJaccardIndex(OfMany, Multilabel):
     num_labels: how many labels there are
     threshold: the probability above which a one is predicted
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(

@@ -64,7 +64,7 @@ class Scored(Metric):
         self.states["bins"].replace_(self.states["bins"] + bincount(cell.reshape(-1), length=last + 1))
 
     def kept(self) -> tuple[Tensor, Tensor]:
-        """All scores and targets (1, 0, or below 0 for what counts for nothing). [labels, n] both"""
+        """All scores and targets (1, 0, or below 0 for what is ignored). [labels, n] both"""
         if not self.states["preds"]:
             none = Tensor.zeros((self.labels, 0), device=self.device)
             return none, none.int()
@@ -176,7 +176,7 @@ class OneScore(Scored):
         self._keep(thresholds, ignore_index, validate_args)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count in probabilities or logits. [n, ...] both; ValueError where shapes differ, scores are no
+        """Count in probabilities or logits. [n, ...] both; ValueError if shapes differ, scores are no
         floats, or targets are."""
         check_pair(self, preds, target)
         check_scores(self, preds, target)
@@ -248,7 +248,7 @@ class ScoreOfEachLabel(Scored):
         self._keep(thresholds, ignore_index, validate_args)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count in probabilities or logits. [n, labels, ...] both; ValueError where shapes differ, dim 1 is
+        """Count in probabilities or logits. [n, labels, ...] both; ValueError if shapes differ, dim 1 is
         not the labels, scores are no floats, or targets are."""
         check_pair(self, preds, target)
         check_scores(self, preds, target)
@@ -351,9 +351,9 @@ class BinaryAUROC(UnderROC, OneScore):
 
     max_fpr: up to that false positive rate, scaled so that chance is 0.5. thresholds: None keeps all scores;
     a number, or a list that rises, keeps counts between them.
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(
@@ -379,9 +379,9 @@ class MulticlassAUROC(UnderROC, ScoreOfEachClass):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     thresholds: None keeps all scores; how many (from 0 to 1), or numbers that rise, between which are
         counts
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -392,9 +392,9 @@ class MultilabelAUROC(UnderROC, ScoreOfEachLabel):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     thresholds: None keeps all scores; how many (from 0 to 1), or numbers that rise, between which are
         counts
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -403,9 +403,9 @@ class BinaryAveragePrecision(UnderPrecision, OneScore):
 
     thresholds: None keeps all scores; how many (from 0 to 1), or numbers that rise, between which are
         counts
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 
@@ -416,9 +416,9 @@ class MulticlassAveragePrecision(UnderPrecision, ScoreOfEachClass):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     thresholds: None keeps all scores; how many (from 0 to 1), or numbers that rise, between which are
         counts
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     nan_for_absent = True
@@ -431,9 +431,9 @@ class MultilabelAveragePrecision(UnderPrecision, ScoreOfEachLabel):
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     thresholds: None keeps all scores; how many (from 0 to 1), or numbers that rise, between which are
         counts
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
 

@@ -69,7 +69,7 @@ class PeakSignalNoiseRatio(Metric):
     data_range: how far values reach, or the pair of their ends, to which they are clamped; base: of the
     logarithm; dim: what errors are averaged over, all where None; reduction: of the rest,
     "elementwise_mean", "sum" or "none".
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     higher_is_better = True
@@ -96,7 +96,7 @@ class PeakSignalNoiseRatio(Metric):
             self.add_state("errors", [], "cat")
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count images in. [...] both; ValueError where shapes differ."""
+        """Count images in. [...] both; ValueError if shapes differ."""
         preds, target = check_same(self, preds, target)
         error = (in_range(preds, self.data_range) - in_range(target, self.data_range)) ** 2
         if self.dim is None:
@@ -209,7 +209,7 @@ class StructuralSimilarityIndexMeasure(OfStructure):
     gaussian_kernel: weigh neighbours by a Gaussian of width sigma; else all in kernel_size alike. reduction:
     "elementwise_mean", "sum" or "none". data_range: how far values reach, the pair of their ends (to which
     they are clamped), or None for what each batch has. k1, k2: keep divisions from 0, by the range.
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class MultiScaleStructuralSimilarityIndexMeasure(OfStructure):
     normalize: how values below 0 are raised to powers: "relu", "simple" or None
     gaussian_kernel: weigh neighbours by a Gaussian, not alike
     data_range: how far values reach, the pair of their ends, or None for what each batch has
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(
@@ -316,7 +316,7 @@ class FrechetInceptionDistance(Metric):
     feature: the network, images -> [n, d]; num_features: d, found by a call where None; reset_real_features:
     whether reset() forgets the real ones too. Figures of papers need Inception v3's pooled 2048 features.
     input_img_size: the size of an image, to find num_features
-    Raises TypeError where feature is not a network; ValueError where num_features is not an integer above 0.
+    Raises TypeError if feature is not a network; ValueError if num_features is not an integer above 0.
     """
 
     higher_is_better = False
@@ -343,7 +343,7 @@ class FrechetInceptionDistance(Metric):
             self.add_state(f"{kind}_spread", Tensor.zeros((d, d), dtype=float32, device=self.device))
 
     def update(self, imgs: Tensor, real: bool) -> None:
-        """Count images in. real: whether they are real ones; ValueError where features are not [n, d]."""
+        """Count images in. real: whether they are real ones; ValueError if features are not [n, d]."""
         x = self.feature(imgs).to(float32)
         if x.ndim != 2 or x.shape[1] != self.states["real_mean"].shape[0]:
             wanted = self.states["real_mean"].shape[0]
@@ -438,10 +438,10 @@ class LearnedPerceptualImagePatchSimilarity(Perceived):
     net: images -> a list of features [n, c, h, w] (VGG's, AlexNet's or SqueezeNet's); weights: for each layer
     one number a channel, or None for 1 / channels; reduction: "mean", "sum" or "none"; normalize: images are
     from 0 to 1, not from -1 to 1. shift and scale: what is done to each channel before the network.
-    ignore_index: a target that counts for nothing
+    ignore_index: a target that is ignored
     validate_args: whether compute raises where targets were no classes
     zero_division: the score where there is nothing to divide by
-    Raises TypeError where net is no network; ValueError where another argument is not valid.
+    Raises TypeError if net is no network; ValueError if another argument is not valid.
     """
 
     def __init__(
@@ -488,7 +488,7 @@ class DeepImageStructureAndTextureSimilarity(Perceived):
     net: images -> a list of features [n, c, h, w], of which the image itself is to be the first; alpha, beta:
     for each layer one number a channel, what means and structure weigh (equal where None); reduction:
     "mean", "sum" or "none".
-    Raises TypeError where net is no network; ValueError where another argument is not valid.
+    Raises TypeError if net is no network; ValueError if another argument is not valid.
     """
 
     def __init__(
@@ -542,7 +542,7 @@ class DiceScore(Metric):
     aggregation_level: "samplewise" averages over images, "global" counts all of them as one. input_format:
     "one-hot" ([n, c, ...], ones or scores), "index" ([n, ...], classes) or "mixed" (one of each).
     num_classes: how many classes there are
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     higher_is_better = True
@@ -569,7 +569,7 @@ class DiceScore(Metric):
             self.add_state("places", [], "cat")
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count images in. [n, c, ...] or [n, ...]; ValueError where shapes do not fit input_format."""
+        """Count images in. [n, c, ...] or [n, ...]; ValueError if shapes do not fit input_format."""
         if self.input_format != "mixed" and preds.shape != target.shape:
             refuse(self, preds, target, "shapes differ: pass a prediction for each target")
         labels = [self._labels(x, preds, target) for x in (preds, target)]

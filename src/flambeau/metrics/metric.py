@@ -161,7 +161,7 @@ class Metric:
             else:
                 self.states[name] = copy_state(default)
 
-    # --- what a subclass writes ---
+    # --- what a subclass defines ---
 
     def update(self, *args: Any, **kw: Any) -> None:
         """Count a batch in."""
@@ -212,7 +212,7 @@ class Metric:
     def merge_state(self, incoming_state: "Metric | dict[str, State]") -> None:
         """Count in what another metric of the same arguments has counted, or its state_dict.
 
-        TypeError for a state that can't be joined; ValueError where names or shapes differ.
+        TypeError for a state that can't be joined; ValueError if names or shapes differ.
         """
         theirs = incoming_state.states if isinstance(incoming_state, Metric) else incoming_state
         self._check_states("merge_state", theirs)
@@ -257,8 +257,8 @@ class Metric:
         return {name: copy_state(s) for name, s in self.states.items()}
 
     def load_state_dict(self, state_dict: dict[str, State]) -> None:
-        """Go on where state_dict was taken; ValueError lists what is missing, unexpected or of another shape,
-        and nothing is loaded then."""
+        """Continue where state_dict was taken; ValueError lists what is missing, unexpected or of another
+        shape, and nothing is loaded then."""
         self._check_states("load_state_dict", state_dict)
         for name in self._defaults:
             mine, loaded = self.states[name], state_dict[name]

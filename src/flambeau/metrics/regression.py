@@ -15,7 +15,7 @@ MULTIOUTPUT = ("raw_values", "uniform_average", "variance_weighted")
 
 
 def check_same(metric: Metric, preds: Tensor, target: Tensor, outputs: int = 1) -> tuple[Tensor, Tensor]:
-    """Both as float32. ValueError where shapes differ, or the last dim is not the outputs."""
+    """Both as float32. ValueError if shapes differ, or the last dim is not the outputs."""
     if preds.shape != target.shape:
         refuse(metric, preds, target, "shapes differ: pass a prediction for each target")
     if outputs > 1 and (preds.ndim != 2 or preds.shape[1] != outputs):
@@ -75,7 +75,7 @@ class MeanSquaredError(MeanError):
     """The mean of (preds - target)^2; its root with squared=False.
 
     num_outputs: how many columns there are, each with a value
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(self, squared: bool = True, num_outputs: int = 1, device: Any = None):
@@ -95,7 +95,7 @@ class MeanAbsoluteError(MeanError):
     """The mean of |preds - target|.
 
     num_outputs: how many columns there are, each with a value
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ class LogCoshError(MeanError):
     """The mean of log(cosh(preds - target)).
 
     num_outputs: how many columns there are, each with a value
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
@@ -117,7 +117,7 @@ class LogCoshError(MeanError):
 class MeanSquaredLogError(OneOutput):
     """The mean of (log(1 + preds) - log(1 + target))^2.
 
-    update raises ValueError where predictions and targets do not fit together.
+    update raises ValueError if predictions and targets do not fit together.
     """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
@@ -127,7 +127,7 @@ class MeanSquaredLogError(OneOutput):
 class MeanAbsolutePercentageError(OneOutput):
     """The mean of |preds - target| / |target|.
 
-    update raises ValueError where predictions and targets do not fit together.
+    update raises ValueError if predictions and targets do not fit together.
     """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
@@ -137,7 +137,7 @@ class MeanAbsolutePercentageError(OneOutput):
 class SymmetricMeanAbsolutePercentageError(OneOutput):
     """The mean of 2 |preds - target| / (|preds| + |target|).
 
-    update raises ValueError where predictions and targets do not fit together.
+    update raises ValueError if predictions and targets do not fit together.
     """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
@@ -147,7 +147,7 @@ class SymmetricMeanAbsolutePercentageError(OneOutput):
 class WeightedMeanAbsolutePercentageError(OneOutput):
     """The sum of |preds - target| by that of |target|.
 
-    update raises ValueError where predictions and targets do not fit together.
+    update raises ValueError if predictions and targets do not fit together.
     """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
@@ -165,7 +165,7 @@ class WeightedMeanAbsolutePercentageError(OneOutput):
 class MinkowskiDistance(OneOutput):
     """The sum of |preds - targets|^p, to the power 1 / p. p: the power, from 1.
 
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(self, p: float, device: Any = None):
@@ -272,7 +272,7 @@ class PearsonCorrCoef(OfMoments):
     """The correlation of predictions and targets; NaN where one does not vary.
 
     num_outputs: how many columns there are, each with a value
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def compute(self) -> Any:
@@ -285,7 +285,7 @@ class ConcordanceCorrCoef(OfMoments):
     """How near predictions lie to the line preds = target (Lin, 1989).
 
     num_outputs: how many columns there are, each with a value
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def compute(self) -> Any:
@@ -324,7 +324,7 @@ class ExplainedVariance(Explained):
 
     multioutput: "uniform_average", "variance_weighted" or "raw_values": what becomes of several outputs
     num_outputs: how many columns there are, each with a value
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def compute(self) -> Any:
@@ -340,7 +340,7 @@ class R2Score(Explained):
 
     multioutput: "uniform_average", "variance_weighted" or "raw_values": what becomes of several outputs
     num_outputs: how many columns there are, each with a value
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(
@@ -378,7 +378,7 @@ class SpearmanCorrCoef(Metric):
     """The correlation of ranks; keeps all predictions and targets.
 
     num_outputs: how many columns there are, each with a value
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def __init__(self, num_outputs: int = 1, device: Any = None):

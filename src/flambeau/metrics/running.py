@@ -54,7 +54,7 @@ class OfEpisodes(Metric):
 class CumulativeReward(OfEpisodes):
     """The mean over episodes of their rewards' sum. num_envs: how many environments step together.
 
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def update(self, reward: Tensor, done: Tensor) -> None:
@@ -66,7 +66,7 @@ class CumulativeReward(OfEpisodes):
 class EpisodeLength(OfEpisodes):
     """The mean over episodes of how many steps they have. num_envs: how many environments step together.
 
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     def update(self, done: Tensor) -> None:
@@ -123,7 +123,7 @@ class Measured(Metric):
 
 
 class CpuMemory(Measured):
-    """Bytes of main memory that this process holds; OSError where the system does not tell."""
+    """Bytes of main memory that this process holds; OSError if the system does not tell."""
 
     def measure(self) -> float:
         try:

@@ -178,7 +178,7 @@ class Binary(ByLabel):
         self._keep(multidim_average, 5, 1)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count a batch in. [n, ...] and [n, ...]; ValueError where shapes differ or targets are floats."""
+        """Count a batch in. [n, ...] and [n, ...]; ValueError if shapes differ or targets are floats."""
         check_pair(self, preds, target)
         if self.samplewise and preds.ndim < 2:
             refuse(self, preds, target, 'there is nothing to average within a sample: leave out "samplewise"')
@@ -223,7 +223,7 @@ class Multilabel(ByLabel):
         self._keep(multidim_average, 5, num_labels)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count a batch in. [n, labels, ...] both; ValueError where shapes differ, dim 1 is not the labels,
+        """Count a batch in. [n, labels, ...] both; ValueError if shapes differ, dim 1 is not the labels,
         or targets are floats."""
         check_pair(self, preds, target)
         if preds.ndim < 2 or preds.shape[1] != self.num_labels:
@@ -245,7 +245,7 @@ class Multilabel(ByLabel):
 class Multiclass(ByCounts):
     """One class of several: preds are scores of classes or classes. [n, c, ...] or [n, ...], and [n, ...]
 
-    Rows hits, predicted and actual, a column a class and one for what is none; with average="micro" one
+    Rows hits, predicted and actual, a column a class and one for other objects; with average="micro" one
     column, and rows hits, counted and wrong.
     """
 
@@ -329,7 +329,7 @@ class Multiclass(ByCounts):
 
 
 def check_classes(metric: Any, preds: Tensor, target: Tensor) -> None:
-    """ValueError where predictions are neither scores of a metric's classes nor classes, or targets are
+    """ValueError if predictions are neither scores of a metric's classes nor classes, or targets are
     floats."""
     check_labels(metric, preds, target)
     scores = f"[n, {metric.num_classes}, ...]"

@@ -23,7 +23,7 @@ def precise(*shape: int, device: Any = None) -> Tensor:
 
 
 def rows(*values: Tensor) -> Tensor:
-    """Tensors of one shape as one, by choosing: it is computed where it is used, where a stack would be
+    """Tensors of equal shape as one, by choosing: it is computed where it is used, where a stack would be
     written row by row. k of [...] -> [k, ...]"""
     which = arange(len(values), dtype=int32, device=values[0].device)
     which = which.reshape(-1, *[1] * values[0].ndim)

@@ -20,8 +20,8 @@ from .states import counts, mean_of, plus, precise
 class Perplexity(Metric):
     """exp of the mean of -log p of each token: among how many tokens a model wavers.
 
-    ignore_index: a target that counts for nothing
-    update raises ValueError where predictions and targets do not fit together.
+    ignore_index: a target that is ignored
+    update raises ValueError if predictions and targets do not fit together.
     """
 
     higher_is_better = False
@@ -126,14 +126,14 @@ class ErrorRate(Metric):
 class WordErrorRate(ErrorRate):
     """Edits of words by how many words were wanted.
 
-    update raises ValueError where predictions and targets do not fit together.
+    update raises ValueError if predictions and targets do not fit together.
     """
 
 
 class CharErrorRate(ErrorRate):
     """Edits of letters by how many letters were wanted.
 
-    update raises ValueError where predictions and targets do not fit together.
+    update raises ValueError if predictions and targets do not fit together.
     """
 
     def parts(self, text: str) -> Sequence[str]:
@@ -143,7 +143,7 @@ class CharErrorRate(ErrorRate):
 class MatchErrorRate(ErrorRate):
     """Edits of words by how many words the longer text has.
 
-    update raises ValueError where predictions and targets do not fit together.
+    update raises ValueError if predictions and targets do not fit together.
     """
 
     def length(self, pred: Sequence[str], target: Sequence[str]) -> int:
@@ -154,7 +154,7 @@ class EditDistance(Metric):
     """Edits of letters: their mean, sum, or each. substitution_cost: what a substitution counts; reduction:
     "mean", "sum" or "none".
 
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     higher_is_better = False
@@ -193,7 +193,7 @@ class BLEUScore(Metric):
     n_gram: how long runs are at most. weights: what each length weighs, equal where None. smooth: True adds 1
     to what is longer than a word (Lin and Och, 2004); "epsilon" takes `epsilon` for a length without any,
     "exponential" 1/2, 1/4, ... (Chen and Cherry, 2014, 1 and 3); False gives 0 then.
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     higher_is_better = True
@@ -309,7 +309,7 @@ class ROUGEScore(Metric):
     letters and digits alone; tokenizer: a text into words. accumulate: "best" or "avg" of several references.
     rouge_keys: "rouge1" to "rouge9", "rougeL", "rougeLsum" (by lines); one or several. The value is a dict
     with "rougeL_precision", "rougeL_recall", "rougeL_fmeasure" and so on.
-    Raises ValueError where an argument is not valid.
+    Raises ValueError if an argument is not valid.
     """
 
     higher_is_better = True

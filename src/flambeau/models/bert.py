@@ -15,7 +15,7 @@ F = nn.functional
 
 @dataclass(frozen=True)
 class BertConfig:
-    """Sizes under the names of config.json. ValueError where heads do not divide the features.
+    """Sizes under the names of config.json. ValueError if heads do not divide the features.
 
     vocab_size: different tokens
     hidden_size: features of a place
@@ -108,7 +108,7 @@ class BertLayer(nn.Module):
 class BertModel(nn.Module):
     """Vectors of the words of a text, each by all of it. [b, n] -> [b, n, d], [b, d]
 
-    config: a BertConfig, or what config.json holds (ValueError where a size is missing).
+    config: a BertConfig, or what config.json holds (ValueError if a size is missing).
     """
 
     def __init__(self, config: BertConfig | Mapping[str, Any]):

@@ -13,7 +13,7 @@ from .settings import activation
 
 @dataclass(frozen=True)
 class ClipVisionConfig:
-    """Sizes, those of ViT-B/32 without others. ValueError where patches do not tile the image, or heads do
+    """Sizes, those of ViT-B/32 without others. ValueError if patches do not tile the image, or heads do
     not divide the features.
 
     image_size, patch_size: pixels of a side; width: features of a patch; layers: how many blocks; output_dim:

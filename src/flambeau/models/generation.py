@@ -185,7 +185,7 @@ def prompt_of(input_ids: Any, attention_mask: Any, pad: int, device: Any) -> Pro
 
 
 def _check_padding(prompt: Prompt) -> None:
-    """ValueError where padding is not in front, or is all of a row."""
+    """ValueError if padding is not in front, or is all of a row."""
     if prompt.mask is None or prompt.padding is None:
         return
     n = prompt.ids.shape[1]

@@ -16,7 +16,7 @@ F = nn.functional
 
 @dataclass(frozen=True)
 class GPT2Config:
-    """Sizes under the names of config.json. ValueError where heads do not divide the features.
+    """Sizes under the names of config.json. ValueError if heads do not divide the features.
 
     vocab_size: different tokens
     n_positions: the most places
@@ -135,7 +135,7 @@ class GPT2Model(nn.Module):
 class GPT2LMHeadModel(nn.Module):
     """GPT-2 and scores of the next token. [b, n] -> [b, n, vocab_size]
 
-    config: a GPT2Config, or what config.json holds (ValueError where a size is missing).
+    config: a GPT2Config, or what config.json holds (ValueError if a size is missing).
     """
 
     def __init__(self, config: GPT2Config | Mapping[str, Any]):

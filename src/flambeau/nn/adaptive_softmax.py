@@ -108,7 +108,7 @@ def linear_cross_entropy(
     ignore_index: a class whose targets have no loss
     label_smoothing: the share of each target that is spread over all classes
     options: accepted as in PyTorch, without effect: the planner decides what is stored
-    ValueError where shapes do not fit.
+    ValueError if shapes do not fit.
     """
     if linear_weight.ndim < 2:
         raise ValueError(f"linear_weight has {linear_weight.ndim} dims: pass [classes, *out, in]")

@@ -43,7 +43,7 @@ class MultiheadAttention(Module):
     embed_dim: features of queries and results, which num_heads heads share. dropout: the share of weights
     that is dropped in training. add_bias_kv: a learned key and value behind the others; add_zero_attn: one
     of zeros. kdim, vdim: features of keys and values, embed_dim without. batch_first: the batch before the
-    sequence. ValueError where the heads do not divide
+    sequence. ValueError if the heads do not divide
     embed_dim.
     """
 

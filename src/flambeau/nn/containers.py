@@ -90,7 +90,7 @@ class Sequential(_Numbered):
     """Modules one after another; give them, or one dict of name to module.
 
     modules: layers, in order
-    Raises TypeError where one is not a module.
+    Raises TypeError if one is not a module.
     """
 
     def __init__(self, *modules: Any):

@@ -111,7 +111,7 @@ class _Conv(Convolution):
 class Conv1d(_Conv):
     """Cross-correlation with learned kernels. [n, in, l] -> [n, out, ol]
 
-    ValueError where the channels do not divide evenly, or a mode is unknown.
+    ValueError if the channels do not divide evenly, or a mode is unknown.
 
     in_channels: channels of the input
     out_channels: channels of the result
@@ -129,7 +129,7 @@ class Conv1d(_Conv):
 class Conv2d(_Conv):
     """Cross-correlation with learned kernels. [n, in, h, w] -> [n, out, oh, ow]
 
-    ValueError where the channels do not divide evenly, or a mode is unknown.
+    ValueError if the channels do not divide evenly, or a mode is unknown.
 
     in_channels: channels of the input
     out_channels: channels of the result
@@ -147,7 +147,7 @@ class Conv2d(_Conv):
 class Conv3d(_Conv):
     """Cross-correlation with learned kernels. [n, in, d, h, w] -> [n, out, od, oh, ow]
 
-    ValueError where the channels do not divide evenly, or a mode is unknown.
+    ValueError if the channels do not divide evenly, or a mode is unknown.
 
     in_channels: channels of the input
     out_channels: channels of the result
@@ -215,7 +215,7 @@ class _ConvTranspose(Convolution):
 class ConvTranspose1d(_ConvTranspose):
     """The adjoint of a convolution, with learned kernels. [n, in, l] -> [n, out, ol]
 
-    ValueError where the channels do not divide evenly, or for another way of padding than zeros.
+    ValueError if the channels do not divide evenly, or for another way of padding than zeros.
 
     in_channels: channels of the input
     out_channels: channels of the result
@@ -233,7 +233,7 @@ class ConvTranspose1d(_ConvTranspose):
 class ConvTranspose2d(_ConvTranspose):
     """The adjoint of a convolution, with learned kernels. [n, in, h, w] -> [n, out, oh, ow]
 
-    ValueError where the channels do not divide evenly, or for another way of padding than zeros.
+    ValueError if the channels do not divide evenly, or for another way of padding than zeros.
 
     in_channels: channels of the input
     out_channels: channels of the result
@@ -251,7 +251,7 @@ class ConvTranspose2d(_ConvTranspose):
 class ConvTranspose3d(_ConvTranspose):
     """The adjoint of a convolution, with learned kernels. [n, in, d, h, w] -> [n, out, od, oh, ow]
 
-    ValueError where the channels do not divide evenly, or for another way of padding than zeros.
+    ValueError if the channels do not divide evenly, or for another way of padding than zeros.
 
     in_channels: channels of the input
     out_channels: channels of the result
@@ -267,7 +267,7 @@ class ConvTranspose3d(_ConvTranspose):
 
 
 class DeformConv2d(Convolution):
-    """Convolution whose taps read where offset moves them, as torchvision's. ValueError where the
+    """Convolution whose taps read where offset moves them, as torchvision's. ValueError if the
     channels do not divide evenly.
 
     [n, in, h, w], offset [n, 2 * groups * kh * kw, oh, ow], mask [n, groups * kh * kw, oh, ow]

@@ -11,7 +11,7 @@ class LpLoss(Module):
     """|input - target|^p over all dims or some, summed or averaged. [...], [...] -> [...]
 
     p: the power, above 0. dim: the dims that go away, all without. reduction: "mean", "sum" or "none".
-    ValueError for others, and where shapes differ.
+    ValueError for others, and if shapes differ.
     """
 
     def __init__(self, p: float = 2.0, reduction: str = "mean", dim: Any = None):
@@ -35,7 +35,7 @@ class GramMatrixLoss(Module):
     [n, c, *size], [n, c, *size] -> []
 
     A Gram matrix is the products of all pairs of channels, divided by c and the elements of one. reduction:
-    "mean" or "sum". ValueError for others, for fewer than 3 dims, and where shapes differ.
+    "mean" or "sum". ValueError for others, for fewer than 3 dims, and if shapes differ.
     """
 
     def __init__(self, reduction: str = "mean"):

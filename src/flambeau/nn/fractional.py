@@ -35,7 +35,7 @@ Shape = tuple[int, ...]
 def _sizes(
     x: Tensor, nd: int, kernel: tuple[int, ...], output_size: Any, output_ratio: Any
 ) -> tuple[int, ...]:
-    """How many windows there are of each dim; ValueError where that is not said, or they don't fit."""
+    """How many windows there are of each dim; ValueError if that is not said, or they don't fit."""
     call = f"fractional_max_pool{nd}d({describe(x)}"
     if x.ndim not in (nd + 1, nd + 2):
         raise ValueError(f"{call}): takes {nd + 1} or {nd + 2} dims: reshape it")
@@ -91,7 +91,7 @@ def fractional_max_pool2d(
     input's size. [n, c, h, w] -> [n, c, oh, ow]
 
     kernel_size: of a window. return_indices: also where in the flattened dims each element is (int64).
-    _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit.
+    _random_samples: numbers in [0, 1) that are the draw. ValueError if windows do not fit.
     """
     values, indices = _pool(input, 2, kernel_size, (output_size, output_ratio), _random_samples)
     return (values, indices) if return_indices else values
@@ -109,7 +109,7 @@ def fractional_max_pool2d_with_indices(
     drawn. [n, c, h, w] -> [n, c, oh, ow]
 
     kernel_size: of a window. output_size, output_ratio: how many windows, or their share of the input's size.
-    return_indices: without effect. _random_samples: numbers in [0, 1) that are the draw. ValueError where
+    return_indices: without effect. _random_samples: numbers in [0, 1) that are the draw. ValueError if
     windows do not fit.
     """
     return _pool(input, 2, kernel_size, (output_size, output_ratio), _random_samples)
@@ -127,7 +127,7 @@ def fractional_max_pool3d(
     input's size. [n, c, d, h, w] -> [n, c, od, oh, ow]
 
     kernel_size: of a window. return_indices: also where in the flattened dims each element is (int64).
-    _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit.
+    _random_samples: numbers in [0, 1) that are the draw. ValueError if windows do not fit.
     """
     values, indices = _pool(input, 3, kernel_size, (output_size, output_ratio), _random_samples)
     return (values, indices) if return_indices else values
@@ -145,7 +145,7 @@ def fractional_max_pool3d_with_indices(
     drawn. [n, c, d, h, w] -> [n, c, od, oh, ow]
 
     kernel_size: of a window. output_size, output_ratio: how many windows, or their share of the input's size.
-    return_indices: without effect. _random_samples: numbers in [0, 1) that are the draw. ValueError where
+    return_indices: without effect. _random_samples: numbers in [0, 1) that are the draw. ValueError if
     windows do not fit.
     """
     return _pool(input, 3, kernel_size, (output_size, output_ratio), _random_samples)
@@ -178,7 +178,7 @@ class _FractionalMaxPool(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """Largest element of windows whose places are drawn anew at each call. [n, c, h, w] -> [n, c, oh, ow]
+    """Largest element of windows whose places are drawn again at each call. [n, c, h, w] -> [n, c, oh, ow]
 
     output_ratio: how much of the input's size the output has, in place of output_size. return_indices: also
     where each stands. _random_samples: numbers in [0, 1) that are the draw. ValueError unless one of both
@@ -190,7 +190,7 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """Largest element of windows whose places are drawn anew. [n, c, d, h, w] -> [n, c, od, oh, ow]
+    """Largest element of windows whose places are drawn again. [n, c, d, h, w] -> [n, c, od, oh, ow]
 
     output_ratio: how much of the input's size the output has, in place of output_size. return_indices: also
     where each stands. _random_samples: numbers in [0, 1) that are the draw. ValueError unless one of both

@@ -44,7 +44,7 @@ def ones_(tensor: Tensor) -> Tensor:
 
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Uniform in [a, b). ValueError where `a` is above `b`."""
+    """Uniform in [a, b). ValueError if `a` is above `b`."""
     return tensor.uniform_(a, b, generator=generator)
 
 
@@ -52,7 +52,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Normal with that mean and standard deviation (std). ValueError where std is negative."""
+    """Normal with that mean and standard deviation (std). ValueError if std is negative."""
     return tensor.normal_(mean, std, generator=generator)
 
 

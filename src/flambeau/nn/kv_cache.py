@@ -18,7 +18,7 @@ class KVCache(Module):
     lost.
 
     value_features: how long values are, where not as keys
-    Raises TypeError where the dtype is unknown.
+    Raises TypeError if the dtype is unknown.
     """
 
     keys: Tensor

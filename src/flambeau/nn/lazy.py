@@ -182,7 +182,7 @@ class _LazyInstanceNorm(_LazyNorm):
 
 
 class LazyLinear(LazyLayer):
-    """Linear whose in_features is that of the first input. [..., n] -> [..., out_features]
+    """Linear whose in_features is taken from the first input. [..., n] -> [..., out_features]
 
     out_features: features of the output
     bias: learn an offset

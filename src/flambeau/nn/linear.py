@@ -42,7 +42,7 @@ def positive(layer: str, **sizes: int) -> None:
 class Linear(Module):
     """x @ weight.T + bias. [..., in_features] -> [..., out_features]
 
-    Raises ValueError where a size is not an integer above 0.
+    Raises ValueError if a size is not an integer above 0.
     """
 
     bias: Parameter | None
@@ -77,7 +77,7 @@ class Linear(Module):
 class Bilinear(Module):
     """x1 @ weight[o] @ x2 + bias[o]. [..., in1_features], [..., in2_features] -> [..., out_features]
 
-    Raises ValueError where a size is not an integer above 0.
+    Raises ValueError if a size is not an integer above 0.
     """
 
     bias: Parameter | None
@@ -182,7 +182,7 @@ class Embedding(_Table):
     max_norm: a vector that is looked up and is longer, by norm_type, is first shortened to it in the table
     norm_type: the p of that norm
     scale_grad_by_freq: divide a row's gradient by how often one call looks it up
-    Raises ValueError where max_norm is not above 0.
+    Raises ValueError if max_norm is not above 0.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class EmbeddingBag(_Table):
     mode: how a bag is pooled: "mean", "sum" or "max"
     include_last_offset: offsets [b + 1] also hold the end of the last bag
     padding_idx: the row that no bag counts and that gets no gradient
-    Raises ValueError where max_norm is not above 0; where scale_grad_by_freq is given with mode "max".
+    Raises ValueError if max_norm is not above 0; if scale_grad_by_freq is given with mode "max".
     """
 
     def __init__(

@@ -8,13 +8,14 @@ from .function_layer import FunctionLayer
 
 
 class BCELoss(FunctionLayer):
-    """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] ->
-    []
+    """Binary cross-entropy of probabilities for targets in [0, 1]. [...], [...] -> []
 
-    ValueError for another shape or reduction; at the next read for an element of either outside of 0
-    to 1.
+    Logarithms are clamped to at least -100, as in PyTorch.
 
-    target: the probabilities that are wanted
+    ValueError if the shapes differ or reduction is unknown; at the next read if an element of either is
+    outside of 0 to 1.
+
+    target: the target probabilities
     """
 
     weight: Tensor | None
@@ -30,10 +31,10 @@ class BCELoss(FunctionLayer):
 class BCEWithLogitsLoss(FunctionLayer):
     """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []
 
-    target: the probabilities that are wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses
+    target: the target probabilities
+    reduction: "mean", "sum" or "none": how the losses are combined
     pos_weight: a factor for the positive targets of each class
-    Raises ValueError where the target has another shape; where reduction is unknown.
+    Raises ValueError if the target has another shape; if reduction is unknown.
     """
 
     weight: Tensor | None
@@ -54,12 +55,12 @@ class BCEWithLogitsLoss(FunctionLayer):
 
 
 class CosineEmbeddingLoss(FunctionLayer):
-    """1 - cosine where target is 1, what it is above the margin where -1. [n, d], [n, d], [n] -> []
+    """1 - cos(input1, input2) if target is 1; max(0, cos - margin) if it is -1. [n, d], [n, d], [n] -> []
 
     input1: the first tensor
     input2: the second tensor
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean"):
@@ -82,7 +83,7 @@ class CTCLoss(FunctionLayer):
     input_lengths: the number of steps of each sequence
     target_lengths: the number of labels of each sequence
     blank: the class that stands for no label
-    reduction: "mean", "sum" or "none": what becomes of the losses
+    reduction: "mean", "sum" or "none": how the losses are combined
     Raises ValueError if shapes do not fit together, blank is not a class, or reduction is unknown.
     """
 
@@ -111,11 +112,11 @@ class CrossEntropyLoss(FunctionLayer):
     """Negative log-likelihood of softmax(input). Logits [n, classes, ...], int classes [n, ...] or their
     probabilities [n, classes, ...] -> []
 
-    label_smoothing: the share of the target that is spread over all classes. ValueError where it is
+    label_smoothing: the fraction of the target that is spread over all classes. ValueError if it is
         not in 0 to 1, or for other shapes or another reduction; TypeError for a target of another
         dtype; IndexError, at the next read, for a class that is none.
 
-    ignore_index: a class that counts for nothing
+    ignore_index: a class that is ignored
     """
 
     weight: Tensor | None
@@ -158,11 +159,11 @@ class GaussianNLLLoss(FunctionLayer):
 
 
 class HingeEmbeddingLoss(FunctionLayer):
-    """The input where target is 1, max(0, margin - input) where it is -1, their sum elsewhere. [...],
+    """input if target is 1; max(0, margin - input) if it is -1; their sum for others. [...],
     [...] -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
 
     def __init__(self, margin: float = 1.0, reduction: str = "mean"):
@@ -175,9 +176,9 @@ class HingeEmbeddingLoss(FunctionLayer):
 class HuberLoss(FunctionLayer):
     """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []
 
-    target: the values that are wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    target: the target values
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
 
     weight: Tensor | None
@@ -191,12 +192,13 @@ class HuberLoss(FunctionLayer):
 
 
 class KLDivLoss(FunctionLayer):
-    """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone.
+    """target * (log(target) - input) for log-probabilities `input`; "batchmean" divides the sum by the size
+    of dim 0.
     [n, ...], [n, ...] -> [], or [n, ...] for "none".
 
-    reduction: "mean", "sum" or "none": what becomes of the losses
+    reduction: "mean", "sum" or "none": how the losses are combined
     log_target: the target is logarithms too
-    Raises ValueError where reduction is unknown.
+    Raises ValueError if reduction is unknown.
     """
 
     def __init__(self, reduction: str = "mean", log_target: bool = False):
@@ -207,10 +209,10 @@ class KLDivLoss(FunctionLayer):
 
 
 class L1Loss(FunctionLayer):
-    """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []
+    """Absolute difference; with weight, the mean is weighted. [...], [...] -> []
 
-    target: the values that are wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses
+    target: the target values
+    reduction: "mean", "sum" or "none": how the losses are combined
     """
 
     weight: Tensor | None
@@ -226,8 +228,8 @@ class L1Loss(FunctionLayer):
 class MarginRankingLoss(FunctionLayer):
     """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean"):
@@ -238,10 +240,10 @@ class MarginRankingLoss(FunctionLayer):
 
 
 class MSELoss(FunctionLayer):
-    """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []
+    """Squared difference; with weight, the mean is weighted. [...], [...] -> []
 
-    target: the values that are wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses
+    target: the target values
+    reduction: "mean", "sum" or "none": how the losses are combined
     """
 
     weight: Tensor | None
@@ -255,13 +257,13 @@ class MSELoss(FunctionLayer):
 
 
 class MultiLabelMarginLoss(FunctionLayer):
-    """The hinge 1 - right + other over all pairs of a target class and another, by the number of
-    classes.
+    """The sum of max(0, 1 - (input[target] - input[other])) over all pairs of a target class and another
+    class, divided by the number of classes.
 
     Targets are classes up to the first -1 of a row. [n, classes], [n, classes] int -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where shapes differ, or the target is not of integers.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if shapes differ, or the target is not of integers.
     """
 
     def __init__(self, reduction: str = "mean"):
@@ -272,11 +274,11 @@ class MultiLabelMarginLoss(FunctionLayer):
 
 
 class MultiLabelSoftMarginLoss(FunctionLayer):
-    """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []
+    """The mean of binary_cross_entropy_with_logits over the classes. [..., classes], [..., classes] -> []
 
     target: 0 or 1 for each class
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
 
     weight: Tensor | None
@@ -290,11 +292,12 @@ class MultiLabelSoftMarginLoss(FunctionLayer):
 
 
 class MultiMarginLoss(FunctionLayer):
-    """Mean over the other classes of max(0, margin - right + other)**p. [n, classes], [n] int -> []
+    """The mean of max(0, margin - input[target] + input[other])**p over the other classes.
+    [n, classes], [n] int -> []
 
     target: the class of each row
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where p is neither 1 nor 2.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if p is neither 1 nor 2.
     """
 
     weight: Tensor | None
@@ -312,11 +315,11 @@ class MultiMarginLoss(FunctionLayer):
 
 
 class NLLLoss(FunctionLayer):
-    """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []
+    """The negative log-probability of each target class, weighted. [n, classes, ...], [n, ...] int -> []
 
-    ignore_index: a class that counts for nothing
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where the target's shape does not fit; TypeError where it is not of integers.
+    ignore_index: a class that is ignored
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if the target's shape does not fit; TypeError if it is not of integers.
     """
 
     weight: Tensor | None
@@ -332,11 +335,11 @@ class NLLLoss(FunctionLayer):
 
 
 class NLLLoss2d(FunctionLayer):
-    """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []
+    """The negative log-probability of each target class, weighted. [n, classes, ...], [n, ...] int -> []
 
-    ignore_index: a class that counts for nothing
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where the target's shape does not fit; TypeError where it is not of integers.
+    ignore_index: a class that is ignored
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if the target's shape does not fit; TypeError if it is not of integers.
     """
 
     weight: Tensor | None
@@ -360,7 +363,7 @@ class RNNTLoss(FunctionLayer):
     logit_lengths: the number of frames of each sequence, at least 1
     target_lengths: the number of labels of each sequence
     blank: the class that stands for no label
-    reduction: "mean", "sum" or "none": what becomes of the losses
+    reduction: "mean", "sum" or "none": how the losses are combined
     Raises ValueError if shapes do not fit together, blank is not a class, or reduction is unknown.
     """
 
@@ -380,12 +383,13 @@ class RNNTLoss(FunctionLayer):
 
 
 class PoissonNLLLoss(FunctionLayer):
-    """Of counts under a Poisson rate (its logarithm); full adds Stirling's log(target!). -> []
+    """Negative log-likelihood of counts under a Poisson rate; full adds Stirling's approximation of
+    log(target!). -> []
 
     log_input: the input is the logarithm of the rate
     eps: a small number that keeps divisions from 0
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
 
     def __init__(
@@ -402,9 +406,9 @@ class PoissonNLLLoss(FunctionLayer):
 class SmoothL1Loss(FunctionLayer):
     """huber_loss / beta; the absolute difference for beta=0. [...], [...] -> []
 
-    target: the values that are wanted
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where beta is below 0.
+    target: the target values
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if beta is below 0.
     """
 
     def __init__(self, reduction: str = "mean", beta: float = 1.0):
@@ -417,8 +421,8 @@ class SmoothL1Loss(FunctionLayer):
 class SoftMarginLoss(FunctionLayer):
     """log(1 + exp(-target * input)) for targets 1 and -1. [...], [...] -> []
 
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
 
     def __init__(self, reduction: str = "mean"):
@@ -434,8 +438,8 @@ class TripletMarginLoss(FunctionLayer):
     p: which norm the distance is
     eps: a small number that keeps divisions from 0
     swap: take the distance from positive to negative where that is less
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
 
     def __init__(
@@ -470,8 +474,8 @@ class TripletMarginWithDistanceLoss(FunctionLayer):
     distance_function: of two tensors of rows; the Euclidean distance where there is none
     margin: how much farther the negative should be
     swap: take the distance from positive to negative where that is less
-    reduction: "mean", "sum" or "none": what becomes of the losses
-    Raises ValueError where reduction is unknown.
+    reduction: "mean", "sum" or "none": how the losses are combined
+    Raises ValueError if reduction is unknown.
     """
 
     def __init__(

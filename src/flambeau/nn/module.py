@@ -223,7 +223,7 @@ class Module:
         return self._look_up("get_buffer", target, dict(self.named_buffers(remove_duplicate=False)))
 
     def set_submodule(self, target: str, module: "Module", strict: bool = False) -> None:
-        """Put a module in the place of the one of a dotted name; AttributeError where the module around it
+        """Put a module in the place of the one of a dotted name; AttributeError if the module around it
         is not there, and with `strict` where there is none to be replaced."""
         if not target:
             raise ValueError("set_submodule(''): a module can't replace itself: pass a name")
@@ -325,7 +325,7 @@ class Module:
 
     def train(self, mode: bool = True) -> Self:
         """Choose how dropout and batch norm act, here and in all modules inside by their own `train`; returns
-        self. ValueError for what is no bool."""
+        self. ValueError for an object that is not a bool."""
         if not isinstance(mode, bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # users pass others
             raise ValueError(
                 f"{type(self).__name__}.train({mode!r}): it must be True or False: pass one of them"

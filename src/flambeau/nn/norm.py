@@ -137,7 +137,7 @@ class BatchNorm1d(BatchNorm):
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
-    Raises ValueError where a size is not an integer above 0.
+    Raises ValueError if a size is not an integer above 0.
     """
 
     ranks = (2, 3)
@@ -152,7 +152,7 @@ class BatchNorm2d(BatchNorm):
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
-    Raises ValueError where a size is not an integer above 0.
+    Raises ValueError if a size is not an integer above 0.
     """
 
     ranks = (4,)
@@ -167,7 +167,7 @@ class BatchNorm3d(BatchNorm):
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
-    Raises ValueError where a size is not an integer above 0.
+    Raises ValueError if a size is not an integer above 0.
     """
 
     ranks = (5,)
@@ -246,7 +246,7 @@ class InstanceNorm3d(InstanceNorm):
 class GroupNorm(NormBase):
     """Zero mean, unit variance over groups of channels (Wu and He, 2018), then affine. [n, c, ...] -> same
 
-    ValueError where the groups do not divide the channels.
+    ValueError if the groups do not divide the channels.
 
     num_groups: how many groups the channels are divided into
     num_channels: channels of the input
@@ -284,7 +284,7 @@ class RMSNorm(NormBase):
     normalized_shape: the sizes of the last dims, over which it goes
     eps: a small number that keeps divisions from 0
     elementwise_affine: learn a factor (and an offset) for each element
-    Raises ValueError where a size is not an integer above 0.
+    Raises ValueError if a size is not an integer above 0.
     """
 
     def __init__(
@@ -315,7 +315,7 @@ class LayerNorm(NormBase):
     normalized_shape: the sizes of the last dims, over which it goes
     eps: a small number that keeps divisions from 0
     elementwise_affine: learn a factor (and an offset) for each element
-    Raises ValueError where a size is not an integer above 0.
+    Raises ValueError if a size is not an integer above 0.
     """
 
     def __init__(

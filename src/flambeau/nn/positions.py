@@ -85,7 +85,7 @@ class ALiBi(Module):
     """What is added to scores so that farther keys count less, by a slope for each head (Press et al., 2021).
 
     num_heads: how many heads there are.
-    Raises ValueError where a size is not an integer above 0.
+    Raises ValueError if a size is not an integer above 0.
     """
 
     def __init__(self, num_heads: int):
@@ -107,7 +107,7 @@ class GroupedQueryAttention(Module):
 
     d_model: features. num_heads, num_kv_heads: heads of queries, and of keys and values. positions: a
     RotaryEmbedding of d_model / num_heads features, an ALiBi, or None. A KVCache makes it go on token by
-    token. ValueError where heads do not divide.
+    token. ValueError if heads do not divide.
     """
 
     def __init__(

@@ -45,7 +45,7 @@ def quantize_(model: Module, bits: int = 4, block: int = 32) -> list[str]:
     that was quantised alike.
 
     bits: 4 or 8 for each weight
-    Raises ValueError where bits or block are none that there are.
+    Raises ValueError if bits or block are none that there are.
     """
     try:
         check_quantization(bits, block)

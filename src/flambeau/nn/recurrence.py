@@ -83,7 +83,7 @@ def _in_pieces(states: list[Tensor]) -> None:
 
 
 def _gradients(cell: Cell, s: Sequence, g: Tensor, states: Tensor) -> Sequence:
-    """The gradients by all that a recurrence runs over, from that of its states."""
+    """The gradients with respect to all that a recurrence runs over, from that of its states."""
     earlier = states.narrow(0, 0, len(states) - 1)
     before = cat([_first(s).unsqueeze(0), earlier], 0)
     shown = cat([s.shown.unsqueeze(0), shown_by(earlier, s.project)], 0)

@@ -8,7 +8,7 @@ from .function_layer import FunctionLayer
 class ChannelShuffle(FunctionLayer):
     """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape
 
-    Raises ValueError where the groups do not divide the channels.
+    Raises ValueError if the groups do not divide the channels.
     """
 
     def __init__(self, groups: int):
@@ -23,7 +23,7 @@ class CosineSimilarity(FunctionLayer):
 
     x1: the first rows
     x2: the second rows
-    Raises IndexError where there is no such dim.
+    Raises IndexError if there is no such dim.
     """
 
     def __init__(self, dim: int = 1, eps: float = 1e-08):
@@ -37,7 +37,7 @@ class CrossMapLRN2d(FunctionLayer):
     """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012). [n,
     c, *size] -> [n, c, *size]
 
-    Raises ValueError where the input has fewer than 3 dims.
+    Raises ValueError if the input has fewer than 3 dims.
     """
 
     def __init__(self, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1):
@@ -50,7 +50,7 @@ class CrossMapLRN2d(FunctionLayer):
 class Flatten(FunctionLayer):
     """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]
 
-    Raises IndexError where there is no such dim.
+    Raises IndexError if there is no such dim.
     """
 
     shows_all = True
@@ -66,7 +66,7 @@ class LocalResponseNorm(FunctionLayer):
     """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012). [n,
     c, *size] -> [n, c, *size]
 
-    Raises ValueError where the input has fewer than 3 dims.
+    Raises ValueError if the input has fewer than 3 dims.
     """
 
     def __init__(self, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0):
@@ -90,7 +90,7 @@ class PixelShuffle(FunctionLayer):
     """Channels become pixels (Shi et al., 2016). [..., c * r * r, h, w] -> [..., c, h * r, w * r]
 
     upscale_factor: how many times larger height and width become
-    Raises ValueError where the factor does not divide the channels.
+    Raises ValueError if the factor does not divide the channels.
     """
 
     def __init__(self, upscale_factor: int):
@@ -104,7 +104,7 @@ class PixelUnshuffle(FunctionLayer):
     """Pixels become channels. [..., c, h * r, w * r] -> [..., c * r * r, h, w]
 
     downscale_factor: how many times smaller height and width become
-    Raises ValueError where the factor does not divide height and width.
+    Raises ValueError if the factor does not divide height and width.
     """
 
     def __init__(self, downscale_factor: int):

@@ -85,11 +85,11 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor | None = None, pad: int
 
 def upsample_bilinear(input: Tensor, size: Sizes = None, scale_factor: Factors = None) -> Tensor:
     """interpolate(mode="bilinear", align_corners=True) to size, or by scale_factor.
-    ValueError where neither or both are given. [n, c, h, w] -> [n, c, oh, ow]"""
+    ValueError if neither or both are given. [n, c, h, w] -> [n, c, oh, ow]"""
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
 def upsample_nearest(input: Tensor, size: Sizes = None, scale_factor: Factors = None) -> Tensor:
-    """interpolate(mode="nearest") to size, or by scale_factor; ValueError where neither or both are given.
+    """interpolate(mode="nearest") to size, or by scale_factor; ValueError if neither or both are given.
     [n, c, *size] -> [n, c, *out]"""
     return interpolate(input, size, scale_factor, mode="nearest")

@@ -70,7 +70,7 @@ class Emitter:
         return self.tensor(np.array(value).astype(numpy_dtype(dtype)))
 
     def ints(self, *values: Any) -> str:
-        """A list of whole numbers, or of sizes, as int64s. [n]"""
+        """A list of integers, or of sizes, as int64s. [n]"""
         import numpy as np
 
         sizes = [v if isinstance(v, SizeFormula) else constant_size(v) for v in values]

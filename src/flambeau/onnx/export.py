@@ -24,7 +24,7 @@ def export(
     example: a tensor or an array, a list of them, or a dict by name: dtypes and shapes count, values do not.
     path: where it is written; None only returns it. dynamic: sizes that may change, a dict of input names to
     {dim: name}, as {"x": {0: "batch"}}, or True for the first dim of every input. names: of the outputs.
-    OnnxError where the model reads values, assigns to tensors, or uses an op that ONNX has not.
+    OnnxError if the model reads values, assigns to tensors, or uses an op that ONNX has not.
     """
     inputs = _inputs(model, example)
     specs, sizes = _specs(inputs, dynamic)

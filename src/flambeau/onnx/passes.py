@@ -16,7 +16,7 @@ ROOM = 1 << 28  # the most bytes of folded weights to keep; each call computes t
 
 @dataclass(frozen=True)
 class GraphPlan:
-    """What is left to do for inputs of given shapes: nodes, and the values that are known."""
+    """The remaining work for inputs of these shapes: the nodes, and the known values."""
 
     known: dict[str, Any] = field(default_factory=dict[str, Any])
     nodes: tuple[NodeDef, ...] = ()

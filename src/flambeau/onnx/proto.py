@@ -104,7 +104,7 @@ DEFAULTS: dict[str, Any] = {"int": 0, "uint": 0, "float": 0.0, "double": 0.0, "s
 
 
 def parse(data: Any, place: str, kind: str = "Model") -> ProtoMessage:
-    """The message of a file's bytes; OnnxError where it is none."""
+    """The message of a file's bytes; OnnxError if it is none."""
     try:
         return _message(memoryview(data).cast("B"), ProtoMessage(kind), 0)
     except (ValueError, struct.error) as e:

@@ -18,7 +18,7 @@ UNSAID = {"site"}  # attributes that say nothing of the value
 
 
 class SizeFormula(NamedTuple):
-    """A whole number that follows from sizes of inputs: base + the sum of factor * size by name."""
+    """An integer that follows from sizes of inputs: base + the sum of factor * size by name."""
 
     base: int
     terms: tuple[tuple[str, int], ...] = ()
@@ -31,7 +31,7 @@ def constant_size(value: int) -> SizeFormula:
 
 @dataclass(eq=False)
 class TracedNode:
-    """A node of the graph: as Node, with SizeFormula for all whole numbers of shape and attributes."""
+    """A node of the graph: as Node, with SizeFormula for all integers of shape and attributes."""
 
     node: Node
     inputs: list["TracedNode"]
@@ -162,7 +162,7 @@ class _Formula:
         self.sizes, self._op = sizes, node.op.name.lstrip("_")
 
     def of(self, value: Any, twins: dict[str, Any]) -> Any:
-        """A value with SizeFormula in place of whole numbers."""
+        """A value with SizeFormula in place of integers."""
         if type(value) is int:
             return self.size(value, twins)
         if is_tuple(value):

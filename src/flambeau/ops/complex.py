@@ -1,7 +1,7 @@
 """Complex numbers: built from two floats, split into them, conjugated. Other ops treat them like floats.
 
-The gradient by a complex number is the derivative by its real part plus i times that by its imaginary part,
-as in PyTorch.
+The gradient with respect to a complex number is the derivative with respect to its real part plus i times
+that by its imaginary part, as in PyTorch.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def _walk_back(g: Tensor, weights: Sequence[Tensor]) -> Tensor:
 
 
 def _alphas_grad(g: Tensor, y: Tensor, x: Tensor, jump: Tensor) -> list[Tensor | None]:
-    """The weights of a step are the shares of its three source states in it."""
+    """The weights of a step are the fractions of its three source states in it."""
     arange = type(x).arange
     step = arange(x.shape[1], dtype=dt.int32, device=x.device).reshape(-1, 1)
     state = arange(x.shape[2], dtype=dt.int32, device=x.device)

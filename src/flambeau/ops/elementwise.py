@@ -111,8 +111,8 @@ def _power(xp: Namespace, x: Array, y: Array) -> Array:
 
 
 def _power_grad(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]:
-    """The gradient by the exponent is 0 where the base is 0 and the power not negative. No factor is infinite
-    where another is 0, so that each can be differentiated again."""
+    """The gradient with respect to the exponent is 0 where the base is 0 and the power not negative. No
+    factor is infinite where another is 0, so that each can be differentiated again."""
     is_zeroth = y == 0
     flat = (x == 0) & ((y.real if y.dtype.is_complex else y) >= 0)
     return [

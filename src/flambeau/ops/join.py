@@ -282,7 +282,7 @@ def _inside(t: Tensor, before: tuple[int, ...], after: tuple[int, ...]) -> Tenso
 
 @composed
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors of one shape along a new dim. [a, b] * n -> [n, a, b]
+    """Tensors of equal shape along a new dim. [a, b] * n -> [n, a, b]
 
     Raises ValueError if no tensor is given, or shapes differ.
     """

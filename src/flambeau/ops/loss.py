@@ -125,7 +125,7 @@ def cross_entropy(
     """Negative log-likelihood of softmax(input). Logits [n, classes, ...], int classes [n, ...] or their
     probabilities [n, classes, ...] -> []
 
-    label_smoothing: the share of the target that is spread over all classes.
+    label_smoothing: the fraction of the target that is spread over all classes.
     ValueError if it is not in 0 to 1, shapes do not fit or reduction is unknown; TypeError for a target of
     another dtype; IndexError, at the next read, for a target that is not a class.
     ignore_index: targets of this class add nothing to the loss or its mean
@@ -388,7 +388,7 @@ def _positive_part(x: Tensor) -> Tensor:
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """The input where target is 1, max(0, margin - input) where it is -1, their sum elsewhere.
+    """input where target is 1; max(0, margin - input) where target is -1.
     [...], [...] -> []
 
     reduction: "mean", "sum" or "none": how the losses are combined
@@ -424,7 +424,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []
+    """The mean of binary_cross_entropy_with_logits over the classes. [..., classes], [..., classes] -> []
 
     target: 0 or 1 for each class
     reduction: "mean", "sum" or "none": how the losses are combined
@@ -471,7 +471,8 @@ def multi_margin_loss(
 
 @composed
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The hinge 1 - right + other over all pairs of a target class and another, by the number of classes.
+    """The sum of max(0, 1 - (input[target] - input[other])) over all pairs of a target class and another
+    class, divided by the number of classes.
 
     Targets are classes up to the first -1 of a row. [n, classes], [n, classes] int -> []
 

@@ -141,7 +141,7 @@ class OneCycleLR(Cycling):
     Topin, 2019); momenta against it.
 
     Of `total_steps`, or of `epochs` and `steps_per_epoch`. ValueError if neither is given, for a step
-    more, and where there is no momentum to cycle.
+    more, and if there is no momentum to cycle.
 
     optimizer: its learning rates are set
     anneal_strategy: the curve between bounds: "cos" or "linear"

@@ -77,7 +77,7 @@ class Muon(Optimizer):
         return new
 
     def update_all(self, updates: Iterable[Update]) -> Iterable[Tensor]:
-        """The new values of matrices; those of one shape are multiplied at once."""
+        """The new values of matrices; those of equal shape are multiplied at once."""
         all_updates = list(updates)
         moved: dict[int, Tensor] = {}
         for batch in _batches(all_updates):
@@ -127,5 +127,5 @@ def _mean(m: Tensor, g: Tensor, o: Any) -> Tensor:
 
 
 def _stack(tensors: list[Tensor]) -> Tensor:
-    """Matrices one behind the other; one stays as it is. [n, m] * k -> [k, n, m]"""
+    """Matrices one after the other; one stays as it is. [n, m] * k -> [k, n, m]"""
     return stack(tensors) if len(tensors) > 1 else tensors[0]

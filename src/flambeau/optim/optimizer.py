@@ -346,8 +346,8 @@ class Optimizer:
         note(NO_GRAD_KEPT)
 
     def state_dict(self) -> dict[str, Any]:
-        """All that a later run needs to go on, in PyTorch's form: `state`, tensors by the parameter's number
-        and by name, and `param_groups`, options with the numbers of their parameters."""
+        """All that a later run needs to continue, in PyTorch's form: `state`, tensors by the parameter's
+        number and by name, and `param_groups`, options with the numbers of their parameters."""
         for hook in self._hooked("state_dict_pre"):
             hook(self)
         out = self._state_dict()

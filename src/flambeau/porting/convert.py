@@ -25,7 +25,7 @@ class Converted:
 
 
 def convert(text: str, name: str = "<script>") -> Converted:
-    """What becomes of a script. ValueError where it is no Python."""
+    """What becomes of a script. ValueError if it is no Python."""
     try:
         source = Script(text, name)
     except SyntaxError as e:

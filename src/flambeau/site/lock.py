@@ -44,7 +44,7 @@ class Wheel(NamedTuple):
 def build_lock(out: Path, sources: bool = False) -> tuple[list[Wheel], bool]:
     """Write the wheels and the lock to a new folder, or to one of an earlier call.
 
-    Returns the wheels, and whether they are compiled. `sources` keeps .py files. FlambeauError where the
+    Returns the wheels, and whether they are compiled. `sources` keeps .py files. FlambeauError if the
     folder holds other files.
     """
     lock = out / pyodide.LOCK

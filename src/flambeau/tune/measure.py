@@ -151,7 +151,7 @@ class Trials:
         """The buffer of a value that the graph begins with."""
         if value not in self.input_buffers:
             node = self.order[value]
-            # whole numbers may be places in something: others might lie beyond it
+            # integers may be places in something: others might lie beyond it
             if node.buffer is not None and (value not in self.direct or not node.dtype.is_float):
                 return node.buffer
             buffer = self.device.pool.take(max(node.nbytes, 4))
@@ -246,7 +246,7 @@ class Trials:
 
 def apart(device: Gpu, actual: Any, wanted: Any, nbytes: int, kind: str) -> tuple[float, float, bool]:
     """How far two buffers lie apart: the largest error, the largest wanted magnitude, and whether something
-    that is no finite number differs; of "words" only the last."""
+    that is not a finite number differs; of "words" only the last."""
     import numpy as np
 
     words, over = -(-nbytes // 4), nbytes % 4

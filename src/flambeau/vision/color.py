@@ -92,7 +92,7 @@ class Grayscale(ImageTransform):
 class Normalize(ImageTransform):
     """(x - mean) / std of each channel; images are floats by then: ToDtype(float32, scale=True) first.
 
-    ValueError where std is 0, or there is not one number a channel; TypeError for images of uint8.
+    ValueError if std is 0, or there is not one number a channel; TypeError for images of uint8.
     """
 
     def __init__(self, mean: Sequence[float], std: Sequence[float]):
@@ -129,8 +129,8 @@ class ToDtype(ImageTransform):
 class RandomErasing(ImageTransform):
     """A box of each sample set to `value` with probability p: of an area in `scale`, its ratio in `ratio`.
 
-    Of ten draws the first that fits inside, else none. value: a number, or one a channel. ValueError where p
-    is not in 0 to 1, or another is no number of that kind.
+    Of ten draws the first that fits inside, else none. value: a number, or one a channel. ValueError if p
+    is not in 0 to 1, or another is not a number of that kind.
     """
 
     def __init__(

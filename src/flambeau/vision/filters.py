@@ -12,7 +12,7 @@ from .stages import Images, Whole
 
 
 class Resize(ImageTransform):
-    """Images of another size: (height, width), or a whole number for the shorter side.
+    """Images of another size: (height, width), or an integer for the shorter side.
 
     interpolation: bilinear, smoothed where it shrinks (antialias), or nearest. max_size: the most that the
     longer side may be. ValueError for other sizes, and for max_size beside both sizes.

@@ -25,12 +25,12 @@ def between(u: Any, low: float, high: float) -> Any:
 
 
 def whole_below(u: Any, n: Any) -> Any:
-    """Numbers in [0, 1) as whole numbers from 0 to n - 1."""
+    """Numbers in [0, 1) as integers from 0 to n - 1."""
     return (u * n).floor().minimum(n - 1)
 
 
 class RandomHorizontalFlip(ImageTransform):
-    """Left and right exchanged, with probability p; ValueError where it is not in 0 to 1."""
+    """Left and right exchanged, with probability p; ValueError if it is not in 0 to 1."""
 
     def __init__(self, p: float = 0.5):
         self.p = check_number(type(self), "p", p, 0, 1)
@@ -46,7 +46,7 @@ class RandomHorizontalFlip(ImageTransform):
 
 
 class RandomVerticalFlip(RandomHorizontalFlip):
-    """Top and bottom exchanged, with probability p; ValueError where it is not in 0 to 1."""
+    """Top and bottom exchanged, with probability p; ValueError if it is not in 0 to 1."""
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
         flip = params["flip"]
@@ -57,7 +57,7 @@ class RandomVerticalFlip(RandomHorizontalFlip):
 class CenterCrop(ImageTransform):
     """The middle part of size (height, width), 0 where the image is smaller.
 
-    ValueError where size is not one or two whole numbers above 0.
+    ValueError if size is not one or two positive integers.
     """
 
     def __init__(self, size: int | Sequence[int]):

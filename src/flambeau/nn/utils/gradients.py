@@ -25,8 +25,8 @@ def get_total_norm(
 ) -> Tensor:
     """The p-norm (norm_type) of all tensors, or of all gradients, as one vector. -> []
 
-    tensors: one, several, or what backward returned. error_if_nonfinite: ValueError where the norm is none,
-    which waits for it. ValueError where there are no tensors.
+    tensors: one, several, or what backward returned. error_if_nonfinite: ValueError if the norm is none,
+    which waits for it. ValueError if there are no tensors.
     """
     norms = [
         x.float().abs().amax() if norm_type == inf else x.float().norm(norm_type)
@@ -66,7 +66,7 @@ def clip_grad_norm_(
     """Scale all gradients by one number so that together they are at most max_norm long; their length
     before. -> []
 
-    parameters: what backward returned. max_norm: the length wanted. error_if_nonfinite: ValueError where the
+    parameters: what backward returned. max_norm: the length wanted. error_if_nonfinite: ValueError if the
     length is none, which waits for it. TypeError for tensors.
     norm_type: the power p of the norm
     """

@@ -121,7 +121,7 @@ def lora(
 
     r: the rank of what is added, which is scaled by alpha / r. pattern: one or several, as of files:
     "blocks.*.qkv". dropout: the share of a layer's inputs that the
-    added part drops in training. ValueError where no linear layer matches, and for a dropout where a weight
+    added part drops in training. ValueError if no linear layer matches, and for a dropout where a weight
     of attention does, which has no inputs of its own.
     """
     weights = [(m, name) for path, m, name in _packed_weights(model) if _matches(path, pattern)]
@@ -161,7 +161,7 @@ def freeze(model: Module, pattern: str | tuple[str, ...] = "*", frozen: bool = T
     """Let gradients be taken no more (frozen=False: again) by the parameters of a model whose dotted names
     match; their names.
 
-    pattern: one or several, as of files: "encoder.*". ValueError where no parameter matches.
+    pattern: one or several, as of files: "encoder.*". ValueError if no parameter matches.
     """
     chosen = [(name, p) for name, p in model.named_parameters() if _matches(name, pattern)]
     if not chosen:

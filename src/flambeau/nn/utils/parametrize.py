@@ -67,7 +67,7 @@ class ParametrizationList(ModuleList):
 
     @no_grad()
     def right_inverse(self, value: Tensor) -> None:
-        """Take such originals that the value is computed from them; NotImplementedError where a map has no
+        """Take such originals that the value is computed from them; NotImplementedError if a map has no
         right_inverse."""
         original: Any = value
         for m in reversed(list(self)):
@@ -107,7 +107,7 @@ class ParametrizationList(ModuleList):
 
 
 def _check_kept(shown: str, value: Any) -> None:
-    """ValueError where a parametrization made another shape or dtype of a tensor."""
+    """ValueError if a parametrization made another shape or dtype of a tensor."""
     if (computed := describe(value)) != shown:
         rule = "a parametrization must keep shape and dtype: change it, or pass unsafe=True"
         raise ValueError(f"register_parametrization({shown} becomes {computed}): {rule}")
@@ -137,9 +137,9 @@ def register_parametrization(
     """Let a parameter or buffer be what `parametrization` gives for it; the tensor that is learned becomes
     module.parametrizations.NAME.original. Returns the module.
 
-    tensor_name: its name. parametrization: a module of the tensor; where it has right_inverse(value), the
+    tensor_name: its name. parametrization: a module of the tensor; if it has right_inverse(value), the
     value stays what it is, and may be assigned to. One more is put behind, of the value there is. unsafe:
-    shapes and dtypes may change. ValueError for another name, and where shape or dtype change.
+    shapes and dtypes may change. ValueError for another name, and if shape or dtype change.
     """
     if is_parametrized(module, tensor_name):
         _chains(module)[tensor_name].add(parametrization, unsafe)
@@ -169,7 +169,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
     """Let a tensor be a parameter or buffer of its own again, with the value that it has, or with
-    leave_parametrized=False with its original. Returns the module. ValueError where it is none that is
+    leave_parametrized=False with its original. Returns the module. ValueError if it is none that is
     parametrized, or has several originals."""
     if not is_parametrized(module, tensor_name):
         rule = f"{type(module).__name__} has no parametrization of that name: check the name"
@@ -199,7 +199,7 @@ def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
     """Give a module the parametrizations of another, or those of one tensor, and their parameters; returns
-    it. ValueError where the other has none."""
+    it. ValueError if the other has none."""
     if not is_parametrized(from_module):
         rule = "the first module has no parametrizations: pass one that does"
         raise ValueError(f"transfer_parametrizations_and_params({type(from_module).__name__}): {rule}")

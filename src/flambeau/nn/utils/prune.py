@@ -256,7 +256,7 @@ def is_pruned(module: Module) -> bool:
 
 @no_grad()
 def remove(module: Module, name: str) -> Module:
-    """Let a pruned parameter be one again, with what was pruned 0; returns the module. ValueError where it is
+    """Let a pruned parameter be one again, with what was pruned 0; returns the module. ValueError if it is
     not pruned."""
     key = _hook(module, name)
     if key is None:

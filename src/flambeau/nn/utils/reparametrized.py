@@ -60,7 +60,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     """Let the tensor `name` of a module be a parameter again, with the value that weight_norm gives it.
-    Returns the module. ValueError where there is none."""
+    Returns the module. ValueError if there is none."""
     return _remove(module, name, "weight_norm", ("g", "v"))
 
 
@@ -97,5 +97,5 @@ def spectral_norm(
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     """Let the tensor `name` of a module be a parameter again, with the value that spectral_norm gives it.
-    Returns the module. ValueError where there is none."""
+    Returns the module. ValueError if there is none."""
     return _remove(module, name, "spectral_norm", ("orig", "u", "v"))

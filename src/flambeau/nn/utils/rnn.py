@@ -132,7 +132,7 @@ def pad_packed_sequence(
 ) -> tuple[Tensor, Tensor]:
     """Packed sequences padded to the longest, and their lengths (int32). -> [t, b, ...] or [b, t, ...], [b]
 
-    padding_value: what stands behind the shorter ones. total_length: pad to this length. ValueError where the
+    padding_value: what stands behind the shorter ones. total_length: pad to this length. ValueError if the
     longest is longer.
     """
     longest = len(sequence.batch_sizes)

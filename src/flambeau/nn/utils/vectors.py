@@ -11,7 +11,7 @@ from ...tensor import Tensor
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """Concatenate flattened tensors. -> [n]
 
-    parameters: as model.parameters(). ValueError where there are none.
+    parameters: as model.parameters(). ValueError if there are none.
     """
     return cat([p.reshape(-1) for p in parameters])
 

@@ -25,7 +25,7 @@ def _of_rank(table: dict[Any, Any], x: Tensor, w: Tensor) -> Any:
 
 
 def check_kernel(w: Tensor, kernel_shape: list[int] | None) -> list[int]:
-    """The weight's spatial sizes; ValueError where kernel_shape says otherwise."""
+    """The weight's spatial sizes; ValueError if kernel_shape says otherwise."""
     kernel = list(w.shape[2:])
     if kernel_shape and list(kernel_shape) != kernel:
         raise ValueError(f"kernel_shape {list(kernel_shape)} is not that of the weight, {kernel}")

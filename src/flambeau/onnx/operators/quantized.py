@@ -1,4 +1,4 @@
-"""Quantised numbers: to and from them, and products of them in whole numbers, which are exact."""
+"""Quantised numbers: to and from them, and products of them in integers, which are exact."""
 
 # pyright: basic
 

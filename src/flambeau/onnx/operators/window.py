@@ -28,7 +28,7 @@ def check_count(count: int, subject: str, most: int = LARGEST) -> int:
 
 
 def spread(values: list[int] | None, rank: int, default: int, name: str) -> list[int]:
-    """One number a spatial dim; ValueError where another count of them is given."""
+    """One number a spatial dim; ValueError if another count of them is given."""
     numbers = [default] * rank if not values else [int(v) for v in values]
     if len(numbers) != rank:
         raise ValueError(f"{name} {numbers} is for {len(numbers)} dims: the input has {rank} spatial dims")
@@ -36,7 +36,7 @@ def spread(values: list[int] | None, rank: int, default: int, name: str) -> list
 
 
 def pairs_of(pads: list[int] | None, rank: int) -> list[tuple[int, int]]:
-    """Pads as (before, after) a dim; ValueError where another count of them is given."""
+    """Pads as (before, after) a dim; ValueError if another count of them is given."""
     numbers = spread(pads, 2 * rank, 0, "pads")
     return list(zip(numbers[:rank], numbers[rank:], strict=True))
 

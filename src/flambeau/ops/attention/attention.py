@@ -147,7 +147,8 @@ def _lower_norms(norms: Tensor) -> Tensor:
 
 
 def _scale_slopes(g: Tensor) -> tuple[Tensor, Tensor]:
-    """Scales float16 gradients by a power of two so that the largest is at least 1; also returns the
+    """Scales float16 gradients with respect to a power of two so that the largest is at least 1; also
+    returns the
     inverse factor. Matrix units take the gradients of scores as float16: those of a mean over many elements
     would lose digits."""
     wide = g.float()
@@ -180,7 +181,8 @@ def _grad_by_ops(
     # [key heads, group, queries, features]: the query heads of a group share a key head
     w, slope, q1 = grouped(w), grouped(slope), grouped(q)
     y = w @ v1
-    # the gradient by the scores: that of softmax is w * (gw - sum(gw * w)), and sum(gw * w) = sum(slope * y)
+    # the gradient with respect to the scores: that of softmax is w * (gw - sum(gw * w)), and sum(gw * w) =
+    # sum(slope * y)
     z = w * (slope @ v1.transpose(-1, -2) - (slope * y).sum(-1, keepdim=True))
     by_bias = z
     if softcap is not None:
@@ -305,7 +307,7 @@ class Attention(Family):
         """The gradient of attention by its keys."""
         return (self, *others), attrs
 
-    # the gradient by the values, a further result of the kernel of the keys' gradient
+    # the gradient with respect to the values, a further result of the kernel of the keys' gradient
     _values = Op(
         "output",
         part="values",
@@ -388,7 +390,7 @@ def scaled_dot_product_attention(
     key_heads = key.shape[-3:-2] if enable_gqa else heads
     k, v = (x.expand(*lead, *key_heads, *x.shape[-2:]) for x in (key, value))
     n, m, d, e = *q.shape[-2:-1], *k.shape[-2:], v.shape[-1]
-    if 0 in (*lead, *heads, n, m, e):  # zeros with gradients by all three
+    if 0 in (*lead, *heads, n, m, e):  # zeros with gradients with respect to all three
         of_q, of_k, of_v = (x.narrow(-1, 0, 0).sum() for x in (q, k, v))
         return (of_q + of_k + of_v).expand(*lead, *heads, n, e).to(query.dtype)
     scale = 1 / sqrt(max(d, 1)) if scale is None else float(scale)  # type: ignore[arg-type]

@@ -435,7 +435,7 @@ def slopes_on_units(limits: Limits, nodes: Nodes, causal: bool) -> bool:
 
 
 def by_queries(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
-    """The launches of the gradient by the queries."""
+    """The launches of the gradient with respect to the queries."""
     biases, way = nodes[5:], _gradient_variant(limits, "queries", nodes, attrs["causal"])
     if isinstance(way, Units):
         return [_unit_launch(way, nodes, biases, attrs, "query")]
@@ -445,7 +445,7 @@ def by_queries(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
 
 
 def by_keys(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
-    """The launches of the gradients by the keys and, as a further result, by the values."""
+    """The launches of the gradients with respect to the keys and, as a further result, by the values."""
     v, biases, way = nodes[2], nodes[5:], _gradient_variant(limits, "keys", nodes, attrs["causal"])
     first: dict[str, Any] = {"writes": "values", "elements": prod(v.shape), "dtype": v.dtype}
     also = (Written("values", prod(v.shape), v.dtype, 4),)

@@ -108,7 +108,7 @@ def _conv_weight(
     dilation: tuple[int, ...],
     groups: int,
 ) -> Tensor:
-    """The gradient by the weight, [g, o, c, *taps], summed over n and the output positions."""
+    """The gradient with respect to the weight, [g, o, c, *taps], summed over n and the output positions."""
     nd = x.ndim - 2
     xw = _cut(_windows(x, w.shape[2:], stride, padding, dilation, groups), 3, g.shape[2:])
     gg = g.reshape(g.shape[0], groups, g.shape[1] // groups, *g.shape[2:])  # [n, g, o, *out]

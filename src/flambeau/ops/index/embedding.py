@@ -121,7 +121,7 @@ def _pool(rows: Tensor, used: Tensor, bag: Tensor, bags: int, mode: str) -> Tens
 
 
 def _pool_rows(rows: Tensor, used: Tensor, mode: str) -> Tensor:
-    """Bags of one length. [b, n, d], [b, n, 1] -> [b, d]"""
+    """Bags of equal length. [b, n, d], [b, n, 1] -> [b, d]"""
     if mode == "max":
         visible = used.where(rows, float("-inf"))
         top = visible.max(1)[0]

@@ -154,7 +154,7 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
 
     [..., n, n] -> [..., n, n], [..., n], [...]. hermitian: complex matrices equal their adjoint, not their
     transpose. Computed on the host from the lower triangle, without gradients. ValueError if check_errors is
-    True: a check would read.
+    True: the check would read a value from the device.
 
     A: a matrix or a batch of matrices
     """
