@@ -1,7 +1,5 @@
 """Compiles the kernels of a model's call without running them."""
 
-# pyright: basic
-
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -62,7 +60,8 @@ def warm(device: Gpu, compiled: pipeline.Compiled) -> None:
     """Have drivers that compile at the first use do so now: every kernel is dispatched with no workgroups."""
     most = max((len(k.inputs) + len(k.outputs) for k in compiled.plan), default=0)
     scratch = [device.pool.take(256) for _ in range(most)]
-    handles, words = [b.handle for b in scratch], []
+    handles = [b.handle for b in scratch]
+    words: list[int] = []
     for k in {k.shader: k for k in compiled.plan}.values():
         n = len(k.inputs) + len(k.outputs)
         # A grid of 0 workgroups runs nothing, but the driver must finish its compilation.

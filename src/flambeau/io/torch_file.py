@@ -5,8 +5,6 @@ So a storage that several tensors share is on the device once, and of others not
 show.
 """
 
-# pyright: basic
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
@@ -314,7 +312,8 @@ def _run(
 def _read_old(view: memoryview, place: LoadOptions) -> Any:
     """A row of pickles: a magic number, a version, the machine, the values, the storages' names; then
     these."""
-    reading, roots = TorchReading(place), {}
+    reading = TorchReading(place)
+    roots: dict[str, Storage] = {}
 
     def persistent(parts: Any) -> Storage:
         root, part = _storage(parts)

@@ -1,7 +1,5 @@
 """Normalisation layers."""
 
-# pyright: basic
-
 from math import prod
 from typing import Any
 
