@@ -1,4 +1,4 @@
-"""What the array API asks of dtypes and devices."""
+"""The dtype and device functions of the array API standard."""
 
 from typing import Any
 

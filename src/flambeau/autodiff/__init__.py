@@ -1,1 +1,1 @@
-"""A graph into the graph of its gradients, and what of it is kept."""
+"""Builds the graph of gradients, and decides which forward values are kept for it."""

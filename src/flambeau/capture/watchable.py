@@ -1,4 +1,4 @@
-"""What can be watched: a class becomes what is known of its objects' state: all of it, or too little."""
+"""Decides which classes guards can watch: those whose state is known completely."""
 
 import sys
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The command line: `flambeau COMMAND`, each command in a module of its own."""
+"""The command line: `flambeau COMMAND`, one module for each command."""
 
 from .main import main
 

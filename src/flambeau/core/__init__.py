@@ -1,1 +1,1 @@
-"""What a value is, and what all the rest stands on: dtypes, shapes, nodes, ops, modes, files."""
+"""The base of all other packages: dtypes, shapes, nodes, ops, modes, files."""

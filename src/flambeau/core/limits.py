@@ -1,4 +1,4 @@
-"""What one kernel may use on a device: bindings, workgroups, turns, the units for products."""
+"""The limits of one kernel on a device: bindings, workgroups, turns, matrix units."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

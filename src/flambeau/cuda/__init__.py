@@ -1,4 +1,4 @@
-"""PyTorch's torch.cuda: what fb.accelerator says of the GPU that there is, of whatever make."""
+"""PyTorch's torch.cuda: the functions of fb.accelerator for the available GPU, of any vendor."""
 
 from typing import Any
 

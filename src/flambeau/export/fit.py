@@ -1,4 +1,4 @@
-"""Fitting: what a number is at every batch size of a range becomes one expression, exact at each of them.
+"""Fits a number's values at all batch sizes of a range with one expression, exact at each size.
 
 An expression is a number, [a, b] for a N + b, [a, b, c, m] for m floor((a N + b) / c), or a table
 {"N": number, ...}.

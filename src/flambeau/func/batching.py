@@ -1,4 +1,4 @@
-"""A function of one example into the same of many: its graph is traced once, and each node gets a first dim.
+"""Maps a function of one example over many: traces its graph once and adds a first dim to each node.
 
 Each kind of node has a rule. A kind (or an opaque op) without one is computed example by example, and the
 results are stacked.

@@ -1,4 +1,4 @@
-"""What pickles of data name beside tensors: containers, NumPy's numbers and arrays, paths, plain objects."""
+"""The names that pickles of data may use beside tensors: containers, NumPy's numbers and arrays, paths."""
 
 from collections.abc import Callable
 from typing import Any

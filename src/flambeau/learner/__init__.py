@@ -1,4 +1,4 @@
-"""Learner: a model, an optimiser and batches into a trained model, by runs that survive being killed."""
+"""Trains a model with an optimiser and batches; a run can be stopped and resumed at any step."""
 
 from .callbacks import Callback, EarlyStopping
 from .dashboard import Dashboard

@@ -1,4 +1,4 @@
-"""What a run waits for, into one line that says what to do about it."""
+"""Turns the times that a run waits into one line of advice."""
 
 from .run_view import RunState
 

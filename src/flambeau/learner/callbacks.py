@@ -1,4 +1,4 @@
-"""What is done beside the steps of a run: schedules, stopping early, and what a user writes."""
+"""Callbacks of a run: schedules, early stopping, and those of a user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values over steps into a curve of bounded size: all of it, ever coarser, and its end as it came."""
+"""Keeps a curve of values in bounded size: coarser for old steps, exact for the last ones."""
 
 from collections import deque
 from collections.abc import Sequence

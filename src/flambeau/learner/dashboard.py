@@ -1,4 +1,4 @@
-"""The renderer for terminals: events into a process that draws them (screen.py), and its orders into stops.
+"""The renderer for terminals: sends events to a process that draws them (tui.py), and obeys its keys.
 
 The training pays one append an event. A thread sends what came, five times a second; the other process does
 all the rest. What the training prints in the meantime goes to that process as well, and stays in its log.

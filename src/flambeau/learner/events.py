@@ -1,4 +1,4 @@
-"""What happens in a run, into frozen values that renderers and loggers take: plain Python, no tensors.
+"""The events of a run as frozen values for renderers and loggers: plain Python, no tensors.
 
 A renderer or logger is any callable that takes an event. `to_dict` is what a line of JSONL holds, `from_dict`
 makes the event again.

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM into a question: the first waits for the end of the step, the second acts at once."""
+"""Handles Ctrl-C and SIGTERM: the first waits for the end of the step, the second stops at once."""
 
 from __future__ import annotations
 

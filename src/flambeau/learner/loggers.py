@@ -1,4 +1,4 @@
-"""Events into files and other people's loggers; one that fails says so once and never stops the run."""
+"""Writes events to files and other loggers. A logger that fails warns once and never stops the run."""
 
 import csv
 import json

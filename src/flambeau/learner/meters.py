@@ -1,4 +1,4 @@
-"""Batches of one split into its loss and metrics: counted on the device, read once an epoch."""
+"""Computes the loss and the metrics of a split: counted on the device, read once an epoch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a run into HTML: for notebooks and the browser's page, with curves as inline SVG."""
+"""Renders the state of a run as HTML, for notebooks and for a page, with curves as inline SVG."""
 
 from collections.abc import Sequence
 from html import escape

@@ -1,4 +1,4 @@
-"""Curves into lines of text: braille dots, or ASCII where a terminal has no Unicode."""
+"""Draws curves as lines of text: braille dots, or ASCII if the terminal has no Unicode."""
 
 from collections.abc import Sequence
 from itertools import pairwise

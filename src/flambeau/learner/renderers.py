@@ -1,4 +1,4 @@
-"""Events into what a user sees where no dashboard fits: plain lines, and a notebook's live widget."""
+"""Renderers without a dashboard: plain lines, and a notebook's live widget."""
 
 import os
 import sys

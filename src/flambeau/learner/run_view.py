@@ -1,4 +1,4 @@
-"""The events of a run into what is to be shown of it: pure, and without a clock of its own."""
+"""Computes what a dashboard shows from the events of a run; pure, and without a clock."""
 
 from collections import deque
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Folders of runs into what is known of each: their events are read from the JSONL that a logger wrote."""
+"""Finds the runs in a folder and reads their events from the JSONL files that a logger wrote."""
 
 import json
 from collections.abc import Iterator

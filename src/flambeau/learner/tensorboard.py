@@ -1,4 +1,4 @@
-"""Numbers into TensorBoard's event files: records with checksums, each a protocol buffer.
+"""Writes TensorBoard's event files: records with checksums, each a protocol buffer.
 
 What is written is the part of tensorflow/core/util/event.proto that scalars need, so no package is needed.
 """

@@ -1,4 +1,4 @@
-"""What is known of a run into words: durations, sizes, lines of an epoch, the picture that stays."""
+"""Formats the state of a run as text: durations, sizes, the line of an epoch, the final picture."""
 
 from collections.abc import Iterable, Sequence
 from math import isfinite

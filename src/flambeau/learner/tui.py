@@ -1,4 +1,4 @@
-"""The dashboard's own process: events from a pipe into a picture on the terminal, keys into orders.
+"""The dashboard's process: draws events from a pipe on the terminal and sends commands for keys.
 
 It has a process of its own because textual wants a main thread with its signals, because drawing in a thread
 would take the interpreter from the training, and because it outlives a training that is killed: it puts the

@@ -1,4 +1,4 @@
-"""Many values into one: their mean, sum, extremes, or all of them; and the last one."""
+"""Aggregates values: mean, sum, extremes, the last one, or all of them."""
 
 import warnings
 from typing import Any

@@ -1,4 +1,4 @@
-"""Predictions and targets of classifiers into labels, and the errors about both."""
+"""Converts predictions and targets of classifiers to labels, and checks both."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn

@@ -1,4 +1,4 @@
-"""What a run tells of itself: rewards and episodes, rates, and what it takes of the host and the device."""
+"""Metrics of a run itself: rewards and episodes, rates, and the load of the host and the device."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What a metric keeps between updates: how two states become one, and sums that lose nothing."""
+"""The states of metrics between updates: how two are joined, and sums without loss of precision."""
 
 from collections.abc import Callable, Iterator
 from itertools import takewhile

@@ -1,4 +1,4 @@
-"""Photographs into names of what is on them: cut, resized, normalised and classified on the device.
+"""Classifies photographs on the device: crops, resizes, normalises and names them.
 
 imagenet.txt has the names: written for this package, an everyday word for each of the 1,000 synsets of
 WordNet that ImageNet's classes are, in their order. They are singular, without an article, in lower case but

@@ -1,4 +1,4 @@
-"""Tensors under another library's names into tensors under ours."""
+"""Renames the weights of another library to the names used here."""
 
 import re
 from collections.abc import Iterable, Mapping

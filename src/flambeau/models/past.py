@@ -1,4 +1,4 @@
-"""What a decoder keeps of the tokens that it has read: keys and values of each layer, in place."""
+"""The cache of a decoder: keys and values of each layer, updated in place."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""A folder with a config.json and weights, as hubs have them, into the network that it tells of."""
+"""Builds a network from a folder with a config.json and weights, as model hubs have them."""
 
 import json
 from collections.abc import Mapping

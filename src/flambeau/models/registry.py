@@ -1,4 +1,4 @@
-"""Names of networks for images, timm's and torchvision's, into the networks."""
+"""Builds image networks by the names of timm and torchvision."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a config.json says into the dataclass of a network's sizes."""
+"""Converts a config.json to the dataclass of a network's sizes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields

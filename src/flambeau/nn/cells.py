@@ -1,4 +1,4 @@
-"""What a step of a recurrent layer computes of its gates, and the factors that its gradients follow by."""
+"""The step of a recurrent layer: what it computes from its gates, and the factors of its gradients."""
 
 from collections.abc import Callable
 from functools import partial

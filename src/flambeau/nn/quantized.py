@@ -1,4 +1,4 @@
-"""QuantizedLinear, a layer of 8- or 4-bit weights, and a model's linear layers into such ones."""
+"""QuantizedLinear, a layer of 8- or 4-bit weights, and a function that converts a model's linear layers."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""The other layers without parameters: distances, channels into places and back."""
+"""Other layers without parameters: distances, and moving channels into spatial dims and back."""
 
 from ..ops import movement, norm
 from ..tensor import Tensor

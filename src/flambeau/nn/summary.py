@@ -1,4 +1,4 @@
-"""A model and an input into a table of its layers: shapes, parameters, operations, memory."""
+"""Lists the layers of a model for an input: shapes, parameters, operations, memory."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

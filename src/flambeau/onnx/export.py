@@ -1,4 +1,4 @@
-"""A model or a function of tensors into an ONNX file."""
+"""Exports a model or a function of tensors as an ONNX file."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Graphs into shorter ones: what nobody asks for, what shapes and weights decide, norms in convolutions."""
+"""Simplifies graphs: removes unused nodes, folds constants and shapes, folds norms into convolutions."""
 
 from collections import Counter
 from collections.abc import Iterable

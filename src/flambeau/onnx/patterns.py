@@ -1,4 +1,4 @@
-"""What exporters spell out in many nodes into one: attention."""
+"""Replaces groups of nodes that exporters write out, such as attention, by one node."""
 
 from collections import Counter
 from collections.abc import Iterator

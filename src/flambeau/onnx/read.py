@@ -1,4 +1,4 @@
-"""A path or bytes into a ModelDef, and tensors that lie in files beside it."""
+"""Reads a ModelDef from a path or bytes, and tensors from files beside it."""
 
 # pyright: basic
 

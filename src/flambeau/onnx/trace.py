@@ -1,4 +1,4 @@
-"""A function into its graph with sizes as formulas: traced once more for each size that may change."""
+"""Traces a function to a graph with sizes as formulas: once more for each size that may change."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

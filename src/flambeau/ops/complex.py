@@ -1,4 +1,4 @@
-"""Complex numbers: built from two floats, split into them, conjugated. Other ops treat them like floats.
+"""Complex numbers: building from two floats, splitting, conjugating. Other ops treat them like floats.
 
 The gradient with respect to a complex number is the derivative with respect to its real part plus i times
 that by its imaginary part, as in PyTorch.

@@ -1,4 +1,4 @@
-"""Joins and splits: several tensors into one, and one into views of its pieces."""
+"""Joins tensors, and splits a tensor into views."""
 
 # Ops call primitives, such as x._pad, that are not part of the public API.
 # pyright: reportPrivateUsage=false

@@ -1,4 +1,4 @@
-"""The tables of torch_names/ into an answer for a name of torch: another name, or why it is not here.
+"""Answers for a name of torch, from the tables of torch_names/: another name, or why there is none.
 
 tests/helpers/names_of_torch.py says what the parts of a table mean, and compares them with torch.
 """

@@ -1,4 +1,4 @@
-"""A block of a program into a Profile: its kernels, the host's stages and the memory, beside the ceilings."""
+"""Profiles a block of a program: its kernels, the host's stages and the memory, beside the ceilings."""
 
 from contextlib import AbstractContextManager
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A Profile into the Trace Event Format, JSON that Perfetto and chrome://tracing load."""
+"""Writes a Profile in the Trace Event Format, JSON that Perfetto and chrome://tracing load."""
 
 import json
 from pathlib import Path

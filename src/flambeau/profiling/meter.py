@@ -1,4 +1,4 @@
-"""A device's submits into the time that each of their kernels took: by timestamps, or by repeating them."""
+"""Measures the time of each kernel in a device's submits: by timestamps, or by repeating them."""
 
 from contextlib import nullcontext
 from math import gcd

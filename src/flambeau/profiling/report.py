@@ -1,4 +1,4 @@
-"""A Profile into text: kernels by name, the host's stages, memory, and what profiling cost."""
+"""Prints a Profile: kernels by name, the host's stages, memory, and the cost of profiling."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A device into its measured ceilings, the rates of a copy and of multiply-adds, kept in the cache folder."""
+"""Measures a device's ceilings, the rates of a copy and of multiply-adds, and caches them."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Stages of the host's work into when each began and ended, and what it took without those inside it."""
+"""Records the host's stages: when each began and ended, and its time without inner stages."""
 
 import threading
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Batches of runs into the seconds of one: how many make a batch, when a GPU is warm, what a run takes."""
+"""Times one run: how many runs make a batch, when a GPU is warm, the time of one."""
 
 from collections.abc import Callable
 from math import inf

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 into the program that the page of images runs, and the names of what it knows."""
+"""Builds the program of the image page from EfficientNet-Lite0, and the names of its classes."""
 
 import tempfile
 from functools import cache

@@ -1,4 +1,4 @@
-"""What PyTorch keeps in torch.utils: utils.data is flambeau.data."""
+"""PyTorch's torch.utils: utils.data is flambeau.data."""
 
 from . import data
 

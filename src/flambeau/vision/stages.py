@@ -1,4 +1,4 @@
-"""What transforms say of themselves: stages of one pass over the pixels, places first, then colours."""
+"""The stages of transforms in one pass over the pixels: geometry first, then colours."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Batch norms of evaluation folded into the layer before them."""
+"""Folds batch norms in eval mode into the layer before them."""
 
 from copy import deepcopy
 from typing import Any, NamedTuple

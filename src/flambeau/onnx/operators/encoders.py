@@ -1,4 +1,4 @@
-"""Features into others (ai.onnx.ml): scaled, normalised, looked up, put into maps and taken out."""
+"""Operators that transform features (ai.onnx.ml): scaling, normalising, look-ups, conversions to maps."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

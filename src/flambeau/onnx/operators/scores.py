@@ -1,4 +1,4 @@
-"""What the classifiers of ai.onnx.ml make of scores: probabilities and labels."""
+"""Converts the scores of ai.onnx.ml's classifiers to probabilities and labels."""
 
 from collections.abc import Callable
 from math import sqrt

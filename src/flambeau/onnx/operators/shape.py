@@ -1,4 +1,4 @@
-"""Shapes: what they are, other shapes of the same elements, pieces and joins."""
+"""Operators of shapes: reshapes, slices, splits and joins."""
 
 # pyright: basic
 

@@ -1,4 +1,4 @@
-"""Spectra and what they need: DFT, STFT, MelWeightMatrix, windows."""
+"""Operators of spectra: DFT, STFT, MelWeightMatrix, windows."""
 
 from math import cos, log10, pi
 from typing import Any

@@ -1,4 +1,4 @@
-"""What patterns.py finds: operators that exporters spell out in many nodes."""
+"""The fused operators that patterns.py puts in place of groups of nodes."""
 
 from functools import reduce
 from math import prod

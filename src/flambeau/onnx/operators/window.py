@@ -1,4 +1,4 @@
-"""The attributes of sliding windows (Conv, pools) into one Window a spatial dim."""
+"""Converts the attributes of sliding windows (Conv, pools) to one Window for each spatial dim."""
 
 from math import prod
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Rows into a table that is longer than they are, at a place that may be on the device; without gradients."""
+"""Writes rows into a longer table, at a position that may be on the device; without gradients."""
 
 # Primitives are tensor methods whose names begin with "_": they are private to the package.
 # pyright: reportPrivateUsage=false

@@ -1,4 +1,4 @@
-"""Rows reduced into rows by index, in a fixed order: the base of all scatters and index gradients.
+"""Reduces rows into rows by index, in a fixed order: the base of all scatters and index gradients.
 
 If indices repeat, an assignment keeps the last source, as in NumPy: an atomic maximum of source positions,
 whose result does not depend on the order. Sums, products and extremes combine sources in order, without
