@@ -12,6 +12,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from helpers.budget import BUDGET
 from helpers.paths import ROOT
 from helpers.quick import QUICK
 
@@ -477,10 +478,10 @@ def test_tests_lie_by_package_and_import_no_other_test():
     assert not sorted(path.relative_to(ROOT).as_posix() for path in offenders)
 
 
-def test_the_quick_run_has_one_to_three_tests_of_every_package():
+def test_every_package_has_a_budget_and_one_to_three_quick_tests():
     """Which are there: a name that no file has would be found when somebody saves."""
     folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")} - {"browser"}
-    assert folders == QUICK.keys() - {"."}
+    assert folders == QUICK.keys() - {"."} == BUDGET.keys() - {"tests", "browser"}
     assert not {name: tests for name, tests in QUICK.items() if not 1 <= len(tests) <= 3}
     for name, tests in QUICK.items():
         for test in tests:

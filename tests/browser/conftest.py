@@ -115,9 +115,9 @@ class Python:
         return result.get("value")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def python(browser, site):
-    """One page with Python and the GPU for the tests of a module."""
+    """One page with Python and the GPU for all tests that need no page of their own: a start takes 7 s."""
     context = browser.new_context()
     yield Python(context.new_page(), site)
     context.close()

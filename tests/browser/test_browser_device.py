@@ -335,7 +335,7 @@ again = await fb.open_device()
 [said, again is device, (await (fb.tensor([2.0]) + 1).read()).tolist()]
 """)
     assert got[0][0].startswith("gpu: the GPU was lost (")
-    assert got[0][0].endswith("), with what was on it: `await fb.open_device()` opens it again")
+    assert got[0][0].endswith("), and its contents are lost: `await fb.open_device()` opens it again")
     assert got[1:] == [False, [3.0]]
 
 

@@ -11,6 +11,7 @@ from io import BytesIO
 
 import pytest
 from click.testing import CliRunner
+from helpers.draws import in_turn
 
 from flambeau.cli import main
 from flambeau.site import archives, serve
@@ -144,7 +145,11 @@ KEPT = """async (names) => {
 }"""
 
 
-@pytest.mark.parametrize("controlled", [True, False], ids=["", "by a service worker that starts late"])
+@pytest.mark.parametrize(
+    "controlled",
+    in_turn([True, False], 2),
+    ids=lambda early: "" if early else "by a service worker that starts late",
+)
 def test_who_loaded_it_once_can_go_offline(browser, site_folder, monkeypatch, controlled):
     manifest = json.loads((site_folder / "manifest.json").read_text("utf-8"))
     if not manifest["compiled"]:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from helpers.compare import values
+from helpers.draws import in_turn
 from helpers.torch_nn import compare, twins
 
 import flambeau as fb
@@ -295,7 +296,11 @@ def packed_of(layer, given, device=None):
     return [padded_y[:n, r] for r, n in enumerate(lengths)], list(state) if layer.mode == "LSTM" else [state]
 
 
-@pytest.mark.parametrize("name", OTHERS)
+# all on NumPy, half by kernels
+OPTIONS_BY_DEVICE = [(name, "cpu") for name in OTHERS] + [(name, "gpu") for name in in_turn(OTHERS, 2)]
+
+
+@pytest.mark.parametrize(("name", "device"), OPTIONS_BY_DEVICE, indirect=["device"])
 def test_options_by_numpy(name, device):
     kind, options = OTHERS[name]
     layer, given = drawn_layer(kind, options, device)
