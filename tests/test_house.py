@@ -17,6 +17,7 @@ from helpers.paths import ROOT
 from helpers.quick import QUICK
 
 import flambeau
+from flambeau.codegen.render import block_end
 from flambeau.core.declare import COMPOSED
 from flambeau.core.op import OPS
 
@@ -274,12 +275,20 @@ def nesting(node: ast.AST, depth: int = 0) -> int:
 
 
 def template_nesting(text: str) -> int:
-    """How many line statements of a template stand in each other; one behind a line is a level too."""
+    """How many line statements of a template stand in each other; one behind a line is a level too, up to the
+    end of the block that the line opens."""
     depth = most = 0
-    for before, word in re.findall(r"^(.*?)//%\s*(\w+)", text, re.M):
-        change = (word in ("if", "for")) - (word in ("endif", "endfor"))
-        most = max(most, depth + change)
-        depth += 0 if before.strip() else change
+    lines, ends = text.split("\n"), []
+    for at, line in enumerate(lines):
+        if match := re.match(r"(.*?)\s*//%\s*(\w+)", line):
+            before, word = match.groups()
+            change = (word in ("if", "for")) - (word in ("endif", "endfor"))
+            most = max(most, depth + len(ends) + change)
+            depth += 0 if before.strip() else change
+            if length := block_end(before, lines[at + 1 :]):
+                ends.append(at + length)
+        if at in ends:
+            ends.remove(at)
     return most
 
 

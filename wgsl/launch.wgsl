@@ -8,11 +8,9 @@ fn value{{ "s" if f.width == 4 }}_at(i: u32) -> {{ wgsl(f.dtype, f.width) }} {
 {{ ix.unravel("i", f.coords, dims[1:]) }}
   return value({{ f.coords | join(", ") }});
 }
-//% if fours and f.width == 1
-fn values_at(i: u32) -> {{ T }} {
+fn values_at(i: u32) -> {{ T }} { //% if fours and f.width == 1
   return {{ T }}(value_at(i), value_at(i + 1u), value_at(i + 2u), value_at(i + 3u));
 }
-//% endif
 //% endif
 //% block shared
 //% endblock
@@ -20,11 +18,9 @@ fn values_at(i: u32) -> {{ T }} {
 //% block body
   let group = wid.x + wid.y * p.{{ across }};
 //# a line folded into two dims is rounded up
-//% if folded
-  if (group >= p.{{ folded }}) {
+  if (group >= p.{{ folded }}) { //% if folded
     return;
   }
-//% endif
 //% block work
 //% endblock
 //% endblock

@@ -16,6 +16,28 @@ TEXT = """//% extends "kernel.wgsl"
 """
 
 
+BLOCKS = """//% extends "kernel.wgsl"
+//% block body
+  if (a < {{ i }}u) { //% for i in range(2)
+    loop { //% if i
+      x{{ j }} = {{ i }}u; //% for j in range(2)
+//% if i == 1
+      break;
+//% endif
+    }
+  }
+  if (b) { //% if false
+    y = 0u;
+  } else {
+    y = 1u;
+  }
+  for (;;) { //% for i in range(2)
+    z += 1u;
+  } //% for i in range(2)
+//% endblock
+"""
+
+
 def shader(template: str) -> Shader:
     return Shader(template, (), (), (("u32", 1),), (1, 1, 1), ())
 
@@ -27,6 +49,16 @@ def body(text: str) -> list[str]:
 def test_a_statement_behind_a_line_controls_that_line():
     add_template("control.wgsl", TEXT)
     assert body(render(shader("control.wgsl"))) == [*(f"let x{i} = {i}u;" for i in range(3)), "out[0] = x2;"]
+
+
+def test_a_statement_behind_an_opening_brace_controls_the_block():
+    add_template("control_blocks.wgsl", BLOCKS)
+    text = " ".join(body(render(shader("control_blocks.wgsl"))))
+    inner = "loop { x0 = 1u; x1 = 1u; break; }"
+    both = "for (;;) { for (;;) { z += 1u; } }"  # each of two braces has its own loop
+    assert text == f"if (a < 0u) {{ }} if (a < 1u) {{ {inner} }} {both}"
+    made = {line.text.strip(): line.places for line in lines_of(shader("control_blocks.wgsl"))}
+    assert made["break;"] == (("control_blocks.wgsl", 7),)
 
 
 def test_lines_keep_their_numbers():

@@ -19,7 +19,8 @@
     {{ out }}[{{ at }}] = {{ T.store(value) }};
 {% if guard %}
     }
-{% endif %}{%- endmacro %}
+{% endif %}
+{%- endmacro %}
 
 //# the blocks of 4 rows x 4 features that this thread brings; `name` tells registers of two sides apart
 {% macro each(t, count, b) -%}
@@ -30,11 +31,8 @@
 {% endif -%}{%- endmacro %}
 
 {% macro declare(name, t, count, of=4) -%}
-{% for b in range((count + t.threads - 1) // t.threads) %}
-{% for i in range(of) %}
-    var {{ name }}{{ b }}_{{ i }} = vec4<f32>(0);
-{% endfor %}
-{% endfor %}{%- endmacro %}
+    var {{ name }}{{ b }}_{{ i }} = vec4<f32>(0); //% for b, i in product(range((count + t.threads - 1) // t.threads), range(of))
+{%- endmacro %}
 
 {% macro fetch(name, side, t, c) -%}
 {% set count = side.rows // 4 * t.step // 4 %}
@@ -51,7 +49,8 @@
 {% endfor %}
     }
 {{ end(t, count, b) }}
-{% endfor %}{%- endmacro %}
+{% endfor %}
+{%- endmacro %}
 
 {% macro put(name, to, side, t) -%}
 {% set count = side.rows // 4 * t.step // 4 %}
@@ -66,7 +65,8 @@
 {% endfor %}
     }
 {{ end(t, count, b) }}
-{% endfor %}{%- endmacro %}
+{% endfor %}
+{%- endmacro %}
 
 {% macro along(name, side, t, c) -%}
 {% set count = t.step * side.quads %}
@@ -79,4 +79,5 @@
       {{ name }}{{ b }}_0 = select(vec4<f32>(0), {{ cell(side, "min(deep, %s - 1u)" % side.limit, "at") }}, deep < {{ side.limit }});
     }
 {{ end(t, count, b) }}
-{% endfor %}{%- endmacro %}
+{% endfor %}
+{%- endmacro %}

@@ -16,34 +16,28 @@
 
 //# the row that `cell` reads of two buffers
 {% macro row(t, staged, rows="keys", base="kv") -%}
-      let row{{ t }} = {{ "j + %du" % t if staged else "%s * p.%s + min(first + %du, p.%s - 1u)" % (base, rows, t, rows) }};
-{%- endmacro %}
+      let row{{ t }} = {{ "j + %du" % t if staged else "%s * p.%s + min(first + %du, p.%s - 1u)" % (base, rows, t, rows) }};{%- endmacro %}
 
 {% macro cell(buffer, t, width, c) -%}{{ buffer }}[row{{ t }} * {{ width }}u + {{ c }}u]{%- endmacro %}
 
 //# vec4s to a row of the result
 {% macro store(value, n, factor="") -%}
-{% for c in range(n) %}
-    out[row_at + {{ c }}u] = {{ value }}{{ c }}{{ factor }};
-{% endfor %}{%- endmacro %}
+    out[row_at + {{ c }}u] = {{ value }}{{ c }}{{ factor }}; //% for c in range(n)
+{%- endmacro %}
 
 //# s<t> and ok<t>: the score of query `query` and key first + j + t, and whether it counts
 {% macro score(t, d, staged, o) -%}
       let key{{ t }} = first + j + {{ t }}u;
 {{ row(t, staged) }}
       var a{{ t }} = q0 * {{ cell("keys" if staged else "in1", t, d, 0) }};
-{% for c in range(1, d) %}
-      a{{ t }} = fma(q{{ c }}, {{ cell("keys" if staged else "in1", t, d, c) }}, a{{ t }});
-{% endfor %}
+      a{{ t }} = fma(q{{ c }}, {{ cell("keys" if staged else "in1", t, d, c) }}, a{{ t }}); //% for c in range(1, d)
 {{ finish(t, "a%d" % t, "key%d" % t, "query", o) }}{%- endmacro %}
 
 //# softcap, bias and masks on the sum of a vec4
 {% macro finish(t, a, key, query, o) -%}
       var s{{ t }} = {{ a }}.x + {{ a }}.y + {{ a }}.z + {{ a }}.w;
-{% if o.softcap %}
-      let u{{ t }} = tanh(clamp(s{{ t }} * p.uncap, -15.0, 15.0));
-      s{{ t }} = u{{ t }} * p.cap;
-{% endif %}
+      let u{{ t }} = tanh(clamp(s{{ t }} * p.uncap, -15.0, 15.0)); //% if o.softcap
+      s{{ t }} = u{{ t }} * p.cap; //% if o.softcap
       var ok{{ t }} = ({{ key }} < p.keys){{ " & (%s <= %s + begin)" % (key, query) if o.causal }};
 {% if o.bias %}
       let b{{ t }} = {{ o.bias_in }}[bias_at + {{ query }} * p.bias_query + min({{ key }}, p.keys - 1u) * p.bias_key];

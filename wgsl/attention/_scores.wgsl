@@ -15,9 +15,8 @@
 
 //# where the bias of this head starts: its strides are 0 along dims of size 1
 {% macro bias_head(o) -%}
-{% if o.bias %}
-  let bias_at = (head / p.heads) * p.bias_batch + (head % p.heads) * p.bias_head;
-{% endif %}{%- endmacro %}
+  let bias_at = (head / p.heads) * p.bias_batch + (head % p.heads) * p.bias_head; //% if o.bias
+{%- endmacro %}
 
 //# the place of the first query among the keys
 {% macro begin(o) -%}
@@ -25,28 +24,24 @@
   let begin = u32(in3[0]);
 {% elif o.causal %}
   let begin = 0u;
-{% endif %}{%- endmacro %}
+{% endif %}
+{%- endmacro %}
 
 //# s<h>_<j> from products of rows (vec4s: query<h> or key<h>, as `of` says) and columns (the others): scaled to powers of
 //# two, capped, biased, masked; with `slope`, c<h>_<j> is the derivative of the cap
 {% macro scores(t, o, of="query", slope=false) -%}
 {% set other = "key" if of == "query" else "query" %}
 {% set most = {"query": "p.queries", "key": "p.keys"} %}
-{% for j in range(t.cols) %}
-    let column{{ j }} = first + tx + {{ j * t.tx }}u;
-{% endfor %}
+    let column{{ j }} = first + tx + {{ j * t.tx }}u; //% for j in range(t.cols)
 {% for h in range(t.rows // 4) %}
 {% for j in range(t.cols) %}
     s{{ h }}_{{ j }} *= p.score;
 {% if o.softcap %}
     s{{ h }}_{{ j }} = tanh(clamp(s{{ h }}_{{ j }}, vec4<f32>(-15), vec4<f32>(15)));
-{% if slope %}
-    let c{{ h }}_{{ j }} = 1.0 - s{{ h }}_{{ j }} * s{{ h }}_{{ j }};
-{% endif %}
+    let c{{ h }}_{{ j }} = 1.0 - s{{ h }}_{{ j }} * s{{ h }}_{{ j }}; //% if slope
     s{{ h }}_{{ j }} *= p.cap * 1.4426950408889634;
 {% endif %}
-{% if o.bias %}
-    {
+    { //% if o.bias
       let at = bias_at + min(column{{ j }}, {{ most[other] }} - 1u) * p.bias_{{ other }};
       let rows = min({{ of }}{{ h }}, vec4<u32>({{ most[of] }} - 1u)) * p.bias_{{ of }};
       let b = vec4<{{ "u32" if o.bias == "bool" else "f32" }}>({% for c in "xyzw" %}
@@ -59,7 +54,6 @@
       s{{ h }}_{{ j }} = select(biased, vec4<f32>({{ MASKED }}), b < vec4<f32>({{ MASKED }}));
 {% endif %}
     }
-{% endif %}
 {% endfor %}
 {% endfor %}
     if (first + {{ t.width }}u > seen) {
@@ -77,9 +71,7 @@
 {% macro one_score(o) -%}
       let key = first + k;
       s *= p.score;
-{% if o.softcap %}
-      s = tanh(clamp(s, -15.0, 15.0)) * p.cap * 1.4426950408889634;
-{% endif %}
+      s = tanh(clamp(s, -15.0, 15.0)) * p.cap * 1.4426950408889634; //% if o.softcap
 {% if o.bias %}
       let head = kv * p.group + min(r, p.rows - 1u) / p.queries;
 {{ bias_head(o) }}

@@ -10,14 +10,10 @@
 {{ units.result(u.unit, "%s%d_%d" % (s, i, j)) }}
   {{ s }}{{ i }}_{{ j }} = {{ "subgroup_matrix_result<f32, %d, %d>" % (u.unit.n, u.unit.m) if u.unit.kind != "plain" else "Fragment" }}();
 //% endfor
-//% for k in range(0, d, u.unit.k)
-    {
+    { //% for k in range(0, d, u.unit.k)
 {{ units.fragment(u.unit, "side", "right", "%du" % (start + j * (d + u.pad) + k), d + u.pad, true) }}
-//% for i in range(u.rows // u.unit.m)
-{{ units.multiply(u.unit, "%s%d_%d" % (s, i, j), "%s%d_%d" % (q, i, k // u.unit.k), "side") }}
-//% endfor
+{{ units.multiply(u.unit, "%s%d_%d" % (s, i, j), "%s%d_%d" % (q, i, k // u.unit.k), "side") }} //% for i in range(u.rows // u.unit.m)
     }
-//% endfor
 //% endfor
 {%- endmacro %}
 {% macro keep(u, s="s", column=0) -%}
@@ -35,18 +31,13 @@
 
 //# o<i>_<j> plus these weights by the block in memory from `start` on
 {% macro sums(u, e, start) -%}
-//% for j, k in product(range(0, e, u.unit.n), range(0, u.keys, u.unit.k))
-    {
+    { //% for j, k in product(range(0, e, u.unit.n), range(0, u.keys, u.unit.k))
 {{ units.fragment(u.unit, "side", "right", "%du" % (start + k * (e + u.pad) + j), e + u.pad, false) }}
 {{ units.multiply(u.unit, "o%d_%d" % (i, j), "p%d_%d" % (i, k), "side") }} //% for i in range(u.rows // u.unit.m)
-    }
-//% endfor
-{%- endmacro %}
+    }{%- endmacro %}
 
 //# columns j on of the result to the strip
 {% macro through(u, j) -%}
   workgroupBarrier();
-//% for i in range(u.rows // u.unit.m)
-{{ units.store(u.unit, "o%d_%d" % (i, j), "strip + %du" % (i * u.unit.m * u.pitch), u.pitch) }}
-//% endfor
+{{ units.store(u.unit, "o%d_%d" % (i, j), "strip + %du" % (i * u.unit.m * u.pitch), u.pitch) }} //% for i in range(u.rows // u.unit.m)
   workgroupBarrier();{%- endmacro %}

@@ -5,9 +5,7 @@
 
 //# s<c>: the lane's row (of a query, or of a key) as pairs of columns in the lane's order, from `column` of the strip's on
 {% macro read(u, s="s", column=0) -%}
-//% for c in range(u.keys // 2)
-      var {{ s }}{{ c }} = {{ units.sums(u.unit, "own + %du + 2u * (%s)" % (column, on.pair(c)), 2) }};
-//% endfor
+      var {{ s }}{{ c }} = {{ units.sums(u.unit, "own + %du + 2u * (%s)" % (column, on.pair(c)), 2) }}; //% for c in range(u.keys // 2)
 {%- endmacro %}
 
 //# s<c> scaled to powers of two, capped (`slope`: t<c> is the cap's derivative), biased, masked
@@ -15,13 +13,10 @@
 //% set other, most = ("key", "p.keys") if of == "query" else ("query", "p.queries")
 //% for c in range(u.keys // 2)
       s{{ c }} *= p.score;
-//% if o.softcap
-      s{{ c }} = tanh(clamp(s{{ c }}, vec2<f32>(-15), vec2<f32>(15)));
-      {{ "let t%d = 1.0 - s%d * s%d;" % (c, c, c) if slope }}
-      s{{ c }} *= p.cap * 1.4426950408889634;
-//% endif
-//% if o.bias
-      {
+      s{{ c }} = tanh(clamp(s{{ c }}, vec2<f32>(-15), vec2<f32>(15))); //% if o.softcap
+      {{ "let t%d = 1.0 - s%d * s%d;" % (c, c, c) if slope }} //% if o.softcap
+      s{{ c }} *= p.cap * 1.4426950408889634; //% if o.softcap
+      { //% if o.bias
         let line = bias_at + min({{ of }}, {{ "p.queries" if of == "query" else "p.keys" }} - 1u) * p.bias_{{ of }};
         let at = vec2<u32>(line) + min({{ columns(c) }}, vec2<u32>({{ most }} - 1u)) * p.bias_{{ other }};
         let b = vec2<{{ "u32" if o.bias == "bool" else "f32" }}>({{ o.bias_in }}[at.x], {{ o.bias_in }}[at.y]);
@@ -33,17 +28,14 @@
         s{{ c }} = select(biased, vec2<f32>({{ masked }}), b < vec2<f32>({{ masked }}));
 //% endif
       }
-//% endif
 //% endfor
       if (first + {{ u.keys }}u > seen) {
         let last = {{ "min(p.keys, query + 1u + begin)" if of == "query" and o.causal else most }};
-//% for c in range(u.keys // 2)
-        {
+        { //% for c in range(u.keys // 2)
           let column = {{ columns(c) }};
           let inside = (column < vec2<u32>(last)){{ " & (column >= vec2<u32>(key))" if of == "key" and o.causal }};
           s{{ c }} = select(vec2<f32>({{ masked }}), s{{ c }}, inside);
         }
-//% endfor
       }{%- endmacro %}
 {% macro columns(c) -%}(vec2<u32>(first + 2u * ({{ on.pair(c) }})) + vec2<u32>(0u, 1u)){%- endmacro %}
 //# s<low> to s<high - 1> by "max" or "+", in a tree
@@ -54,9 +46,7 @@
 
 //# s<c>, the lane's weights, to its row of scores
 {% macro weights(u) -%}
-//% for c in range(u.keys // 2)
-    {{ "memory" if u.unit.kind == "plain" else "words" }}[own + {{ on.pair(c) }}] = pack2x16float(s{{ c }});
-//% endfor
+    {{ "memory" if u.unit.kind == "plain" else "words" }}[own + {{ on.pair(c) }}] = pack2x16float(s{{ c }}); //% for c in range(u.keys // 2)
 {%- endmacro %}
 
 //# o<i>_<j> with each row times its lane's `fade`, through the strip; every subgroup of the workgroup does it at once
@@ -64,18 +54,14 @@
 //% if u.unit.kind == "plain"
       memory[own + {{ u.keys }}u] = bitcast<u32>(fade);
       workgroupBarrier();
-//% for i in range(u.rows // u.unit.m)
-      for (var f = 0u; f < {{ u.unit.m * u.unit.n // u.unit.lanes }}u; f++) {
+      for (var f = 0u; f < {{ u.unit.m * u.unit.n // u.unit.lanes }}u; f++) { //% for i in range(u.rows // u.unit.m)
         let row = (f * {{ u.unit.lanes }}u + lane) / {{ u.unit.n }}u + {{ i * u.unit.m }}u;
         let by = bitcast<f32>(memory[strip + row * {{ u.pitch }}u + {{ u.keys }}u]);
         o{{ i }}_{{ j }}[f] *= by; //% for j in range(0, e, u.unit.n)
       }
-//% endfor
 //% else
 //% for j in range(0, e, u.unit.n)
-//% for i in range(u.rows // u.unit.m)
-{{ units.store(u.unit, "o%d_%d" % (i, j), "strip + %du" % (i * u.unit.m * u.pitch), u.pitch) }}
-//% endfor
+{{ units.store(u.unit, "o%d_%d" % (i, j), "strip + %du" % (i * u.unit.m * u.pitch), u.pitch) }} //% for i in range(u.rows // u.unit.m)
       workgroupBarrier();
       fours[own / 4u + {{ c }}u] *= fade; //% for c in range(u.unit.n // 4)
       workgroupBarrier();

@@ -7,8 +7,7 @@
 {% macro row(u, n) -%}lane / {{ u.unit.n // 4 }}u + {{ n * 4 * u.unit.lanes // u.unit.n }}u{%- endmacro %}
 
 {% macro write(u, T, base, limit, wide, j, factor, shares=false) -%}
-//% for n in range(steps(u) | int)
-  {
+  { //% for n in range(steps(u) | int)
     let line = {{ row(u, n) }};
     let own_row = row0 + subgroup * {{ u.rows }}u + line;
     if (own_row < {{ limit }}) {
@@ -17,6 +16,4 @@
       out[({{ base }} + own_row) * {{ wide }}u + {{ j // 4 }}u + column] = {{ "vec2<u32>(pack2x16float(y.xy), pack2x16float(y.zw))"
           if shares else T.store("y") }};
     }
-  }
-//% endfor
-{%- endmacro %}
+  }{%- endmacro %}

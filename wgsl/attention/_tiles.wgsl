@@ -32,10 +32,8 @@ var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>
 {{ rows.declare("v", t, b.rows // 4 * t.step // 4) }}
 {% endif %}
     for (var c = 0u; c < {{ a.width }}u; c += {{ t.step // 4 }}u) {
-{% if not t.ahead %}
-{{ rows.fetch("u", a, t, "c") }}
-{{ rows.fetch("v", b, t, "c") }}
-{% endif %}
+{{ rows.fetch("u", a, t, "c") }} //% if not t.ahead
+{{ rows.fetch("v", b, t, "c") }} //% if not t.ahead
       workgroupBarrier();
 {{ rows.put("u", "left", a, t) }}
 {{ rows.put("v", "right", b, t) }}
@@ -46,26 +44,19 @@ var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>
 {{ rows.fetch("u", a, t, "next") }}
 {{ rows.fetch("v", dict(b, first="first + select(0u, %du, over)" % b.rows) if onward else b, t, "next") }}
 {% endif %}
-{% for k in range(t.step) %}
-      {
+      { //% for k in range(t.step)
 {{ tile(t, k, t.cols // 4) }}
 {% for h in range(t.rows // 4) %}
-{% for j in range(t.cols) %}
-        {{ acc }}{{ h }}_{{ j }} = fma(a{{ h }}, vec4<f32>(b{{ j // 4 }}.{{ "xyzw"[j % 4] }}), {{ acc }}{{ h }}_{{ j }});
-{% endfor %}
+        {{ acc }}{{ h }}_{{ j }} = fma(a{{ h }}, vec4<f32>(b{{ j // 4 }}.{{ "xyzw"[j % 4] }}), {{ acc }}{{ h }}_{{ j }}); //% for j in range(t.cols)
 {% endfor %}
       }
-{% endfor %}
     }
     }{%- endmacro %}
 
 {% macro tile(t, k, wide) -%}
-{% for h in range(t.rows // 4) %}
-        let a{{ h }} = left[{{ k }}][ty + {{ h * t.ty }}u];
-{% endfor %}
-{% for i in range(wide) %}
-        let b{{ i }} = right[{{ k }}][tx + {{ i * t.tx }}u];
-{% endfor %}{%- endmacro %}
+        let a{{ h }} = left[{{ k }}][ty + {{ h * t.ty }}u]; //% for h in range(t.rows // 4)
+        let b{{ i }} = right[{{ k }}][tx + {{ i * t.tx }}u]; //% for i in range(wide)
+{%- endmacro %}
 
 {% macro start_sums(side, t) -%}
 {{ rows.declare("n", t, t.step * side.quads, 1) }}
@@ -82,20 +73,14 @@ var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>
 {{ rows.declare("n", t, count, 1) }}
 {% endif %}
     for (var c = 0u; c < {{ turns }}u; c += 1u) {
-{% if not t.ahead %}
-{{ rows.along("n", side, t, "c") }}
-{% endif %}
+{{ rows.along("n", side, t, "c") }} //% if not t.ahead
       workgroupBarrier();
       switch c {
-{% for c in range(turns) %}
-        {{ "case %du:" % c if c + 1 < turns else "default:" }} {
+        {{ "case %du:" % c if c + 1 < turns else "default:" }} { //% for c in range(turns)
 {% for j in range(t.step // t.tx) %}
-{% for h in range(t.rows // 4) %}
-          left[tx + {{ j * t.tx }}u][ty + {{ h * t.ty }}u] = {{ w }}{{ h }}_{{ c * (t.step // t.tx) + j }};
-{% endfor %}
+          left[tx + {{ j * t.tx }}u][ty + {{ h * t.ty }}u] = {{ w }}{{ h }}_{{ c * (t.step // t.tx) + j }}; //% for h in range(t.rows // 4)
 {% endfor %}
         }
-{% endfor %}
       }
 {% for b in range((count + t.threads - 1) // t.threads) %}
 {{ rows.each(t, count, b) }}
@@ -103,11 +88,8 @@ var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>
 {{ rows.end(t, count, b) }}
 {% endfor %}
       workgroupBarrier();
-{% if t.ahead %}
-{{ rows.along("n", side, t, "min(c + 1u, %du)" % (turns - 1)) }}
-{% endif %}
-{% for k in range(t.step) %}
-      {
+{{ rows.along("n", side, t, "min(c + 1u, %du)" % (turns - 1)) }} //% if t.ahead
+      { //% for k in range(t.step)
 {{ tile(t, k, side.quads // t.tx) }}
 {% for r in range(t.rows) %}
 {% for i in range(side.quads // t.tx) %}
@@ -115,14 +97,11 @@ var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>
 {% endfor %}
 {% endfor %}
       }
-{% endfor %}
     }
     }{%- endmacro %}
 
 //# every thread's values of its rows, beside those of the other threads of the row
 {% macro share(name, t) -%}
     workgroupBarrier();
-{% for h in range(t.rows // 4) %}
-    left[tx][ty + {{ h * t.ty }}u] = {{ name }}{{ h }};
-{% endfor %}
+    left[tx][ty + {{ h * t.ty }}u] = {{ name }}{{ h }}; //% for h in range(t.rows // 4)
     workgroupBarrier();{%- endmacro %}

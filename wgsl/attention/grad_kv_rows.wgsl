@@ -36,9 +36,7 @@ var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>; //% if staged
         let query{{ t }} = min(first + j + {{ t }}u, p.queries - 1u);
 {{ at.row(t, staged, "queries", "head") }}
         var a{{ t }} = k0 * {{ at.cell("queries" if staged else "in0", t, d, 0) }};
-//% for c in range(1, d)
-        a{{ t }} = fma(k{{ c }}, {{ at.cell("queries" if staged else "in0", t, d, c) }}, a{{ t }});
-//% endfor
+        a{{ t }} = fma(k{{ c }}, {{ at.cell("queries" if staged else "in0", t, d, c) }}, a{{ t }}); //% for c in range(1, d)
         a{{ t }} *= p.scale;
 {{ at.finish(t, "a%d" % t, "key", "query%d" % t, o) }}
         ok{{ t }} = ok{{ t }} & (first + j + {{ t }}u < p.queries);
@@ -48,9 +46,7 @@ var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>; //% if staged
 //% if of == "key"
         let delta{{ t }} = in4[side{{ t }} + 2u];
         var h{{ t }} = v0 * {{ at.cell("slopes" if staged else "in3", t, e, 0) }};
-//% for c in range(1, e)
-        h{{ t }} = fma(v{{ c }}, {{ at.cell("slopes" if staged else "in3", t, e, c) }}, h{{ t }});
-//% endfor
+        h{{ t }} = fma(v{{ c }}, {{ at.cell("slopes" if staged else "in3", t, e, c) }}, h{{ t }}); //% for c in range(1, e)
 {{ at.slope(t, o, "top%d" % t, "total%d" % t, "delta%d" % t) }}
 //% else
         let z{{ t }} = {{ at.weight(t, "top%d" % t, "total%d" % t) }};

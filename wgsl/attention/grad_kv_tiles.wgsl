@@ -24,9 +24,7 @@
   var x{{ r }}_{{ i }} = vec4<f32>(0); //% for i in range(t.deep)
   var y{{ r }}_{{ i }} = vec4<f32>(0); //% for i in range(t.wide)
 //% endfor
-//% for h in range(t.rows // 4)
-  let key{{ h }} = vec4<u32>(row0 + 4u * (ty + {{ h * t.ty }}u)) + vec4<u32>(0u, 1u, 2u, 3u);
-//% endfor
+  let key{{ h }} = vec4<u32>(row0 + 4u * (ty + {{ h * t.ty }}u)) + vec4<u32>(0u, 1u, 2u, 3u); //% for h in range(t.rows // 4)
   let start = {{ "row0 / %du * %du" % (t.width, t.width) if o.causal else "0u" }};
   for (var head = kv * p.group; head < (kv + 1u) * p.group; head += 1u) {
 {{ scoring.bias_head(o) }}
@@ -49,14 +47,11 @@
 //% endfor
 {{ tiles.sums("y", "s", along_g, t) }}
 {{ tiles.dots("z", v, g, t) }}
-//% for h, j in product(range(t.rows // 4), range(t.cols))
-    z{{ h }}_{{ j }} *= s{{ h }}_{{ j }}{{ " * c%d_%d" % (h, j) if o.softcap }};
-//% endfor
+    z{{ h }}_{{ j }} *= s{{ h }}_{{ j }}{{ " * c%d_%d" % (h, j) if o.softcap }}; //% for h, j in product(range(t.rows // 4), range(t.cols))
 {{ tiles.sums("x", "z", along_q, t) }}
   }
   }
-//% for r in range(t.rows)
-  if (key{{ r // 4 }}.{{ "xyzw"[r % 4] }} < p.keys) {
+  if (key{{ r // 4 }}.{{ "xyzw"[r % 4] }} < p.keys) { //% for r in range(t.rows)
     let row = kv * p.keys + key{{ r // 4 }}.{{ "xyzw"[r % 4] }};
 //% for i in range(t.deep)
 {{ rows.store("out", "row * %du + tx + %du" % (d, i * t.tx), "x%d_%d * p.scale" % (r, i), T,
@@ -66,5 +61,4 @@
 {{ rows.store("out1", "row * %du + tx + %du" % (e, i * t.tx), "y%d_%d" % (r, i), T, "tx < %du" % (e - i * t.tx) if e < (i + 1) * t.tx else "") }}
 //% endfor
   }
-//% endfor
 //% endblock

@@ -40,13 +40,9 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>; //% if staged
 //% for t in range(unroll)
 {{ at.score(t, d, staged, o) }}
       var h{{ t }} = g0 * {{ at.cell("values" if staged else "in2", t, e, 0) }};
-//% for c in range(1, e)
-      h{{ t }} = fma(g{{ c }}, {{ at.cell("values" if staged else "in2", t, e, c) }}, h{{ t }});
-//% endfor
+      h{{ t }} = fma(g{{ c }}, {{ at.cell("values" if staged else "in2", t, e, c) }}, h{{ t }}); //% for c in range(1, e)
 {{ at.slope(t, o) }}
-//% for c in range(d)
-      y{{ c }} = fma(vec4<f32>(z{{ t }}), {{ at.cell("keys" if staged else "in1", t, d, c) }}, y{{ c }});
-//% endfor
+      y{{ c }} = fma(vec4<f32>(z{{ t }}), {{ at.cell("keys" if staged else "in1", t, d, c) }}, y{{ c }}); //% for c in range(d)
 //% endfor
     }
   }

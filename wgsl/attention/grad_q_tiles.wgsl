@@ -49,12 +49,10 @@
 {{ tiles.sums("o", "z", along, t) }}
   }
   // write the gradient of the queries
-//% for r in range(t.rows)
-  if (query{{ r // 4 }}.{{ "xyzw"[r % 4] }} < p.queries) {
+  if (query{{ r // 4 }}.{{ "xyzw"[r % 4] }} < p.queries) { //% for r in range(t.rows)
     let place = (head * p.queries + query{{ r // 4 }}.{{ "xyzw"[r % 4] }}) * {{ d }}u + tx;
 //% for i in range(t.wide)
 {{ rows.store("out", "place + %du" % (i * t.tx), "o%d_%d * p.scale" % (r, i), T, "tx < %du" % (d - i * t.tx) if d < (i + 1) * t.tx else "") }}
 //% endfor
   }
-//% endfor
 //% endblock

@@ -52,9 +52,7 @@ var<workgroup> sides: array<vec2<f32>, {{ 3 * u.keys // 2 }}>;
   let start = {{ "row0 / %du * %du" % (u.keys, u.keys) if o.causal else "0u" }};
   let end = p.queries;
 //% endif
-//% for i, j in product(range(u.rows // u.unit.m), range(0, 4 * wide, u.unit.n))
-{{ units.result(u.unit, "o%d_%d" % (i, j)) }}
-//% endfor
+{{ units.result(u.unit, "o%d_%d" % (i, j)) }} //% for i, j in product(range(u.rows // u.unit.m), range(0, 4 * wide, u.unit.n))
 {{ on.declare(u, "k", d) }}
 {{ on.declare(u, "v", e) }}
 {{ left.ask(u, first_side) }}
@@ -69,20 +67,15 @@ var<workgroup> sides: array<vec2<f32>, {{ 3 * u.keys // 2 }}>;
 {{ on.bring(u, "k", "k", first_other, d) }}
 {{ on.bring(u, "v", of_v, second_other, e) }}
   for (var first = start; first < end; first += {{ u.keys }}u) {
-//% if by_query
-    let seen = {{ "min(p.keys, row0 + 1u)" if o.causal else "p.keys" }};
-//% else
-    let seen = {{ "select(0u, p.queries, first >= row0 + %du)" % u.height if o.causal else "p.queries" }};
-//% endif
+    let seen = {{ "min(p.keys, row0 + 1u)" if o.causal else "p.keys" }}; //% if by_query
+    let seen = {{ "select(0u, p.queries, first >= row0 + %du)" % u.height if o.causal else "p.queries" }}; //% if not by_query
     workgroupBarrier();
 {{ on.stage(u, "k", 0, d) }}
 {{ on.stage(u, "v", u.values, e) }}
-//% if not by_query
-    if (lid.x < {{ 3 * u.keys }}u) {
+    if (lid.x < {{ 3 * u.keys }}u) { //% if not by_query
       let side = in4[(head * p.queries + min(first + lid.x % {{ u.keys }}u, p.queries - 1u)) * 3u + lid.x / {{ u.keys }}u];
       sides[lid.x / 2u][lid.x % 2u] = side;
     }
-//% endif
 {{ on.next(u, "k", d) }}
 {{ on.next(u, "v", e) }} //% if d != e
 {{ on.bring(u, "k", "k", first_other, d) }}

@@ -43,9 +43,7 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>; //% if staged
 //% for t in range(unroll)
       let w{{ t }} = select(0.0, exp(s{{ t }} - top), ok{{ t }});
       total += w{{ t }};
-//% for c in range(e)
-      o{{ c }} = fma(vec4<f32>(w{{ t }}), {{ at.cell("values" if staged else "in2", t, e, c) }}, o{{ c }});
-//% endfor
+      o{{ c }} = fma(vec4<f32>(w{{ t }}), {{ at.cell("values" if staged else "in2", t, e, c) }}, o{{ c }}); //% for c in range(e)
 //% endfor
     }
   }

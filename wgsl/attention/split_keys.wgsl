@@ -36,19 +36,15 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
 //% endfor
   for (var first = piece * p.length; first < end; first += {{ f.keys }}u) {
     // products of queries and keys
-//% for i in range(f.keys // at_once)
-    {
+    { //% for i in range(f.keys // at_once)
       let row = kv * p.keys + min(first + beside + {{ i * at_once }}u, p.keys - 1u);
-//% for c in range(each)
-      let k{{ c }} = {{ rows.some(T, "in1", "row", d, "lane + %du" % (c * f.lanes), (c + 1) * f.lanes > d) }};
-//% endfor
+      let k{{ c }} = {{ rows.some(T, "in1", "row", d, "lane + %du" % (c * f.lanes), (c + 1) * f.lanes > d) }}; //% for c in range(each)
 //% for r in range(f.rows)
       var a{{ r }} = q{{ r }}_0 * k0;
       a{{ r }} = fma(q{{ r }}_{{ c }}, k{{ c }}, a{{ r }}); //% for c in range(1, each)
       parts[{{ r }}][lid.x + {{ i * f.threads }}u] = a{{ r }}.x + a{{ r }}.y + a{{ r }}.z + a{{ r }}.w;
 //% endfor
     }
-//% endfor
     workgroupBarrier();
     // scores
     for (var i = lid.x; i < {{ f.keys * f.rows }}u; i += {{ f.threads }}u) {

@@ -47,9 +47,7 @@
 {{ scoring.begin(o) }}
   let query = row0 + subgroup * {{ u.rows }}u + lane;
   let own = strip + lane * {{ u.pitch }}u;
-//% for i, j in product(range(u.rows // u.unit.m), range(0, 4 * e, u.unit.n))
-{{ units.result(u.unit, "o%d_%d" % (i, j)) }}
-//% endfor
+{{ units.result(u.unit, "o%d_%d" % (i, j)) }} //% for i, j in product(range(u.rows // u.unit.m), range(0, 4 * e, u.unit.n))
   var top = {{ scoring.BOTTOM }};
   var total = 0.0;
   var highest = top;

@@ -64,8 +64,7 @@
   let share{{ h }} = select(1.0 / whole{{ h }}, vec4<f32>(0), whole{{ h }} < vec4<f32>(0.5));
   let best{{ h }} = top{{ h }} * 0.6931471805599453;
 //% endfor
-//% for r in range(t.rows)
-  if (query{{ r // 4 }}.{{ "xyzw"[r % 4] }} < p.queries) {
+  if (query{{ r // 4 }}.{{ "xyzw"[r % 4] }} < p.queries) { //% for r in range(t.rows)
     if (tx == 0u) {
 //% set c = "xyzw"[r % 4]
 {{ scoring.norm("head * p.queries + query%d.%s" % (r // 4, c), "best%d.%s" % (r // 4, c), "whole%d.%s" % (r // 4, c),
@@ -77,5 +76,4 @@
     "tx < %du" % (e - i * t.tx) if e < (i + 1) * t.tx else "") }}
 //% endfor
   }
-//% endfor
 //% endblock

@@ -11,9 +11,7 @@ fn {{ T.fn(name) }}(i: {{ T }}, {{ "low: %s, high: %s, " % (T.u, T.u) if wide }}
   let bad = outside{{ " & (w != %s(none))" % I if known }};
 //% if T.width == 4
   if (any(bad)) {
-//% for v in words
-    let {{ v }}_bad = select(select(select({{ v }}.w, {{ v }}.z, bad.z), {{ v }}.y, bad.y), {{ v }}.x, bad.x);
-//% endfor
+    let {{ v }}_bad = select(select(select({{ v }}.w, {{ v }}.z, bad.z), {{ v }}.y, bad.y), {{ v }}.x, bad.x); //% for v in words
     {{ T.scalar.call("noted" ~ wide) }}({% for v in words %}{{ v }}_bad, {% endfor %}n, site);
   }
 //% else

@@ -2,11 +2,9 @@
 //% import "lib/index.wgsl" as ix
 
 {% macro function(name, f, wgsl) -%}
-//% if f.results
-struct {{ f.result }} {
+struct {{ f.result }} { //% if f.results
   {{ result }}: {{ wgsl(dtype, f.width) }}, //% for result, dtype in f.results
 }
-//% endif
 fn {{ name }}({% for v, d, w in f.arguments %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %}
 {%- for c in f.coords %}{{ c }}: u32, {% endfor %}) -> {{ f.result if f.results else wgsl(f.dtype, f.width) }} {
 {{ step[s.kind](s, f, wgsl) }} //% for s in f.steps
@@ -33,9 +31,7 @@ fn {{ name }}({% for v, d, w in f.arguments %}{{ v }}: {{ wgsl(d, w) }}, {% endf
   var {{ s.var }} = {{ T }}({{ T.zero }});
   var {{ s.var }}_at = {{ index_of(s.index) }};
   for (; {{ s.var }}_at + 3u * {{ s.var }}_n < p.{{ all }}; {{ s.var }}_at += 4u * {{ s.var }}_n) {
-//% for j in range(4)
-    let {{ s.var }}_{{ j }} = {{ T.load(s.name, "%s_at + %du * %s_n" % (s.var, j, s.var), width) }};
-//% endfor
+    let {{ s.var }}_{{ j }} = {{ T.load(s.name, "%s_at + %du * %s_n" % (s.var, j, s.var), width) }}; //% for j in range(4)
     {{ s.var }} += {{ s.var }}_{{ j }}; //% for j in range(4)
   }
   for (; {{ s.var }}_at < p.{{ all }}; {{ s.var }}_at += {{ s.var }}_n) {

@@ -102,8 +102,7 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
 {%- endmacro %}
 
 {% macro result(unit, name) -%}
-  var {{ name }}: {{ "subgroup_matrix_result<f32, %d, %d>" % (unit.n, unit.m) if unit.kind != "plain" else "Fragment" }};
-{%- endmacro %}
+  var {{ name }}: {{ "subgroup_matrix_result<f32, %d, %d>" % (unit.n, unit.m) if unit.kind != "plain" else "Fragment" }};{%- endmacro %}
 
 {% macro multiply(unit, acc, a, b) -%}
   {{ acc }} = {{ "subgroupMatrixMultiplyAccumulate(%s, %s, %s)" % (a, b, acc)

@@ -3,15 +3,13 @@
 //% extends "launch.wgsl"
 //% block work
   let i = group * {{ workgroup[0] }}u + lid.x;
-//% if only
-  if (i < p.size) {
+  if (i < p.size) { //% if only
     let row = i / p.width % p.rows + u32(in1[0]);
     if (row < p.length) {
       out[(i / p.width / p.rows * p.length + row) * p.width + i % p.width] = in0[i];
     }
   }
-//% else
-  if (i < p.size) {
+  if (i < p.size) { //% if not only
     let row = i / p.width % p.length - u32(in2[0]);
     if (row < p.rows) {
       out[i] = in1[(i / p.width / p.length * p.rows + row) * p.width + i % p.width];
@@ -19,5 +17,4 @@
       out[i] = in0[i];
     }
   }
-//% endif
 //% endblock

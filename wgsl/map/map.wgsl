@@ -12,11 +12,9 @@
 {{ ix.unravel("i_%d" % j, f.coords | map("suffix", "_%d" % j) | list, dims[1:]) }}
   let y{{ j }} = value({{ f.coords | map("suffix", "_%d" % j) | join(", ") }});
 //% endfor
-//% for j in range(several)
-  if ((first + {{ j * workgroup[0] }}u) * 4u < p.{{ size }}) {
+  if ((first + {{ j * workgroup[0] }}u) * 4u < p.{{ size }}) { //% for j in range(several)
     out[first + {{ j * workgroup[0] }}u] = {{ wgsl(out_dtype, 4).store("y%d" % j) }};
   }
-//% endfor
 //% else
   let i = (group * {{ workgroup[0] }}u + lid.x) * {{ out_width }}u;
 {{ mapping.write("value", f, size, dims, outs | map("first") | list, out_width, wgsl) }}

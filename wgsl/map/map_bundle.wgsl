@@ -2,12 +2,10 @@
 //% extends "kernel.wgsl"
 //% import "map/_write.wgsl" as mapping
 //% block declarations
-//% for name, size, dims, names, width in segments
-fn segment{{ loop.index0 }}(place: u32) {
+fn segment{{ loop.index0 }}(place: u32) { //% for name, size, dims, names, width in segments
   let i = place * {{ width }}u;
 {{ mapping.write(name, functions[name], size, dims, names, width, wgsl) }}
 }
-//% endfor
 //% endblock
 //% block body
 //% for s in segments

@@ -3,15 +3,13 @@
 //% extends "kernel.wgsl"
 //% block declarations
 var<workgroup> found: array<vec4<f32>, {{ workgroup[0] }}>;
-//% if kind != "words"
-fn compare(a: f32, b: f32) -> vec4<f32> {
+fn compare(a: f32, b: f32) -> vec4<f32> { //% if kind != "words"
   let x = bitcast<u32>(a) & 0x7fffffffu;
   let y = bitcast<u32>(b) & 0x7fffffffu;
   let far = select(abs(a - b), 0.0, max(x, y) >= 0x7f800000u);
   let other = (max(x, y) >= 0x7f800000u) & (bitcast<u32>(a) != bitcast<u32>(b)) & (min(x, y) <= 0x7f800000u);
   return vec4<f32>(far, select(abs(b), 0.0, y >= 0x7f800000u), select(0.0, 1.0, other), 0.0);
 }
-//% endif
 //% endblock
 //% block body
   var most = vec4<f32>();

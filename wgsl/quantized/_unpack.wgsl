@@ -37,14 +37,10 @@
 //# Four rows' results for each vector, with a bias of type B; lead: vectors before them, as text to add to.
 {% macro written(vectors, B, lead="") -%}
   if (lane == 0u) {
-//% for r in range(4)
-    if (row + {{ r }}u < p.n) {
+    if (row + {{ r }}u < p.n) { //% for r in range(4)
 //% set bias = " + " + B.load("in3", "row + %du" % r, 1) if B else ""
-//% for v in range(vectors)
-      if (first + {{ v }}u < p.m) {
+      if (first + {{ v }}u < p.m) { //% for v in range(vectors)
         out[({{ lead }}first + {{ v }}u) * p.n + row + {{ r }}u] = acc{{ v }}.{{ "xyzw"[r] }}{{ bias }};
       }
-//% endfor
     }
-//% endfor
   }{%- endmacro %}

@@ -26,9 +26,7 @@
     part{{ v }} += vec4<f32>({% for r in range(4) %}dot(w{{ e }}_{{ r }}, x{{ e }}_{{ v }}), {% endfor %});
 //% endfor
 //% endfor
-//% for v in range(vectors)
-    acc{{ v }} += part{{ v }} * vec4<f32>({% for r in range(4) %}scale{{ r }}, {% endfor %});
-//% endfor
+    acc{{ v }} += part{{ v }} * vec4<f32>({% for r in range(4) %}scale{{ r }}, {% endfor %}); //% for v in range(vectors)
   }
 //% set B = wgsl(dtypes[3], 1) if biased else none
 {{ weights.written(vectors, B) }}

@@ -32,9 +32,7 @@ var<workgroup> sums: array<vec4<f32>, {{ held }}>;
     let ok{{ u }} = chunk + lane + {{ u * lanes }}u < end;
     let at{{ u }} = select(0u, chunk + lane + {{ u * lanes }}u, ok{{ u }});
     let cell{{ u }}_{{ r }} = in1[row{{ r }} * p.chunks + at{{ u }}]; //% for r in range(4)
-//% for r in range(4)
-    let scale{{ u }}_{{ r }} = {{ S.load("in2", "row%d * p.blocks + at%d / %du" % (r, u, each), 1) }};
-//% endfor
+    let scale{{ u }}_{{ r }} = {{ S.load("in2", "row%d * p.blocks + at%d / %du" % (r, u, each), 1) }}; //% for r in range(4)
 //% endfor
     // the vectors into workgroup memory
     let left = (end - chunk) * {{ fours }}u;
@@ -48,12 +46,10 @@ var<workgroup> sums: array<vec4<f32>, {{ held }}>;
 //% endfor
     }
     workgroupBarrier();
-//% for u in range(ahead)
-    {
+    { //% for u in range(ahead)
       let scales = select(vec4<f32>(), vec4<f32>({% for r in range(4) %}scale{{ u }}_{{ r }}, {% endfor %}), ok{{ u }});
 {{ weights.cells(u, vectors, bits, lanes, ahead) }}
     }
-//% endfor
   }
   // join the threads of a row, and write
 //% set many = held // threads

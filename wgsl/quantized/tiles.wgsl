@@ -45,8 +45,7 @@ var<workgroup> ws: array<vec4<f32>, 512>;
     }
     workgroupBarrier();
     // multiply
-//% for s in range(32)
-    {
+    { //% for s in range(32)
       let u = xs[ty * 2u + {{ s * 16 }}u];
       let v = xs[ty * 2u + {{ s * 16 + 1 }}u];
       let w = ws[tx + {{ s * 16 }}u];
@@ -55,18 +54,13 @@ var<workgroup> ws: array<vec4<f32>, 512>;
       acc{{ loop.index0 + 4 }} = fma(vec4<f32>(v.{{ c }}), w, acc{{ loop.index0 + 4 }});
 //% endfor
     }
-//% endfor
   }
   // write 8 vectors x 4 rows a thread
   let row = top + tx * 4u;
-//% for r in range(4)
-  if (row + {{ r }}u < p.n) {
+  if (row + {{ r }}u < p.n) { //% for r in range(4)
 //% set bias = " + " + wgsl(dtypes[3], 1).load("in3", "row + %du" % r, 1) if biased else ""
-//% for v in range(8)
-    if (first + ty * 8u + {{ v }}u < p.m) {
+    if (first + ty * 8u + {{ v }}u < p.m) { //% for v in range(8)
       out[(part * p.m + first + ty * 8u + {{ v }}u) * p.n + row + {{ r }}u] = acc{{ v }}.{{ "xyzw"[r] }}{{ bias }};
     }
-//% endfor
   }
-//% endfor
 //% endblock

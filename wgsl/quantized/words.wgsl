@@ -23,12 +23,9 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
     let ok{{ u }} = j + {{ u * lanes }}u < p.words;
     let at{{ u }} = select(0u, j + {{ u * lanes }}u, ok{{ u }});
     let word{{ u }}_{{ r }} = in1[row{{ r }} * p.words + at{{ u }}]; //% for r in range(4)
-//% for r in range(4)
-    let scale{{ u }}_{{ r }} = {{ S.load("in2", "row%d * p.blocks + at%d / p.each" % (r, u), 1) }};
+    let scale{{ u }}_{{ r }} = {{ S.load("in2", "row%d * p.blocks + at%d / p.each" % (r, u), 1) }}; //% for r in range(4)
 //% endfor
-//% endfor
-//% for u in range(ahead)
-    {
+    { //% for u in range(ahead)
       let scales = select(vec4<f32>(), vec4<f32>({% for r in range(4) %}scale{{ u }}_{{ r }}, {% endfor %}), ok{{ u }});
       var part{{ v }} = vec4<f32>(); //% for v in range(vectors)
 //% for e in range(per // 4)
@@ -40,7 +37,6 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
 //% endfor
       acc{{ v }} = fma(part{{ v }}, scales, acc{{ v }}); //% for v in range(vectors)
     }
-//% endfor
   }
   // join the threads of a row, and write
 {{ weights.joined(vectors, lanes, lines) }}

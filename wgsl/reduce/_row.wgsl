@@ -54,8 +54,7 @@
 //% set S, all = wgsl(s.dtype, 1), s.name ~ "_all"
   let {{ s.name }}_low = {{ combine.join[s.op](S, all ~ ".x", all ~ ".y") }}; //% if width == 4
   let {{ s.name }}_high = {{ combine.join[s.op](S, all ~ ".z", all ~ ".w") }}; //% if width == 4
-  var {{ s.name }} = {{ combine.join[s.op](S, s.name ~ "_low", s.name ~ "_high") if width == 4 else all }};
-{%- endmacro %}
+  var {{ s.name }} = {{ combine.join[s.op](S, s.name ~ "_low", s.name ~ "_high") if width == 4 else all }};{%- endmacro %}
 
 //# joins a lane's value to those `lanes` further on, `count` of them
 {% macro join_lanes(s, lanes, count, wgsl) -%}

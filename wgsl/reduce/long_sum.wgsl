@@ -16,15 +16,13 @@
   var sum = vec2<u32>({{ start[0] }}u, {{ start[1] }}u);
   var i = piece * p.piece;
   // reduce it: four reads are under way at once
-//% for turns in (4, 1)
-  for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) {
+  for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) { //% for turns in (4, 1)
 //% for j in range(turns)
     let at{{ j }} = first + (i + {{ j }}u) * p.inner;
     let x{{ j }} = {{ long.element("at%d" % j, functions, narrow) }};
 //% endfor
     sum = {{ add }}(sum, x{{ j }}); //% for j in range(turns)
   }
-//% endfor
   // write the result
   out[id] = sum;
 //% endblock

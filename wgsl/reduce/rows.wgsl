@@ -16,14 +16,10 @@
 //# joins the elements of a turn along the row to it
 {% macro added(reductions) -%}
 //% for mark, _ in places
-//% for s in reductions | rejectattr("top")
-{{ r.add(s, functions[s.function], along, mark, wgsl, width, "_all_of_8" if blocks(s) else "_all") }}
-//% endfor
+{{ r.add(s, functions[s.function], along, mark, wgsl, width, "_all_of_8" if blocks(s) else "_all") }} //% for s in reductions | rejectattr("top")
 //% endfor
 {{ r.follow(s, places, wgsl, width) }} //% for s in reductions | selectattr("top")
-//% for s in reductions if blocks(s)
-{{ combine.add_blocks(wgsl(s.dtype, width), s.name ~ "_all", "(%s + 1u)" % over("k", turn)) }}
-//% endfor
+{{ combine.add_blocks(wgsl(s.dtype, width), s.name ~ "_all", "(%s + 1u)" % over("k", turn)) }} //% for s in reductions if blocks(s)
 {%- endmacro %}
 
 //# reduces it to one value of the lane after all turns
@@ -73,30 +69,24 @@ var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>; //% 
 {{ r.places("", mark, ahead, lanes, width, length, along, dims) }} //% for mark, ahead in (places if reads_held else ())
 //% for values, reductions in phases
   // hold elements of the row //% if values
-//% for (name, function), (mark, _) in product(values, places)
-  let {{ name }}{{ mark }} = {{ r.call(function, functions[function], along, mark) }};
-//% endfor
+  let {{ name }}{{ mark }} = {{ r.call(function, functions[function], along, mark) }}; //% for (name, function), (mark, _) in product(values, places)
 {{ reduced(reductions, loop.first) if reductions }}
 //% endfor
   // write the row //% if full
 {{ begin_turns() if full and not reads_held }}
-//% for mark, _ in (places if full else ())
-  if ({{ "is_row & is%s" % mark if mark else "is_row" }}) {
+  if ({{ "is_row & is%s" % mark if mark else "is_row" }}) { //% for mark, _ in (places if full else ())
     let at{{ mark }} = row * p.{{ length }} + k{{ mark }};
 //% for out, function in full
 //% set f = functions[function]
     {{ out }}[{{ over("at%s" % mark, width) }}] = {{ wgsl(f.dtype, width).store(r.call(function, f, along, mark)) }};
 //% endfor
   }
-//% endfor
   } //% if full and not reads_held
-//% if single
-  // write one value for the row
-  if ({{ "is_row & (lane == 0u)" if lanes > 1 else "is_row" }}) {
+  // write one value for the row //% if single
+  if ({{ "is_row & (lane == 0u)" if lanes > 1 else "is_row" }}) { //% if single
 //% for out, function in single
 //% set f = functions[function]
     {{ out }}[row] = {{ wgsl(f.dtype, 1).store(r.call(function, f, along, none)) }};
 //% endfor
   }
-//% endif
 //% endblock

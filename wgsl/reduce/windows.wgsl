@@ -55,10 +55,8 @@
 //% if out_width == 4
   out[row / 4u] = {{ wgsl(out_dtype, 4).store(wgsl(out_dtype, 4) ~ "(y0, y1, y2, y3)") }};
 //% else
-//% for j in range(4)
-  if (place + {{ j }}u < p.{{ line }}) {
+  if (place + {{ j }}u < p.{{ line }}) { //% for j in range(4)
     out[row + {{ j }}u] = {{ wgsl(out_dtype, 1).store("y%d" % j) }};
   }
-//% endfor
 //% endif
 //% endblock

@@ -14,14 +14,11 @@
   let first = row * p.n * p.inner + column;
   let end = min((piece + 1u) * p.piece, p.n);
   var sum = vec2<u32>(0u);
-//% if carried
-  for (var k = 0u; k < piece; k++) {
+  for (var k = 0u; k < piece; k++) { //% if carried
     sum = {{ add }}(sum, in0[(row * p.pieces + k) * p.inner + column]);
   }
-//% endif
   var i = piece * p.piece;
-//% for turns in (4, 1)
-  for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) {
+  for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) { //% for turns in (4, 1)
 //% for j in range(turns)
     let at{{ j }} = first + (i + {{ j }}u) * p.inner;
     let x{{ j }} = {{ long.element("at%d" % j, True, narrow) }};
@@ -31,5 +28,4 @@
     out[at{{ j }}] = sum;
 //% endfor
   }
-//% endfor
 //% endblock

@@ -15,11 +15,9 @@ var<workgroup> sums: array<vec2<u32>, 512>;
   let first = row * p.n;
   let end = min((piece + 1u) * p.piece, p.n);
   var sum = vec2<u32>(0u);
-//% if carried
-  for (var k = 0u; k < piece; k++) {
+  for (var k = 0u; k < piece; k++) { //% if carried
     sum = {{ add }}(sum, in0[row * p.pieces + k]);
   }
-//% endif
   // 1024 elements at a time, four a thread
   for (var base = piece * p.piece; base < end; base += 1024u) {
     let i0 = base + t * 4u;
@@ -44,11 +42,9 @@ var<workgroup> sums: array<vec2<u32>, 512>;
     // join the elements before this thread, and write
     let left = sums[max(t, 1u) - 1u];
     let lead = select(sum, {{ add }}(sum, left), t > 0u);
-//% for j in range(4)
-    if (i0 + {{ j }}u < end) {
+    if (i0 + {{ j }}u < end) { //% for j in range(4)
       out[first + i0 + {{ j }}u] = {{ add }}(lead, run{{ j }});
     }
-//% endfor
     sum = {{ add }}(sum, sums[255]);
     workgroupBarrier();
   }

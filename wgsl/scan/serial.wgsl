@@ -29,8 +29,7 @@
 //% endif
   var i = from_;
   // scan it: four reads are under way at once
-//% for turns in (4, 1)
-  for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) {
+  for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) { //% for turns in (4, 1)
 //% for j in range(turns)
     let at{{ j }} = first + (i + {{ j }}u) * p.inner;
     let x{{ j }} = {{ "value_at(at%d)" % j if functions else T.load("in0", "at%d" % j, 1) }};
@@ -42,6 +41,5 @@
     out[at{{ j }}] = {{ scan.result[op](T, "state") }}; //% if not totals
 //% endfor
   }
-//% endfor
   out[id] = state; //% if totals
 //% endblock

@@ -21,13 +21,11 @@ var<workgroup> heads: array<u32, 512>; //% if segmented
   let end = min(min(first + p.stretch, begin + p.piece), p.size);
   // join the pieces before it
   var carry = {{ empty }};
-//% if carried
-  for (var k = t; k < piece; k += 256u) {
+  for (var k = t; k < piece; k += 256u) { //% if carried
     let other = {{ totals_in }}[row * p.pieces + k];
     carry = {{ scan.join[op](T, "carry", "other") }};
   }
-{{ scan.total(op, T, "carry") }}
-//% endif
+{{ scan.total(op, T, "carry") }} //% if carried
   // 2048 elements at a time
   for (var base = begin; base < end; base += 2048u) {
     // load neighbours by neighbouring threads
@@ -50,13 +48,11 @@ var<workgroup> heads: array<u32, 512>; //% if segmented
 //% for j in range(8)
     let kept{{ j }} = tile[t * 8u + (t >> 2u) + {{ j }}u];
     let next{{ j }} = {{ scan.lift[op](T, "kept%d" % j, "place" if segmented else "(place + %du)" % j) }};
-//% if segmented
-    if (place == 0u) {
+    if (place == 0u) { //% if segmented
       run = {{ empty }};
       open = min(open, {{ j }}u);
     }
-    place = select(place + 1u, 0u, place + 1u == p.n);
-//% endif
+    place = select(place + 1u, 0u, place + 1u == p.n); //% if segmented
     run = {{ scan.join[op](T, "run", "next%d" % j) }};
     let run{{ j }} = run;
 //% endfor
@@ -75,11 +71,9 @@ var<workgroup> heads: array<u32, 512>; //% if segmented
 //% endfor
     let all = sums[255];
     workgroupBarrier();
-//% for j in range(8)
-    if (i{{ j }} < end) {
+    if (i{{ j }} < end) { //% for j in range(8)
       out[i{{ j }}] = {{ scan.made(op, T) }}(tile[{{ j * 264 }}u + t + (t >> 5u)]);
     }
-//% endfor
     carry = {{ scan.join[op](T, "carry", "all") }};
     workgroupBarrier();
   }

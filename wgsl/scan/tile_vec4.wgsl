@@ -22,13 +22,11 @@ var<workgroup> totals: array<{{ wgsl(dtype, 1) }}, 256>;
   let end = min(min(first + p.stretch, begin + p.piece), p.size);
   // join the pieces before it
   var carry = {{ empty }};
-//% if carried
-  for (var k = t; k < piece; k += 256u) {
+  for (var k = t; k < piece; k += 256u) { //% if carried
     let other = in0[row * p.pieces + k];
     carry = {{ scan.join[op](T, "carry", "other") }};
   }
-{{ scan.total(op, T, "carry", "totals") }}
-//% endif
+{{ scan.total(op, T, "carry", "totals") }} //% if carried
   // 2048 elements at a time
   for (var base = begin; base < end; base += 2048u) {
 //% for h in range(2)
@@ -44,13 +42,11 @@ var<workgroup> totals: array<{{ wgsl(dtype, 1) }}, 256>;
     var open{{ h }} = 4u; //% if segmented
 //% for j in range(4)
     let next{{ h }}{{ j }} = four{{ h }}.{{ "xyzw"[j] }};
-//% if segmented
-    if (place{{ h }} == 0u) {
+    if (place{{ h }} == 0u) { //% if segmented
       sum{{ h }} = {{ empty }};
       open{{ h }} = min(open{{ h }}, {{ j }}u);
     }
-    place{{ h }} = select(place{{ h }} + 1u, 0u, place{{ h }} + 1u == p.n);
-//% endif
+    place{{ h }} = select(place{{ h }} + 1u, 0u, place{{ h }} + 1u == p.n); //% if segmented
     sum{{ h }} = {{ scan.join[op](T, "sum%d" % h, "next%d%d" % (h, j)) }};
     let run{{ h }}{{ j }} = sum{{ h }};
 //% endfor

@@ -28,11 +28,9 @@
     if (source == 0u) {
       x = in1[u32(in0[low]) * p.width + column];
     }
-//% for level in range(levels)
-    if (source == {{ level + 1 }}u) {
+    if (source == {{ level + 1 }}u) { //% for level in range(levels)
       x = in{{ level + 3 }}[low / span{{ level }} * p.width + column];
     }
-//% endfor
     result = {{ combine.join[join](T, "result", "x") }};
     low += step;
   }

@@ -15,8 +15,7 @@
     k{{ i }} = {{ sorting.key(T, "x", descending) }};
   }
 //% endfor
-//% for a, b in network
-  {
+  { //% for a, b in network
     let swap = (k{{ b }} < k{{ a }}) | ((k{{ b }} == k{{ a }}) & (i{{ b }} < i{{ a }}));
     let low = select(k{{ a }}, k{{ b }}, swap);
     k{{ b }} = select(k{{ b }}, k{{ a }}, swap);
@@ -25,10 +24,7 @@
     i{{ b }} = select(i{{ b }}, i{{ a }}, swap);
     i{{ a }} = first;
   }
-//% endfor
-//% for i in range(wide)
-  if ({{ i }}u < p.n) {
+  if ({{ i }}u < p.n) { //% for i in range(wide)
     out[start + {{ i }}u] = i32(i{{ i }});
   }
-//% endfor
 //% endblock

@@ -41,9 +41,7 @@ fn half_of(word: u32, digit: u32) -> u32 {
     high += select(one{{ j }}, vec4<u32>(0u), d{{ j }} < 8u);
 //% endfor
 // what all threads before this one counted: eight words a thread, then the 32 threads of a word
-//% for f in range(8)
-    cells[t + (t >> 5u) + {{ f * 264 }}u] = {{ "low" if f < 4 else "high" }}.{{ "xyzw"[f % 4] }};
-//% endfor
+    cells[t + (t >> 5u) + {{ f * 264 }}u] = {{ "low" if f < 4 else "high" }}.{{ "xyzw"[f % 4] }}; //% for f in range(8)
     workgroupBarrier();
     var sum = 0u;
 //% for k in range(8)
@@ -72,9 +70,7 @@ fn half_of(word: u32, digit: u32) -> u32 {
       starts[t] = start;
     }
     workgroupBarrier();
-//% for j in range(8)
-    let to{{ j }} = starts[d{{ j }}] + half_of(cells[(d{{ j }} >> 1u) * 264u + t + (t >> 5u)], d{{ j }}) + rank{{ j }};
-//% endfor
+    let to{{ j }} = starts[d{{ j }}] + half_of(cells[(d{{ j }} >> 1u) * 264u + t + (t >> 5u)], d{{ j }}) + rank{{ j }}; //% for j in range(8)
     workgroupBarrier();
 // sorted here first, so that neighbours are written side by side
     cells[to{{ j }}] = it{{ j }}.x; //% for j in range(8)
@@ -87,12 +83,10 @@ fn half_of(word: u32, digit: u32) -> u32 {
     workgroupBarrier();
     cells[to{{ j }}] = it{{ j }}.y; //% for j in range(8)
     workgroupBarrier();
-//% for j in range(8)
-    if (t + {{ j * 256 }}u < end - base) {
+    if (t + {{ j * 256 }}u < end - base) { //% for j in range(8)
       let place = cells[t + {{ j * 256 }}u];
       out[at{{ j }}] = {{ "i32(place)" if last else "vec2<u32>(key%d, place)" % j }};
     }
-//% endfor
     workgroupBarrier();
     if (t < 16u) {
       bases[t] += half_of(totals[t >> 1u], t);

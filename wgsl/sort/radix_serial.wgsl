@@ -32,8 +32,6 @@
     c{{ j }} += one{{ j }}; //% for j in range(4)
   }
 //% if counting
-//% for j, k in product(range(4), range(4))
-  out[(row * 16u + {{ j * 4 + k }}u) * p.pieces + piece] = c{{ j }}.{{ "xyzw"[k] }};
-//% endfor
+  out[(row * 16u + {{ j * 4 + k }}u) * p.pieces + piece] = c{{ j }}.{{ "xyzw"[k] }}; //% for j, k in product(range(4), range(4))
 //% endif
 //% endblock

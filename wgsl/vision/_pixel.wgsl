@@ -104,11 +104,9 @@
 
 {% macro toned(tones, channels, mean) %}
 //% set kinds = dict(scale=scale, brightness=brightness, saturation=mixed, contrast=mixed, hue=hue, gray=grayed, normalize=normalize, erase=erase)
-//% for s in tones
-  {
+  { //% for s in tones
 {{ kinds[s.kind](s, channels, mean) }}
   }
-//% endfor
 {% endmacro %}
 
 {% macro library() %}

@@ -3,11 +3,9 @@
 //% extends "launch.wgsl"
 //% import "vision/_pixel.wgsl" as pixel
 //% block shared
-//% if g.contrast
-{{ pixel.library() }}
-var<workgroup> row: array<f32, {{ g.numbers }}>;
-var<workgroup> sums: array<f32, {{ workgroup[0] }}>;
-//% endif
+{{ pixel.library() }} //% if g.contrast
+var<workgroup> row: array<f32, {{ g.numbers }}>; //% if g.contrast
+var<workgroup> sums: array<f32, {{ workgroup[0] }}>; //% if g.contrast
 //% endblock
 //% block work
 //% set given = g.numbers - 1 if g.contrast else g.numbers

@@ -35,7 +35,7 @@ from .expressions import EXPRESSIONS, Wgsl, vec, with_prefix, with_suffix
 # A position that LineMarks inserts, \x01file:line\x02: control characters that no template has.
 MARK = re.compile("\x01([^:\x02]*):(\\d+)\x02")
 # `text //% for ...` or `text //% if ...` on a line that is no line statement or comment itself.
-CONTROLLED = re.compile(r"^(?!\s*//[%#])(.*?\S)[ ]+//% ((for|if) .*)$", re.M)
+CONTROLLED = re.compile(r"^(?!\s*//[%#])(.*?\S)[ ]+//% ((for|if) .*)$")
 # A zero term at the beginning of a sum. The pattern begins with literal text, which `re` searches for fast.
 BEGINS_WITH_NOTHING = re.compile(r"0u(?<!\w0u) \+ ")
 # `(x + 0u)` that is no argument list becomes x; a term ` + 0u` is dropped, unless a factor follows it.
@@ -136,13 +136,33 @@ def open_cache(name: str = "templates") -> BytecodeCache | None:
 
 
 class LineControl(Extension):
-    """Lets a line carry its own loop or condition: `text //% for x in xs`, `text //% if x`.
+    """Lets a line carry its own loop or condition: `text //% for x in xs`, `text //% if x`. If the line opens
+    a block of WGSL, they control the block.
 
     It takes one line of a template where line statements around it take three.
     """
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
-        return CONTROLLED.sub(r'{% \2 %}\1 {{ "\\n" }}{% end\3 %}', source)
+        if " //% " not in source:
+            return source
+        lines = source.split("\n")
+        for at, line in enumerate(lines):
+            if match := CONTROLLED.match(line):
+                text, statement, kind = match.groups()
+                lines[at] = f"{{% {statement} %}}{text}"
+                lines[at + block_end(text, lines[at + 1 :])] += f' {{{{ "\\n" }}}}{{% end{kind} %}}'
+        return "\n".join(lines)
+
+
+def block_end(text: str, after: list[str]) -> int:
+    """How many lines after `text` the `}` of the block that it opens is, by its indentation; 0 if it opens no
+    block, or if that `}` has its own loop or condition."""
+    if text.endswith("{"):
+        close = text[: len(text) - len(text.lstrip())] + "}"
+        for i, line in enumerate(after, 1):
+            if line.startswith(close) and not line.startswith(close + " else"):
+                return i if line == close else 0
+    return 0
 
 
 class LineMarks(Extension):
