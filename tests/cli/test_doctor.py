@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from flambeau.cli import doctor as module
 from flambeau.cli import main
-from flambeau.cli.doctor import answer, in_child, report, size
+from flambeau.cli.doctor import answer, in_child, report, size, step_lines
 from flambeau.device import adapters, diagnose
 from flambeau.errors import DeviceError
 
@@ -221,6 +221,8 @@ def test_reports_this_machine_as_json(gpu):
     for adapter in works:
         assert not {"x - x", "x + -x", "(x + 1) - x", "mean([])"}.intersection(adapter["not_finite"])
         assert adapter["error"] < 1e-3 and adapter["limits"]["max-buffer-size"] > 0
+        assert (adapter["type"] == "CPU") == ("step_ms" in adapter)
+        assert all(ms > 0 for ms in adapter.get("step_ms", {}).values())
 
 
 def test_report_shows_every_part():
@@ -256,6 +258,12 @@ def test_report_shows_every_part():
         "",
         "likely fix: none",
     ]
+
+
+@pytest.mark.parametrize("adapter, cpu, faster", [(12.3, 45.6, "the adapter"), (45.6, 12.3, 'device="cpu"')])
+def test_report_names_the_faster_of_a_software_adapter_and_numpy(adapter, cpu, faster):
+    (line,) = step_lines({"adapter": adapter, "cpu": cpu})
+    assert line == f'  CNN step     {adapter} ms, {cpu} ms with NumPy (device="cpu"): {faster} is the faster'
 
 
 def test_report_without_an_adapter():

@@ -1,5 +1,7 @@
 """The references on other array libraries: every row of the op table on torch and JAX."""
 
+import math
+
 import numpy as np
 import pytest
 from helpers.compare import check
@@ -9,6 +11,7 @@ from rows import ROWS
 
 import flambeau as fb
 from flambeau.device import get_device
+from flambeau.device.array_namespace import Namespace
 
 # references in NumPy's own words: methods of its arrays, assignment, 64-bit floats
 NUMPY_ALONE = {
@@ -99,3 +102,15 @@ def test_values_are_dropped_after_their_last_reader():
         return most
 
     assert peak(40) < 1.5 * peak(4)
+
+
+def test_erf_is_that_of_the_math_library():
+    """In each of its three ranges, at their ends, and where it is 1."""
+    xp = Namespace("numpy")
+    ends = [v for edge in (0.46875, 4, 6) for v in (np.nextafter(edge, 0), edge, np.nextafter(edge, 9))]
+    x = np.array([*np.linspace(-7, 7, 20001), *np.logspace(-300, 0, 99), *ends, np.inf, -np.inf])
+    expected = np.array([math.erf(v) for v in x])
+    np.testing.assert_allclose(xp.erf(x), expected, rtol=5e-16, atol=0)
+    zeros = xp.erf(np.array([0.0, -0.0, np.nan], np.float32))
+    assert zeros.dtype == np.float32 and np.isnan(zeros[2]) and list(np.signbit(zeros[:2])) == [False, True]
+    assert xp.erf(np.float32(1)).shape == ()

@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -129,8 +130,41 @@ def describe_adapters() -> list[Facts]:
 def check_device(device: Any) -> Facts:
     """Check that a device multiplies correctly, and find expressions of infinities and NaN that it
     evaluates wrongly."""
+    import flambeau as fb
+
     facts = check_multiply(device)
-    return facts if "problem" in facts else facts | {"not_finite": find_simplified(device)}
+    if "problem" in facts:
+        return facts
+    adapter = fb.device(device).adapter
+    if adapter is not None and adapter.is_software:
+        facts["step_ms"] = {name: step_ms(where) for name, where in (("adapter", device), ("cpu", "cpu"))}
+    return facts | {"not_finite": find_simplified(device)}
+
+
+def step_ms(device: Any, images: int = 32, steps: int = 5) -> float:
+    """Milliseconds of a training step of a small convolutional network on a device, the least of several."""
+    import flambeau as fb
+
+    nn = fb.nn
+    with fb.device(device):
+        net = nn.Sequential(
+            nn.Conv2d(1, 8, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Flatten(), nn.Linear(256, 10),
+        )  # fmt: skip
+        optimizer = fb.optim.SGD(net.parameters(), lr=0.1)
+        x, y = fb.zeros(images, 1, 28, 28), fb.zeros(images, dtype=fb.int32)
+
+        def step(x: Any, y: Any) -> Any:
+            loss = nn.functional.cross_entropy(net(x), y)
+            optimizer.step(loss.backward())
+            return loss
+
+        recorded, times = fb.jit(step, check="never"), list[float]()
+        for _ in range(steps):
+            begin = time.perf_counter()
+            recorded(x, y).item()
+            times.append(time.perf_counter() - begin)
+    return min(times) * 1e3
 
 
 def find_simplified(device: Any) -> list[str]:
@@ -216,8 +250,18 @@ def adapter_lines(a: Facts) -> list[str]:
         f"  limits       {', '.join(limits)}",
         f"  features     {features}",
         f"  matmul 64    {outcome}",
+        *step_lines(a.get("step_ms")),
         *not_finite_lines(a.get("not_finite", [])),
     ]
+
+
+def step_lines(ms: Facts | None) -> list[str]:
+    """How fast a software adapter trains, beside NumPy."""
+    if ms is None:
+        return []
+    faster = "the adapter" if ms["adapter"] <= ms["cpu"] else 'device="cpu"'
+    times = f'{ms["adapter"]:.3g} ms, {ms["cpu"]:.3g} ms with NumPy (device="cpu")'
+    return [f"  CNN step     {times}: {faster} is the faster"]
 
 
 def not_finite_lines(simplified: list[str]) -> list[str]:

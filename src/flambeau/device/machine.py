@@ -27,8 +27,9 @@ ROUNDS = 16  # times of one workgroup that so many take that they fill the GPU
 MOST_GROUPS, MOST_TURNS = 1 << 14, 1 << 22
 COPIED = 1 << 27  # bytes that are copied: more than a cache holds
 PRODUCT = 1.17  # times as long a multiply-add takes in a product as in registers alone, on an H200
-MULTIPLY_ADDS = 32 * 256  # of a turn of a workgroup: 8 vec4s of each of 256 threads
-CHAINS = range(8)
+CHAINS, UNROLLED = range(8), 4  # sums of a thread that do not wait for each other; steps of a turn
+MULTIPLY_ADDS = 4 * len(CHAINS) * UNROLLED * 256  # of a turn of a workgroup
+COPIES = 8  # of a submit
 WORK = f"""
 @group(0) @binding(0) var<uniform> p: vec4<u32>;
 @group(0) @binding(1) var<storage, read_write> out: array<vec4<f32>>;
@@ -37,13 +38,21 @@ fn main(@builtin(local_invocation_index) t: u32) {{
   let m = vec4<f32>(bitcast<f32>(p.y));
   {" ".join(f"var a{i} = vec4<f32>(f32(t) + {i}.0);" for i in CHAINS)}
   for (var k = 0u; k < p.x; k++) {{
-    {" ".join(f"a{i} = fma(a{i}, m, m);" for i in CHAINS)}
+    {" ".join(f"a{i} = fma(a{i}, m, m);" for i in CHAINS) * UNROLLED}
   }}
   let sum = {" + ".join(f"a{i}" for i in CHAINS)};
   if (sum.x == 12345.0) {{
     out[t] = sum;
   }}
 }}
+"""
+COPY = """
+@group(0) @binding(0) var<storage, read> from_here: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read_write> to_there: array<vec4<f32>>;
+@compute @workgroup_size(256)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  to_there[id.x] = from_here[id.x];
+}
 """
 
 
@@ -91,17 +100,23 @@ def _timers(device: Any) -> tuple[Callable[[int, int], float], Callable[[int], f
     wgpu, queue = device._wgpu, device._queue
     params = wgpu.create_buffer(size=16, usage="UNIFORM|COPY_DST")
     out = wgpu.create_buffer(size=4096, usage="STORAGE")
-    pipeline = wgpu.create_compute_pipeline(
-        layout="auto", compute={"module": wgpu.create_shader_module(code=WORK), "entry_point": "main"}
-    )
-    entries = [{"binding": i, "resource": {"buffer": b}} for i, b in enumerate((params, out))]
-    group = wgpu.create_bind_group(layout=pipeline.get_bind_group_layout(0), entries=entries)
 
-    def least(encode: Callable[[Any], None]) -> float:
+    def dispatched(wgsl: str, buffers: list[Any], groups: int, count: int) -> float:
+        module = wgpu.create_shader_module(code=wgsl)
+        pipeline = wgpu.create_compute_pipeline(
+            layout="auto", compute={"module": module, "entry_point": "main"}
+        )
+        entries = [{"binding": i, "resource": {"buffer": b}} for i, b in enumerate(buffers)]
+        group = wgpu.create_bind_group(layout=pipeline.get_bind_group_layout(0), entries=entries)
         times: list[float] = []
         for _ in range(3):
             encoder = wgpu.create_command_encoder()
-            encode(encoder)
+            compute = encoder.begin_compute_pass()
+            compute.set_pipeline(pipeline)
+            compute.set_bind_group(0, group)
+            for _ in range(count):
+                compute.dispatch_workgroups(groups)
+            compute.end()
             commands = encoder.finish()
             device._fast.wait()
             begin = time.perf_counter()
@@ -112,22 +127,14 @@ def _timers(device: Any) -> tuple[Callable[[int, int], float], Callable[[int], f
 
     def work(turns: int, groups: int) -> float:
         queue.write_buffer(params, 0, turns.to_bytes(4, "little") + bytes.fromhex("ffff7f3f") + bytes(8))
-
-        def encode(encoder: Any) -> None:
-            compute = encoder.begin_compute_pass()
-            compute.set_pipeline(pipeline)
-            compute.set_bind_group(0, group)
-            compute.dispatch_workgroups(groups)
-            compute.end()
-
-        return least(encode)
+        return dispatched(WORK, [params, out], groups, 1)
 
     def copy(n: int) -> float:
-        source, target = (wgpu.create_buffer(size=n, usage="COPY_SRC|COPY_DST") for _ in range(2))
+        buffers = [wgpu.create_buffer(size=n, usage="STORAGE") for _ in range(2)]
         try:
-            return least(lambda encoder: encoder.copy_buffer_to_buffer(source, 0, target, 0, n))
+            return dispatched(COPY, buffers, n // (16 * 256), COPIES) / COPIES
         finally:
-            source.destroy()
-            target.destroy()
+            for buffer in buffers:
+                buffer.destroy()
 
     return work, copy
