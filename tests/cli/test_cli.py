@@ -87,7 +87,8 @@ def test_mnist_opens_no_device_but_its_own(digits, tmp_path, monkeypatch):
 
 def test_mnist_is_the_same_with_the_same_seed(digits, tmp_path):
     def weights(seed):
-        done = flambeau("mnist", "--data", digits, "--out", tmp_path, "--steps", 3, "--seed", seed)
+        args = ("--steps", 3, "--batch-size", 20, "--seed", seed)
+        done = flambeau("mnist", "--data", digits, "--out", tmp_path, *args)
         assert done.exit_code == 0, done.output
         return (tmp_path / "mnist.safetensors").read_bytes()
 

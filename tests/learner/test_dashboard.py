@@ -130,10 +130,11 @@ def test_the_picture_of_the_readme_is_of_runs(tmp_path, monkeypatch):
 
     def few(train, root):
         found = mnist(train, root=root)
-        return data.TensorDataset(found.images[:300], found.labels[:300])
+        return data.TensorDataset(found.images[:60], found.labels[:60])
 
     monkeypatch.setattr(data, "mnist", few)
     monkeypatch.setattr(drawing, "EPOCHS", 2)
+    monkeypatch.setattr(drawing, "B", 20)
     for name in drawing.OPTIMIZERS:
         drawing.train(name, tmp_path)
     kept, shown = list(read_events(tmp_path / "adam/events.jsonl")), list(drawing.so_far(tmp_path / "adam"))

@@ -235,7 +235,9 @@ def test_rows_of_the_lowest_numbers_are_means(variant, gpu, forced, monkeypatch)
         grads = (y * fb.tensor(g, device=device)).sum().backward()
         by_ops = (sdpa(*xs, attn_mask=fb.tensor(mask, device=device)) * fb.tensor(g, device=device)).sum()
         by_ops = by_ops.backward(create_graph=True)
-        return values(y, *(grads[x] for x in xs), *(by_ops[x] for x in xs))
+        made = values(y, *(grads[x] for x in xs))
+        with planned_for(gpu, software=True):  # whose kernels are small: what is forced was read before
+            return [*made, *values(*(by_ops[x] for x in xs))]
 
     if variant in ("stored", "streamed"):
         with planned_for(gpu, software=True):

@@ -99,7 +99,9 @@ def test_gradients_are_made_on_units(case, units):
     templates = {k.shader.template for x in xs for k in found[x].plan()}
     assert "attention/grad_subgroup_matrix.wgsl" in templates and not {t for t in templates if "tiles" in t}
     slow = loss().backward(create_graph=True)
-    ours, theirs = (values(*(grads[x].float() for x in xs)) for grads in (found, slow))
+    ours = values(*(found[x].float() for x in xs))
+    with planned_for(units, software=True):  # whose kernels are small, and others than those that are tested
+        theirs = values(*(slow[x].float() for x in xs))
     for got, want in zip(ours, theirs, strict=True):
         assert np.linalg.norm(got - want) < 3e-3 * np.linalg.norm(want)
 
