@@ -1,8 +1,10 @@
 """Compiling ahead: several pipelines at once, and a model's kernels without a call."""
 
+import sys
 import threading
 import time
 from array import array
+from math import erf
 from types import SimpleNamespace
 
 import numpy as np
@@ -136,6 +138,18 @@ def test_what_is_compiled_runs_while_the_rest_is_being_compiled(device, monkeypa
     assert counted(lambda: fb.realize(x @ x.sum(1, keepdim=True))) == (0, 1) and len(submits) == before + 1
 
 
+def test_products_are_compiled_while_the_rest_is_planned(device):
+    """In a long graph: a plan of a thousand nodes takes 0.1 s, and a product's kernel up to 0.8 s."""
+    x = y = fb.tensor(np.full((9, 9), 0.25, "f4"), device=device)
+    for _ in range(run.LONG // 2):
+        y = (y * 0.5).sin()
+    before, renders = pipeline.counters.renders, []
+    with events.subscribe("planned", lambda *_: renders.append(pipeline.counters.renders - before)):
+        value = ((x @ x).erf() + y).sum().item()
+    assert renders[0] == 1 and pipeline.counters.renders - before > 1
+    assert abs(value - 81 * (erf(0.5625) + y[0, 0].item())) < 1e-3
+
+
 def test_what_a_driver_refuses_has_no_value(device, monkeypatch):
     usual = device._compiling.compile
 
@@ -180,6 +194,28 @@ def test_which_drivers_compile_late(adapter, settings, late, monkeypatch, tmp_pa
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     assert compilers.compiles_late(SimpleNamespace(**adapter)) == late
+
+
+CARD = {"name": "NVIDIA H200", "backend": "Vulkan"}
+
+
+@pytest.mark.parametrize(
+    ("adapter", "settings", "kept"),
+    [
+        (CARD, {}, sys.platform == "linux"),
+        (CARD | {"backend": "OpenGL"}, {}, False),
+        (LATE, {}, False),
+        (CARD, {"__GL_SHADER_DISK_CACHE": "0"}, False),
+        (CARD, {"__GL_SHADER_DISK_CACHE_PATH": "/etc/hostname/x"}, False),
+    ],
+)
+def test_which_drivers_keep_pipelines(adapter, settings, kept, monkeypatch, tmp_path):
+    for name in ("__GL_SHADER_DISK_CACHE", "__GL_SHADER_DISK_CACHE_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not made yet"))
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    assert compilers.keeps_pipelines(SimpleNamespace(**adapter)) == kept
 
 
 def test_every_thread_compiles_on_a_device_of_its_own(device, monkeypatch):

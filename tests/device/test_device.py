@@ -14,6 +14,7 @@ import flambeau as fb
 from flambeau.device import c_path, get_device
 from flambeau.device.pool import size_class
 from flambeau.device.readback import batches
+from flambeau.errors import KernelError
 
 
 def python(code: str, **env) -> subprocess.CompletedProcess:
@@ -108,6 +109,17 @@ def test_bad_wgsl_names_the_kernel_and_the_line(gpu):
         gpu.pipeline("fn main() {\n  let x = nothing;\n}", "wrong+kernel", 0)
     assert str(caught.value).startswith(f"wrong+kernel: the kernel does not compile on {gpu.name}: ")
     assert "2   let x = nothing;" in str(caught.value)
+
+
+def test_a_proven_text_is_checked_before_anything_runs(gpu):
+    """In the background, where the device compiles there."""
+    if gpu.compilers < 2:
+        pytest.skip("one processor, or a provider whose devices are for one thread")
+    number = gpu.pipeline("fn main() {\n  let x = nothing;\n}", "wrong+kernel", 0, proven=True)
+    for call in (gpu.check_texts, lambda: gpu.compiled(number), lambda: gpu.compiled(number)):
+        with pytest.raises(KernelError, match=r"wrong\+kernel: the kernel does not compile"):
+            call()
+    gpu.check_texts()  # it was reported
 
 
 def test_without_an_adapter_the_cpu_takes_over_and_says_so():
@@ -261,6 +273,41 @@ from wgpudawn.backends.dawn import extras
 print("lazy_clear_resource_on_first_use" in extras.get_toggles(fb.ones(2).realize().device._wgpu))"""
     shown = python(code, FLAMBEAU_WEBGPU="dawn", VK_ICD_FILENAMES=tint.driver_file())
     assert shown.stdout.strip() == "False", shown.stdout + shown.stderr
+
+
+AHEAD = """import flambeau as fb
+from flambeau.device import native, promised
+from flambeau.errors import KernelError
+native.keeps_pipelines = lambda adapter: True
+x = fb.arange(24).reshape(4, 6).float().realize()
+compiling, helpers = x.device._compiling, []
+opened, promised.HELPERS, promised.EACH = promised.Helper.__init__, 2, 1
+promised.Helper.__init__ = lambda self, device: helpers.append(0) or opened(self, device)
+ys = [x * 2, x.sum(), x.amax(0), x @ x.mT, x.exp().sum(1), x.flip(0).contiguous(), x.cumsum(1), x.sort()[0]]
+fb.realize(*ys)
+print(type(compiling).__name__, len(helpers), [y.sum().item() for y in ys[:3]])
+with x.device.lock:
+    text = "@compute @workgroup_size(1)\\nfn main() { let x = SIZE; }"
+    numbers = [x.device.pipeline(text.replace("SIZE", f"{n}u"), f"k{n}", 0) for n in range(12)]
+    for n in numbers:
+        assert x.device.compiled(n) is x.device.compiled(n) and x.device.is_compiled(n)
+    compiling.advance()
+    print(compiling._own, compiling._ahead, compiling._helpers)
+    try:
+        x.device.pipeline(text, "wrong", 0)
+    except KernelError as e:
+        print(str(e).split(":")[0])
+"""
+
+
+def test_dawn_compiles_ahead_on_other_devices():
+    from helpers import tint
+
+    if not tint.driver_file():
+        pytest.skip("no SwiftShader beside a Chromium")
+    shown = python(AHEAD, FLAMBEAU_WEBGPU="dawn", VK_ICD_FILENAMES=tint.driver_file())
+    lines = ["PromisedAhead 2 [552.0, 276.0, 123.0]", "[] [] []", "wrong"]
+    assert shown.stdout.splitlines() == lines, shown.stdout + shown.stderr
 
 
 def test_reads_come_later_and_in_any_order(gpu):

@@ -46,34 +46,3 @@ def group_outputs(outputs: Any) -> Any:
     if isinstance(outputs, tuple) and 1 < len(outputs) <= MANY:
         compute_together(t for t in outputs if hasattr(t, "node"))
     return outputs
-
-
-def read_with(nodes: list[Node]) -> list[Node]:
-    """The siblings to compute along with nodes that are read, if these all belong to one call."""
-    siblings = nodes[0].siblings if nodes else None
-    if siblings is None or any(n.siblings is not siblings for n in nodes):
-        return []
-    asked = set(nodes)
-    return [n for n in siblings.missing() if n not in asked]
-
-
-def stored_with(order: list[Node], roots: list[Node]) -> list[Node]:
-    """The siblings to store in a run whose nodes `order` use some of them on the way to its roots.
-
-    The first such run stores none: an optimiser's step fuses gradients with updates. The second stores those
-    of its own, and those that no run has used: the norms of all gradients, read one by one, take two runs.
-    """
-    passed: dict[Siblings, set[Node]] = {}
-    for n in order:
-        if n.siblings is not None and n.buffer is None:
-            passed.setdefault(n.siblings, set()).add(n)
-    more: list[Node] = []
-    asked = set(roots)
-    for siblings, used in passed.items():
-        rest = [n for n in siblings.missing() if n not in asked]
-        again, siblings.was_passed = siblings.was_passed, True
-        if again and any(n not in used and n.serial not in siblings.consumed for n in rest):
-            more += [n for n in rest if n in used or n.serial not in siblings.consumed]
-        else:
-            siblings.consumed.update(n.serial for n in used)
-    return more

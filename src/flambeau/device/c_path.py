@@ -229,15 +229,17 @@ class CPath:
 
     def _play_as_compiled(self, encoder: "Encoder", words: list[int]) -> list[tuple[Any, ...]]:
         """Play commands whose pipelines are partly still compiling; returns their steps."""
-        steps: list[tuple[Any, ...]] = []
+        device, steps = self.device, list[tuple[Any, ...]]()
         begin, spans = 0, list(commands(words))
+        device.check_texts()  # an invalid kernel is reported before anything runs
         for end, (i, _) in enumerate(spans):
-            if words[i] == DISPATCH and not self.device.is_compiled(words[i + PIPELINE]):
+            pipeline = words[i + PIPELINE]
+            if words[i] == DISPATCH and not device.is_compiled(pipeline):
                 steps += encoder.play(self._look_up(words, spans[begin:end]))
                 begin = end
                 encoder.flush()
                 with stage("compile"):
-                    self.device.compiled(words[i + PIPELINE])
+                    self._compiled[pipeline] = device.compiled(pipeline)._internal
         return steps + encoder.play(self._look_up(words, spans[begin:]))
 
 
@@ -323,7 +325,8 @@ class Encoder:
 class WgpuPath(CPath):
     """Commands by wgpu-native's C functions."""
 
-    compilers = min(os.cpu_count() or 1, 8)
+    compilers = min(os.cpu_count() or 1, 16)
+    has_own_threads = False
 
     def __init__(self, device: Any, ffi: Any, lib: Any, api: Any):
         super().__init__(device, ffi, lib, api)
@@ -475,7 +478,8 @@ class WgpuMapping:
 class DawnPath(CPath):
     """Commands by Dawn's C functions; what is not hot by its Python API."""
 
-    compilers = 1  # how many threads may compile at once: Dawn's devices are for one
+    compilers = 2  # how many of Dawn's own threads compile at once; its devices are for one of ours
+    has_own_threads = True
     tick = 1.0  # ns of one tick of the GPU's clock
 
     def __init__(self, device: Any, ffi: Any, lib: Any, api: Any):
@@ -505,6 +509,13 @@ class DawnPath(CPath):
             if mark is not None:
                 self.settle(mark)
         self.paced += time.perf_counter() - began
+
+    def is_settled(self, promise: Any) -> bool:
+        """Whether `settle` returns at once."""
+        if promise._state == "pending":
+            with self.device.lock, uninterrupted():
+                self.device._wgpu._poll()
+        return promise._state != "pending"
 
     def settle(self, promise: Any) -> Any:
         """What a promise is of, waited for. Dawn's devices are for one thread at a time (a device that takes

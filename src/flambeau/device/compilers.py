@@ -1,15 +1,16 @@
 """Compiles kernels to pipelines in background threads, and ahead where a driver compiles late."""
 
 import os
+import sys
 import threading
-from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import DeviceError
 
+CHECKERS = 4  # threads that check texts: a thread checks ten while one is compiled
 SCRATCH = 1024  # bytes of a buffer that a kernel binds and does not touch
 OFF = ("MESA_SHADER_CACHE_DISABLE", "MESA_GLSL_CACHE_DISABLE")  # the second is the first's older name
 
@@ -24,28 +25,23 @@ class Job(NamedTuple):
     trusted: bool
 
 
-def compiling_of(device: Any) -> Any:
-    """How a device compiles."""
-    if device.compilers < 2:
-        return Compiling(device)
-    return (Ahead if compiles_late(device.adapter) else InThreads)(device)
-
-
-class AtOnce(Executor):
-    """What is submitted is called before that returns; what it raises is raised there."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
-        done: Future[Any] = Future()
-        done.set_result(fn(*args, **named))
-        return done
-
-
 class Compiling:
     """In the calling thread."""
 
     def __init__(self, device: Any):
         self.device = device
-        self.executor: Executor = AtOnce()
+        self.unchecked: list[tuple[Job, Future[Any]]] = []  # modules that are being made, of texts to check
+
+    def begin(self, job: Job, layout: Any) -> Any:
+        """Begin to compile a text, whose errors may be raised here: a Future of the pipeline, or what has
+        `done` and `result` as well."""
+        pipeline: Future[Any] = Future()
+        pipeline.set_result(self.compile(job, self.module(job), layout))
+        return pipeline
+
+    def module(self, job: Job) -> Any:
+        """The shader module of a text, which is checked for it."""
+        return self.device._fast.module(self.device._wgpu, job.wgsl, job.label, job.trusted)
 
     def compile(self, job: Job, module: Any, layout: Any) -> Any:
         """The pipeline of a module."""
@@ -53,11 +49,26 @@ class Compiling:
 
 
 class InThreads(Compiling):
-    """In threads of their own: drivers compile outside of Python's lock."""
+    """In threads of their own: drivers compile outside of Python's lock, and texts are checked outside too.
+
+    A text of our own is checked while the next one is rendered. Threads for that are others than those that
+    compile, so that all texts are checked soon.
+    """
 
     def __init__(self, device: Any):
         super().__init__(device)
         self.executor = ThreadPoolExecutor(device.compilers, "compile")
+        self.checkers = ThreadPoolExecutor(min(device.compilers, CHECKERS), "check")
+
+    def begin(self, job: Job, layout: Any) -> Any:
+        if not job.trusted:
+            return self.executor.submit(self.compile, job, self.module(job), layout)
+        module = self.checkers.submit(self.module, job)
+        self.unchecked.append((job, module))
+        return self.executor.submit(self._compile_checked, job, module, layout)
+
+    def _compile_checked(self, job: Job, module: "Future[Any]", layout: Any) -> Any:
+        return self.compile(job, module.result(), layout)
 
 
 class Ahead(InThreads):
@@ -92,10 +103,8 @@ class Ahead(InThreads):
             try:
                 self._free.pop()
             except IndexError:
-                from .native import open_wgpu
-
                 with suppress(DeviceError):
-                    self._of_thread.wgpu = open_wgpu(self.device.adapter)
+                    self._of_thread.wgpu = self.device.open_twin(self.device.adapter.raw)
         return self._of_thread.wgpu
 
     def _dispatch(self, wgpu: Any, job: Job, pipeline: Any) -> None:
@@ -127,7 +136,23 @@ def compiles_late(adapter: Any) -> bool:
     setting = os.environ.get
     if any(setting(name, "").lower() in ("1", "true", "yes") for name in OFF):
         return False
-    folder = setting("MESA_SHADER_CACHE_DIR") or setting("MESA_GLSL_CACHE_DIR") or setting("XDG_CACHE_HOME")
+    return _is_writable(setting("MESA_SHADER_CACHE_DIR") or setting("MESA_GLSL_CACHE_DIR"))
+
+
+def keeps_pipelines(adapter: Any) -> bool:
+    """Whether this is NVIDIA's driver for Vulkan on Linux, and keeps what it compiles on disk, where each
+    device of the process finds it."""
+    if adapter.backend != "Vulkan" or not adapter.name.startswith("NVIDIA") or sys.platform != "linux":
+        return False
+    setting = os.environ.get
+    is_on = setting("__GL_SHADER_DISK_CACHE", "1").lower() not in ("0", "false", "no")
+    return is_on and _is_writable(setting("__GL_SHADER_DISK_CACHE_PATH"))
+
+
+def _is_writable(folder: str | None) -> bool:
+    """Whether files can be written to a folder, or to one of its name that is yet to be made; without a name
+    to the user's cache."""
+    folder = folder or os.environ.get("XDG_CACHE_HOME")
     try:
         path = Path(folder) if folder else Path.home() / ".cache"
     except RuntimeError:  # nobody's home

@@ -5,7 +5,6 @@ import os
 import sys
 import threading
 from collections.abc import Generator
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import inf
@@ -16,9 +15,10 @@ from ..core.limits import SOFTWARE_TURNS, Limits
 from ..errors import DeviceError, KernelError, OutOfMemory
 from . import FORKED, dawn, lanes_of, locate_error
 from .adapters import Adapter, Refused, provider
-from .compilers import Job, compiling_of
+from .compilers import Ahead, Compiling, InThreads, Job, compiles_late, keeps_pipelines
 from .machine import machine_of
 from .pool import Pool
+from .promised import Promised, PromisedAhead
 from .protocol import Caches
 from .readback import Fetch, Stagings
 from .timestamps import Stamps
@@ -98,7 +98,8 @@ class NativeDevice(Caches):
         self._buffers: dict[int, Any] = {}
         # of what several compiling threads share; a signal's handler may be one
         self._making = threading.RLock()
-        self._pipelines: list[tuple[Future[Any], Any, int, bool]] = []
+        # of each: a Future, its Job, the layout of bind groups, how many it writes, whether it checks indices
+        self._pipelines: list[tuple[Any, Job, Any, int, bool]] = []
         self.faults, self.doubts = 0, Doubts()  # where kernels note faults, and which values are of them
         self._layouts: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._groups: dict[tuple[int, ...], Any] = {}
@@ -108,7 +109,7 @@ class NativeDevice(Caches):
         self.stagings = Stagings(self)
         self._fast = _fast_path(self)
         self.compilers = self._fast.compilers
-        self._compiling = compiling_of(self)
+        self._compiling = self._compiling_kind()(self)
         if not adapter.is_software:
             self.limits = replace(self.limits, machine=machine_of(self.identity, self))
         # waits while too many submits are under way; for who has submitted, without the lock
@@ -217,6 +218,18 @@ class NativeDevice(Caches):
 
     # --- kernels ---
 
+    def _compiling_kind(self) -> type[Compiling]:
+        if self._fast.has_own_threads:
+            return PromisedAhead if keeps_pipelines(self.adapter) else Promised
+        if self.compilers < 2:
+            return Compiling
+        return Ahead if compiles_late(self.adapter) else InThreads
+
+    def open_twin(self, raw: Any) -> Any:
+        """A further device of the provider, of the same adapter, which `raw` is another object of or the
+        same."""
+        return open_wgpu(self.adapter._replace(raw=raw))
+
     def pipeline(self, wgsl: str, label: str, inputs: int, outputs: int = 1, proven: bool = False) -> int:
         """Begin to compile WGSL that reads `inputs` buffers and then writes `outputs`; KernelError with the
         compiler's message and the text. One that checks indices binds `faults` too.
@@ -227,25 +240,29 @@ class NativeDevice(Caches):
         trusted = self.checks == "off" or (proven and not self.checks)
         checks = DECLARED in wgsl
         job = Job(wgsl, label, inputs, outputs + checks, trusted)
-        with self._explain_errors(job):
-            module = self._fast.module(self._wgpu, wgsl, label, trusted)
         with self._making:
             if checks and not self.faults:
                 faults = self.alloc(BYTES, BYTES)
                 self.write(faults, bytes(BYTES))
                 self.faults = faults
             layout, pipeline_layout = self._layout(inputs, outputs + checks)
-            pending = self._compiling.executor.submit(self._compile, job, module, pipeline_layout)
+            with self._explain_errors(job):
+                pending = self._compiling.begin(job, pipeline_layout)
             # no call in which a handler adds another
-            self._pipelines += ((pending, layout, outputs, checks),)
+            self._pipelines += ((pending, job, layout, outputs, checks),)
             return len(self._pipelines) - 1
 
-    def _compile(self, job: Job, module: Any, layout: Any) -> Any:
-        with self._explain_errors(job):
-            return self._compiling.compile(job, module, layout)
+    def check_texts(self) -> None:
+        """Return when the texts that are being checked are; KernelError for the first that is invalid."""
+        unchecked = self._compiling.unchecked
+        while unchecked:
+            job, module = unchecked.pop()
+            with self._explain_errors(job):
+                module.result()
 
     @contextmanager
     def _explain_errors(self, job: Job) -> Generator[None]:
+        """Errors inside become a KernelError that names the kernel and shows the line of its text."""
         try:
             yield
         except Exception as e:
@@ -259,11 +276,13 @@ class NativeDevice(Caches):
 
     def compiled(self, pipeline: int) -> Any:
         """The provider's pipeline, waited for; KernelError if the driver refuses it."""
-        return self._pipelines[pipeline][0].result()
+        pending, job = self._pipelines[pipeline][:2]
+        with self._explain_errors(job):
+            return pending.result()
 
     def outputs_of(self, pipeline: int) -> int:
         """How many buffers a pipeline writes: the last that it binds."""
-        return self._pipelines[pipeline][2]
+        return self._pipelines[pipeline][3]
 
     def _layout(self, inputs: int, outputs: int) -> tuple[Any, Any]:
         """One layout for every pipeline of that shape."""
@@ -275,7 +294,7 @@ class NativeDevice(Caches):
     def bind(self, pipeline: int, handles: tuple[int, ...], offset: int = 0) -> Any:
         """The bind group of a pipeline's layout with these buffers, cached. The first is Params, from byte
         `offset` on: dynamic offsets cost more than one group for each offset."""
-        _, layout, outputs, checks = self._pipelines[pipeline]
+        _, _, layout, outputs, checks = self._pipelines[pipeline]
         if checks:
             handles, outputs = (*handles, self.faults), outputs + 1
         key = (outputs, offset, *handles)

@@ -1,6 +1,6 @@
 """Plans a graph of nodes: builds the kernels that compute its roots. Pure: no GPU, no I/O."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ..core.events import emit
@@ -29,8 +29,14 @@ class Planner:
     """Builds a kernel for each stored value, and stores further values if one does not fit."""
 
     def __init__(
-        self, roots: list[Node], order: list[Node], limits: Limits, dying: frozenset[int] | None = None
+        self,
+        roots: list[Node],
+        order: list[Node],
+        limits: Limits,
+        dying: frozenset[int] | None = None,
+        built: Callable[[list[ir.Kernel]], None] | None = None,
     ):
+        self.built = built
         graph = graph_of(roots, order)
         self.values = values = Materialization(graph, limits, dying or frozenset())
         self.nodes = graph.order  # by value; several values may be of one node
@@ -134,6 +140,8 @@ class Planner:
             *ahead, last = built.kernels
             self.kernels += [replace(k, ends="the next kernel goes on") for k in ahead]
             self.kernels.append(replace(last, ends=why))
+            if self.built is not None:
+                self.built(built.kernels)
         serial = group.serial if group else self.values.epilogues.head_of.get(node, node).serial
         self.serials += [serial] * len(built.kernels)
 
@@ -227,8 +235,8 @@ class Planner:
         leaves = tuple([i for i, n in enumerate(nodes) if n.buffer is not None])
         scalars = tuple([i for i, n in enumerate(nodes) if n.scalars and n.buffer is None])
         written = sorted({v for k in kernels for v in k.outputs})
-        stored = {v: temporaries.get(v) or nodes[v].nbytes for v in written}
-        sizes = stored | {v: nodes[v].nbytes for v in leaves}
+        sizes = {v: temporaries.get(v) or nodes[v].nbytes for v in (*written, *leaves)}
+        stored = {v: sizes[v] for v in written}
         plan = Plan(kernels, leaves, scalars, roots, tuple(stored.items()))
         plan = replace(plan, costs=costs_of(plan, nodes, self.context.index, sizes))
         emit("planned", plan, self.nodes)
@@ -240,11 +248,13 @@ def plan(
     limits: Limits | None = None,
     order: list[Node] | None = None,
     dying: frozenset[int] | None = None,
+    built: Callable[[list[ir.Kernel]], None] | None = None,
 ) -> Plan:
     """Turn the graph under `roots` into kernels.
 
     dying: the places in `order` of leaves that nobody reads later: they and temporaries may be written over.
     Without it, no kernel writes over what it reads.
+    built: called with kernels as soon as they are built; later passes may change them.
     """
     order = order or toposort(roots)
-    return Planner(roots, order, limits or Limits(), dying).plan()
+    return Planner(roots, order, limits or Limits(), dying, built).plan()

@@ -118,11 +118,11 @@ def pipelines_of(device: Gpu, kernels: Sequence[Kernel]) -> dict[Shader, int]:
     counters.compiles += len(missing)
     for s, label in missing.items():
         with stage("render"):
-            text = render(s)
+            text, proven, ours = render(s), is_proven(s), is_ours(s)
         events.emit("rendered", s, text)
         with stage("compile"):
-            pipeline = device.pipeline(text, label, len(s.bindings), len(s.outs), is_proven(s))
-            if not is_ours(s):  # report errors in a user's WGSL before anything runs
+            pipeline = device.pipeline(text, label, len(s.bindings), len(s.outs), proven)
+            if not ours:  # report errors in a user's WGSL before anything runs
                 device.compiled(pipeline)
         cache[s] = pipeline
     if events.has_listener("pipeline"):
@@ -130,6 +130,14 @@ def pipelines_of(device: Gpu, kernels: Sequence[Kernel]) -> dict[Shader, int]:
             device.compiled(cache[s])
             events.emit("pipeline", done, len(missing), label)
     return cache
+
+
+def compile_early(device: Gpu, kernels: Sequence[Kernel]) -> None:
+    """Begin to compile contractions while the rest of their graph is planned: they take the longest, and no
+    pass changes them. Whoever counts pipelines gets them all at once."""
+    products = [k for k in kernels if k.shader.template.startswith("contract/")]
+    if products and not events.has_listener("pipeline"):
+        pipelines_of(device, products)
 
 
 def word_of(value: Any, wgsl: str) -> int:

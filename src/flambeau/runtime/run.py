@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..core import events, op
@@ -9,16 +10,26 @@ from ..core import node as graph
 from ..core.events import stage, submit
 from ..core.faults import doubt_of
 from ..core.node import Node, has_run, number_for, number_of, place_of_number, toposort, walk_nodes
-from ..core.siblings import read_with, stored_with
+from ..core.siblings import Siblings
 from ..device import get_device
 from ..device.protocol import Device, Gpu
 from ..errors import FlambeauError
 from ..fusion.planner import plan
 from .memory import allocate_eagerly, allocate_planned, give
-from .pipeline import Compiled, compile_plan, counters, cuts, patch_params, split_long_kernels, submits_of
+from .pipeline import (
+    Compiled,
+    compile_early,
+    compile_plan,
+    counters,
+    cuts,
+    patch_params,
+    split_long_kernels,
+    submits_of,
+)
 from .state import shared, thread
 
 PLANS_KEPT = 512
+LONG = 256  # nodes of a graph some of whose kernels are compiled while others are planned
 SEARCHED = 512  # nodes that are searched for a gradient that may still be computed
 
 
@@ -76,7 +87,7 @@ def realize_nodes(nodes: list[Node]) -> None:
 
 
 def _compute_all(missing: list[Node]) -> None:
-    missing += read_with(missing)
+    missing += _read_with(missing)
     if thread.pending:
         missing += _pending_nodes()
     by_device: dict[Any, list[Node]] = {}
@@ -116,35 +127,71 @@ def _pending_nodes() -> list[Node]:
     return nodes[::-1]
 
 
+def _read_with(nodes: list[Node]) -> list[Node]:
+    """The siblings to compute along with nodes that are read, if these all belong to one call."""
+    siblings = nodes[0].siblings if nodes else None
+    if siblings is None or any(n.siblings is not siblings for n in nodes):
+        return []
+    asked = set(nodes)
+    return [n for n in siblings.missing() if n not in asked]
+
+
+def _stored_with(order: list[Node], roots: list[Node]) -> list[Node]:
+    """The siblings to store in a run whose nodes `order` use some of them on the way to its roots.
+
+    The first such run stores none: an optimiser's step fuses gradients with updates. The second stores those
+    of its own, and those that no run has used: the norms of all gradients, read one by one, take two runs.
+    """
+    passed: dict[Siblings, set[Node]] = {}
+    for n in order:
+        if n.siblings is not None and n.buffer is None:
+            passed.setdefault(n.siblings, set()).add(n)
+    more: list[Node] = []
+    asked = set(roots)
+    for siblings, used in passed.items():
+        rest = [n for n in siblings.missing() if n not in asked]
+        again, siblings.was_passed = siblings.was_passed, True
+        if again and any(n not in used and n.serial not in siblings.consumed for n in rest):
+            more += [n for n in rest if n in used or n.serial not in siblings.consumed]
+        else:
+            siblings.consumed.update(n.serial for n in used)
+    return more
+
+
 def compute(device: Device, roots: list[Node]) -> None:
     """Compute nodes of one device."""
-    if device.kind == "cpu":
-        roots, order = in_order(device, roots)
-        with stage("compute"):
-            device.compute(roots, order)
-        has_run()
-    elif thread.computing is not None:
+    if device.kind != "cpu" and thread.computing is not None:
         thread.computing(device, roots)
     else:
-        roots, order = in_order(device, roots)
-        compute_by_plan(device, roots, order)
+        with stage("key"):
+            roots, order = _in_order(device, roots)
+            key = graph_key(roots, order) if device.kind != "cpu" else ()
+        if device.kind == "cpu":
+            with stage("compute"):
+                device.compute(roots, order)
+            has_run()
+        else:
+            _run_plan(device, roots, order, key)
     for n in roots:
         release(n)
 
 
-def in_order(device: Device, roots: list[Node]) -> tuple[list[Node], list[Node]]:
+def _in_order(device: Device, roots: list[Node]) -> tuple[list[Node], list[Node]]:
     """The roots, with siblings that are to be stored in the same run, and every node that they need."""
+    order = toposort(roots)
+    more = [n for n in _stored_with(order, roots) if (n.device or device) is device]
+    return (roots, order) if not more else (roots := [*roots, *more], toposort(roots))
+
+
+def compute_by_plan(device: Gpu, roots: list[Node]) -> None:
+    """Compute nodes of a GPU by the plan of their graph."""
     with stage("key"):
         order = toposort(roots)
-        more = [n for n in stored_with(order, roots) if (n.device or device) is device]
-        return (roots, order) if not more else (roots := [*roots, *more], toposort(roots))
-
-
-def compute_by_plan(device: Gpu, roots: list[Node], order: list[Node] | None = None) -> None:
-    """Compute nodes of a GPU by the plan of their graph. order: every node that they need."""
-    with stage("key"):
-        order = toposort(roots) if order is None else order
         key = graph_key(roots, order)
+    _run_plan(device, roots, order, key)
+
+
+def _run_plan(device: Gpu, roots: list[Node], order: list[Node], key: tuple[Any, ...]) -> None:
     compiled = plan_for(device, roots, order, key)
     with stage("encode"):
         execute(device, compiled, roots, order)
@@ -187,7 +234,8 @@ def plan_for(
     known = set(device.pipelines) if events.has_listener("plan") else ()
     if compiled is None:
         with stage("plan"):
-            split_plan = split_long_kernels(plan(roots, device.limits, order, dying), device.limits)
+            built = partial(compile_early, device) if len(order) >= LONG else None
+            split_plan = split_long_kernels(plan(roots, device.limits, order, dying, built), device.limits)
         with stage("encode"):
             compiled = cache[key] = compile_plan(device, split_plan)
         compiled.cuts = cuts(split_plan.costs, device.limits)
