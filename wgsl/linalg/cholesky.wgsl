@@ -1,5 +1,11 @@
-//# [n, n] -> its lower factor, from the lower triangle; NaN from the first row that shows it not positive definite.
+//# [n, n] -> its lower factor, from the lower triangle; NaN from the first row that shows it not positive definite. n is
+//# at most `block`: the matrix lies in workgroup memory, column by column, so that neighbouring threads, which have
+//# neighbouring rows, read neighbouring words. Column k is subtracted from the columns behind it before it is divided by
+//# the root of its diagonal element, so a column takes one barrier.
 //% extends "launch.wgsl"
+//% block shared
+var<workgroup> columns: array<f32, {{ block * block }}>;
+//% endblock
 //% block work
   if (group >= p.count) {
     return;
@@ -12,28 +18,26 @@
     if (i % n <= i / n) {
       x = value_at(base + i);
     }
-    out[base + i] = x;
+    columns[i % n * n + i / n] = x;
   }
-  // the diagonal holds squares until the end: others read it while its root is taken
+  let down = lid.x % {{ down }}u;
+  let across = lid.x / {{ down }}u;
   for (var k = 0u; k < n; k++) {
-    storageBarrier();
-    for (var r = k + lid.x; r < n; r += {{ workgroup[0] }}u) {
-      var rest = out[base + r * n + k];
-      for (var c = 0u; c < k; c++) {
-        rest -= out[base + r * n + c] * out[base + k * n + c];
+    workgroupBarrier();
+    let square = columns[k * n + k];
+    let divisor = select(nan, square, square > 0.0);
+    for (var r = k + 1u + down; r < n; r += {{ down }}u) {
+      let part = columns[k * n + r] / divisor;
+      for (var c = k + 1u + across; c <= r; c += {{ workgroup[0] // down }}u) {
+        columns[c * n + r] -= part * columns[k * n + c];
       }
-      out[base + r * n + k] = rest;
-    }
-    storageBarrier();
-    let square = out[base + k * n + k];
-    let root = select(nan, sqrt(max(square, 0.0)), square > 0.0);
-    for (var r = k + 1u + lid.x; r < n; r += {{ workgroup[0] }}u) {
-      out[base + r * n + k] /= root;
     }
   }
-  storageBarrier();
-  for (var k = lid.x; k < n; k += {{ workgroup[0] }}u) {
-    let square = out[base + k * n + k];
-    out[base + k * n + k] = select(nan, sqrt(max(square, 0.0)), square > 0.0);
+  workgroupBarrier();
+  for (var i = lid.x; i < n * n; i += {{ workgroup[0] }}u) {
+    let square = columns[i % n * n + i % n];
+    let root = select(nan, sqrt(max(square, 0.0)), square > 0.0);
+    let below = select(0.0, columns[i % n * n + i / n] / root, i % n < i / n);
+    out[base + i] = select(below, root, i % n == i / n);
   }
 //% endblock

@@ -14,13 +14,12 @@ from ...core.declare import composite
 from ...core.shape import broadcast
 from ..index.indices import gather_known
 from ..join import cat
-from .kernels import Factor, columns_of, lu_turns, qr_turns
+from .kernels import BLOCK, Factor, columns_of, lu_turns, qr_turns
 
 if TYPE_CHECKING:
     from ...core.rules import Gradients
     from ...tensor import Tensor
 
-BLOCK = 64  # columns that one kernel factorises; more are split in halves, with matrix products between
 PANEL = 32  # columns of a QR kernel: one for each thread
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ...tensor import Tensor
 
 SWEEPS = 12  # of Jacobi rotations: float32 needs 6 to 9; a sweep without rotations ends them early
+BLOCK = 64  # columns that one kernel factorises; more are split in halves, with matrix products between
 LARGEST = 1536  # rows and columns of eigh and svd
 # Loop iterations of a thread in one launch, on every device: the composition of a factorisation must not
 # depend on the device, and a GPU's watchdog ends long launches.
@@ -74,18 +75,25 @@ def _lu_launch(limits: Limits, x: Node) -> list[Launch]:
     ]
 
 
+def _block(n: int) -> int:
+    """The columns for which a kernel has workgroup memory: small matrices leave room for other workgroups."""
+    return 16 if n <= 16 else BLOCK
+
+
 def _cholesky_launch(limits: Limits, x: Node) -> list[Launch]:
     *lead, n, _ = x.shape
     sizes = {"count": prod(lead), "size": n}
-    workgroup = (threads(limits, n), 1, 1)
-    return [Launch("linalg/cholesky.wgsl", (), prod(lead), sizes, workgroup=workgroup, traced=0)]
+    # a thread has elements of the whole rest of the matrix, not of a column
+    workgroup = (256 if n > 16 and not limits.software else threads(limits, n), 1, 1)
+    options = {"block": _block(n), "down": 16}
+    return [Launch("linalg/cholesky.wgsl", (), prod(lead), sizes, options, workgroup=workgroup, traced=0)]
 
 
 def _triangular_launch(limits: Limits, a: Node, b: Node, upper: bool, unit: bool) -> list[Launch]:
     *lead, n, cols = b.shape
     count = prod(lead) * cols
     sizes = {"count": count, "size": n, "cols": cols}
-    options = {"upper": upper, "unit": unit}
+    options = {"upper": upper, "unit": unit, "block": _block(n)}
     return [Launch("linalg/triangular_solve.wgsl", (0,), -(-count // 64), sizes, options, traced=1)]
 
 
