@@ -110,6 +110,7 @@ def test_phases_by_kernels_of_their_own(cost, monkeypatch):
     """Strides where a kernel more is cheap: none, some or all dims have a kernel for each phase."""
     chosen, rule = set(), phases._apart
     monkeypatch.setattr(phases, "PART", cost)
+    monkeypatch.setattr(phases, "ROWS", 1)
     monkeypatch.setattr(phases, "_apart", lambda *given: chosen.add(rule(*given)) or rule(*given))
     compared("cpu", "phases", 60)
     assert {sum(apart) for apart in chosen} == {0, 1, 2, 3}
@@ -117,6 +118,7 @@ def test_phases_by_kernels_of_their_own(cost, monkeypatch):
 
 def test_phases_by_kernels_of_their_own_on_a_gpu(gpu, monkeypatch):
     monkeypatch.setattr(phases, "PART", 30)
+    monkeypatch.setattr(phases, "ROWS", 1)
     with planned_for(gpu, False):
         compared(gpu, "phases on kernels", 2)
 

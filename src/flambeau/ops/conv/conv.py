@@ -239,16 +239,19 @@ def _phases(n: int, kernel: int, stride: int, padding: int, apart: bool) -> list
 
 
 PART = 5e7  # multiply-adds that take as long as a kernel more
+ROWS = 16  # filters that a kernel computes together at least: fewer take as long
 
 
-def _apart(work: int, kernel: Shape, stride: tuple[int, ...]) -> tuple[bool, ...]:
+def _apart(work: int, filters: int, kernel: Shape, stride: tuple[int, ...]) -> tuple[bool, ...]:
     """Of which dims each phase is computed by a kernel of its own: where that saves more than the kernels
-    take."""
+    take. work: multiply-adds without zeros; filters: of a group, each of which has all phases."""
 
     def time(apart: tuple[bool, ...]) -> float:
-        each = zip(apart, kernel, stride, strict=True)
-        filled = prod(1 if a else -(-k // s) * min(k, s) / k for a, k, s in each)
-        return work * filled + PART * prod(s for a, s in zip(apart, stride, strict=True) if a)
+        each = [(k, s) for a, k, s in zip(apart, kernel, stride, strict=True) if not a]
+        zeros = prod(-(-k // s) * min(k, s) / k for k, s in each)
+        rows = max(filters, 1) * prod(min(k, s) for k, s in each)
+        kernels = prod(s for a, s in zip(apart, stride, strict=True) if a)
+        return work * zeros * -(-rows // ROWS) * ROWS / rows + PART * kernels
 
     return min(product(*((False, True) if s > 1 else (False,) for s in stride)), key=time)
 
@@ -261,7 +264,7 @@ def _by_phases(
     A value that is not finite also reaches results next to those that depend on it: taps that a phase lacks
     are zeros.
     """
-    apart = _apart(x.shape[0] * prod(x.shape[2:]) * prod(w.shape), w.shape[2:], stride)
+    apart = _apart(x.shape[0] * prod(x.shape[2:]) * prod(w.shape), w.shape[1], w.shape[2:], stride)
     dims = [_phases(*d) for d in zip(size, w.shape[2:], stride, padding, apart, strict=True)]
     y = _interleave_parts(lambda each: _of_phases(x, w, each, stride, groups), dims, ())
     counts = [parts[0].places * s for parts, s in zip(dims, stride, strict=True)]
