@@ -347,3 +347,18 @@ def test_no_access_of_a_convolution_at_frequencies_strays(watching, monkeypatch)
             F.conv2d(x, w, padding=padding).realize()
         assert not watching.found()[0], list(watching.kernels)
     assert {"filters", "conv2d"} <= {*watching.kernels}
+
+
+def test_no_access_of_a_weight_gradient_at_frequencies_strays(watching, monkeypatch):
+    """Odd sizes, with zeros around and without; blocks, tiles and pieces in part."""
+    monkeypatch.setattr(choose, "forced", lambda: {"winograd_weight": "32x32"})
+    watching.kernels.clear()
+    for size, padding in (((2, 6, 9, 7), 1), ((3, 33, 8, 11), 0)):
+        with planned_for(watching, False):
+            x, w = (fb.zeros(*s, device=watching).realize() for s in (size, (40, size[1], 3, 3)))
+            w.requires_grad_()
+            y = F.conv2d(x, w, padding=padding)
+            g = fb.zeros(*y.shape, device=watching).realize()
+            (y * g).sum().backward()[w].realize()
+        assert not watching.found()[0], list(watching.kernels)
+    assert any(name.startswith("conv_weight") for name in watching.kernels)

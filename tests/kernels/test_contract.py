@@ -149,7 +149,7 @@ def test_the_rule_cuts_long_sums_and_gives_the_same_value(left, many_threads, mo
     """By the rule, with limits that small sizes reach: rounds of tiles on one core, sums of 301 places."""
     monkeypatch.setattr(many_threads, "limits", replace(many_threads.limits, machine=MachineSpeed(1)))
     monkeypatch.setattr(cost_model, "LONG", 80)
-    monkeypatch.setattr(cost_model, "DRIFT", 100)  # a second pass is dear beside so little work
+    monkeypatch.setattr(cost_model, "DRIFT", 1e5)  # a second pass is dear beside so little work
     taken = []
     make = build.product_kernels
     spied = "flambeau.kernels.contract.contract.product_kernels"
@@ -160,6 +160,20 @@ def test_the_rule_cuts_long_sums_and_gives_the_same_value(left, many_threads, mo
     np.testing.assert_allclose(y.numpy(), a.astype(float) @ b, rtol=1e-4, atol=1e-3)
     (variant,) = taken
     assert variant.split * 80 >= 301, variant
+
+
+def planned(tensor):
+    return plan([tensor.node], tensor.device.limits).kernels
+
+
+@pytest.mark.parametrize("pieces, few, lanes", [(8, 40, 4), (64, 40, 16), (64, 300, 4)])
+def test_pieces_of_few_results_are_added_by_several_threads(pieces, few, lanes, many_threads, monkeypatch):
+    monkeypatch.setattr(choose, "forced", lambda: {"contract": f"32x32/{pieces}"})
+    a, b, c = numbers(few, 64 * pieces), numbers(64 * pieces, few - 3), numbers(few, few - 3)
+    y = fb.tensor(a, device=many_threads) @ fb.tensor(b, device=many_threads)
+    z = (y - fb.tensor(c, device=many_threads)).abs()
+    assert dict(planned(z)[1].shader.options)["lanes"] == lanes
+    np.testing.assert_allclose(z.numpy(), np.abs(a.astype(float) @ b - c), rtol=1e-4, atol=2e-3)
 
 
 def test_integers_have_the_same_value(forced):
@@ -230,10 +244,10 @@ def test_depthwise_convolutions_share_the_cells_of_four_windows(size, many_threa
 def test_a_large_weight_gradient_reads_a_copy_with_zeros_and_a_small_one_does_not(many_threads):
     for channels, copies in ((64, ["copy"]), (4, [])):
         x, w = (
-            fb.zeros(*s, device=many_threads) for s in ((32, channels, 56, 56), (channels, channels, 3, 3))
+            fb.zeros(*s, device=many_threads) for s in ((32, channels, 56, 56), (channels, channels, 5, 5))
         )
         w = w.realize().requires_grad_()
-        y = F.conv2d(x.realize(), w, padding=1)
+        y = F.conv2d(x.realize(), w, padding=2)
         g = fb.ones(*y.shape, device=many_threads).realize()
         made = [k.name for k in (y * g).sum().backward()[w].plan()]
         assert made == [*copies, "conv_weight+mul", "sum"]

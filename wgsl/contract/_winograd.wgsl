@@ -45,6 +45,11 @@
     {
       let to = {{ 4 * w.step * w.filters }}u + channel * {{ quads }}u + spot / 4u;
       let e = spot % 4u;
+{{ transformed(w, edges) }}
+    }{%- endmacro %}
+
+//# the patch with zeros around the image, B^T d B, at `to` of memory, element e
+{% macro transformed(w, edges) -%}
 //% for i, j in product(range(4), range(4))
 //% set row = ["in_y%d" % i] if edges[0].low and not edges[0].sure[i] else []
 //% set inside = row + (["in_x%d" % j] if edges[1].low and not edges[1].sure[j] else [])
@@ -53,8 +58,7 @@
 {{ row(w, 0, "d0_%d - d2_%d") }}
 {{ row(w, 1, "d1_%d + d2_%d") }}
 {{ row(w, 2, "d2_%d - d1_%d") }}
-{{ row(w, 3, "d1_%d - d3_%d") }}
-    }{%- endmacro %}
+{{ row(w, 3, "d1_%d - d3_%d") }}{%- endmacro %}
 
 //# the four frequencies of a line, from its elements before the transform along it
 {% macro row(w, i, text) -%}

@@ -86,6 +86,7 @@ PROVEN = frozenset(
         "reduce/windows.wgsl",
         "contract/winograd.wgsl",
         "contract/winograd_filters.wgsl",
+        "contract/winograd_weight.wgsl",
     }
 )
 

@@ -39,6 +39,8 @@ from .window import window_kernel
 SPLIT_AT = 4096  # rows at least this long, and too few rows: reduced in two stages
 SOFTWARE_FILL = 4096  # threads that fill a software adapter well enough
 TREE_THREADS, TREE_FILL = 256, 1024  # a tree's workgroup, and how many of them fill a GPU
+LANES = 4, 16  # threads that add up the pieces of a result together
+ADDING = 1 << 18  # threads that such a kernel has at most: more fill a GPU without
 PIECES = 64  # parts that one thread adds up at most
 WINDOW, WINDOWS_FILL = 25, 1 << 18  # elements that a thread reduces alone; how many such threads fill a GPU
 
@@ -145,6 +147,12 @@ def pieces_kernel(plan: PlanContext, of: Reduction, after: Epilogue | None, piec
     return fitting(lambda narrow: _pieces_kernel(plan, of, after, pieces, narrow))
 
 
+def lanes_of_pieces(threads: int, pieces: int) -> int:
+    """How many threads add up the pieces of a result: more where few results would leave a GPU idle."""
+    fit = [n for n in LANES if 2 * n <= pieces and n * threads <= ADDING]
+    return max(fit, default=1)
+
+
 def _pieces_kernel(
     plan: PlanContext, of: Reduction, after: Epilogue | None, pieces: int, narrow: bool
 ) -> Kernel:
@@ -165,9 +173,11 @@ def _pieces_kernel(
         else ()
     )
     check_bindings(b, plan.max_inputs)
-    grid = spread_grid(-(-size // (GPU_WORKGROUP * width)), plan.limits.groups)
+    lanes = lanes_of_pieces(size // width, pieces)
+    grid = spread_grid(-(-size * lanes // (GPU_WORKGROUP * width)), plan.limits.groups)
     options = {
         "acc": head.dtype.short,
+        "lanes": lanes,
         "size": q.add("size", size),
         "all": q.add("total", size * pieces),  # elements of all pieces
         "groups": q.add("groups", grid[0]),
@@ -181,7 +191,7 @@ def _pieces_kernel(
         (GPU_WORKGROUP, 1, 1),
         body,
         tuple(options.items()),
-        "split_sum",
+        "split_sum" if lanes == 1 else "",
     )
     name = label("sum", after.trace.steps if after else ())
     return Kernel(name, shader, tuple(b.values), (plan.index[id(tail)],), tuple(q.values), grid)

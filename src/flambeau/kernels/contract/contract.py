@@ -4,7 +4,7 @@ from ...core.choose import choose
 from ...core.node import Node
 from ..ir import Kernel
 from ..lower import PlanContext, check_size
-from . import subgroup_matrix, winograd
+from . import subgroup_matrix, winograd, winograd_weight
 from .build import product_kernels
 from .cost_model import candidates, rank
 from .im2col import lay_out_windows
@@ -24,6 +24,8 @@ def contract_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
         return register_kernels(original)
     if (shape := winograd.choose_tile(original)) is not None:
         return winograd.product_kernels(original, shape)
+    if (of_weight := winograd_weight.choose_tile(original)) is not None:
+        return winograd_weight.product_kernels(*of_weight)
     # Before variants are listed: they read a copied side in fours, which changes what fits and the estimates.
     product, copies = lay_out_windows(original)
     on_units, variants = subgroup_matrix.candidates(product), rank(product, candidates(product))

@@ -7,15 +7,16 @@ wrong, `flambeau tune` measures, and its choices replace it.
 
 from collections.abc import Iterator
 from math import ceil, prod
+from typing import NamedTuple
 
 from .depthwise import along, line_of
 from .dispatch import TILES, TailSplit, tiles_of
-from .product import COLUMNS, KERNEL, OperandIndexing, Product
+from .product import COLUMNS, OperandIndexing, Product
 from .skinny import FEW_ROWS, SKINNY, USUAL
 from .variant import REGISTERS, Variant
 
 UNEVEN = 5 / 4, 4 / 3, 3 / 2  # pieces of the summed dims: 4/3 is three quarters and the rest
-SPLITS = *UNEVEN, 2, 3, 4, 5, 6, 8, 12, 16, 32, 64
+SPLITS = *UNEVEN, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64, 128, 256
 PARTIAL = 1 << 26  # elements that the sums of pieces may take
 # summed places and elements of a vector's product up to which it is made without a second pass
 ONE_PASS_SUMMED, ONE_PASS_ELEMENTS = 4096, 1 << 22
@@ -32,7 +33,7 @@ def candidates(product: Product) -> list[Variant]:
 
 
 def _of_tile(product: Product, name: str, splits: list[float]) -> Iterator[Variant]:
-    tile, even = TILES[name], EFFICIENCY[name][1] == 1
+    tile, even = TILES[name], SPEEDS[name].beside == 1
     if tile.memory(False) > product.limits.workgroup_memory or tile.threads > product.limits.invocations:
         return
     yield Variant(name)
@@ -65,25 +66,40 @@ def rank(product: Product, variants: list[Variant]) -> list[Variant]:
     return sorted(variants, key=lambda variant: estimate(product, variant))
 
 
-# of each tile: the part of the largest's speed; how many workgroups share a core and take no longer than one
-EFFICIENCY = {
-    "128x128": (1.0, 2),
-    "64x128": (0.88, 1),
-    "128x64": (0.88, 1),
-    "64x64": (0.8, 1),
-    "64x64k32": (0.7, 1),
-    "32x64": (0.55, 1),
-    "32x32": (0.45, 1),
-    "16x128": (0.45, 1),
+class TileSpeed(NamedTuple):
+    """What a core does with workgroups of a tile, fitted to 1,900 readings (docs/internals/performance.md).
+
+    speed: multiply-adds in the time of one of the machine's, if both sides are read in fours along their own
+    dims. turned: the part of it that is left for each side that is read along the summed dims. beside:
+    workgroups that share a core and take no longer than one. full: workgroups of a core that hide each
+    other's reads; with fewer the speed is less, by FILLING.
+    """
+
+    speed: float
+    turned: float
+    beside: int
+    full: float
+
+
+SPEEDS = {
+    "128x128": TileSpeed(1.04, 0.97, 2, 1.0),
+    "64x128": TileSpeed(0.95, 0.88, 1, 2.0),
+    "128x64": TileSpeed(0.99, 0.89, 1, 2.0),
+    "64x64": TileSpeed(0.84, 1.0, 1, 4.0),
+    "64x64k32": TileSpeed(0.67, 0.95, 1, 2.5),
+    "32x64": TileSpeed(0.7, 0.92, 1, 5.5),
+    "32x32": TileSpeed(0.64, 0.85, 1, 6.7),
+    "16x128": TileSpeed(0.49, 0.88, 1, 3.0),
 }
-# the same where both sides are read along their own dims, so that nothing is turned on its way in
-FREE_EFFICIENCY = {"128x64": 0.93}
-FULL = 3  # workgroups of other tiles that hide each other's reads on a core
+FILLING = 0.57  # the power of the part of the workgroups that fill a core
+SINGLY = 0.95  # of the speed, for each side that is not read in fours
 # Workgroups of several rounds that each add up more places than LONG drift apart, and read anew what others
 # have read: so many times as long.
 LONG, DRIFT = 1 << 14, 1.3
 CUT = 1.04  # how much longer a kernel takes that makes both whole tiles and pieces
-BEGIN = 64  # summed places whose time it takes to begin a piece
+MOST_GROUPS = 8  # workgroups a core: more pieces than these gain nothing, except of long sums
+BEGIN = 20  # summed places whose time it takes to begin a piece
+SECOND_PASS = 9.4e6  # picoseconds of the kernel that adds up pieces, beside its bytes
 DEPTHWISE = 0.3  # of the time of "skinny_short": half of its reads, and a fifth of the arithmetic for places
 READS_FULL = 12  # turns of skinny workgroups on a core whose reads, together, reach the memory's speed
 SKINNY_ROW = 0.05  # picoseconds that a row adds to the time of an element that is read
@@ -103,21 +119,25 @@ def estimate(product: Product, variant: Variant) -> float:
         return estimate_short(product) * (DEPTHWISE if variant.kernel == "depthwise" else 1)
     if variant.tail:
         return estimate_tail(product, variant.kernel)
-    tile, split, cores = TILES[variant.kernel], variant.split, product.limits.machine.cores
-    speed, beside = EFFICIENCY[variant.kernel]
-    if product.reads_own_dims:
-        speed = FREE_EFFICIENCY.get(variant.kernel, speed)
-    groups = prod(tiles_of(product, tile)) * product.batch
-    rounds = rounds_of(groups, split, cores * beside) * beside
-    if groups * split > cores * beside:
+    tile, split, of_tile = TILES[variant.kernel], variant.split, SPEEDS[variant.kernel]
+    cores, groups = product.limits.machine.cores, prod(tiles_of(product, tile)) * product.batch
+    if split > 2 and groups * split > MOST_GROUPS * cores and product.k < split * LONG / 4:
+        return float("inf")
+    rounds = rounds_of(groups, split, cores * of_tile.beside) * of_tile.beside
+    if groups * split > cores * of_tile.beside:
         rounds *= drift(product.k / split)
-    # With fewer than FULL workgroups on a core its reads are not hidden entirely.
-    resident = -(-int(groups * split) // cores)
-    filled = 1.0 if beside > 1 else min(resident / FULL, 1.0) ** 0.5
-    work = rounds * tile.rows * tile.columns * (product.k + BEGIN * split) / (speed * filled)
+    speed = speed_of(product, of_tile, -(-int(groups * split) // cores))
+    work = rounds * tile.rows * tile.columns * (product.k + BEGIN * split) / speed
     # Each operand at least once, 4 bytes an element.
     read = 4 * product.batch * product.k * (product.m + product.n) * byte_time(product)
     return max(work, read) + second_pass(product, split)
+
+
+def speed_of(product: Product, of_tile: TileSpeed, resident: int) -> float:
+    """Multiply-adds of a core with so many workgroups, in the time of one of the machine's."""
+    turned, single = product.reading
+    filled = 1.0 if of_tile.beside > 1 else min(resident / of_tile.full, 1.0) ** FILLING
+    return of_tile.speed * of_tile.turned**turned * SINGLY**single * filled
 
 
 def drift(summed: float) -> float:
@@ -127,7 +147,7 @@ def drift(summed: float) -> float:
 
 def tail_of(product: Product, name: str) -> TailSplit | None:
     """The tiles beyond full rounds, in as many pieces as fill another one; None where there are none."""
-    tile, beside = TILES[name], EFFICIENCY[name][1]
+    tile, beside = TILES[name], SPEEDS[name].beside
     slots = product.limits.machine.cores * beside
     total = prod(tiles_of(product, tile)) * product.batch
     cut = total % slots
@@ -155,14 +175,15 @@ def rounds_of(tiles: int, pieces: float, slots: int) -> float:
 
 def estimate_tail(product: Product, name: str) -> float:
     """Full rounds of whole tiles, and one of pieces."""
-    tile, (speed, beside), tail = TILES[name], EFFICIENCY[name], tail_of(product, name)
+    tile, of_tile, tail = TILES[name], SPEEDS[name], tail_of(product, name)
     assert tail is not None
-    slots = product.limits.machine.cores * beside
+    beside, slots = of_tile.beside, product.limits.machine.cores * of_tile.beside
+    speed = speed_of(product, of_tile, beside)
     rounds = tail.whole / slots + rounds_of(tail.cut, product.k / tail.long, slots)
     work = CUT * rounds * drift(product.k) * beside * tile.rows * tile.columns * (product.k + BEGIN) / speed
     pieces = -(-product.k // tail.long)
     aside = 2 * pieces * tail.cut * tile.rows * tile.columns
-    return work + 4 * aside * byte_time(product) + kernel_time(product)
+    return work + 4 * aside * byte_time(product) + second_kernel_time(product)
 
 
 def second_pass(product: Product, split: float) -> float:
@@ -170,7 +191,7 @@ def second_pass(product: Product, split: float) -> float:
     if split == 1:
         return 0.0
     moved = 4 * (2 * ceil(split) + 1) * product.m * product.n * product.batch
-    return moved * byte_time(product) + kernel_time(product)
+    return moved * byte_time(product) + second_kernel_time(product)
 
 
 def byte_time(product: Product) -> float:
@@ -178,9 +199,9 @@ def byte_time(product: Product) -> float:
     return product.limits.machine.byte / product.limits.machine.multiply_add
 
 
-def kernel_time(product: Product) -> float:
-    """The time of one more kernel, in multiply-adds of a core."""
-    return KERNEL / product.limits.machine.multiply_add
+def second_kernel_time(product: Product) -> float:
+    """The time of a kernel that adds up pieces, beside its bytes, in multiply-adds of a core."""
+    return SECOND_PASS / product.limits.machine.multiply_add
 
 
 def estimate_skinny(product: Product, variant: Variant) -> float:

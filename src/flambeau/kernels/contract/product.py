@@ -321,11 +321,11 @@ class Product:
         return epilogue(self.plan, self.head, self.tail, self.a.trace.reads | self.b.trace.reads)
 
     @cached_property
-    def reads_own_dims(self) -> bool:
-        """Whether both sides are read in fours along their own dims."""
+    def reading(self) -> tuple[int, int]:
+        """How many sides are read along the summed dims, and how many are not read in fours."""
         sides = (("a", self.a, ROWS), ("b", self.b, COLUMNS))
         read = [OperandIndexing(name, of, own, self.domain, False) for name, of, own in sides]
-        return all(s.wide and s.along == "free" for s in read)
+        return sum(s.along == "k" for s in read), sum(not s.wide for s in read)
 
     def places(self, after: Epilogue | None) -> list[Affine]:
         """The position of a result, then all positions that an epilogue reads, over all dims."""

@@ -79,9 +79,11 @@ class Rule(NamedTuple):
     groups: int
 
 
-# The first that fits; from where on each was measured to be faster on an H200, with its number of cores
+# From where on each was measured to be faster on an H200, with its number of cores
 # (docs/internals/performance.md)
 RULES = (Rule("64x32", 32, 33, 96), Rule("32x32", 32, 17, 96))
+# Of each shape, on an H200: a multiply-add's time beside the larger shape's; workgroups that share a core.
+SPEED = {"64x32": (1.0, 1), "32x32": (1.12, 2)}
 
 
 class Dims(NamedTuple):
@@ -153,17 +155,25 @@ def choose_tile(product: Product) -> WinogradTile | None:
 
 
 def by_rule(product: Product, names: list[str]) -> str:
-    """The tile of the first rule that fits the product, or "direct"."""
+    """The fastest shape of a rule that is for the product; direct sums where there is none."""
     dims, shape = dims_of(product), product.domain.shape
     if dims is None or precision_of(product) is not None:
         return "direct"
+    cores = product.limits.machine.cores
+    groups = {name: prod(grid_of(product, dims, TILES[name])) for name in names}
 
     def fits(rule: Rule) -> bool:
         large = shape[dims.channel] >= rule.channels and shape[dims.filter] >= rule.filters
-        groups = prod(grid_of(product, dims, TILES[rule.tile])) if large and rule.tile in names else 0
-        return groups * H200.cores >= rule.groups * product.limits.machine.cores
+        return large and rule.tile in names and groups[rule.tile] * H200.cores >= rule.groups * cores
 
-    return next((rule.tile for rule in RULES if fits(rule)), "direct")
+    fitting = [rule.tile for rule in RULES if fits(rule)]
+    return min(fitting, key=lambda name: time_of(name, groups[name], cores), default="direct")
+
+
+def time_of(name: str, groups: int, cores: int) -> float:
+    """How long so many workgroups take for a step: rounds of workgroups, each with all its sums."""
+    w, (speed, beside) = TILES[name], SPEED[name]
+    return -(-groups // (cores * beside)) * beside * w.filters * w.tiles * speed
 
 
 def grid_of(product: Product, dims: Dims, w: WinogradTile) -> tuple[int, int]:
