@@ -63,7 +63,7 @@ QUICK = {  # package: its tests, one to three
         "test_grad.py::test_gradient[_cumsum-gpu]",
         "test_getitem.py::test_a_mask_and_a_number_need_no_read",
     ],
-    "optim": ["test_optim.py::test_formula[gpu-AdamW-lr]", "test_optim.py::test_mlp_learns"],
+    "optim": ["test_optim.py::test_formula[gpu-4]", "test_optim.py::test_mlp_learns"],
     "porting": ["test_convert.py::test_case", "test_convert.py::test_zero_and_gradients_are_gradients"],
     "profiling": ["test_profiling.py::test_kernels_have_times_bytes_and_operations"],
     "runtime": [
