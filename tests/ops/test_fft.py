@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from helpers.compare import values
 from helpers.draws import draws, in_turn, one_of, some
+from helpers.kernels import planned_for
 from helpers.plans import kinds_of
 from references.fourier import joined
 
@@ -58,7 +59,7 @@ def drawn(rng):
 
 
 def test_drawn_lines(gpu):
-    for at, rng in draws("fft", 7):
+    for at, rng in draws("fft", 5):
         name, a, n, dim = drawn(rng)
         t, want = fb.tensor(a, device=gpu), reference(name, a, n, dim)
         kw = {"n": n} if name == "irfft" else {}
@@ -69,6 +70,50 @@ def test_drawn_lines(gpu):
         assert np.abs(got - want).max() <= 1e-6 * np.abs(want).max(), words
         want = 2 * reference(name, a[::-1], n, dim)
         assert np.abs(back - want).max() <= 1e-6 * np.abs(want).max(), words
+
+
+@pytest.mark.parametrize("n", in_turn([17, 37, 62, 97, 129, 1009, 2018], 7))
+def test_lines_with_a_chirp(n, gpu):
+    """Kernels of GPUs: Bluestein's convolution in workgroup memory, of rows and of columns."""
+    a = random((3, n, 2)) if n < 99 else random((2, n, 1))
+    z = (a + 1j * a[::-1]).astype("c8")
+    with planned_for(gpu, software=False):
+        t, x = fb.tensor(z, device=gpu), fb.tensor(a, device=gpu)
+        half = fb.fft.rfft(x, dim=1)
+        kinds = kinds_of(half.view_as_real())
+        there, real = values(fb.fft.ifft(t, dim=1), half)
+        again = fb.fft.irfft(half, n, dim=1).numpy()
+    assert kinds.count("fft") == 2 and len(kinds) <= 3  # the chirp's, and that of all lines
+    near(there, reference("ifft", z, n, 1))
+    near(real, reference("rfft", a, n, 1))
+    near(again, a, 2e-6)
+
+
+@pytest.mark.parametrize("n", in_turn([4998, 16386, 5065, 5089], 4))
+def test_two_steps_of_long_real_lines(n, gpu):
+    a = random((2, n))
+    with planned_for(gpu, software=False):
+        x = fb.tensor(a, device=gpu)
+        half = fb.fft.rfft(x)
+        real, again = values(half, fb.fft.irfft(half, n))
+    near(real, reference("rfft", a, n, 1))
+    near(again, a, 2e-6)
+
+
+def test_the_references_of_two_steps():
+    """Each step of NumPy's device is what a kernel computes: together they are the whole."""
+    from flambeau.core.op import OPS
+
+    lines, a, b = OPS["_fft_lines"], 6, 5
+    for n in (a * b, 7 * 5):
+        x = random((2, n))
+        z = np.fft.rfft(x.astype("f8"))
+        pairs = np.stack([z.real, z.imag], -1).astype("f4")
+        first = lines(fb.tensor(x.reshape(2, -1, b), device="cpu"), n // b, "real", n)
+        y = lines(first, b, "upper", n).numpy()
+        near(y[..., 0] + 1j * y[..., 1], z)
+        back = lines(lines(fb.tensor(pairs, device="cpu"), n // b, "mirror", n), b, "part", n)
+        near(back.numpy() / n, x)
 
 
 def test_a_number_that_is_none_is_in_its_line_only(device):

@@ -1,6 +1,7 @@
 //# Fourier transforms of lines of complex numbers, by Stockham's passes, which need no reordering (Govindaraju et al.,
 //# 2008): a thread transforms a few numbers in registers, and workgroup memory turns them between passes.
-//# An inverse transform is one of swapped real and imaginary parts, whose parts are swapped back.
+//# An inverse transform is one of swapped real and imaginary parts, whose parts are swapped back. Lines of other
+//# lengths are convolved with a chirp (Bluestein, 1970): a transform, a product with a table, an inverse transform.
 //% extends "launch.wgsl"
 //% import "signal/_butterfly.wgsl" as butterfly
 //# the b-th butterfly of a thread in a pass: its line and its place there; neighbours are of a line, or across lines
@@ -45,7 +46,8 @@
 {% macro begun(pass) -%}
 //% for b in range(pass.each)
   if (on0_{{ b }}) {
-    {{ name }} = number_at(first + line0_{{ b }}, {{ plus("j0_%d" % b, loop.index0 * pass.apart) }}); //% for name in pass.names[b]
+//% set read = "chirped_at" if chirp else "number_at"
+    {{ name }} = {{ read }}(first + line0_{{ b }}, {{ plus("j0_%d" % b, loop.index0 * pass.apart) }}); //% for name in pass.names[b]
   }
 //% endfor
 {%- endmacro %}
@@ -59,11 +61,29 @@
 //% endfor
 {{ twiddled(pass, b) }} //% for b in range(pass.each)
 {%- endmacro %}
+//# the results of the first transform, times the table, are the inputs of the inverse one
+{% macro turned_back(before, b) -%}
+//% for s in range(before.radix)
+//% set name = before.names[b][before.order[s]]
+  {
+    let at = 2u * ({{ target(before, b, s) }});
+    {{ name }} = times({{ name }}, vec2<f32>(in0[at], in0[at + 1u])).yx;
+  }
+//% endfor
+{%- endmacro %}
+{% macro connected(before, pass) -%}
+//% if pass.number == before.number
+{{ turned_back(before, b) }} //% for b in range(pass.each)
+//% else
+{{ exchanged(before, pass) }}
+//% endif
+{%- endmacro %}
 {% macro written(pass) -%}
 //% for b in range(pass.each)
 //% set mark = "%d_%d" % (pass.number, b)
   if (on{{ mark }}) {
-    put(first + line{{ mark }}, {{ target(pass, b, s) }}, {{ pass.names[b][pass.order[s]] }}); //% for s in range(pass.radix)
+//% set write = "put_chirped" if chirp else "put"
+    {{ write }}(first + line{{ mark }}, {{ target(pass, b, s) }}, {{ pass.names[b][pass.order[s]] }}); //% for s in range(pass.radix)
   }
 //% endfor
 {%- endmacro %}
@@ -133,19 +153,23 @@ fn root(e: u32, n: u32) -> vec2<f32> {
 }
 
 fn number_at(line: u32, pos: u32) -> vec2<f32> {
-//% set at = "line * %du + pos" if not columns else "((line / p.inner) * %du + pos) * p.inner + line %% p.inner"
-//% if form in ("fft", "ifft", "packed")
-  let i = 2u * ({{ at % size }});
+//% set at = "((line / p.inner) * %du + pos) * p.inner + line %% p.inner" if columns else "line * %du + pos"
+//% set half_at = at % (length // 2 + 1)
+//% set at = at % numbers
+//% if form in ("fft", "ifft", "packed", "upper", "part")
+  let i = 2u * ({{ at }});
   return vec2<f32>(value_at(i{{ " + 1u" if inverse }}), value_at(i{{ " + 1u" if not inverse }}));
 //% elif form in ("real", "half")
-  return vec2<f32>(value_at({{ at % size }}), 0.0);
-//% elif form == "back"
+  return vec2<f32>(value_at({{ at }}), 0.0);
+//% elif form in ("back", "mirror")
   // the other half has the conjugates
-  let mirrored = pos > {{ length // 2 }}u;
-  let near = select(pos, {{ size }}u - pos, mirrored);
-  let i = 2u * ({{ (at % (length // 2 + 1)).replace("pos", "near") }});
-  let y = select(value_at(i + 1u), 0.0, near == 0u{{ " || near == %du" % (length // 2) if length % 2 == 0 }});
-  return vec2<f32>(select(y, -y, mirrored), value_at(i));
+//% set near_at = "(line / p.inner) * (whole / 2u + 1u) + near" if form == "mirror" else half_at.replace("pos", "near")
+  let whole = {{ "p.whole" if form == "mirror" else "%du" % length }};
+  let place = {{ "pos * p.inner + line % p.inner" if form == "mirror" else "pos" }};
+  let near = min(place, whole - place);
+  let i = 2u * ({{ near_at }});
+  let y = select(value_at(i + 1u), 0.0, near == 0u || 2u * near == whole);
+  return vec2<f32>(select(y, -y, near != place), value_at(i));
 //% else
   // even and odd elements as one complex number
   let i = 2u * (line * {{ size + 1 }}u + pos);
@@ -160,25 +184,52 @@ fn number_at(line: u32, pos: u32) -> vec2<f32> {
 fn put(line: u32, pos: u32, z: vec2<f32>) {
 //% if turned
   let y = times(z, root(pos * (line % p.inner), p.whole));
-  out[line * {{ size }}u + pos] = {{ "y.yx" if inverse else "y" }};
+  out[line * {{ numbers }}u + pos] = {{ "y.yx" if inverse else "y" }};
 //% elif form in ("fft", "ifft", "real", "unpacked")
-  out[{{ at % size }}] = {{ "z.yx" if inverse else "z" }};
+  out[{{ at }}] = {{ "z.yx" if inverse else "z" }};
+//% elif form in ("upper", "part")
+  // the results of the second of two steps lie across the lines
+//% set end = "p.whole / 2u + 1u" if form == "upper" else "p.whole"
+  let i = pos * p.inner + line % p.inner;
+  if (i < {{ end }}) {
+    out[(line / p.inner) * ({{ end }}) + i] = {{ "z" if form == "upper" else "z.y" }};
+  }
 //% elif form == "half"
   if (pos <= {{ length // 2 }}u) {
-    out[{{ at % (length // 2 + 1) }}] = z;
+    out[{{ half_at }}] = z;
   }
 //% elif form == "back"
-  out[{{ at % size }}] = z.y;
+  out[{{ at }}] = z.y;
 //% endif
 }
+
+//% if chirp
+// exp(-pi i pos^2 / n)
+fn chirp_at(pos: u32) -> vec2<f32> {
+  return root(pos * pos % {{ 2 * numbers }}u, {{ 2 * numbers }}u);
+}
+
+fn chirped_at(line: u32, pos: u32) -> vec2<f32> {
+  if (pos >= {{ numbers }}u) {
+    return vec2<f32>();
+  }
+  return times(number_at(line, pos), chirp_at(pos));
+}
+
+fn put_chirped(line: u32, pos: u32, z: vec2<f32>) {
+  if (pos < {{ numbers }}u) {
+    put(line, pos, times(z.yx * {{ "%.12e" % (1 / size) }}, chirp_at(pos)));
+  }
+}
+//% endif
 //% endblock
 //% block work
   let first = group * {{ each }}u;
 //% for pass in passes
   // pass {{ loop.index }} of {{ passes | length }}, of radix {{ pass.radix }}
 //% set across = columns and not (turned and loop.last and not loop.first)
-{{ place(pass, b, across) }} //% for b in range(pass.each)
-{{ begun(pass) if loop.first else exchanged(passes[loop.index0 - 1], pass) }}
+{{ place(pass, b, across) if pass.is_new }} //% for b in range(pass.each)
+{{ begun(pass) if loop.first else connected(passes[loop.index0 - 1], pass) }}
 {{ butterfly.transform(names, pass.halves, roots) }} //% for names in pass.names
 //% endfor
 {{ written_in_pairs(passes[-1]) if form == "packed" else written(passes[-1]) }}

@@ -36,6 +36,7 @@ RADICES: dict[int, tuple[int, int] | None] = {
 }  # fmt: skip
 TWIDDLES = 1 << 24  # a length up to which j * k is exact in a kernel's angles
 FORMS = "fft", "ifft"  # by whether it is the inverse
+INVERSE = "ifft", "back", "unpacked", "mirror", "part"
 CHIRP = 1 << 20  # for shorter lengths the chirp's index is exact in 32-bit integers
 
 
@@ -50,9 +51,30 @@ def radices_of(n: int) -> tuple[int, ...]:
     return min(passes, key=lambda p: (len(p), sum(p)), default=())
 
 
-def fits(n: int) -> bool:
-    """Whether one kernel transforms lines of length n."""
+@cache
+def chirp_of(n: int) -> int:
+    """The length of the transforms of lines of another length n in a kernel, at least 2 n - 1 and with few
+    passes; 0 if none fits."""
+    least = 2 * n - 1
+    lengths = [m for m in range(least, min(least + least // 3, MOST) + 1) if radices_of(m)]
+    return min(lengths, key=lambda m: (len(radices_of(m)), m), default=0)
+
+
+def is_smooth(n: int) -> bool:
+    """Whether a kernel transforms lines of length n without a chirp."""
     return 1 < n <= MOST and bool(radices_of(n))
+
+
+def fits(n: int, chirps: bool) -> bool:
+    """Whether one kernel transforms lines of length n, if there may be kernels with chirps."""
+    return is_smooth(n) or (n > 1 and chirps and chirp_of(n) > 0)
+
+
+def _chirps(z: Tensor) -> bool:
+    """Whether kernels may have chirps: software adapters compile one for seconds, and there the parts of the
+    convolution are kernels of their own."""
+    device: Any = z.device
+    return device.kind == "gpu" and not device.limits.software
 
 
 class FftPass(NamedTuple):
@@ -61,7 +83,7 @@ class FftPass(NamedTuple):
     number: its place among the passes. halves: the factors of a composite radix. span: the product of the
     radices before. apart: butterflies of a line, and how far the inputs of one are apart. each: butterflies
     of a thread; idle: whether some threads have fewer. names: the variables of each butterfly. order: which
-    variable has the s-th result.
+    variable has the s-th result. is_new: whether its inputs come from memory, not from the pass before.
     """
 
     number: int
@@ -73,12 +95,15 @@ class FftPass(NamedTuple):
     idle: bool
     names: tuple[tuple[str, ...], ...]
     order: tuple[int, ...]
+    is_new: bool = True
 
 
-def passes_of(n: int, lines: int, threads: int) -> tuple[FftPass, ...]:
+def passes_of(
+    n: int, lines: int, threads: int, radices: tuple[int, ...] = (), first: int = 0
+) -> tuple[FftPass, ...]:
     """The passes over lines of length n of a workgroup."""
     passes, span = list[FftPass](), 1
-    for number, r in enumerate(radices_of(n)):
+    for number, r in enumerate(radices or radices_of(n), first):
         apart, halves = n // r, RADICES[r]
         each = -(-lines * apart // threads)
         names = tuple(tuple(f"x{number}_{b}_{q}" for q in range(r)) for b in range(each))
@@ -90,6 +115,15 @@ def passes_of(n: int, lines: int, threads: int) -> tuple[FftPass, ...]:
         passes.append(FftPass(number, r, halves, span, apart, each, idle, names, order))
         span *= r
     return tuple(passes)
+
+
+def _there_and_back(n: int, lines: int, threads: int) -> tuple[FftPass, ...]:
+    """The passes of a transform and of an inverse one, whose first pass takes what the last one has left in
+    registers: it has the same radix."""
+    there = passes_of(n, lines, threads)
+    back = passes_of(n, lines, threads, radices_of(n)[::-1], len(there) - 1)
+    names = tuple(tuple(each[i] for i in there[-1].order) for each in there[-1].names)
+    return *there, back[0]._replace(names=names, is_new=False), *back[1:]
 
 
 def _threads(n: int, lines: int) -> int:
@@ -108,35 +142,45 @@ def _lines(n: int, inner: int, count: int) -> int:
 def _form(form: str, n: int, inner: int) -> tuple[str, int]:
     """How a kernel computes a form, and the length that it transforms: even and odd elements of real lines
     are one complex number."""
-    if form in ("half", "back") and n % 2 == 0 and inner == 1 and fits(n // 2):
+    if form in ("half", "back") and n % 2 == 0 and inner == 1 and is_smooth(n // 2):
         return {"half": "packed", "back": "unpacked"}[form], n // 2
     return form, n
 
 
-def _launch(limits: Limits, z: Node, n: int, form: str, whole: int) -> list[Launch]:
-    is_pair = form not in ("real", "half")
-    inner = z.shape[-2] if is_pair else z.shape[-1]
-    count = prod(z.shape[: -3 if is_pair else -2]) * inner
-    kind, size = _form(form, n, inner)
+def _inner(z: Shape, n: int, form: str, whole: int) -> tuple[int, int]:
+    """How many lines lie side by side in an input, and how many there are."""
+    if form == "mirror":
+        return whole // n, prod(z[:-2]) * (whole // n)
+    if form in ("real", "half"):
+        return z[-1], prod(z[:-2]) * z[-1]
+    return z[-2], prod(z[:-3]) * z[-2]
+
+
+def _launch(limits: Limits, z: Node, *table: Node, n: int, form: str, whole: int) -> list[Launch]:
+    inner, count = _inner(z.shape, n, form, whole)
+    kind, numbers = _form(form, n, inner)
+    size = chirp_of(n) if table else numbers
     lines = _lines(size, inner, count)
     threads = _threads(size, lines)
-    passes = passes_of(size, lines, threads)
+    passes = (_there_and_back if table else passes_of)(size, lines, threads)
     exchanges = len(passes) > 1 or kind == "packed"
     lengths = {r for p in passes for r in (p.radix, *(p.halves or ()))}
     split, half = lines * size > AT_ONCE, size // 2 + 1
     options = {
-        "passes": passes, "form": kind, "inverse": kind in ("ifft", "back", "unpacked"), "turned": whole > 0,
+        "passes": passes, "form": kind, "inverse": kind in INVERSE,
+        "turned": whole > 0 and kind not in ("upper", "part"),
+        "chirp": bool(table), "numbers": numbers,
         "columns": inner > 1, "each": lines, "size": size, "length": n, "half": half, "split": split,
         "parts": (".x", ".y") if split else ("",), "pairs": -(-lines * half // threads),
         "cells": -(-lines * size // 32) * 32 if exchanges else 0, "roots": Frozen(_roots(lengths)),
     }  # fmt: skip
     sizes: dict[str, int | float] = {"count": count, "inner": inner, "whole": whole}
-    width = 1 if kind == "back" else 2
+    width = 1 if kind in ("back", "part") else 2
     flops = int(5 * count * size * log2(size))
     return [
         Launch(
-            "signal/fft.wgsl", (), -(-count // lines), sizes, options, workgroup=(threads, 1, 1), traced=0,
-            width=width, flops=flops,
+            "signal/fft.wgsl", (1,) if table else (), -(-count // lines), sizes, options,
+            workgroup=(threads, 1, 1), traced=0, width=width, flops=flops,
         )
     ]  # fmt: skip
 
@@ -160,36 +204,54 @@ class Frozen(dict[Any, Any]):
         return hash(tuple(self.items()))
 
 
-def _reference(xp: Namespace, z: Array, n: int, form: str, whole: int) -> Array:
+def _reference(xp: Namespace, z: Array, *table: Array, n: int, form: str, whole: int) -> Array:
     z = xp.astype(z, "float64")
-    if form in ("fft", "ifft", "back"):
+    if form not in ("real", "half"):
         z = z[..., 0] + 1j * z[..., 1]
     match form:
         case "back":
             return xp.fft.irfft(z, n, axis=-2, norm="forward")
+        case "part":
+            return xp.fft.ifft(z, axis=-2, norm="forward").real.reshape(*z.shape[:-2], whole)
+        case "mirror":
+            middle, last = z[..., 1 : (whole + 1) // 2], z[..., (whole + 1) // 2 :]
+            z = xp.concatenate(
+                [z[..., :1].real, middle, last.real, xp.conj(xp.flip(middle, axis=-1))], axis=-1
+            )
+            y = xp.fft.ifft(z.reshape(*z.shape[:-1], n, whole // n), axis=-2, norm="forward")
+        case "upper":
+            y = xp.fft.fft(z, axis=-2).reshape(*z.shape[:-2], whole)[..., : whole // 2 + 1]
         case "half":
             y = xp.fft.rfft(z, axis=-2)
         case "ifft":
             y = xp.fft.ifft(z, axis=-2, norm="forward")
         case _:
             y = xp.fft.fft(z, axis=-2)
-    if whole:
+    if whole and form != "upper":
         angle = xp.arange(n)[:, None] * xp.arange(y.shape[-1]) * (2 * pi / whole)
-        y = xp.swapaxes(y * xp.exp((1j if form == "ifft" else -1j) * angle), -1, -2)
+        y = xp.swapaxes(y * xp.exp((1j if form in INVERSE else -1j) * angle), -1, -2)
     return xp.stack([y.real, y.imag], axis=-1)
 
 
-def _shape(z: Shape, n: int, form: str, whole: int) -> Shape:
+def _shape(z: Shape, *table: Shape, n: int, form: str, whole: int) -> Shape:
     match form:
         case "back":
             return *z[:-3], n, z[-2]
-        case "real" | "half":
-            return *z[:-2], n // 2 + 1 if form == "half" else n, z[-1], 2
+        case "part":
+            return *z[:-3], whole
+        case "upper":
+            return *z[:-3], whole // 2 + 1, 2
+        case "mirror":
+            return *z[:-2], whole // n, n, 2
+        case "half":
+            return *z[:-2], n // 2 + 1, z[-1], 2
+        case "real":
+            return (*z[:-2], z[-1], n, 2) if whole else (*z[:-2], n, z[-1], 2)
         case _:
             return (*z[:-3], z[-2], n, 2) if whole else z
 
 
-def _as_float(z: DType, **_: Any) -> DType:
+def _as_float(z: DType, *table: DType, **_: Any) -> DType:
     return z.as_float
 
 
@@ -198,11 +260,27 @@ def _fft_lines(z: Tensor, n: int, form: str, whole: int = 0) -> Prepared:
     """Transforms lines of n numbers, a dim before the last.
 
     form: "fft", "ifft" [..., n, m, 2] -> [..., n, m, 2]; "real" [..., n, m] -> [..., n, m, 2]; "half" the
-    same, of which the first n // 2 + 1; "back" from such a half [..., n // 2 + 1, m, 2] -> [..., n, m].
+    same, of which the first n // 2 + 1; "back" from such a half [..., n // 2 + 1, m, 2] -> [..., n, m]. Of
+    the two steps of a length `whole` = n m, "mirror" is the first from a half, [..., whole // 2 + 1, 2];
+    "upper" is the second, of which a half is written, "part" the second of an inverse, of which the real
+    parts are.
     whole: if above 0, the k-th result of the j-th line is multiplied by exp(-+ 2 pi i j k / whole),
     -> [..., m, n, 2]
     """
-    return (z,), {"n": n, "form": form, "whole": whole}
+    attrs = {"n": n, "form": form, "whole": whole}
+    inner, _ = _inner(z.shape, n, form, whole)
+    if z.device.kind != "gpu" or is_smooth(_form(form, n, inner)[1]):
+        return (z,), attrs
+    return (z, _chirp_table(z, n)), attrs
+
+
+def _chirp_table(x: Tensor, n: int) -> Tensor:
+    """The transform of the chirp that a kernel convolves lines with. -> [m, 2]"""
+    m = chirp_of(n)
+    k = indices(x, m)
+    k = k.minimum(m - k)
+    chirp = twiddle(squares((k < n).where(k, 0), n), 2 * n, 1)
+    return transform((k < n).unsqueeze(-1).where(chirp, 0.0), False)
 
 
 # --- complex numbers as [..., 2] ---
@@ -242,14 +320,14 @@ def indices(x: Tensor, n: int) -> Tensor:
 
 def _is_direct(z: Tensor, n: int) -> bool:
     """Whether one op transforms lines of length n: a kernel, or a library of arrays."""
-    return fits(n) or z.dtype is dt.float64 or z.device.kind != "gpu"
+    return z.dtype is dt.float64 or z.device.kind != "gpu" or fits(n, _chirps(z))
 
 
-def _split(n: int) -> int:
+def _split(n: int, chirps: bool) -> int:
     """A divisor of n that a kernel transforms: if there are two such, the one nearest the root, else the
     largest; 1 if there is none."""
-    smooth = [d for d in range(2, min(n - 1, MOST) + 1) if n % d == 0 and fits(d)]
-    both = [d for d in smooth if fits(n // d)]
+    smooth = [d for d in range(2, min(n - 1, MOST) + 1) if n % d == 0 and fits(d, chirps)]
+    both = [d for d in smooth if fits(n // d, chirps)]
     return min(both, key=lambda d: abs(d - sqrt(n)), default=max(smooth, default=1))
 
 
@@ -268,7 +346,7 @@ def transform_lines(z: Tensor, inverse: bool) -> Tensor:
     if z.shape[-2] > 1:
         return transform_lines(z.transpose(-2, -3).unsqueeze(-2), inverse).squeeze(-2).transpose(-2, -3)
     z = z.squeeze(-2)
-    a = _split(n)
+    a = _split(n, _chirps(z))
     y = _bluestein(z, inverse) if a == 1 else _four_steps(z, a, n // a, inverse)
     return y.unsqueeze(-2)
 
@@ -362,7 +440,10 @@ def _rfft(x: Tensor, *, dim: int) -> Tensor:
         return x.new_zeros(shape)
     if _is_direct(x, n) or _form("half", n, lines.shape[-1])[1] != n:
         return _fft_lines(lines, n, "half").reshape(shape)
-    rows = lines.transpose(-1, -2)
+    rows, a = lines.transpose(-1, -2), _split(n, _chirps(x))
+    if fits(n // a, _chirps(x)) and n <= TWIDDLES:
+        y = _fft_lines(rows.reshape(*rows.shape[:-1], a, n // a), a, "real", n)
+        return _fft_lines(y, n // a, "upper", n).transpose(-2, -3).reshape(shape)
     return real_to_complex(rows).transpose(-2, -3).reshape(shape)
 
 
@@ -379,7 +460,10 @@ def _irfft(z: Tensor, *, dim: int, n: int) -> Tensor:
         return z.new_zeros(shape)
     if _is_direct(z, n) or _form("back", n, lines.shape[-2])[1] != n:
         return _fft_lines(lines, n, "back").reshape(shape)
-    rows = lines.transpose(-2, -3)
+    rows, a = lines.transpose(-2, -3), _split(n, _chirps(z))
+    if fits(n // a, _chirps(z)) and n <= TWIDDLES:
+        y = _fft_lines(_fft_lines(rows, a, "mirror", n), n // a, "part", n)
+        return y.transpose(-1, -2).reshape(shape)
     return complex_to_real(rows, n).transpose(-1, -2).reshape(shape)
 
 
