@@ -61,6 +61,12 @@ def test_a_statement_behind_an_opening_brace_controls_the_block():
     assert made["break;"] == (("control_blocks.wgsl", 7),)
 
 
+def test_a_block_may_end_with_its_macro():
+    text = "{% macro twice() -%}\n{ //% for i in range(2)\n  x = {{ i }};\n}{%- endmacro %}\n{{ twice() }};\n"
+    rendered = environment().from_string(text).render()
+    assert "".join(rendered.split()) == "{x=0;}{x=1;};"
+
+
 def test_lines_keep_their_numbers():
     add_template("control_lines.wgsl", TEXT)
     made = {line.text.strip(): line.places for line in lines_of(shader("control_lines.wgsl"))}

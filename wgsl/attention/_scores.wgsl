@@ -76,10 +76,7 @@
       let head = kv * p.group + min(r, p.rows - 1u) / p.queries;
 {{ bias_head(o) }}
       let b = {{ o.bias_in }}[bias_at + r % p.queries * p.bias_query + min(key, p.keys - 1u) * p.bias_key];
-{% if o.bias == "bool" %}
-      s = select({{ MASKED }}, s, b != 0u);
-{% else %}
-      s = select(fma(select(b, {{ LEAST }}, b < {{ LEAST }}), 1.4426950408889634, s), {{ MASKED }}, b < {{ MASKED }});
-{% endif %}
+      s = select({{ MASKED }}, s, b != 0u); //% if o.bias == "bool"
+      s = select(fma(select(b, {{ LEAST }}, b < {{ LEAST }}), 1.4426950408889634, s), {{ MASKED }}, b < {{ MASKED }}); //% if o.bias != "bool"
 {% endif %}
       s = select({{ MASKED }}, s, (key < end){{ " & (key <= r % p.queries + begin)" if o.causal }});{%- endmacro %}

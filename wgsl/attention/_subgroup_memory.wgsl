@@ -27,7 +27,7 @@ var<workgroup> grown: vec4<u32>;{%- endmacro %}
 //# four elements of 2 bytes, from a multiple of four on
 {% macro put(u, at, pair) -%}
     quads[({{ at }}) / 4u] = {{ pair }}; //% if u.unit.kind != "plain"
-{{ units.put_four(u.unit, at, pair ~ ".x", pair ~ ".y") }} //% if not (u.unit.kind != "plain")
+{{ units.put_four(u.unit, at, pair ~ ".x", pair ~ ".y") }} //% if u.unit.kind == "plain"
 {%- endmacro %}
 
 //# the vec4s of a block of keys or values that a thread brings, to registers and on to memory

@@ -9,16 +9,13 @@ fn {{ T.fn(name) }}(i: {{ T }}, {{ "low: %s, high: %s, " % (T.u, T.u) if wide }}
   let w = {{ I }}(i); //% if not (wraps and T.kind == "i")
   let outside = {{ T.u }}(w) >= {{ T.u }}(n);
   let bad = outside{{ " & (w != %s(none))" % I if known }};
-//% if T.width == 4
-  if (any(bad)) {
+  if (any(bad)) { //% if T.width == 4
     let {{ v }}_bad = select(select(select({{ v }}.w, {{ v }}.z, bad.z), {{ v }}.y, bad.y), {{ v }}.x, bad.x); //% for v in words
     {{ T.scalar.call("noted" ~ wide) }}({% for v in words %}{{ v }}_bad, {% endfor %}n, site);
   }
-//% else
-  if (bad) {
+  if (bad) { //% if T.width != 4
     {{ T.call("noted" ~ wide) }}({{ words | join(", ") }}, n, site);
   }
-//% endif
 //% if known
   return select(w, {{ I }}(-1), outside);
 //% elif T.kind == "u"

@@ -1,15 +1,12 @@
 //# Elements of 2 bytes and 1: a word holds neighbours, the first in its low bits. Rounding is our own, to nearest,
 //# halves to even: pack2x16float may round either way, and is not defined beyond the range of float16.
 {% macro unpack_f16(T) %}
-//% if T.width == 4
-fn {{ T.fn("unpack_f16") }}(words: vec2<u32>) -> vec4<f32> {
+fn {{ T.fn("unpack_f16") }}(words: vec2<u32>) -> vec4<f32> { //% if T.width == 4
   return vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y));
 }
-//% else
-fn {{ T.fn("unpack_f16") }}(word: u32, at: u32) -> f32 {
+fn {{ T.fn("unpack_f16") }}(word: u32, at: u32) -> f32 { //% if T.width != 4
   return unpack2x16float(word >> ((at & 1u) * 16u)).x;
 }
-//% endif
 {% endmacro %}
 //# below the smallest normal float16, 2^-14, the steps are of 2^-24, as those of float32 are above 0.5
 {% macro half_bits(T) %}
@@ -29,23 +26,17 @@ fn {{ T.fn("pack_f16") }}(x: vec4<f32>) -> vec2<u32> {
 {% macro settle_f16(T) %}
 fn {{ T.fn("settle_f16") }}(x: {{ T }}) -> {{ T }} {
   let h = {{ T.call("half_bits") }}(x);
-//% if T.width == 4
-  return vec4<f32>(unpack2x16float(h.x | (h.y << 16u)), unpack2x16float(h.z | (h.w << 16u)));
-//% else
-  return unpack2x16float(h).x;
-//% endif
+  return vec4<f32>(unpack2x16float(h.x | (h.y << 16u)), unpack2x16float(h.z | (h.w << 16u))); //% if T.width == 4
+  return unpack2x16float(h).x; //% if T.width != 4
 }{% endmacro %}
 
 {% macro unpack_bf16(T) %}
-//% if T.width == 4
-fn {{ T.fn("unpack_bf16") }}(words: vec2<u32>) -> vec4<f32> {
+fn {{ T.fn("unpack_bf16") }}(words: vec2<u32>) -> vec4<f32> { //% if T.width == 4
   return bitcast<vec4<f32>>(vec4<u32>(words.x << 16u, words.x & 0xffff0000u, words.y << 16u, words.y & 0xffff0000u));
 }
-//% else
-fn {{ T.fn("unpack_bf16") }}(word: u32, at: u32) -> f32 {
+fn {{ T.fn("unpack_bf16") }}(word: u32, at: u32) -> f32 { //% if T.width != 4
   return bitcast<f32>((word >> ((at & 1u) * 16u)) << 16u);
 }
-//% endif
 {% endmacro %}
 //# the upper half of a float32; a NaN keeps its sign and becomes a quiet one
 {% macro upper_half(T) %}
@@ -65,48 +56,36 @@ fn {{ T.fn("settle_bf16") }}(x: {{ T }}) -> {{ T }} {
 }{% endmacro %}
 
 {% macro unpack_i8(T) %}
-//% if T.width == 4
-fn {{ T.fn("unpack_i8") }}(word: u32) -> vec4<i32> {
+fn {{ T.fn("unpack_i8") }}(word: u32) -> vec4<i32> { //% if T.width == 4
   return (vec4<i32>(bitcast<i32>(word)) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u);
 }
-//% else
-fn {{ T.fn("unpack_i8") }}(word: u32, at: u32) -> i32 {
+fn {{ T.fn("unpack_i8") }}(word: u32, at: u32) -> i32 { //% if T.width != 4
   return (bitcast<i32>(word) << (24u - (at & 3u) * 8u)) >> 24u;
 }
-//% endif
 {% endmacro %}
 {% macro unpack_u8(T) %}
-//% if T.width == 4
-fn {{ T.fn("unpack_u8") }}(word: u32) -> vec4<u32> {
+fn {{ T.fn("unpack_u8") }}(word: u32) -> vec4<u32> { //% if T.width == 4
   return (vec4<u32>(word) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u);
 }
-//% else
-fn {{ T.fn("unpack_u8") }}(word: u32, at: u32) -> u32 {
+fn {{ T.fn("unpack_u8") }}(word: u32, at: u32) -> u32 { //% if T.width != 4
   return (word >> ((at & 3u) * 8u)) & 255u;
 }
-//% endif
 {% endmacro %}
 {% macro unpack_i16(T) %}
-//% if T.width == 4
-fn {{ T.fn("unpack_i16") }}(words: vec2<u32>) -> vec4<i32> {
+fn {{ T.fn("unpack_i16") }}(words: vec2<u32>) -> vec4<i32> { //% if T.width == 4
   return (bitcast<vec4<i32>>(words.xxyy) << vec4<u32>(16u, 0u, 16u, 0u)) >> vec4<u32>(16u);
 }
-//% else
-fn {{ T.fn("unpack_i16") }}(word: u32, at: u32) -> i32 {
+fn {{ T.fn("unpack_i16") }}(word: u32, at: u32) -> i32 { //% if T.width != 4
   return (bitcast<i32>(word) << (16u - (at & 1u) * 16u)) >> 16u;
 }
-//% endif
 {% endmacro %}
 {% macro unpack_u16(T) %}
-//% if T.width == 4
-fn {{ T.fn("unpack_u16") }}(words: vec2<u32>) -> vec4<u32> {
+fn {{ T.fn("unpack_u16") }}(words: vec2<u32>) -> vec4<u32> { //% if T.width == 4
   return (words.xxyy >> vec4<u32>(0u, 16u, 0u, 16u)) & vec4<u32>(0xffffu);
 }
-//% else
-fn {{ T.fn("unpack_u16") }}(word: u32, at: u32) -> u32 {
+fn {{ T.fn("unpack_u16") }}(word: u32, at: u32) -> u32 { //% if T.width != 4
   return (word >> ((at & 1u) * 16u)) & 0xffffu;
 }
-//% endif
 {% endmacro %}
 {% macro pack_halfwords(T) %}
 fn {{ T.fn("pack_halfwords") }}(x: {{ T }}) -> vec2<u32> {

@@ -59,16 +59,13 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
 
 //# two elements, from an even place on, where memory is an array
 {% macro put(unit, at, word) -%}
-//% if unit.kind == "subgroup"
-  {
+  { //% if unit.kind == "subgroup"
     let at = {{ at }};
     let pair = bitcast<vec2<f16>>({{ word }});
     memory[at] = pair.x;
     memory[at + 1u] = pair.y;
   }
-//% else
-  memory[({{ at }}) / 2u] = {{ word }};
-//% endif
+  memory[({{ at }}) / 2u] = {{ word }}; //% if unit.kind != "subgroup"
 {%- endmacro %}
 
 //# four elements, from a place on that is a multiple of four: by one store, where memory is seen so
@@ -110,12 +107,8 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
 
 //# a result to the sums in memory, row-major
 {% macro store(unit, acc, at, pitch) -%}
-//% if unit.kind != "plain"
-  subgroupMatrixStore<row_major>({{ "sums" if unit.kind == "view" else "&results" }}, {{ at }}, {{ acc }}, {{ pitch }}u);
-//% else
-  for (var i = 0u; i < {{ unit.m * unit.n // unit.lanes }}u; i++) {
+  subgroupMatrixStore<row_major>({{ "sums" if unit.kind == "view" else "&results" }}, {{ at }}, {{ acc }}, {{ pitch }}u); //% if unit.kind != "plain"
+  for (var i = 0u; i < {{ unit.m * unit.n // unit.lanes }}u; i++) { //% if unit.kind == "plain"
     let e = i * {{ unit.lanes }}u + lane;
     memory[{{ at }} + e / {{ unit.n }}u * {{ pitch }}u + e % {{ unit.n }}u] = bitcast<u32>({{ acc }}[i]);
-  }
-//% endif
-{%- endmacro %}
+  }{%- endmacro %}

@@ -13,12 +13,9 @@
   if ({{ first }} >= p.{{ size }}) {
     return;
   }
-//% if several == 1
-{{ write() }}
-//% else
-  for (var j = 0u; j < {{ several }}u; j++) {
+{{ write() }} //% if several == 1
+  for (var j = 0u; j < {{ several }}u; j++) { //% if several != 1
     let i = first + j;
 {{ write() }}
   }
-//% endif
 //% endblock

@@ -43,11 +43,8 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.resu
     let inside = vec4<u32>(k) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(last); //% if f.width == 4
 //% for end in ends
 //% set T = wgsl(end.dtype, f.width)
-//% if f.width == 4
-    let y{{ end.tag }} = select({{ T }}({{ combine.start[end.op](T) }}), x{{ end.field }}, inside);
-//% else
-    let y{{ end.tag }} = x{{ end.field }};
-//% endif
+    let y{{ end.tag }} = select({{ T }}({{ combine.start[end.op](T) }}), x{{ end.field }}, inside); //% if f.width == 4
+    let y{{ end.tag }} = x{{ end.field }}; //% if f.width != 4
     t0{{ end.tag }} = {{ combine.join[end.op](T, "t0" ~ end.tag, "y" ~ end.tag) }};
 //% endfor
   }

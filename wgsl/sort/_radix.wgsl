@@ -14,10 +14,8 @@ in0[{{ at }}] //% if not first
 //# Counts of two digits share a word, 16 bits each: digits 0 to 7 are `low`, the others `high`.
 //# one more of a digit, as a vector for its half
 {% macro mark(digit) -%}
-  select(vec4<u32>(0u), vec4<u32>(1u << (({{ digit }} & 1u) * 16u)), vec4<u32>(({{ digit }} >> 1u) & 3u) == vec4<u32>(0u, 1u, 2u, 3u))
-{%- endmacro %}
+  select(vec4<u32>(0u), vec4<u32>(1u << (({{ digit }} & 1u) * 16u)), vec4<u32>(({{ digit }} >> 1u) & 3u) == vec4<u32>(0u, 1u, 2u, 3u)){%- endmacro %}
 
 //# where the scanned counts have what comes before this piece: the table is inclusive, so it is the entry before
 {% macro begin_of(digit, row, piece, table) -%}
-  select({{ table }}[max(({{ row }} * 16u + {{ digit }}) * p.pieces + {{ piece }}, 1u) - 1u], 0u, ({{ digit }} + {{ piece }}) == 0u)
-{%- endmacro %}
+  select({{ table }}[max(({{ row }} * 16u + {{ digit }}) * p.pieces + {{ piece }}, 1u) - 1u], 0u, ({{ digit }} + {{ piece }}) == 0u){%- endmacro %}

@@ -36,6 +36,8 @@ from .expressions import EXPRESSIONS, Wgsl, vec, with_prefix, with_suffix
 MARK = re.compile("\x01([^:\x02]*):(\\d+)\x02")
 # `text //% for ...` or `text //% if ...` on a line that is no line statement or comment itself.
 CONTROLLED = re.compile(r"^(?!\s*//[%#])(.*?\S)[ ]+//% ((for|if) .*)$")
+# Of what LineControl makes of a text: raised with each change, since bytecode is cached by the text.
+CONTROL_VERSION = 2
 # A zero term at the beginning of a sum. The pattern begins with literal text, which `re` searches for fast.
 BEGINS_WITH_NOTHING = re.compile(r"0u(?<!\w0u) \+ ")
 # `(x + 0u)` that is no argument list becomes x; a term ` + 0u` is dropped, unless a factor follows it.
@@ -113,6 +115,9 @@ class BytecodeCache(FileSystemBytecodeCache):
     cached.
     """
 
+    def get_source_checksum(self, source: str) -> str:
+        return f"{CONTROL_VERSION}-{super().get_source_checksum(source)}"
+
     def load_bytecode(self, bucket: Bucket) -> None:
         try:
             if data := read_checked(Path(self._get_cache_filename(bucket))):
@@ -151,18 +156,20 @@ class LineControl(Extension):
             if match := CONTROLLED.match(line):
                 text, statement, kind = match.groups()
                 lines[at] = f"{{% {statement} %}}{text}"
-                lines[at + block_end(text, lines[at + 1 :])] += f' {{{{ "\\n" }}}}{{% end{kind} %}}'
+                end = at + block_end(text, lines[at + 1 :])
+                upto = len(lines[at]) if end == at else lines[end].index("}") + 1
+                lines[end] = f'{lines[end][:upto]} {{{{ "\\n" }}}}{{% end{kind} %}}{lines[end][upto:]}'
         return "\n".join(lines)
 
 
 def block_end(text: str, after: list[str]) -> int:
     """How many lines after `text` the `}` of the block that it opens is, by its indentation; 0 if it opens no
-    block, or if that `}` has its own loop or condition."""
+    block, or if that `}` has its own loop or condition. A tag may follow the `}`, as `{%- endmacro %}`."""
     if text.endswith("{"):
         close = text[: len(text) - len(text.lstrip())] + "}"
         for i, line in enumerate(after, 1):
             if line.startswith(close) and not line.startswith(close + " else"):
-                return i if line == close else 0
+                return i if line.removeprefix(close)[:2] in ("", "{%") else 0
     return 0
 
 
