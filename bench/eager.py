@@ -14,7 +14,7 @@ from _measure import show_table
 
 import flambeau as fb
 from flambeau.core.node import toposort
-from flambeau.runtime import memory, run
+from flambeau.runtime import run
 
 ROUNDS, CALLS = 30, 8
 
@@ -65,7 +65,7 @@ def steps_of(f: Callable) -> tuple:
     times = [
         least_us(f),
         least_us(key_of),
-        least_us(lambda: memory.allocate_eagerly(compiled, order, device.pool, [])),
+        least_us(lambda: run.allocate_eagerly(compiled, order, device.pool, [])),
     ]
     times.append(least_us(lambda: device.submit(compiled.words), 3))
     times.append(least_us(lambda: f().realize(), 3))

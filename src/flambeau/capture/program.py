@@ -227,7 +227,7 @@ class Program:
         """Take what a plan's commands need, as a program of one's own."""
         results = self._results(compiled.plan, roots, outputs)
         buffers = memory.allocate_planned(compiled, order, self.pool, results)
-        memory.give(roots, compiled.plan.roots, buffers)
+        run.give(roots, compiled.plan.roots, buffers)
         # a leaf's and a result's are not its own to keep, nor what is written over them
         others = {id(buffers[v]) for v in (*compiled.plan.leaves, *results)}
         self.taken = list({id(b): b for b in buffers.values() if id(b) not in others}.values())

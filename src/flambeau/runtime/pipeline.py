@@ -90,6 +90,12 @@ class Compiled:
             pool=device.pool,
         )
 
+    def name_buffers(self, handles: dict[int, int]) -> None:
+        """Write the numbers of the buffers, by value, into the commands."""
+        words = self.words
+        for at, value in self.slots:
+            words[at] = handles[value]
+
     def again(self, device: Gpu, words: list[int]) -> Any:
         """The commands, from the second time on in prepared form: in a loop the same buffers recur."""
         key, most = tuple(words), READY_KEPT * (len(self.cuts) + 1)

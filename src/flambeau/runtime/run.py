@@ -12,10 +12,11 @@ from ..core.faults import doubt_of
 from ..core.node import Node, has_run, number_for, number_of, place_of_number, toposort, walk_nodes
 from ..core.siblings import Siblings
 from ..device import get_device
+from ..device.pool import size_class
 from ..device.protocol import Device, Gpu
-from ..errors import FlambeauError
+from ..errors import FlambeauError, OutOfMemory
 from ..fusion.planner import plan
-from .memory import allocate_eagerly, allocate_planned, give
+from .memory import allocate_planned, no_room
 from .pipeline import (
     Compiled,
     compile_early,
@@ -298,6 +299,77 @@ def _execute(
             for v in set(plan.roots).difference(plan.leaves) if doubt is not None else ():
                 buffers[v].doubt = doubt
     give(roots, plan.roots, buffers)  # last: after an exception, roots have no value
+
+
+def allocate_eagerly(compiled: Compiled, order: list[Node], pool: Any, held: list[Any]) -> dict[int, Any]:
+    """Take buffers from the pool kernel by kernel, reuse them after their last reader, and write them into
+    the commands. Returns buffers by value, among them those of the plan's roots.
+
+    held: all buffers that are taken are appended to it, to be kept until the commands are submitted. Until
+    then no other run may get them, not even one in a signal handler.
+    """
+    plan = compiled.plan
+    buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
+    handles: dict[int, int] = {i: b.handle for i, b in buffers.items()}
+    idle: dict[int, list[Any]] = {}
+    # `pool.idle` counts bytes for reports. An error in the middle must not leave it changed.
+    before = pool.idle
+    try:
+        _take_in_turn(plan, pool, buffers, handles, idle, held)
+    except OutOfMemory as e:
+        idle.clear()
+        held.clear()
+        raise no_room(pool, plan, buffers, e) from None
+    finally:
+        pool.idle = before
+    compiled.name_buffers(handles)
+    return buffers
+
+
+def _take_in_turn(
+    plan: Any,
+    pool: Any,
+    buffers: dict[int, Any],
+    handles: dict[int, int],
+    idle: dict[int, list[Any]],
+    held: list[Any],
+) -> None:
+    """Take a buffer for each value that a kernel writes. Buffers that no later kernel reads become idle, by
+    size, and are used first."""
+    sizes, keep, last = dict(plan.stored), {*plan.roots, *plan.leaves}, plan.last_use
+    for i, k in enumerate(plan.kernels):
+        over = dict(k.over)
+        for v in k.outputs:
+            if v in buffers:  # several outputs in one buffer
+                continue
+            # The kernel writes over an input that it is the last to read (see fusion/inplace.py).
+            if v in over:
+                buffer = buffers.pop(over[v])
+            elif waiting := idle.get(size_class(sizes[v])):
+                # Reuse within the plan needs no synchronisation: commands of a queue run in order.
+                buffer = waiting.pop()
+                buffer.nbytes = sizes[v]
+                pool.idle -= buffer.size
+            else:
+                held.append(buffer := pool.take(sizes[v]))
+            buffers[v], handles[v] = buffer, buffer.handle
+        for v in k.inputs:
+            # Freed after the outputs are taken, so that no output shares a buffer with an input of its
+            # kernel.
+            if last[v] == i and v not in keep and v in buffers:
+                buffer = buffers.pop(v)
+                idle.setdefault(buffer.size, []).append(buffer)
+                pool.idle += buffer.size
+
+
+def give(roots: list[Node], values: tuple[int, ...], buffers: dict[int, Any]) -> None:
+    """Assign the buffers of their values to the roots."""
+    if len(set(values)) < len(values):
+        for value in values:
+            # A shared buffer is never written in place.
+            buffers[value].shared = values.count(value) > 1
+    for root, value in zip(roots, values, strict=True):
+        root.buffer = buffers[value]
 
 
 def send_params(device: Gpu, compiled: Compiled, order: list[Node]) -> None:
