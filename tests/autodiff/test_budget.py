@@ -130,7 +130,8 @@ def test_a_device_that_has_no_more_leaves_the_process_usable(gpu, monkeypatch, r
     live = fb.memory(gpu)["live"]
     with pytest.raises(fb.OutOfMemory) as caught:
         call(x).realize()
-    assert f"and {gpu.name} gave " in str(caught.value) and "(Not enough): about " in str(caught.value)
+    text = str(caught.value)
+    assert f"but {gpu.name} allocated " in text and "(Not enough): use about " in text
     del caught
     assert fb.memory(gpu)["live"] == live
     assert (x * 0).sum().item() == 0
