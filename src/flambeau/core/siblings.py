@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .node import Node
+from .tree import is_tuple
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -43,6 +44,6 @@ def compute_together(tensors: Iterable[Any]) -> None:
 
 def group_outputs(outputs: Any) -> Any:
     """`compute_together` for the result of an op, if it is a short tuple of tensors; returns it."""
-    if isinstance(outputs, tuple) and 1 < len(outputs) <= MANY:
+    if is_tuple(outputs) and 1 < len(outputs) <= MANY:
         compute_together(t for t in outputs if hasattr(t, "node"))
     return outputs

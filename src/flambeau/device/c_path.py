@@ -173,11 +173,12 @@ class CPath:
         if not waiting:
             return
         parts, encoder, sent = list(waiting), Encoder(self), list[Any]()
-        add, command, rest = sent.extend, None, None
+        rest: list[Prepared] = []  # what waits afterwards
+        add, command = sent.extend, None
         began = time.perf_counter()
         try:
             for part in parts:
-                encoder.play(part.steps or ())
+                encoder.play(part.steps or [])
             command = encoder.finish()
             submission, rest = self.submission(command), waiting[len(parts) :]
             # A signal's handler may have flushed them meanwhile. None runs between these statements.
