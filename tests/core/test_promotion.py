@@ -94,6 +94,13 @@ def test_numbers_of_dtypes():
         assert str(e.value) == said
 
 
+def test_a_scaled_sum_of_bools_is_bools():
+    """As in PyTorch."""
+    x, y = fb.tensor([True, False], device="cpu"), fb.tensor([False, True], device="cpu")
+    assert fb.add(x, y, alpha=2).tolist() == [True, True] and fb.add(x, y, alpha=0).tolist() == [True, False]
+    assert fb.add(x.int(), y, alpha=2).tolist() == [1, 2]
+
+
 def test_the_default_integer_can_be_int32(device):
     assert fb.get_default_integer() is fb.int64 and fb.tensor(1).dtype is fb.arange(3).dtype is fb.int64
     fb.set_default_integer("int32")

@@ -676,7 +676,10 @@ def add(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1) 
 
     Raises TypeError if alpha is not an integer and the tensors are of integers.
     """
-    return (input, scale_by(other, alpha)), {}
+    product = scale_by(other, alpha)
+    if product is not other and all(getattr(v, "dtype", None) is dt.bool_ for v in (input, other)):
+        product = product.bool()  # as in PyTorch, the result is bools, too
+    return (input, product), {}
 
 
 @kernel(

@@ -141,7 +141,7 @@ def unique(
     sorted: bool = True,
     return_inverse: bool = False,
     return_counts: bool = False,
-    dim: int | Sequence[int] | None = None,
+    dim: int | None = None,
 ) -> Any:
     """The distinct elements (or slices of a dim) in order; reads their number.
 
@@ -188,7 +188,7 @@ def unique_consecutive(
     input: Tensor,
     return_inverse: bool = False,
     return_counts: bool = False,
-    dim: int | Sequence[int] | None = None,
+    dim: int | None = None,
 ) -> Any:
     """Elements (or slices of a dim) that differ from the one before; as unique otherwise.
 
