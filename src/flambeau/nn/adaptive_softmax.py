@@ -133,6 +133,7 @@ class LinearCrossEntropyLoss(Module):
     bias: the linear map adds learned offsets
     reduction, weight, ignore_index, label_smoothing: as in cross_entropy
     options: accepted as in PyTorch, without effect
+    Raises ValueError if weight has another shape than [num_classes], or label_smoothing is not in 0 to 1.
     """
 
     weight: Tensor | None
@@ -152,6 +153,14 @@ class LinearCrossEntropyLoss(Module):
         label_smoothing: float = 0.0,
         options: Any = None,
     ):
+        name = type(self).__name__
+        if weight is not None and weight.shape != (num_classes,):
+            rule = f"one factor for each of {num_classes} classes is needed: pass [{num_classes}]"
+            raise ValueError(f"{name}(weight={describe(weight)}): {rule}")
+        if not 0 <= label_smoothing <= 1:
+            raise ValueError(
+                f"{name}(label_smoothing={label_smoothing}): must be from 0 to 1: pass a fraction"
+            )
         self.num_classes, self.out_features = num_classes, tuple(out_features)
         self.register_buffer("weight", weight)
         self.reduction, self.ignore_index, self.label_smoothing = reduction, ignore_index, label_smoothing

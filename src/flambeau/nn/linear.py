@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from ..core import dtype as dt
 from ..core.node import describe
-from ..errors import ValueError
+from ..errors import TypeError, ValueError
 from ..ops.contract import linear
 from ..ops.einsum import bilinear
 from ..ops.index.embedding import by_frequency, embedding, embedding_bag, limit_norms
@@ -33,10 +33,12 @@ def default_init(weight: Parameter, bias: Parameter | None) -> None:
 
 
 def positive(layer: str, **sizes: int) -> None:
-    """ValueError unless every size is a positive integer."""
+    """ValueError for a size below 1, TypeError for one that is not an integer."""
     for name, n in sizes.items():
-        if not hasattr(n, "__index__") or isinstance(n, bool) or index(n) < 1:
-            raise ValueError(f"{layer}({name}={n!r}): sizes must be positive integers: pass another value")
+        is_integer = hasattr(n, "__index__") and not isinstance(n, bool)
+        if not is_integer or index(n) < 1:
+            error = ValueError if is_integer else TypeError
+            raise error(f"{layer}({name}={n!r}): sizes must be positive integers: pass another value")
 
 
 class Linear(Module):

@@ -9,6 +9,7 @@ from ..core.node import describe
 from ..core.sizes import integers
 from ..errors import ValueError
 from ..ops.norm import (
+    EPS_RULE,
     affine_norm,
     batch_affine_norm,
     group_norm,
@@ -110,6 +111,8 @@ class BatchNorm(NormBase):
         if self.training and x.numel() == self.num_features:
             rule = "a single value per channel has no variance: train on larger batches, or call eval()"
             raise ValueError(f"{name}({describe(x)}): {rule}")
+        if self.training and self.eps <= 0:
+            raise ValueError(f"{name}(eps={self.eps}): {EPS_RULE}")
 
     @no_grad()
     def _track(self, mean: Tensor, var: Tensor, n: int) -> None:

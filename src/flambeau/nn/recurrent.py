@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 
 from ..core.node import describe
 from ..core.tree import is_sequence
-from ..errors import ValueError
+from ..errors import TypeError, ValueError
 from ..ops.contract import linear
 from ..ops.join import cat, stack
 from ..ops.random import dropout
@@ -129,6 +129,9 @@ class RNNBase(RecurrentModule):
     def __post_init__(self):
         name, p = type(self).__name__, self.dropout
         positive(name, input_size=self.input_size, hidden_size=self.hidden_size, num_layers=self.num_layers)
+        for option in ("bias", "batch_first"):
+            if not isinstance(value := getattr(self, option), bool):
+                raise TypeError(f"{name}({option}={value!r}): must be a bool: pass True or False")
         if isinstance(p, bool) or not 0 <= p <= 1:
             raise ValueError(f"{name}(dropout={p}): must be from 0 to 1: pass a probability")
         if not 0 <= self.proj_size < self.hidden_size:

@@ -137,6 +137,9 @@ def cross_entropy(
         if target.shape != input.shape:
             rule = "floats are probabilities of all classes: cast classes with .long()"
             raise ValueError(f"target is {describe(target)}: {rule}")
+        if ignore_index >= 0:
+            rule = "probabilities leave no class out: set those of this class to 0"
+            raise ValueError(f"ignore_index={ignore_index}: {rule}")
         log_p = input.log_softmax(d)
         weighted = log_p if weight is None else log_p * _along(weight, d, input.ndim)
         wanted = target * (1 - label_smoothing) + label_smoothing / n if label_smoothing else target

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ..core.shape import Shape
     from ..tensor import Tensor
 
+EPS_RULE = "training divides by the root of the variance and eps: pass a positive number"
+
 
 @composed
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
@@ -152,7 +154,8 @@ def batch_norm(
     running_var: the variance to use, or to move towards the batch's
     momentum: the share of the batch in the running statistics
     eps: a small number that keeps divisions from 0
-    Raises ValueError if a channel has one value, or running statistics are needed and not given.
+    Raises ValueError if a channel has one value, running statistics are needed and not given, or eps is not
+        positive in training.
     """
     if not training:
         if running_mean is None or running_var is None:
@@ -160,6 +163,8 @@ def batch_norm(
         if input.ndim < 2 and not input.numel():
             return input.clone()
         return affine_norm(input, running_mean, running_var, weight, bias, eps)
+    if eps <= 0:
+        raise ValueError(f"eps={eps}: {EPS_RULE}")
     if input.ndim < 2 and not input.numel():
         return input.clone()
     n = input.numel() // input.shape[1]

@@ -78,6 +78,10 @@ class Optimizer:
         self.state: dict[Tensor, State] = {}
         self._hooks: dict[str, dict[int, Callable[..., Any]]] = {}
         self._choices: list[tuple[Any, ...]] = []  # of each group: the choices that its state was made for
+        if isinstance(params, Tensor) or not isinstance(params, Iterable):
+            shown = describe(params) if isinstance(params, Tensor) else repr(params)
+            rule = "takes several tensors or dicts: pass model.parameters() or [tensor]"
+            raise TypeError(f"{self._name}({shown}): {rule}")
         given: list[Any] = list(params)
         if not given:
             raise ValueError(f"{self._name}([]): the list is empty: pass model.parameters()")
@@ -114,7 +118,15 @@ class Optimizer:
         names = [p[0] for p in named if is_tuple(p)]
         params: list[Any] = [p[1] if is_tuple(p) else p for p in named]
         known: list[Tensor] = [p for group in self.param_groups for p in group["params"]]
+        has_names = any("param_names" in group for group in self.param_groups)
+        if (names or has_names) and (len(names) < len(named) or (known and not has_names)):
+            raise ValueError(
+                f"{self._name}(...): some parameters have names and others do not: name all or none"
+            )
         self._check_params(params, len(known))
+        lr = param_group.get("lr", self.defaults.get("lr"))
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError(f"{self._name}(lr={describe(lr)}): must be one number: pass a float")
         options: dict[str, Any] = {
             **self.defaults,
             **param_group,
