@@ -473,6 +473,10 @@ RECURRENT = {  # arguments that recurrent layers refuse
 D = fb.distributions
 DRAWS = D.Normal(S, S)
 OWN = {  # a function that raises by itself: a call for each case that its docstring names
+    "LinearCrossEntropyLoss": [
+        lambda: fb.nn.LinearCrossEntropyLoss(3, 2, weight=fb.ones(3, device="cpu")),
+        lambda: fb.nn.LinearCrossEntropyLoss(3, 2, label_smoothing=2.0),
+    ],
     "adaptive_avg_pool1d": [lambda: F.adaptive_avg_pool1d(V, 2), lambda: F.adaptive_avg_pool1d(X, (1, 2))],
     "adaptive_avg_pool2d": [lambda: F.adaptive_avg_pool2d(X, 2), lambda: F.adaptive_avg_pool2d(B, (1, 2, 3))],
     "adaptive_max_pool1d": [lambda: F.adaptive_max_pool1d(V, 2), lambda: F.adaptive_max_pool1d(X, (1, 2))],

@@ -110,3 +110,13 @@ def test_sums_of_turned_inputs_pass_through_one_tile():
     y = ((x.T + x.T * 3).exp() + 1).contiguous()
     (kernel,) = plan([y.node], Limits()).kernels
     assert [name for name, _ in kernel.shader.functions if name.startswith("read")] == ["read_t6"]
+
+
+def test_tiles_keep_bools_as_words(gpu, force):
+    """NVIDIA's driver loses some of an array of bools in workgroup memory."""
+    force("transposed=tiles")
+    x = np.random.default_rng(0).random((17, 3, 6)) < 0.5
+    with planned_for(gpu, software=False):
+        y = fb.tensor(x, device=gpu).realize().permute(1, 2, 0).contiguous()
+        assert "array<u32, 1056>" in y.wgsl() and "array<bool" not in y.wgsl()
+        np.testing.assert_array_equal(y.numpy(), x.transpose(1, 2, 0))

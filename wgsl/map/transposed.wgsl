@@ -7,13 +7,21 @@
 {% macro at(f, name, j) -%}
 {{ name }}({% for c in f.coords %}{{ {"across": "across_of_read", "along": "along_%d" % j}.get(c, c) }}, {% endfor %})
 {%- endmacro %}
+//# an element of a tile. Bools are kept as words: NVIDIA's driver (580.159.04) loses some of an array of bools in
+//# workgroup memory
+{% macro is_bool(dtype) %}{{ "b" if wgsl(dtype, 1).kind == "b" }}{% endmacro %}
+{% macro word(dtype) %}{{ "u32" if is_bool(dtype) else wgsl(dtype, 1) }}{% endmacro %}
+{% macro kept(dtype, x) %}{{ "u32(%s)" % x if is_bool(dtype) else x }}{% endmacro %}
+{% macro from_tile(name, dtype, at) %}
+{{ "(tile_%s[%s] != 0u)" % (name, at) if is_bool(dtype) else "tile_%s[%s]" % (name, at) }}{% endmacro %}
 //# the i-th neighbour that a thread writes, of what the tiles have
 {% macro value(f, i) -%}
-value({% for name, _, _ in f.arguments %}tile_{{ name }}[{{ times(plus("column", i), wide + 1) }} + row], {% endfor %}
+value({% for name, dtype, _ in f.arguments %}
+{{ from_tile(name, dtype, times(plus("column", i), wide + 1) ~ " + row") }}, {% endfor %}
 {%- for c in f.coords %}{{ plus(c, i if c == "along" else 0) }}, {% endfor %})
 {%- endmacro %}
 //% block declarations
-var<workgroup> tile_{{ name }}: array<{{ wgsl(dtype, 1) }}, {{ high * (wide + 1) }}>; //% for name, dtype, _ in functions["value"].arguments
+var<workgroup> tile_{{ name }}: array<{{ word(dtype) }}, {{ high * (wide + 1) }}>; //% for name, dtype, _ in functions["value"].arguments
 //% endblock
 //% block body
 //% set f = functions["value"]
@@ -36,7 +44,7 @@ var<workgroup> tile_{{ name }}: array<{{ wgsl(dtype, 1) }}, {{ high * (wide + 1)
   let {{ name }}_{{ j }} = {{ at(functions["read_" ~ name], "read_" ~ name, j) }}; //% for name, _, _ in f.arguments
 //% endfor
 //% for j in range(wide * high // threads)
-  tile_{{ name }}[line_{{ j }} * {{ wide + 1 }}u + read] = {{ name }}_{{ j }}; //% for name, _, _ in f.arguments
+  tile_{{ name }}[line_{{ j }} * {{ wide + 1 }}u + read] = {{ kept(dtype, "%s_%d" % (name, j)) }}; //% for name, dtype, _ in f.arguments
 //% endfor
   workgroupBarrier();
   // write in the order of the output
