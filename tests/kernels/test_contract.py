@@ -166,7 +166,7 @@ def planned(tensor):
     return plan([tensor.node], tensor.device.limits).kernels
 
 
-@pytest.mark.parametrize("pieces, few, lanes", [(8, 40, 4), (64, 40, 16), (64, 300, 4)])
+@pytest.mark.parametrize("pieces, few, lanes", [(12, 40, 1), (32, 40, 4), (64, 40, 16), (64, 300, 4)])
 def test_pieces_of_few_results_are_added_by_several_threads(pieces, few, lanes, many_threads, monkeypatch):
     monkeypatch.setattr(choose, "forced", lambda: {"contract": f"32x32/{pieces}"})
     a, b, c = numbers(few, 64 * pieces), numbers(64 * pieces, few - 3), numbers(few, few - 3)

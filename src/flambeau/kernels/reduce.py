@@ -40,6 +40,7 @@ SPLIT_AT = 4096  # rows at least this long, and too few rows: reduced in two sta
 SOFTWARE_FILL = 4096  # threads that fill a software adapter well enough
 TREE_THREADS, TREE_FILL = 256, 1024  # a tree's workgroup, and how many of them fill a GPU
 LANES = 4, 16  # threads that add up the pieces of a result together
+FEW_PIECES = 16  # that a thread adds up in no more time than a kernel takes to begin
 ADDING = 1 << 18  # threads that such a kernel has at most: more fill a GPU without
 PIECES = 64  # parts that one thread adds up at most
 WINDOW, WINDOWS_FILL = 25, 1 << 18  # elements that a thread reduces alone; how many such threads fill a GPU
@@ -148,8 +149,9 @@ def pieces_kernel(plan: PlanContext, of: Reduction, after: Epilogue | None, piec
 
 
 def lanes_of_pieces(threads: int, pieces: int) -> int:
-    """How many threads add up the pieces of a result: more where few results would leave a GPU idle."""
-    fit = [n for n in LANES if 2 * n <= pieces and n * threads <= ADDING]
+    """How many threads add up the pieces of a result: more where few results would leave a GPU idle. One adds
+    up few pieces, since a map that reads the sum can do that too."""
+    fit = [n for n in LANES if 2 * n + FEW_PIECES <= pieces and n * threads <= ADDING]
     return max(fit, default=1)
 
 
