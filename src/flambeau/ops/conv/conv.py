@@ -185,17 +185,17 @@ def _pad_dims(x: Tensor, before: list[int], after: list[int]) -> tuple[Tensor, t
 
 
 def _fold_windows(g: Tensor, w: Tensor, size: Shape, settings: Settings) -> Tensor:
-    """conv_transpose with strides and dilations: each element of each window, [n, g, c, *out, *taps], then
-    summed by element."""
+    """conv_transpose with strides and dilations: each element of each window, then summed by element."""
     stride, padding = settings["stride"], settings["padding"]
     dilation, groups = settings["dilation"], settings["groups"]
     nd = g.ndim - 2
     wg = _by_group(w, groups)
     o, c = wg.shape[1:3]
     gg = g.reshape(g.shape[0], groups, o, *g.shape[2:])
-    gy = gg.permute(0, 1, *range(3, 3 + nd), 2).reshape(g.shape[0], groups, 1, *g.shape[2:], *(1,) * nd, o)
-    weights = wg.permute(0, 2, *range(3, 3 + nd), 1).reshape(1, groups, c, *(1,) * nd, *w.shape[2:], o)
-    cols = contract(gy, weights, 1, "conv_input")
+    gy = gg.permute(0, 1, *range(3, 3 + nd), 2).reshape(g.shape[0], groups, *(1,) * (1 + nd), *g.shape[2:], o)
+    weights = wg.permute(0, 2, *range(3, 3 + nd), 1).reshape(1, groups, c, *w.shape[2:], *(1,) * nd, o)
+    cols = contract(gy, weights, 1, "conv_input")  # [n, g, c, *taps, *out]
+    cols = cols.permute(0, 1, 2, *range(3 + nd, 3 + 2 * nd), *range(3, 3 + nd))
     # fold gives the range that the windows cover; the result is cut from it, or padded beyond the last window
     out = [
         (m - 1) * s + d * (k - 1) + 1
