@@ -72,7 +72,8 @@ def select_tasks(only: tuple[str, ...]) -> list[Task]:
 
 
 def peer_tools(beside: str | None, software: bool) -> Tools | None:
-    """PyTorch where it is asked for, or installed and has a GPU; in float32, not TensorFloat-32."""
+    """Open PyTorch if --beside asks for it, or if it is installed and has a GPU. It computes in float32,
+    not TensorFloat-32."""
     if beside == "none" or (beside is None and (software or find_spec("torch") is None)):
         return None
     try:
@@ -117,7 +118,7 @@ def measure_all(wanted: list[Task], place: Any, ceilings: Ceilings, peer: Any, u
 
 
 def figures(task: Task, ours: Tools, sizes: tuple[int, ...], c: Ceilings) -> Row:
-    """Measure a task: its seconds, and the rates that follow from them."""
+    """Measure the seconds of a task, and compute its bandwidth and operation rates from them."""
     work = task.make(ours, *sizes)
     before, ours.place.pool.peak = ours.place.pool.peak, ours.place.pool.live
     seconds = TIMED[task.how](ours, work, BUDGET[task.how])
@@ -136,7 +137,7 @@ def figures(task: Task, ours: Tools, sizes: tuple[int, ...], c: Ceilings) -> Row
 
 
 def beside_peer(task: Task, peer: Tools, sizes: tuple[int, ...]) -> Row:
-    """PyTorch's seconds, or why there are none."""
+    """Measure PyTorch's seconds, or return the reason why it can't run the task."""
     try:
         cuda = peer.f.cuda if peer.place == "cuda" else None
         if cuda:
@@ -157,7 +158,7 @@ def beside_peer(task: Task, peer: Tools, sizes: tuple[int, ...]) -> Row:
 
 
 def peer_seconds(task: Task, work: Workload, cuda: Any, budget: float) -> float:
-    """PyTorch's seconds of a call, as ours are taken; its GPU is warm before."""
+    """Time a call of PyTorch by the same method as ours, after warming up its GPU."""
     if task.how != "kernels":
         if cuda:
             until = perf_counter() + WARM
@@ -175,7 +176,7 @@ def peer_seconds(task: Task, work: Workload, cuda: Any, budget: float) -> float:
 
 
 def median_seconds(call: Callable[[], Any], budget: float) -> float:
-    """Seconds of a call that waits for its result, among many: the median of batches."""
+    """Return the seconds of a call that waits for its result: the median over batches of calls."""
 
     def batch(n: int) -> float:
         begin = perf_counter()
@@ -204,7 +205,7 @@ def kernels(ours: Tools, work: Workload, budget: float) -> float:
 
 
 def host(ours: Tools, work: Workload, budget: float) -> float:
-    """Time the host's part of a call: the GPU is idle before it, and its work is not awaited."""
+    """Time the host's part of a call. The GPU is idle before the call, and the host does not wait for it."""
     times: list[float] = []
     while sum(times) < budget / 4 or len(times) < 20:
         ours.place.wait()
@@ -215,13 +216,13 @@ def host(ours: Tools, work: Workload, budget: float) -> float:
 
 
 def read(ours: Tools, work: Workload, budget: float) -> float:
-    """Reading the number that a call returns."""
+    """Time reading the number that a call returns."""
     x = work.call()
     return median_seconds(lambda: x.item(), budget)
 
 
 def step(ours: Tools, work: Workload, budget: float) -> float:
-    """Whole calls, each with the read of its result."""
+    """Time complete calls, each with the read of its result."""
     return median_seconds(lambda: work.call().item(), budget)
 
 
@@ -244,7 +245,7 @@ def heading(place: Any, c: Ceilings, peer: Tools | None, software: bool) -> str:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """A row of the table as text."""
+    """Format a row of the table as text."""
     size = "x".join(map(str, row["size"]))
     name = f"{row['name']} {size}".strip()
     if "missing" in row:
@@ -261,7 +262,7 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def line(columns: tuple[str, ...]) -> str:
-    """Cells at their columns; a single cell may be of any length."""
+    """Align cells to the table's columns. A single cell may have any length."""
     if len(columns) == 2:
         return f"{columns[0]:<44}{columns[1]}"
     widths = [w for _, w in COLUMNS]

@@ -1,4 +1,5 @@
-"""Runs a tuning command in child processes: a candidate that crashes or hangs one is left out of the next."""
+"""Runs a tuning command in child processes. The next child skips a candidate that crashed or hung the
+last one."""
 
 import json
 import os
@@ -14,14 +15,15 @@ import click
 from ..errors import FlambeauError
 from ..tune.autotune import LEFT_OUT, TOGETHER, TRIAL
 
-SECONDS = 60.0  # that a candidate may take to compile, run and be timed
-MOST = 16  # candidates that may be lost before it is the adapter that is broken
+SECONDS = 60.0  # limit for compiling, running and timing one candidate
+MOST = 16  # lost candidates after which the adapter counts as broken
 
 
 def run_apart(arguments: Sequence[str], seconds: float = SECONDS) -> None:
-    """Run `flambeau tune` with these arguments in a child, and again without each candidate that it died of.
+    """Run `flambeau tune` with these arguments in a child. Start it again without the candidate after
+    each crash.
 
-    FlambeauError if the child fails in another way: what it printed says why.
+    FlambeauError if the child fails in another way; the child prints the reason.
     """
     lost: list[list[Any]] = []
     while len(lost) < MOST:
@@ -29,7 +31,7 @@ def run_apart(arguments: Sequence[str], seconds: float = SECONDS) -> None:
         if code == 0:
             return
         if culprit is None:
-            raise SystemExit(max(code or 1, 1))  # its own message was shown
+            raise SystemExit(max(code or 1, 1))  # the child has printed its message
         lost.append(culprit)
         family, bucket, name = culprit
         if name == TOGETHER:
@@ -42,7 +44,7 @@ def run_apart(arguments: Sequence[str], seconds: float = SECONDS) -> None:
 def _child(
     arguments: Sequence[str], lost: list[list[Any]], seconds: float
 ) -> tuple[list[Any] | None, int | None]:
-    """(the candidate that was being tried when it ended, its exit code, None where it hung)."""
+    """Run one child: (the candidate it was running at its end, its exit code, or None if it hung)."""
     env = {**os.environ, LEFT_OUT: json.dumps(lost), "PYTHONUNBUFFERED": "1"}
     env["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)
     command = [sys.executable, "-m", "flambeau", "tune", "--here", *arguments]
@@ -64,7 +66,7 @@ def _child(
 
 
 def _lines_of(child: subprocess.Popen[str]) -> "queue.Queue[str | None]":
-    """The lines that a child prints, as they come, and None where it has ended."""
+    """Queue the lines that a child prints, as they arrive, then None when it ends."""
     said: queue.Queue[str | None] = queue.Queue()
 
     def read() -> None:

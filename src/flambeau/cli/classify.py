@@ -28,7 +28,7 @@ def classify(images: tuple[Path, ...], device: str | None):
 
 
 def photograph(path: Path):
-    """An image of Pillow; FlambeauError for other objects."""
+    """Open an image with Pillow; FlambeauError if the file is not an image."""
     try:
         from PIL import Image
     except ImportError:

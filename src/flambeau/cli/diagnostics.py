@@ -12,7 +12,7 @@ from ..core.printing import count_text
 from ..errors import FlambeauError
 
 SMALL = 100_000  # bytes; smaller files are reported in kB
-SHOWN = 8  # threads whose values are printed
+SHOWN = 8  # printed threads
 # options that only an inspection has: field, name, default
 ALONE = (
     ("page", "--html", None),
@@ -24,7 +24,7 @@ ALONE = (
     ("compare", "--compare", False),
     ("runs", "--runs", 1),
 )
-Fact = tuple[str, str]  # a name and what is to be said under it
+Fact = tuple[str, str]  # a name and its text
 
 
 class Findings(NamedTuple):
@@ -96,7 +96,7 @@ def show(way: Way, result: Any, target: str, rows: int, data: Path | None) -> in
 
 
 def tell_written(path: Path) -> None:
-    """Say that a file was written, and how large it is."""
+    """Print the name and size of a file that was written."""
     size = path.stat().st_size
     size_text = f"{size / 1e6:.2f} MB" if size >= SMALL else f"{size / 1e3:.1f} kB"
     click.echo(f"wrote {path}: {size_text}")

@@ -24,7 +24,7 @@ SHOWN_LIMITS = {  # limit: (what it is called here, whether it counts bytes)
     "max-compute-invocations-per-workgroup": ("invocations", False),
     "max-compute-workgroup-storage-size": ("workgroup memory", True),
 }
-CHILD_SECONDS = 120  # a driver that hangs must not take the report with it
+CHILD_SECONDS = 120  # a driver that hangs must not stop the report
 TOLERANCE = 1e-3
 
 
@@ -72,11 +72,11 @@ def installed_version(package: str) -> str:
         return "not installed"
 
 
-# Drivers are opened in processes of their own: one that crashes or hangs is a line of the report.
+# Each driver is opened in a separate process: a crash or a hang becomes a line of the report.
 
 
 def in_child(task: str) -> Facts:
-    """What `answer` says to a task in another process, or the `problem` that it had."""
+    """Run `answer` on a task in another process. Returns its result, or a dict with the `problem`."""
     code = f"from flambeau.cli.doctor import answer; answer({task!r})"
     try:
         done = subprocess.run(
@@ -142,7 +142,7 @@ def check_device(device: Any) -> Facts:
 
 
 def step_ms(device: Any, images: int = 32, steps: int = 5) -> float:
-    """Milliseconds of a training step of a small convolutional network on a device, the least of several."""
+    """Time training steps of a small convolutional network on a device: the fastest, in milliseconds."""
     import flambeau as fb
 
     nn = fb.nn
@@ -168,8 +168,9 @@ def step_ms(device: Any, images: int = 32, steps: int = 5) -> float:
 
 
 def find_simplified(device: Any) -> list[str]:
-    """The expressions that a driver simplifies as if there were neither infinities nor NaN, of those whose
-    value is NaN. WGSL permits it."""
+    """Return the expressions with value NaN that a driver simplifies as if no operand could be infinite
+    or NaN.
+    WGSL permits this."""
     import flambeau as fb
 
     x = fb.tensor([float("inf"), float("nan")], device=device)
@@ -189,7 +190,8 @@ def find_simplified(device: Any) -> list[str]:
 
 
 def check_multiply(device: Any, n: int = 64) -> Facts:
-    """[n, n] @ [n, n] on a device against float64 NumPy: the largest error, and a problem if it is large."""
+    """Compare [n, n] @ [n, n] with NumPy in float64: the largest error, and a problem text if it is too
+    large."""
     import numpy as np
 
     import flambeau as fb
@@ -208,7 +210,7 @@ def check_multiply(device: Any, n: int = 64) -> Facts:
 
 
 def report(f: Facts) -> str:
-    """The facts as text, a line each."""
+    """Format the facts as text, one per line."""
     rows = [("system", f["os"]), ("Python", f["python"])]
     rows += [(name, text) for name, text in f["packages"].items()]
     if f["system"] == "Linux":
@@ -256,7 +258,7 @@ def adapter_lines(a: Facts) -> list[str]:
 
 
 def step_lines(ms: Facts | None) -> list[str]:
-    """How fast a software adapter trains, beside NumPy."""
+    """Compare the training speed of a software adapter with NumPy's."""
     if ms is None:
         return []
     faster = "the adapter" if ms["adapter"] <= ms["cpu"] else 'device="cpu"'
@@ -272,7 +274,7 @@ def not_finite_lines(simplified: list[str]) -> list[str]:
 
 
 def size(n: int) -> str:
-    """Bytes in the largest unit that they fill."""
+    """Format bytes in the largest unit that gives at least 1."""
     for unit, bytes_in_it in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if n + 1 >= bytes_in_it:  # drivers report 2**31 - 1 for 2 GiB
             return f"{n / bytes_in_it:.3g} {unit}"

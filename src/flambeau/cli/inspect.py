@@ -1,5 +1,5 @@
-"""`flambeau inspect`: what runs for a call: as a table, a page, JSON, or a page that runs edits; or
-what is wrong with it."""
+"""`flambeau inspect`: shows what runs for a call as a table, a page, JSON or a page that runs edits, or
+reports its faults."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ from . import diagnostics
 from .load_model import model_of, parse_input
 
 SIZES = "f32[64, 64]"  # of variables without --input
-WIDE = 150  # letters of a line of the table where no terminal says how many it has
+WIDE = 150  # characters per table line if the terminal's width is unknown
 TEXTS = ("kernel", "layer", "line")  # columns of the table that may be broken; the others are numbers
 PARTS = ("program.txt", "kernels.wgsl")  # what a saved program has
 EVENTS = "events.jsonl"  # what a run has
@@ -245,7 +245,7 @@ def _of_run(wanted: Asked, target: str, look: Any) -> Any:
 
 
 def _describe_input(value: Any, batch: int, target: str) -> str:
-    """An input of an ONNX model as --input says it, with the batch for a first size that is none."""
+    """Write an ONNX model's input as an --input text. `batch` replaces a first size that is symbolic."""
     sizes = (
         None
         if value.shape is None

@@ -13,11 +13,11 @@ from ..io.checkpoint import load
 from ..nn import Module
 from .mnist import network
 
-DIGITS = "x=f32[N, 1, 28, 28]"  # what the network of `flambeau mnist` reads: pixels / 255 - 0.1307
+DIGITS = "x=f32[N, 1, 28, 28]"  # the input of `flambeau mnist`'s network: pixels / 255 - 0.1307
 
 
 def parse_input(text: str, call: str) -> tuple[str, str]:
-    """An --input as its name and what it is."""
+    """Parse an --input into its name and its description."""
     name, equals, spec = text.partition("=")
     if not equals or not name.strip().isidentifier():
         raise FlambeauError(f"{call}: --input {text!r}: write it as '{DIGITS}'")
@@ -25,7 +25,7 @@ def parse_input(text: str, call: str) -> tuple[str, str]:
 
 
 def model_of(name: str, weights: Path | None, call: str) -> Callable[..., Any]:
-    """The model or function that a command line names, with its weights."""
+    """Load the model or function that a command line names, with its weights."""
     if name.endswith(".safetensors"):
         name, weights, model = "flambeau mnist's network", weights or Path(name), network()
     else:
@@ -38,7 +38,7 @@ def model_of(name: str, weights: Path | None, call: str) -> Callable[..., Any]:
 
 
 def _find_model(name: str, call: str) -> Any:
-    """The object that `module:name` or `file.py:name` means."""
+    """Import the object named by `module:name` or `file.py:name`."""
     where, colon, attribute = name.rpartition(":")
     if not colon:
         raise FlambeauError(
@@ -51,7 +51,7 @@ def _find_model(name: str, call: str) -> Any:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     else:
-        sys.path.insert(0, "")  # the folder of the call, as with python -m
+        sys.path.insert(0, "")  # the current folder, as with python -m
         try:
             module = importlib.import_module(where)
         except ModuleNotFoundError as e:
@@ -64,7 +64,7 @@ def _find_model(name: str, call: str) -> Any:
 
 
 def _build_model(name: str, model: Any, call: str) -> Any:
-    """The object itself, or the model that it makes when it needs no arguments."""
+    """Return the object itself, or the model that it returns if it can be called without arguments."""
     if not callable(model):
         raise FlambeauError(
             f"{call}: {name} is {type(model).__name__}: name a model or a function of tensors"

@@ -25,13 +25,13 @@ TOLD = (FlambeauError, ValueError, TypeError, IndexError, OSError)
 
 
 class OneLine(click.Group):
-    """Turns an error that a user can do something about into a line; FLAMBEAU_DEBUG keeps the traceback."""
+    """Prints an error that a user can fix as one line. FLAMBEAU_DEBUG keeps the traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except TOLD as e:
-            # a reader that has seen enough, as in `flambeau doctor | head`, is click's to handle
+            # click handles a pipe that the reader closed, as in `flambeau doctor | head`
             if os.environ.get("FLAMBEAU_DEBUG", "0") not in ("", "0") or isinstance(e, BrokenPipeError):
                 raise
             click.echo(f"flambeau: {e}", err=True)

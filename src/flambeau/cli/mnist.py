@@ -1,4 +1,4 @@
-"""`flambeau mnist`: trains a convolutional network on handwritten digits, saves it and draws the outcome."""
+"""`flambeau mnist`: trains a convolutional network on handwritten digits, saves it and plots the results."""
 
 import shutil
 import sys
@@ -26,18 +26,18 @@ from ..vision.transforms import Compose, Normalize, RandomAffine, ToDtype
 from .progress import ProgressLine
 
 TEST_BATCH = 500
-EPOCHS, EPOCHS_OF_FEW, FEW = 6, 10, 20_000  # fewer digits are gone through more often
+EPOCHS, EPOCHS_OF_FEW, FEW = 6, 10, 20_000  # a smaller training set gets more epochs
 BATCH, BATCH_OF_FEW = 128, 64
-NEEDED = 2_000_000  # bytes that both files and the checkpoints fit into
+NEEDED = 2_000_000  # bytes of disk space for both files and the checkpoints
 CHECKPOINT_EVERY = 500  # steps
-RUN = "mnist.run"  # the folder of a run that is not done yet
-# How digits are turned, shifted and zoomed as they come: no farther than a hand does.
+RUN = "mnist.run"  # the folder of an unfinished run
+# Augmentation: rotations, shifts and zooms within the variation of handwriting.
 DEGREES, SHIFT, ZOOM = 8.0, 0.06, (0.94, 1.06)
 
 
 @dataclass(frozen=True)
 class MnistOptions:
-    """The words of the command line."""
+    """The options of the command line."""
 
     epochs: int
     batch_size: int | None
@@ -52,7 +52,7 @@ class MnistOptions:
     resume: bool
 
     def settled(self, count: int) -> "MnistOptions":
-        """With what is not said, for so many digits; ValueError for a batch that they do not fill."""
+        """Fill in the defaults for `count` digits. ValueError if the batch is larger than that."""
         epochs, batch = (EPOCHS, BATCH) if count > FEW else (EPOCHS_OF_FEW, BATCH_OF_FEW)
         batch = batch if self.batch_size is None else self.batch_size
         if not 1 <= batch <= count:
@@ -76,7 +76,7 @@ class LossCurve:
     """A renderer that keeps the losses of all steps, for the picture."""
 
     def __init__(self) -> None:
-        self.by_step: dict[int, float] = {}  # a resumed run repeats some steps
+        self.by_step: dict[int, float] = {}  # a resumed run repeats the steps after its checkpoint
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Values):
@@ -88,12 +88,12 @@ class LossCurve:
 
 
 def images(pixels: np.ndarray, device: Any) -> fb.Tensor:
-    """Bytes to floats around 0. uint8 [n, 28, 28] -> [n, 1, 28, 28]"""
+    """Scale pixels to floats around 0. uint8 [n, 28, 28] -> float32 [n, 1, 28, 28]"""
     return fb.tensor(pixels[:, None].astype("float32") / 255 - MEAN, device=device)
 
 
 def make_prepare(model: nn.Module, device: Any, augment: bool) -> Any:
-    """What makes a batch's bytes the network's input: while it is trained, each digit a little elsewhere."""
+    """Return the function that turns a batch's pixels into the network's input, augmented while it trains."""
     plain = [ToDtype(fb.float32, scale=True), Normalize([MEAN], [1.0])]
     moved = Compose([RandomAffine(DEGREES, (SHIFT, SHIFT), ZOOM, interpolation="bilinear"), *plain])
     still = Compose(plain)
@@ -107,7 +107,7 @@ def make_prepare(model: nn.Module, device: Any, augment: bool) -> Any:
 
 
 def learner_of(model: nn.Module, wanted: MnistOptions, most: int, curve: LossCurve, folder: Path) -> Learner:
-    """What trains the network, for `most` steps if no fewer are wanted; checkpoints go to the folder."""
+    """Build the Learner that trains the network for at most `most` steps, with checkpoints in `folder`."""
     device, steps = next(iter(model.parameters())).device, min(wanted.steps or most, most)
     optimizer = optim.Adam(model.parameters(), lr=wanted.lr, betas=BETAS)
     return Learner(
@@ -117,7 +117,7 @@ def learner_of(model: nn.Module, wanted: MnistOptions, most: int, curve: LossCur
         metrics={"accuracy": Accuracy("multiclass", num_classes=10)},
         scheduler=optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(1.0, min(step, steps - 1), steps)),
         prepare=make_prepare(model, device, wanted.augment),
-        callbacks=[StopsAfter(steps)] if steps < most else [],  # else the last epoch ends as the others do
+        callbacks=[StopsAfter(steps)] if steps < most else [],  # otherwise the run ends with its last epoch
         renderers=[curve, *default_renderers(folder)],
         directory=folder,
         checkpoint_every=CHECKPOINT_EVERY,
@@ -126,9 +126,10 @@ def learner_of(model: nn.Module, wanted: MnistOptions, most: int, curve: LossCur
 
 
 def train(learner: Learner, train_loader: DataLoader, test_loader: DataLoader, epochs: int) -> int:
-    """Run the epochs, or the steps that the learner makes at most; the exit code, which a signal sets.
+    """Train for `epochs` epochs, or until the learner's limit of steps. Returns the exit code, not 0
+    after a signal.
 
-    The checkpoints stay for --resume where the run is not done.
+    An unfinished run keeps its checkpoints for --resume.
     """
     folder: Any = learner.directory
     try:
@@ -152,7 +153,7 @@ def train(learner: Learner, train_loader: DataLoader, test_loader: DataLoader, e
 
 
 def earlier(folder: Path, resume: bool, curve: LossCurve) -> None:
-    """Take the losses of a run that was not done; FlambeauError if it is not to be gone on with."""
+    """Load the losses of an unfinished run; FlambeauError if one exists and `resume` is not set."""
     if not folder.exists():
         return
     if not resume:
@@ -180,7 +181,7 @@ def check_out(out: Path) -> None:
 
 
 def reload_and_check(learner: Learner, path: Path, pixels: np.ndarray) -> None:
-    """Load the file into a fresh network and compare its logits with the trained one's."""
+    """Load the file into a new network and compare its logits with those of the trained network."""
     width = learner.model[0].weight.shape[0]
     with fb.device(learner.device):
         fresh, x = network(width), images(pixels[:64], learner.device)
@@ -195,7 +196,7 @@ def reload_and_check(learner: Learner, path: Path, pixels: np.ndarray) -> None:
 def picture(
     path: Path, curve: LossCurve, accuracies: list[float], test_set: Any, predictions: np.ndarray
 ) -> None:
-    """Draw what came out, or say why that can't be done; the network is saved by then."""
+    """Plot the results, or print why that fails. The network is already saved."""
     from .plot import draw_mnist
 
     try:
@@ -251,7 +252,7 @@ def mnist(**options: Any):
     test_loader, most = DataLoader(sets[1], TEST_BATCH, collate_fn=collate), epochs * len(loader)
     curve, folder = LossCurve(), wanted.out / RUN
     earlier(folder, wanted.resume, curve)
-    with fb.device(where):  # another adapter is not even opened
+    with fb.device(where):  # open no other adapter
         learner = learner_of(network(wanted.width), wanted, most, curve, folder)
     code = train(learner, loader, test_loader, epochs)
     path = wanted.out / "mnist.safetensors"
@@ -260,7 +261,7 @@ def mnist(**options: Any):
     predictions = learner.predict(test_loader).numpy().argmax(1)
     accuracy = float((predictions == sets[1].labels).mean())
     accuracies = [row["valid_accuracy"] for row in learner.history]
-    accuracies += [accuracy] * (learner.epoch < epochs)  # the last epoch was not whole
+    accuracies += [accuracy] * (learner.epoch < epochs)  # the last epoch is incomplete
     picture(wanted.out / "mnist.png", curve, accuracies, sets[1], predictions)
     click.echo(f"{learner.step} steps in {time.perf_counter() - begin:.1f} s on {where}")
     click.echo(f"test accuracy {accuracy:.4f}")
@@ -268,7 +269,7 @@ def mnist(**options: Any):
 
 
 def load(data: str | None) -> tuple[Any, ...]:
-    """The training and the test digits; a line says how far a download is."""
+    """Load the training and the test digits, and show the progress of a download."""
     with ProgressLine() as progress:
 
         def show(name: str, received: int, total: int) -> None:

@@ -24,7 +24,7 @@ from ..onnx.verify import problems
 from .load_model import model_of, parse_input
 from .progress import steps
 
-NEAR = 1e-3  # how far results may be from onnxruntime's, by the largest of an output
+NEAR = 1e-3  # tolerance against onnxruntime, relative to the largest value of an output
 
 
 @click.group(short_help="Check, run and write ONNX files.")
@@ -78,7 +78,7 @@ def _nodes(definition: ModelDef) -> str:
 
 
 def _compare(file: Path, sizes: tuple[str, ...], device: str | None, inputs: tuple[str, ...]) -> None:
-    """Say how far each output is from onnxruntime's; FlambeauError beyond NEAR."""
+    """Print the distance of each output from onnxruntime's; FlambeauError if it exceeds NEAR."""
     try:
         onnxruntime: Any = import_module("onnxruntime")  # optional, and untyped
     except ImportError:
@@ -91,7 +91,7 @@ def _compare(file: Path, sizes: tuple[str, ...], device: str | None, inputs: tup
         try:
             session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
             theirs: list[Any] = session.run(None, feeds)
-        except Exception as e:  # its classes have no base of their own
+        except Exception as e:  # onnxruntime's exceptions share no base class
             raise FlambeauError(f"{file}: onnxruntime can't run it: {_line(e)}") from None
         begin("flambeau")
         ours = model.arrays(feeds)
@@ -105,7 +105,7 @@ def _compare(file: Path, sizes: tuple[str, ...], device: str | None, inputs: tup
 
 
 def _extent(value: Any) -> str:
-    """The shape of an array, the length of what has none."""
+    """Return the shape of an array, or the length of another object."""
     if is_sequence(value) or is_dict(value):
         return f" of {len(value)}"
     return "" if value is None else f" {list(value.shape)}"
@@ -117,8 +117,9 @@ def _line(e: Exception) -> str:
 
 
 def _distance(ours: Any, theirs: Any) -> float:
-    """How far numbers lie apart, by the largest; infinity where kinds, shapes, texts, NaN or infinities
-    differ."""
+    """Return the largest difference, relative to the largest magnitude. It is infinite if kinds, shapes,
+    texts,
+    NaN or infinities differ."""
     import numpy as np
 
     if is_dict(theirs) and is_dict(ours):

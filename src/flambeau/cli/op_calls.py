@@ -22,7 +22,7 @@ def attention(part: str, more: str = "") -> str:
     return f"scaled_dot_product_attention({', '.join([part] * 3)}{more})"
 
 
-# What `flambeau tune` measures where nothing is named, what matters most first, as time may run out: calls,
+# What `flambeau tune` measures by default, the most important first, because time may run out: calls,
 # and after them workloads, whose graphs take longer to plan. Name -> what makes it, its sizes on GPUs and on
 # software adapters.
 MODELS = {
@@ -90,7 +90,7 @@ OF_SOFTWARE = (
 
 
 def usual(place: Any) -> Iterator[tuple[str, Call]]:
-    """The calls that are tuned by default, with their names. Each is built when it is reached."""
+    """Yield the calls that are tuned by default, with their names. Each is built when it is its turn."""
     import flambeau
 
     software = place.limits.software
@@ -151,7 +151,7 @@ def _argument(a: Any, text: str, place: Any) -> Any:
 
 
 def made_up(dtype: Any, shape: tuple[int, ...], place: Any) -> Any:
-    """Numbers to compute with."""
+    """Make random numbers of a dtype and shape."""
     if dtype.is_float:
         return randn(*shape, device=place).to(dtype).requires_grad_()
     return ones(*shape, dtype=dtype, device=place)

@@ -11,8 +11,8 @@ from flambeau.core.files import write_whole
 from flambeau.errors import FlambeauError
 
 ROWS, COLUMNS = 5, 10
-WRONG = 2 * COLUMNS  # at most so many of the digits shown are mistakes
-WIDE, HIGH = 37, 38  # pixels of a cell: a digit's 28 x 28, its caption below, and air
+WRONG = 2 * COLUMNS  # the most mistakes among the digits shown
+WIDE, HIGH = 37, 38  # pixels of a cell: a digit's 28 x 28, its caption below, and a margin
 INK, FAINT, LINE = "#1f2430", "#7d8494", "#e8eaf0"
 BLUE, RED, ORANGE = "#2f6fde", "#d6322c", "#e08a1e"
 
@@ -96,7 +96,7 @@ def draw_losses(axes: Any, losses: np.ndarray, accuracies: np.ndarray) -> None:
 
 
 def draw_accuracies(axes: Any, steps: int, accuracies: np.ndarray) -> list[Any]:
-    """Accuracies on an axis of their own at the right, each at the end of its equal part of the steps."""
+    """Plot accuracies on a second axis at the right, each at the step where its epoch ends."""
     at = np.arange(1, len(accuracies) + 1) * steps / len(accuracies)
     marker = "o" if len(accuracies) <= 40 else ""
     lines = axes.plot(at, accuracies, color=ORANGE, marker=marker, markersize=5, label="accuracy (right)")
@@ -112,7 +112,7 @@ def draw_accuracies(axes: Any, steps: int, accuracies: np.ndarray) -> list[Any]:
 
 
 def draw_digits(axes: Any, images: np.ndarray, labels: np.ndarray, predictions: np.ndarray) -> None:
-    """Right ones first, mistakes in the last rows: one picture of all cells, a caption under each digit."""
+    """Draw all digits as one image, correct predictions first, with a caption under each digit."""
     sheet = np.zeros((ROWS * HIGH, COLUMNS * WIDE))
     for place, i in enumerate(choose(labels, predictions)):
         row, column = divmod(place, COLUMNS)
@@ -130,10 +130,11 @@ def draw_digits(axes: Any, images: np.ndarray, labels: np.ndarray, predictions: 
 
 
 def draw_confusion(axes: Any, counts: np.ndarray) -> None:
-    """Counts [true, predicted]: shaded by the share of the row, so that class sizes do not show."""
+    """Draw counts [true, predicted], shaded by their fraction of the row, so that class sizes do not
+    matter."""
     share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     diagonal = np.eye(10, dtype=bool)
-    shade: Any = np.sqrt(share)  # the root makes a single mistake visible
+    shade: Any = np.sqrt(share)  # the square root keeps a single mistake visible
     shade[diagonal] = share[diagonal]
     axes.imshow(np.where(diagonal, shade, np.nan), cmap="Blues", vmin=0, vmax=1.25)
     axes.imshow(np.where(diagonal | (counts == 0), np.nan, shade), cmap="Reds", vmin=0, vmax=1)
@@ -161,7 +162,7 @@ def plain(axes: Any) -> None:
 
 
 def smoothed_mean(losses: np.ndarray) -> np.ndarray:
-    """An exponential mean over about a fiftieth of the run, unbiased from the start; NaNs are passed over."""
+    """Return an exponential mean over about a fiftieth of the run, with bias correction. NaNs are skipped."""
     keep = 1 - 1 / max(1.0, len(losses) / 50)
     mean, weight, result = 0.0, 0.0, np.full(len(losses), np.nan)
     for i, loss in enumerate(losses):
@@ -172,13 +173,14 @@ def smoothed_mean(losses: np.ndarray) -> np.ndarray:
 
 
 def falls_far(smooth: np.ndarray) -> bool:
-    """Whether a linear axis would show little but a flat line."""
+    """Whether the curve falls so far that a linear axis would show a flat line."""
     seen = smooth[np.isfinite(smooth)]
     return bool(len(seen) and seen.min() > 0 and seen.max() > 8 * seen.min())
 
 
 def log_scale(axes: Any, losses: np.ndarray) -> None:
-    """A logarithmic axis with plain numbers, cut at the lowest hundredth: one lucky batch sets no scale."""
+    """Set a logarithmic axis that starts at the lowest percentile, so that one outlier does not set the
+    scale."""
     seen = losses[np.isfinite(losses) & (losses > 0)]
     low, high = np.quantile(seen, 0.01) * 0.8, seen.max() * 1.2
     decades = 10.0 ** np.arange(-9, 9)
@@ -190,7 +192,7 @@ def log_scale(axes: Any, losses: np.ndarray) -> None:
 
 
 def choose(labels: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-    """Indices of the digits shown: right ones, then mistakes taken evenly from all of them."""
+    """Choose the digits to show: indices of correct predictions, then of mistakes spread evenly over all."""
     wrong = np.flatnonzero(labels != predictions)
     right = np.flatnonzero(labels == predictions)
     few = wrong[np.unique(np.linspace(0, len(wrong) - 1, min(WRONG, len(wrong))).astype(int))]
@@ -198,7 +200,7 @@ def choose(labels: np.ndarray, predictions: np.ndarray) -> np.ndarray:
 
 
 def confusion(labels: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-    """Counts [10, 10]: row true, column predicted."""
+    """Count digits by class: [10, 10], row true, column predicted."""
     counts = np.zeros((10, 10), int)
     np.add.at(counts, (labels, predictions), 1)
     return counts

@@ -9,7 +9,7 @@ import click
 from ..errors import FlambeauError
 from ..porting import Change, Converted, convert
 
-COLUMN = 60  # where reasons stand
+COLUMN = 60  # the column of the reasons
 
 
 @click.command(short_help="Convert a PyTorch script, or list what must change.")
@@ -47,7 +47,7 @@ def _text(script: Path) -> str:
 
 
 def report(script: Path, converted: Converted) -> Iterator[str]:
-    """What `flambeau port` prints: the lines that change, what is good to know, and what is left."""
+    """Format what `flambeau port` prints: the changed lines, the notes, and the changes left to the user."""
     for change in converted.changes:
         yield from _lines_of_change(change)
     for note in converted.notes:
@@ -59,7 +59,7 @@ def report(script: Path, converted: Converted) -> Iterator[str]:
 
 
 def _lines_of_change(change: Change) -> Iterator[str]:
-    """A line and what becomes of it, with the reason behind the last."""
+    """Format a line and its replacement, with the reason after the last line."""
     number = f"{change.line:5}"
     rows = [f"{number} - {change.before}"] if change.before else []
     rows += [f"{' ' * 5 if rows else number} + {line}" for line in change.after]

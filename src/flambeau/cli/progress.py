@@ -11,7 +11,7 @@ PLAIN_EVERY = 5.0  # seconds between plain lines of a phase
 
 
 class ProgressLine:
-    """One line that says phase, speed, loss, accuracy and memory; use it as a context."""
+    """A line with the phase, speed, loss, accuracy and memory of a run. Use it as a context manager."""
 
     def __init__(self, stream: Any = None):
         self.stream = stream or sys.stdout
@@ -27,7 +27,7 @@ class ProgressLine:
             self.bar.stop()
 
     def phase(self, name: str, total: int = 1) -> None:
-        """Begin another phase of `total` steps; speed is counted from here."""
+        """Begin another phase of `total` steps. The speed is measured from here."""
         self.name, self.total, self.done = name, total, 0
         self.start = self.last = time.perf_counter()
         if self.stream.isatty():
@@ -35,7 +35,7 @@ class ProgressLine:
             self.bar.reset(self.task, total=max(total, 1), description=name, numbers=self.numbers)
 
     def _begin_bar(self) -> None:
-        """Show the bar, which the first phase begins."""
+        """Show the bar when the first phase begins."""
         if self.bar is not None:
             return
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -50,7 +50,7 @@ class ProgressLine:
         self.task = self.bar.add_task("", total=1, numbers="")
 
     def update(self, done: int, numbers: str = "") -> None:
-        """Show `done` steps of the phase, with what else there is to say; it stays until there is more."""
+        """Show that `done` steps of the phase are complete, with the run's numbers."""
         self.done, now = done, time.perf_counter()
         rate = f"{done / max(now - self.start, 1e-9):6.1f} it/s" if self.total > 1 else " " * 11
         self.numbers = numbers or self.numbers
@@ -67,8 +67,8 @@ class ProgressLine:
 
 @contextmanager
 def steps(total: int, stream: Any = None) -> Generator[Callable[[str], None]]:
-    """Gives what takes the name of each step as it begins: a bar on a terminal, that goes again; nothing
-    elsewhere."""
+    """Yield a function to call with each step's name as it begins. On a terminal it advances a bar, which is
+    erased at the end; elsewhere it does nothing."""
     stream = stream or sys.stdout
     if not stream.isatty():
         yield lambda name: None

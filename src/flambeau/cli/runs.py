@@ -11,7 +11,7 @@ from ..learner.run_view import RunState
 from ..learner.runs import find_runs, read_run
 from ..learner.text import duration, value
 
-GOING = "going"  # or killed: the file alone can't tell
+GOING = "going"  # or killed: the file can't show which
 
 
 @click.command(short_help="List the runs of a folder with their last metrics.")
@@ -36,7 +36,7 @@ def runs(folder: Path, as_json: bool, name: str):
 
 
 def row_of(path: Path, state: RunState) -> dict[str, Any]:
-    """The facts of a run, as plain values."""
+    """Return the facts of a run as plain values."""
     assert state.started is not None
     shown = {f"{s}/{name}": state.last(name, s) for s in state.splits for name in state.names}
     return {
@@ -75,7 +75,7 @@ def show(folder: Path, entries: list[tuple[Path, RunState]]) -> None:
 
 
 def columns_of(states: list[RunState]) -> list[tuple[str, str]]:
-    """(metric, split) that any run has, by metric."""
+    """Return the (metric, split) pairs that any run has, sorted by metric."""
     series = dict.fromkeys(key for s in states for key in [*s.epochs, *s.curves])
     names = dict.fromkeys(name for s in states for name in s.names)
     return [(n, split) for n in names for split in ("train", "valid", "test") if (n, split) in series]

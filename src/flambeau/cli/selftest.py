@@ -13,7 +13,7 @@ from ..errors import FlambeauError, suggest
 from .progress import ProgressLine
 
 FILE = "flambeau-selftest-{seed}.txt"
-LEAST_LEFT = 2.0  # seconds of a run that are kept for its table
+LEAST_LEFT = 2.0  # seconds of the run reserved for its table
 
 
 @click.command(short_help="Compare this GPU with NumPy on random programs.")

@@ -90,7 +90,7 @@ class Wanted:
 
 
 def carry_out(wanted: Wanted) -> None:
-    """Import, measure and export what is wanted, in this process."""
+    """Carry out the command's imports, measurements and exports in this process."""
     place = get_device(wanted.device)
     identity = place.identity
     if identity is None:
@@ -112,7 +112,7 @@ def carry_out(wanted: Wanted) -> None:
 
 
 class OutOfTime(Exception):
-    """The time is up: no further choice is measured."""
+    """Raised when the time is up, so that no further choice is measured."""
 
 
 class ChoicePrinter:
@@ -198,7 +198,8 @@ def measure(call: Call, train: bool) -> None:
     values = results()
     realize(*values)
     if train:
-        # slopes that are numbers in memory, as in a model: kernels know of ones that they are all the same
+        # gradients stored in memory, as in a model: kernels would treat a constant 1 as a number, not a
+        # buffer
         slopes = [made_up(y.dtype, y.shape, y.device) for y in values]
         loss, *rest = ((y * slope).sum() for y, slope in zip(results(), slopes, strict=True))
         for more in rest:

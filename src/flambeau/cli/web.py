@@ -76,7 +76,7 @@ def lock(out: Path, sources: bool):
     slow = "" if compiled or sources else ", not compiled (Node.js is not installed): it starts more slowly"
     click.echo(f"wrote {out}: {', '.join(wheel.file_name for wheel in wheels)}: {size / 1e6:.1f} MB{slow}")
     url = f'new URL("./{out.name}/{LOCK}", location.href).href'
-    click.echo(f"in a page: const lockFileURL = {url};")  # in full: Pyodide takes no shorter ones
+    click.echo(f"in a page: const lockFileURL = {url};")  # an absolute URL: Pyodide rejects relative ones
     click.echo("           const python = await loadPyodide({ lockFileURL });")
     click.echo('           await python.loadPackage("flambeau");')
 
@@ -115,9 +115,9 @@ def serve(folder: Path | None, host: str, port: int, open_it: bool, model: Path 
 
 
 def describe_build(out: Path, sources: bool, model: Path | None, brotli: bool = True) -> str:
-    """What was built, in a line."""
+    """Describe in one line what was built."""
     if model:
-        network().load(model)  # or an error that says what else it holds
+        network().load(model)  # or an error that lists its other files
     manifest = build_site(out, sources, model, brotli)
     total, sent = (count / 1e6 for count in size(out))
     small = f", {sent:.1f} MB where the server sends the .br files" if sent < total else ""

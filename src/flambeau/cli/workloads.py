@@ -9,7 +9,7 @@ from ..models.benchmarked import GPT2_SMALL, GPT_TINY, digits_cnn, draw_weights,
 
 
 class Goal(NamedTuple):
-    """What is to be reached on a real GPU.
+    """The target of a workload on a hardware GPU.
 
     kind: "peer" (times PyTorch's speed), "copy" (part of the copy bandwidth), "rate" (operations a second),
     "seconds" (at most). everywhere: on software adapters too.
@@ -27,7 +27,7 @@ class Goal(NamedTuple):
         return f">= {self.value:.2g}x torch" if self.kind == "peer" else f">= {self.value:.0%} of copy"
 
     def is_met(self, seconds: float, rate: float, of_copy: float, peer: float | None) -> bool | None:
-        """Whether a measurement reaches it; None where there is no peer to say."""
+        """Whether a measurement reaches the goal; None if the goal needs PyTorch's time and there is none."""
         if self.kind == "peer":
             return None if peer is None else peer / seconds >= self.value
         if self.kind == "seconds":
@@ -36,7 +36,7 @@ class Goal(NamedTuple):
 
 
 def duration(seconds: float) -> str:
-    """Seconds in the unit that suits them, three digits."""
+    """Format seconds with three digits and a suitable unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
@@ -44,8 +44,8 @@ def duration(seconds: float) -> str:
 
 
 class Workload(NamedTuple):
-    """A workload of one size in one package: the call, what it moves and computes at least, and a word in the
-    template of a kernel without which it would measure something else."""
+    """A workload of one size in one package: the call, its least bytes and operations, and a word that the
+    template of one of its kernels must contain, so that the intended kernel is measured."""
 
     call: Callable[[], Any]
     nbytes: int = 0
@@ -92,7 +92,7 @@ class Tools:
         return x.long() if array.dtype.kind == "i" else x
 
     def run(self, call: Callable[[], Any]) -> Callable[[], Any]:
-        """A call that computes its result, whatever the package does lazily."""
+        """Make a call that computes its result, even if the package is lazy."""
         return (lambda: self.f.realize(call())) if self.is_ours else call
 
 
@@ -154,7 +154,7 @@ def once(rows: int, columns: int) -> int:
 
 
 def chain(t: Tools, n: int, compiled: bool = False) -> Workload:
-    """Twelve elementwise ops, one after the other; compiled: PyTorch's are by torch.compile."""
+    """Chain twelve elementwise ops. compiled: PyTorch's use torch.compile."""
     x = t.randn(n)
 
     def ops(x: Any) -> Any:
@@ -187,7 +187,7 @@ def conv(t: Tools, n: int, c: int, size: int) -> Workload:
 
 
 def replay_host_time(t: Tools, kernels: int) -> Workload:
-    """The host's part of replaying a recorded step of so many small kernels, for one of them."""
+    """Measure the host time per kernel of replaying a recorded step of `kernels` small kernels."""
     if not t.is_ours:
         raise NotHere("no recorded steps")
     x = t.randn(4, 4)
@@ -218,7 +218,7 @@ def digits(t: Tools, n: int) -> Workload:
 
 
 def gpt2(t: Tools, rows: int, length: int) -> Workload:
-    """GPT-2 small; of short texts a tiny one."""
+    """Run GPT-2 small, or a tiny model for short texts."""
     import numpy as np
 
     size = GPT2_SMALL if length >= 256 else GPT_TINY
@@ -264,7 +264,7 @@ FIRST = "import flambeau as fb; x, w = fb.randn(64, 64), fb.randn(64, 64); (x @ 
 
 
 def startup(t: Tools) -> Workload:
-    """A new process from its start to the first result."""
+    """Time a new process from its start to its first result."""
     import os
     import subprocess
     import sys

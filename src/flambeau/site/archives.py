@@ -15,8 +15,8 @@ from ..export.web_module import SOURCES
 from . import node, pyodide
 
 HERE = Path(__file__).resolve().parents[1]  # the package flambeau
-ROOT = HERE.parents[1]  # of a checkout
-# Left out of the site's archives, as its pages do not use them: commands, inspector, pages, 2 MB of digits,
+ROOT = HERE.parents[1]  # the root of a checkout
+# Not in the site's archives, because its pages do not use them: commands, inspector, pages, 2 MB of digits,
 # other frameworks' formats, template texts (the archive has them compiled), and packages that one page loads
 # separately (BESIDE). The wheel that others install in a page has all of them.
 LEFT_OUT = (
@@ -39,8 +39,9 @@ BESIDE = ("onnx", "selftest")  # packages in archives of their own
 # Not used inside Python by any page.
 NOT_IN_PAGES = ("flambeau/cli/", "flambeau/site/", "flambeau/__main__.py", "flambeau/data/mnist_subset/")
 ARRAYS = "arrays.py"  # of web/selftest/
-EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's first moment: equal files make equal archives
-# What of the standard library a page has no use for: it has no processes, servers or terminal, and no tests.
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date of the zip format: equal files give equal archives
+# Parts of the standard library that a page can't use: it has no processes, servers or terminal, and runs no
+# tests.
 UNUSED = {
     "_pyrepl",
     "cProfile",
@@ -74,14 +75,14 @@ UNUSED = {
     "wsgiref",
     "xmlrpc",
 }
-BROTLI = "9"  # the quality: 11 makes a tenth less of it, in 15 times the time
-WORTH = 0.95  # of a file's bytes: what brotli must get below for its form to be kept
+BROTLI = "9"  # quality: 11 saves another tenth, but takes 15 times as long
+WORTH = 0.95  # the compressed form is kept if it is smaller than this fraction of the file
 Files = dict[str, bytes]
 Archives = dict[str, bytes]
 
 
 def package() -> Files:
-    """The package as its wheel has it."""
+    """Return the package's files as in its wheel."""
     folders = {"flambeau": HERE}
     if (ROOT / "wgsl" / "kernel.wgsl").is_file():  # a checkout; a wheel has these in the package already
         folders |= {"flambeau/wgsl": ROOT / "wgsl", "flambeau/web": ROOT / "web"}
@@ -89,26 +90,26 @@ def package() -> Files:
 
 
 def flambeau() -> Files:
-    """The package, but for what no page of the site can use."""
+    """Return the package without the files that no page of the site uses."""
     return {n: data for n, data in package().items() if n in KEPT or not n.startswith(LEFT_OUT)}
 
 
 def library() -> Files:
-    """The package, but for what no page can use; of web/ what goes into exported programs."""
+    """Return the package without the files that no page uses. Of web/ it has those of exported programs."""
     kept = {f"flambeau/web/{source}" for source in SOURCES.values()}
     left = (*NOT_IN_PAGES, "flambeau/web/")
     return {n: data for n, data in package().items() if n in kept or not n.startswith(left)}
 
 
 def beside(package: str) -> Files:
-    """A package that one page loads when it needs it, and what stands there for NumPy."""
+    """Return a package that one page loads on demand, with the module that replaces NumPy there."""
     numpy = (web_folder() / "selftest" / ARRAYS).read_bytes()
     return tree(f"flambeau/{package}", HERE / package) | {"numpy.py": numpy}
 
 
 @cache
 def stdlib() -> bytes:
-    """Pyodide's standard library without what no page can use, as a zip archive."""
+    """Zip Pyodide's standard library without the modules that no page can use."""
     with zipfile.ZipFile(pyodide.folder() / pyodide.STDLIB) as archive:
         names = [
             n for n in archive.namelist() if re.split("[./]", n)[0] not in UNUSED and not n.endswith("/")
@@ -117,14 +118,14 @@ def stdlib() -> bytes:
 
 
 def templates() -> Files:
-    """The WGSL templates as the Python that Jinja makes of them."""
+    """Compile the WGSL templates to Python modules with Jinja."""
     with tempfile.TemporaryDirectory() as scratch:
         compile_templates(Path(scratch))
         return tree("flambeau/templates", Path(scratch))
 
 
 def digits() -> Files:
-    """The digits that flambeau carries, by the names that the page knows."""
+    """Return the shipped subset of MNIST under the names that the page requests."""
     return {
         f"{ours}-{kind}": (SUBSET / f"{theirs}-{kind}-idx{dims}-ubyte.gz").read_bytes()
         for ours, theirs in (("train", "train"), ("test", "t10k"))
@@ -141,7 +142,7 @@ def tree(prefix: str, folder: Path) -> Files:
 
 
 def installed_files(name: str) -> Files:
-    """An installed distribution without what only its desktop build has: compiled modules."""
+    """Return an installed distribution's files without its compiled modules, which a browser can't load."""
     kept = {".py", ".txt", ".typed"}
     located = {str(PurePosixPath(f)): f.locate() for f in files(name) or () if f.suffix in kept}
     inside = {n: Path(str(p)) for n, p in located.items() if not n.startswith("..") and "dist-info" not in n}
@@ -151,7 +152,7 @@ def installed_files(name: str) -> Files:
 
 
 def zip_files(contents: Files, method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """The files as one zip archive, the same bytes for the same files."""
+    """Zip files. Equal files give equal bytes."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", method, compresslevel=9) as archive:
         for name in sorted(contents):
@@ -160,19 +161,19 @@ def zip_files(contents: Files, method: int = zipfile.ZIP_DEFLATED) -> bytes:
 
 
 def store_uncompressed(archive: bytes) -> bytes:
-    """The archive with its files as they are: brotli makes less of them than of deflated ones."""
+    """Store an archive's files uncompressed, because brotli compresses those better than deflated ones."""
     with zipfile.ZipFile(io.BytesIO(archive)) as old:
         return zip_files({name: old.read(name) for name in old.namelist()}, zipfile.ZIP_STORED)
 
 
 def compile_archives(archives: Archives) -> Archives | None:
-    """The archives with .pyc in place of .py, by Pyodide's own Python; None where there is no Node.js."""
+    """Replace .py by .pyc in archives, compiled by Pyodide's Python; None without Node.js."""
     script = web_folder() / "compile.mjs"
     return node.convert_files(script, str(pyodide.folder()), pyodide.SHA256, archives)
 
 
 def brotli(files: Files) -> Files | None:
-    """Those of the files that brotli makes smaller, in its form; None where there is no Node.js."""
+    """Compress files with brotli and return those that get smaller; None without Node.js."""
     compressed = node.convert_files(web_folder() / "compress.mjs", BROTLI, BROTLI, files)
     return compressed and {
         name: data for name, data in compressed.items() if len(data) < WORTH * len(files[name])
@@ -180,5 +181,5 @@ def brotli(files: Files) -> Files | None:
 
 
 def web_folder() -> Path:
-    """web/ at the top of the repository in a checkout, beside the package's modules in a wheel."""
+    """Return the folder of web/: at the top of a checkout, or inside the package in a wheel."""
     return ROOT / "web" if (ROOT / "web" / "executor.js").is_file() else HERE / "web"

@@ -12,7 +12,8 @@ from . import archives, digits, node, photographs, pyodide
 from .hashes import digest, sha256
 from .pages import pages
 
-MODEL = "mnist/mnist.safetensors"  # `./run mnist --out web/mnist` on all of MNIST; goes in by its hash
+# from `./run mnist --out web/mnist` on all of MNIST; the site names it by its hash
+MODEL = "mnist/mnist.safetensors"
 MANIFEST = "manifest.json"
 
 
@@ -54,7 +55,7 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
     written |= pages()
     written[MANIFEST] = json.dumps(manifest, indent=1).encode()
     if brotli:
-        # trained weights of megabytes are as random numbers: long to compress, and no smaller by it
+        # Trained weights look like random numbers: compressing them takes long and saves nothing.
         worth = {name: data for name, data in written.items() if not name.endswith(f"/{WEIGHTS}")}
         written |= {f"{name}.br": data for name, data in (archives.brotli(worth) or {}).items()}
     replace(out, written)
@@ -62,15 +63,16 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
 
 
 def replace(out: Path, written: dict[str, bytes]) -> None:
-    """Make these the files of a site. The manifest is there first, so that one which was killed here is known
-    as a site, and whole last: until then no page takes it."""
+    """Replace the files of a site. An incomplete manifest is written first, so that a build killed here
+    is still
+    recognised as a site. The complete one is written last; until then no page loads it."""
     out.mkdir(parents=True, exist_ok=True)
     (out / MANIFEST).write_bytes(b"")
     for name, data in written.items():
         if name != MANIFEST:
             (out / name).parent.mkdir(parents=True, exist_ok=True)
             (out / name).write_bytes(data)
-    for old in sorted(out.rglob("*"), reverse=True):  # what is in a folder before the folder
+    for old in sorted(out.rglob("*"), reverse=True):  # contents before their folder
         if old.is_symlink() or not old.is_dir():
             if old.relative_to(out).as_posix() not in written:
                 old.unlink()
@@ -80,7 +82,7 @@ def replace(out: Path, written: dict[str, bytes]) -> None:
 
 
 def packages(sources: bool, stored: bool) -> tuple[dict[str, bytes], bool]:
-    """The archives of Python by name, and whether they are compiled."""
+    """Return the Python archives by name, and whether they are compiled."""
     plain = {
         "flambeau": archives.zip_files(archives.flambeau() | archives.templates()),
         **{name: archives.zip_files(archives.beside(name)) for name in archives.BESIDE},
@@ -96,14 +98,14 @@ def packages(sources: bool, stored: bool) -> tuple[dict[str, bytes], bool]:
 
 
 def size(out: Path) -> tuple[int, int]:
-    """The bytes of a site's files, and those of them that cross where the server sends the .br files."""
+    """Return the bytes of a site's files, and the bytes transferred if the server sends the .br files."""
     files = [path for path in out.rglob("*") if path.is_file() and path.suffix != ".br"]
     small = [beside if (beside := Path(f"{path}.br")).is_file() else path for path in files]
     return sum(path.stat().st_size for path in files), sum(path.stat().st_size for path in small)
 
 
 def mnist_files(weights: bytes) -> dict[str, bytes]:
-    """The trained network and the digits to train on, each under a name with its hash."""
+    """Return the trained network and the training digits, each under a name with its hash."""
     examples = archives.zip_files(archives.digits())
     return {
         f"mnist/model-{digest(weights)}/mnist.safetensors": weights,
@@ -111,4 +113,4 @@ def mnist_files(weights: bytes) -> dict[str, bytes]:
     }
 
 
-IMMUTABLE = re.compile(r"-[0-9a-f]{12}(\.zip$|/)")  # names that hold the hash of what they name
+IMMUTABLE = re.compile(r"-[0-9a-f]{12}(\.zip$|/)")  # names that contain the hash of the content

@@ -1,4 +1,4 @@
-"""Saves the network of digits as the program that pages run before, and without, Python."""
+"""Saves the digit network as the program that pages run before Python is loaded, or without it."""
 
 import tempfile
 from functools import cache
@@ -14,7 +14,7 @@ from .hashes import digest
 
 
 class DigitReader(nn.Sequential):
-    """The network on what a page draws; its weights have the network's own names.
+    """The network with the page's scaling of its input. The weights keep the network's names.
 
     [n, 784] in 0 to 1 -> [n, 10], the probabilities
     """
@@ -25,7 +25,7 @@ class DigitReader(nn.Sequential):
 
 @cache
 def files(weights: bytes) -> dict[str, bytes]:
-    """The program's files in a folder that is named by their hash; `weights`: a file of `flambeau mnist`."""
+    """Save the program in a folder named by its hash. weights: a file of `flambeau mnist`."""
     with device("cpu"), tempfile.TemporaryDirectory() as folder:
         model = DigitReader(*network())
         model.load_state_dict(load_bytes(weights))

@@ -4,10 +4,10 @@ import hashlib
 
 
 def sha256(data: bytes) -> str:
-    """The SHA-256 in hex."""
+    """Return the SHA-256 in hex."""
     return hashlib.sha256(data).hexdigest()
 
 
 def digest(data: bytes) -> str:
-    """What names of files that may be cached for ever hold."""
+    """Return the short hash that goes into the names of files that browsers may cache for ever."""
     return sha256(data)[:12]

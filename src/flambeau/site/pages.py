@@ -11,8 +11,8 @@ from .archives import ARRAYS, web_folder
 from .hashes import digest
 
 NAMES = {"": "Flambeau", "mnist": "Digits", "image": "Photos", "selftest": "Self-test"}  # folder: name
-# What pages may load and run: files of the site alone. The visitor's pictures are blobs; addresses of scripts
-# go through trusted.js. A host may send the same as a header, which holds for workers, too.
+# Pages may load and run only the site's files. The visitor's pictures are blobs; addresses of scripts
+# go through trusted.js. A host may send the policy as a header, which then also applies to workers.
 POLICY = (
     "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; img-src 'self' blob:; object-src 'none';"
     " base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types flambeau"
@@ -21,11 +21,12 @@ PART = re.compile(r"^<!-- (\w+) -->\n", re.MULTILINE)  # stands for parts/NAME.h
 PARTS = "parts"
 NOT_SERVED = (".d.ts", ".mjs", ".md", "mnist.safetensors", ARRAYS)
 BARE = {"executor.js", "program.js", "values.js"}
-WORKER, KEPT = "sw.js", "const FILES = {}"  # the service worker, and where the names that it keeps go in
+# the service worker, and the placeholder for the names of the files that it caches
+WORKER, KEPT = "sw.js", "const FILES = {}"
 
 
 def pages() -> dict[str, bytes]:
-    """The files of web/ by their place in the site; the modules of exported programs as those have them."""
+    """Return the files of web/ by their path in the site, with the modules that exported programs contain."""
     folder = web_folder()
     files = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
     files_by_name = {
@@ -44,13 +45,13 @@ def pages() -> dict[str, bytes]:
 
 
 def service_worker(files: dict[str, bytes]) -> str:
-    """The service worker with the names and hashes of all files but its own."""
+    """Build the service worker with the names and hashes of all other files."""
     hashes = {name: digest(data) for name, data in files.items() if name != WORKER}
     return files[WORKER].decode().replace(KEPT, f"{KEPT[:-2]}{json.dumps(hashes)}", 1)
 
 
 def page(name: str, text: str) -> str:
-    """A page with its parts in place of their names."""
+    """Replace the names of parts in a page by the parts."""
     here, _, _ = name.rpartition("/")
     root = "../" * name.count("/")
     values = {"root": root, "policy": escape(POLICY, quote=False), "links": links(root, here)}
@@ -66,7 +67,7 @@ def parts() -> Path:
 
 
 def links(root: str, here: str) -> str:
-    """The links from a page in the folder `here` to every page."""
+    """Build the links from a page in the folder `here` to every page."""
     anchors: list[str] = []
     for folder, name in NAMES.items():
         mark = ' aria-current="page"' if folder == here else ""

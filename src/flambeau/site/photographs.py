@@ -14,8 +14,8 @@ INPUTS = {"canvas": f"u8[{imagenet.CANVAS}, {imagenet.CANVAS}, 4]", "side": "f32
 
 @cache
 def files() -> dict[str, bytes]:
-    """The program's files and labels.txt in a folder that is named by their hash; none where the package of
-    the weights is not installed."""
+    """Return the program's files and labels.txt in a folder named by their hash; {} if the package of the
+    weights is not installed."""
     try:
         model = imagenet.Classifier(imagenet.efficientnet_lite0("cpu"))
     except FlambeauError:

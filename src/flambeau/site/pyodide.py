@@ -18,7 +18,8 @@ STDLIB, LOCK = "python_stdlib.zip", "pyodide-lock.json"
 
 
 def folder() -> Path:
-    """Pyodide's files, unpacked from `FLAMBEAU_PYODIDE` (an npm .tgz), the cache, or `npm pack`, once."""
+    """Return the folder of Pyodide's files, unpacked once from `FLAMBEAU_PYODIDE` (an npm .tgz), the
+    cache, or `npm pack`."""
     folder_path = cache_folder(f"pyodide-{VERSION}-{SHA256[:8]}")
     if (folder_path / STDLIB).is_file():
         return folder_path
@@ -30,7 +31,8 @@ def folder() -> Path:
                 f"web: {package}: not pyodide {VERSION}: the checksum differs: download it again"
             )
         with tarfile.open(package) as archive:
-            archive.extraction_filter = getattr(tarfile, "data_filter", None)  # older Pythons have none
+            # older Pythons lack this filter
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)
             archive.extractall(scratch)
         folder_path.parent.mkdir(parents=True, exist_ok=True)
         with part_of(folder_path, folder=True) as beside:
@@ -40,6 +42,6 @@ def folder() -> Path:
             except OSError:
                 if not (
                     folder_path / STDLIB
-                ).is_file():  # another process was not quicker: it can't be written
+                ).is_file():  # no other process has written it: the folder is not writable
                     raise
     return folder_path

@@ -8,7 +8,7 @@ from typing import Any
 
 from .build import IMMUTABLE
 
-TYPES = {  # Python takes these from the system, which may have none or wrong ones
+TYPES = {  # Python reads these types from the system, where they may be missing or wrong
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".wasm": "application/wasm",
@@ -27,9 +27,9 @@ TYPES = {  # Python takes these from the system, which may have none or wrong on
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Files with right types, in brotli's form where there is one and the browser takes it.
+    """Serves files with the right types, and NAME.br for NAME if it exists and the browser accepts it.
 
-    Those named by their hash may be kept for ever, others are requested again.
+    Browsers may cache files named by their hash for ever; they request others again.
     """
 
     extensions_map = TYPES | {"": "application/octet-stream"}
@@ -38,7 +38,7 @@ class Handler(SimpleHTTPRequestHandler):
     status = 200
 
     def translate_path(self, path: str) -> str:
-        """The file that answers: NAME.br for NAME."""
+        """Return the path of the file to send: that of NAME or NAME.br."""
         target = super().translate_path(path)
         if target.endswith("/") and os.path.isfile(f"{target}index.html"):
             target += "index.html"
@@ -80,12 +80,12 @@ class QuietHandler(Handler):
 def serve(
     folder: Path, host: str = "127.0.0.1", port: int = 8000, quiet: bool = False
 ) -> ThreadingHTTPServer:
-    """A server of the folder, bound and not yet running; port 0 takes a free one."""
+    """Create a server of the folder, bound and not yet running. Port 0 selects a free port."""
     handler = partial(QuietHandler if quiet else Handler, directory=str(folder))
     return ThreadingHTTPServer((host, port), handler)
 
 
 def address(server: ThreadingHTTPServer) -> str:
-    """Where a browser finds it."""
+    """Return the server's address for a browser."""
     host, port = server.server_address[:2]
     return f"http://{'localhost' if host in ('127.0.0.1', '0.0.0.0') else host}:{port}/"
