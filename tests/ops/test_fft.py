@@ -114,6 +114,9 @@ def test_the_references_of_two_steps():
         near(y[..., 0] + 1j * y[..., 1], z)
         back = lines(lines(fb.tensor(pairs, device="cpu"), n // b, "mirror", n), b, "part", n)
         near(back.numpy() / n, x)
+    k = np.array([0, 1, 2, 3, 4, 9, 9, 9, 4, 3, 2, 1])  # of a chirp for lines of 5, around 0 in 12
+    table = lines(fb.zeros(1, device="cpu"), 5, "table", 12).numpy()
+    near(table[:, 0] + 1j * table[:, 1], np.fft.fft(np.where(k < 5, np.exp(1j * np.pi * k * k / 5), 0)))
 
 
 def test_a_number_that_is_none_is_in_its_line_only(device):

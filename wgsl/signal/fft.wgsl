@@ -159,6 +159,11 @@ fn number_at(line: u32, pos: u32) -> vec2<f32> {
 //% if form in ("fft", "ifft", "packed", "upper", "part")
   let i = 2u * ({{ at }});
   return vec2<f32>(value_at(i{{ " + 1u" if inverse }}), value_at(i{{ " + 1u" if not inverse }}));
+//% elif form == "table"
+  // the chirp's conjugate, around 0
+  let k = min(pos, {{ size }}u - pos);
+  let z = conjugate(chirp_at(k));
+  return select(vec2<f32>(), z, k < {{ numbers }}u);
 //% elif form in ("real", "half")
   return vec2<f32>(value_at({{ at }}), 0.0);
 //% elif form in ("back", "mirror")
@@ -185,6 +190,8 @@ fn put(line: u32, pos: u32, z: vec2<f32>) {
 //% if turned
   let y = times(z, root(pos * (line % p.inner), p.whole));
   out[line * {{ numbers }}u + pos] = {{ "y.yx" if inverse else "y" }};
+//% elif form == "table"
+  out[pos] = z;
 //% elif form in ("fft", "ifft", "real", "unpacked")
   out[{{ at }}] = {{ "z.yx" if inverse else "z" }};
 //% elif form in ("upper", "part")
@@ -203,12 +210,14 @@ fn put(line: u32, pos: u32, z: vec2<f32>) {
 //% endif
 }
 
-//% if chirp
-// exp(-pi i pos^2 / n)
+// exp(-pi i pos^2 / n) //% if chirp or form == "table"
+//% if chirp or form == "table"
 fn chirp_at(pos: u32) -> vec2<f32> {
   return root(pos * pos % {{ 2 * numbers }}u, {{ 2 * numbers }}u);
 }
+//% endif
 
+//% if chirp
 fn chirped_at(line: u32, pos: u32) -> vec2<f32> {
   if (pos >= {{ numbers }}u) {
     return vec2<f32>();

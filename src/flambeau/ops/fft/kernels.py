@@ -37,6 +37,7 @@ RADICES: dict[int, tuple[int, int] | None] = {
 TWIDDLES = 1 << 24  # a length up to which j * k is exact in a kernel's angles
 FORMS = "fft", "ifft"  # by whether it is the inverse
 INVERSE = "ifft", "back", "unpacked", "mirror", "part"
+STRAIGHT = "upper", "part", "table"  # forms that write no turned lines, whatever `whole` is
 CHIRP = 1 << 20  # for shorter lengths the chirp's index is exact in 32-bit integers
 
 
@@ -149,6 +150,8 @@ def _form(form: str, n: int, inner: int) -> tuple[str, int]:
 
 def _inner(z: Shape, n: int, form: str, whole: int) -> tuple[int, int]:
     """How many lines lie side by side in an input, and how many there are."""
+    if form == "table":
+        return 1, 1
     if form == "mirror":
         return whole // n, prod(z[:-2]) * (whole // n)
     if form in ("real", "half"):
@@ -159,7 +162,7 @@ def _inner(z: Shape, n: int, form: str, whole: int) -> tuple[int, int]:
 def _launch(limits: Limits, z: Node, *table: Node, n: int, form: str, whole: int) -> list[Launch]:
     inner, count = _inner(z.shape, n, form, whole)
     kind, numbers = _form(form, n, inner)
-    size = chirp_of(n) if table else numbers
+    size = chirp_of(n) if table or form == "table" else numbers
     lines = _lines(size, inner, count)
     threads = _threads(size, lines)
     passes = (_there_and_back if table else passes_of)(size, lines, threads)
@@ -168,7 +171,7 @@ def _launch(limits: Limits, z: Node, *table: Node, n: int, form: str, whole: int
     split, half = lines * size > AT_ONCE, size // 2 + 1
     options = {
         "passes": passes, "form": kind, "inverse": kind in INVERSE,
-        "turned": whole > 0 and kind not in ("upper", "part"),
+        "turned": whole > 0 and kind not in STRAIGHT,
         "chirp": bool(table), "numbers": numbers,
         "columns": inner > 1, "each": lines, "size": size, "length": n, "half": half, "split": split,
         "parts": (".x", ".y") if split else ("",), "pairs": -(-lines * half // threads),
@@ -206,7 +209,11 @@ class Frozen(dict[Any, Any]):
 
 def _reference(xp: Namespace, z: Array, *table: Array, n: int, form: str, whole: int) -> Array:
     z = xp.astype(z, "float64")
-    if form not in ("real", "half"):
+    if form == "table":
+        k = xp.arange(whole)
+        k = xp.where(2 * k > whole, whole - k, k)
+        z = xp.where(k < n, xp.exp(1j * pi / n * (k * k % (2 * n))), 0)[:, None]
+    elif form not in ("real", "half"):
         z = z[..., 0] + 1j * z[..., 1]
     match form:
         case "back":
@@ -227,7 +234,9 @@ def _reference(xp: Namespace, z: Array, *table: Array, n: int, form: str, whole:
             y = xp.fft.ifft(z, axis=-2, norm="forward")
         case _:
             y = xp.fft.fft(z, axis=-2)
-    if whole and form != "upper":
+    if form == "table":
+        y = y[:, 0]
+    elif whole and form != "upper":
         angle = xp.arange(n)[:, None] * xp.arange(y.shape[-1]) * (2 * pi / whole)
         y = xp.swapaxes(y * xp.exp((1j if form in INVERSE else -1j) * angle), -1, -2)
     return xp.stack([y.real, y.imag], axis=-1)
@@ -237,6 +246,8 @@ def _shape(z: Shape, *table: Shape, n: int, form: str, whole: int) -> Shape:
     match form:
         case "back":
             return *z[:-3], n, z[-2]
+        case "table":
+            return whole, 2
         case "part":
             return *z[:-3], whole
         case "upper":
@@ -263,24 +274,15 @@ def _fft_lines(z: Tensor, n: int, form: str, whole: int = 0) -> Prepared:
     same, of which the first n // 2 + 1; "back" from such a half [..., n // 2 + 1, m, 2] -> [..., n, m]. Of
     the two steps of a length `whole` = n m, "mirror" is the first from a half, [..., whole // 2 + 1, 2];
     "upper" is the second, of which a half is written, "part" the second of an inverse, of which the real
-    parts are.
+    parts are. "table" is the transform, of length `whole`, of the chirp for lines of n, whatever z is.
     whole: if above 0, the k-th result of the j-th line is multiplied by exp(-+ 2 pi i j k / whole),
     -> [..., m, n, 2]
     """
     attrs = {"n": n, "form": form, "whole": whole}
     inner, _ = _inner(z.shape, n, form, whole)
-    if z.device.kind != "gpu" or is_smooth(_form(form, n, inner)[1]):
+    if z.device.kind != "gpu" or form == "table" or is_smooth(_form(form, n, inner)[1]):
         return (z,), attrs
-    return (z, _chirp_table(z, n)), attrs
-
-
-def _chirp_table(x: Tensor, n: int) -> Tensor:
-    """The transform of the chirp that a kernel convolves lines with. -> [m, 2]"""
-    m = chirp_of(n)
-    k = indices(x, m)
-    k = k.minimum(m - k)
-    chirp = twiddle(squares((k < n).where(k, 0), n), 2 * n, 1)
-    return transform((k < n).unsqueeze(-1).where(chirp, 0.0), False)
+    return (z, _fft_lines(z.new_zeros(1), n, "table", chirp_of(n))), attrs
 
 
 # --- complex numbers as [..., 2] ---
