@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from helpers.draws import in_turn
 from helpers.kernels import planned_for
+from helpers.paper import PaperDevice
 from helpers.plans import GPU, SOFTWARE, kernels_of, kinds_of, leaf, the_kernel_of
 
 import flambeau as fb
+from flambeau.fusion.planner import plan
 from flambeau.nn import functional as F
 from flambeau.selftest import check
 from flambeau.selftest.compare import WAYS
@@ -257,3 +259,17 @@ def test_a_value_that_is_there_is_searched_no_further(gpu):
     grad = loss.backward()[x]
     assert float(loss) == 7 + 7 + 21 + 879
     assert grad.tolist() == [[150, 213], [342, 485]]
+
+
+def test_threads_of_a_row_by_its_reads():
+    """Rows of an odd length are read element by element: a thread takes four for one read of four."""
+    found = {}
+    for n in (3, 13, 33, 101, 255, 511, 777, 1024, 2049):
+        x = fb.zeros(1000, n, device=PaperDevice()).realize()
+        (kernel,) = plan([x.softmax(1).node], GPU).kernels
+        options = dict(kernel.shader.options)
+        found[n] = options["lanes"], options["reads_held"]
+    assert found == {
+        3: (1, 4), 13: (8, 2), 33: (8, 8), 101: (8, 16), 255: (32, 8), 511: (32, 16), 777: (128, 8),
+        1024: (128, 2), 2049: (256, 16),
+    }  # fmt: skip
