@@ -14,8 +14,8 @@ STRATEGIES = ("error", "warn", "ignore", "disable")
 
 
 class Aggregator(Metric):
-    """One value of many. nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave
-    it out (and "warn" says so in compute), "disable" takes it, a number takes its place."""
+    """Aggregates values into one. nan_strategy: how NaN is treated: "error" makes compute raise, "warn" and
+    "ignore" skip it ("warn" with a warning in compute), "disable" keeps it, a number replaces it."""
 
     takes = "values"
 
@@ -31,7 +31,7 @@ class Aggregator(Metric):
             self.add_state("nans", counts(device=self.device), "sum")
 
     def clean(self, value: Any, weight: Any = 1.0) -> tuple[Tensor, Tensor, Tensor]:
-        """(values, weights, whether each is left out), as float32."""
+        """Convert to float32: (values, weights, whether each element is skipped)."""
         x = self._float(value)
         w = self._float(weight).expand(x.shape)
         if self.nan_strategy == "disable":
@@ -59,10 +59,10 @@ class Aggregator(Metric):
 
 
 class SumMetric(Aggregator):
-    """The sum of all values, without what float32 would lose.
+    """The sum of all values, with compensation for the rounding of float32.
 
-    nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
-        takes it, a float takes its place
+    nan_strategy: how NaN is treated: "error" makes compute raise, "warn" and "ignore" skip it, "disable"
+        keeps it, a float replaces it
     Raises ValueError if an argument is not valid.
     """
 
@@ -83,8 +83,8 @@ class SumMetric(Aggregator):
 class MeanMetric(Aggregator):
     """The mean of all values, weighted.
 
-    nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
-        takes it, a float takes its place
+    nan_strategy: how NaN is treated: "error" makes compute raise, "warn" and "ignore" skip it, "disable"
+        keeps it, a float replaces it
     Raises ValueError if an argument is not valid.
     """
 
@@ -93,21 +93,21 @@ class MeanMetric(Aggregator):
         self.add_state("sums", precise(2, device=self.device), "precise")
 
     def update(self, value: Any, weight: Any = 1.0) -> None:
-        """Count in a number, or the elements of a tensor, and what each weighs. [...]"""
+        """Add a number, or the elements of a tensor, with their weights. [...]"""
         x, w, out = self.clean(value, weight)
         sums = stack([out.where(0.0, x * w).sum(), out.where(0.0, w).sum()])
         self.states["sums"].replace_(plus(self.states["sums"], sums))
 
     def compute(self) -> Any:
-        """The mean, NaN of no values."""
+        """The mean; NaN without values."""
         return mean_of(self.states["sums"])
 
 
 class Loss(MeanMetric):
-    """The mean of losses: `update(loss, weight)` with a batch's loss, and its size where sizes differ.
+    """The mean of losses: `update(loss, weight)` takes a batch's loss, and its size if sizes differ.
 
-    nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
-        takes it, a float takes its place
+    nan_strategy: how NaN is treated: "error" makes compute raise, "warn" and "ignore" skip it, "disable"
+        keeps it, a float replaces it
     Raises ValueError if an argument is not valid.
     """
 
@@ -126,7 +126,7 @@ class Extreme(Aggregator):
         self.add_state("value_", tensor(self.start, float32, device=self.device), how)
 
     def update(self, value: Any) -> None:
-        """Look at a number, or the elements of a tensor. [...]"""
+        """Compare with a number, or with the elements of a tensor. [...]"""
         x, _, out = self.clean(value)
         if not x.numel():
             return
@@ -134,15 +134,15 @@ class Extreme(Aggregator):
         kept.assign_(kept.minimum(extreme.amin()) if self.least else kept.maximum(extreme.amax()))
 
     def compute(self) -> Any:
-        """The value; infinite of none."""
+        """The value; infinite without values."""
         return self.states["value_"]
 
 
 class MaxMetric(Extreme):
     """The greatest value.
 
-    nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
-        takes it, a float takes its place
+    nan_strategy: how NaN is treated: "error" makes compute raise, "warn" and "ignore" skip it, "disable"
+        keeps it, a float replaces it
     Raises ValueError if an argument is not valid.
     """
 
@@ -152,8 +152,8 @@ class MaxMetric(Extreme):
 class MinMetric(Extreme):
     """The least value.
 
-    nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
-        takes it, a float takes its place
+    nan_strategy: how NaN is treated: "error" makes compute raise, "warn" and "ignore" skip it, "disable"
+        keeps it, a float replaces it
     Raises ValueError if an argument is not valid.
     """
 
@@ -164,8 +164,8 @@ class MinMetric(Extreme):
 class CatMetric(Aggregator):
     """All values, in order.
 
-    nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave it out, "disable"
-        takes it, a float takes its place
+    nan_strategy: how NaN is treated: "error" makes compute raise, "warn" and "ignore" skip it, "disable"
+        keeps it, a float replaces it
     Raises ValueError if an argument is not valid.
     """
 
@@ -196,7 +196,8 @@ class Latest(Metric):
         self.add_state("last", float("nan"), latest)
 
     def update(self, *values: Any) -> None:
-        """Take a number, or a HostScalar as an optimiser's lr; TypeError for a tensor, or several."""
+        """Store a number, or a HostScalar such as an optimiser's lr; TypeError for a tensor, or for
+        several numbers."""
         value = values[0] if len(values) == 1 else None
         if value is None or isinstance(value, Tensor):
             rule = "it takes a Python number, which needs no readback: pass one, or use MeanMetric"

@@ -1,15 +1,16 @@
-"""Accuracy, precision, recall and their kin: a formula each, for binary, multiclass and multilabel."""
+"""Accuracy, precision, recall and other scores of counts, for binary, multiclass and multilabel tasks."""
 
 from typing import Any
 
 from ..core.dtype import float32
 from ..tensor import Tensor
-from .scores import Binary, ByCounts, Multiclass, Multilabel, five, ratio
-from .task_dispatch import TaskDoor
+from .scores import Binary, CountMetric, Multiclass, Multilabel, five, ratio
+from .task_dispatch import TaskClass
 
 
-class RightOfAll(ByCounts):
-    """Right ones by all; of classes by those that there are, since all but one of them are right anyway."""
+class AccuracyScore(CountMetric):
+    """The fraction of correct predictions. For classes it is recall, because true negatives dominate the
+    counts."""
 
     higher_is_better = True
 
@@ -19,7 +20,7 @@ class RightOfAll(ByCounts):
         return ratio(tp + tn, tp + tn + fp + fn)
 
 
-class WrongOfAll(RightOfAll):
+class ErrorShare(AccuracyScore):
     higher_is_better = False
     drops_absent = False
 
@@ -27,21 +28,21 @@ class WrongOfAll(RightOfAll):
         return 1 - super().score(tp, fp, tn, fn)
 
 
-class RightOfPredicted(ByCounts):
+class PrecisionScore(CountMetric):
     higher_is_better = True
 
     def score(self, tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> Tensor:
         return ratio(tp, tp + fp, self.zero_division)
 
 
-class FoundOfActual(ByCounts):
+class RecallScore(CountMetric):
     higher_is_better = True
 
     def score(self, tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> Tensor:
         return ratio(tp, tp + fn, self.zero_division)
 
 
-class LeftAlone(ByCounts):
+class SpecificityScore(CountMetric):
     higher_is_better = True
     drops_absent = False
 
@@ -49,14 +50,14 @@ class LeftAlone(ByCounts):
         return ratio(tn, tn + fp)
 
 
-class RightOfLeft(ByCounts):
+class NegativePredictiveScore(CountMetric):
     higher_is_better = True
 
     def score(self, tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> Tensor:
         return ratio(tn, tn + fn, self.zero_division)
 
 
-class FBeta(ByCounts):
+class FBeta(CountMetric):
     """(1 + b^2) tp / ((1 + b^2) tp + b^2 fn + fp)."""
 
     higher_is_better = True
@@ -74,11 +75,11 @@ class FBeta(ByCounts):
         return ratio((1 + b) * tp, (1 + b) * tp + b * fn + fp, self.zero_division)
 
 
-class Counted(ByCounts):
+class CountScores(CountMetric):
     """tp, fp, tn, fn and support, in the last dim."""
 
     def compute(self) -> Any:
-        """[..., 5]: tp, fp, tn, fn and support, of all classes together or of each."""
+        """Return [..., 5]: tp, fp, tn, fn and support, of all classes together or of each."""
         stats = self.stats()
         if self.average in ("micro", "binary"):
             return five(stats.total())
@@ -92,241 +93,241 @@ class Counted(ByCounts):
         return (table * (weights / over)).sum(-2)
 
 
-class BinaryAccuracy(RightOfAll, Binary):
-    """How many are right.
+class BinaryAccuracy(AccuracyScore, Binary):
+    """The fraction of correct predictions.
 
-    threshold: the probability above which a one is predicted
-    multidim_average: "global", or "samplewise" for a value of each sample
+    threshold: the probability above which a prediction is positive
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class MulticlassAccuracy(RightOfAll, Multiclass):
-    """How many of a class are found, averaged over classes; with average="micro" how many are right.
+class MulticlassAccuracy(AccuracyScore, Multiclass):
+    """The recall of each class, averaged; with average="micro" the fraction of correct predictions.
 
-    num_classes: how many classes there are
-    top_k: a target among the k best counts as found
-    multidim_average: "global", or "samplewise" for a value of each sample
+    num_classes: the number of classes
+    top_k: a prediction is correct if the target is among the k highest scores
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class MultilabelAccuracy(RightOfAll, Multilabel):
-    """How many are right, of each label and averaged.
+class MultilabelAccuracy(AccuracyScore, Multilabel):
+    """The fraction of correct predictions of each label, averaged.
 
-    num_labels: how many labels there are
-    threshold: the probability above which a one is predicted
+    num_labels: the number of labels
+    threshold: the probability above which a prediction is positive
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class BinaryHammingDistance(WrongOfAll, Binary):
-    """How many are wrong: 1 - accuracy.
+class BinaryHammingDistance(ErrorShare, Binary):
+    """The fraction of wrong predictions: 1 - accuracy.
 
-    threshold: the probability above which a one is predicted
-    multidim_average: "global", or "samplewise" for a value of each sample
+    threshold: the probability above which a prediction is positive
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class MulticlassHammingDistance(WrongOfAll, Multiclass):
-    """How many of a class are missed: 1 - accuracy.
+class MulticlassHammingDistance(ErrorShare, Multiclass):
+    """The fraction of each class that is missed: 1 - accuracy.
 
-    num_classes: how many classes there are
-    top_k: a target among the k best counts as found
+    num_classes: the number of classes
+    top_k: a prediction is correct if the target is among the k highest scores
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class MultilabelHammingDistance(WrongOfAll, Multilabel):
-    """How many are wrong, of each label and averaged: 1 - accuracy.
+class MultilabelHammingDistance(ErrorShare, Multilabel):
+    """The fraction of wrong predictions of each label, averaged: 1 - accuracy.
 
-    num_labels: how many labels there are
-    threshold: the probability above which a one is predicted
+    num_labels: the number of labels
+    threshold: the probability above which a prediction is positive
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class BinaryPrecision(RightOfPredicted, Binary):
-    """tp / (tp + fp), how many of those predicted are right.
+class BinaryPrecision(PrecisionScore, Binary):
+    """tp / (tp + fp), the fraction of positive predictions that are correct.
 
-    threshold: the probability above which a one is predicted
-    multidim_average: "global", or "samplewise" for a value of each sample
+    threshold: the probability above which a prediction is positive
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class MulticlassPrecision(RightOfPredicted, Multiclass):
+class MulticlassPrecision(PrecisionScore, Multiclass):
     """tp / (tp + fp) of each class, averaged.
 
-    num_classes: how many classes there are
-    top_k: a target among the k best counts as found
+    num_classes: the number of classes
+    top_k: a prediction is correct if the target is among the k highest scores
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class MultilabelPrecision(RightOfPredicted, Multilabel):
+class MultilabelPrecision(PrecisionScore, Multilabel):
     """tp / (tp + fp) of each label, averaged.
 
-    num_labels: how many labels there are
-    threshold: the probability above which a one is predicted
+    num_labels: the number of labels
+    threshold: the probability above which a prediction is positive
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class BinaryRecall(FoundOfActual, Binary):
-    """tp / (tp + fn), how many of those there are were found.
+class BinaryRecall(RecallScore, Binary):
+    """tp / (tp + fn), the fraction of positive targets that are predicted.
 
-    threshold: the probability above which a one is predicted
-    multidim_average: "global", or "samplewise" for a value of each sample
+    threshold: the probability above which a prediction is positive
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class MulticlassRecall(FoundOfActual, Multiclass):
+class MulticlassRecall(RecallScore, Multiclass):
     """tp / (tp + fn) of each class, averaged.
 
-    num_classes: how many classes there are
-    top_k: a target among the k best counts as found
+    num_classes: the number of classes
+    top_k: a prediction is correct if the target is among the k highest scores
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class MultilabelRecall(FoundOfActual, Multilabel):
+class MultilabelRecall(RecallScore, Multilabel):
     """tp / (tp + fn) of each label, averaged.
 
-    num_labels: how many labels there are
-    threshold: the probability above which a one is predicted
+    num_labels: the number of labels
+    threshold: the probability above which a prediction is positive
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class BinarySpecificity(LeftAlone, Binary):
-    """tn / (tn + fp), how many of those that are not were left alone.
+class BinarySpecificity(SpecificityScore, Binary):
+    """tn / (tn + fp), the fraction of negative targets that are predicted.
 
-    threshold: the probability above which a one is predicted
-    multidim_average: "global", or "samplewise" for a value of each sample
+    threshold: the probability above which a prediction is positive
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class MulticlassSpecificity(LeftAlone, Multiclass):
+class MulticlassSpecificity(SpecificityScore, Multiclass):
     """tn / (tn + fp) of each class, averaged.
 
-    num_classes: how many classes there are
-    top_k: a target among the k best counts as found
+    num_classes: the number of classes
+    top_k: a prediction is correct if the target is among the k highest scores
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class MultilabelSpecificity(LeftAlone, Multilabel):
+class MultilabelSpecificity(SpecificityScore, Multilabel):
     """tn / (tn + fp) of each label, averaged.
 
-    num_labels: how many labels there are
-    threshold: the probability above which a one is predicted
+    num_labels: the number of labels
+    threshold: the probability above which a prediction is positive
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class BinaryNegativePredictiveValue(RightOfLeft, Binary):
-    """tn / (tn + fn), how many of those not predicted are right.
+class BinaryNegativePredictiveValue(NegativePredictiveScore, Binary):
+    """tn / (tn + fn), the fraction of negative predictions that are correct.
 
-    threshold: the probability above which a one is predicted
-    multidim_average: "global", or "samplewise" for a value of each sample
+    threshold: the probability above which a prediction is positive
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class MulticlassNegativePredictiveValue(RightOfLeft, Multiclass):
+class MulticlassNegativePredictiveValue(NegativePredictiveScore, Multiclass):
     """tn / (tn + fn) of each class, averaged.
 
-    num_classes: how many classes there are
-    top_k: a target among the k best counts as found
+    num_classes: the number of classes
+    top_k: a prediction is correct if the target is among the k highest scores
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class MultilabelNegativePredictiveValue(RightOfLeft, Multilabel):
+class MultilabelNegativePredictiveValue(NegativePredictiveScore, Multilabel):
     """tn / (tn + fn) of each label, averaged.
 
-    num_labels: how many labels there are
-    threshold: the probability above which a one is predicted
+    num_labels: the number of labels
+    threshold: the probability above which a prediction is positive
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
@@ -334,11 +335,11 @@ class MultilabelNegativePredictiveValue(RightOfLeft, Multilabel):
 class BinaryFBetaScore(FBeta, Binary):
     """The weighted harmonic mean of precision and recall; recall weighs beta^2 times as much.
 
-    threshold: the probability above which a one is predicted
-    multidim_average: "global", or "samplewise" for a value of each sample
+    threshold: the probability above which a prediction is positive
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
@@ -359,14 +360,14 @@ class BinaryFBetaScore(FBeta, Binary):
 class MulticlassFBetaScore(FBeta, Multiclass):
     """The weighted harmonic mean of precision and recall of each class, averaged.
 
-    beta: how many times as much recall weighs
-    num_classes: how many classes there are
-    top_k: a target among the k best counts as found
+    beta: the weight of recall relative to precision
+    num_classes: the number of classes
+    top_k: a prediction is correct if the target is among the k highest scores
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
@@ -391,14 +392,14 @@ class MulticlassFBetaScore(FBeta, Multiclass):
 class MultilabelFBetaScore(FBeta, Multilabel):
     """The weighted harmonic mean of precision and recall of each label, averaged.
 
-    beta: how many times as much recall weighs
-    num_labels: how many labels there are
-    threshold: the probability above which a one is predicted
+    beta: the weight of recall relative to precision
+    num_labels: the number of labels
+    threshold: the probability above which a prediction is positive
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
@@ -430,11 +431,11 @@ class MultilabelFBetaScore(FBeta, Multilabel):
 class BinaryF1Score(FBeta, Binary):
     """The harmonic mean of precision and recall.
 
-    threshold: the probability above which a one is predicted
-    multidim_average: "global", or "samplewise" for a value of each sample
+    threshold: the probability above which a prediction is positive
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
@@ -442,13 +443,13 @@ class BinaryF1Score(FBeta, Binary):
 class MulticlassF1Score(FBeta, Multiclass):
     """The harmonic mean of precision and recall of each class, averaged.
 
-    num_classes: how many classes there are
-    top_k: a target among the k best counts as found
+    num_classes: the number of classes
+    top_k: a prediction is correct if the target is among the k highest scores
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
@@ -456,58 +457,58 @@ class MulticlassF1Score(FBeta, Multiclass):
 class MultilabelF1Score(FBeta, Multilabel):
     """The harmonic mean of precision and recall of each label, averaged.
 
-    num_labels: how many labels there are
-    threshold: the probability above which a one is predicted
+    num_labels: the number of labels
+    threshold: the probability above which a prediction is positive
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class BinaryStatScores(Counted, Binary):
+class BinaryStatScores(CountScores, Binary):
     """tp, fp, tn, fn and support (tp + fn).
 
-    threshold: the probability above which a one is predicted
-    multidim_average: "global", or "samplewise" for a value of each sample
+    threshold: the probability above which a prediction is positive
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class MulticlassStatScores(Counted, Multiclass):
+class MulticlassStatScores(CountScores, Multiclass):
     """tp, fp, tn, fn and support (tp + fn) of each class, averaged.
 
-    num_classes: how many classes there are
-    top_k: a target among the k best counts as found
+    num_classes: the number of classes
+    top_k: a prediction is correct if the target is among the k highest scores
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class MultilabelStatScores(Counted, Multilabel):
+class MultilabelStatScores(CountScores, Multilabel):
     """tp, fp, tn, fn and support (tp + fn) of each label, averaged.
 
-    num_labels: how many labels there are
-    threshold: the probability above which a one is predicted
+    num_labels: the number of labels
+    threshold: the probability above which a prediction is positive
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for a value of each sample
+    multidim_average: "global", or "samplewise" for one value per sample
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
 
-class Accuracy(TaskDoor):
+class Accuracy(TaskClass):
     """BinaryAccuracy, MulticlassAccuracy or MultilabelAccuracy, by the task. The average is "micro" unless
     given.
 
@@ -519,7 +520,7 @@ class Accuracy(TaskDoor):
     by_task = {"binary": BinaryAccuracy, "multiclass": MulticlassAccuracy, "multilabel": MultilabelAccuracy}
 
 
-class HammingDistance(TaskDoor):
+class HammingDistance(TaskClass):
     """BinaryHammingDistance, MulticlassHammingDistance or MultilabelHammingDistance, by the task. The
     average is "micro" unless given.
 
@@ -535,7 +536,7 @@ class HammingDistance(TaskDoor):
     }
 
 
-class Precision(TaskDoor):
+class Precision(TaskClass):
     """BinaryPrecision, MulticlassPrecision or MultilabelPrecision, by the task. The average is "micro"
     unless given.
 
@@ -551,7 +552,7 @@ class Precision(TaskDoor):
     }
 
 
-class Recall(TaskDoor):
+class Recall(TaskClass):
     """BinaryRecall, MulticlassRecall or MultilabelRecall, by the task. The average is "micro" unless
     given.
 
@@ -563,7 +564,7 @@ class Recall(TaskDoor):
     by_task = {"binary": BinaryRecall, "multiclass": MulticlassRecall, "multilabel": MultilabelRecall}
 
 
-class Specificity(TaskDoor):
+class Specificity(TaskClass):
     """BinarySpecificity, MulticlassSpecificity or MultilabelSpecificity, by the task. The average is
     "micro" unless given.
 
@@ -579,7 +580,7 @@ class Specificity(TaskDoor):
     }
 
 
-class NegativePredictiveValue(TaskDoor):
+class NegativePredictiveValue(TaskClass):
     """BinaryNegativePredictiveValue, MulticlassNegativePredictiveValue or
     MultilabelNegativePredictiveValue, by the task. The average is "micro" unless given.
 
@@ -595,7 +596,7 @@ class NegativePredictiveValue(TaskDoor):
     }
 
 
-class FBetaScore(TaskDoor):
+class FBetaScore(TaskClass):
     """BinaryFBetaScore, MulticlassFBetaScore or MultilabelFBetaScore, by the task. The average is "micro"
     unless given.
 
@@ -611,7 +612,7 @@ class FBetaScore(TaskDoor):
     }
 
 
-class F1Score(TaskDoor):
+class F1Score(TaskClass):
     """BinaryF1Score, MulticlassF1Score or MultilabelF1Score, by the task. The average is "micro" unless
     given.
 
@@ -623,7 +624,7 @@ class F1Score(TaskDoor):
     by_task = {"binary": BinaryF1Score, "multiclass": MulticlassF1Score, "multilabel": MultilabelF1Score}
 
 
-class StatScores(TaskDoor):
+class StatScores(TaskClass):
     """BinaryStatScores, MulticlassStatScores or MultilabelStatScores, by the task. The average is "micro"
     unless given.
 

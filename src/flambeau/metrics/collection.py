@@ -1,21 +1,22 @@
-"""MetricCollection, several metrics of one batch: those with the same states have them once."""
+"""MetricCollection: updates several metrics with one batch. Metrics with equal states share them."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 from ..errors import suggest
 from ..functions import read
-from .metric import Metric, asked_of, given_of, read_all, update_all
+from .metric import Metric, read_all, unread_values, update_all, values_of
 from .states import State, tensors_in
 
 
 class MetricCollection:
     """Metrics that are updated together, by name; `compute` gives a dict, with one read for all.
 
-    metrics: a list, whose classes are the names, or a dict; additional_metrics follow. prefix, postfix: what
-    names begin and end with. Metrics whose `shared_key` is equal (precision, recall and F1 of the same
-    classes) have one state, which one of them updates. ValueError for two metrics of one name; TypeError for
-    what is no metric.
+    metrics: a list, named by classes, or a dict; additional_metrics follow. prefix, postfix: added to
+    names. Metrics whose `shared_key` is equal (precision, recall and F1 of the same
+    classes) have one state, which one of them updates. ValueError for two metrics with the same name;
+    TypeError
+    for an object that is not a metric.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class MetricCollection:
         self._metrics[name] = metric
 
     def _share(self) -> None:
-        """Have metrics of equal keys use the states of one: of the one that counts most."""
+        """Make metrics with equal keys use the states of one of them: of the one that has counted most."""
         groups: dict[Any, list[str]] = {}
         for name, metric in self._metrics.items():
             key = metric.shared_key()
@@ -58,7 +59,7 @@ class MetricCollection:
         self.compute_groups: list[list[str]] = []
         for names in groups.values():
             size = {n: sum(t.numel() for t in tensors_in(self._metrics[n].states)) for n in names}
-            leader = max(names, key=lambda n: size[n])  # the first of equals
+            leader = max(names, key=lambda n: size[n])  # the first metric of each group
             self.compute_groups.append([leader, *(n for n in names if n != leader)])
             for name in names:
                 self._metrics[name].share(self._metrics[leader])
@@ -67,33 +68,33 @@ class MetricCollection:
     def _leaders(self) -> dict[str, Metric]:
         return {names[0]: self._metrics[names[0]] for names in self.compute_groups}
 
-    # --- as of one metric ---
+    # --- the interface of a metric ---
 
-    name = "metrics"  # what a Learner calls it among others
+    name = "metrics"  # its name in a Learner's list of metrics
 
     def update(self, *args: Any, **kw: Any) -> None:
-        """Count a batch in, into each state once."""
+        """Count a batch, once into each shared state."""
         update_all(list(self._leaders.values()), args, kw)
 
     def value(self) -> dict[str, Any]:
-        """The values as tensors that nobody has read."""
+        """The values as tensors, without reading them."""
         return {self._shown_name(name): metric.value() for name, metric in self._metrics.items()}
 
     def compute(self) -> dict[str, Any]:
-        """All values by name, as Python's numbers; reads once."""
+        """Return all values by name as Python numbers, with one read of the device."""
         values = read_all(list(self._metrics.values()))
         return {self._shown_name(name): value for name, value in zip(self._metrics, values, strict=True)}
 
     async def read(self) -> dict[str, Any]:
         """`await collection.read()` is compute() where nothing can wait, as in a browser's page."""
         metrics = list(self._metrics.values())
-        asked = [asked_of(m) for m in metrics]
+        asked = [unread_values(m) for m in metrics]
         tensors = tensors_in(asked)
-        values = given_of(metrics, asked, await read(*tensors) if tensors else [])
+        values = values_of(metrics, asked, await read(*tensors) if tensors else [])
         return {self._shown_name(name): value for name, value in zip(self._metrics, values, strict=True)}
 
     def __call__(self, *args: Any, **kw: Any) -> dict[str, Any]:
-        """Count a batch in, and return the values of this batch alone as tensors that nobody has read."""
+        """Count a batch, and return the values of this batch alone as tensors, without reading them."""
         alone = self.clone()
         alone.reset()
         alone.update(*args, **kw)
@@ -108,12 +109,12 @@ class MetricCollection:
             metric.reset()
 
     def merge_state(self, incoming_state: "MetricCollection") -> None:
-        """Count in what a collection of the same metrics has counted; errors as Metric.merge_state's."""
+        """Add the counts of another collection of the same metrics; errors as in Metric.merge_state."""
         for name, metric in self._leaders.items():
             metric.merge_state(incoming_state[name])
 
     def state_dict(self) -> dict[str, State]:
-        """The states as they are now, by names as "accuracy.counts"."""
+        """Return the current states by names such as "accuracy.counts"."""
         return {f"{n}.{k}": s for n, m in self._leaders.items() for k, s in m.state_dict().items()}
 
     def load_state_dict(self, state_dict: dict[str, State]) -> None:
@@ -133,8 +134,8 @@ class MetricCollection:
             metric.load_state_dict(parts[name])
 
     def clone(self, prefix: str | None = None, postfix: str | None = None) -> Self:
-        """A collection of the same metrics and with the same states, apart from this one. prefix, postfix:
-        other ones."""
+        """Return a separate collection with copies of the metrics and states. prefix, postfix: replace
+        its own."""
         metrics = {name: metric.clone() for name, metric in self._metrics.items()}
         first = self.prefix if prefix is None else prefix
         last = self.postfix if postfix is None else postfix
@@ -150,7 +151,7 @@ class MetricCollection:
         self._share()
         return self
 
-    # --- as a dict ---
+    # --- the interface of a dict ---
 
     def _shown_name(self, name: str) -> str:
         return f"{self.prefix}{name}{self.postfix}"

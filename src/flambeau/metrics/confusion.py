@@ -9,8 +9,8 @@ from .inputs import check_count, check_option, check_shared, split
 from .metric import Metric
 from .scores import (
     Binary,
-    ByCounts,
-    ByLabel,
+    CountMetric,
+    LabelCounts,
     Multiclass,
     Multilabel,
     average_classes,
@@ -19,21 +19,21 @@ from .scores import (
     ratio,
 )
 from .states import counts
-from .task_dispatch import TaskDoor
+from .task_dispatch import TaskClass
 
 NORMALS = (None, "none", "true", "pred", "all")
 DIMS = {"true": (-1,), "pred": (-2,), "all": (-2, -1)}
 
 
 def normalise(table: Tensor, how: str | None) -> Tensor:
-    """Counts as shares of a row, a column or all; 0 where there are none. [..., c, c]"""
+    """Divide counts by the sum of their row, column or table; 0 if that sum is 0. [..., c, c]"""
     if how in (None, "none"):
         return table
     return ratio(table, table.sum(DIMS[how], keepdim=True))
 
 
-class TwoByTwo(ByLabel):
-    """[[tn, fp], [fn, tp]], of the counts that accuracy and its kin have."""
+class TwoByTwo(LabelCounts):
+    """[[tn, fp], [fn, tp]] from the counts that accuracy uses."""
 
     ignored_are_seen = False
     normalize: str | None = None
@@ -46,10 +46,10 @@ class TwoByTwo(ByLabel):
 class BinaryConfusionMatrix(TwoByTwo, Binary):
     """[[tn, fp], [fn, tp]]: rows are targets, columns predictions. [2, 2]
 
-    threshold: the probability above which a one is predicted
+    threshold: the probability above which a prediction is positive
     ignore_index: a target that is ignored
     normalize: "true" divides by targets, "pred" by predictions, "all" by all; "none" or None counts
-    validate_args: whether compute raises where targets were no classes
+    validate_args: whether compute raises if a target is not a class
     Raises ValueError if an argument is not valid.
     """
 
@@ -73,11 +73,11 @@ class BinaryConfusionMatrix(TwoByTwo, Binary):
 class MultilabelConfusionMatrix(TwoByTwo, Multilabel):
     """[[tn, fp], [fn, tp]] of each label. [labels, 2, 2]
 
-    num_labels: how many labels there are
-    threshold: the probability above which a one is predicted
+    num_labels: the number of labels
+    threshold: the probability above which a prediction is positive
     ignore_index: a target that is ignored
     normalize: "true" divides by targets, "pred" by predictions, "all" by all; "none" or None counts
-    validate_args: whether compute raises where targets were no classes
+    validate_args: whether compute raises if a target is not a class
     Raises ValueError if an argument is not valid.
     """
 
@@ -99,8 +99,8 @@ class MultilabelConfusionMatrix(TwoByTwo, Multilabel):
         return normalise(self.table(), self.normalize)
 
 
-class OfClasses(Metric):
-    """Counts of each pair of classes, and how many were none."""
+class PairCounts(Metric):
+    """Counts of each (target, predicted) pair of classes, then the count of invalid labels."""
 
     def __init__(self, num_classes: int, ignore_index: int | None, validate_args: bool, device: Any):
         super().__init__(device)
@@ -111,9 +111,10 @@ class OfClasses(Metric):
         self.add_state("confmat", counts(num_classes**2 + 1, device=self.device), "sum")
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count a batch in. [n, c, ...] or [n, ...], and [n, ...]; ValueError for shapes that do not fit, or
+        """Count a batch. [n, c, ...] or [n, ...], and [n, ...]; ValueError for shapes that do not fit, or
         targets that are floats."""
         check_classes(self, preds, target)
+        # Bins 0 to c * c - 1 hold the pairs, bin c * c the invalid labels; ignored ones lie beyond the bins.
         c = self.num_classes
         target, ok, wrong = split(target, c, self.ignore_index)
         predicted = (preds.argmax(1) if preds.ndim > target.ndim else preds).int()
@@ -137,13 +138,13 @@ class OfClasses(Metric):
             raise ValueError(describe_classes(self.name, self.num_classes, *counts))
 
 
-class MulticlassConfusionMatrix(OfClasses):
-    """How often each class was taken for each. [c, c]
+class MulticlassConfusionMatrix(PairCounts):
+    """How often each class was predicted for each target class. [c, c]
 
-    num_classes: how many classes there are
+    num_classes: the number of classes
     ignore_index: a target that is ignored
     normalize: "true" divides by targets, "pred" by predictions, "all" by all; "none" or None counts
-    validate_args: whether compute raises where targets were no classes
+    validate_args: whether compute raises if a target is not a class
     Raises ValueError if an argument is not valid.
     """
 
@@ -168,7 +169,7 @@ WEIGHTS = (None, "none", "linear", "quadratic")
 
 
 def kappa(table: Tensor, weights: str | None) -> Tensor:
-    """1 - the disagreement by that of chance. [c, c] -> []"""
+    """1 - observed disagreement / disagreement expected by chance (Cohen, 1960). [c, c] -> []"""
     table = table.to(float32)
     rows, columns = table.sum(1, keepdim=True), table.sum(0, keepdim=True)
     expected = rows * columns / table.sum()
@@ -181,10 +182,10 @@ def kappa(table: Tensor, weights: str | None) -> Tensor:
 class BinaryCohenKappa(TwoByTwo, Binary):
     """How much better than chance predictions agree with targets.
 
-    threshold: the probability above which a one is predicted
+    threshold: the probability above which a prediction is positive
     ignore_index: a target that is ignored
     weights: "linear" or "quadratic": what farther classes count
-    validate_args: whether compute raises where targets were no classes
+    validate_args: whether compute raises if a target is not a class
     Raises ValueError if an argument is not valid.
     """
 
@@ -207,13 +208,13 @@ class BinaryCohenKappa(TwoByTwo, Binary):
         return kappa(self.table()[0], self.weights)
 
 
-class MulticlassCohenKappa(OfClasses):
+class MulticlassCohenKappa(PairCounts):
     """How much better than chance predictions agree with targets.
 
-    num_classes: how many classes there are
+    num_classes: the number of classes
     ignore_index: a target that is ignored
     weights: "linear" or "quadratic": what farther classes count
-    validate_args: whether compute raises where targets were no classes
+    validate_args: whether compute raises if a target is not a class
     Raises ValueError if an argument is not valid.
     """
 
@@ -236,8 +237,8 @@ class MulticlassCohenKappa(OfClasses):
         return kappa(self.table(), self.weights)
 
 
-class Overlap(ByCounts):
-    """tp / (tp + fp + fn), the intersection by the union."""
+class Overlap(CountMetric):
+    """tp / (tp + fp + fn), the intersection divided by the union."""
 
     ignored_are_seen = False
     higher_is_better = True
@@ -247,12 +248,12 @@ class Overlap(ByCounts):
 
 
 class BinaryJaccardIndex(Overlap, Binary):
-    """The intersection of predicted and actual by their union.
+    """The intersection of predicted and actual positives divided by their union.
 
-    threshold: the probability above which a one is predicted
+    threshold: the probability above which a prediction is positive
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
@@ -267,16 +268,17 @@ class BinaryJaccardIndex(Overlap, Binary):
         super().__init__(threshold, "global", ignore_index, validate_args, zero_division, device)
 
 
-class OfMany(Overlap):
-    """Jaccard's averages: an ignored class has no weight."""
+class AveragedOverlap(Overlap):
+    """The averages of the Jaccard index. An ignored class has weight 0."""
 
     def compute(self) -> Any:
-        """The score, or one a class for average="none"."""
+        """The score, or one per class for average="none"."""
         tp, fp, tn, fn = self.stats()
         ignored = self._is_ignored(tp.shape[-1])
         if self.average == "micro":
             union = (tp + fp + fn) * ~ignored
             return ratio(tp.sum(-1), union.sum(-1), self.zero_division)
+        # "macro" over classes skips those without targets and predictions, as torchmetrics does.
         weights = tp + fn if self.average == "weighted" else tp + 1 != 0
         if self.average == "macro" and not self.is_multilabel:
             weights = tp + fp + fn != 0
@@ -287,14 +289,14 @@ class OfMany(Overlap):
         return arange(classes, dtype=int32, device=self.device) == index
 
 
-class MulticlassJaccardIndex(OfMany, Multiclass):
-    """The intersection of predicted and actual by their union, of each class and averaged.
+class MulticlassJaccardIndex(AveragedOverlap, Multiclass):
+    """The intersection of predicted and actual divided by their union, of each class and averaged.
 
-    num_classes: how many classes there are
+    num_classes: the number of classes
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
@@ -307,22 +309,23 @@ class MulticlassJaccardIndex(OfMany, Multiclass):
         zero_division: float = 0.0,
         device: Any = None,
     ):
-        by_class = "macro" if average == "micro" else average  # its sums are of classes, but for the ignored
+        # compute sums the class counts itself, without the ignored class
+        by_class = "macro" if average == "micro" else average
         super().__init__(
             num_classes, 1, by_class, "global", ignore_index, validate_args, zero_division, device
         )
         self.average = average
 
 
-class MultilabelJaccardIndex(OfMany, Multilabel):
-    """The intersection of predicted and actual by their union, of each label and averaged.
+class MultilabelJaccardIndex(AveragedOverlap, Multilabel):
+    """The intersection of predicted and actual divided by their union, of each label and averaged.
 
-    num_labels: how many labels there are
-    threshold: the probability above which a one is predicted
+    num_labels: the number of labels
+    threshold: the probability above which a prediction is positive
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    validate_args: whether compute raises if a target is not a class
+    zero_division: the score if the denominator is 0
     Raises ValueError if an argument is not valid.
     """
 
@@ -341,7 +344,7 @@ class MultilabelJaccardIndex(OfMany, Multilabel):
         )
 
 
-class ConfusionMatrix(TaskDoor):
+class ConfusionMatrix(TaskClass):
     """BinaryConfusionMatrix, MulticlassConfusionMatrix or MultilabelConfusionMatrix, by the task.
 
     task: "binary", "multiclass" or "multilabel"
@@ -357,7 +360,7 @@ class ConfusionMatrix(TaskDoor):
     average = None
 
 
-class CohenKappa(TaskDoor):
+class CohenKappa(TaskClass):
     """BinaryCohenKappa or MulticlassCohenKappa, by the task.
 
     task: "binary", "multiclass" or "multilabel"
@@ -369,7 +372,7 @@ class CohenKappa(TaskDoor):
     average = None
 
 
-class JaccardIndex(TaskDoor):
+class JaccardIndex(TaskClass):
     """BinaryJaccardIndex, MulticlassJaccardIndex or MultilabelJaccardIndex, by the task. The average is
     "macro" unless given.
 

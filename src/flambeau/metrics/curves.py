@@ -1,4 +1,4 @@
-"""Areas under curves: of scores in bins (a state of fixed size), or of all scores that there were."""
+"""Areas under curves, from binned scores (a state of fixed size) or from all scores."""
 
 from itertools import pairwise
 from typing import Any
@@ -22,14 +22,14 @@ from .inputs import (
 from .metric import Metric
 from .scores import ratio
 from .states import counts
-from .task_dispatch import TaskDoor
+from .task_dispatch import TaskClass
 
 CURVE_AVERAGES = ("macro", "weighted", "none", None)
 
 
-class Scored(Metric):
-    """Keeps what curves are made of, of each label (or class): with thresholds, how many scores lie between
-    two; without, the scores and targets themselves."""
+class CurveMetric(Metric):
+    """The state of a curve for each label (or class): the counts of scores between thresholds, or without
+    thresholds all scores and targets."""
 
     labels = 1
     average: str | None = "binary"
@@ -41,7 +41,7 @@ class Scored(Metric):
     def _keep(self, thresholds: Any, ignore_index: int | None, validate_args: bool) -> None:
         check_shared(self.name, ignore_index)
         self.ignore_index, self.validate_args = ignore_index, validate_args
-        self.thresholds = made_thresholds(self.name, thresholds, self.device)
+        self.thresholds = thresholds_tensor(self.name, thresholds, self.device)
         if self.thresholds is None:
             self.add_state("preds", [], "cat")
             self.add_state("target", [], "cat")
@@ -50,12 +50,15 @@ class Scored(Metric):
             self.add_state("bins", counts(self.labels * 2 * self.cells + 1, device=self.device), "sum")
 
     def _add(self, scores: Tensor, target: Tensor, ok: Tensor, wrong: Tensor) -> None:
-        """Count in scores from 0 to 1, and whether each is to be a one, counts, and is wrong.
-        [labels, n] each"""
+        """Count scores from 0 to 1 with their targets (0 or 1), whether each counts, and whether its
+        target is
+        invalid. [labels, n] each"""
         if self.thresholds is None:
             self.states["preds"].append(scores)
             self.states["target"].append(wrong.where(-2, ok.where(target.int(), -1)))
             return
+        # Bins are [label, target, place between thresholds]. The last one counts invalid targets; ignored
+        # elements get an index beyond it, which bincount drops.
         place = bucketize(scores, self.thresholds, right=True, out_int32=True)
         label = arange(scores.shape[0], dtype=int32, device=scores.device).unsqueeze(1)
         cell = (label * 2 + target.int()) * self.cells + place
@@ -64,7 +67,7 @@ class Scored(Metric):
         self.states["bins"].replace_(self.states["bins"] + bincount(cell.reshape(-1), length=last + 1))
 
     def kept(self) -> tuple[Tensor, Tensor]:
-        """All scores and targets (1, 0, or below 0 for what is ignored). [labels, n] both"""
+        """Return all scores and targets: 1 or 0, -1 if ignored, -2 if invalid. [labels, n] both"""
         if not self.states["preds"]:
             none = Tensor.zeros((self.labels, 0), device=self.device)
             return none, none.int()
@@ -87,24 +90,26 @@ class Scored(Metric):
     labels_are_bits = True
 
     def shared_key(self) -> Any:
-        """All curves of the same scores: those in bins share them where the thresholds are the same."""
-        kind = next(k for k in (OneScore, ScoreOfEachClass, ScoreOfEachLabel) if isinstance(self, k))
+        """Curves of the same scores share their state if their thresholds are equal."""
+        kind = next(k for k in (BinaryScores, MulticlassScores, MultilabelScores) if isinstance(self, k))
         bins = None if self.thresholds is None else self.thresholds_key
         return ("curve", kind.__name__, self.labels, self.ignore_index, bins, str(self.device))
 
     # --- points ---
 
     def points(self) -> tuple[Tensor, Tensor]:
-        """True and false positives for each threshold from the highest to the lowest. [labels, n] both"""
+        """Count true and false positives at each threshold, from the highest to the lowest. [labels, n]
+        both"""
         if self.thresholds is None:
             ranked = Ranked(*self.kept())
             return ranked.tps.flip(1), ranked.fps.flip(1)
         bins = self.states["bins"][:-1].reshape(self.labels, 2, self.cells)
+        # counts at or above each threshold: all, less the cumulative counts below it
         above = (bins.sum(2, keepdim=True) - bins.cumsum(2))[:, :, :-1].flip(2)
         return above[:, 1], above[:, 0]
 
     def sums(self) -> tuple[Tensor, Tensor]:
-        """How many are ones, and how many are not. [labels] both"""
+        """Count the positive and the negative targets. [labels] both"""
         if self.thresholds is None:
             target = self.kept()[1]
             return (target == 1).sum(1), (target == 0).sum(1)
@@ -112,7 +117,7 @@ class Scored(Metric):
         return bins[:, 1], bins[:, 0]
 
     def averaged(self, area: Tensor) -> Tensor:
-        """Areas of labels averaged, without those that are not defined."""
+        """Average the areas of labels. Labels with an undefined area (NaN) are skipped."""
         if self.average == "binary":
             return area[0]
         if self.average in (None, "none"):
@@ -124,7 +129,7 @@ class Scored(Metric):
 
 
 class Ranked:
-    """Scores in order, and how many ones and others are no lower than each. [labels, n]"""
+    """Sorted scores, with the true and false positives if each score is the threshold. [labels, n]"""
 
     def __init__(self, preds: Tensor, target: Tensor):
         order = preds.argsort(1)
@@ -134,19 +139,21 @@ class Ranked:
             _cumulative_sums(self.is_one),
             _cumulative_sums(target == 0),
         )  # [labels, n + 1]
-        self.first = searchsorted(scores, scores)  # where those that are equal to it begin
+        # Equal scores share one threshold: `first` and `behind` bound the run of scores equal to each.
+        self.first = searchsorted(scores, scores)
         self.behind = searchsorted(scores, scores, right=True)
         self.tps = self.ones[:, -1:] - self.ones.take_along_dim(self.first, 1)
         self.fps = self.others[:, -1:] - self.others.take_along_dim(self.first, 1)
 
 
 def _cumulative_sums(x: Tensor) -> Tensor:
-    """Sums of what stands before each place, and of all. [labels, n] -> [labels, n + 1]"""
+    """Return exclusive cumulative sums, with the total at the end. [labels, n] -> [labels, n + 1]"""
     return pad(x.long().cumsum(1), (1, 0))
 
 
-def made_thresholds(name: str, thresholds: Any, device: Any) -> Tensor | None:
-    """Thresholds as a tensor: a number of even ones from 0 to 1, or a list. ValueError for other values."""
+def thresholds_tensor(name: str, thresholds: Any, device: Any) -> Tensor | None:
+    """Convert thresholds to a tensor: a number of evenly spaced ones from 0 to 1, or a list. ValueError
+    for others."""
     if thresholds is None:
         return None
     rule = "must be None, a count of at least 2, or increasing numbers from 0 to 1: pass one of these"
@@ -161,8 +168,8 @@ def made_thresholds(name: str, thresholds: Any, device: Any) -> Tensor | None:
     return tensor(values, dtype=float32, device=device)
 
 
-class OneScore(Scored):
-    """A score for yes or no."""
+class BinaryScores(CurveMetric):
+    """Binary scores: one probability or logit per element."""
 
     def __init__(
         self,
@@ -176,7 +183,7 @@ class OneScore(Scored):
         self._keep(thresholds, ignore_index, validate_args)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count in probabilities or logits. [n, ...] both; ValueError if shapes differ, scores are no
+        """Count probabilities or logits. [n, ...] both; ValueError if shapes differ, scores are not
         floats, or targets are."""
         check_pair(self, preds, target)
         check_scores(self, preds, target)
@@ -187,8 +194,8 @@ class OneScore(Scored):
         self._add(is_outside.where(x.sigmoid(), x), target, ok, wrong)
 
 
-class ScoreOfEachClass(Scored):
-    """Scores of classes: each class against all others."""
+class MulticlassScores(CurveMetric):
+    """Multiclass scores: a binary curve of each class against all others."""
 
     labels_are_bits = False
 
@@ -209,8 +216,8 @@ class ScoreOfEachClass(Scored):
         self._keep(thresholds, ignore_index, validate_args)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count in probabilities or logits. [n, c, ...] and [n, ...]; ValueError for shapes that do not fit,
-        scores that are no floats, or targets that are."""
+        """Count probabilities or logits. [n, c, ...] and [n, ...]; ValueError for shapes that do not fit,
+        scores that are not floats, or targets that are."""
         check_labels(self, preds, target)
         check_scores(self, preds, target)
         if (
@@ -224,12 +231,13 @@ class ScoreOfEachClass(Scored):
         seen = target != self.ignore_index if self.ignore_index is not None else target == target
         is_outside = (((x < 0) | (x > 1)) & seen).any()
         classes = arange(self.labels, dtype=int32, device=x.device).unsqueeze(1)
-        ok, wrong = ok.expand(self.labels, -1), wrong & (classes == 0)  # each wrong one once
+        # count each invalid target once, not per class
+        ok, wrong = ok.expand(self.labels, -1), wrong & (classes == 0)
         self._add(is_outside.where(x.softmax(0), x), target == classes, ok, wrong)
 
 
-class ScoreOfEachLabel(Scored):
-    """Scores of several labels."""
+class MultilabelScores(CurveMetric):
+    """Multilabel scores: a binary curve of each label."""
 
     def __init__(
         self,
@@ -248,8 +256,8 @@ class ScoreOfEachLabel(Scored):
         self._keep(thresholds, ignore_index, validate_args)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count in probabilities or logits. [n, labels, ...] both; ValueError if shapes differ, dim 1 is
-        not the labels, scores are no floats, or targets are."""
+        """Count probabilities or logits. [n, labels, ...] both; ValueError if shapes differ, dim 1 is
+        not the labels, scores are not floats, or targets are."""
         check_pair(self, preds, target)
         check_scores(self, preds, target)
         if preds.ndim < 2 or preds.shape[1] != self.labels:
@@ -264,13 +272,13 @@ class ScoreOfEachLabel(Scored):
         return (scores.reshape(1, -1), target.reshape(1, -1)) if self.average == "micro" else (scores, target)
 
     def points(self) -> tuple[Tensor, Tensor]:
-        return self._one(super().points())
+        return self._pool_labels(super().points())
 
     def sums(self) -> tuple[Tensor, Tensor]:
-        return self._one(super().sums())
+        return self._pool_labels(super().sums())
 
-    def _one(self, pair: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        """Counts of all labels together, for "micro"."""
+    def _pool_labels(self, pair: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """For average="micro", sum the counts over all labels."""
         if self.average != "micro":
             return pair
         return pair[0].sum(0, keepdim=True), pair[1].sum(0, keepdim=True)
@@ -285,23 +293,23 @@ def check_scores(metric: Metric, preds: Tensor, target: Tensor) -> None:
 
 
 def _key_of(thresholds: Any) -> Any:
-    """Thresholds as a key."""
+    """Return thresholds as a hashable key."""
     values = thresholds.tolist() if isinstance(thresholds, Tensor) else thresholds
     return tuple(values) if is_sequence(values) else values
 
 
-class UnderROC(Scored):
-    """The area under true positive rates by false positive rates."""
+class ROCArea(CurveMetric):
+    """The area under the ROC curve: true positive rate over false positive rate."""
 
     max_fpr: float | None = None
 
     def compute(self) -> Any:
-        """The area, or one a class for average="none"."""
+        """The area, or one per class for average="none"."""
         ones, others = self.sums()
         if self.thresholds is None and self.max_fpr is None:
             return self.averaged(self._pairs(ones, others))
         tps, fps = self.points()
-        start = 0 if self.thresholds is not None else 1  # all scores: the curve begins at (0, 0)
+        start = 0 if self.thresholds is not None else 1  # without thresholds the curve starts at (0, 0)
         x = pad(ratio(fps, others.unsqueeze(1)), (start, 0))
         y = pad(ratio(tps, ones.unsqueeze(1)), (start, 0))
         if self.max_fpr is None:
@@ -309,7 +317,9 @@ class UnderROC(Scored):
         return self.averaged(_partial(x, y, self.max_fpr))
 
     def _pairs(self, ones: Tensor, others: Tensor) -> Tensor:
-        """The share of pairs of a one and another where the one is higher, ties being half: in integers."""
+        """Compute the area as the fraction of (positive, negative) pairs in which the positive scores
+        higher. A
+        tie counts half. Counting in integers (in halves) keeps it exact."""
         ranked = Ranked(*self.kept())
         lower = ranked.others.take_along_dim(ranked.first, 1) + ranked.others.take_along_dim(ranked.behind, 1)
         pairs = (ranked.is_one.where(lower, 0)).sum(1)
@@ -317,42 +327,45 @@ class UnderROC(Scored):
 
 
 def _partial(x: Tensor, y: Tensor, most: float) -> Tensor:
-    """The area up to a false positive rate, 0.5 for chance and 1 for all (McClish, 1989). [labels, n]"""
+    """Scale the area up to the false positive rate `most`: 0.5 for chance, 1 for a perfect score
+    (McClish, 1989).
+    [labels, n] -> [labels]"""
     total = trapezoid(y, x, dim=1)
     x0, x1, y0, y1 = x[:, :-1], x[:, 1:], y[:, :-1], y[:, 1:]
+    # The segment that crosses `most` is cut there, with y interpolated linearly.
     end = x1.clamp(max=most)
     width = (end - x0).clamp(min=0)
     at_end = y0 + (y1 - y0) * ratio(width, x1 - x0)
     area = (width * (y0 + at_end) / 2).sum(1)
-    least = 0.5 * most**2
+    least = 0.5 * most**2  # the area of the diagonal, which is chance
     scaled = 0.5 * (1 + (area - least) / (most - least))
     return ((x.sum(1) == 0) | (y.sum(1) == 0)).where(total, scaled)
 
 
-class UnderPrecision(Scored):
-    """The mean of precisions, each weighted by how much recall grows there."""
+class PrecisionArea(CurveMetric):
+    """Average precision: the mean of precisions, weighted by the increase of recall at each threshold."""
 
-    nan_for_absent = False
+    is_nan_without_ones = False
 
     def compute(self) -> Any:
-        """The area, or one a class for average="none"."""
+        """The area, or one per class for average="none"."""
         tps, fps = self.points()
         ones = self.sums()[0]
         precision, recall = ratio(tps, tps + fps), ratio(tps, ones.unsqueeze(1))
         grown = recall - pad(recall[:, :-1], (1, 0)) if recall.shape[1] else recall
         area = (grown * precision).sum(1)
-        if self.thresholds is None and self.nan_for_absent:
+        if self.thresholds is None and self.is_nan_without_ones:
             area = (ones == 0).where(float("nan"), area)
         return self.averaged(area)
 
 
-class BinaryAUROC(UnderROC, OneScore):
-    """The area under the ROC curve: the chance that a one has a higher score than another.
+class BinaryAUROC(ROCArea, BinaryScores):
+    """The area under the ROC curve: the probability that a positive scores higher than a negative.
 
-    max_fpr: up to that false positive rate, scaled so that chance is 0.5. thresholds: None keeps all scores;
-    a number, or a list that rises, keeps counts between them.
+    max_fpr: the area up to this false positive rate, scaled so that chance is 0.5. thresholds: None keeps all
+    scores; a number of thresholds from 0 to 1, or increasing thresholds, keeps the counts between them.
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
+    validate_args: whether compute raises if a target is not a class
     Raises ValueError if an argument is not valid.
     """
 
@@ -372,72 +385,72 @@ class BinaryAUROC(UnderROC, OneScore):
         self.max_fpr = None if max_fpr == 1 else max_fpr
 
 
-class MulticlassAUROC(UnderROC, ScoreOfEachClass):
+class MulticlassAUROC(ROCArea, MulticlassScores):
     """The area under the ROC curve of each class against all others, averaged.
 
-    num_classes: how many classes there are
+    num_classes: the number of classes
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    thresholds: None keeps all scores; how many (from 0 to 1), or numbers that rise, between which are
-        counts
+    thresholds: None keeps all scores; a number of thresholds from 0 to 1, or increasing thresholds,
+        keeps the counts between them
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
+    validate_args: whether compute raises if a target is not a class
     Raises ValueError if an argument is not valid.
     """
 
 
-class MultilabelAUROC(UnderROC, ScoreOfEachLabel):
+class MultilabelAUROC(ROCArea, MultilabelScores):
     """The area under the ROC curve of each label, averaged.
 
-    num_labels: how many labels there are
+    num_labels: the number of labels
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    thresholds: None keeps all scores; how many (from 0 to 1), or numbers that rise, between which are
-        counts
+    thresholds: None keeps all scores; a number of thresholds from 0 to 1, or increasing thresholds,
+        keeps the counts between them
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
+    validate_args: whether compute raises if a target is not a class
     Raises ValueError if an argument is not valid.
     """
 
 
-class BinaryAveragePrecision(UnderPrecision, OneScore):
-    """The area under precision by recall, in steps.
+class BinaryAveragePrecision(PrecisionArea, BinaryScores):
+    """The area under the precision-recall curve, as a step function.
 
-    thresholds: None keeps all scores; how many (from 0 to 1), or numbers that rise, between which are
-        counts
+    thresholds: None keeps all scores; a number of thresholds from 0 to 1, or increasing thresholds,
+        keeps the counts between them
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
+    validate_args: whether compute raises if a target is not a class
     Raises ValueError if an argument is not valid.
     """
 
 
-class MulticlassAveragePrecision(UnderPrecision, ScoreOfEachClass):
-    """The area under precision by recall of each class against all others, averaged.
+class MulticlassAveragePrecision(PrecisionArea, MulticlassScores):
+    """The area under the precision-recall curve of each class against all others, averaged.
 
-    num_classes: how many classes there are
+    num_classes: the number of classes
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    thresholds: None keeps all scores; how many (from 0 to 1), or numbers that rise, between which are
-        counts
+    thresholds: None keeps all scores; a number of thresholds from 0 to 1, or increasing thresholds,
+        keeps the counts between them
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
+    validate_args: whether compute raises if a target is not a class
     Raises ValueError if an argument is not valid.
     """
 
-    nan_for_absent = True
+    is_nan_without_ones = True
 
 
-class MultilabelAveragePrecision(UnderPrecision, ScoreOfEachLabel):
-    """The area under precision by recall of each label, averaged.
+class MultilabelAveragePrecision(PrecisionArea, MultilabelScores):
+    """The area under the precision-recall curve of each label, averaged.
 
-    num_labels: how many labels there are
+    num_labels: the number of labels
     average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    thresholds: None keeps all scores; how many (from 0 to 1), or numbers that rise, between which are
-        counts
+    thresholds: None keeps all scores; a number of thresholds from 0 to 1, or increasing thresholds,
+        keeps the counts between them
     ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
+    validate_args: whether compute raises if a target is not a class
     Raises ValueError if an argument is not valid.
     """
 
 
-class AUROC(TaskDoor):
+class AUROC(TaskClass):
     """BinaryAUROC, MulticlassAUROC or MultilabelAUROC, by the task. The average is "macro" unless given.
 
     task: "binary", "multiclass" or "multilabel"
@@ -449,7 +462,7 @@ class AUROC(TaskDoor):
     average = "macro"
 
 
-class AveragePrecision(TaskDoor):
+class AveragePrecision(TaskClass):
     """BinaryAveragePrecision, MulticlassAveragePrecision or MultilabelAveragePrecision, by the task. The
     average is "macro" unless given.
 

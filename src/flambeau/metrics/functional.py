@@ -1,6 +1,6 @@
-"""Each metric of one batch as a function: what its class gives after one update, and nothing is kept.
+"""Each metric as a function of one batch, which returns what its class computes after one update.
 
-Results are tensors that nobody has read, and gradients flow through those that are smooth.
+Results are unread tensors. Gradients flow through the smooth metrics.
 """
 
 import inspect
@@ -12,7 +12,7 @@ from . import classification, confusion, curves, image, naturalness, regression,
 from .metric import Metric
 from .states import tensors_in
 
-# functions that torchmetrics calls otherwise than their class in small letters
+# functions whose name in torchmetrics differs from the class name in snake case
 NAMES = {
     "BinaryAUROC": "binary_auroc",
     "MulticlassAUROC": "multiclass_auroc",
@@ -35,9 +35,9 @@ NAMES = {
     "SpearmanCorrCoef": "spearman_corrcoef",
     "MultiScaleStructuralSimilarityIndexMeasure": "multiscale_structural_similarity_index_measure",
 }
-LEFT_OUT = {"FrechetInceptionDistance"}  # which has two kinds of batches
+LEFT_OUT = {"FrechetInceptionDistance"}  # it takes two kinds of batches
 
-# the arguments that are the batch: what they mean
+# the arguments of a batch, with their meaning
 BATCH = {
     "preds": "predictions",
     "target": "what is wanted",
@@ -47,13 +47,13 @@ BATCH = {
 
 
 def small(name: str) -> str:
-    """`MeanSquaredError` as `mean_squared_error`."""
+    """Convert `MeanSquaredError` to `mean_squared_error`."""
     return NAMES.get(name) or re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def function_of(kind: type[Metric]) -> Callable[..., Any]:
-    """A metric's class as a function of a batch and of the class's arguments: those without a default by
-    place or name, others by name (torchmetrics has them in another order there)."""
+    """Make a function of a batch and of the class's arguments from a metric's class. Arguments with a default
+    are keyword-only, because torchmetrics orders them differently."""
     own = inspect.signature(kind.__new__ if "by_task" in vars(kind) else kind.__init__).parameters.values()
     shown = [p for p in own if p.name not in ("self", "cls", "device")]
     batch = [p for p in inspect.signature(kind.update).parameters.values() if p.name != "self"]
@@ -91,7 +91,7 @@ def function_of(kind: type[Metric]) -> Callable[..., Any]:
 
 
 def _functions() -> dict[str, Callable[..., Any]]:
-    """One for each class that no other is made of."""
+    """Make a function for each concrete metric class."""
     modules = (classification, confusion, curves, image, naturalness, regression, text)
     kinds = [(n, k, m) for m in modules for n, k in vars(m).items() if isinstance(k, type)]
     return {

@@ -1,4 +1,4 @@
-"""How near images are: by their errors, by their structure, and by what a network sees in them."""
+"""Distances of images: by pixel errors, by structure, and by a network's features."""
 
 from collections.abc import Callable, Sequence
 from math import exp, log, prod
@@ -18,8 +18,8 @@ from .states import State, counts, mean_of, plus, precise, total_of
 REDUCTIONS = ("elementwise_mean", "sum", "none", None)
 
 
-class OfImages(Metric):
-    """A value of each image: their mean, their sum, or each."""
+class ImageMetric(Metric):
+    """A metric with a value per image, reduced to the mean, the sum, or kept."""
 
     reductions: tuple[Any, ...] = REDUCTIONS
     higher_is_better = True
@@ -34,7 +34,7 @@ class OfImages(Metric):
             self.add_state("sums", precise(2, device=self.device), "precise")
 
     def add(self, values: Tensor) -> None:
-        """Count in a value of each image. [n]"""
+        """Add the values of images. [n]"""
         if "each" in self.states:
             self.states["each"].append(values)
         else:
@@ -42,19 +42,19 @@ class OfImages(Metric):
             self.states["sums"].replace_(plus(self.states["sums"], stack([values.sum(), n])))
 
     def compute(self) -> Any:
-        """The mean, the sum, or one an image."""
+        """The mean, the sum, or one value per image."""
         if "each" in self.states:
             return cat(self.states["each"]) if self.states["each"] else []
         return total_of(self.states["sums"])[0] if self.reduction == "sum" else mean_of(self.states["sums"])
 
 
 def in_range(x: Tensor, data_range: Any) -> Tensor:
-    """Values clamped to a pair of ends; others are as they are."""
+    """Clamp values if data_range is a pair (low, high); else return them unchanged."""
     return x.clamp(*data_range) if is_sequence(data_range) else x
 
 
 def span(name: str, data_range: Any) -> float:
-    """How far values reach. ValueError for no range."""
+    """Return high - low of a data range. ValueError if it is not a range."""
     is_pair = is_sequence(data_range) and len(data_range) == 2
     width = data_range[1] - data_range[0] if is_pair else data_range
     if not isinstance(width, int | float) or width <= 0:
@@ -64,10 +64,10 @@ def span(name: str, data_range: Any) -> float:
 
 
 class PeakSignalNoiseRatio(Metric):
-    """base log of range^2 by the mean squared error, in decibels.
+    """10 log(range^2 / mean squared error) to a base: decibels for base 10.
 
-    data_range: how far values reach, or the pair of their ends, to which they are clamped; base: of the
-    logarithm; dim: what errors are averaged over, all where None; reduction: of the rest,
+    data_range: the range of values, or a pair (low, high) to which they are clamped; base: of the logarithm;
+    dim: the dims that errors are averaged over, None for all; reduction: of the other dims,
     "elementwise_mean", "sum" or "none".
     Raises ValueError if an argument is not valid.
     """
@@ -96,7 +96,7 @@ class PeakSignalNoiseRatio(Metric):
             self.add_state("errors", [], "cat")
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count images in. [...] both; ValueError if shapes differ."""
+        """Count images. [...] both; ValueError if shapes differ."""
         preds, target = check_same(self, preds, target)
         error = (in_range(preds, self.data_range) - in_range(target, self.data_range)) ** 2
         if self.dim is None:
@@ -106,7 +106,7 @@ class PeakSignalNoiseRatio(Metric):
             self.states["errors"].append(error.mean(self.dim).reshape(-1))
 
     def compute(self) -> Any:
-        """In decibels: infinite of equal images."""
+        """The ratio in decibels; infinite for equal images."""
         if self.dim is None:
             return self._of(mean_of(self.states["sums"]))
         if not self.states["errors"]:
@@ -121,7 +121,7 @@ class PeakSignalNoiseRatio(Metric):
 
 
 class Neighbourhood:
-    """What structure is compared through: a Gaussian, or a square."""
+    """The window of a structural comparison: a Gaussian, or a uniform square."""
 
     def __init__(self, metric: Metric, gaussian_kernel: bool, sigma: Any, kernel_size: Any):
         self.gaussian, self.sigma, self.size = gaussian_kernel, sigma, kernel_size
@@ -133,15 +133,15 @@ class Neighbourhood:
             )
 
     def taps(self, dims: int) -> list[list[float]]:
-        """The weights along each dim."""
+        """Return the window's weights along each dim."""
         sigma: Sequence[float] = self.sigma if is_row(self.sigma) else [self.sigma] * dims
         size: Sequence[int] = self.size if is_row(self.size) else [self.size] * dims
         if not self.gaussian:
             return [[1 / k] * k for k in size]
-        return [bell(int(3.5 * s + 0.5), s) for s in sigma]
+        return [gaussian_weights(int(3.5 * s + 0.5), s) for s in sigma]  # cut at 3.5 sigma, as torchmetrics
 
     def averages(self, x: Tensor) -> Tensor:
-        """Weighted means around each place, the ends mirrored. [n, c, ...]"""
+        """Compute weighted means around each position, with reflected borders. [n, c, ...]"""
         dims = x.ndim - 2
         taps = self.taps(dims)
         pads = [p for weights in reversed(taps) for p in (len(weights) // 2,) * 2]
@@ -153,14 +153,14 @@ class Neighbourhood:
         return flat.reshape(x.shape)
 
 
-def bell(reach: int, sigma: float) -> list[float]:
-    """Weights of a Gaussian that add up to 1."""
+def gaussian_weights(reach: int, sigma: float) -> list[float]:
+    """Return the 2 * reach + 1 weights of a Gaussian, normalised to sum 1."""
     raw = [exp(-((i / sigma) ** 2) / 2) for i in range(-reach, reach + 1)]
     return [w / sum(raw) for w in raw]
 
 
-class OfStructure(OfImages):
-    """What SSIM at one scale and at several share."""
+class StructureMetric(ImageMetric):
+    """The common part of SSIM at one scale and at several."""
 
     window: Neighbourhood
     data_range: Any
@@ -173,7 +173,7 @@ class OfStructure(OfImages):
         self.window, self.data_range, self.k1, self.k2 = window, data_range, k1, k2
 
     def check_images(self, preds: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Images as float32. ValueError for other than [n, c, h, w] or [n, c, d, h, w]."""
+        """Convert images to float32. ValueError unless they are [n, c, h, w] or [n, c, d, h, w]."""
         preds, target = check_same(self, preds, target)
         if preds.ndim not in (4, 5):
             refuse(self, preds, target, "takes images: pass [n, c, h, w], or [n, c, d, h, w]")
@@ -188,7 +188,7 @@ class OfStructure(OfImages):
         return preds, target
 
     def similarities(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """(structural similarity of each image [n], its contrast around each place)."""
+        """Return (structural similarity of each image [n], contrast term at each position [n, c, ...])."""
         n = x.shape[0]
         if self.data_range is None:
             reach = (x.amax() - x.amin()).maximum(y.amax() - y.amin())
@@ -196,6 +196,7 @@ class OfStructure(OfImages):
             reach = span(self.name, self.data_range)
             x, y = in_range(x, self.data_range), in_range(y, self.data_range)
         c1, c2 = (self.k1 * reach) ** 2, (self.k2 * reach) ** 2
+        # One convolution of all five: E[x], E[y], E[x^2], E[y^2], E[xy]. Variances follow as E[x^2] - E[x]^2.
         mx, my, xx, yy, xy = self.window.averages(cat([x, y, x * x, y * y, x * y])).split(n)
         spread = (xx - mx * mx).clamp(min=0) + (yy - my * my).clamp(min=0) + c2
         contrast = (2 * (xy - mx * my) + c2) / spread
@@ -203,12 +204,12 @@ class OfStructure(OfImages):
         return likeness.reshape(n, -1).mean(1), contrast
 
 
-class StructuralSimilarityIndexMeasure(OfStructure):
-    """How alike images are in brightness, contrast and structure around each place (Wang et al., 2004).
+class StructuralSimilarityIndexMeasure(StructureMetric):
+    """Structural similarity: brightness, contrast and structure in local windows (Wang et al., 2004).
 
-    gaussian_kernel: weigh neighbours by a Gaussian of width sigma; else all in kernel_size alike. reduction:
-    "elementwise_mean", "sum" or "none". data_range: how far values reach, the pair of their ends (to which
-    they are clamped), or None for what each batch has. k1, k2: keep divisions from 0, by the range.
+    gaussian_kernel: use a Gaussian window of width sigma; else a uniform one of kernel_size. reduction:
+    "elementwise_mean", "sum" or "none". data_range: the range of values, a pair (low, high) to which they are
+    clamped, or None for the range of each batch. k1, k2: stabilise the divisions, relative to the range.
     Raises ValueError if an argument is not valid.
     """
 
@@ -227,21 +228,21 @@ class StructuralSimilarityIndexMeasure(OfStructure):
         self._take(Neighbourhood(self, gaussian_kernel, sigma, kernel_size), data_range, k1, k2)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count images in. [n, c, h, w] or [n, c, d, h, w]; ValueError for other shapes."""
+        """Count images. [n, c, h, w] or [n, c, d, h, w]; ValueError for other shapes."""
         self.add(self.similarities(*self.check_images(preds, target))[0])
 
 
 BETAS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
-class MultiScaleStructuralSimilarityIndexMeasure(OfStructure):
-    """Structural similarity of images and of ever smaller ones, multiplied (Wang et al., 2003).
+class MultiScaleStructuralSimilarityIndexMeasure(StructureMetric):
+    """The product of structural similarities over scales, each half the size of the last (Wang et al., 2003).
 
     kernel_size, sigma, reduction, k1, k2: as in StructuralSimilarityIndexMeasure
-    betas: the power of each scale
-    normalize: how values below 0 are raised to powers: "relu", "simple" or None
-    gaussian_kernel: weigh neighbours by a Gaussian, not alike
-    data_range: how far values reach, the pair of their ends, or None for what each batch has
+    betas: the exponent of each scale
+    normalize: how negative values are handled before exponents: "relu", "simple" ((x + 1) / 2) or None
+    gaussian_kernel: use a Gaussian window, not a uniform one
+    data_range: the range of values, a pair (low, high), or None for the range of each batch
     Raises ValueError if an argument is not valid.
     """
 
@@ -264,7 +265,7 @@ class MultiScaleStructuralSimilarityIndexMeasure(OfStructure):
         self.betas, self.normalize = tuple(betas), normalize
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count images in. [n, c, h, w] or [n, c, d, h, w]; ValueError for others."""
+        """Count images. [n, c, h, w] or [n, c, d, h, w]; ValueError for others."""
         x, y = self.check_images(preds, target)
         sizes: Sequence[int] = self.window.size if is_row(self.window.size) else [self.window.size]
         least = (max(sizes) - 1) * max(1, len(self.betas) - 1) ** 2
@@ -280,14 +281,15 @@ class MultiScaleStructuralSimilarityIndexMeasure(OfStructure):
         self.add(self._product(x, y))
 
     def _inner(self, contrast: Tensor) -> Tensor:
-        """The mean where the whole window lies in the image. [n]"""
+        """Average over the positions where the window lies inside the image. [n]"""
         for dim, taps in enumerate(self.window.taps(contrast.ndim - 2), 2):
             edge = len(taps) // 2
             contrast = contrast.narrow(dim, edge, contrast.shape[dim] - 2 * edge)
         return contrast.reshape(contrast.shape[0], -1).mean(1)
 
     def _product(self, x: Tensor, y: Tensor) -> Tensor:
-        """[n]"""
+        """Multiply the contrasts of all scales, and the similarity of the smallest, to their exponents.
+        [n]"""
         pool = F.avg_pool2d if x.ndim == 4 else F.avg_pool3d
         product = None
         for i, beta in enumerate(self.betas):
@@ -300,22 +302,24 @@ class MultiScaleStructuralSimilarityIndexMeasure(OfStructure):
         return product
 
 
-# --- by what a network sees: the network is the user's ---
+# --- by the features of a network, which the user passes ---
 
 
 def check_network(name: str, argument: str, network: Any, wanted: str) -> None:
-    """TypeError for what can't be called: names of networks too, since no weights come along."""
+    """Raise TypeError for an object that can't be called, such as a network's name: no weights are
+    shipped."""
     if not callable(network):
         rule = f"flambeau ships no weights: pass {wanted}"
         raise TypeError(f"{name}({argument}={network!r}): {rule}")
 
 
 class FrechetInceptionDistance(Metric):
-    """How far apart the features of real and of made images are, as of two Gaussians (Heusel et al., 2017).
+    """The Frechet distance of the features of real and generated images, as two Gaussians (Heusel et al.,
+    2017).
 
-    feature: the network, images -> [n, d]; num_features: d, found by a call where None; reset_real_features:
-    whether reset() forgets the real ones too. Figures of papers need Inception v3's pooled 2048 features.
-    input_img_size: the size of an image, to find num_features
+    feature: the network, images -> [n, d]; num_features: d, measured by a call if None; reset_real_features:
+    whether reset() drops the real ones too. Papers' figures need Inception v3's pooled 2048 features.
+    input_img_size: the size of the image that measures num_features
     Raises TypeError if feature is not a network; ValueError if num_features is not an integer above 0.
     """
 
@@ -343,7 +347,7 @@ class FrechetInceptionDistance(Metric):
             self.add_state(f"{kind}_spread", Tensor.zeros((d, d), dtype=float32, device=self.device))
 
     def update(self, imgs: Tensor, real: bool) -> None:
-        """Count images in. real: whether they are real ones; ValueError if features are not [n, d]."""
+        """Count images. real: whether they are real ones; ValueError if features are not [n, d]."""
         x = self.feature(imgs).to(float32)
         if x.ndim != 2 or x.shape[1] != self.states["real_mean"].shape[0]:
             wanted = self.states["real_mean"].shape[0]
@@ -380,9 +384,11 @@ class FrechetInceptionDistance(Metric):
             self.states[name].assign_(state)
 
     def compute(self) -> Any:
-        """From 0; ValueError of fewer than 2 images of a kind."""
+        """The distance, at least 0. ValueError for fewer than 2 images of a kind."""
         parts = [[self.states[f"{k}_{s}"] for s in ("n", "mean", "spread")] for k in ("real", "fake")]
         (m1, s1), (m2, s2) = ((mean, spread / (total_of(n) - 1)) for n, mean, spread in parts)
+        # |m1 - m2|^2 + tr(s1) + tr(s2) - 2 tr(sqrt(s1 s2)). The last trace is that of sqrt(r s2 r) with
+        # r = sqrt(s1), which is symmetric, so eigh suffices; negative eigenvalues are rounding.
         values, vectors = eigh(s1)
         root = (vectors * values.clamp(min=0).sqrt()) @ vectors.T
         inner = root @ s2 @ root
@@ -402,8 +408,8 @@ class FrechetInceptionDistance(Metric):
 Features = Callable[[Tensor], Sequence[Tensor]]
 
 
-class Perceived(OfImages):
-    """A distance of features at several layers."""
+class FeatureMetric(ImageMetric):
+    """A distance of a network's features at several layers."""
 
     reductions = ("mean", "sum", "none", None)
     higher_is_better = False
@@ -432,15 +438,12 @@ class Perceived(OfImages):
             raise ValueError(f"{self.name}({argument}=...): {rule}")
 
 
-class LearnedPerceptualImagePatchSimilarity(Perceived):
-    """How far apart images are in a network's features, channels weighted (LPIPS; Zhang et al., 2018).
+class LearnedPerceptualImagePatchSimilarity(FeatureMetric):
+    """The distance of images in a network's features, with channel weights (LPIPS; Zhang et al., 2018).
 
     net: images -> a list of features [n, c, h, w] (VGG's, AlexNet's or SqueezeNet's); weights: for each layer
     one number a channel, or None for 1 / channels; reduction: "mean", "sum" or "none"; normalize: images are
-    from 0 to 1, not from -1 to 1. shift and scale: what is done to each channel before the network.
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises where targets were no classes
-    zero_division: the score where there is nothing to divide by
+    from 0 to 1, not from -1 to 1. shift, scale: channels are normalised to (x - shift) / scale.
     Raises TypeError if net is no network; ValueError if another argument is not valid.
     """
 
@@ -461,11 +464,11 @@ class LearnedPerceptualImagePatchSimilarity(Perceived):
         self.shift, self.scale = shift, scale
 
     def update(self, img1: Tensor, img2: Tensor) -> None:
-        """Count pairs in. [n, 3, h, w] both; ValueError for other shapes."""
+        """Count pairs. [n, 3, h, w] both; ValueError for other shapes."""
         one, other = (self._features(x) for x in self.check_images(img1, img2))
         if self.weights is not None:
             self.check_weights("weights", self.weights, one)
-        apart = [self._apart(i, a, b) for i, (a, b) in enumerate(zip(one, other, strict=True))]
+        apart = [self._layer_distance(i, a, b) for i, (a, b) in enumerate(zip(one, other, strict=True))]
         self.add(sum(apart[1:], apart[0]))
 
     def _features(self, x: Tensor) -> Sequence[Tensor]:
@@ -475,19 +478,20 @@ class LearnedPerceptualImagePatchSimilarity(Perceived):
         )
         return [f / (f.square().sum(1, keepdim=True) + 1e-8).sqrt() for f in self.layers((x - shift) / scale)]
 
-    def _apart(self, layer: int, a: Tensor, b: Tensor) -> Tensor:
-        """[n]"""
+    def _layer_distance(self, layer: int, a: Tensor, b: Tensor) -> Tensor:
+        """Sum the squared differences of normalised features over channels, and average over positions.
+        [n]"""
         far = (a - b).square().mean((2, 3))
         return far.mean(1) if self.weights is None else (far * self.weights[layer].reshape(1, -1)).sum(1)
 
 
-class DeepImageStructureAndTextureSimilarity(Perceived):
-    """How far apart images are in the means and the structure of a network's features (DISTS; Ding et al.,
+class DeepImageStructureAndTextureSimilarity(FeatureMetric):
+    """The distance of images in the means and the structure of a network's features (DISTS; Ding et al.,
     2020).
 
-    net: images -> a list of features [n, c, h, w], of which the image itself is to be the first; alpha, beta:
-    for each layer one number a channel, what means and structure weigh (equal where None); reduction:
-    "mean", "sum" or "none".
+    net: images -> a list of features [n, c, h, w], beginning with the image itself; alpha, beta: for each
+    layer
+    the weights of means and structure per channel (equal if None); reduction: "mean", "sum" or "none".
     Raises TypeError if net is no network; ValueError if another argument is not valid.
     """
 
@@ -507,7 +511,7 @@ class DeepImageStructureAndTextureSimilarity(Perceived):
         self.net, self.alpha, self.beta = net, alpha, beta
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count pairs in. [n, c, h, w] both; ValueError for other shapes."""
+        """Count pairs. [n, c, h, w] both; ValueError for other shapes."""
         one, other = (self.layers(x) for x in self.check_images(preds, target))
         weights: list[list[Tensor]] = []
         for argument, factors in (("alpha", self.alpha), ("beta", self.beta)):
@@ -523,7 +527,7 @@ class DeepImageStructureAndTextureSimilarity(Perceived):
         self.add(1 - sum(likeness[1:], likeness[0]) / total)
 
     def _like(self, a: Tensor, b: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
-        """[n]"""
+        """Weight the similarity of means and structure of one layer, as in SSIM, over channels. [n]"""
         small = 1e-6
         ma, mb = a.mean((2, 3)), b.mean((2, 3))
         means = (2 * ma * mb + small) / (ma * ma + mb * mb + small)
@@ -532,16 +536,16 @@ class DeepImageStructureAndTextureSimilarity(Perceived):
         return (alpha * means + beta * structure).sum(1)
 
 
-# --- of labels of places ---
+# --- segmentations ---
 
 
 class DiceScore(Metric):
-    """Twice the shared places of two segmentations by the places of both.
+    """Dice score of two segmentations: 2 * intersection / (predicted + actual), in positions.
 
     include_background: count class 0 too; average: "micro", "macro", "weighted" or "none" over classes;
     aggregation_level: "samplewise" averages over images, "global" counts all of them as one. input_format:
     "one-hot" ([n, c, ...], ones or scores), "index" ([n, ...], classes) or "mixed" (one of each).
-    num_classes: how many classes there are
+    num_classes: the number of classes
     Raises ValueError if an argument is not valid.
     """
 
@@ -569,7 +573,7 @@ class DiceScore(Metric):
             self.add_state("places", [], "cat")
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count images in. [n, c, ...] or [n, ...]; ValueError if shapes do not fit input_format."""
+        """Count images. [n, c, ...] or [n, ...]; ValueError if shapes do not fit input_format."""
         if self.input_format != "mixed" and preds.shape != target.shape:
             refuse(self, preds, target, "shapes differ: pass a prediction for each target")
         labels = [self._labels(x, preds, target) for x in (preds, target)]
@@ -588,7 +592,7 @@ class DiceScore(Metric):
             self.states["places"].append(counts)
 
     def _labels(self, x: Tensor, preds: Tensor, target: Tensor) -> Tensor:
-        """Which class is where. [n, c, ...]"""
+        """Convert labels or scores to a mask of each class. [n, c, ...]"""
         is_index = self.input_format == "index" or (
             self.input_format == "mixed" and x.ndim < max(preds.ndim, target.ndim)
         )
@@ -606,7 +610,7 @@ class DiceScore(Metric):
         return index.unsqueeze(1) == classes
 
     def compute(self) -> Any:
-        """The score, or one a class for average="none"; NaN of classes that are nowhere."""
+        """The score, or one per class for average="none"; NaN for classes that are absent."""
         kept: Any = self.states["places"]
         if not isinstance(kept, Tensor):
             if not kept:
@@ -630,6 +634,6 @@ class DiceScore(Metric):
 
 
 def nanmean(x: Tensor, dim: int) -> Tensor:
-    """The mean without NaN."""
+    """Average over a dim, without the NaN."""
     ok = ~x.isnan()
     return ok.where(x, 0.0).sum(dim) / ok.sum(dim)

@@ -12,13 +12,13 @@ AVERAGES = ("micro", "macro", "weighted", "none", None)
 
 
 def refuse(metric: Any, preds: Any, target: Any, rule: str) -> NoReturn:
-    """ValueError of an update."""
+    """Raise the ValueError of an update."""
     name = metric if isinstance(metric, str) else metric.name
     raise ValueError(f"{name}({describe(preds)}, {describe(target)}): {rule}")
 
 
 def check_option(name: str, option: str, value: Any, known: tuple[Any, ...]) -> None:
-    """ValueError for a word that is none of those known."""
+    """Raise ValueError unless value is one of the known options."""
     if value not in known:
         words = ", ".join(repr(k) for k in known)
         raise ValueError(f"{name}({option}={value!r}): must be one of {words}: pass one")
@@ -31,34 +31,35 @@ def check_count(name: str, option: str, value: Any, least: int) -> None:
 
 
 def check_shared(name: str, ignore_index: Any, multidim_average: str = "global") -> None:
-    """ValueError for an ignore_index or a multidim_average that is not valid."""
+    """Raise ValueError for an invalid ignore_index or multidim_average."""
     check_option(name, "multidim_average", multidim_average, ("global", "samplewise"))
     if ignore_index is not None and not isinstance(ignore_index, int):
         raise ValueError(f"{name}(ignore_index={ignore_index!r}): must be a class index or None: pass one")
 
 
 def check_threshold(name: str, threshold: Any) -> None:
-    """ValueError for a threshold outside of 0 to 1."""
+    """Raise ValueError for a threshold outside of 0 to 1."""
     if not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
         raise ValueError(f"{name}(threshold={threshold!r}): must be a probability: pass a number from 0 to 1")
 
 
 def check_pair(metric: Any, preds: Tensor, target: Tensor) -> None:
-    """ValueError for shapes that differ, or targets that are floats."""
+    """Raise ValueError if shapes differ or targets are floats."""
     if preds.shape != target.shape:
         refuse(metric, preds, target, "shapes differ: pass a prediction for each target")
     check_labels(metric, preds, target)
 
 
 def check_labels(metric: Any, preds: Tensor, target: Tensor) -> None:
-    """ValueError for targets that are floats."""
+    """Raise ValueError if targets are floats."""
     if target.dtype.is_float or target.dtype.is_complex:
         refuse(metric, preds, target, "targets must be class indices: cast them with .long()")
 
 
 def probabilities(x: Tensor, normalise: Callable[[Tensor], Tensor], seen: Tensor | None = None) -> Tensor:
-    """Floats from 0 to 1 as they are; where one (of those `seen`) lies outside all are logits, and
-    normalised. As float32."""
+    """Convert scores to probabilities in float32. If a score (of those `seen`) lies outside of 0 to 1,
+    all are
+    logits and are normalised, as in torchmetrics."""
     x = x.to(float32)
     is_outside = (x < 0) | (x > 1)
     return (is_outside if seen is None else is_outside & seen).any().where(normalise(x), x)
@@ -69,12 +70,14 @@ def by_sigmoid(x: Tensor, seen: Tensor | None = None) -> Tensor:
 
 
 def is_one(preds: Tensor, threshold: float, seen: Tensor | None = None) -> Tensor:
-    """Whether each probability, logit or label of a class says yes."""
+    """Whether each element is a positive prediction: a probability or logit above the threshold, or a
+    label 1."""
     return by_sigmoid(preds, seen) > threshold if preds.dtype.is_float else preds.int() == 1
 
 
 def split(target: Tensor, classes: int, ignore_index: int | None) -> tuple[Tensor, Tensor, Tensor]:
-    """(targets as int32, which of them count, which of them are no class and not ignored)."""
+    """Return (targets as int32, whether each counts, whether each is invalid: neither a class nor
+    ignored)."""
     target = target.int()
     inside = (target >= 0) & (target < classes)
     if ignore_index is None:
@@ -84,8 +87,8 @@ def split(target: Tensor, classes: int, ignore_index: int | None) -> tuple[Tenso
 
 
 def top_label(preds: Tensor, target: Tensor, k: int) -> Tensor:
-    """The label predicted for each target, from scores of classes in dim 1: with k > 1 the target itself
-    where it is among the k best. [n, c, ...] -> [n, ...]"""
+    """Predict a label for each target from the scores in dim 1. With k > 1 it is the target itself if that is
+    among the k highest scores. [n, c, ...] -> [n, ...]"""
     best = preds.argmax(1).int()
     if k == 1:
         return best
@@ -93,6 +96,6 @@ def top_label(preds: Tensor, target: Tensor, k: int) -> Tensor:
     target = target.unsqueeze(1)
     own = (classes == target).where(preds.float(), 0.0).sum(1, keepdim=True)
     scores = preds.float()
-    before = (scores > own) | ((scores == own) & (classes < target))  # ties: the first classes count
+    before = (scores > own) | ((scores == own) & (classes < target))  # the lower class index wins a tie
     is_top = before.sum(1, dtype=int32) < k
     return is_top.where(target.squeeze(1), best)

@@ -21,13 +21,13 @@ BATCHES = "outputs and targets"
 
 
 def _wrap_update(update: Callable[..., None]) -> Callable[..., None]:
-    """An update as `update_all` does it."""
+    """Wrap a subclass's update, so that it runs through `update_all`."""
 
     @wraps(update)
     def settled(self: "Metric", *args: Any, **kw: Any) -> None:
         if type(self).update is settled:
             update_all([self], args, kw)
-        else:  # super().update(...) in a subclass's update, which is settled itself
+        else:  # super().update(...) inside a subclass's update, which is wrapped itself
             update(self, *args, **kw)
 
     settled.alone = update  # type: ignore[attr-defined]
@@ -35,9 +35,10 @@ def _wrap_update(update: Callable[..., None]) -> Callable[..., None]:
 
 
 def update_all(metrics: "list[Metric]", args: Any, kw: Any) -> None:
-    """Count a batch into several metrics. What they counted before is computed at the latest now, so that a
-    graph is never longer than two updates; this batch is with the thread's next run, as an optimiser's step,
-    in which the output is computed once for all."""
+    """Count a batch into several metrics. Earlier counts are computed now at the latest, so that a graph
+    never
+    spans more than two updates. This batch is computed in the thread's next run, such as an optimiser's step,
+    which computes the model's output anyway."""
     for x in (*args, *kw.values()):
         if hasattr(x, "__array__") and not isinstance(x, Tensor) and getattr(x, "ndim", 0):
             rule = f"takes tensors, not a {type(x).__module__}.{type(x).__name__}: wrap it in fb.tensor(...)"
@@ -53,7 +54,7 @@ def update_all(metrics: "list[Metric]", args: Any, kw: Any) -> None:
 
 
 def _read(compute: Callable[..., Any]) -> Callable[..., Any]:
-    """A compute that gives Python's numbers for tensors, after one read of all."""
+    """Wrap a subclass's compute, so that it returns Python numbers for tensors, with one read."""
 
     @wraps(compute)
     def values(self: "Metric") -> Any:
@@ -63,20 +64,21 @@ def _read(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_all(metrics: list["Metric"]) -> list[Any]:
-    """The values of several metrics, with one wait; what one of them was given and can't count is raised."""
-    asked = [asked_of(m) for m in metrics]
+    """Return the values of several metrics with one wait. Raises the error of a metric with invalid input."""
+    asked = [unread_values(m) for m in metrics]
     tensors = tensors_in(asked)
-    return given_of(metrics, asked, read(*tensors) if tensors else [])
+    return values_of(metrics, asked, read(*tensors) if tensors else [])
 
 
-def asked_of(metric: "Metric") -> tuple[Any, Any]:
-    """What is read of a metric: its value, and how much of its input was wrong."""
+def unread_values(metric: "Metric") -> tuple[Any, Any]:
+    """Return the tensors to read from a metric: its value, and the counts of invalid input."""
     with no_grad(), as_given():
         return metric.value(), metric.wrong()
 
 
-def given_of(metrics: list["Metric"], asked: list[Any], numbers: Any) -> list[Any]:
-    """The metrics' values, from the numbers that were read."""
+def values_of(metrics: list["Metric"], asked: list[Any], numbers: Any) -> list[Any]:
+    """Return the metrics' values from the numbers that were read, after checking the counts of invalid
+    input."""
     pairs = fill_containers(asked, iter(numbers))
     for metric, (_, wrong) in zip(metrics, pairs, strict=True):
         metric.check(wrong)
@@ -84,15 +86,17 @@ def given_of(metrics: list["Metric"], asked: list[Any], numbers: Any) -> list[An
 
 
 class Metric:
-    """A value that batches make together: `update(...)` with each, `compute()` at the end, `reset()`.
+    """A value accumulated over batches: call `update(...)` with each, `compute()` at the end, `reset()`
+    to restart.
 
-    Write `__init__` with `add_state`, `update`, and `compute`, which may return tensors: who calls it gets
-    Python's numbers. `update` reads nothing and may stand in a step that `fb.jit` records. States are
-    attributes, and assigning to one keeps its tensor. device: where states lie, the default device for None.
+    Define `__init__` with `add_state`, `update`, and `compute`, which may return tensors: its caller gets
+    Python
+    numbers. `update` reads no values, so a step that `fb.jit` records may call it. States are attributes;
+    assigning to one writes into its tensor. device: the device of the states, None for the default.
     """
 
     higher_is_better: ClassVar[bool | None] = None
-    takes: ClassVar[str] = BATCHES  # what update is given
+    takes: ClassVar[str] = BATCHES  # the arguments of update, in words
     states: dict[str, State]
 
     def __init__(self, device: Any = None):
@@ -124,7 +128,7 @@ class Metric:
 
     @property
     def name(self) -> str:
-        """What it is called among others: its class."""
+        """The name in errors and collections: that of the class."""
         return type(self).__name__
 
     # --- states ---
@@ -132,8 +136,9 @@ class Metric:
     def add_state(self, name: str, default: State, dist_reduce_fx: Any = None) -> None:
         """Keep a tensor, a Python number or a list of tensors (which begins empty) between updates.
 
-        dist_reduce_fx: how two of them become one: "sum", "max", "min", "cat" (of lists), or a function of
-        both; None for lists is "cat". ValueError for another, or a list that is not empty.
+        dist_reduce_fx: how two states are merged: "sum", "max", "min", "cat" (for lists), or a function
+        of both;
+        None means "cat" for lists. ValueError for another value, or for a list that is not empty.
         """
         call = f"add_state({name!r}, {describe(default)}, {dist_reduce_fx!r})"
         if isinstance(default, list) and default:
@@ -164,38 +169,38 @@ class Metric:
     # --- what a subclass defines ---
 
     def update(self, *args: Any, **kw: Any) -> None:
-        """Count a batch in."""
+        """Count a batch."""
         raise NotImplementedError(
             f"{self.name}.update(...): is not implemented: define update(self, preds, target)"
         )
 
     def compute(self) -> Any:
-        """The value of all batches so far, as Python's numbers; reads once."""
+        """Return the value of all batches so far as Python numbers, with one read of the device."""
         raise NotImplementedError(f"{self.name}.compute(): is not implemented: define compute(self)")
 
-    value = compute  # the value as tensors that nobody has read; made of each subclass's compute
+    value = compute  # the value as unread tensors; __init_subclass__ sets it to the subclass's compute
 
     def wrong(self) -> Any:
         """Tensors that are read with the value, for `check`."""
         return ()
 
     def check(self, counts: Any) -> None:
-        """Raise what they say of the batches."""
+        """Raise an error if the counts of invalid input are not 0."""
 
     def shared_key(self) -> Any:
-        """Metrics with equal keys have the same states, and a MetricCollection updates one of them; None
-        for a metric that shares nothing."""
+        """Return a key. Metrics with equal keys have equal states, and a MetricCollection updates only one of
+        them. None: the metric shares nothing."""
         return None
 
     def share(self, other: "Metric") -> None:
-        """Have the states of a metric with an equal key, which alone is updated then."""
+        """Use the states of a metric with an equal key. Only that one is updated from then on."""
         if other is not self:
             vars(self).update(states=other.states, _defaults=other._defaults, _reductions=other._reductions)
 
     # --- using it ---
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
-        """Count a batch in, and return the value of this batch alone as tensors that nobody has read."""
+        """Count a batch, and return the value of this batch alone as tensors, without reading them."""
         alone = self.clone()
         alone.reset()
         alone.update(*args, **kw)
@@ -206,11 +211,11 @@ class Metric:
 
     async def read(self) -> Any:
         """`await metric.read()` is compute() where nothing can wait, as in a browser's page."""
-        asked = [asked_of(self)]
-        return given_of([self], asked, await read(*tensors_in(asked)) if tensors_in(asked) else [])[0]
+        asked = [unread_values(self)]
+        return values_of([self], asked, await read(*tensors_in(asked)) if tensors_in(asked) else [])[0]
 
     def merge_state(self, incoming_state: "Metric | dict[str, State]") -> None:
-        """Count in what another metric of the same arguments has counted, or its state_dict.
+        """Merge the counts of another metric with the same arguments, or of its state_dict.
 
         TypeError for a state that can't be joined; ValueError if names or shapes differ.
         """
@@ -233,13 +238,13 @@ class Metric:
                 self.states[name] = how(mine, other)
 
     def clone(self) -> Self:
-        """A metric of the same arguments and with the same states, apart from this one."""
+        """Return a separate metric with the same arguments and copies of the states."""
         other = copy(self)
         vars(other)["states"] = {name: copy_state(s) for name, s in self.states.items()}
         return other
 
     def __deepcopy__(self, memo: Any) -> Self:
-        return self.clone()  # the device stays the one there is
+        return self.clone()  # a copy keeps the device
 
     def to(self, device: Any) -> Self:
         """Move the states to a device; returns self."""
@@ -253,12 +258,12 @@ class Metric:
         return self
 
     def state_dict(self) -> dict[str, State]:
-        """The states as they are now, by name: tensors, lists of tensors, numbers."""
+        """Return the current states by name: tensors, lists of tensors, numbers."""
         return {name: copy_state(s) for name, s in self.states.items()}
 
     def load_state_dict(self, state_dict: dict[str, State]) -> None:
-        """Continue where state_dict was taken; ValueError lists what is missing, unexpected or of another
-        shape, and nothing is loaded then."""
+        """Restore the states. ValueError lists missing, unexpected and misshapen ones; then nothing is
+        loaded."""
         self._check_states("load_state_dict", state_dict)
         for name in self._defaults:
             mine, loaded = self.states[name], state_dict[name]

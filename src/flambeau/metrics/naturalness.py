@@ -1,4 +1,4 @@
-"""A-FINE: how natural an image is and how near to another, by features of CLIP (Chen et al., 2025)."""
+"""A-FINE: the naturalness of an image and its fidelity to another, by CLIP features (Chen et al., 2025)."""
 
 # pyright: basic
 
@@ -10,12 +10,13 @@ from ..core.node import describe
 from ..functions import cat, split
 from ..nn import functional as F
 from ..tensor import Tensor, tensor
-from .image import Features, Perceived, check_network
+from .image import FeatureMetric, Features, check_network
 from .inputs import check_option, refuse
 
-MEAN, STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)  # of CLIP's images
-SMALL = 1e-10  # beside divisors
-WANTED = {  # the parts of the published file that are read, and what of each
+# CLIP's normalisation of images
+MEAN, STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+SMALL = 1e-10  # added to divisors
+WANTED = {  # the parts of the published weights that are read, and the names in each
     "natural": (
         *("proj_feat.weight", "proj_feat.bias", "proj_head.0.weight", "proj_head.0.bias"),
         *("proj_head.2.weight", "proj_head.2.bias"),
@@ -25,26 +26,28 @@ WANTED = {  # the parts of the published file that are read, and what of each
     "fidelity_scale": ("yita3", "yita4"),
     "adapter": ("k",),
 }
-MIDDLES, WIDTHS = (0.05, 0.95), (0.01, 0.70)  # what fidelity's mapping is held within
-CENTRE, SPREAD = -1.9710, 2.3734  # of the last mapping, onto 0 to 100
+MIDDLES, WIDTHS = (0.05, 0.95), (0.01, 0.70)  # bounds of the fidelity mapping's parameters
+CENTRE, SPREAD = -1.9710, 2.3734  # parameters of the final mapping to 0..100
 TERMS = ("score", "unbounded", "fidelity", "naturalness")
 
 
 def logistic(x: Tensor, middle: Any, width: Any) -> Tensor:
-    """A rise from 0 to 1."""
+    """Return the logistic function with the given middle and width."""
     return ((x - middle) / (width + SMALL)).sigmoid()
 
 
 def moments(level: Tensor) -> tuple[Tensor, Tensor]:
-    """Means and variances over places. [n, t, c] -> [n, c] both"""
+    """Return means and variances over positions. [n, t, c] -> [n, c] both"""
     mean = level.mean(1)
     return mean, (level - mean.unsqueeze(1)).square().mean(1)
 
 
-class AFINE(Perceived):
-    """How good an image is beside another that need not be perfect: less is better (Chen et al., 2025).
+class AFINE(FeatureMetric):
+    """The quality of an image against a reference that need not be perfect; lower is better (Chen et al.,
+    2025).
 
-    net: images -> a list of features [n, t, c], as `features` of models.ClipVision; weights: what is in the
+    net: images -> a list of features [n, t, c], as `features` of models.ClipVision; weights: the contents
+    of the
     published file, by part ("natural", "fidelity", "natural_scale", "fidelity_scale", "adapter") and name;
     term: "score", from 0 to 100; "unbounded", before it is mapped to that; "fidelity" or "naturalness" alone,
     from -2 to 2; reduction: "mean", "sum" or "none". ValueError for weights that are missing.
@@ -74,8 +77,8 @@ class AFINE(Perceived):
         return value.to(self.device) if isinstance(value, Tensor) else tensor(value, device=self.device)
 
     def update(self, preds: Tensor, target: Tensor | None = None) -> None:
-        """Count images in, from 0 to 1, beside those that they are compared with. [n, 3, h, w] both;
-        ValueError for other shapes, and without a target for what is more than naturalness."""
+        """Count images in 0 to 1 and their references. [n, 3, h, w] both; ValueError for other shapes, and if
+        target is missing unless term="naturalness"."""
         if target is None and self.term != "naturalness":
             rule = 'needs a target: pass one, or create the metric with term="naturalness"'
             raise ValueError(f"{self.name}({describe(preds)}): term={self.term!r} {rule}")
@@ -97,14 +100,14 @@ class AFINE(Perceived):
         self.add(scores if self.term == "unbounded" else 100 * logistic(scores, CENTRE, SPREAD))
 
     def _levels(self, x: Tensor) -> list[Tensor]:
-        """The image itself and its features, clamped at 0. [n, t, c] each"""
+        """Return the image and its features, clamped at 0. [n, t, c] each"""
         mean, std = (tensor(list(v), device=x.device).reshape(1, 3, 1, 1) for v in (MEAN, STD))
         features = self.layers((x - mean) / std)
         self._check_layers(features)
         return [x.flatten(2).transpose(1, 2), *(f.to(float32).relu() for f in features)]
 
     def _check_layers(self, features: Sequence[Tensor]) -> None:
-        """ValueError for features that the weights are not of."""
+        """Raise ValueError if the features do not match the weights."""
         natural, alpha = self.weights["natural"], self.weights["fidelity"]["alpha"]
         hidden, width = natural["proj_feat.weight"].shape
         count = (natural["proj_head.0.weight"].shape[1] - 2 * len(MEAN)) // hidden
@@ -115,7 +118,7 @@ class AFINE(Perceived):
             raise ValueError(f"{self.name}: net returned {shapes}: {rule}")
 
     def _natural(self, levels: list[Tensor]) -> Tensor:
-        """How unnatural images are, from -2 to 2. [n]"""
+        """Rate how unnatural images are, from -2 to 2. [n]"""
         w, scale = self.weights["natural"], self.weights["natural_scale"]
         image, *features = (cat(moments(level), 1) for level in levels)
         projected = [F.linear(f, w["proj_feat.weight"], w["proj_feat.bias"]) for f in features]
@@ -124,7 +127,7 @@ class AFINE(Perceived):
         return 4 * logistic(raw, scale["yita3"], scale["yita4"].abs()) - 2
 
     def _near(self, seen: list[Tensor], wanted: list[Tensor]) -> Tensor:
-        """How far images are from others, from -2 to 2. [n]"""
+        """Rate the distance of images from their references, from -2 to 2. [n]"""
         weights = [F.softplus(self.weights["fidelity"][name]).reshape(-1) for name in ("alpha", "beta")]
         total = weights[0].sum() + weights[1].sum() + SMALL
         sizes = [level.shape[2] for level in seen]
@@ -135,7 +138,7 @@ class AFINE(Perceived):
         return 4 * logistic(1 - sum(likeness[1:], likeness[0]), middle, width) - 2
 
     def _like(self, x: Tensor, y: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
-        """What means and structure of a level share. [n]"""
+        """Weight the similarity of means and structure of a level, as in SSIM. [n]"""
         (mx, vx), (my, vy) = moments(x), moments(y)
         shared = ((x - mx.unsqueeze(1)) * (y - my.unsqueeze(1))).mean(1)
         means = (2 * mx * my + SMALL) / (mx * mx + my * my + SMALL)

@@ -10,12 +10,12 @@ from .inputs import check_count, check_option, refuse
 from .metric import Metric
 from .states import mean_of, plus, precise, rows, total_of
 
-SMALL = 1.17e-6  # the least denominator of percentages
+SMALL = 1.17e-6  # lower bound for the denominators of percentages
 MULTIOUTPUT = ("raw_values", "uniform_average", "variance_weighted")
 
 
 def check_same(metric: Metric, preds: Tensor, target: Tensor, outputs: int = 1) -> tuple[Tensor, Tensor]:
-    """Both as float32. ValueError if shapes differ, or the last dim is not the outputs."""
+    """Convert both to float32. ValueError if shapes differ, or the last dim is not the outputs."""
     if preds.shape != target.shape:
         refuse(metric, preds, target, "shapes differ: pass a prediction for each target")
     if outputs > 1 and (preds.ndim != 2 or preds.shape[1] != outputs):
@@ -24,12 +24,12 @@ def check_same(metric: Metric, preds: Tensor, target: Tensor, outputs: int = 1) 
 
 
 def by_output(x: Tensor, outputs: int) -> Tensor:
-    """[n, outputs], or [n, 1] of any shape where there is one."""
+    """Reshape to [n, outputs]; with one output, any shape becomes [n, 1]."""
     return x.reshape(-1, 1) if outputs == 1 else x
 
 
 class MeanError(Metric):
-    """The mean of an error of each element."""
+    """The mean of an elementwise error."""
 
     higher_is_better = False
 
@@ -40,15 +40,15 @@ class MeanError(Metric):
         self.add_state("sums", precise(2, num_outputs, device=self.device), "precise")
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
-        """The error of each element."""
+        """Return the error of each element."""
         raise NotImplementedError
 
     def weight(self, error: Tensor, target: Tensor) -> Tensor:
-        """What errors are divided by. [n, outputs] -> [outputs]"""
+        """Return the divisor of the summed errors. [n, outputs] -> [outputs]"""
         return full((error.shape[1],), float(error.shape[0]), device=error.device)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count a batch in. [...] both, or [n, outputs] where there are several; ValueError for other
+        """Count a batch. [...] both, or [n, outputs] where there are several; ValueError for other
         shapes."""
         preds, target = check_same(self, preds, target, self.num_outputs)
         errors, target = (
@@ -59,7 +59,7 @@ class MeanError(Metric):
         self.states["sums"].replace_(plus(self.states["sums"], sums))
 
     def compute(self) -> Any:
-        """The mean, or one an output."""
+        """The mean, or one per output."""
         return self.shaped(mean_of(self.states["sums"]))
 
     def shaped(self, value: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ class OneOutput(MeanError):
 class MeanSquaredError(MeanError):
     """The mean of (preds - target)^2; its root with squared=False.
 
-    num_outputs: how many columns there are, each with a value
+    num_outputs: the number of columns, each with a separate value
     Raises ValueError if an argument is not valid.
     """
 
@@ -86,7 +86,7 @@ class MeanSquaredError(MeanError):
         return (preds - target) ** 2
 
     def compute(self) -> Any:
-        """The mean, or one an output."""
+        """The mean, or one per output."""
         mean = mean_of(self.states["sums"])
         return self.shaped(mean if self.squared else mean.sqrt())
 
@@ -94,7 +94,7 @@ class MeanSquaredError(MeanError):
 class MeanAbsoluteError(MeanError):
     """The mean of |preds - target|.
 
-    num_outputs: how many columns there are, each with a value
+    num_outputs: the number of columns, each with a separate value
     Raises ValueError if an argument is not valid.
     """
 
@@ -105,7 +105,7 @@ class MeanAbsoluteError(MeanError):
 class LogCoshError(MeanError):
     """The mean of log(cosh(preds - target)).
 
-    num_outputs: how many columns there are, each with a value
+    num_outputs: the number of columns, each with a separate value
     Raises ValueError if an argument is not valid.
     """
 
@@ -145,7 +145,7 @@ class SymmetricMeanAbsolutePercentageError(OneOutput):
 
 
 class WeightedMeanAbsolutePercentageError(OneOutput):
-    """The sum of |preds - target| by that of |target|.
+    """The sum of |preds - target| divided by the sum of |target|.
 
     update raises ValueError if predictions and targets do not fit together.
     """
@@ -170,7 +170,8 @@ class MinkowskiDistance(OneOutput):
 
     def __init__(self, p: float, device: Any = None):
         super().__init__(device)
-        if not isinstance(p, int | float) or p < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # users pass others
+        # users pass others
+        if not isinstance(p, int | float) or p < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ValueError(f"{self.name}(p={p!r}): must be at least 1: pass another value")
         self.p = p
 
@@ -183,8 +184,8 @@ class MinkowskiDistance(OneOutput):
 
 
 class CosineOfRows(Metric):
-    """The cosine of the angles of rows: their sum, mean, or each. reduction: "sum", "mean" or "none",
-    ValueError for others."""
+    """The cosine similarity of rows: their sum, mean, or each. reduction: "sum", "mean" or "none"; ValueError
+    for others."""
 
     higher_is_better = True
 
@@ -198,7 +199,7 @@ class CosineOfRows(Metric):
             self.add_state("each", [], "cat")
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count rows in. [n, d] both; ValueError for other shapes."""
+        """Count rows. [n, d] both; ValueError for other shapes."""
         if preds.ndim != 2:
             refuse(self, preds, target, "it takes rows: pass [n, d]")
         preds, target = check_same(self, preds, target)
@@ -210,7 +211,7 @@ class CosineOfRows(Metric):
             self.states["sums"].replace_(plus(self.states["sums"], stack([cosines.sum(), n])))
 
     def compute(self) -> Any:
-        """The sum or mean, or one a row."""
+        """The sum or mean, or one value per row."""
         if "each" in self.states:
             return cat(self.states["each"]) if self.states["each"] else []
         return mean_of(self.states["sums"]) if self.reduction == "mean" else total_of(self.states["sums"])[0]
@@ -218,13 +219,15 @@ class CosineOfRows(Metric):
 
 CosineSimilarity = type(
     "CosineSimilarity", (CosineOfRows,), {"__doc__": CosineOfRows.__doc__, "__module__": __name__}
-)  # nn has one
+)  # nn has a class of the same name
 
 # --- moments ---
 
 
 def moments(x: Tensor, y: Tensor) -> Tensor:
-    """n (in two parts), means, sums of squares about them and of products. [n, outputs] -> [7, outputs]"""
+    """Compute the moments of a batch: n (a compensated sum of two rows), the means of x and y, and the
+    centred sums
+    of x^2, y^2 and xy. [n, outputs] both -> [7, outputs]"""
     count, outputs = x.shape
     n = full((outputs,), float(count), device=x.device)
     mx, my = (x.mean(0), y.mean(0)) if count else (n, n)
@@ -233,18 +236,18 @@ def moments(x: Tensor, y: Tensor) -> Tensor:
 
 
 def join_moments(a: Tensor, b: Tensor) -> Tensor:
-    """The moments of two parts together (Chan, Golub and LeVeque, 1983). [7, outputs] both"""
+    """Merge the moments of two sets of rows (Chan, Golub and LeVeque, 1983). [7, outputs] both"""
     n = plus(plus(a[:2], b[0]), b[1])
     na, nb, both = a[0] + a[1], b[0] + b[1], n[0] + n[1]
     share = (both > 0).where(nb / both, 0.0)
     dx, dy = b[2] - a[2], b[3] - a[3]
-    w = na * share
+    w = na * share  # na nb / (na + nb), the factor of the squared difference of means
     sums = [a[4] + b[4] + dx * dx * w, a[5] + b[5] + dy * dy * w, a[6] + b[6] + dx * dy * w]
     return rows(n[0], n[1], a[2] + dx * share, a[3] + dy * share, *sums)
 
 
-class OfMoments(Metric):
-    """What is computed of means, variances and covariances."""
+class MomentMetric(Metric):
+    """A metric of means, variances and covariances."""
 
     def __init__(self, num_outputs: int = 1, device: Any = None):
         super().__init__(device)
@@ -255,11 +258,11 @@ class OfMoments(Metric):
         )
 
     def pair(self, preds: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """The numbers whose moments are computed."""
+        """Return the two variables whose moments are kept."""
         return preds, target
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count a batch in. [n], or [n, outputs] where there are several; ValueError for other shapes."""
+        """Count a batch. [n], or [n, outputs] where there are several; ValueError for other shapes."""
         preds, target = check_same(self, preds, target, self.num_outputs)
         pair = self.pair(by_output(preds, self.num_outputs), by_output(target, self.num_outputs))
         self.states["moments"].replace_(join_moments(self.states["moments"], moments(*pair)))
@@ -268,35 +271,36 @@ class OfMoments(Metric):
         return value if self.num_outputs > 1 else value[0]
 
 
-class PearsonCorrCoef(OfMoments):
-    """The correlation of predictions and targets; NaN where one does not vary.
+class PearsonCorrCoef(MomentMetric):
+    """The correlation of predictions and targets; NaN if one of them is constant.
 
-    num_outputs: how many columns there are, each with a value
+    num_outputs: the number of columns, each with a separate value
     Raises ValueError if an argument is not valid.
     """
 
     def compute(self) -> Any:
-        """From -1 to 1, one an output."""
+        """The coefficient of each output, from -1 to 1."""
         _, _, _, _, xx, yy, xy = self.states["moments"].unbind(0)
         return self.shaped((xy / (xx.sqrt() * yy.sqrt())).clamp(-1, 1))
 
 
-class ConcordanceCorrCoef(OfMoments):
-    """How near predictions lie to the line preds = target (Lin, 1989).
+class ConcordanceCorrCoef(MomentMetric):
+    """The agreement of predictions with the line preds = target (Lin, 1989).
 
-    num_outputs: how many columns there are, each with a value
+    num_outputs: the number of columns, each with a separate value
     Raises ValueError if an argument is not valid.
     """
 
     def compute(self) -> Any:
-        """From -1 to 1, one an output."""
+        """The coefficient of each output, from -1 to 1."""
         high, low, mx, my, xx, yy, xy = self.states["moments"].unbind(0)
         n = high + low - 1
         return self.shaped(2 * xy / n / (xx / n + yy / n + (mx - my) ** 2))
 
 
-class Explained(OfMoments):
-    """How much of the targets' variance predictions explain: x is what they miss."""
+class ExplainedShare(MomentMetric):
+    """The fraction of the targets' variance that predictions explain, from the moments of x = target -
+    preds."""
 
     higher_is_better = True
 
@@ -309,7 +313,7 @@ class Explained(OfMoments):
         return target - preds, target
 
     def averaged(self, missed: Tensor, spread: Tensor, near: float) -> Tensor:
-        """1 - missed / spread: 1 where nothing is missed, 0 where there is nothing to miss."""
+        """Return 1 - missed / spread: 1 if the residuals are 0, else 0 if the targets are constant."""
         is_missed, is_spread = missed.abs() > near, spread.abs() > near
         scores = is_missed.where(is_spread.where(1 - missed / spread, 0.0), 1.0)
         if self.multioutput == "raw_values":
@@ -319,27 +323,27 @@ class Explained(OfMoments):
         )
 
 
-class ExplainedVariance(Explained):
-    """1 - variance of what is missed / variance of the targets.
+class ExplainedVariance(ExplainedShare):
+    """1 - variance of the residuals / variance of the targets.
 
-    multioutput: "uniform_average", "variance_weighted" or "raw_values": what becomes of several outputs
-    num_outputs: how many columns there are, each with a value
+    multioutput: "uniform_average", "variance_weighted" or "raw_values": how outputs are combined
+    num_outputs: the number of columns, each with a separate value
     Raises ValueError if an argument is not valid.
     """
 
     def compute(self) -> Any:
-        """The share, averaged over outputs or one each."""
+        """The score, averaged over outputs or one each."""
         high, low, _, _, missed, spread, _ = self.states["moments"].unbind(0)
         n = high + low
         return self.averaged(missed / n, spread / n, 0.0)
 
 
-class R2Score(Explained):
-    """1 - squares of what is missed / squares of the targets about their mean. adjusted: how many regressors
-    it is corrected for.
+class R2Score(ExplainedShare):
+    """1 - sum of squared residuals / sum of squares of the targets about their mean. adjusted: the number of
+    regressors to correct for.
 
-    multioutput: "uniform_average", "variance_weighted" or "raw_values": what becomes of several outputs
-    num_outputs: how many columns there are, each with a value
+    multioutput: "uniform_average", "variance_weighted" or "raw_values": how outputs are combined
+    num_outputs: the number of columns, each with a separate value
     Raises ValueError if an argument is not valid.
     """
 
@@ -355,9 +359,10 @@ class R2Score(Explained):
         self.adjusted = adjusted
 
     def compute(self) -> Any:
-        """The share, averaged over outputs or one each; ValueError of fewer than 2 targets."""
+        """The score, averaged over outputs or one each; ValueError of fewer than 2 targets."""
         high, low, mean, _, missed, spread, _ = self.states["moments"].unbind(0)
         n = high + low
+        # The moments are centred: adding n mean^2 gives the raw sum of squared residuals.
         score = self.averaged(missed + n * mean * mean, spread, 1e-4)
         if not self.adjusted:
             return score
@@ -377,7 +382,7 @@ class R2Score(Explained):
 class SpearmanCorrCoef(Metric):
     """The correlation of ranks; keeps all predictions and targets.
 
-    num_outputs: how many columns there are, each with a value
+    num_outputs: the number of columns, each with a separate value
     Raises ValueError if an argument is not valid.
     """
 
@@ -394,7 +399,7 @@ class SpearmanCorrCoef(Metric):
         self.states["pairs"].append(stack(both))
 
     def compute(self) -> Any:
-        """From -1 to 1, one an output."""
+        """The coefficient of each output, from -1 to 1."""
         kept = self.states["pairs"]
         both = cat(kept, 2) if kept else full((2, self.num_outputs, 1), float("nan"), device=self.device)
         x, y = ranks(both).unbind(0)
@@ -405,7 +410,7 @@ class SpearmanCorrCoef(Metric):
 
 
 def ranks(x: Tensor) -> Tensor:
-    """Places in order from 1, equals the middle of theirs. [..., n]"""
+    """Return ranks from 1; equal values get their mean rank. [..., n]"""
     ordered = x.sort(-1).values
     below, upto = searchsorted(ordered, x), searchsorted(ordered, x, right=True)
     return (below + upto + 1).to(float32) / 2

@@ -15,15 +15,16 @@ from .inputs import check_count, refuse
 from .metric import BATCHES, Metric
 from .states import mean_of, plus, precise
 
-SENSORS = [  # of Linux: where they are, the file that names one, and its readings in thousandths of a degree
+# Linux: the folder of sensors, the file with a sensor's name, and its readings in 0.001 degrees Celsius
+SENSORS = [
     ("/sys/class/hwmon", "name", "temp*_input"),
     ("/sys/class/thermal", "type", "temp"),
 ]
 OF_CPU = re.compile("cpu|coretemp|k10temp|zenpower|pkg_temp")
 
 
-class OfEpisodes(Metric):
-    """The mean over episodes that have ended of what their steps add up to."""
+class EpisodeMean(Metric):
+    """The mean over finished episodes of the sum of a value over their steps."""
 
     higher_is_better = True
     takes = "rewards and ends of episodes"
@@ -36,7 +37,7 @@ class OfEpisodes(Metric):
         self.add_state("sums", precise(2, device=self.device), "precise")
 
     def add(self, gained: Tensor, done: Tensor) -> None:
-        """Count a step of each environment in. [num_envs] both"""
+        """Count a step of each environment. [num_envs] both"""
         for values in (gained, done):
             if values.shape != (self.num_envs,):
                 refuse(self, gained, done, f"has num_envs={self.num_envs}: pass [{self.num_envs}]")
@@ -47,40 +48,42 @@ class OfEpisodes(Metric):
         self.states["so_far"].replace_(done.where(0.0, now))
 
     def compute(self) -> Any:
-        """The mean; NaN before an episode has ended."""
+        """The mean; NaN before the first episode ends."""
         return mean_of(self.states["sums"])
 
 
-class CumulativeReward(OfEpisodes):
-    """The mean over episodes of their rewards' sum. num_envs: how many environments step together.
+class CumulativeReward(EpisodeMean):
+    """The mean over episodes of the sum of rewards. num_envs: the number of environments that step together.
 
     Raises ValueError if an argument is not valid.
     """
 
     def update(self, reward: Tensor, done: Tensor) -> None:
-        """Count a step in: its rewards, and whether it ended the episode. [num_envs] both; ValueError for
-        other shapes."""
+        """Count a step by its rewards, and whether it ended the episode. [num_envs] both; ValueError for
+        other
+        shapes."""
         self.add(reward, done)
 
 
-class EpisodeLength(OfEpisodes):
-    """The mean over episodes of how many steps they have. num_envs: how many environments step together.
+class EpisodeLength(EpisodeMean):
+    """The mean number of steps of an episode. num_envs: the number of environments that step together.
 
     Raises ValueError if an argument is not valid.
     """
 
     def update(self, done: Tensor) -> None:
-        """Count a step in: whether it ended the episode. [num_envs]; ValueError for another shape."""
+        """Count a step by whether it ended the episode. [num_envs]; ValueError for another shape."""
         self.add(done * 0 + 1, done)
 
 
 class ExplorationRate(Latest):
-    """The share of random actions, as it is now."""
+    """The current fraction of random actions."""
 
 
 class LearningRate(Latest):
-    """The learning rate, as it is now: `update(optimizer.lr)`, or of an `optimizer` that is looked at in each
-    update, whatever that is given. A Learner gives it its own.
+    """The current learning rate: of `update(optimizer.lr)`, or of an `optimizer`, which each update reads
+    whatever
+    its arguments are. A Learner passes its own optimizer.
 
     update raises TypeError for a tensor, or for several numbers.
     """
@@ -92,16 +95,17 @@ class LearningRate(Latest):
         self.optimizer = optimizer
 
     def follow(self, optimizer: Any) -> None:
-        """Look at this optimizer, where none was given."""
+        """Read this optimizer if none was passed."""
         self.optimizer = optimizer if self.optimizer is None else self.optimizer
 
     def update(self, *values: Any, **kw: Any) -> None:
-        """Take the optimizer's rate, else the number that is given; TypeError for a tensor, or several."""
+        """Store the optimizer's rate, else the number passed; TypeError for a tensor, or for several
+        numbers."""
         super().update(*(values if self.optimizer is None else (self.optimizer.lr,)))
 
 
 class Measured(Metric):
-    """A mean of what the host says at each update; takes whatever other metrics take."""
+    """The mean of a measurement of the host at each update. `update` ignores its arguments."""
 
     def __init__(self):
         super().__init__("cpu")
@@ -109,11 +113,11 @@ class Measured(Metric):
         self.add_state("updates", 0, "sum")
 
     def measure(self) -> float:
-        """What is there now."""
+        """Return the current measurement."""
         raise NotImplementedError
 
     def update(self, *args: Any, **kw: Any) -> None:
-        """Look once."""
+        """Measure once."""
         self.states["total"] += self.measure()
         self.states["updates"] += 1
 
@@ -123,7 +127,7 @@ class Measured(Metric):
 
 
 class CpuMemory(Measured):
-    """Bytes of main memory that this process holds; OSError if the system does not tell."""
+    """Bytes of main memory that this process uses; OSError if the system does not report them."""
 
     def measure(self) -> float:
         try:
@@ -133,7 +137,7 @@ class CpuMemory(Measured):
             return self._peak()
 
     def _peak(self) -> float:
-        """The peak, if the current use is not reported."""
+        """Return the peak use, for systems that do not report the current one."""
         try:
             import resource
         except ImportError:
@@ -155,7 +159,7 @@ class CpuTemperature(Measured):
 
 @cache
 def readings_of_cpu(sensors: tuple[tuple[str, str, str], ...]) -> list[Path]:
-    """The files of the processor's sensors; they are looked for once."""
+    """Find the files of the processor's sensors, once."""
     return [
         path
         for folder, name, inputs in sensors
@@ -166,7 +170,7 @@ def readings_of_cpu(sensors: tuple[tuple[str, str, str], ...]) -> list[Path]:
 
 
 class GpuMemory(Measured):
-    """Bytes in use on a device (the default one for None), as fb.memory tells."""
+    """Bytes in use on a device (None: the default one), from fb.memory."""
 
     def __init__(self, device: Any = None):
         super().__init__()
@@ -176,8 +180,8 @@ class GpuMemory(Measured):
         return float(memory(self.watched)["live"])
 
 
-class Clocked(Metric):
-    """What happened by the seconds that went by since the first update or `reset`."""
+class RateMetric(Metric):
+    """An amount per second since the first update or `reset`."""
 
     def __init__(self):
         super().__init__("cpu")
@@ -186,11 +190,11 @@ class Clocked(Metric):
         self.began: tuple[float, float] | None = None
 
     def clock(self) -> float:
-        """What is counted besides what updates bring."""
+        """Return a running count of the host, whose increase is added to the amount."""
         return 0.0
 
     def update(self, *args: Any, **kw: Any) -> None:
-        """Look at the clock."""
+        """Add the amount and the seconds since the last update."""
         now = time.perf_counter(), self.clock()
         if self.began is not None:
             self.states["seconds"] += now[0] - self.began[0]
@@ -198,7 +202,7 @@ class Clocked(Metric):
         self.began = now
 
     def gained(self, *args: Any, **kw: Any) -> float:
-        """What an update brings."""
+        """Return the amount of one update."""
         return 0.0
 
     def reset(self) -> None:
@@ -211,8 +215,8 @@ class Clocked(Metric):
         return self.states["amount"] / self.states["seconds"] if self.states["seconds"] else float("nan")
 
 
-class IterationSpeed(Clocked):
-    """Updates a second."""
+class IterationSpeed(RateMetric):
+    """Updates per second."""
 
     higher_is_better = True
 
@@ -220,8 +224,8 @@ class IterationSpeed(Clocked):
         return 1.0
 
 
-class CpuUse(Clocked):
-    """Seconds of processor time a second, of all threads of this process: 2.0 is two whole cores."""
+class CpuUse(RateMetric):
+    """Processor seconds per second of all threads of this process: 2.0 is two full cores."""
 
     def clock(self) -> float:
         return time.process_time()

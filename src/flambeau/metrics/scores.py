@@ -1,4 +1,4 @@
-"""Metrics of true and false positives and negatives: what all share, and how scores are averaged."""
+"""The base of metrics of true and false positives and negatives, and the averages of their scores."""
 
 from typing import Any, NamedTuple
 
@@ -31,25 +31,25 @@ class Stats(NamedTuple):
     fn: Tensor
 
     def total(self) -> "Stats":
-        """The sums over classes or labels."""
+        """Sum over classes or labels."""
         return Stats(*(t.sum(-1) for t in self))
 
 
 def ratio(num: Tensor, den: Tensor, empty: float = 0.0) -> Tensor:
-    """num / den, `empty` where den is 0, of counts or floats."""
+    """Return num / den of counts or floats as float32, and `empty` where den is 0."""
     return (den != 0).where(num.to(float32) / den.to(float32), empty)
 
 
 def average_classes(score: Tensor, average: str | None, weights: Tensor) -> Tensor:
-    """Scores of classes averaged over the last dim."""
+    """Average the scores of classes over the last dim."""
     if average in (None, "none"):
         return score
     weights = weights.to(float32)
     return ratio(weights * score, weights.sum(-1, keepdim=True)).sum(-1)
 
 
-class ByCounts(Metric):
-    """What counts true and false positives and negatives; a subclass says the score of them."""
+class CountMetric(Metric):
+    """Counts true and false positives and negatives. A subclass defines the score."""
 
     average: str | None
     samplewise: bool
@@ -57,10 +57,10 @@ class ByCounts(Metric):
     is_multilabel = False
     zero_division: float = 0.0
     validate_args = True
-    drops_absent = True  # whether "macro" over the k best leaves out classes that are no target
+    drops_absent = True  # whether "macro" with top_k > 1 skips classes without targets
 
     def _keep(self, multidim_average: str, *shape: int) -> None:
-        """Begin with counts of a shape, or a list of those of each sample."""
+        """Add the state: counts of a shape, or a list with the counts of each sample."""
         self.samplewise = multidim_average == "samplewise"
         if self.samplewise:
             self.add_state("counts", [], "cat")
@@ -68,7 +68,7 @@ class ByCounts(Metric):
             self.add_state("counts", counts(*shape, device=self.device), "sum")
 
     def _add(self, conditions: Tensor) -> None:
-        """Count in rows of conditions. [k, n, ..., c], of samples in dim 1"""
+        """Add the sums of k conditions. [k, n, ..., c], samples in dim 1"""
         if not self.samplewise:
             middle = tuple(range(1, conditions.ndim - 1))
             self.states["counts"].replace_(self.states["counts"] + conditions.sum(middle, dtype=int32))
@@ -78,7 +78,7 @@ class ByCounts(Metric):
 
     @property
     def total(self) -> Tensor:
-        """[k, c], or [n, k, c] of samples."""
+        """The counts: [k, c], or [n, k, c] for "samplewise"."""
         kept = self.states["counts"]
         return (cat(kept) if kept else self._none()) if self.samplewise else kept
 
@@ -86,11 +86,11 @@ class ByCounts(Metric):
         raise NotImplementedError
 
     def stats(self) -> Stats:
-        """Counts of each class or label."""
+        """Return the counts of each class or label."""
         raise NotImplementedError
 
     def score(self, tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> Tensor:
-        """The score of counts."""
+        """Return the score of counts."""
         raise NotImplementedError
 
     def shown(self) -> Stats:
@@ -98,14 +98,14 @@ class ByCounts(Metric):
         return self.stats()
 
     def compute(self) -> Any:
-        """The score, or one a class for average="none" (and one a sample for "samplewise")."""
+        """The score, or one per class for average="none" (and one per sample for "samplewise")."""
         stats = self.stats()
         if self.average == "micro":
             return self.score(*stats.total())
         tp, fp, _, fn = stats
         weights = tp + fn
         if self.average == "macro":
-            drops = self.drops_absent and self.top_k > 1  # else those alone that are not predicted either
+            drops = self.drops_absent and self.top_k > 1  # otherwise only classes without predictions too
             weights = (weights if drops else weights + fp) != 0
             weights = (tp + 1 != 0) if self.is_multilabel else weights
         return average_classes(self.score(*stats), self.average, weights)
@@ -124,8 +124,8 @@ class ByCounts(Metric):
         raise NotImplementedError
 
 
-class ByLabel(ByCounts):
-    """Binary and multilabel: rows tp, predicted, actual, counted and wrong, a column a label."""
+class LabelCounts(CountMetric):
+    """Binary and multilabel counts: rows tp, predicted, actual, counted and invalid; a column per label."""
 
     labels = 1
 
@@ -133,7 +133,7 @@ class ByLabel(ByCounts):
         return counts(0, 5, self.labels, device=self.device)
 
     def _count(self, yes: Tensor, target: Tensor) -> None:
-        """Labels last. [n, ..., labels] each"""
+        """Count a batch with labels in the last dim. [n, ..., labels] each"""
         target, ok, wrong = split(target, 2, self.ignore_index)
         actual = (target == 1) & ok
         self._add(rows(yes & actual, yes & ok, actual, ok, wrong))
@@ -153,12 +153,12 @@ class ByLabel(ByCounts):
         )
 
 
-class Binary(ByLabel):
-    """A yes or no: preds are probabilities, logits or 0 and 1. [n, ...] and [n, ...]"""
+class Binary(LabelCounts):
+    """One label per element: preds are probabilities, logits or 0 and 1. [n, ...] and [n, ...]"""
 
     average = "binary"
     ignored_are_seen = (
-        True  # scores of ignored targets help to tell logits from probabilities, as torchmetrics'
+        True  # as in torchmetrics, scores of ignored targets also decide whether preds are logits
     )
 
     def __init__(
@@ -178,7 +178,7 @@ class Binary(ByLabel):
         self._keep(multidim_average, 5, 1)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count a batch in. [n, ...] and [n, ...]; ValueError if shapes differ or targets are floats."""
+        """Count a batch. [n, ...] and [n, ...]; ValueError if shapes differ or targets are floats."""
         check_pair(self, preds, target)
         if self.samplewise and preds.ndim < 2:
             refuse(self, preds, target, 'there is nothing to average within a sample: leave out "samplewise"')
@@ -187,7 +187,7 @@ class Binary(ByLabel):
         self._count(yes.unsqueeze(-1), target.unsqueeze(-1))
 
     def compute(self) -> Any:
-        """The score (one a sample for "samplewise")."""
+        """The score (one per sample for "samplewise")."""
         return self.score(*self.stats().total())
 
     def shared_key(self) -> Any:
@@ -196,8 +196,8 @@ class Binary(ByLabel):
         return None if self.samplewise else key
 
 
-class Multilabel(ByLabel):
-    """Several labels, each yes or no: preds are probabilities, logits or 0 and 1. [n, labels, ...] both"""
+class Multilabel(LabelCounts):
+    """Several binary labels: preds are probabilities, logits or 0 and 1. [n, labels, ...] both"""
 
     is_multilabel = True
 
@@ -223,7 +223,7 @@ class Multilabel(ByLabel):
         self._keep(multidim_average, 5, num_labels)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count a batch in. [n, labels, ...] both; ValueError if shapes differ, dim 1 is not the labels,
+        """Count a batch. [n, labels, ...] both; ValueError if shapes differ, dim 1 is not the labels,
         or targets are floats."""
         check_pair(self, preds, target)
         if preds.ndim < 2 or preds.shape[1] != self.num_labels:
@@ -242,11 +242,11 @@ class Multilabel(ByLabel):
         return None if self.samplewise else key
 
 
-class Multiclass(ByCounts):
+class Multiclass(CountMetric):
     """One class of several: preds are scores of classes or classes. [n, c, ...] or [n, ...], and [n, ...]
 
-    Rows hits, predicted and actual, a column a class and one for other objects; with average="micro" one
-    column, and rows hits, counted and wrong.
+    The counts are rows of hits, predicted and actual, with a column per class and one for invalid labels.
+    With average="micro" they are one column, with rows hits, counted and invalid.
     """
 
     def __init__(
@@ -278,14 +278,14 @@ class Multiclass(ByCounts):
 
     @property
     def is_micro(self) -> bool:
-        """Whether nothing is counted by class."""
+        """Whether counts are kept of all classes together."""
         return not self.samplewise and self.states["counts"].shape[-1] == 1
 
     def _none(self) -> Tensor:
         return counts(0, 3, self.num_classes + 1, device=self.device)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count a batch in. [n, c, ...] or [n, ...], and [n, ...]; ValueError for shapes that do not fit, or
+        """Count a batch. [n, c, ...] or [n, ...], and [n, ...]; ValueError for shapes that do not fit, or
         targets that are floats."""
         check_classes(self, preds, target)
         if self.samplewise and target.ndim < 2:
@@ -295,6 +295,7 @@ class Multiclass(ByCounts):
         strange = ((predicted < 0) | (predicted >= self.num_classes)) & ok
         if self.is_micro:
             return self._add(rows((predicted == target) & ok, ok, wrong | strange).unsqueeze(-1))
+        # Labels: a class, num_classes if invalid, -1 if not counted (it equals no column).
         none = self.num_classes
         hit, said = (
             ((predicted == target) & ok).where(target, -1),
@@ -307,6 +308,7 @@ class Multiclass(ByCounts):
         total = self.total
         if self.is_micro:
             tp, n, _ = total.unbind(-2)
+            # Of c classes, a miss is one fp and one fn; the other classes of each element are tn.
             missed = n - tp
             return Stats(tp, missed, n * (self.num_classes - 2) + tp, missed)
         tp, predicted, actual = total[..., : self.num_classes].unbind(-2)
@@ -329,8 +331,7 @@ class Multiclass(ByCounts):
 
 
 def check_classes(metric: Any, preds: Tensor, target: Tensor) -> None:
-    """ValueError if predictions are neither scores of a metric's classes nor classes, or targets are
-    floats."""
+    """Raise ValueError if predictions are neither class scores nor classes, or if targets are floats."""
     check_labels(metric, preds, target)
     scores = f"[n, {metric.num_classes}, ...]"
     if preds.ndim == target.ndim + 1:
@@ -352,6 +353,6 @@ def describe_classes(name: str, num_classes: int, wrong: int) -> str:
 
 
 def five(stats: Stats) -> Tensor:
-    """tp, fp, tn, fn and support, last."""
+    """Stack tp, fp, tn, fn and support in a new last dim."""
     tp, fp, tn, fn = stats
     return stack([tp, fp, tn, fn, tp + fn], -1)

@@ -1,4 +1,4 @@
-"""The states of metrics between updates: how two are joined, and sums without loss of precision."""
+"""The states of metrics between updates: how two are merged, and compensated sums."""
 
 from collections.abc import Callable, Iterator
 from itertools import takewhile
@@ -13,18 +13,19 @@ State = Any  # a tensor, a list of tensors, a Python number
 
 
 def counts(*shape: int, device: Any = None) -> Tensor:
-    """Zeros to count in: int64, exact beyond 2^31."""
+    """Make zeros for counts: int64, exact beyond 2^31."""
     return Tensor.zeros(shape, dtype=int64, device=device)
 
 
 def precise(*shape: int, device: Any = None) -> Tensor:
-    """Zeros to sum floats in: a float32 sum, and what its roundings lost. [2, ...]"""
+    """Make zeros for a compensated sum: row 0 the float32 sum, row 1 its accumulated rounding errors. [2,
+    ...]"""
     return Tensor.zeros((2, *shape), dtype=float32, device=device)
 
 
 def rows(*values: Tensor) -> Tensor:
-    """Tensors of equal shape as one, by choosing: it is computed where it is used, where a stack would be
-    written row by row. k of [...] -> [k, ...]"""
+    """Stack tensors of equal shape by selecting with an index. Unlike a stack, which is written row by row,
+    it fuses with its use. k of [...] -> [k, ...]"""
     which = arange(len(values), dtype=int32, device=values[0].device)
     which = which.reshape(-1, *[1] * values[0].ndim)
     table = values[-1].unsqueeze(0)
@@ -34,7 +35,7 @@ def rows(*values: Tensor) -> Tensor:
 
 
 def plus(total: Tensor, x: Tensor) -> Tensor:
-    """A precise sum with one more float: what rounding loses goes to the second row (Knuth's two-sum)."""
+    """Add a float to a compensated sum. The rounding error goes to the second row (Knuth's two-sum)."""
     high, low = total[0], total[1]
     new = high + x
     back = new - high
@@ -43,7 +44,7 @@ def plus(total: Tensor, x: Tensor) -> Tensor:
 
 
 def total_of(state: Tensor) -> Tensor:
-    """The value of a precise sum."""
+    """Return the value of a compensated sum."""
     return state[0] + state[1]
 
 
@@ -52,7 +53,7 @@ def _both(ours: Tensor, theirs: Tensor) -> Tensor:
 
 
 def mean_of(state: Tensor) -> Tensor:
-    """Total by weight, of a precise sum of both. [2, 2, ...] -> [...]"""
+    """Divide total by weight, both in one compensated sum. [2, 2, ...] -> [...]"""
     total, weight = total_of(state).unbind(0)
     return total / weight
 
@@ -74,11 +75,11 @@ def _cat(ours: Any, theirs: Any) -> Any:
 
 
 def latest(ours: Any, theirs: Any) -> Any:
-    """What a state becomes that keeps the last value."""
+    """Merge states that keep the last value: take the other one."""
     return theirs
 
 
-# what becomes of a state and another metric's, by name of dist_reduce_fx; functions that can be pickled
+# merges two states, by the name of dist_reduce_fx; functions at module level, so that they can be pickled
 JOINED: dict[str, Callable[[Any, Any], Any]] = {
     "sum": _sum,
     "precise": _both,
@@ -89,24 +90,24 @@ JOINED: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def copy_state(state: State) -> State:
-    """A state that stays as it is now."""
+    """Copy a state, so that later updates do not change it."""
     if isinstance(state, Tensor):
         return state.detach().clone()
     return list(state) if is_list(state) else state
 
 
 def pending_parts(state: State) -> list[Tensor]:
-    """What of a state has not been computed yet: of a list the last ones."""
+    """Return the tensors of a state that are not computed yet: in a list, those at the end."""
     if not is_list(state):
         return [state] if isinstance(state, Tensor) and state.node.buffer is None else []
     return list(takewhile(lambda t: t.node.buffer is None, reversed(state)))
 
 
 def tensors_in(value: Any) -> list[Tensor]:
-    """The tensors of a nest of dicts, lists and tuples, in order."""
+    """Return the tensors in nested dicts, lists and tuples, in order."""
     return [v for v in leaves(value) if isinstance(v, Tensor)]
 
 
 def fill_containers(value: Any, tensors: Iterator[Any]) -> Any:
-    """A copy of nested containers with an iterator's values in place of their tensors."""
+    """Copy nested containers, replacing their tensors by an iterator's values."""
     return tree_map(lambda leaf: next(tensors) if isinstance(leaf, Tensor) else leaf, value)

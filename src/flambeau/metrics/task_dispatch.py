@@ -9,11 +9,11 @@ from .inputs import check_option
 from .metric import Metric
 
 
-class TaskDoor(Metric):
-    """A class that makes an object of another: `Accuracy(task="multiclass", num_classes=10)`."""
+class TaskClass(Metric):
+    """A class that creates an object of the task's class: `Accuracy(task="multiclass", num_classes=10)`."""
 
     by_task: ClassVar[Mapping[str, type[Metric]]]
-    average: ClassVar[str | None] = "micro"  # unless one is given; None: the task's class decides
+    average: ClassVar[str | None] = "micro"  # the default average; None: that of the task's class
 
     def __new__(cls, task: str = "", **options: Any) -> Any:
         check_option(cls.__name__, "task", task, tuple(cls.by_task))

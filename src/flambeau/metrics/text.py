@@ -1,4 +1,4 @@
-"""Metrics of text: perplexity of scores, and distances of words, letters and runs of words."""
+"""Metrics of text: perplexity of logits, edit distances of words and characters, and n-gram scores."""
 
 # pyright: basic
 
@@ -18,7 +18,7 @@ from .states import counts, mean_of, plus, precise
 
 
 class Perplexity(Metric):
-    """exp of the mean of -log p of each token: among how many tokens a model wavers.
+    """exp of the mean of -log p over tokens: the effective number of tokens that the model chooses from.
 
     ignore_index: a target that is ignored
     update raises ValueError if predictions and targets do not fit together.
@@ -33,7 +33,7 @@ class Perplexity(Metric):
         self.add_state("strange", counts(device=self.device), "sum")
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count in logits. [n, steps, tokens] and [n, steps]; ValueError for other shapes, or targets that
+        """Count logits. [n, steps, tokens] and [n, steps]; ValueError for other shapes, or targets that
         are floats."""
         if preds.ndim != 3 or preds.shape[:2] != target.shape or not preds.dtype.is_float:
             refuse(
@@ -49,7 +49,7 @@ class Perplexity(Metric):
         self.states["strange"].replace_(self.states["strange"] + wrong.sum())
 
     def compute(self) -> Any:
-        """From 1; NaN of no tokens."""
+        """The perplexity, at least 1; NaN without tokens."""
         return mean_of(self.states["sums"]).exp()
 
     def wrong(self) -> Any:
@@ -63,11 +63,12 @@ class Perplexity(Metric):
             )
 
 
-# --- of strings: counted on the host, where strings are ---
+# --- strings, which are counted on the host ---
 
 
 def texts(metric: Metric, preds: Any, target: Any) -> list[tuple[str, str]]:
-    """Pairs of strings. TypeError for other values, ValueError for lists of unequal length."""
+    """Pair predictions with targets. TypeError for values other than strings, ValueError for unequal
+    lengths."""
     first, second = ([x] if isinstance(x, str) else list(x) for x in (preds, target))
     strange = [x for x in (*first, *second) if not isinstance(x, str)]
     if strange:
@@ -83,7 +84,7 @@ def check_pairs(metric: Metric, preds: Sequence[Any], target: Sequence[Any]) -> 
 
 
 def edits(a: Sequence[Any], b: Sequence[Any], substitution: int = 1) -> int:
-    """The least number of insertions, deletions and substitutions from one to the other (Levenshtein)."""
+    """Return the least cost of insertions, deletions and substitutions from a to b (Levenshtein, 1966)."""
     before = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         row = [i]
@@ -104,34 +105,34 @@ class ErrorRate(Metric):
         self.add_state("total", 0, "sum")
 
     def parts(self, text: str) -> Sequence[str]:
-        """What is counted of a text."""
+        """Split a text into the units that are compared."""
         return text.split()
 
     def length(self, pred: Sequence[str], target: Sequence[str]) -> int:
-        """What edits are divided by."""
+        """Return the divisor of the number of edits."""
         return len(target)
 
     def update(self, preds: str | Iterable[str], target: str | Iterable[str]) -> None:
-        """Count in strings, one or several; TypeError for others, ValueError for unequal numbers."""
+        """Count strings, one or several; TypeError for others, ValueError for unequal numbers."""
         for one, other in texts(self, preds, target):
             a, b = self.parts(one), self.parts(other)
             self.states["errors"] += edits(a, b)
             self.states["total"] += self.length(a, b)
 
     def compute(self) -> float:
-        """From 0; may be above 1, and is NaN of no words."""
+        """The rate, at least 0. It may exceed 1, and is NaN without words."""
         return self.states["errors"] / self.states["total"] if self.states["total"] else float("nan")
 
 
 class WordErrorRate(ErrorRate):
-    """Edits of words by how many words were wanted.
+    """Word edits divided by the number of words of the reference.
 
     update raises ValueError if predictions and targets do not fit together.
     """
 
 
 class CharErrorRate(ErrorRate):
-    """Edits of letters by how many letters were wanted.
+    """Character edits divided by the number of characters of the reference.
 
     update raises ValueError if predictions and targets do not fit together.
     """
@@ -141,7 +142,7 @@ class CharErrorRate(ErrorRate):
 
 
 class MatchErrorRate(ErrorRate):
-    """Edits of words by how many words the longer text has.
+    """Word edits divided by the number of words of the longer text.
 
     update raises ValueError if predictions and targets do not fit together.
     """
@@ -151,7 +152,7 @@ class MatchErrorRate(ErrorRate):
 
 
 class EditDistance(Metric):
-    """Edits of letters: their mean, sum, or each. substitution_cost: what a substitution counts; reduction:
+    """Character edits: their mean, sum, or each. substitution_cost: the cost of a substitution; reduction:
     "mean", "sum" or "none".
 
     Raises ValueError if an argument is not valid.
@@ -167,12 +168,12 @@ class EditDistance(Metric):
         self.add_state("each", (), "sum")
 
     def update(self, preds: str | Iterable[str], target: str | Iterable[str]) -> None:
-        """Count in strings, one or several; TypeError for others, ValueError for unequal numbers."""
+        """Count strings, one or several; TypeError for others, ValueError for unequal numbers."""
         distances = [edits(a, b, self.substitution_cost) for a, b in texts(self, preds, target)]
         self.states["each"] += tuple(distances)
 
     def compute(self) -> Any:
-        """The mean or sum, or one a pair."""
+        """The mean or sum, or one per pair."""
         each = self.states["each"]
         if self.reduction in ("none", None):
             return list(each)
@@ -180,7 +181,7 @@ class EditDistance(Metric):
 
 
 def runs(words: Sequence[str], longest: int) -> Counter[tuple[str, ...]]:
-    """How often each run of 1 to `longest` words occurs."""
+    """Count the n-grams of 1 to `longest` words."""
     return Counter(tuple(words[i : i + n]) for n in range(1, longest + 1) for i in range(len(words) - n + 1))
 
 
@@ -188,11 +189,12 @@ SMOOTHINGS = (False, True, "epsilon", "exponential")
 
 
 class BLEUScore(Metric):
-    """How many runs of words of a translation are in its references (Papineni et al., 2002).
+    """The n-gram precision of translations against references, with a brevity penalty (Papineni et al.,
+    2002).
 
-    n_gram: how long runs are at most. weights: what each length weighs, equal where None. smooth: True adds 1
-    to what is longer than a word (Lin and Och, 2004); "epsilon" takes `epsilon` for a length without any,
-    "exponential" 1/2, 1/4, ... (Chen and Cherry, 2014, 1 and 3); False gives 0 then.
+    n_gram: the longest n-gram. weights: of each length, equal if None. smooth: True adds 1 to the counts of
+    n-grams longer than a word (Lin and Och, 2004). For a length without matches, "epsilon" counts `epsilon`,
+    "exponential" 1/2, 1/4, ... (methods 1 and 3 of Chen and Cherry, 2014), and False makes the score 0.
     Raises ValueError if an argument is not valid.
     """
 
@@ -220,7 +222,7 @@ class BLEUScore(Metric):
         self.add_state("target_len", 0, "sum")
 
     def update(self, preds: str | Sequence[str], target: Sequence[Any]) -> None:
-        """Count in translations and the references of each, a string or several; ValueError for unequal
+        """Count translations and the references of each, a string or several; ValueError for unequal
         numbers."""
         preds = [preds] if isinstance(preds, str) else list(preds)
         target = [[t] if isinstance(t, str) else list(t) for t in target]
@@ -239,18 +241,19 @@ class BLEUScore(Metric):
                 states[f"found_{len(run)}"] += min(n, known[run])
 
     def compute(self) -> float:
-        """From 0 to 1."""
+        """The score, from 0 to 1."""
         states, lengths = self.states, range(1, self.n_gram + 1)
         pairs = [(states[f"found_{i}"], states[f"total_{i}"]) for i in lengths]
         shares = self._shares(pairs)
         if not shares or not all(shares):
             return 0.0
+        # the geometric mean of the precisions, times the brevity penalty exp(1 - b / a) if a <= b
         a, b = states["preds_len"], states["target_len"]
         mean = exp(sum(w * log(p) for w, p in zip(self.weights, shares, strict=True)))
         return mean * (1.0 if a > b else exp(1 - b / a))
 
     def _shares(self, pairs: list[tuple[int, int]]) -> list[float]:
-        """The precision of each length, smoothed; none where there is nothing to smooth."""
+        """Return the smoothed precision of each length; [] if the score is 0 without smoothing."""
         if not pairs[0][0] or (not isinstance(self.smooth, str) and not all(hits for hits, _ in pairs)):
             return []
         if self.smooth is True:
@@ -265,7 +268,8 @@ class BLEUScore(Metric):
 
 
 def common(a: Sequence[str], b: Sequence[str]) -> list[list[int]]:
-    """How long the longest common subsequence of each pair of beginnings is."""
+    """Return the length of the longest common subsequence of each pair of prefixes. [len(a) + 1, len(b) +
+    1]"""
     table = [[0] * (len(b) + 1)]
     for x in a:
         row = [0]
@@ -276,7 +280,7 @@ def common(a: Sequence[str], b: Sequence[str]) -> list[list[int]]:
 
 
 def in_common(a: Sequence[str], b: Sequence[str]) -> set[int]:
-    """Places in b of one longest common subsequence."""
+    """Return the positions in b of one longest common subsequence."""
     table, i, j = common(a, b), len(a), len(b)
     places: set[int] = set()
     while i and j:
@@ -303,10 +307,11 @@ def scores(hits: int, predicted: int, wanted: int) -> Scores:
 
 
 class ROUGEScore(Metric):
-    """How many runs of words a summary and its reference share, and how long a sequence of words (Lin, 2004).
+    """The n-grams and the longest word sequence that a summary shares with its reference (Lin, 2004).
 
-    use_stemmer: words without their endings, by nltk. normalizer: a text into another, in place of small
-    letters and digits alone; tokenizer: a text into words. accumulate: "best" or "avg" of several references.
+    use_stemmer: stem words with nltk. normalizer: a function of a text, which replaces the default of
+    lower-case
+    letters and digits; tokenizer: a function from a text to words. accumulate: "best" or "avg" of references.
     rouge_keys: "rouge1" to "rouge9", "rougeL", "rougeLsum" (by lines); one or several. The value is a dict
     with "rougeL_precision", "rougeL_recall", "rougeL_fmeasure" and so on.
     Raises ValueError if an argument is not valid.
@@ -335,7 +340,7 @@ class ROUGEScore(Metric):
         self.add_state("total", 0, "sum")
 
     def words(self, text: str) -> list[str]:
-        """The words of a text, as they are compared."""
+        """Split a text into normalised words."""
         plain = self.normalizer(text) if self.normalizer else re.sub("[^a-z0-9]+", " ", text.lower())
         words = self.tokenizer(plain) if self.tokenizer else re.split(r"\s+", plain)
         if self.stem:
@@ -343,7 +348,7 @@ class ROUGEScore(Metric):
         return [w for w in words if w]
 
     def update(self, preds: str | Sequence[str], target: Any) -> None:
-        """Count in texts and the references of each, a string or several; ValueError for unequal numbers."""
+        """Count texts and the references of each, a string or several; ValueError for unequal numbers."""
         preds = [preds] if isinstance(preds, str) else list(preds)
         target = [target] if isinstance(target, str) else list(target)
         if len(preds) == 1 and len(target) > 1 and all(isinstance(t, str) for t in target):
@@ -372,6 +377,7 @@ class ROUGEScore(Metric):
 
     def _by_lines(self, text: list[str], reference: list[str]) -> Scores:
         a, b = [self.words(t) for t in text], [self.words(t) for t in reference]
+        # Each word counts as a hit at most as often as it occurs in both texts.
         left, other, hits = Counter(w for t in a for w in t), Counter(w for t in b for w in t), 0
         for sentence in b:
             for place in sorted({place for t in a for place in in_common(t, sentence)}):
@@ -382,14 +388,14 @@ class ROUGEScore(Metric):
         return scores(hits, sum(map(len, a)), sum(map(len, b)))
 
     def compute(self) -> dict[str, float]:
-        """Means over all texts, by name."""
+        """Return the means over all texts, by name."""
         names = [f"{key}_{part}" for key in self.rouge_keys for part in ("fmeasure", "precision", "recall")]
         n = self.states["total"]
         return {name: self.states[name] / n if n else float("nan") for name in names}
 
 
 def stemmer(name: str) -> Callable[[str], str]:
-    """nltk's Porter stemmer; ImportError that says how to get it."""
+    """Return nltk's Porter stemmer; ImportError if nltk is missing."""
     try:
         from nltk.stem.porter import PorterStemmer  # pyright: ignore[reportMissingImports]
     except ImportError:
