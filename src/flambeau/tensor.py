@@ -319,7 +319,7 @@ class Tensor(Protocols, Exchange, Table):
         return Data((await readback.Readback([self]).arrive())[0], self.shape, self.dtype)
 
     def numpy(self, *, force: "bool" = False):  # type: ignore[valid-type]
-        """The values as a NumPy array; runs the graph and waits. force: taken, and of no meaning."""
+        """The values as a NumPy array; runs the graph and waits. force: accepted and ignored."""
         return to_numpy(readback.read([self])[0], self.shape, self.dtype)
 
     def tolist(self):
@@ -403,7 +403,7 @@ class Tensor(Protocols, Exchange, Table):
         returns, if not None, is the gradient then.
 
         It is called while backward builds the gradients' graph, with lazy tensors. Returns a handle whose
-        remove() takes the hook off. ValueError if requires_grad is False.
+        remove() unregisters the hook. ValueError if requires_grad is False.
         """
         return register(self, hook)
 

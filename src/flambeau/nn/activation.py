@@ -31,8 +31,8 @@ class ELU(FunctionLayer):
 
 
 class GELU(FunctionLayer):
-    """x times the normal distribution's mass below x; approximate="tanh" is the older formula. [...] ->
-    [...]
+    """x times the standard normal distribution function of x; approximate="tanh" is the older formula. [...]
+    -> [...]
 
     Raises ValueError if approximate is unknown.
     """
@@ -158,7 +158,7 @@ class ReLU(FunctionLayer):
 
 
 class ReLU6(FunctionLayer):
-    """x held inside [0, 6]."""
+    """x limited to [0, 6]."""
 
     def __init__(self, inplace: bool = False):
         self.inplace = inplace
@@ -273,7 +273,7 @@ class SwiGLU(FunctionLayer):
 
 
 class Tanh(FunctionLayer):
-    """hyperbolic tangent. [...] -> [...]"""
+    """Hyperbolic tangent. [...] -> [...]"""
 
     def forward(self, input: Tensor) -> Tensor:
         return elementwise.tanh(input)

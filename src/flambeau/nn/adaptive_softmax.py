@@ -1,4 +1,4 @@
-"""Losses of many classes that hold their own weights: adaptive softmax, and linear with cross entropy."""
+"""Loss layers with weights, for many classes: adaptive softmax, and linear with cross entropy."""
 
 from math import prod
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ class AdaptiveOutput(NamedTuple):
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Log-softmax over many classes, rare ones by smaller weights (Grave et al., 2017).
+    """Log-softmax over many classes, with smaller weights for rare classes (Grave et al., 2017).
 
     [n, in_features], int [n] -> ([n], []). Every cluster is computed for every row, since no shape may depend
     on values. cutoffs: where clusters of rarer classes begin, ascending. div_value: how many times smaller
@@ -58,7 +58,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return Sequential(inner, Linear(features, classes, bias=False, device=device))
 
     def reset_parameters(self) -> None:
-        """Give the parameters new first values, as those of a layer that is just made."""
+        """Initialise the parameters again."""
         for part in self.modules():
             if isinstance(part, Linear):
                 part.reset_parameters()
@@ -82,7 +82,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
 
 def cross_entropy_of(log_probs: Tensor, target: Tensor) -> Tensor:
-    """Minus the log-probability of each target, which are normalised already. [..., c], [...] -> [...]"""
+    """Minus the log-probability of each target; the input is normalised already. [..., c], [...] -> [...]"""
     return -log_probs.gather(-1, target.to(dt.int32).unsqueeze(-1)).squeeze(-1)
 
 

@@ -1,4 +1,4 @@
-"""Attention of several heads with learned maps, under PyTorch's names."""
+"""Attention of several heads with learned projections, under PyTorch's names."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,9 +18,9 @@ from .parameter import Parameter
 def join_masks(
     attn_mask: Tensor | None, key_padding_mask: Tensor | None, heads: int, dtype: Any
 ) -> Tensor | None:
-    """Both masks as one: True (or a float that is added) where a key is looked at. -> [b or 1, h or 1, n, m]
+    """Combine both masks: True (or a float to add) where a query attends to a key. -> [b or 1, h or 1, n, m]
 
-    PyTorch's bool masks have True where a key is left out; attn_mask is [n, m] or [b * h, n, m],
+    PyTorch's bool masks have True where a key is masked out; attn_mask is [n, m] or [b * h, n, m],
     key_padding_mask [b, m].
     """
     if attn_mask is not None and attn_mask.ndim == 3:
@@ -40,11 +40,10 @@ Inputs = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
 class MultiheadAttention(Module):
     """Attention by several heads (Vaswani et al., 2017). [n, b, e], [m, b, kdim], [m, b, vdim] -> [n, b, e]
 
-    embed_dim: features of queries and results, which num_heads heads share. dropout: the share of weights
-    that is dropped in training. add_bias_kv: a learned key and value behind the others; add_zero_attn: one
-    of zeros. kdim, vdim: features of keys and values, embed_dim without. batch_first: the batch before the
-    sequence. ValueError if the heads do not divide
-    embed_dim.
+    embed_dim: features of queries and results, which num_heads heads share. dropout: the fraction of weights
+    dropped in training. add_bias_kv: append a learned key and value; add_zero_attn: append a key and value of
+    zeros. kdim, vdim: features of keys and values, embed_dim by default. batch_first: the batch before the
+    sequence. ValueError if the heads do not divide embed_dim.
     """
 
     in_proj_weight: Parameter | None
@@ -90,8 +89,10 @@ class MultiheadAttention(Module):
                 init.xavier_uniform_(weight)
                 setattr(self, f"{name}_proj_weight", weight)
         self.in_proj_bias = new_parameter(3 * e, device=device) if bias else None
-        self.bias_k = init.xavier_normal_(new_parameter(1, 1, e, device=device)) if add_bias_kv else None  # type: ignore[assignment]
-        self.bias_v = init.xavier_normal_(new_parameter(1, 1, e, device=device)) if add_bias_kv else None  # type: ignore[assignment]
+        # type: ignore[assignment]
+        self.bias_k = init.xavier_normal_(new_parameter(1, 1, e, device=device)) if add_bias_kv else None
+        # type: ignore[assignment]
+        self.bias_v = init.xavier_normal_(new_parameter(1, 1, e, device=device)) if add_bias_kv else None
         self.out_proj = Linear(e, e, bias, device=device)
         if bias:
             init.zeros_(self.out_proj.bias)  # type: ignore[arg-type]
@@ -124,12 +125,12 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend with queries to keys and values: the result, and the weights if need_weights.
+        """Return the attention result, and the weights if need_weights.
 
         key_padding_mask: True (or -inf) for padding among the keys, [b, m]. attn_mask: True where a query may
-        not look at a key, or floats that are added to the scores, [n, m] or [b * heads, n, m].
-        average_attn_weights: return the mean weights of all heads. is_causal: attn_mask is the causal one. A
-        query that may look at no key has the result and the weights 0, with need_weights and without.
+        not attend to a key, or floats that are added to the scores, [n, m] or [b * heads, n, m].
+        average_attn_weights: return the mean weights of all heads. is_causal: attn_mask is the causal one.
+        The result and the weights of a query that may attend to no key are 0.
         """
         if is_causal and attn_mask is None:
             raise ValueError(
@@ -156,7 +157,7 @@ class MultiheadAttention(Module):
     def _attend(
         self, inputs: Inputs, masks: tuple[Tensor | None, Tensor | None], need_weights: bool, causal: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """Attention of batches [b, n, e], with the weights of all heads."""
+        """Attention of batches [b, n, e]; also the weights of all heads."""
         q, k, v = self._project(*inputs)
         attn_mask, padding = masks
         k, v, more = self._append(k, v)
@@ -173,7 +174,7 @@ class MultiheadAttention(Module):
         return self.out_proj(y.transpose(1, 2).flatten(-2)), weights
 
     def _append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, int]:
-        """Append the keys and values of add_bias_kv and add_zero_attn. Also returns how many it appended."""
+        """Append the keys and values of add_bias_kv and add_zero_attn; also return their number."""
         before, batch = k.shape[1], k.shape[0]
         if self.bias_k is not None and self.bias_v is not None:
             k, v = (
@@ -186,7 +187,7 @@ class MultiheadAttention(Module):
 
 
 def _extend(mask: Tensor | None, more: int) -> Tensor | None:
-    """A mask that shows `more` further keys to every query."""
+    """Extend a mask by `more` keys that every query attends to."""
     if mask is None or not more:
         return mask
     added = Tensor.zeros(*mask.shape[:-1], more, dtype=mask.dtype, device=mask.device)
@@ -194,7 +195,7 @@ def _extend(mask: Tensor | None, more: int) -> Tensor | None:
 
 
 def _map_each(f: Callable[[Tensor], Tensor], inputs: Inputs) -> Inputs:
-    """f of each input. Inputs that are one tensor stay one, so that one product projects them."""
+    """Apply f to each input. Inputs that are one tensor stay one, so that one product projects them."""
     query, key, value = inputs
     first = f(query)
     second = first if key is query else f(key)

@@ -1,4 +1,4 @@
-"""The step of a recurrent layer: what it computes from its gates, and the factors of its gradients."""
+"""The step of each recurrent layer: the new state from the gates, and the factors of its gradients."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,24 +12,27 @@ from ..tensor import Tensor
 
 
 class Sequence(NamedTuple):
-    """What a recurrence runs over; hidden is the size of a state, out that of what it shows."""
+    """The inputs and weights of a recurrence; hidden is the size of a state, out that of its output."""
 
-    given: Tensor  # the input's part of all gates, [t, b, gates * hidden]
-    weight: Tensor  # from the state that is shown to the gates, [gates * hidden, out]
+    given: Tensor  # the input's contribution to all gates, [t, b, gates * hidden]
+    weight: Tensor  # from the output of a state to the gates, [gates * hidden, out]
     shown: Tensor  # before the first step, [b, out]
     bias: Tensor | None = None  # of weight, [gates * hidden]
-    project: Tensor | None = None  # from a state to what it shows, [out, hidden]; without, it is shown itself
+    # projection from the hidden state to the output, [out, hidden]; None: the output is the state
+    project: Tensor | None = None
     cell: Tensor | None = None  # before the first step, [b, hidden]
-    kept: Tensor | None = None  # which rows still run, [t, b, 1, 1]; the others keep their state
-    peepholes: Tensor | None = None  # from an LSTM's cell to input, output and forget, [3, hidden]
+    kept: Tensor | None = None  # which rows have not ended, [t, b, 1, 1]; the others keep their state
+    # peepholes of an LSTM: from the cell to the input, output and forget gates, [3, hidden]
+    peepholes: Tensor | None = None
 
 
 class Slopes(NamedTuple):
-    """How the gradients of a step follow from those of its new state, by factors [t, b, 1, hidden].
+    """The factors [t, b, 1, hidden] by which a step's gradients follow from those of its new state.
 
     rows: factors of the gradient of the hidden part or, where `of` has a 1, of the cell; the first ones are
-    of the state's gates. given: which rows are of the input's gates. carries: which row is of the old state's
-    hidden part, which of the old cell. across: of the new cell by the new hidden part.
+    of the state's gates. given: the rows of the input's gates. carries: the row of the old state's hidden
+    part, and that of the old cell. across: the derivative of the new hidden part with respect to the new
+    cell.
     """
 
     rows: list[Tensor]
@@ -40,11 +43,11 @@ class Slopes(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A kind of recurrent layer. A state is [..., parts, hidden]: what is shown or projected, then the cell.
+    """A kind of recurrent layer. A state is [..., parts, hidden]: the hidden state, then the cell.
 
-    step(gates, shown, state, s) -> the new state, of the input's gates [..., gates, hidden], and of the old
-    state and what it shows; slopes(gates, shown, state, new, s) -> Slopes, of all steps at once. Without them
-    its steps are differentiated as they were computed.
+    step(gates, shown, state, s) -> the new state, from the input's contribution to the gates [..., gates,
+    hidden], the previous output `shown` and the previous state; slopes(gates, shown, state, new, s) ->
+    Slopes, of all steps at once. Without slopes, backward differentiates the ops of each step.
     """
 
     name: str
@@ -54,12 +57,12 @@ class Cell(NamedTuple):
 
 
 def gate(x: Tensor, i: int) -> Tensor:
-    """One of the rows. [..., rows, n] -> [..., 1, n]"""
+    """Select a row. [..., rows, n] -> [..., 1, n]"""
     return x.narrow(-2, i, 1)
 
 
 def under_each_other(parts: list[Tensor]) -> Tensor:
-    """Parts [..., 1, n] as one value, which one kernel stores. -> [..., parts, n]"""
+    """Stack parts [..., 1, n] in one value, which one kernel stores. -> [..., parts, n]"""
     place, out = Tensor.arange(len(parts), dtype=dt.int32, device=parts[0].device).unsqueeze(1), parts[-1]
     for i, part in enumerate(parts[:-1]):
         out = (place == i).where(part, out)
@@ -72,7 +75,7 @@ def by_gate(x: Tensor, gates: int) -> Tensor:
 
 
 def own_gates(shown: Tensor, s: Sequence, gates: int) -> Tensor:
-    """The state's own part of the gates. [..., out] -> [..., gates, hidden]"""
+    """The state's contribution to the gates. [..., out] -> [..., gates, hidden]"""
     product = shown @ s.weight.transpose(0, 1)
     return by_gate(product if s.bias is None else product + s.bias, gates)
 
@@ -81,13 +84,13 @@ def own_gates(shown: Tensor, s: Sequence, gates: int) -> Tensor:
 
 
 class Activation(NamedTuple):
-    """A function of elements, and its slope by what went in and what came out; None where it is unknown."""
+    """An elementwise function and its derivative as a function of input and output; None if it is unknown."""
 
     function: Callable[[Tensor], Tensor]
     slope: Callable[[Tensor, Tensor], Tensor] | None = None
 
     def sloped(self, x: Tensor, y: Tensor) -> Tensor:
-        """The slope where x became y."""
+        """The derivative at x, where the function is y."""
         assert self.slope is not None, "the derivative of this cell is not defined"
         return self.slope(x, y)
 
@@ -117,7 +120,7 @@ def _scaled_tanh_slope(x: Tensor, y: Tensor, a: float, b: float) -> Tensor:
     return a * b * (1 - inner * inner)
 
 
-# by ONNX's names: what alpha and beta are without others, the function, and its slope
+# by ONNX's names: the defaults of alpha and beta, the function, and its derivative
 _PLAIN: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Tensor], Tensor]]] = {
     "relu": (Tensor.relu, lambda x, y: (y > 0).where(1.0, 0.0)),
     "sigmoid": (Tensor.sigmoid, lambda x, y: y * (1 - y)),
@@ -143,7 +146,8 @@ ACTIVATIONS = dict(sorted(_TABLE.items()))
 
 
 def activation(name: str, *numbers: float) -> Activation:
-    """A function by its name, with the first of its numbers. ValueError for an unknown name."""
+    """An activation by name, which takes its parameters from the front of `numbers`. ValueError for an
+    unknown name."""
     if name.lower() not in ACTIVATIONS:
         raise ValueError(f"activation {name!r} is unknown: use one of {', '.join(ACTIVATIONS)}")
     usual, function, slope = ACTIVATIONS[name.lower()]
@@ -165,7 +169,7 @@ def _within(x: Tensor, bound: float | None) -> Tensor:
 
 
 def clip_arguments(a: Activation, bound: float | None) -> Activation:
-    """The function of arguments that are held within -bound and bound."""
+    """The function with its argument clamped to [-bound, bound]."""
     if bound is None:
         return a
     slope = a.slope
@@ -183,7 +187,7 @@ def _clipped_slope(slope: Callable[[Tensor, Tensor], Tensor], bound: float, x: T
 
 
 def _pass_inside_bounds(x: Tensor, bound: float | None) -> Callable[[Tensor], Tensor]:
-    """What becomes of factors of a value that is held within bounds after it was computed."""
+    """Set the factors to 0 where the value was clamped to its bounds."""
     return (lambda row: row) if bound is None else (lambda row: (x.abs() <= bound).where(row, 0.0))
 
 
@@ -191,7 +195,7 @@ def _pass_inside_bounds(x: Tensor, bound: float | None) -> Callable[[Tensor], Te
 
 
 def rnn(act: Activation, state_clip: float | None = None) -> Cell:
-    """One gate, whose value is the new state."""
+    """The cell of RNN: one gate, whose value is the new state."""
 
     def step(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> Tensor:
         return _within(act.function(gates + own_gates(shown, s, 1)), state_clip)
@@ -205,7 +209,7 @@ def rnn(act: Activation, state_clip: float | None = None) -> Cell:
 
 
 class LstmGates(NamedTuple):
-    """What the gates of an LSTM go through; clip holds what goes into them, state_clip the new cell."""
+    """The activations of an LSTM; clip bounds the gates' inputs, state_clip the new cell."""
 
     gate: Activation
     cell: Activation
@@ -215,7 +219,7 @@ class LstmGates(NamedTuple):
 
 
 class _Opened(NamedTuple):
-    """What goes into an LSTM's gates of input, forgetting, candidates and output, and what comes of them."""
+    """The inputs of an LSTM's input, forget, candidate and output gates, and their values."""
 
     before: list[Tensor]
     i: Tensor
@@ -226,7 +230,7 @@ class _Opened(NamedTuple):
 
 
 def lstm(how: LstmGates) -> Cell:
-    """Gates of input, forgetting, candidates and output, in PyTorch's order."""
+    """The cell of LSTM: input, forget, candidate and output gates, in PyTorch's order."""
     coupled = how.input_forget
     count = 4 - coupled
 
@@ -265,16 +269,17 @@ def lstm(how: LstmGates) -> Cell:
 
 
 class GruGates(NamedTuple):
-    """What the gates of a GRU go through; state_clip holds the new state."""
+    """The activations of a GRU; state_clip bounds the new state."""
 
     gate: Activation
     hidden: Activation
     state_clip: float | None = None
-    reset_after: bool = True  # the reset gate multiplies what the product with the state made, not the state
+    # whether the reset gate multiplies the product with the state, not the state itself
+    reset_after: bool = True
 
 
 def gru(how: GruGates) -> Cell:
-    """Gates of resetting, updating and candidates, in PyTorch's order."""
+    """The cell of GRU: reset, update and candidate gates, in PyTorch's order."""
     return _gru(how) if how.reset_after else _gru_that_resets_before(how)
 
 
@@ -301,7 +306,8 @@ def _gru(how: GruGates) -> Cell:
 
 
 def _gru_that_resets_before(how: GruGates) -> Cell:
-    """Its candidates are a second product, behind the reset gate: a step is two of each."""
+    """The GRU of reset_after=False: the candidates are a second product, of the reset state. A step takes two
+    products and two kernels."""
 
     def part(shown: Tensor, s: Sequence, begin: int, gates: int) -> Tensor:
         n = shown.shape[-1]

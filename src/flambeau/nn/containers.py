@@ -1,4 +1,4 @@
-"""Modules and parameters in lists and dicts, whose parameters the module around them has."""
+"""Lists and dicts of modules and parameters, which register them with the enclosing module."""
 
 # pyright: basic
 
@@ -16,10 +16,10 @@ from .parameter import Parameter
 
 
 class _Numbered(Module):
-    """What Sequential and ModuleList share: modules that are named by their places."""
+    """Base of Sequential and ModuleList: modules whose names are their indices."""
 
     def _renumber(self, modules: list[Module]) -> Self:
-        """Hold these modules and no others, under the names "0", "1", ..."""
+        """Replace the modules by these, under the names "0", "1", ..."""
         for m in modules:
             check_module(self, m)
         for name, _ in list(self._own(Module)):
@@ -39,7 +39,7 @@ class _Numbered(Module):
         return self
 
     def insert(self, index: int, module: Module) -> Self:
-        """Put a module before the one at a place; returns self."""
+        """Insert a module before an index; returns self."""
         check_module(self, module)
         if index == len(self):
             self.add_module(str(index), module)
@@ -49,7 +49,7 @@ class _Numbered(Module):
         return self._renumber(modules)
 
     def pop(self, key: int | slice) -> Any:
-        """Take out the module at a place, and return it."""
+        """Remove and return the module at an index."""
         module = self[key]
         del self[key]
         return module
@@ -87,7 +87,7 @@ class _Numbered(Module):
 
 
 class Sequential(_Numbered):
-    """Modules one after another; give them, or one dict of name to module.
+    """Call modules one after another; pass them, or one dict of name to module.
 
     modules: layers, in order
     Raises TypeError if one is not a module.
@@ -129,7 +129,7 @@ class ModuleList(_Numbered):
         self.extend(modules)
 
     def _lines(self) -> list[str]:
-        """Neighbours that are printed alike are one line, with their number."""
+        """The printed lines; equal neighbours share one line with their number."""
         lines: list[str] = []
         first = 0
         for text, alike in groupby(map(repr, self)):
@@ -144,7 +144,7 @@ class ModuleList(_Numbered):
 
 
 class _Named:
-    """What ModuleDict and ParameterDict share: what a dict does, with attributes for its values."""
+    """Base of ModuleDict and ParameterDict: a dict whose values are attributes."""
 
     def _inside(self) -> Iterator[tuple[str, Any]]:
         raise NotImplementedError
@@ -154,7 +154,7 @@ class _Named:
         return dict(self._inside()).keys()
 
     def values(self) -> Any:
-        """What is there, in order."""
+        """The values, in order."""
         return dict(self._inside()).values()
 
     def items(self) -> Any:
@@ -168,7 +168,7 @@ class _Named:
         return value
 
     def clear(self) -> None:
-        """Take out all."""
+        """Remove all."""
         for key in list(self.keys()):
             del self[key]
 
@@ -218,7 +218,7 @@ class ModuleDict(_Named, Module):
 
 
 def _as_kept(value: Any) -> Any:
-    """Tensors as parameters; what else is put into a container stays what it is."""
+    """Convert tensors to parameters; other values are returned unchanged."""
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
@@ -258,7 +258,7 @@ class ParameterList(Module):
         setattr(self, self._place(index), _as_kept(value))
 
     def pop(self, index: int = -1) -> Any:
-        """Take out the parameter at a place, the last without one, and return it."""
+        """Remove and return the parameter at an index, by default the last."""
         kept = list(self)
         self._place(index)
         value = kept.pop(index)
@@ -284,8 +284,8 @@ class ParameterList(Module):
 class ParameterDict(_Named, Module):
     """Parameters by name, which a module's parameters include; plain tensors become parameters.
 
-    values: a dict of them, which are taken in the order of their names as PyTorch does; or an OrderedDict,
-    another ParameterDict or (name, tensor) pairs, which keep theirs.
+    values: a dict of them, which is sorted by name as in PyTorch; or an OrderedDict, another ParameterDict or
+    (name, tensor) pairs, which keep their order.
     """
 
     def __init__(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()):
@@ -321,7 +321,7 @@ class ParameterDict(_Named, Module):
         return self[key]
 
     def popitem(self) -> tuple[str, Any]:
-        """Take out the last (name, parameter), and return it."""
+        """Remove and return the last (name, parameter)."""
         name = self._names[-1]
         return name, self.pop(name)
 

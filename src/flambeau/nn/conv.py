@@ -15,7 +15,7 @@ MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class Convolution(Module):
-    """What convolutions over any number of dims share. [n, in, *size] -> [n, out, *out_size]"""
+    """Base of convolutions over any number of dims. [n, in, *size] -> [n, out, *out_size]"""
 
     nd: int
     function: Any
@@ -49,7 +49,7 @@ class Convolution(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Give the parameters new first values, as those of a layer that is just made."""
+        """Initialise the parameters again."""
         default_init(self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -195,7 +195,7 @@ class _ConvTranspose(Convolution):
         return run(x, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
 
     def _extra(self, x: Tensor, output_size: tuple[int, ...]) -> tuple[int, ...]:
-        """The output_padding that gives the sizes wanted; ValueError with those that can be had."""
+        """The output_padding for the requested sizes; ValueError names the possible ones."""
         size = x.shape[-self.nd :]
         least = conv.transposed_size(
             size, self.kernel_size, self.stride, self.padding, (0,) * self.nd, self.dilation
@@ -215,7 +215,7 @@ class _ConvTranspose(Convolution):
 class ConvTranspose1d(_ConvTranspose):
     """The adjoint of a convolution, with learned kernels. [n, in, l] -> [n, out, ol]
 
-    ValueError if the channels do not divide evenly, or for another way of padding than zeros.
+    ValueError if the channels do not divide evenly, or for a padding_mode other than zeros.
 
     in_channels: channels of the input
     out_channels: channels of the result
@@ -233,7 +233,7 @@ class ConvTranspose1d(_ConvTranspose):
 class ConvTranspose2d(_ConvTranspose):
     """The adjoint of a convolution, with learned kernels. [n, in, h, w] -> [n, out, oh, ow]
 
-    ValueError if the channels do not divide evenly, or for another way of padding than zeros.
+    ValueError if the channels do not divide evenly, or for a padding_mode other than zeros.
 
     in_channels: channels of the input
     out_channels: channels of the result
@@ -251,7 +251,7 @@ class ConvTranspose2d(_ConvTranspose):
 class ConvTranspose3d(_ConvTranspose):
     """The adjoint of a convolution, with learned kernels. [n, in, d, h, w] -> [n, out, od, oh, ow]
 
-    ValueError if the channels do not divide evenly, or for another way of padding than zeros.
+    ValueError if the channels do not divide evenly, or for a padding_mode other than zeros.
 
     in_channels: channels of the input
     out_channels: channels of the result
@@ -267,7 +267,7 @@ class ConvTranspose3d(_ConvTranspose):
 
 
 class DeformConv2d(Convolution):
-    """Convolution whose taps read where offset moves them, as torchvision's. ValueError if the
+    """Convolution whose taps are moved by offset, as in torchvision. ValueError if the
     channels do not divide evenly.
 
     [n, in, h, w], offset [n, 2 * groups * kh * kw, oh, ow], mask [n, groups * kh * kw, oh, ow]

@@ -1,4 +1,4 @@
-"""Losses that torch has not: of a norm over some dims, and of the correlations of channels."""
+"""Losses that PyTorch lacks: a norm over some dims, and the distance of Gram matrices."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from .module import Module
 class LpLoss(Module):
     """|input - target|^p over all dims or some, summed or averaged. [...], [...] -> [...]
 
-    p: the power, above 0. dim: the dims that go away, all without. reduction: "mean", "sum" or "none".
+    p: the power, above 0. dim: the dims to reduce, by default all. reduction: "mean", "sum" or "none".
     ValueError for others, and if shapes differ.
     """
 
@@ -31,11 +31,11 @@ class LpLoss(Module):
 
 
 class GramMatrixLoss(Module):
-    """How far the correlations of channels are apart, squared: the style of images (Gatys et al., 2016).
+    """Squared distance of the channels' Gram matrices: the style loss of images (Gatys et al., 2016).
     [n, c, *size], [n, c, *size] -> []
 
-    A Gram matrix is the products of all pairs of channels, divided by c and the elements of one. reduction:
-    "mean" or "sum". ValueError for others, for fewer than 3 dims, and if shapes differ.
+    A Gram matrix has the dot products of all pairs of channels, divided by c and the elements of a channel.
+    reduction: "mean" or "sum". ValueError for others, for fewer than 3 dims, and if shapes differ.
     """
 
     def __init__(self, reduction: str = "mean"):

@@ -10,7 +10,7 @@ from .module import Module
 
 
 class Identity(Module):
-    """Its input. [...] -> [...]"""
+    """Returns its input. [...] -> [...]"""
 
     def __init__(self, *_args: Any, **_kw: Any):
         """Takes and ignores any arguments, as in PyTorch."""
@@ -20,7 +20,7 @@ class Identity(Module):
 
 
 class Dropping(Module):
-    """What dropout layers share: the probability that an element, or a channel, is dropped in training."""
+    """Base of dropout layers: p is the probability that an element, or a channel, is dropped in training."""
 
     function: Any
 
@@ -73,7 +73,7 @@ class Dropout3d(Dropping):
 
 
 class AlphaDropout(Dropping):
-    """Dropout that keeps mean 0 and variance 1 behind SELU (Klambauer et al., 2017). [...] -> [...]
+    """Dropout that keeps mean 0 and variance 1 after SELU (Klambauer et al., 2017). [...] -> [...]
 
     ValueError unless p is in 0 to 1.
     """
@@ -91,9 +91,9 @@ class FeatureAlphaDropout(Dropping):
 
 
 class GaussianNoise(Module):
-    """In training adds normal numbers to its input, which it gives as it is otherwise. [...] -> [...]
+    """Adds normal noise to its input in training; returns the input in eval mode. [...] -> [...]
 
-    std: their standard deviation; ValueError below 0.
+    std: the standard deviation; ValueError below 0.
     """
 
     def __init__(self, std: float = 0.1):

@@ -1,4 +1,4 @@
-"""Fractional max pooling (Graham, 2014): windows of one size whose places are drawn."""
+"""Fractional max pooling (Graham, 2014): windows of one size at random positions."""
 
 from collections.abc import Sequence
 from math import prod
@@ -20,7 +20,8 @@ Size = int | tuple[int, ...]
 
 
 def _starts(u: Tensor, n: int, o: int, k: int) -> Tensor:
-    """Where o windows of k of n elements begin, as numbers u in [0, 1) have it. [..., 1] -> [..., o] int32"""
+    """The first elements of o windows of k among n elements, for random numbers u in [0, 1). [..., 1] ->
+    [..., o] int32"""
     last = Tensor.full((*u.shape[:-1], 1), n - k, dtype=dt.int32, device=u.device)
     if o == 1:
         return last
@@ -35,7 +36,8 @@ Shape = tuple[int, ...]
 def _sizes(
     x: Tensor, nd: int, kernel: tuple[int, ...], output_size: Any, output_ratio: Any
 ) -> tuple[int, ...]:
-    """How many windows there are of each dim; ValueError if that is not said, or they don't fit."""
+    """The number of windows of each dim; ValueError if neither size nor ratio is given, or windows don't fit.
+    """
     call = f"fractional_max_pool{nd}d({describe(x)}"
     if x.ndim not in (nd + 1, nd + 2):
         raise ValueError(f"{call}): takes {nd + 1} or {nd + 2} dims: reshape it")
@@ -53,9 +55,10 @@ def _sizes(
 
 
 def _places(u: Tensor, size: Shape, out: Shape, kernel: Shape) -> Tensor:
-    """The places in the flattened `size` of each window's elements. [*lead, nd] -> [*lead, *out, taps]"""
+    """The indices of each window's elements in the flattened `size`. [*lead, nd] -> [*lead, *out, taps]"""
     nd, lead = len(size), u.shape[:-1]
-    drawn = [1, 0] if nd == 2 else list(range(nd))  # which number is whose: PyTorch's order
+    # PyTorch's order of the random numbers: (width, height) in 2 dims, (depth, height, width) in 3
+    drawn = [1, 0] if nd == 2 else list(range(nd))
     index: Any = 0
     for i, step in enumerate(contiguous_strides(size)):
         start = _starts(u.narrow(-1, drawn[i], 1), size[i], out[i], kernel[i])
@@ -68,7 +71,7 @@ def _places(u: Tensor, size: Shape, out: Shape, kernel: Shape) -> Tensor:
 def _pool(
     x: Tensor, nd: int, kernel_size: Size, sizes: tuple[Any, Any], samples: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """The largest element of each window, and its place in the flattened dims."""
+    """The largest element of each window, and its index in the flattened dims."""
     kernel = pair(kernel_size, nd)
     out, lead, size = _sizes(x, nd, kernel, *sizes), x.shape[:-nd], x.shape[-nd:]
     u = rand(*lead, nd, device=x.device) if samples is None else samples.reshape(*lead, nd)
@@ -87,11 +90,11 @@ def fractional_max_pool2d(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """The largest element of windows whose places are drawn: output_size of them, or output_ratio of the
-    input's size. [n, c, h, w] -> [n, c, oh, ow]
+    """The largest element of each of output_size (or output_ratio times the input's size) randomly placed
+    windows. [n, c, h, w] -> [n, c, oh, ow]
 
-    kernel_size: of a window. return_indices: also where in the flattened dims each element is (int64).
-    _random_samples: numbers in [0, 1) that are the draw. ValueError if windows do not fit.
+    kernel_size: of a window. return_indices: also return each element's index in the flattened dims (int64).
+    _random_samples: random numbers in [0, 1) to use. ValueError if windows do not fit.
     """
     values, indices = _pool(input, 2, kernel_size, (output_size, output_ratio), _random_samples)
     return (values, indices) if return_indices else values
@@ -105,11 +108,11 @@ def fractional_max_pool2d_with_indices(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(values, indices) of fractional_max_pool2d: the largest element of windows whose places are
-    drawn. [n, c, h, w] -> [n, c, oh, ow]
+    """(values, indices) of fractional_max_pool2d: the largest element of each randomly placed window. [n, c,
+    h, w] -> [n, c, oh, ow]
 
     kernel_size: of a window. output_size, output_ratio: how many windows, or their share of the input's size.
-    return_indices: without effect. _random_samples: numbers in [0, 1) that are the draw. ValueError if
+    return_indices: without effect. _random_samples: random numbers in [0, 1) to use. ValueError if
     windows do not fit.
     """
     return _pool(input, 2, kernel_size, (output_size, output_ratio), _random_samples)
@@ -123,11 +126,11 @@ def fractional_max_pool3d(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """The largest element of windows whose places are drawn: output_size of them, or output_ratio of the
-    input's size. [n, c, d, h, w] -> [n, c, od, oh, ow]
+    """The largest element of each of output_size (or output_ratio times the input's size) randomly placed
+    windows. [n, c, d, h, w] -> [n, c, od, oh, ow]
 
-    kernel_size: of a window. return_indices: also where in the flattened dims each element is (int64).
-    _random_samples: numbers in [0, 1) that are the draw. ValueError if windows do not fit.
+    kernel_size: of a window. return_indices: also return each element's index in the flattened dims (int64).
+    _random_samples: random numbers in [0, 1) to use. ValueError if windows do not fit.
     """
     values, indices = _pool(input, 3, kernel_size, (output_size, output_ratio), _random_samples)
     return (values, indices) if return_indices else values
@@ -141,11 +144,11 @@ def fractional_max_pool3d_with_indices(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(values, indices) of fractional_max_pool3d: the largest element of windows whose places are
-    drawn. [n, c, d, h, w] -> [n, c, od, oh, ow]
+    """(values, indices) of fractional_max_pool3d: the largest element of each randomly placed window. [n, c,
+    d, h, w] -> [n, c, od, oh, ow]
 
     kernel_size: of a window. output_size, output_ratio: how many windows, or their share of the input's size.
-    return_indices: without effect. _random_samples: numbers in [0, 1) that are the draw. ValueError if
+    return_indices: without effect. _random_samples: random numbers in [0, 1) to use. ValueError if
     windows do not fit.
     """
     return _pool(input, 3, kernel_size, (output_size, output_ratio), _random_samples)
@@ -178,11 +181,11 @@ class _FractionalMaxPool(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """Largest element of windows whose places are drawn again at each call. [n, c, h, w] -> [n, c, oh, ow]
+    """Largest element of each window; each call draws the windows' positions. [n, c, h, w] -> [n, c, oh, ow]
 
-    output_ratio: how much of the input's size the output has, in place of output_size. return_indices: also
-    where each stands. _random_samples: numbers in [0, 1) that are the draw. ValueError unless one of both
-    sizes is given.
+    output_ratio: the output's size relative to the input's, instead of output_size. return_indices: also
+    return the indices. _random_samples: random numbers in [0, 1) to use. ValueError unless one of both sizes
+    is given.
     kernel_size: the window's size, one number or one for each dim
     """
 
@@ -190,11 +193,12 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """Largest element of windows whose places are drawn again. [n, c, d, h, w] -> [n, c, od, oh, ow]
+    """Largest element of each window; each call draws the windows' positions. [n, c, d, h, w] -> [n, c, od,
+    oh, ow]
 
-    output_ratio: how much of the input's size the output has, in place of output_size. return_indices: also
-    where each stands. _random_samples: numbers in [0, 1) that are the draw. ValueError unless one of both
-    sizes is given.
+    output_ratio: the output's size relative to the input's, instead of output_size. return_indices: also
+    return the indices. _random_samples: random numbers in [0, 1) to use. ValueError unless one of both sizes
+    is given.
     kernel_size: the window's size, one number or one for each dim
     """
 

@@ -9,10 +9,10 @@ from .module import Module
 class FunctionLayer(Module):
     """A layer without parameters: `forward` calls a function with the settings."""
 
-    shows_all = False  # as PyTorch prints some: with the settings that are the usual ones, too
+    shows_all = False  # PyTorch prints the default settings of some layers as well
 
     def __init__(self) -> None:
-        pass  # a layer of settings has its own
+        pass  # a layer with settings has its own __init__
 
     def extra_repr(self) -> str:
         """The settings, as `repr` shows them."""

@@ -40,7 +40,7 @@ class PReLU(Module):
         self._cast(dtype)
 
     def reset_parameters(self) -> None:
-        """Give the parameters new first values, as those of a layer that is just made."""
+        """Initialise the parameters again."""
         constant_(self.weight, self.init)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -44,7 +44,7 @@ def positive(layer: str, **sizes: int) -> None:
 class Linear(Module):
     """x @ weight.T + bias. [..., in_features] -> [..., out_features]
 
-    Raises ValueError if a size is not an integer above 0.
+    Raises ValueError if a size is not a positive integer.
     """
 
     bias: Parameter | None
@@ -65,7 +65,7 @@ class Linear(Module):
         self._cast(dtype)
 
     def reset_parameters(self) -> None:
-        """Give the parameters new first values, as those of a layer that is just made."""
+        """Initialise the parameters again."""
         default_init(self.weight, self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -79,7 +79,7 @@ class Linear(Module):
 class Bilinear(Module):
     """x1 @ weight[o] @ x2 + bias[o]. [..., in1_features], [..., in2_features] -> [..., out_features]
 
-    Raises ValueError if a size is not an integer above 0.
+    Raises ValueError if a size is not a positive integer.
     """
 
     bias: Parameter | None
@@ -102,7 +102,7 @@ class Bilinear(Module):
         self._cast(dtype)
 
     def reset_parameters(self) -> None:
-        """Give the parameters new first values, as those of a layer that is just made."""
+        """Initialise the parameters again."""
         bound = 1 / sqrt(self.in1_features)
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
@@ -135,7 +135,7 @@ class _Table(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Give the parameters new first values, as those of a layer that is just made."""
+        """Initialise the parameters again."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             device = self.weight.device

@@ -114,7 +114,7 @@ class CrossEntropyLoss(FunctionLayer):
 
     label_smoothing: the fraction of the target that is spread over all classes. ValueError if it is
         not in 0 to 1, or for other shapes or another reduction; TypeError for a target of another
-        dtype; IndexError, at the next read, for a class that is none.
+        dtype; IndexError, at the next read, for an invalid class.
 
     ignore_index: a class that is ignored
     """

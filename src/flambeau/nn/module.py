@@ -113,7 +113,9 @@ class Module:
         """Set a parameter, or say with None that there is none; errors as register_buffer's, TypeError for
         another tensor."""
         self._check_name("register_parameter", name, self._kinds.get(name) is Parameter)
-        if param is not None and not isinstance(param, Parameter):  # pyright: ignore[reportUnnecessaryIsInstance]  # users pass others
+        # users pass others
+        # pyright: ignore[reportUnnecessaryIsInstance]
+        if param is not None and not isinstance(param, Parameter):
             call = f"register_parameter({name!r}, {describe(param)})"
             raise TypeError(f"{call}: takes a Parameter or None: pass nn.Parameter(t)")
         self._register(name, Parameter)
@@ -132,7 +134,9 @@ class Module:
 
     def _check_name(self, call: str, name: str, same_kind: bool) -> None:
         """ValueError for a name with a dot, none, or one that means something else already."""
-        if not isinstance(name, str) or not name or "." in name:  # pyright: ignore[reportUnnecessaryIsInstance]  # users pass others
+        # users pass others
+        # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(name, str) or not name or "." in name:
             rule = "a name must be a non-empty string without dots: choose another"
             raise ValueError(f"{call}({name!r}): {rule}")
         if hasattr(self, name) and not same_kind and vars(self).get(name, 0) is not None:
@@ -255,7 +259,7 @@ class Module:
         arguments then.
 
         with_kwargs: hook(module, args, kwargs), which may return both. prepend: before the others. Returns a
-        handle whose remove() takes the hook off.
+        handle whose remove() unregisters the hook.
         """
         return hooks.register(self._hooks, "forward_pre", ModuleHook(hook, with_kwargs), prepend)
 
@@ -271,7 +275,7 @@ class Module:
         output then.
 
         with_kwargs: hook(module, args, kwargs, output). always_call: where the forward fails as well, with
-        None for the output. prepend: before the others. Returns a handle whose remove() takes the hook off.
+        None for the output. prepend: before the others. Returns a handle whose remove() unregisters the hook.
         """
         return hooks.register(self._hooks, "forward", ModuleHook(hook, with_kwargs, always_call), prepend)
 
@@ -282,7 +286,7 @@ class Module:
         None, are the gradients then.
 
         It is called while backward builds the gradients' graph, with lazy tensors. prepend: before the
-        others. Returns a handle whose remove() takes the hook off.
+        others. Returns a handle whose remove() unregisters the hook.
         """
         return hooks.register(self._hooks, "backward_pre", ModuleHook(hook), prepend)
 
@@ -291,7 +295,7 @@ class Module:
         returns, if not None, are the inputs' gradients then.
 
         It is called while backward builds the gradients' graph, with lazy tensors. prepend: before the
-        others. Returns a handle whose remove() takes the hook off.
+        others. Returns a handle whose remove() unregisters the hook.
         """
         return hooks.register(self._hooks, "backward", ModuleHook(hook), prepend)
 
@@ -349,7 +353,7 @@ class Module:
         """Move parameters and buffers to a device, and the floats among them to a dtype; the tensors stay the
         same objects. Returns self.
 
-        to(device), to(dtype), to(device, dtype), to(tensor). non_blocking: taken, and of no meaning.
+        to(device), to(dtype), to(device, dtype), to(tensor). non_blocking: accepted and ignored.
         """
         for a in args:
             if isinstance(a, Tensor):
@@ -384,9 +388,9 @@ class Module:
         return self.to(dtype=dst_type)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Does nothing, and says so once: no gradients are kept, each backward() returns its own.
+        """Do nothing and warn once: tensors store no gradients; each backward() returns its own.
 
-        set_to_none: taken, and of no meaning.
+        set_to_none: accepted and ignored.
         """
         note(NO_GRAD_KEPT)
 

@@ -33,7 +33,7 @@ class NormBase(Module):
     bias: Parameter | None = None
 
     def reset_parameters(self) -> None:
-        """Give the parameters new first values, as those of a layer that is just made."""
+        """Initialise the parameters again."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:
@@ -138,7 +138,7 @@ class BatchNorm1d(BatchNorm):
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
-    Raises ValueError if a size is not an integer above 0.
+    Raises ValueError if a size is not a positive integer.
     """
 
     ranks = (2, 3)
@@ -153,7 +153,7 @@ class BatchNorm2d(BatchNorm):
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
-    Raises ValueError if a size is not an integer above 0.
+    Raises ValueError if a size is not a positive integer.
     """
 
     ranks = (4,)
@@ -168,7 +168,7 @@ class BatchNorm3d(BatchNorm):
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
-    Raises ValueError if a size is not an integer above 0.
+    Raises ValueError if a size is not a positive integer.
     """
 
     ranks = (5,)
@@ -282,10 +282,10 @@ class GroupNorm(NormBase):
 class RMSNorm(NormBase):
     """Root mean square 1 over the last dims (Zhang and Sennrich, 2019), then weight. [..., n] -> [..., n]
 
-    normalized_shape: the sizes of the last dims, over which it goes
+    normalized_shape: the sizes of the last dims, which are normalised
     eps: a small number that keeps divisions from 0
     elementwise_affine: learn a factor (and an offset) for each element
-    Raises ValueError if a size is not an integer above 0.
+    Raises ValueError if a size is not a positive integer.
     """
 
     def __init__(
@@ -313,10 +313,10 @@ class RMSNorm(NormBase):
 class LayerNorm(NormBase):
     """Zero mean, unit variance over the last dims (Ba et al., 2016), then affine. [..., n] -> [..., n]
 
-    normalized_shape: the sizes of the last dims, over which it goes
+    normalized_shape: the sizes of the last dims, which are normalised
     eps: a small number that keeps divisions from 0
     elementwise_affine: learn a factor (and an offset) for each element
-    Raises ValueError if a size is not an integer above 0.
+    Raises ValueError if a size is not a positive integer.
     """
 
     def __init__(

@@ -57,9 +57,9 @@ class _CircularPad(Padding):
 
 
 class ConstantPad1d(_ConstantPad):
-    """Put a value at both ends of the last dim. [..., l] -> [..., ol]
+    """Pad with a value at both ends of the last dim. [..., l] -> [..., ol]
 
-    ValueError for another count of paddings.
+    ValueError for a wrong number of paddings.
 
     padding: elements added at both ends, one number or one for each dim
     """
@@ -68,9 +68,9 @@ class ConstantPad1d(_ConstantPad):
 
 
 class ConstantPad2d(_ConstantPad):
-    """Put a value at both ends of the last two dims. [..., h, w] -> [..., oh, ow]
+    """Pad with a value at both ends of the last two dims. [..., h, w] -> [..., oh, ow]
 
-    ValueError for another count of paddings.
+    ValueError for a wrong number of paddings.
 
     padding: elements added at both ends, one number or one for each dim
     """
@@ -79,9 +79,9 @@ class ConstantPad2d(_ConstantPad):
 
 
 class ConstantPad3d(_ConstantPad):
-    """Put a value at both ends of the last three dims. [..., d, h, w] -> [..., od, oh, ow]
+    """Pad with a value at both ends of the last three dims. [..., d, h, w] -> [..., od, oh, ow]
 
-    ValueError for another count of paddings.
+    ValueError for a wrong number of paddings.
 
     padding: elements added at both ends, one number or one for each dim
     """
@@ -90,9 +90,9 @@ class ConstantPad3d(_ConstantPad):
 
 
 class ZeroPad1d(_ZeroPad):
-    """Put zeros at both ends of the last dim. [..., l] -> [..., ol]
+    """Pad with zeros at both ends of the last dim. [..., l] -> [..., ol]
 
-    ValueError for another count of paddings.
+    ValueError for a wrong number of paddings.
 
     padding: elements added at both ends, one number or one for each dim
     """
@@ -101,9 +101,9 @@ class ZeroPad1d(_ZeroPad):
 
 
 class ZeroPad2d(_ZeroPad):
-    """Put zeros at both ends of the last two dims. [..., h, w] -> [..., oh, ow]
+    """Pad with zeros at both ends of the last two dims. [..., h, w] -> [..., oh, ow]
 
-    ValueError for another count of paddings.
+    ValueError for a wrong number of paddings.
 
     padding: elements added at both ends, one number or one for each dim
     """
@@ -112,9 +112,9 @@ class ZeroPad2d(_ZeroPad):
 
 
 class ZeroPad3d(_ZeroPad):
-    """Put zeros at both ends of the last three dims. [..., d, h, w] -> [..., od, oh, ow]
+    """Pad with zeros at both ends of the last three dims. [..., d, h, w] -> [..., od, oh, ow]
 
-    ValueError for another count of paddings.
+    ValueError for a wrong number of paddings.
 
     padding: elements added at both ends, one number or one for each dim
     """
@@ -123,10 +123,10 @@ class ZeroPad3d(_ZeroPad):
 
 
 class ReflectionPad1d(_ReflectionPad):
-    """Put what lies behind the edges, mirrored at the outermost elements at both ends of
+    """Pad by reflection at the outermost elements at both ends of
     the last dim. [..., l] -> [..., ol]
 
-    ValueError for another count of paddings.
+    ValueError for a wrong number of paddings.
 
     padding: elements added at both ends, one number or one for each dim
     """
@@ -135,10 +135,10 @@ class ReflectionPad1d(_ReflectionPad):
 
 
 class ReflectionPad2d(_ReflectionPad):
-    """Put what lies behind the edges, mirrored at the outermost elements at both ends of
+    """Pad by reflection at the outermost elements at both ends of
     the last two dims. [..., h, w] -> [..., oh, ow]
 
-    ValueError for another count of paddings.
+    ValueError for a wrong number of paddings.
 
     padding: elements added at both ends, one number or one for each dim
     """
@@ -147,10 +147,10 @@ class ReflectionPad2d(_ReflectionPad):
 
 
 class ReflectionPad3d(_ReflectionPad):
-    """Put what lies behind the edges, mirrored at the outermost elements at both ends of
+    """Pad by reflection at the outermost elements at both ends of
     the last three dims. [..., d, h, w] -> [..., od, oh, ow]
 
-    ValueError for another count of paddings.
+    ValueError for a wrong number of paddings.
 
     padding: elements added at both ends, one number or one for each dim
     """
@@ -159,9 +159,9 @@ class ReflectionPad3d(_ReflectionPad):
 
 
 class ReplicationPad1d(_ReplicationPad):
-    """Put the outermost elements again at both ends of the last dim. [..., l] -> [..., ol]
+    """Repeat the outermost elements at both ends of the last dim. [..., l] -> [..., ol]
 
-    ValueError for another count of paddings.
+    ValueError for a wrong number of paddings.
 
     padding: elements added at both ends, one number or one for each dim
     """
@@ -170,9 +170,9 @@ class ReplicationPad1d(_ReplicationPad):
 
 
 class ReplicationPad2d(_ReplicationPad):
-    """Put the outermost elements again at both ends of the last two dims. [..., h, w] -> [..., oh, ow]
+    """Repeat the outermost elements at both ends of the last two dims. [..., h, w] -> [..., oh, ow]
 
-    ValueError for another count of paddings.
+    ValueError for a wrong number of paddings.
 
     padding: elements added at both ends, one number or one for each dim
     """
@@ -181,10 +181,10 @@ class ReplicationPad2d(_ReplicationPad):
 
 
 class ReplicationPad3d(_ReplicationPad):
-    """Put the outermost elements again at both ends of
+    """Repeat the outermost elements at both ends of
     the last three dims. [..., d, h, w] -> [..., od, oh, ow]
 
-    ValueError for another count of paddings.
+    ValueError for a wrong number of paddings.
 
     padding: elements added at both ends, one number or one for each dim
     """
@@ -193,9 +193,9 @@ class ReplicationPad3d(_ReplicationPad):
 
 
 class CircularPad1d(_CircularPad):
-    """Put the elements of the other end at both ends of the last dim. [..., l] -> [..., ol]
+    """Pad with the elements of the opposite end at both ends of the last dim. [..., l] -> [..., ol]
 
-    ValueError for another count of paddings.
+    ValueError for a wrong number of paddings.
 
     padding: elements added at both ends, one number or one for each dim
     """
@@ -204,10 +204,10 @@ class CircularPad1d(_CircularPad):
 
 
 class CircularPad2d(_CircularPad):
-    """Put the elements of the other end at both ends of
+    """Pad with the elements of the opposite end at both ends of
     the last two dims. [..., h, w] -> [..., oh, ow]
 
-    ValueError for another count of paddings.
+    ValueError for a wrong number of paddings.
 
     padding: elements added at both ends, one number or one for each dim
     """
@@ -216,10 +216,10 @@ class CircularPad2d(_CircularPad):
 
 
 class CircularPad3d(_CircularPad):
-    """Put the elements of the other end at both ends of
+    """Pad with the elements of the opposite end at both ends of
     the last three dims. [..., d, h, w] -> [..., od, oh, ow]
 
-    ValueError for another count of paddings.
+    ValueError for a wrong number of paddings.
 
     padding: elements added at both ends, one number or one for each dim
     """

@@ -85,7 +85,7 @@ class ALiBi(Module):
     """What is added to scores so that farther keys count less, by a slope for each head (Press et al., 2021).
 
     num_heads: how many heads there are.
-    Raises ValueError if a size is not an integer above 0.
+    Raises ValueError if a size is not a positive integer.
     """
 
     def __init__(self, num_heads: int):

@@ -33,7 +33,7 @@ class RecurrentModule(Module):
     hidden_size: int
 
     def reset_parameters(self) -> None:
-        """Give the parameters new first values, as those of a layer that is just made."""
+        """Initialise the parameters again."""
         bound = 1 / sqrt(self.hidden_size)
         for p in self.parameters(recurse=False):
             init.uniform_(p, -bound, bound)

@@ -18,7 +18,7 @@ class SyncBatchNorm(BatchNorm):
     affine: learn a factor and an offset a channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
-    Raises ValueError if a size is not an integer above 0.
+    Raises ValueError if a size is not a positive integer.
     """
 
     ranks = (2, 3, 4, 5)

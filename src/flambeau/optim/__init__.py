@@ -1,4 +1,4 @@
-"""Optimisers, schedules of their rates, averages of weights and gradient clipping, as in torch.optim."""
+"""Optimisers, learning-rate schedules, weight averaging and gradient clipping, as in torch.optim."""
 
 from typing import Any
 

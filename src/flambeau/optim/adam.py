@@ -1,4 +1,4 @@
-"""Adam and its kin: steps of about equal size for every parameter, whatever its gradient's scale."""
+"""Adam and its variants: steps of about equal size for every parameter, whatever its gradient's scale."""
 
 from math import log
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 from ..tensor import HostScalar, Tensor
 from .optimizer import Optimizer, Params, State
 
-LEAST = 1e-300  # in place of a beta of 0: its power is 0 as well
+LEAST = 1e-300  # replaces a beta of 0, which has no logarithm; powers of it are 0 in float32 as well
 
 
 class ByMoments(Optimizer):
-    """What the kin of Adam share: m and v, the running means of g and of g^2, and how they are corrected."""
+    """Base of Adam's variants: m and v, the running means of g and of g^2, and their bias correction."""
 
     names = ("exp_avg", "exp_avg_sq")
     decoupled = False  # where there is no option
 
     def decayed(self, p: Tensor, g: Tensor, o: Any) -> tuple[Tensor, Tensor]:
-        """Parameter and gradient after the weight decay."""
+        """Return parameter and gradient after the weight decay."""
         if not o.weight_decay:
             return p, g
         if getattr(o, "decoupled_weight_decay", self.decoupled):
@@ -24,7 +24,7 @@ class ByMoments(Optimizer):
         return p, g + p * o.weight_decay
 
     def means(self, g: Tensor, s: State, o: Any) -> tuple[Tensor, Tensor]:
-        """The running means, moved on by a gradient."""
+        """Update the running means with a gradient, and return them."""
         beta1, beta2 = o.betas
         m, v = s["exp_avg"], s["exp_avg_sq"]
         m.assign_(m + (g - m) * (1 - beta1))
@@ -76,7 +76,7 @@ class Adam(ByMoments):
     optional = ("max_exp_avg_sq",)
 
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
-        """The means, and the largest of them for amsgrad."""
+        """Return zeros for the means and, with amsgrad, for the largest v."""
         return {**super().begin(p, o), **({"max_exp_avg_sq": 0.0} if o.amsgrad else {})}
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
@@ -225,12 +225,12 @@ class NAdam(ByMoments):
         super().__init__(params, options)
 
     def count(self, s: State, o: Any) -> None:
-        """The step, and the product of all momenta."""
+        """Advance the step, and the product of all momenta."""
         super().count(s, o)
         s["mu_product"].assign_(s["mu_product"] * self._momentum(s["step"], o))
 
     def terms(self, s: State, o: Any) -> State:
-        """What g and m are multiplied by, and what the root of v is divided by."""
+        """Return the factors of g and m, and the divisor of the root of v."""
         step, product = s["step"], s["mu_product"]
         mu, following = self._momentum(step, o), self._momentum(step + 1, o)
         return {
@@ -251,7 +251,7 @@ class NAdam(ByMoments):
 
 
 class RAdam(ByMoments):
-    """Adam whose first steps go without v, until that is worth something (Liu et al., 2020).
+    """Adam whose first steps do not use v, until its variance is small enough (Liu et al., 2020).
 
     params: the tensors to update, such as model.parameters()
     lr: the learning rate
@@ -287,8 +287,8 @@ class RAdam(ByMoments):
         super().__init__(params, options)
 
     def terms(self, s: State, o: Any) -> State:
-        """The rate: of m / sqrt(v) where it is positive, else minus that of m alone."""
-        # One number and not two, since what updates read is bound for each of their kernels.
+        """Return the rate: positive for steps along m / sqrt(v), negative for steps along m alone."""
+        # One number encodes both cases, since each update kernel binds every number that it reads.
         step, beta2 = s["step"], o.betas[1]
         length = _averaging_steps(beta2, step)
         rectified = (length - 4) * (length - 2) / length * beta2.map(_rectifier)
@@ -306,7 +306,7 @@ class RAdam(ByMoments):
 class SparseAdam(ByMoments):
     """Adam for embeddings: rows whose gradient is 0 stay as they are, and their means too.
 
-    Gradients are dense; PyTorch's are sparse, and rows that are named there with a gradient of 0 move on.
+    Gradients are dense. PyTorch's are sparse: a row that is listed with a gradient of 0 is updated there.
 
     params: the tensors to update, such as model.parameters()
     lr: the learning rate
@@ -351,9 +351,11 @@ def correction(beta: HostScalar, step: Tensor) -> Tensor:
 
 
 def _averaging_steps(beta: HostScalar, step: Tensor) -> Tensor:
-    """Over how many steps v averages: 2 / (1 - beta) - 1 - 2 t beta^t / (1 - beta^t), t the step. [] -> []"""
-    # The two large terms differ by about t: with x = -t log(beta) the difference is t - 2 / x * t * h(x), but
-    # for a constant, and h(x) = x / 2 * coth(x / 2) - 1 has a series where it would cancel itself.
+    """The number of steps that v averages at step t: 2 / (1 - beta) - 1 - 2 t beta^t / (1 - beta^t).
+    """
+    # Subtracting the two large terms would cancel. With x = -t log(beta) their difference is t - 2 / x * t *
+    # h(x), apart from a constant. h(x) = x / 2 * coth(x / 2) - 1 has a series for small x, where it would
+    # cancel too.
     rate = beta.map(_log) * -1
     x = step * rate
     near = x * x * (1 / 12 - x * x * (1 / 720 - x * x * (1 / 30240 - x * x / 1209600)))
@@ -371,7 +373,7 @@ def _rectifier(beta: float) -> float:
 
 
 def along(moved: Tensor, g: Tensor) -> Tensor:
-    """Of a step, the elements that go along with the gradient, larger by how few they are."""
+    """Keep the elements of a step that have the gradient's sign, scaled by the inverse of their fraction."""
     agrees = (moved * g > 0).float()
     return moved * (agrees / agrees.mean().clamp(min=1e-3))
 

@@ -1,4 +1,4 @@
-"""Adagrad, Adadelta, RMSprop and Adafactor: each element's step by the size of its gradients so far."""
+"""Adagrad, Adadelta, RMSprop and Adafactor scale each element's step by the size of its past gradients."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from .optimizer import Optimizer, Params, State
 class Adagrad(Optimizer):
     """p - lr * g / (sqrt(sum of all g^2) + eps), lr falling as `1 / (1 + t * lr_decay)` (Duchi, 2011).
 
-    `initial_accumulator_value` is what the sum begins with.
+    `initial_accumulator_value` is the initial value of the sum.
 
     params: the tensors to update, such as model.parameters()
     weight_decay: the share of p that each step subtracts
@@ -58,7 +58,7 @@ class Adagrad(Optimizer):
 
 
 class Adadelta(Optimizer):
-    """p - lr * g * rms(steps so far) / rms(g so far) (Zeiler, 2012); `rho` is how much of the means stays.
+    """p - lr * g * rms(steps so far) / rms(g so far) (Zeiler, 2012); `rho` is the decay rate of the means.
 
     params: the tensors to update, such as model.parameters()
     eps: added to divisors to keep them from 0
@@ -102,9 +102,9 @@ class Adadelta(Optimizer):
 
 
 class RMSprop(Optimizer):
-    """p - lr * g / (rms(g) + eps), the mean running, `alpha` of it staying at each step (Hinton, 2012).
+    """p - lr * g / (rms(g) + eps), with a running mean that decays by `alpha` at each step (Hinton, 2012).
 
-    With `momentum`, such steps add up. `centered` divides by the deviation of g in place of its rms.
+    With `momentum`, steps accumulate. `centered` divides by the standard deviation of g instead of its rms.
 
     params: the tensors to update, such as model.parameters()
     weight_decay: the share of p that each step subtracts
@@ -140,7 +140,7 @@ class RMSprop(Optimizer):
     names, optional = ("square_avg",), ("momentum_buffer", "grad_avg")
 
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
-        """The mean square, and what the options ask for."""
+        """Return zeros for the mean square and for the state that the options need."""
         wanted = {"square_avg": True, "momentum_buffer": o.momentum, "grad_avg": o.centered}
         return {name: 0.0 for name, is_wanted in wanted.items() if is_wanted}
 
@@ -161,10 +161,10 @@ class RMSprop(Optimizer):
 
 
 class Adafactor(Optimizer):
-    """Steps as RMSprop's whose mean squares of a matrix are kept by rows and columns alone (Shazeer, 2018).
+    """RMSprop that keeps the mean squares of a matrix only by row and by column (Shazeer, 2018).
 
     The step is at most min(lr, 1 / sqrt(t)) of the parameter's root mean square, and `d` in units of its own.
-    `beta2_decay` is the power of t by which old squares count less; `eps` keeps divisions (None: float32's)
+    `beta2_decay` is the exponent of t in the decay of old squares; `eps` keeps divisions (None: float32's)
     and steps from 0.
 
     params: the tensors to update, such as model.parameters()
@@ -195,7 +195,7 @@ class Adafactor(Optimizer):
     optional = ("row_var", "col_var", "variance")
 
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
-        """Mean squares by rows and by columns, of vectors by elements."""
+        """Return zeros for the mean squares: by row and by column of a matrix, by element of a vector."""
         if p.ndim < 2:
             return {"variance": 0.0}
         *batch, n, m = p.shape
@@ -213,7 +213,8 @@ class Adafactor(Optimizer):
         return p - moved * (size / (_rms(moved) / o.d).clamp(min=1.0))
 
     def _squares(self, square: Tensor, s: State, share: Tensor, least: Any) -> Tensor:
-        """The mean squares: of a matrix as the product of those of its rows and columns."""
+        """Update and return the mean squares; a matrix has the product of its row and column means.
+        """
         if "variance" in s:
             return _towards(s["variance"], square, share)
         rows = _towards(s["row_var"], square.mean(-1, keepdim=True), share)

@@ -1,4 +1,4 @@
-"""Clipping: gradients become gradients that are not too long, or have no element that is too large."""
+"""Clips gradients by their norm or by the value of each element."""
 
 from functools import reduce
 from operator import add

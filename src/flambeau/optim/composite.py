@@ -1,4 +1,4 @@
-"""Schedules that combine schedules, and one that lowers the rates when a value stops improving."""
+"""Schedules that combine other schedules, and ReduceLROnPlateau."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -10,12 +10,12 @@ from .schedules import LRScheduler, one_each
 
 
 class Together(LRScheduler):
-    """What schedules of several schedules share: their state is a list."""
+    """Base of schedules that combine others: their state is a list."""
 
     schedulers: list[LRScheduler]
 
     def state_dict(self) -> dict[str, Any]:
-        """All that it knows, and its parts."""
+        """Return the state of the schedule and of its parts."""
         own = {k: v for k, v in super().state_dict().items() if k not in ("schedulers", "_schedulers")}
         return {**own, "_schedulers": [s.state_dict() for s in self.schedulers]}
 
@@ -26,7 +26,7 @@ class Together(LRScheduler):
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "_schedulers"})
 
     def start(self) -> None:
-        """Have the parts that begin make the step that they begin with, which was taken back."""
+        """Repeat the initial step of the parts that begin now, after all of them were undone."""
         raise NotImplementedError
 
 
@@ -59,7 +59,7 @@ class SequentialLR(Together):
             group["lr"] = group["initial_lr"]
         for scheduler in self.schedulers:
             _take_back(scheduler)
-        self._first.begin()  # of one made of others this is their step, as in PyTorch
+        self._first.begin()  # a composite schedule has no rates of its own: its parts step, as in PyTorch
         self._last_lr = self._first.get_last_lr()
 
     @property
@@ -70,8 +70,9 @@ class SequentialLR(Together):
         _start(self._first)
         self._last_lr = self._first.get_last_lr()
 
-    def step(self, epoch: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] as PyTorch
-        """Move the schedule on whose turn it is."""
+    # pyright: ignore[reportIncompatibleMethodOverride] as PyTorch
+    def step(self, epoch: None = None) -> None:
+        """Advance the active schedule."""
         self.last_epoch += 1
         place = bisect_right(self.milestones, self.last_epoch)
         scheduler = self.schedulers[place]
@@ -83,8 +84,8 @@ class SequentialLR(Together):
 
 
 class ChainedScheduler(Together):
-    """All `schedulers` at each step, one on top of the other. ValueError for those of different
-    optimizers.
+    """Apply all `schedulers` at each step, each to the result of the previous one. ValueError for those of
+    different optimizers.
 
     optimizer: its learning rates are set
     """
@@ -102,8 +103,9 @@ class ChainedScheduler(Together):
             _start(scheduler)
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
-    def step(self, epoch: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] as PyTorch
-        """Move all of them on."""
+    # pyright: ignore[reportIncompatibleMethodOverride] as PyTorch
+    def step(self, epoch: None = None) -> None:
+        """Advance all of them."""
         for scheduler in self.schedulers:
             scheduler.step()
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
@@ -117,7 +119,7 @@ REDUCTIONS: dict[str, Callable[[list[float]], float]] = {
 
 
 class CombinedLR(Together):
-    """The first rate times the mean, sum or product of what `schedulers` would multiply it by.
+    """The initial rate times the mean, sum or product of the factors of `schedulers`.
 
     `reduction` is "mean", "sum" or "prod". Each schedule continues from its own rate; in a
     ChainedScheduler it continues from the rate that the others set. ValueError for another `reduction`, and
@@ -134,7 +136,8 @@ class CombinedLR(Together):
         self.optimizer, self.schedulers, self.reduction = optimizer, list(schedulers), reduction
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = 0
-        for scheduler in self.schedulers:  # the others have moved the rate since it made its first step
+        # the other schedules have changed the rate since this one made its initial step
+        for scheduler in self.schedulers:
             _take_back(scheduler)
         self.start()
 
@@ -142,11 +145,12 @@ class CombinedLR(Together):
         self._move([self.base_lrs] * len(self.schedulers), _start)
 
     def begin(self) -> None:
-        """Make the step that it begins with, each part its own."""
+        """Make the initial step of each part."""
         self.start()
 
-    def step(self, epoch: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] as PyTorch
-        """Move all of them on, each from the rate that it gave last."""
+    # pyright: ignore[reportIncompatibleMethodOverride] as PyTorch
+    def step(self, epoch: None = None) -> None:
+        """Advance all of them, each from the rate that it returned last."""
         self.last_epoch += 1
         self._move(
             [scheduler.get_last_lr() for scheduler in self.schedulers], lambda scheduler: scheduler.step()
@@ -164,13 +168,12 @@ class CombinedLR(Together):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """`factor` times the rate when a value was not better than its best for more than `patience` steps.
+    """Multiply the rate by `factor` when a value has not improved for more than `patience` steps.
 
-    `step` is given the value, a number or a tensor of one. Better is below (`mode` "min") or above ("max")
-    the best by `threshold`, a share of it ("rel") or not ("abs", by `threshold_mode`). `cooldown` steps
-    after a change are not counted, `min_lr` is the least rate, and a change below `eps` is none. ValueError
-    for
-    unknown modes, and a factor of 1 or more.
+    `step` takes the value, a number or a tensor of one. An improvement is a value below (`mode` "min") or
+    above ("max") the best by `threshold`, which is relative ("rel") or absolute ("abs", by `threshold_mode`).
+    `cooldown` steps after a change are not counted, `min_lr` is the lowest rate, and changes below `eps` are
+    not made. ValueError for unknown modes, and a factor of 1 or more.
 
     optimizer: its learning rates are set
     """
@@ -214,14 +217,14 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = self.cooldown_counter = 0
 
     def is_better(self, value: float, best: float) -> bool:
-        """Whether a value is better than the best before, by enough."""
+        """Whether a value is better than the best one by at least the threshold."""
         sign = 1 if self.mode == "max" else -1
         if self.threshold_mode == "abs":
             return sign * value > sign * best + self.threshold
         return sign * value > sign * best * (1 + sign * self.threshold)
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Take a value, and lower the rates if it has not improved for more than `patience` steps."""
+        """Record a value, and lower the rates if it has not improved for more than `patience` steps."""
         value = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(value, self.best):
@@ -257,15 +260,15 @@ def check_parts(call: str, schedulers: Sequence[LRScheduler], optimizer: Optimiz
 
 
 def _take_back(scheduler: LRScheduler) -> None:
-    """Undo the step that a schedule made when it was made."""
+    """Undo the step that a schedule made when it was constructed."""
     for part in getattr(scheduler, "schedulers", ()):
         _take_back(part)
-    if not isinstance(scheduler, Together):  # these count from where they are
+    if not isinstance(scheduler, Together):  # as in PyTorch, only schedules without parts count back
         scheduler.last_epoch -= 1
 
 
 def _start(scheduler: LRScheduler) -> None:
-    """Have a schedule make the step that it begins with, and those inside of it theirs."""
+    """Make the initial step of a schedule and of those inside it."""
     if isinstance(scheduler, Together):
         scheduler.start()
     else:
@@ -273,7 +276,7 @@ def _start(scheduler: LRScheduler) -> None:
 
 
 def _take_over(scheduler: LRScheduler) -> None:
-    """Have a schedule begin whose turn it is; it was counted when it was made."""
+    """Start the schedule that becomes active; its constructor already counted one step."""
     if isinstance(scheduler, Together):
         scheduler.start()
     else:

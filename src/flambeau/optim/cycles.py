@@ -1,4 +1,4 @@
-"""CyclicLR and OneCycleLR: rates that rise and fall, momenta against them."""
+"""CyclicLR and OneCycleLR: the rate rises and falls, and the momentum moves in the opposite direction."""
 
 from collections.abc import Callable
 from math import cos, floor, pi
@@ -10,8 +10,7 @@ from .schedules import LRScheduler, one_each, state_of, take_state
 
 
 class Cycling(LRScheduler):
-    """What both share: a momentum of each group, `momentum` or the first of `betas`, that goes with the
-    rate."""
+    """Base of both: changes the momentum of each group, `momentum` or the first of `betas`, with the rate."""
 
     def has_momentum(self, optimizer: Optimizer) -> None:
         """ValueError if there is no momentum to cycle."""
@@ -20,7 +19,7 @@ class Cycling(LRScheduler):
             raise ValueError(f"{type(self).__name__}(cycle_momentum=True): {rule}")
 
     def set_momentum(self, group: dict[str, Any], value: float) -> None:
-        """Set that of a group."""
+        """Set the momentum of a group."""
         if "betas" in self.optimizer.defaults:
             group["betas"] = (value, *group["betas"][1:])
         else:
@@ -42,11 +41,13 @@ MODES: dict[str, tuple[str, Callable[[float, float], float]]] = {
 
 
 class CyclicLR(Cycling):
-    """From `base_lr` up to `max_lr` along a line in `step_size_up` steps, down in `step_size_down`, and again
-    (Smith, 2017); momenta from `max_momentum` down to `base_momentum` meanwhile.
+    """Raise the rate linearly from `base_lr` to `max_lr` in `step_size_up` steps, lower it in
+    `step_size_down`, and repeat (Smith, 2017). The momentum moves from `max_momentum` to `base_momentum` and
+    back.
 
-    `mode` says how cycles shrink: "triangular" not at all, "triangular2" by half each, "exp_range" by gamma a
-    step. ValueError for unknown modes, and if there is no momentum to cycle.
+    `mode` says how the amplitude shrinks: "triangular" keeps it, "triangular2" halves it each cycle,
+    "exp_range" multiplies it by gamma each step. ValueError for unknown modes, and if there is no momentum to
+    cycle.
 
     optimizer: its learning rates are set
     gamma: the factor of each step in mode "exp_range"
@@ -108,12 +109,12 @@ class CyclicLR(Cycling):
         return [low + (high - low) * height for low, high in pairs]
 
     def state_dict(self) -> dict[str, Any]:
-        """All that it knows, but the optimizer; of a `scale_fn` that is an object what that knows."""
+        """Return the state without the optimizer; of a `scale_fn` that is an object its attributes."""
         known = None if self.scale_fn is None else state_of(self.scale_fn)
         return {**super().state_dict(), "_scale_fn_custom": known}  # as PyTorch calls it
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what state_dict returned, by the `scale_fn` that is here."""
+        """Restore what state_dict returned, but keep this object's `scale_fn`."""
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
         take_state(self.scale_fn, state_dict.get("_scale_fn_custom"))
 
@@ -122,7 +123,8 @@ class CyclicLR(Cycling):
 
 
 class CyclePart(NamedTuple):
-    """A part of a cycle: its last step, and what rate and momentum go from and to, by name."""
+    """A phase of a cycle: its last step, and the names of the options between which rate and momentum move.
+    """
 
     end: float
     rate: tuple[str, str]
@@ -131,17 +133,17 @@ class CyclePart(NamedTuple):
 
 STRATEGIES: dict[str, Callable[[float, float, float], float]] = {
     "cos": lambda a, b, share: b + (a - b) / 2 * (1 + cos(pi * share)),
-    # a loop's last call is a step behind the end
+    # a training loop usually calls step once more after the last step
     "linear": lambda a, b, share: a + (b - a) * min(share, 1.0),
 }
 
 
 class OneCycleLR(Cycling):
-    """Up to `max_lr` in the first `pct_start` of all steps, then down to far below the first rate (Smith and
-    Topin, 2019); momenta against it.
+    """Raise the rate to `max_lr` in the first `pct_start` of all steps, then lower it far below the initial
+    rate (Smith and Topin, 2019). The momentum moves in the opposite direction.
 
-    Of `total_steps`, or of `epochs` and `steps_per_epoch`. ValueError if neither is given, for a step
-    more, and if there is no momentum to cycle.
+    The length is `total_steps`, or `epochs` times `steps_per_epoch`. ValueError if neither is given, for a
+    step beyond the last, and if there is no momentum to cycle.
 
     optimizer: its learning rates are set
     anneal_strategy: the curve between bounds: "cos" or "linear"
@@ -177,7 +179,8 @@ class OneCycleLR(Cycling):
             raise ValueError(
                 "OneCycleLR(...): the length is unknown: pass total_steps, or epochs and steps_per_epoch"
             )
-        self.total_steps = int(total_steps if total_steps is not None else epochs * steps_per_epoch)  # type: ignore[operator]
+        # type: ignore[operator]
+        self.total_steps = int(total_steps if total_steps is not None else epochs * steps_per_epoch)
         for name, value, rule in (
             ("total_steps", self.total_steps, self.total_steps > 0 or "must be above 0"),
             ("pct_start", pct_start, 0 <= pct_start <= 1 or "must be in 0 to 1"),

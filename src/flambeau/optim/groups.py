@@ -58,7 +58,7 @@ class ParamGroup(dict[str, Any]):
 
     def __init__(self, optimizer: str, options: dict[str, Any], numbers: frozenset[str]):
         self._optimizer, self._numbers = optimizer, numbers
-        self._zero: dict[str, bool] = {}  # by name: numbers that a rule leaves out while they are 0
+        self._zero: dict[str, bool] = {}  # by name: numbers whose term an update rule omits while they are 0
         for name, value in options.items():
             self[name] = value
 
@@ -100,7 +100,7 @@ class ParamGroup(dict[str, Any]):
         return SimpleNamespace(**{k: 0.0 if self._zero.get(k) else v for k, v in values if k != "params"})
 
     def choices(self, names: Iterable[str]) -> tuple[Any, ...]:
-        """What decides which state a step needs: options that are not numbers, and which numbers are 0."""
+        """The key of the state that a step needs: options that are not numbers, and which numbers are 0."""
         held = super().__getitem__  # no HostScalar is among them
         return (*self._zero.items(), *(held(n) for n in names if n not in self._numbers))
 

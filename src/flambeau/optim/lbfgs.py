@@ -1,4 +1,4 @@
-"""L-BFGS: a quasi-Newton method, which asks for loss and gradient several times a step."""
+"""L-BFGS: a quasi-Newton method, which evaluates loss and gradient several times a step."""
 
 from collections.abc import Callable
 from math import sqrt
@@ -19,15 +19,16 @@ from .state import CURE, check_names
 ENOUGH, FLAT = (
     1e-4,
     0.9,
-)  # Wolfe's conditions: of the decrease by the slope, of the slope that is left
-FARTHEST, NEAREST = 10.0, 0.01  # of the last step, where a bracket is looked for
+)  # Wolfe's conditions: sufficient decrease, and curvature
+# bounds of the next trial: 10 times the distance, or 1 % of the last step beyond it
+FARTHEST, NEAREST = 10.0, 0.01
 SMALLEST_CURVATURE = 1e-10
 ROWS = "d", "old_dirs", "old_stps", "prev_flat_grad"  # as long as all parameters together
 KEPT = (*ROWS, "func_evals", "n_iter", "t", "ro", "H_diag", "prev_loss", "al")  # PyTorch's names
 
 
 class Point(NamedTuple):
-    """A place on a line: how far, the loss, its slope along the line, and the gradient."""
+    """A point of the line search: the distance, the loss, its slope along the line, and the gradient."""
 
     t: float
     loss: float
@@ -36,11 +37,11 @@ class Point(NamedTuple):
 
 
 class LBFGS(Optimizer):
-    """Steps along an estimate of Newton's direction, made of the last gradients (Liu and Nocedal, 1989).
+    """Steps along an estimate of Newton's direction from the last gradients (Liu and Nocedal, 1989).
 
-    `step` takes a function that gives the Gradients of the loss as it is then, and calls it up to `max_eval`
-    times (1.25 times `max_iter`) in up to `max_iter` iterations. It ends where no gradient is above
-    `tolerance_grad`, or no change above `tolerance_change`. `history_size` is of how many iterations the
+    `step` takes a function that returns the Gradients of the current loss, and calls it up to `max_eval`
+    times (1.25 times `max_iter`) in up to `max_iter` iterations. It ends when no gradient is above
+    `tolerance_grad`, or no change above `tolerance_change`. `history_size` is the number of iterations whose
     curvature is kept; `line_search_fn` is None, for steps of `lr`, or "strong_wolfe". It reads losses, so jit
     does not record it. ValueError for several groups, and for unknown searches.
 
@@ -73,7 +74,7 @@ class LBFGS(Optimizer):
         super().__init__(params, options)
 
     def check(self, group: ParamGroup) -> None:
-        """One group, and a search that is known."""
+        """ValueError unless there is one group and the line search is known."""
         if self.param_groups:
             raise ValueError("LBFGS(2 groups): it has one direction for all parameters: pass one group")
         name = group["line_search_fn"]
@@ -81,7 +82,9 @@ class LBFGS(Optimizer):
             raise ValueError(f"LBFGS(line_search_fn={name!r}): unknown: use None or 'strong_wolfe'")
 
     def step(self, grads: Callable[[], Gradients]) -> Tensor:  # type: ignore[override]
-        """Several iterations; returns the loss from before. TypeError if `grads` is no function."""
+        """Run up to max_iter iterations; returns the loss before them. TypeError if `grads` is not a
+        function.
+        """
         if not callable(grads):
             rule = "it evaluates the loss several times: pass a function that returns loss.backward()"
             raise TypeError(f"LBFGS.step({type(grads).__name__}): {rule}")
@@ -116,7 +119,7 @@ class LBFGS(Optimizer):
                 loss, g = end.loss, end.gradient
             else:
                 line.move(d, rate)
-                if i < o["max_iter"]:  # the last is not looked at again
+                if i < o["max_iter"]:  # the last gradient is not used
                     _, loss, g = line.evaluate()
                     used = 1
             evaluations += used
@@ -153,7 +156,7 @@ class LBFGS(Optimizer):
 
 
 class Curvature:
-    """What L-BFGS knows of the loss: pairs of moves and of the changes of the gradient that they brought."""
+    """The curvature estimate of L-BFGS: pairs of a step and the change of the gradient that it caused."""
 
     def __init__(self, func_evals: int = 0, n_iter: int = 0, **state: Any):
         self.evaluations, self.iterations = func_evals, n_iter
@@ -165,7 +168,7 @@ class Curvature:
         self.gradient: Tensor | None = state.get("prev_flat_grad")
 
     def state(self) -> dict[str, Any]:
-        """All of it by PyTorch's names."""
+        """Return the curvature by PyTorch's names."""
         if self.direction is None:
             return {"func_evals": self.evaluations, "n_iter": self.iterations}
         return {
@@ -181,7 +184,7 @@ class Curvature:
         }
 
     def learn(self, g: Tensor, most: int) -> None:
-        """Take in what the last move has changed."""
+        """Add the pair of the last step."""
         self.iterations += 1
         if self.direction is None or self.gradient is None:
             return
@@ -193,7 +196,7 @@ class Curvature:
             self.scale = along / _dot(change, change)
 
     def newton(self, g: Tensor) -> Tensor:
-        """Where to: the estimate of the inverse Hessian times the gradient, down. [n] -> [n]"""
+        """The descent direction: minus the estimate of the inverse Hessian times the gradient. [n] -> [n]"""
         q = -g
         shares: list[Tensor] = []
         known = list(zip(self.moves, self.changes, self.scales, strict=True))
@@ -207,13 +210,13 @@ class Curvature:
 
 
 class Objective:
-    """The loss as a function of all parameters in a row."""
+    """The loss as a function of all parameters, concatenated to one vector."""
 
     def __init__(self, params: list[Tensor], closure: Callable[[], Gradients], maximize: bool):
         self.params, self.closure, self.sign = params, closure, -1.0 if maximize else 1.0
 
     def evaluate(self) -> tuple[Tensor, float, Tensor]:
-        """The loss, as a tensor and as what goes down, and its gradient. -> [], a number, [n]"""
+        """Return the loss as a tensor, the number to minimise, and its gradient. -> [], a number, [n]"""
         with enable_grad():
             grads = self.closure()
         loss = grads.loss
@@ -228,11 +231,11 @@ class Objective:
         return loss, loss.item() * self.sign, g
 
     def move(self, d: Tensor, t: float) -> None:
-        """All parameters on by t times d."""
+        """Add t times d to the parameters."""
         self._set([p.detach() for p in self.params], d, t)
 
     def along(self, d: Tensor) -> Callable[[float], Point]:
-        """The loss and its slope as a function of how far along d; parameters stay as they are."""
+        """The loss and its slope at a distance along d; the parameters are restored afterwards."""
         start = [tensor(p.detach()) for p in self.params]
         realize(*start)
 
@@ -257,14 +260,14 @@ class Objective:
 
 
 class Wolfe:
-    """A search on a line for a point where the loss is lower and flatter by Wolfe's strong conditions."""
+    """A line search for a point that satisfies Wolfe's strong conditions."""
 
     def __init__(self, at: Callable[[float], Point], start: Point, smallest: float, most: int):
         self.at, self.start, self.smallest, self.most = at, start, smallest, most
         self.used = 0  # evaluations
 
     def find(self, t: float) -> Point:
-        """The point, tried at t first; the best of those seen where `most` evaluations do not do."""
+        """Return the point, beginning at t; after `most` evaluations the best one seen."""
         low, high = self._bracketed(self._try(t))
         return low if high is None else self._zoomed(low, high)
 
@@ -279,7 +282,8 @@ class Wolfe:
         return abs(p.slope) <= -FLAT * self.start.slope
 
     def _bracketed(self, now: Point) -> tuple[Point, Point | None]:
-        """Two points that such a one lies between, the lower first; or one and None."""
+        """Return two points that enclose a valid one, the lower one first; or a valid point and None.
+        """
         before = self.start
         while self.used <= self.most:
             if self._is_high(now) or (self.used > 2 and now.loss >= before.loss):
@@ -312,7 +316,7 @@ def _by_loss(a: Point, b: Point) -> tuple[Point, Point]:
 
 
 def _inside(t: float, left: float, right: float, was_close: bool) -> tuple[float, bool]:
-    """A place between two, away from both ends where the one before was close to one too."""
+    """A distance between two points, moved away from both ends if the last one was also close to an end."""
     margin = 0.1 * (right - left)
     if min(right - t, t - left) >= margin:
         return t, False
@@ -322,7 +326,7 @@ def _inside(t: float, left: float, right: float, was_close: bool) -> tuple[float
 
 
 def cubic(a: Point, b: Point, low: float, high: float) -> float:
-    """Where the cubic through two points and their slopes is least, inside low to high."""
+    """The minimum of the cubic through two points with their slopes, clamped to low and high."""
     if a.t > b.t:
         a, b = b, a
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)

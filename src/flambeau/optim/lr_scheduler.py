@@ -1,4 +1,4 @@
-"""Schedules of rates under the names of torch.optim.lr_scheduler."""
+"""Learning-rate schedules under the names of torch.optim.lr_scheduler."""
 
 from .composite import ChainedScheduler, CombinedLR, ReduceLROnPlateau, SequentialLR
 from .cycles import CyclicLR, OneCycleLR

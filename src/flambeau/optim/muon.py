@@ -1,4 +1,4 @@
-"""Muon: steps of matrices that turn all directions alike."""
+"""Muon: momentum steps of matrices, orthogonalised so that all singular values are near 1."""
 
 from collections.abc import Callable, Iterable
 from math import sqrt
@@ -12,7 +12,7 @@ from .optimizer import Optimizer, Params, State, Update
 
 BATCHED = 1 << 23  # elements of matrices that are multiplied at once: larger ones fill a GPU alone
 
-# by name: what the rate of a matrix [n, m] is multiplied by
+# by name: the factor of the rate of a matrix [n, m]
 ADJUSTED: dict[str | None, Callable[[int, int], float]] = {
     "original": lambda n, m: sqrt(max(1, n / m)),
     "match_rms_adamw": lambda n, m: 0.2 * sqrt(max(n, m)),
@@ -23,11 +23,10 @@ ADJUSTED[None] = ADJUSTED["original"]
 class Muon(Optimizer):
     """The momentum of a matrix's gradient with all its singular values brought near 1 (Jordan et al., 2024).
 
-    For the matrices of hidden layers; give others (and embeddings) to AdamW. `nesterov` looks ahead by the
-    momentum. `weight_decay` is a part of the step. `ns_steps` times x becomes
-    a x + (b x x^T + c (x x^T)^2) x, a, b and c of `ns_coefficients`, in float32 (PyTorch: bfloat16).
-    `adjust_lr_fn` scales the rate by the sizes: "original", or "match_rms_adamw". ValueError for tensors that
-    are no matrices.
+    For the matrices of hidden layers; use AdamW for other tensors and embeddings. `nesterov` looks ahead by
+    the momentum. `weight_decay` is a part of the step. x becomes, `ns_steps` times, a x + (b x x^T + c (x
+    x^T)^2) x, a, b and c of `ns_coefficients`, in float32 (PyTorch: bfloat16). `adjust_lr_fn` scales the rate
+    by the sizes: "original", or "match_rms_adamw". ValueError for tensors that are not matrices.
 
     params: the tensors to update, such as model.parameters()
     lr: the learning rate
@@ -63,7 +62,7 @@ class Muon(Optimizer):
         super().__init__(params, options)
 
     def check(self, group: ParamGroup) -> None:
-        """It moves matrices, and knows two ways to adjust the rate."""
+        """ValueError unless all parameters are matrices and adjust_lr_fn is known."""
         for p in group["params"]:
             if p.ndim != 2:
                 raise ValueError(f"Muon([..., {describe(p)}]): takes matrices: use AdamW for the others")
@@ -83,7 +82,8 @@ class Muon(Optimizer):
         for batch in _batches(all_updates):
             o = all_updates[batch[0]][3]
             g = _stack([all_updates[i][1] for i in batch])
-            # the means once more, for the stack: one that is read from a parameter's state would be a kernel
+            # Computed again for the stack: reading the mean from a parameter's state would take a kernel of
+            # its own.
             m = _mean(_stack([all_updates[i][2]["momentum_buffer"] for i in batch]), g, o)
             all_moved = orthogonal(g + (m - g) * o.momentum if o.nesterov else m, o)
             moved |= zip(batch, all_moved.unbind(0) if len(batch) > 1 else [all_moved], strict=True)
@@ -127,5 +127,5 @@ def _mean(m: Tensor, g: Tensor, o: Any) -> Tensor:
 
 
 def _stack(tensors: list[Tensor]) -> Tensor:
-    """Matrices one after the other; one stays as it is. [n, m] * k -> [k, n, m]"""
+    """Stack matrices along a new dim; a single one is returned unchanged. [n, m] * k -> [k, n, m]"""
     return stack(tensors) if len(tensors) > 1 else tensors[0]

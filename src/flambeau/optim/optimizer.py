@@ -1,4 +1,4 @@
-"""Optimizer: gradients become new values of parameters, all of them and the state in one run."""
+"""Optimizer: computes the new values of all parameters and of the state from gradients, in one run."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -23,7 +23,7 @@ from .state import check_state, copy_state
 HOST = "cpu"
 Params = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[dict[str, Any]]
 State = dict[str, Tensor]
-Update = tuple[Tensor, Tensor, State, Any]  # parameter, gradient, state with terms, options
+Update = tuple[Tensor, Tensor, State, Any]  # (parameter, gradient, state with the shared terms, options)
 
 
 class Skip:
@@ -34,13 +34,13 @@ class Skip:
         self._before: dict[int, tuple[Tensor, Tensor]] = {}
 
     def watch(self, *tensors: Tensor) -> None:
-        """Note what tensors are, before they are moved."""
+        """Record the values of tensors before the update."""
         if self.found_inf is not None:
             for t in tensors:
                 self._before.setdefault(id(t), (t, Tensor(t.node)))
 
     def kept(self, before: Tensor, after: Tensor) -> Tensor:
-        """A tensor's value after the step, or the one before if the gradients have an infinity."""
+        """The value after the step, or the one before if the gradients are not finite."""
         return after if self.found_inf is None else self.found_inf.where(before, after.to(before.dtype))
 
     def undo(self) -> None:
@@ -48,7 +48,7 @@ class Skip:
         for t, before in self._before.values():
             if t.node is not before.node:
                 t.assign_(self.kept(before, t))
-        self._before.clear()  # whose memory may be written over
+        self._before.clear()  # the old value's buffer may be reused
 
 
 class Optimizer:
@@ -65,8 +65,8 @@ class Optimizer:
     """
 
     names: tuple[str, ...] = ()  # a zero tensor of the parameter's shape each
-    counts: dict[str, Any] = {"step": 0.0}  # numbers that parameters share, and what they begin as
-    optional: tuple[str, ...] = ()  # of both: what options ask for, or a parameter's shape
+    counts: dict[str, Any] = {"step": 0.0}  # numbers that parameters share, with their initial values
+    optional: tuple[str, ...] = ()  # state of both kinds that only some options or shapes need
     # integers that choose a step's loops
     choices = frozenset({"ns_steps", "max_iter", "max_eval", "history_size"})
     offload = False
@@ -77,7 +77,8 @@ class Optimizer:
         self.param_groups: list[ParamGroup] = []
         self.state: dict[Tensor, State] = {}
         self._hooks: dict[str, dict[int, Callable[..., Any]]] = {}
-        self._choices: list[tuple[Any, ...]] = []  # of each group: the choices that its state was made for
+        # for each group: the choices that its state was created for
+        self._choices: list[tuple[Any, ...]] = []
         if isinstance(params, Tensor) or not isinstance(params, Iterable):
             shown = describe(params) if isinstance(params, Tensor) else repr(params)
             rule = "takes several tensors or dicts: pass model.parameters() or [tensor]"
@@ -148,10 +149,10 @@ class Optimizer:
         realize(*params, *self._tensors())
 
     def check(self, group: ParamGroup) -> None:
-        """ValueError if options do not go together."""
+        """ValueError if options contradict each other."""
 
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
-        """A parameter's first state: numbers, which stand for tensors of its shape, or tensors."""
+        """A parameter's initial state: tensors, or numbers that fill tensors of its shape."""
         return dict.fromkeys(self.names, 0.0)
 
     @classmethod
@@ -161,19 +162,20 @@ class Optimizer:
         return bool(names) and known - optional <= names <= known
 
     def is_counted(self, o: Any) -> bool:
-        """Whether the update asks for the numbers that parameters share."""
+        """Whether the update reads the numbers that parameters share."""
         return True
 
     def count(self, s: State, o: Any) -> None:
-        """Move the numbers on that parameters share, before any of them is moved."""
+        """Advance the numbers that parameters share, before any parameter is updated."""
         s["step"].assign_(s["step"] + 1)
 
     def after(self, s: State, o: Any) -> None:
-        """Move on what parameters share and is to be seen by the next step."""
+        """Advance the shared numbers that only the next step reads."""
 
     def terms(self, s: State, o: Any) -> State:
-        """What the update makes of shared numbers and options alone, by names that are none of the state's:
-        computed once for all parameters that share them, and in the `s` that `update` is given."""
+        """Terms of the update that depend only on shared numbers and options, under names that the state does
+        not use. They are computed once for all parameters that share them, and added to the `s` of `update`.
+        """
         return {}
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
@@ -184,17 +186,18 @@ class Optimizer:
         raise NotImplementedError(f"{self._name}.update(...): is not implemented: return the new value")
 
     def update_all(self, updates: Iterable[Update]) -> Iterable[Tensor]:
-        """The new values of all parameters that move, by what `update` takes of each: one by one, where an
-        optimiser does not compute several at once."""
+        """The new values of all parameters with gradients. This version calls `update` for each; an optimiser
+        may override it to compute several at once.
+        """
         return (self.update(*one) for one in updates)
 
     def step(self, grads: "Gradients | Callable[[], Gradients] | None" = None) -> Tensor | None:
-        """Move the parameters that have a gradient, leave the others alone; one run computes all of it.
+        """Update the parameters that have a gradient, in one run; the others stay unchanged.
 
-        `grads` is what backward returned, or a function that gives it: then the loss is returned. Where a
-        GradScaler found an infinity in it, everything stays as it is, step counts too. A Ctrl-C
-        comes before it or after it, never between two parameters. TypeError if there are no gradients:
-        tensors keep none.
+        `grads` is what backward returned, or a function that gives it: then the loss is returned. If a
+        GradScaler found an infinity in it, nothing changes, step counts included. A Ctrl-C takes effect
+        before or after the step, never between two parameters. TypeError if there are no gradients: tensors
+        keep none.
         """
         if not callable(grads):
             grads = self._check_gradients(grads, "")
@@ -248,8 +251,9 @@ class Optimizer:
     def _count(
         self, moved: list[tuple[ParamGroup, Tensor, Tensor]], options: dict[int, Any], skip: Skip
     ) -> list[tuple[State, Any]]:
-        """Move on what parameters share. Those that move without others that they shared it with have their
-        own from now on."""
+        """Advance the shared numbers. Parameters that are updated without others of their group get their own
+        copies from now on.
+        """
         going = {id(p) for _, p, _ in moved}
         stays = {_first(self._shared(self.state[p])) for p in self.params if id(p) not in going}
         seen: dict[int, State] = {}
@@ -267,7 +271,7 @@ class Optimizer:
         return counted
 
     def _with_terms(self, updates: list[tuple[Tensor, Tensor, Any]]) -> list[Update]:
-        """Each update with the parameter's state and the terms that it shares with others."""
+        """Each update, with the shared terms added to the parameter's state."""
         terms: dict[tuple[int, int], State] = {}
         with_terms: list[Update] = []
         for p, g, o in updates:
@@ -288,8 +292,9 @@ class Optimizer:
         read: list[Tensor],
         skip: Skip,
     ) -> None:
-        """Compute all gradients, then the updates one by one: while one is computed, the state of the one
-        before is on its way back to the host."""
+        """Compute all gradients, then the updates one by one: during each update the previous state is copied
+        back to the host.
+        """
         far_of = {p: {n: t for n, t in self.state[p].items() if n not in self.counts} for p, *_ in updates}
         realize(*(t for p, _, s, _ in updates for n, t in s.items() if n not in far_of[p]), *read)
         realize(*(g for _, g, _, _ in updates))
@@ -316,8 +321,9 @@ class Optimizer:
             self.after(s, o)
 
     def _complete(self) -> None:
-        """Make the state that the groups' options ask for and that is not there: of new groups, and where an
-        option was set that needs more, or parameters that were frozen are so no longer."""
+        """Create missing state: of new groups, for options that were set since and need more, and of
+        parameters that are no longer frozen.
+        """
         for i, group in enumerate(self.param_groups):
             wanted = (group.choices(self.defaults), sum(p.requires_grad for p in group["params"]))
             if self._choices[i] != wanted:
@@ -326,7 +332,7 @@ class Optimizer:
                     self._begin(group)
 
     def _begin(self, group: ParamGroup) -> None:
-        """Make the state that a group's parameters need and do not have."""
+        """Create the missing state of a group's parameters."""
         o = group.rule()
         shared: dict[Any, State] = {}
         for p in group["params"]:
@@ -344,22 +350,23 @@ class Optimizer:
                 own.update(shared[p.device])
 
     def _as_begun(self, p: Tensor, group: ParamGroup) -> State:
-        """What the state of a parameter begins as, also of one that is frozen."""
+        """The initial state of a parameter, which may be frozen."""
         o = group.rule()
         zero = Tensor.full((), 0.0, device=p.device)
         counts = dict.fromkeys(self.counts if self.is_counted(o) else (), zero)
         return counts | {name: _full(p, first, p.device) for name, first in self.begin(p, o).items()}
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Does nothing, and says so once: no gradients are kept, each backward() returns its own.
+        """Do nothing and warn once: tensors store no gradients; each backward() returns its own.
 
-        set_to_none: taken, and of no meaning.
+        set_to_none: accepted and ignored.
         """
         note(NO_GRAD_KEPT)
 
     def state_dict(self) -> dict[str, Any]:
-        """All that a later run needs to continue, in PyTorch's form: `state`, tensors by the parameter's
-        number and by name, and `param_groups`, options with the numbers of their parameters."""
+        """Return what a later run needs to continue, in PyTorch's layout: `state`, tensors by the parameter's
+        index and by name, and `param_groups`, options with the indices of their parameters.
+        """
         for hook in self._hooked("state_dict_pre"):
             hook(self)
         out = self._state_dict()
@@ -373,12 +380,12 @@ class Optimizer:
         groups = [
             {**group, "params": [number[id(p)] for p in group["params"]]} for group in self.param_groups
         ]
-        copies: dict[int, Any] = {}  # what parameters share stays shared
+        copies: dict[int, Any] = {}  # shared numbers stay shared
         state = {number[id(p)]: copy_state(s, copies) for p, s in self.state.items() if s}
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what state_dict returned, ours or PyTorch's; ValueError lists all that does not fit.
+        """Restore a state_dict of Flambeau or PyTorch; ValueError lists everything that does not fit.
 
         The options are loaded too; missing state, of parameters that were never updated, begins again.
         """
@@ -405,8 +412,9 @@ class Optimizer:
         realize(*self._tensors())
 
     def _loaded(self, p: Tensor, saved: dict[str, Any], shared: dict[Any, State]) -> State:
-        """A parameter's state as it was saved; what was shared, or is equal and need not be waited for, is
-        shared again."""
+        """A parameter's saved state. Numbers that were shared, or whose equality is known without a read, are
+        shared again.
+        """
         counts = {n: v for n, v in saved.items() if n in self.counts}
         key = (p.device, *map(_identity, counts.values()))
         if counts and key not in shared:
@@ -418,33 +426,36 @@ class Optimizer:
     # --- hooks ---
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call hook(optimizer, args, kwargs) before every step; `remove()` of what is returned ends that."""
+        """Call hook(optimizer, args, kwargs) before every step; the returned handle has remove().
+        """
         return hang(self._hooks.setdefault("step_pre", {}), hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call hook(optimizer, args, kwargs) after every step; `remove()` of what is returned ends that."""
+        """Call hook(optimizer, args, kwargs) after every step; the returned handle has remove().
+        """
         return hang(self._hooks.setdefault("step_post", {}), hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call hook(optimizer) before every state_dict; `remove()` of what is returned ends that."""
+        """Call hook(optimizer) before every state_dict; the returned handle has remove()."""
         return hang(self._hooks.setdefault("state_dict_pre", {}), hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call hook(optimizer, state_dict) after every state_dict; what it returns takes its place."""
+        """Call hook(optimizer, state_dict) after every state_dict; a returned dict replaces it."""
         return hang(self._hooks.setdefault("state_dict_post", {}), hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call hook(optimizer, state_dict) before one is loaded; what it returns takes its place."""
+        """Call hook(optimizer, state_dict) before one is loaded; a returned dict replaces it."""
         return hang(self._hooks.setdefault("load_state_dict_pre", {}), hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call hook(optimizer) when a state_dict was loaded; `remove()` of what is returned ends that."""
+        """Call hook(optimizer) after a state_dict was loaded; the returned handle has remove().
+        """
         return hang(self._hooks.setdefault("load_state_dict_post", {}), hook)
 
     def _hooked(self, event: str) -> list[Callable[..., Any]]:
         return list(self._hooks.get(event, {}).values())
 
-    # --- what is inside ---
+    # --- helpers ---
 
     def _is_number(self, name: str) -> bool:
         value = self.defaults[name]
@@ -475,18 +486,18 @@ class Optimizer:
 
 
 def _full(p: Tensor, first: Any, device: Any) -> Tensor:
-    """What a state begins as: a tensor, or one number for each of the parameter's."""
+    """The initial value of a state: a tensor, or a number that fills the parameter's shape."""
     return first if isinstance(first, Tensor) else Tensor.full(p.shape, first, device=device)
 
 
 def _plain_number(o: Any, value: Any) -> float:
-    """A count's first value: a number, or that of an option."""
+    """A shared number's initial value: a number, or the value of an option."""
     first = getattr(o, value) if isinstance(value, str) else value
     return getattr(first, "value", first)
 
 
 def _identity(value: Any) -> Any:
-    """What makes two loaded numbers one shared number: the same tensor, or the same value."""
+    """The key by which two loaded numbers become one shared number: the same tensor, or the same value."""
     return id(value) if isinstance(value, Tensor) else float(value)
 
 
@@ -495,7 +506,7 @@ def _first(shared: State) -> int:
 
 
 def _return(homes: list[Tensor], fetch: Readback) -> None:
-    """Take values that were fetched home, to the host."""
+    """Store values that were copied back to the host."""
     for t, raw in zip(homes, fetch.wait(), strict=True):
         t.assign_(Tensor(leaf(raw, t.shape, t.dtype, t.device)))
     realize(*homes)

@@ -1,4 +1,4 @@
-"""Schedules: how many times `step` was called becomes the rates of an optimiser's groups."""
+"""Schedules set the rates of an optimiser's groups from the number of steps."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -13,16 +13,16 @@ Factor = Callable[[int], float]
 
 
 class LRScheduler:
-    """What schedules share: `rate` gives the rate of a group from the one before and from its first.
+    """Base of schedules: `rate` computes the rate of a group from the previous and the initial one.
 
-    `step` is called once an epoch, or once a batch. It sets `group["lr"]`, which recorded steps read, so it
-    must be outside of what jit records. `last_epoch` resumes with an optimizer that was loaded: one
-    less than the number of steps made. TypeError if `optimizer` is none, KeyError if a group has
-    no initial_lr to resume from.
+    Call `step` once an epoch or once a batch. It sets `group["lr"]`, which recorded steps read, so call it
+    outside of functions that jit records. `last_epoch` resumes with an optimizer that was loaded: one less
+    than the number of steps made. TypeError if `optimizer` is none, KeyError if a group has no initial_lr to
+    resume from.
     """
 
     last_epoch: int
-    _is_initial = False  # while it makes the step that it begins with: a loaded optimizer has that rate
+    _is_initial = False  # true during the initial step: a loaded optimizer already has that rate
     left_out = frozenset({"optimizer"})  # of state_dict
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
@@ -31,7 +31,7 @@ class LRScheduler:
             raise TypeError(f"{type(self).__name__}(...): {rule}")
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])  # a schedule before this one may have moved it
+                group.setdefault("initial_lr", group["lr"])  # an earlier schedule may have changed it
             elif "initial_lr" not in group:
                 rule = f"group {i} has no initial_lr to resume from: load the state_dict, or set it"
                 raise KeyError(f"{type(self).__name__}(last_epoch={last_epoch}): {rule}")
@@ -41,7 +41,7 @@ class LRScheduler:
         self.begin()
 
     def begin(self) -> None:
-        """Make the step that a schedule begins with, as it does when it is made."""
+        """Make the initial step, as the constructor does."""
         self._step_count, self._is_initial = 0, True
         try:
             self.step()
@@ -49,24 +49,24 @@ class LRScheduler:
             del self._is_initial
 
     def rate(self, lr: float, base: float) -> float:
-        """The rate of a group after `last_epoch` steps, from the one before and the first."""
+        """The rate of a group after `last_epoch` steps, from the previous and the initial rate."""
         raise NotImplementedError(f"{type(self).__name__}.rate(...): is not implemented: return the rate")
 
     def rate_at_once(self, base: float) -> float | None:
-        """The rate after `last_epoch` steps from the first alone; None if there is no such formula."""
+        """The rate after `last_epoch` steps from the initial rate alone; None if there is no closed form."""
         return None
 
     def get_lr(self) -> list[float]:
-        """The rates after `last_epoch` steps, a group each; one of your own may write this or `rate`."""
+        """The rates after `last_epoch` steps, one for each group; a subclass overrides this or `rate`."""
         pairs = zip(self.optimizer.param_groups, self.base_lrs, strict=True)
         return [self.rate(group["lr"], base) for group, base in pairs]
 
     def get_last_lr(self) -> list[float]:
-        """The rates as they were set last, a group each."""
+        """The rates that were set last, one for each group."""
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
-        """Move on by one and set the rates; or to an epoch."""
+        """Advance by one step, or to an epoch, and set the rates."""
         self._step_count += 1
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         rates = [None] if epoch is None else [self.rate_at_once(base) for base in self.base_lrs]
@@ -78,7 +78,7 @@ class LRScheduler:
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
-        """All that it knows, but the optimizer and functions."""
+        """Return the state without the optimizer and functions."""
         return {k: v for k, v in vars(self).items() if k not in self.left_out}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -107,11 +107,11 @@ class LambdaLR(LRScheduler):
         return [b * f(self.last_epoch) for b, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """All that it knows, but the optimizer; of functions that are objects what these know."""
+        """Return the state without the optimizer; of functions that are objects their attributes."""
         return {**super().state_dict(), "lr_lambdas": [state_of(f) for f in self.lr_lambdas]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what state_dict returned, by the functions that are here."""
+        """Restore what state_dict returned, but keep this object's functions."""
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
         for f, known in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ()), strict=False):
             take_state(f, known)
@@ -134,7 +134,7 @@ class MultiplicativeLR(LambdaLR):
 
 
 class StepLR(LRScheduler):
-    """`gamma` times the rate every `step_size` steps.
+    """Multiply the rate by `gamma` every `step_size` steps.
 
     optimizer: its learning rates are set
     last_epoch: the number of steps completed before, to resume; -1 to begin
@@ -152,7 +152,7 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """`gamma` times the rate at each of `milestones`, numbers of steps.
+    """Multiply the rate by `gamma` at each of `milestones`, numbers of steps.
 
     optimizer: its learning rates are set
     last_epoch: the number of steps completed before, to resume; -1 to begin
@@ -165,7 +165,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what state_dict returned; from a file too, which has the milestones as a plain dict."""
+        """Restore what state_dict returned; a file stores the milestones as a plain dict."""
         super().load_state_dict(state_dict)
         self.milestones = Counter({int(step): count for step, count in self.milestones.items()})
 
@@ -179,7 +179,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """`factor` of the rate for `total_iters` steps, then all of it.
+    """Multiply the rate by `factor` for `total_iters` steps, then restore it.
 
     optimizer: its learning rates are set
     last_epoch: the number of steps completed before, to resume; -1 to begin
@@ -203,8 +203,8 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """From `start_factor` of the rate to `end_factor` of it, along a line, in `total_iters` steps: a
-    warm-up.
+    """Change the rate linearly from `start_factor` to `end_factor` times its initial value in `total_iters`
+    steps: a warm-up.
 
     ValueError for invalid numbers.
 
@@ -237,7 +237,7 @@ class LinearLR(LRScheduler):
         if self._is_initial or t > self.total_iters:
             return lr
         factor = 1 + rise / (self.total_iters * self.start_factor + (t - 1) * rise)
-        return lr * max(factor, 0.0)  # on the way to 0 rounding may bring it below
+        return lr * max(factor, 0.0)  # on the way to 0 rounding may make it negative
 
     def rate_at_once(self, base: float) -> float:
         share = min(self.total_iters, self.last_epoch) / self.total_iters
@@ -245,7 +245,7 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """`gamma` times the rate at every step.
+    """Multiply the rate by `gamma` at every step.
 
     optimizer: its learning rates are set
     last_epoch: the number of steps completed before, to resume; -1 to begin
@@ -282,8 +282,8 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """From the rate down to `eta_min` along half a cosine in `T_max` steps, and up again (Loshchilov,
-    2017).
+    """Lower the rate to `eta_min` along half a cosine in `T_max` steps, then raise it again (Loshchilov and
+    Hutter, 2017).
 
     optimizer: its learning rates are set
     last_epoch: the number of steps completed before, to resume; -1 to begin
@@ -299,7 +299,7 @@ class CosineAnnealingLR(LRScheduler):
             return lr
         if self._step_count == 1 and t > 0:  # it resumes
             return self.rate_at_once(base)
-        if (t - 1 - n) % (2 * n) == 0:  # from the lowest point up
+        if (t - 1 - n) % (2 * n) == 0:  # upwards from the minimum
             return lr + (base - self.eta_min) * (1 - cos(pi / n)) / 2
         return (1 + cos(pi * t / n)) / (1 + cos(pi * (t - 1) / n)) * (lr - self.eta_min) + self.eta_min
 
@@ -308,8 +308,8 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine down to `eta_min` in `T_0` steps, again and again, each `T_mult` times as long as the one
-    before (Loshchilov and Hutter, 2017). `step(epoch)` takes fractions of epochs.
+    """Lower the rate to `eta_min` along half a cosine in `T_0` steps, then restart; each period is `T_mult`
+    times as long as the previous one (Loshchilov and Hutter, 2017). `step(epoch)` takes fractions of epochs.
 
     ValueError for invalid numbers.
 
@@ -336,7 +336,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return self.eta_min + (base - self.eta_min) * (1 + cos(pi * self.T_cur / self.T_i)) / 2
 
     def step(self, epoch: float | None = None) -> None:
-        """Move on by one, or to an epoch, which may be a fraction."""
+        """Advance by one step, or to an epoch, which may be a fraction."""
         at = self.last_epoch + 1 + self.T_cur % 1 if epoch is None else epoch
         if at < 0:
             raise ValueError(
@@ -353,8 +353,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class WarmupCosineLR(LRScheduler):
-    """Up along a line in `warmup_steps`, then down along half a cosine to `eta_min` at `total_steps`: what
-    transformers are trained by. PyTorch has it as LinearLR and CosineAnnealingLR in a SequentialLR.
+    """Raise the rate linearly in `warmup_steps`, then lower it along half a cosine to `eta_min` at
+    `total_steps`: the usual schedule of transformers. PyTorch composes it of LinearLR, CosineAnnealingLR and
+    SequentialLR.
 
     ValueError for invalid numbers.
 
@@ -387,11 +388,12 @@ class WarmupCosineLR(LRScheduler):
 
 
 class NoamLR(LRScheduler):
-    """Up along a line in `warmup_steps`, then down by one over the root of the steps (Vaswani et al., 2017).
+    """Raise the rate linearly in `warmup_steps`, then lower it by the inverse square root of the step
+    (Vaswani et al., 2017).
 
     The rate is the first one times model_size ** -0.5 * min(t ** -0.5, t * warmup_steps ** -1.5) at step t,
-    from 1 on; `model_size` is the width of the model. PyTorch has it as a LambdaLR. ValueError for numbers
-    that can't be meant.
+    from 1 on; `model_size` is the width of the model. PyTorch has it as a LambdaLR. ValueError for invalid
+    numbers.
 
     optimizer: its learning rates are set
     last_epoch: the number of steps completed before, to resume; -1 to begin
@@ -415,9 +417,9 @@ class NoamLR(LRScheduler):
 
 
 def state_of(function: Any) -> dict[str, Any] | None:
-    """What a function that is an object knows, which is what PyTorch's schedules save of one; None of others.
+    """The attributes of a callable object, which PyTorch's schedules save; None for plain functions.
 
-    Functions that it holds are no state, and can't be saved: they stay those of the object that is here.
+    Functions among the attributes are left out, since they can't be saved.
     """
     if isinstance(function, FunctionType):
         return None

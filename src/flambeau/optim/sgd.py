@@ -42,7 +42,7 @@ class SGD(Optimizer):
         super().__init__(params, options)
 
     def check(self, group: ParamGroup) -> None:
-        """Nesterov's momentum needs some."""
+        """ValueError for nesterov without momentum."""
         momentum, dampening = group["momentum"], group["dampening"]
         if group["nesterov"] and (not momentum or dampening):
             call = f"momentum={momentum}, dampening={dampening}, nesterov=True"
@@ -51,18 +51,18 @@ class SGD(Optimizer):
     optional = ("momentum_buffer", "step")
 
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
-        """The momentum, if there is any."""
+        """Return zeros for the momentum, if it is used."""
         return {"momentum_buffer": 0.0} if o.momentum else {}
 
     def is_counted(self, o: Any) -> bool:
-        """Dampening leaves the first step out."""
+        """Dampening must know whether this is the first step."""
         return bool(o.dampening)
 
     def _load(self, state_dict: dict[str, Any]) -> None:
         saved = state_dict.get("param_groups", ())
         damped = [s for group, s in zip(self.param_groups, saved, strict=False) if group["dampening"]]
         numbers = {n for s in damped for n in s["params"]}
-        # PyTorch counts no steps: a momentum means that there was a first one
+        # PyTorch's SGD saves no step count: a saved momentum means that the first step was made
         state = {
             n: {"step": 1.0, **s} if s and n in numbers else s for n, s in state_dict.get("state", {}).items()
         }
@@ -118,12 +118,12 @@ class ASGD(Optimizer):
         super().__init__(params, options)
 
     def count(self, s: State, o: Any) -> None:
-        """The step, of which the first is made at the rate there is then."""
+        """Advance the step; the first one uses the current rate."""
         super().count(s, o)
         s["eta"].assign_(s["step"].eq(1).where(o.lr, s["eta"]))
 
     def after(self, s: State, o: Any) -> None:
-        """The rate and the share of the next step."""
+        """Compute the rate, and the weight in the average, of the next step."""
         step = s["step"]
         s["eta"].assign_(o.lr / (1 + step * (o.lambd * o.lr)) ** o.alpha)
         s["mu"].assign_(1 / (step - o.t0).clamp(min=1))

@@ -11,7 +11,7 @@ class Rprop(Optimizer):
     """Steps by the gradient's sign, of a size for each element, for whole batches (Riedmiller, 1993).
 
     The first size is `lr`; it is multiplied by `etas[1]` where the gradient keeps its sign, by `etas[0]`
-    where that turns, and stays inside `step_sizes`.
+    where the sign changes, and stays inside `step_sizes`.
 
     params: the tensors to update, such as model.parameters()
     capturable, foreach: accepted as in PyTorch, without effect
@@ -41,8 +41,8 @@ class Rprop(Optimizer):
     names = ("prev", "step_size")
 
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
-        """The gradient before, and the sizes of steps."""
-        return {"prev": 0.0, "step_size": o.lr.value}  # or what the rate is when it first moves
+        """The previous gradient, and the step sizes."""
+        return {"prev": 0.0, "step_size": o.lr.value}  # or the rate at the first update
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""

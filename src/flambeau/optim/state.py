@@ -1,4 +1,6 @@
-"""State of optimisers: dicts as PyTorch's, checked before they are loaded; flat ones for files of tensors."""
+"""State dicts of optimisers in PyTorch's layout, checked before they are loaded; flat ones for files of
+tensors.
+"""
 
 from functools import cache
 from inspect import signature
@@ -12,7 +14,7 @@ CURE = "load the state of the same optimizer and model"
 
 
 def copy_state(s: dict[str, Any], copies: dict[int, Any]) -> dict[str, Any]:
-    """A parameter's state with tensors of their own: one for each, also where several parameters have it."""
+    """Copy a parameter's state, so that it shares no tensors with other parameters."""
     return {
         name: copies.setdefault(id(v), tensor(v)) if isinstance(v, Tensor) else v for name, v in s.items()
     }
@@ -21,8 +23,9 @@ def copy_state(s: dict[str, Any], copies: dict[int, Any]) -> dict[str, Any]:
 def check_state(
     saved_state: dict[str, Any], groups: list[Any], own: dict[Any, dict[str, Any]], kind: Any
 ) -> None:
-    """ValueError lists all groups, names and shapes of a state_dict that do not fit, or says that it is that
-    of another kind of optimiser than this one (`kind`, its class)."""
+    """ValueError lists all groups, names and shapes of a state_dict that do not fit, or says that it comes
+    from another class of optimiser than `kind`.
+    """
     problems = [f"missing: {name!r}" for name in ("state", "param_groups") if name not in saved_state]
     if not problems:
         saved = saved_state["param_groups"]
@@ -45,7 +48,8 @@ def check_state(
 def check_names(names: set[str], kind: Any, kept: str, is_other: bool = True) -> None:
     """ValueError if a state with these names is another optimiser's, by the names that classes declare.
 
-    kind: the class that is to load it. kept: what that keeps, in words. is_other: whether it does not fit.
+    kind: the class that loads it. kept: the state that this class keeps, as text. is_other: whether it does
+    not fit.
     """
     whose = [k for k in kinds_of(kind) if k.may_keep(names)] if is_other else []
     if whose and kind not in whose:
@@ -54,8 +58,9 @@ def check_names(names: set[str], kind: Any, kept: str, is_other: bool = True) ->
 
 
 def _check_options(names: set[str], saved: list[dict[str, Any]], kind: Any) -> None:
-    """ValueError if the options are those of another optimiser, whose state has the same names, or is
-    empty: that of PyTorch's before a step."""
+    """ValueError if the options belong to another optimiser. State names alone can't tell: they may be equal,
+    or the state empty, as PyTorch's is before the first step.
+    """
     kinds = [k for k in kinds_of(kind) if k is kind or not names or k.may_keep(names)]
     every = frozenset[str]().union(*(options_of(k)[1] for k in kinds))
     for group in saved:
@@ -75,7 +80,7 @@ def optimizer_class(kind: Any) -> Any:
 
 
 def kinds_of(kind: Any) -> list[Any]:
-    """All classes of optimisers with an `__init__`, those of the user among them, sorted by name."""
+    """All optimiser classes with an `__init__`, user-defined ones included, sorted by name."""
     base = optimizer_class(kind)
     kinds: list[Any] = []
     more = [base]

@@ -1,4 +1,5 @@
-"""Averages of weights along the way: equal (SWA) or fading (EMA), and the rate that goes with them."""
+"""Averages of weights during training: equally weighted (SWA) or exponential (EMA), and SWA's rate schedule.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
@@ -25,19 +26,20 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_avg_fn() -> Average:
-    """The function that gives the mean of all, for AveragedModel's avg_fn."""
+    """The function that computes the mean of all weights so far, for AveragedModel's avg_fn."""
     return lambda average, new, count: average + (new - average) / (count + 1)
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
-    """`get_ema_avg_fn(decay)` for lists of tensors, which it assigns to: AveragedModel's
-    multi_avg_fn. ValueError if decay is not in 0 to 1."""
+    """`get_ema_avg_fn(decay)` for lists of tensors, updated in place, for AveragedModel's multi_avg_fn.
+    ValueError if decay is not in 0 to 1.
+    """
     _check_decay("get_ema_multi_avg_fn", decay)
     return _for_lists(get_ema_avg_fn(decay))
 
 
 def get_swa_multi_avg_fn() -> Callable[..., None]:
-    """`get_swa_avg_fn` for lists of tensors, which it assigns to: AveragedModel's multi_avg_fn."""
+    """`get_swa_avg_fn` for lists of tensors, updated in place, for AveragedModel's multi_avg_fn."""
     return _for_lists(get_swa_avg_fn())
 
 
@@ -55,12 +57,12 @@ def _check_decay(call: str, decay: float) -> None:
 
 
 class AveragedModel:
-    """A model whose parameters are averages of another's: `update_parameters` after each step, then call it.
+    """A model whose parameters are averages of another's. Call `update_parameters` after each step.
 
-    `avg_fn(average, new, count)` gives an average from the one before, `multi_avg_fn` assigns lists of them;
-    the mean of all where there is neither. `use_buffers` averages buffers too, else they are taken over.
-    All of it is one run, and may be inside of what jit records: the count lives on the device.
-    ValueError for two functions.
+    `avg_fn(average, new, count)` returns the new average, `multi_avg_fn` assigns lists of them; without
+    either it is the mean of all. `use_buffers` averages buffers too, else they are copied. An update is one
+    run, and may be part of a function that jit records: the count is on the device. ValueError for two
+    functions.
     """
 
     def __init__(
@@ -90,7 +92,7 @@ class AveragedModel:
 
     @no_grad()
     def update_parameters(self, model: Any) -> None:
-        """Take the model's weights as they are now into the average; the first time, they are it."""
+        """Add the model's current weights to the average; the first call copies them."""
         averaged = list(zip(self.module.parameters(), model.parameters(), strict=True))
         buffers = list(zip(self.module.buffers(), model.buffers(), strict=True))
         floats = [pair for pair in buffers if self.use_buffers and pair[0].dtype.is_float]
@@ -163,8 +165,7 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """From the rate to `swa_lr`, along half a cosine or a line in `anneal_epochs`
-    steps.
+    """Move the rate to `swa_lr` along half a cosine or linearly in `anneal_epochs` steps.
 
     `anneal_strategy` is "cos" or "linear". ValueError for others.
 
