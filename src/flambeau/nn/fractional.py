@@ -36,8 +36,7 @@ Shape = tuple[int, ...]
 def _sizes(
     x: Tensor, nd: int, kernel: tuple[int, ...], output_size: Any, output_ratio: Any
 ) -> tuple[int, ...]:
-    """The number of windows of each dim; ValueError if neither size nor ratio is given, or windows don't fit.
-    """
+    """The number of windows of each dim; ValueError if it is not given, or windows do not fit."""
     call = f"fractional_max_pool{nd}d({describe(x)}"
     if x.ndim not in (nd + 1, nd + 2):
         raise ValueError(f"{call}): takes {nd + 1} or {nd + 2} dims: reshape it")

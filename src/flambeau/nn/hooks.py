@@ -1,4 +1,4 @@
-"""Hooks of modules: functions called around a forward, a gradient, a state_dict or its loading."""
+"""Hooks of modules: functions called before or after forward, backward, state_dict and load_state_dict."""
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -14,15 +14,15 @@ from ..tensor import Tensor
 
 
 class ModuleHook(NamedTuple):
-    """A function, and how it is called."""
+    """A hook function with its options."""
 
     call: Callable[..., Any]
     with_kwargs: bool = False
     always_call: bool = False
 
 
-Kinds = dict[str, dict[int, ModuleHook]]  # of hooks, by what they are called around
-everywhere: Kinds = {}  # those of all modules
+Kinds = dict[str, dict[int, ModuleHook]]  # the kinds of hooks
+everywhere: Kinds = {}  # hooks of all modules
 
 
 def register(kinds: Kinds, kind: str, hook: ModuleHook, prepend: bool = False) -> RemovableHandle:
@@ -42,7 +42,7 @@ def own_hooks(module: Any, kind: str) -> dict[int, ModuleHook]:
 
 
 def of(module: Any, kind: str) -> list[ModuleHook]:
-    """The hooks of a kind, those of all modules first."""
+    """The hooks of a kind, hooks of all modules first."""
     return [*everywhere.get(kind, {}).values(), *own_hooks(module, kind).values()]
 
 
@@ -71,7 +71,7 @@ def call(module: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
 
 
 def _before(module: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments after the hooks before the forward."""
+    """The arguments after the forward pre-hooks."""
     for hook in of(module, "forward_pre"):
         if not hook.with_kwargs:
             replacement = hook.call(module, args)
@@ -94,19 +94,20 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 
 
 class _Gradients:
-    """The hooks of one call that see, and may change, the gradients of its outputs and inputs."""
+    """The backward hooks of one call, which may replace the gradients of its outputs and inputs."""
 
     def __init__(self, module: Any):
         self.module = module
         self.grad_output: tuple[Any, ...] = ()
         self.before, self.after = of(module, "backward_pre"), of(module, "backward")
-        self.places: dict[str, tuple[int, list[int]]] = {}  # side: of how many values which have gradients
+        # for each side: the number of values, and the indices of those with gradients
+        self.places: dict[str, tuple[int, list[int]]] = {}
 
     def __bool__(self) -> bool:
         return bool(self.before or self.after)
 
     def through(self, values: Sequence[Any], side: str) -> tuple[Any, ...]:
-        """Values whose tensors hand their gradients to of_inputs or of_outputs, all at once."""
+        """The same values; backward passes their gradients to of_inputs or of_outputs in one call."""
         at = [i for i, t in enumerate(values) if isinstance(t, Tensor) and t.requires_grad]
         self.places[side] = len(values), at
         passed = gate([values[i] for i in at], getattr(self, f"of_{side}")) if at else []
@@ -114,7 +115,7 @@ class _Gradients:
         return tuple(by_place.get(i, v) for i, v in enumerate(values))
 
     def joined(self, out: Any) -> Any:
-        """What the forward returned (a tensor, or a tuple or list of them) as the start of the way back."""
+        """The outputs of forward (a tensor, or a tuple or list of them), connected to the backward hooks."""
         if isinstance(out, Tensor):
             return self.through((out,), "outputs")[0]
         return type(out)(self.through(out, "outputs")) if type(out) in (tuple, list) else out
@@ -125,7 +126,7 @@ class _Gradients:
             replacement = hook.call(self.module, spread)
             spread = spread if replacement is None else _as_tuple(replacement)
         self.grad_output = spread
-        if not self.places["inputs"][1]:  # no gradient will come by there
+        if not self.places["inputs"][1]:  # no gradient reaches the inputs
             self.of_inputs([])
         return [spread[i] for i in self.places["outputs"][1]]
 
@@ -146,7 +147,7 @@ class _Gradients:
 
 
 def _spread(grads: list[Any], n: int, at: list[int]) -> tuple[Any, ...]:
-    """Gradients at their places among n values, None where a value has none."""
+    """A list of n gradients, None for values without one."""
     by_place = dict(zip(at, grads, strict=True))
     return tuple(by_place.get(i) for i in range(n))
 
@@ -154,7 +155,7 @@ def _spread(grads: list[Any], n: int, at: list[int]) -> tuple[Any, ...]:
 def gate(tensors: list[Tensor], f: Callable[[list[Any]], list[Any]]) -> list[Tensor]:
     """The same values; their gradients pass through f(gradients) -> gradients in one call.
 
-    Several tensors are joined into one vector and cut again, since a node has one gradient.
+    Several tensors are concatenated to one vector and split again, since a node has one gradient.
     """
     if len(tensors) == 1:
         return [_gate(tensors[0], lambda g: f([g])[0])]
@@ -185,7 +186,7 @@ def _gate(x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 def tell(module: Any, kind: str, *args: Any) -> None:
-    """Call the module's own hooks of a kind, in order."""
+    """Call the module's own hooks of one kind, in order."""
     for hook in list(own_hooks(module, kind).values()):
         hook.call(*args)
 
@@ -194,22 +195,23 @@ def tell(module: Any, kind: str, *args: Any) -> None:
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Have hook(module, args) called before the forward of every module; see Module."""
+    """Call hook(module, args) before the forward of every module; see Module."""
     return register(everywhere, "forward_pre", ModuleHook(hook))
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
-    """Have hook(module, args, output) called after the forward of every module; see Module."""
+    """Call hook(module, args, output) after the forward of every module; see Module."""
     return register(everywhere, "forward", ModuleHook(hook, with_kwargs, always_call))
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Have hook(module, grad_output) called on the way back into every module; see Module."""
+    """Call hook(module, grad_output) when backward reaches the outputs of every module; see Module."""
     return register(everywhere, "backward_pre", ModuleHook(hook))
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Have hook(module, grad_input, grad_output) called on the way back out of every module; see Module."""
+    """Call hook(module, grad_input, grad_output) when backward has the input gradients of every module; see
+    Module."""
     return register(everywhere, "backward", ModuleHook(hook))

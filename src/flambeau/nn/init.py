@@ -1,4 +1,4 @@
-"""Initialisers: each gives a tensor new values (assign_) from PyTorch's distribution of that name."""
+"""Initialisers: each assigns a tensor new values from PyTorch's distribution of the same name."""
 
 from math import ceil, erfc, prod, sqrt
 
@@ -28,7 +28,7 @@ GAINS = {
 
 @no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Every element the same number, `val`."""
+    """Set every element to `val`."""
     return tensor.assign_(Tensor.full(tensor.shape, val, tensor.dtype, tensor.device))
 
 
@@ -65,7 +65,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal (mean, std), but drawn again outside [a, b]: by the inverse distribution, so in one draw."""
+    """Normal (mean, std), truncated to [a, b], in one draw by the inverse distribution function."""
     low, high = (0.5 * erfc((mean - end) / (std * sqrt(2))) for end in (a, b))
     drawn = (rand(*tensor.shape, device=tensor.device, generator=generator) * (high - low) + low).ndtri()
     return tensor.assign_((drawn * std + mean).clamp(a, b))
@@ -81,8 +81,8 @@ def eye_(tensor: Tensor) -> Tensor:
 
 @no_grad()
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Convolution weights [out, in, *kernel] that hand each channel on, as far as there are as
-    many; `groups` of channels are alike. ValueError for other than 3 to 5 dims."""
+    """Convolution weights [out, in, *kernel] that copy each input channel to the output of the same index in
+    each of `groups`; other outputs are 0. ValueError for other than 3 to 5 dims."""
     if tensor.ndim not in (3, 4, 5) or tensor.shape[0] % groups:
         raise ValueError(f"dirac_({list(tensor.shape)}, {groups}): needs 3 to 5 dims, groups dividing out")
     out, into, *kernel = tensor.shape
@@ -95,7 +95,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 @no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Orthonormal rows, or columns where those are fewer, times gain (Saxe et al., 2013). [n, ...]
+    """Orthonormal rows, or columns if there are fewer, times gain (Saxe et al., 2013). [n, ...]
 
     ValueError for fewer than 2 dims.
     """
@@ -147,7 +147,7 @@ def kaiming_uniform_(
 ) -> Tensor:
     """Uniform with variance gain^2 / fan (He et al., 2015); `a` is leaky_relu's slope.
 
-    mode: "fan_in" or "fan_out", which fan; nonlinearity: the name of what follows the layer, for the gain.
+    mode: "fan_in" or "fan_out"; nonlinearity: the name of the activation after the layer, for the gain.
     ValueError for other names.
     """
     bound = sqrt(3) * _kaiming_std(tensor, a, mode, nonlinearity)
@@ -163,14 +163,14 @@ def kaiming_normal_(
 ) -> Tensor:
     """Normal with variance gain^2 / fan (He et al., 2015); `a` is leaky_relu's slope.
 
-    mode: "fan_in" or "fan_out", which fan; nonlinearity: the name of what follows the layer, for the gain.
+    mode: "fan_in" or "fan_out"; nonlinearity: the name of the activation after the layer, for the gain.
     ValueError for other names.
     """
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
 def calculate_gain(nonlinearity: str, param: float = 0.01) -> float:
-    """What a layer before this nonlinearity is scaled by so that variance is kept.
+    """The factor of a layer's weights that keeps the variance through the nonlinearity after it.
 
     param: leaky_relu's slope. ValueError for an unknown name.
     """
@@ -183,7 +183,7 @@ def calculate_gain(nonlinearity: str, param: float = 0.01) -> float:
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """How many numbers go into and come out of one element of a weight [out, in, *kernel].
+    """The fan-in and fan-out of a weight [out, in, *kernel].
 
     ValueError for fewer than 2 dims.
     """

@@ -1,4 +1,4 @@
-"""A cache of earlier keys and values, for attention step by step."""
+"""A cache of earlier keys and values, for token-by-token attention."""
 
 from typing import Any
 
@@ -11,13 +11,12 @@ from .module import Module
 
 
 class KVCache(Module):
-    """Keys and values [batch, heads, length, features] of which `count` are there, filled as tokens come.
+    """Keys and values [batch, heads, length, features], of which the first `count` are filled.
 
-    The count is on the device, so that a step recorded by `fb.jit` serves for every place, and writes into
-    the buffers that are there. It is for inference: nothing in it has a gradient. What comes past `length` is
-    lost.
+    The count is on the device, so that a step recorded by `fb.jit` works at every position and writes into
+    the same buffers. It is for inference: its tensors have no gradients. Rows past `length` are lost.
 
-    value_features: how long values are, where not as keys
+    value_features: the features of values, by default those of keys
     Raises TypeError if the dtype is unknown.
     """
 
@@ -42,8 +41,8 @@ class KVCache(Module):
         self.register_buffer("count", Tensor.zeros(1, dtype=dt.int32, device=device))
 
     def append(self, key: Tensor, value: Tensor, at: Any = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Write keys and values behind those that are there, or from place `at` on (a number, HostScalar or
-        tensor). [b, h, n, d], [b, h, n, e] -> all keys, all values, and the place of the first new one"""
+        """Append keys and values, or write them from position `at` on (a number, HostScalar or tensor). [b,
+        h, n, d], [b, h, n, e] -> all keys, all values, and the position of the first new one"""
         with no_grad():
             start = self.count + 0 if at is None else self.count * 0 + at
             self.keys.assign_(put_rows(self.keys, key, start))
@@ -52,7 +51,7 @@ class KVCache(Module):
         return self.keys, self.values, start
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
-        """Append, and attend to all that came before; `options` as of scaled_dot_product_attention.
+        """Append, and attend to all tokens so far; `options` are those of scaled_dot_product_attention.
         [b, g, n, d], [b, h, n, d], [b, h, n, e] -> [b, g, n, e], g a multiple of h"""
         keys, values, start = self.append(key, value)
         grouped = query.shape[-3] != keys.shape[-3]
@@ -61,5 +60,5 @@ class KVCache(Module):
         )
 
     def reset(self) -> None:
-        """Forget all."""
+        """Remove all tokens."""
         self.count.assign_(self.count * 0)

@@ -1,4 +1,4 @@
-"""Layers that take the sizes of their inputs from the first one: each becomes the layer it is named for."""
+"""Layers that take their input size from the first input, and then become the layer without "Lazy"."""
 
 from typing import Any
 
@@ -13,19 +13,20 @@ from .parameter import Parameter, UninitializedBuffer, UninitializedParameter, i
 
 
 class LazyLayer(Module):
-    """What lazy layers share: the first call says the size, and then they are of class `becomes`.
+    """Base of lazy layers: the first call sets the size and changes the class to `becomes`.
 
-    Until then parameters have no shape, and optimisers can't take them; a state_dict gives them theirs.
+    Until then parameters have no shape, and optimisers reject them; loading a state_dict sets it.
     """
 
     becomes: type[Module]
-    size = ""  # the argument that the input tells
-    dim = 1  # of the input, that is the size
+    size = ""  # the argument that follows from the input
+    dim = 1  # the dim of the input with this size
 
     def _begin(self, device: Any, **options: Any) -> None:
-        """Keep the options of the layer to become, and hold its parameters without a shape."""
+        """Store the options of the layer to become, and create its parameters without a shape."""
         self._given = {"device": device, **options}
-        example = self.becomes(int(options.get("groups", 1)), **self._given)  # of the smallest size
+        # a template of the smallest size
+        example = self.becomes(int(options.get("groups", 1)), **self._given)
         for key, _ in list(example._own(Parameter)):
             setattr(self, key, UninitializedParameter(device=device))
         for key, b in list(example._own(Tensor)):
@@ -33,11 +34,11 @@ class LazyLayer(Module):
             self.register_buffer(key, buffer)
 
     def has_uninitialized_params(self) -> bool:
-        """Whether no input has come yet."""
+        """Whether the layer has seen no input yet."""
         return True
 
     def reset_parameters(self) -> None:
-        """Nothing: there are no values yet."""
+        """Do nothing: there are no values yet."""
 
     def initialize_parameters(self, *inputs: Any) -> None:
         """Become the layer for inputs like these."""
@@ -48,12 +49,12 @@ class LazyLayer(Module):
         self._become(x.shape[self.dim])
 
     def _become(self, size: int) -> None:
-        """Become the layer for inputs of that size; what was loaded meanwhile stays."""
+        """Become the layer for inputs of that size; values that were loaded meanwhile stay."""
         hooks, training = self._hooks, self.training
         fresh = dict(vars(self.becomes(size, **self._given)))
         for key in [k for k, v in vars(self).items() if isinstance(v, Tensor)]:
             value, first = vars(self)[key], fresh[key]
-            if is_lazy(value):  # holders of the parameters, such as optimisers, keep them
+            if is_lazy(value):  # the parameter objects stay the same, since optimisers may hold them
                 value.materialize(first.shape, dtype=first.dtype)
                 value.assign_(first)
             elif value.shape != first.shape:
@@ -163,7 +164,7 @@ class _LazyNorm(LazyLayer):
         )
 
     def reset_running_stats(self) -> None:
-        """Nothing: there are no values yet."""
+        """Do nothing: there are no values yet."""
 
 
 class _LazyInstanceNorm(_LazyNorm):

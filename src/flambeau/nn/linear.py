@@ -19,7 +19,7 @@ from .parameter import Parameter
 
 
 def new_parameter(*shape: int, value: float = 0.0, device: Any = None) -> Parameter:
-    """A parameter of one value, until an initialiser gives it others. -> shape"""
+    """A parameter filled with one value, for an initialiser to overwrite. -> shape"""
     return Parameter(Tensor.full(shape, value, device=device))
 
 
@@ -117,7 +117,7 @@ class Bilinear(Module):
 
 
 class _Table(Module):
-    """What lookups share: a table of vectors, whose row padding_idx is 0 and stays so."""
+    """Base of lookup layers: a table of vectors, whose row padding_idx stays 0."""
 
     max_norm: float | None
     norm_type: float
@@ -149,7 +149,7 @@ class _Table(Module):
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
 
     def _weight_for(self, x: Tensor) -> Tensor:
-        """The table as these indices see it: shortened, and learning by their frequency."""
+        """The table for these indices, with max_norm and scale_grad_by_freq applied."""
         if self.max_norm is not None:
             limit_norms(x, self.weight, self.max_norm, self.norm_type)
         return by_frequency(self.weight, x) if self.scale_grad_by_freq else self.weight
@@ -158,9 +158,9 @@ class _Table(Module):
     def from_pretrained(
         cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, **how: Any
     ) -> Self:
-        """A layer whose weight are these vectors; with freeze no gradients are taken by them. [n, dim]
+        """A layer with these vectors as its weight, which is not trained if freeze. [n, dim]
 
-        how: the layer's other arguments. ValueError for other than 2 dims.
+        how: other arguments of the layer. ValueError for other than 2 dims.
         """
         if embeddings.ndim != 2:
             raise ValueError(

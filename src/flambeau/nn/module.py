@@ -20,7 +20,7 @@ from .parameter import Buffer, Parameter, is_lazy
 
 
 class Keys(NamedTuple):
-    """What load_state_dict found no tensor for, and what it had no use for."""
+    """The result of load_state_dict: names without a tensor, and tensors without a name in the module."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -32,17 +32,17 @@ class Module:
     training: bool
     keeps_dtype: frozenset[str] = frozenset()  # names of buffers that `to`, `half` and the like do not cast
     _buffer_names: dict[str, bool]  # whether it is persistent
-    _kinds: dict[str, type]  # Parameter or Module: what a name is of, also while it is None
+    _kinds: dict[str, type]  # Parameter or Module: the kind of each name, also while its value is None
     _hooks: hooks.Kinds
 
     def __new__(cls, *_args: Any, **_kw: Any) -> Self:
-        self = super().__new__(cls)  # here and not in __init__: a subclass need not call super().__init__()
+        self = super().__new__(cls)  # in __new__, so that a subclass need not call super().__init__()
         vars(self).update(training=True, _buffer_names={}, _kinds={}, _hooks={})
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute. A parameter, buffer or module comes after the others of its kind, and its name
-        keeps its place while it is None. TypeError for another value where one of them is."""
+        keeps its place while it is None. TypeError for another value under the name of one of them."""
         kind, before = next((kind for kind in KINDS if isinstance(value, kind)), None), self._kind(name)
         if before is not None and (kind, before) not in REPLACED:
             self._check_value(name, value, before)
@@ -54,11 +54,11 @@ class Module:
         object.__setattr__(self, name, value)
 
     def _kind(self, name: str) -> type | None:
-        """What of the module a name is of: Parameter, Buffer or Module; None for a plain attribute."""
+        """The kind of a name: Parameter, Buffer or Module; None for a plain attribute."""
         return self._kinds.get(name) or (Buffer if name in self._buffer_names else None)
 
     def _check_value(self, name: str, value: Any, kind: type) -> None:
-        """TypeError for what can't take the place of a parameter, buffer or module."""
+        """TypeError for a value that can't replace a parameter, buffer or module."""
         if value is None or (kind is Buffer and isinstance(value, Tensor)):
             return
         kind_name, cure = KINDS[kind]
@@ -66,7 +66,7 @@ class Module:
         raise TypeError(f"{type(self).__name__}.{name} = {describe(value)}: {name} is a {kind_name}: {cure}")
 
     def _register(self, name: str, kind: type) -> None:
-        """Note what a name is of; one that was not of this kind moves behind those that are."""
+        """Record the kind of a name; a name of a new kind comes after the others of that kind."""
         if self._kind(name) is kind:
             return
         vars(self).pop(name, None)
@@ -76,7 +76,7 @@ class Module:
             self._kinds[name] = kind
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what a copy or a pickle has; which names are of what is noted for each copy by itself."""
+        """Restore a copy or a pickle; each copy has its own record of kinds."""
         own = {"_buffer_names": dict(state["_buffer_names"]), "_kinds": dict(state["_kinds"])}
         vars(self).update({**state, **own})
 
@@ -86,22 +86,22 @@ class Module:
         object.__delattr__(self, name)
 
     def _cast(self, dtype: Any) -> None:
-        """Convert a layer that was just made, unless dtype is None: its numbers are drawn in float32."""
+        """Cast a new layer, unless dtype is None: initial values are drawn in float32."""
         if dtype is not None:
             self.to(as_dtype(dtype))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; subclasses write it."""
+        """Compute the module's outputs; subclasses implement it."""
         raise NotImplementedError(f"{type(self).__name__}(...): it has no forward: define forward(self, x)")
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
         return hooks.call(self, args, kw) if hooks.are_there(self) else self.forward(*args, **kw)
 
-    # --- what it is made of ---
+    # --- parameters, buffers, modules ---
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Set a tensor that is state but no parameter; state_dict leaves it out when not persistent.
-        ValueError for a name that can't be one, or is taken."""
+        """Set a tensor that is state but not a parameter; state_dict omits it unless persistent. ValueError
+        for a name that is invalid or taken."""
         self._check_name("register_buffer", name, name in self._buffer_names)
         self._register(name, Buffer)
         self._buffer_names[name] = persistent
@@ -110,7 +110,7 @@ class Module:
             with_next_run(tensor)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Set a parameter, or say with None that there is none; errors as register_buffer's, TypeError for
+        """Set a parameter, which may be None; errors as register_buffer's, TypeError for
         another tensor."""
         self._check_name("register_parameter", name, self._kinds.get(name) is Parameter)
         # users pass others
@@ -144,7 +144,8 @@ class Module:
             raise ValueError(f"{call}({name!r}): {rule}")
 
     def _own(self, kind: type) -> Iterator[tuple[str, Any]]:
-        """(name, value) of its own parameters (kind Parameter), buffers (Tensor) or modules (Module)."""
+        """(name, value) of the module's own parameters (kind Parameter), buffers (Tensor) or modules
+        (Module)."""
         for name, value in list(vars(self).items()):
             if isinstance(value, kind) and (name in self._buffer_names) == (kind is Tensor):
                 yield name, value
@@ -174,8 +175,8 @@ class Module:
     ) -> Iterator[tuple[str, "Module"]]:
         """(dotted name, module) for this module, whose name is the prefix, and all inside, each once.
 
-        memo: modules that are left out, to which those that come are added. remove_duplicate: a shared
-        module comes once.
+        memo: modules to leave out; the returned ones are added. remove_duplicate: a shared module is returned
+        once.
         """
         pairs = ((name[:-1], m) for name, m in self._tree(_with_dot(prefix)))
         return _once(pairs, memo) if remove_duplicate else pairs
@@ -194,13 +195,13 @@ class Module:
     ) -> Iterator[tuple[str, Parameter]]:
         """(dotted name, parameter) for all parameters, a shared one once.
 
-        prefix: what names begin with; recurse: those of modules inside too; remove_duplicate: a shared one
-        comes once.
+        prefix: the start of all names; recurse: include modules inside; remove_duplicate: a shared one is
+        returned once.
         """
         return self._named(Parameter, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """All parameters, a shared one once. recurse: those of modules inside too."""
+        """All parameters, a shared one once. recurse: include modules inside."""
         return (p for _, p in self.named_parameters(recurse=recurse))
 
     def named_buffers(
@@ -210,12 +211,11 @@ class Module:
         return self._named(Tensor, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """All buffers. recurse: those of modules inside too."""
+        """All buffers. recurse: include modules inside."""
         return (b for _, b in self.named_buffers(recurse=recurse))
 
     def get_submodule(self, target: str) -> "Module":
-        """The module of a dotted name, this one for ""; AttributeError with near names where there is
-        none."""
+        """The module of a dotted name, this one for ""; AttributeError suggests similar names."""
         return self._look_up("get_submodule", target, dict(self.named_modules(remove_duplicate=False)))
 
     def get_parameter(self, target: str) -> Parameter:
@@ -227,8 +227,8 @@ class Module:
         return self._look_up("get_buffer", target, dict(self.named_buffers(remove_duplicate=False)))
 
     def set_submodule(self, target: str, module: "Module", strict: bool = False) -> None:
-        """Put a module in the place of the one of a dotted name; AttributeError if the module around it
-        is not there, and with `strict` where there is none to be replaced."""
+        """Replace the module of a dotted name; AttributeError if the module around it is missing, and with
+        `strict` if there is none to replace."""
         if not target:
             raise ValueError("set_submodule(''): a module can't replace itself: pass a name")
         check_module(self, module)
@@ -247,19 +247,18 @@ class Module:
         return known[target]
 
     def num_parameters(self) -> int:
-        """How many numbers the parameters hold."""
+        """The number of elements of all parameters."""
         return sum(p.numel() for p in self.parameters())
 
-    # --- what is called around it ---
+    # --- hooks ---
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Have hook(module, args) called before each forward; what it returns, if not None, are the
-        arguments then.
+        """Call hook(module, args) before each forward; its result, if not None, replaces the arguments.
 
-        with_kwargs: hook(module, args, kwargs), which may return both. prepend: before the others. Returns a
-        handle whose remove() unregisters the hook.
+        with_kwargs: call hook(module, args, kwargs), which may return both. prepend: call it before other
+        hooks. Returns a handle whose remove() unregisters the hook.
         """
         return hooks.register(self._hooks, "forward_pre", ModuleHook(hook, with_kwargs), prepend)
 
@@ -271,54 +270,54 @@ class Module:
         with_kwargs: bool = False,
         always_call: bool = False,
     ) -> RemovableHandle:
-        """Have hook(module, args, output) called after each forward; what it returns, if not None, is the
-        output then.
+        """Call hook(module, args, output) after each forward; its result, if not None, replaces the output.
 
-        with_kwargs: hook(module, args, kwargs, output). always_call: where the forward fails as well, with
-        None for the output. prepend: before the others. Returns a handle whose remove() unregisters the hook.
+        with_kwargs: call hook(module, args, kwargs, output). always_call: also if forward raises, with None
+        for the output. prepend: call it before other hooks. Returns a handle whose remove() unregisters the
+        hook.
         """
         return hooks.register(self._hooks, "forward", ModuleHook(hook, with_kwargs, always_call), prepend)
 
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
-        """Have hook(module, grad_output) called as gradients arrive at the outputs; what it returns, if not
-        None, are the gradients then.
+        """Call hook(module, grad_output) when backward has the outputs' gradients; its result, if not None,
+        replaces them.
 
-        It is called while backward builds the gradients' graph, with lazy tensors. prepend: before the
-        others. Returns a handle whose remove() unregisters the hook.
+        It is called while backward builds the gradients' graph, with lazy tensors. prepend: call it before
+        other hooks. Returns a handle whose remove() unregisters the hook.
         """
         return hooks.register(self._hooks, "backward_pre", ModuleHook(hook), prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Have hook(module, grad_input, grad_output) called as gradients leave by the inputs; what it
-        returns, if not None, are the inputs' gradients then.
+        """Call hook(module, grad_input, grad_output) when backward has the inputs' gradients; its result, if
+        not None, replaces the inputs' gradients.
 
-        It is called while backward builds the gradients' graph, with lazy tensors. prepend: before the
-        others. Returns a handle whose remove() unregisters the hook.
+        It is called while backward builds the gradients' graph, with lazy tensors. prepend: call it before
+        other hooks. Returns a handle whose remove() unregisters the hook.
         """
         return hooks.register(self._hooks, "backward", ModuleHook(hook), prepend)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Have hook(module, prefix, keep_vars) called before state_dict collects what the module has."""
+        """Call hook(module, prefix, keep_vars) before state_dict collects the module's tensors."""
         return hooks.register(self._hooks, "state_dict_pre", ModuleHook(hook))
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Have hook(module, state_dict, prefix, local_metadata) called when state_dict has what the module
-        and all inside have; it may change the dict. local_metadata: an empty dict."""
+        """Call hook(module, state_dict, prefix, local_metadata) when state_dict has the tensors of the module
+        and of those inside; it may change the dict. local_metadata: an empty dict."""
         return hooks.register(self._hooks, "state_dict", ModuleHook(hook))
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Have hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-        error_msgs) called before load_state_dict looks for the module's tensors; it may change the dict,
-        which is a copy. The last four are empty."""
+        """Call hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+        error_msgs) before load_state_dict looks up the module's tensors; it may change the dict, which is a
+        copy. The last four are empty."""
         return hooks.register(self._hooks, "load_state_dict_pre", ModuleHook(hook))
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Have hook(module, keys) called when load_state_dict is done, with the keys that it returns."""
+        """Call hook(module, keys) after load_state_dict, with the keys that it returns."""
         return hooks.register(self._hooks, "load_state_dict", ModuleHook(hook))
 
-    # --- changing all of it ---
+    # --- conversions of the whole tree ---
 
     def apply(self, f: Callable[["Module"], Any]) -> Self:
         """Call f with every module inside, then with this one; returns self."""
@@ -328,8 +327,8 @@ class Module:
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Choose how dropout and batch norm act, here and in all modules inside by their own `train`; returns
-        self. ValueError for an object that is not a bool."""
+        """Set training mode (or eval mode), which dropout and batch norm read, by calling `train` of all
+        modules inside; returns self. ValueError for an object that is not a bool."""
         if not isinstance(mode, bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # users pass others
             raise ValueError(
                 f"{type(self).__name__}.train({mode!r}): it must be True or False: pass one of them"
@@ -344,7 +343,7 @@ class Module:
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Thaw (or freeze) all parameters; returns self."""
+        """Set requires_grad of all parameters; returns self."""
         for p in self.parameters():
             p.requires_grad_(requires_grad)
         return self
@@ -395,11 +394,12 @@ class Module:
         note(NO_GRAD_KEPT)
 
     def compile(self, *example: Any, train: bool = False, **kw: Any) -> int:
-        """Plan and compile what a call with inputs like these computes, without running it; the number of its
-        kernels.
+        """Plan and compile the kernels of a call with inputs like these, without running it; returns their
+        number.
 
-        The first call with such inputs then takes no longer than later ones. train: the gradients of the
-        result's sum by the parameters too. Pipelines are compiled several at once, with a bar on a terminal.
+        The first call with such inputs then takes no longer than later ones. train: include the gradients of
+        the result's sum with respect to the parameters. Pipelines are compiled several at once, with a bar on
+        a terminal.
         """
 
         def call() -> Any:
@@ -424,31 +424,32 @@ class Module:
         """Parameters and float buffers as float64; returns self."""
         return self.to(dtype="float64")
 
-    # --- its state ---
+    # --- state ---
 
     def _state(self) -> dict[str, Tensor]:
-        """The live tensors by name: of each module its parameters, then its buffers, then those inside."""
+        """The tensors themselves by name: of each module its parameters, its buffers, then those of modules
+        inside."""
         return {name: getattr(m, last) for name, m, last in self._places("")}
 
     def _places(self, prefix: str) -> Iterator[tuple[str, "Module", str]]:
-        """(name in a state_dict, module, its name there) of each tensor."""
+        """(name in the state_dict, module, name in that module) of each tensor."""
         for name, _ in self._own_state():
             yield prefix + name, self, name
         for name, m in self._own(Module):
             yield from m._places(f"{prefix}{name}.")
 
     def _own_state(self) -> Iterator[tuple[str, Tensor]]:
-        """(name, tensor) of its own parameters, then of its own buffers that are persistent."""
+        """(name, tensor) of the module's own parameters, then of its own persistent buffers."""
         for kind in (Parameter, Tensor):
             yield from ((name, t) for name, t in self._own(kind) if self._buffer_names.get(name, True))
 
     def state_dict(
         self, *, destination: dict[str, Tensor] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Tensor]:
-        """Parameters and buffers by PyTorch's names, in its layouts, with the values they have now.
+        """Parameters and buffers by PyTorch's names, in its layouts, with their current values.
 
-        destination: a dict that they are put into; prefix: what their names begin with; keep_vars: the
-        tensors themselves, not what they hold now.
+        destination: a dict to add them to; prefix: the start of all names; keep_vars: return the tensors
+        themselves, not their current values.
         """
         hooks.tell(self, "state_dict_pre", self, prefix, keep_vars)
         state = {} if destination is None else destination
@@ -469,10 +470,10 @@ class Module:
     ) -> Keys:
         """Take the values of tensors or arrays by name.
 
-        assign: become the tensors given, with their dtypes and on their devices. rename: pairs of a regular
-        expression and what takes its place in the names given, one after the other, as re.sub has them.
-        ValueError lists all that is missing, unexpected (both only when strict), of another shape or no
-        tensor, and nothing is loaded then.
+        assign: use the given tensors themselves, with their dtypes and devices. rename: (regular expression,
+        replacement) pairs that re.sub applies to the given names, in order. ValueError lists every name that
+        is missing or unexpected (both only if strict), of another shape or not a tensor; nothing is loaded
+        then.
         """
         state = _rename(state_dict, rename)
         for name, m in self._tree():
@@ -502,20 +503,20 @@ class Module:
         return keys
 
     def share_memory(self) -> Self:
-        """TypeError: what a GPU holds belongs to one process."""
+        """Raise TypeError: GPU memory belongs to one process."""
         rule = "a device's memory belongs to one process: send state_dict(), or save(path) and load(path)"
         raise TypeError(f"{type(self).__name__}.share_memory(): {rule}")
 
     def save(self, path: Any) -> None:
-        """Write state_dict to a .safetensors file; FlambeauError when it can't be written."""
+        """Write state_dict to a .safetensors file; FlambeauError if it can't be written."""
         from ..io.safetensors import save_file
 
         save_file(self.state_dict(), path)
 
     def load(self, path: Any, strict: bool = True, *, rename: Iterable[tuple[str, str]] = ()) -> Keys:
-        """Take the values of a file that fb.load reads; errors as load_state_dict's, or naming the file.
+        """Load a file that fb.load reads; errors are those of load_state_dict, or name the file.
 
-        rename: as load_state_dict takes it.
+        rename: as in load_state_dict.
         """
         from ..io.checkpoint import load
 
@@ -524,7 +525,7 @@ class Module:
     # --- printing ---
 
     def extra_repr(self) -> str:
-        """The text in the brackets when the module is printed."""
+        """The text in parentheses when the module is printed."""
         return ""
 
     def __repr__(self) -> str:
@@ -535,7 +536,7 @@ class Module:
         return "\n  ".join([f"{type(self).__name__}(", *([extra] if extra else []), *lines]) + "\n)"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the modules as they print, and a table of the parameters."""
+        """The HTML for a notebook: the printed modules, and a table of the parameters."""
         named = list(self.named_parameters())
         rows = [(name, p.dtype.name, list(p.shape), p.requires_grad) for name, p in named]
         caption = f"{sum(p.numel() for _, p in named):,} parameters in {len(named)} tensors"
@@ -548,7 +549,7 @@ class Module:
         return [f"({name}): {m!r}" for name, m in named]
 
 
-KINDS = {  # what modules are made of: its name, and how its place is given another value
+KINDS = {  # the kinds of members: the name, and the advice in errors
     Buffer: ("buffer", "assign a tensor or None, or delete it first (`del module.{0}`)"),
     Parameter: (
         "parameter",
@@ -557,7 +558,7 @@ KINDS = {  # what modules are made of: its name, and how its place is given anot
     Module: ("module", "assign an nn.Module or None, or delete it first (`del module.{0}`)"),
 }
 
-# what takes the place of what under its name; for the others the name is deleted first
+# (new, old) kinds for which an assignment replaces the member; otherwise the user must delete it first
 REPLACED = {(kind, kind) for kind in KINDS} | {(Parameter, Module), (Parameter, Buffer), (Module, Buffer)}
 
 
@@ -583,7 +584,7 @@ def _with_dot(prefix: str) -> str:
     return f"{prefix}." if prefix else ""
 
 
-OLD_SCALAR = ((), (1,))  # a tensor without dims, and as it was saved by PyTorch before 0.4
+OLD_SCALAR = ((), (1,))  # PyTorch before 0.4 saved 0-d tensors as [1]
 
 
 def _differ(own: Tensor, value: Any) -> bool:
@@ -605,7 +606,7 @@ def _load(owner: Module, name: str, loaded: Any, assign: bool) -> None:
     setattr(owner, name, value)
 
 
-SHOWN = 20  # names of a list in an error: near ones are sought for these alone, each among all
+SHOWN = 20  # names listed in an error; only these are compared with all names for suggestions
 
 
 def _list_names(title: str, names: list[str], tell: Callable[[str], str]) -> list[str]:

@@ -27,7 +27,7 @@ from .parameter import Parameter
 
 
 class NormBase(Module):
-    """What norms share: an affine map behind them, which begins as one that changes nothing."""
+    """Base of norms: an affine map after the normalisation, initialised to the identity."""
 
     weight: Parameter | None
     bias: Parameter | None = None
@@ -43,7 +43,7 @@ class NormBase(Module):
 class BatchNorm(NormBase):
     """Zero mean and unit variance by channel over the batch (Ioffe and Szegedy, 2015), then an affine map.
 
-    Training takes mean and variance from the batch and keeps running ones, which eval mode uses.
+    Training mode uses the batch's mean and variance and updates running ones, which eval mode uses.
     """
 
     ranks: tuple[int, ...] = ()
@@ -79,14 +79,14 @@ class BatchNorm(NormBase):
         self._cast(dtype)
 
     def reset_running_stats(self) -> None:
-        """Give the running statistics their first values: mean 0, variance 1, no batch counted."""
+        """Reset the running statistics: mean 0, variance 1, no batch counted."""
         if self.running_mean is not None and self.running_var is not None:
             init.zeros_(self.running_mean)
             init.ones_(self.running_var)
             init.zeros_(self.num_batches_tracked)
 
     def reset_parameters(self) -> None:
-        """Give the parameters and the running statistics the values of a layer that is just made."""
+        """Initialise the parameters and the running statistics again."""
         self.reset_running_stats()
         super().reset_parameters()
 
@@ -198,7 +198,7 @@ class InstanceNorm(BatchNorm):
             self._check(x)
         own = self.training or not self.track_running_stats
         running = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
-        momentum = self.momentum or 0.0  # None keeps the running ones as they are, as PyTorch's does
+        momentum = self.momentum or 0.0  # None leaves the running statistics unchanged, as in PyTorch
         return instance_norm(x, *running, self.weight, self.bias, own, momentum, self.eps)
 
 

@@ -1,4 +1,4 @@
-"""Padding layers: constants, mirrored, repeated or wrapped elements around the last dims."""
+"""Padding layers: constant, reflected, replicated or circular padding of the last dims."""
 
 from ..core.sizes import integers
 from ..errors import ValueError
@@ -7,7 +7,7 @@ from .module import Module
 
 
 class Padding(Module):
-    """What padding layers share: numbers of elements at both ends of the last `nd` dims, the last first."""
+    """Base of padding layers: the number of elements at each end of the last `nd` dims, the last dim first."""
 
     nd: int
     mode = "constant"

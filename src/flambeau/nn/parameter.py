@@ -1,4 +1,4 @@
-"""Tensors that modules own: parameters, buffers, and those whose shape the first call decides."""
+"""Tensors that modules own: parameters, buffers, and uninitialised ones, whose shape the first call sets."""
 
 from typing import Any, cast
 
@@ -24,7 +24,7 @@ class Parameter(Tensor):
 
 
 class Buffer(Tensor):
-    """A tensor that is state of the module it is set on, but no parameter. [...] -> [...]
+    """A tensor that is state of a module, but not a parameter. [...] -> [...]
 
     data: the tensor. persistent: whether state_dict has it.
     """
@@ -35,7 +35,7 @@ class Buffer(Tensor):
 
 
 class _Unmade:
-    """What tensors share that have no shape yet."""
+    """Base of tensors that have no shape yet."""
 
     _made: type
     _device: Any
@@ -49,7 +49,7 @@ class _Unmade:
         raise ValueError(f"{type(self).__name__}.shape: is not known yet: {rule}")
 
     def materialize(self, shape: tuple[int, ...], device: Any = None, dtype: Any = None) -> None:
-        """Become a tensor of that shape, zeros, on the device and of the dtype given when it was made."""
+        """Become zeros of that shape, with the device and dtype of the constructor's arguments."""
         tensor, kind = cast(Any, self), self._made
         device, dtype = device or self._device, dtype or self._dtype or get_default_dtype()
         tensor.node = Tensor.zeros(*shape, dtype=dtype, device=device).node
@@ -63,7 +63,7 @@ class _Unmade:
 
 
 class UninitializedParameter(_Unmade, Parameter):
-    """A parameter whose shape is not known yet: materialize(shape) makes it one. -> [...]"""
+    """A parameter whose shape is not known yet: materialize(shape) sets it. -> [...]"""
 
     _made = Parameter
 
@@ -73,7 +73,7 @@ class UninitializedParameter(_Unmade, Parameter):
 
 
 class UninitializedBuffer(_Unmade, Buffer):
-    """A buffer whose shape is not known yet: materialize(shape) makes it one. -> [...]
+    """A buffer whose shape is not known yet: materialize(shape) sets it. -> [...]
 
     persistent: whether state_dict has it.
     """

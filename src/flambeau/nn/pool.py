@@ -1,4 +1,4 @@
-"""Layers without parameters over windows and places: pools, unpooling, folding and resizing."""
+"""Layers without parameters over windows: pooling, unpooling, folding and resizing."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -483,7 +483,7 @@ class MaxUnpool1d(FunctionLayer):
     """Zeros, with each value at the index from max_pool (return_indices=True); the last one of several for
     an index. [n, c, *size], the same int -> [n, c, *out]
 
-    indices: the places that max_pool1d gave
+    indices: the indices that max_pool1d returned
     kernel_size: the window's size, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
@@ -516,7 +516,7 @@ class MaxUnpool2d(FunctionLayer):
     """Zeros, with each value at the index from max_pool (return_indices=True); the last one of several for
     an index. [n, c, *size], the same int -> [n, c, *out]
 
-    indices: the places that max_pool2d gave
+    indices: the indices that max_pool2d returned
     kernel_size: the window's size, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
@@ -549,7 +549,7 @@ class MaxUnpool3d(FunctionLayer):
     """Zeros, with each value at the index from max_pool (return_indices=True); the last one of several for
     an index. [n, c, *size], the same int -> [n, c, *out]
 
-    indices: the places that max_pool3d gave
+    indices: the indices that max_pool3d returned
     kernel_size: the window's size, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim

@@ -1,4 +1,4 @@
-"""Where tokens stand: sinusoids, rotations (RoPE), slopes (ALiBi), and the attention that takes them."""
+"""Position encodings: sinusoids, rotations (RoPE), slopes (ALiBi), and the attention layer that uses them."""
 
 from math import log
 from typing import Any
@@ -14,15 +14,16 @@ from .module import Module
 
 
 def _angles(places: Tensor, features: int, base: float) -> Tensor:
-    """A place times a frequency for each pair of features. [..., n] -> [..., n, features / 2]"""
+    """The position times the frequency of each pair of features. [..., n] -> [..., n, features / 2]"""
     half = Tensor.arange(features // 2, device=places.device).float()
     return places.float().unsqueeze(-1) * (half * (-2 * log(base) / features)).exp()
 
 
 class SinusoidalEmbedding(Module):
-    """Sines and cosines of the place (Vaswani et al., 2017), added to vectors. [..., n, d] -> [..., n, d]
+    """Add sines and cosines of the position to vectors (Vaswani et al., 2017). [..., n, d] -> [..., n, d]
 
-    d_model: features, an even number. base: the longest wave is 2 pi of it. ValueError for an odd one.
+    d_model: features, an even number. base: the longest wavelength is 2 pi * base. ValueError for an odd
+    d_model.
     """
 
     def __init__(self, d_model: int, base: float = 10000.0):
@@ -32,7 +33,7 @@ class SinusoidalEmbedding(Module):
         self.d_model, self.base = d_model, base
 
     def table(self, n: int, start: Any = 0, device: Any = None) -> Tensor:
-        """What is added to n tokens from place `start` on (a number or a tensor). -> [n, d]"""
+        """The encoding of n tokens from position `start` (a number or a tensor) on. -> [n, d]"""
         angles = _angles(Tensor.arange(n, device=device) + start, self.d_model, self.base)
         return stack([angles.sin(), angles.cos()], -1).flatten(-2)
 
@@ -41,7 +42,8 @@ class SinusoidalEmbedding(Module):
 
 
 class RotaryEmbedding(Module):
-    """Pairs of features turned by an angle that grows with the place (Su et al., 2021). [..., n, d] -> same
+    """Rotate pairs of features by an angle proportional to the position (Su et al., 2021). [..., n, d] ->
+    same
 
     dim: features of a head, an even number. base: of the frequencies. interleaved: pairs are neighbours, as
     in the paper; else a feature of each half, as in Llama. ValueError for an odd number of features.
@@ -54,7 +56,7 @@ class RotaryEmbedding(Module):
         self.dim, self.base, self.interleaved = dim, base, interleaved
 
     def forward(self, x: Tensor, start: Any = 0) -> Tensor:
-        """x with its tokens at places from `start` on (a number or a tensor)."""
+        """Rotate x, whose tokens are at positions from `start` (a number or a tensor) on."""
         if x.shape[-1] != self.dim:
             rule = f"the layer expects {self.dim} features, the input has {x.shape[-1]}"
             raise ValueError(f"RotaryEmbedding({describe(x)}): {rule}: make them equal")
@@ -64,8 +66,8 @@ class RotaryEmbedding(Module):
 
 
 def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False) -> Tensor:
-    """Pairs of features turned by angles: neighbours if interleaved, else one of each half; what comes behind
-    twice the angles stays as it is. [..., n, d], [..., n, pairs] twice -> [..., n, d]"""
+    """Rotate pairs of features: neighbours if interleaved, else one of each half. Features beyond twice the
+    number of angles are unchanged. [..., n, d], [..., n, pairs] twice -> [..., n, d]"""
     d = 2 * cos.shape[-1]
     x, rest = (x, None) if x.shape[-1] == d else (x[..., :d], x[..., d:])
     a, b = (x[..., k::2] for k in range(2)) if interleaved else x.chunk(2, -1)
@@ -82,9 +84,9 @@ def _slopes(heads: int) -> list[float]:
 
 
 class ALiBi(Module):
-    """What is added to scores so that farther keys count less, by a slope for each head (Press et al., 2021).
+    """A bias of the scores, minus the distance times a slope for each head (Press et al., 2021).
 
-    num_heads: how many heads there are.
+    num_heads: the number of heads.
     Raises ValueError if a size is not a positive integer.
     """
 
@@ -93,7 +95,7 @@ class ALiBi(Module):
         self.num_heads, self.slopes = num_heads, _slopes(num_heads)
 
     def forward(self, queries: int, keys: int, start: Any = 0, device: Any = None) -> Tensor:
-        """Minus distance times slope; the first query is at place `start`. -> [heads, queries, keys]"""
+        """The bias; the first query is at position `start`. -> [heads, queries, keys]"""
         rows = (Tensor.arange(queries, device=device) + start).unsqueeze(1)
         apart = (rows - Tensor.arange(keys, device=device)).abs().float()
         slopes = Tensor.arange(self.num_heads, device=device) * 0.0
@@ -106,7 +108,7 @@ class GroupedQueryAttention(Module):
     """Causal attention whose heads share fewer heads of keys (Ainslie et al., 2023). [b, n, d] -> [b, n, d]
 
     d_model: features. num_heads, num_kv_heads: heads of queries, and of keys and values. positions: a
-    RotaryEmbedding of d_model / num_heads features, an ALiBi, or None. A KVCache makes it go on token by
+    RotaryEmbedding of d_model / num_heads features, an ALiBi, or None. With a KVCache it continues token by
     token. ValueError if heads do not divide.
     """
 
@@ -139,7 +141,7 @@ class GroupedQueryAttention(Module):
         return KVCache(batch, self.num_kv_heads, length, self.head_dim, device=device, dtype=dtype)
 
     def forward(self, x: Tensor, cache: KVCache | None = None) -> Tensor:
-        """[b, n, d] -> [b, n, d]; with a cache the tokens follow those that are in it."""
+        """[b, n, d] -> [b, n, d]; with a cache the tokens follow those in it."""
         q = self.q_proj(x).unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
         k, v = (
             m(x).unflatten(-1, (self.num_kv_heads, self.head_dim)).transpose(1, 2)

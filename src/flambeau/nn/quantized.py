@@ -26,7 +26,7 @@ class QuantizedLinear(Module):
 
     @property
     def weight(self) -> Quantized:
-        """The weights as they are kept; `weight.dequantize()` makes floats of them."""
+        """The quantised weights; `weight.dequantize()` converts them to floats."""
         return Quantized(self.words, self.scales, self.bits, self.block)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -38,14 +38,14 @@ class QuantizedLinear(Module):
 
 
 def quantize_(model: Module, bits: int = 4, block: int = 32) -> list[str]:
-    """Put a QuantizedLinear in place of every Linear in a model; returns the names of those changed.
+    """Replace every Linear of a model by a QuantizedLinear; returns the names of those replaced.
 
-    A layer whose in_features is no multiple of `block`, or whose weight another layer uses too, stays as it
-    is. The state dict then has `words` and `scales` in place of `weight`: a saved one is loaded into a model
-    that was quantised alike.
+    A layer whose in_features is not a multiple of `block`, or whose weight another layer shares, is
+    unchanged. The state dict then has `words` and `scales` instead of `weight`: load it into a model that was
+    quantised in the same way.
 
     bits: 4 or 8 for each weight
-    Raises ValueError if bits or block are none that there are.
+    Raises ValueError if bits or block are unsupported.
     """
     try:
         check_quantization(bits, block)

@@ -1,11 +1,11 @@
-"""Steps of recurrent layers in order: one product and one kernel a step, both ways.
+"""Runs the steps of recurrent layers: one product and one kernel a step, forward and backward.
 
-What the input gives to all steps is one product before the first of them. A step is the product of the last
-hidden state with the weights, to which the input's part is added as it is stored, and a kernel of all gates
-and states. On the way back the gates of all steps come of one product over the hidden states that were
-stored, and with them the factors of each step's gradients, which are linear: a step is one kernel that
-multiplies, and one product. The weights' gradients are one product over all steps, not one a step. A cell
-whose slopes nobody wrote down (`cells.Cell`) is differentiated as its steps were computed.
+The input's contribution to all steps is one product before the first step. A step is the product of the last
+hidden state with the weights, whose epilogue adds the input's contribution, and a kernel of all gates and
+states. Backward recomputes the gates of all steps by one product over the stored hidden states, and from them
+the factors of each step's gradients, which are linear: a step is one kernel that multiplies, and one product.
+The weights' gradients are one product over all steps. For a cell without slopes (`cells.Cell`), backward
+differentiates the ops of each step.
 """
 
 from typing import Any
@@ -21,12 +21,12 @@ from .cells import Cell, Sequence, Slopes, by_gate, gate, under_each_other
 
 PIECE = 32  # steps that are planned together
 
-# --- the way forward ---
+# --- forward ---
 
 
 @apply_rule
 def recurrence(cell: Cell, s: Sequence) -> Tensor:
-    """The states after all steps, differentiable as often as is asked. -> [t, b, parts, hidden]"""
+    """The states after all steps, differentiable any number of times. -> [t, b, parts, hidden]"""
     if cell.slopes is None or s.peepholes is not None:
         return stack(_states(cell, s))
     size, present = len(s), [i for i, t in enumerate(s) if t is not None]
@@ -35,11 +35,13 @@ def recurrence(cell: Cell, s: Sequence) -> Tensor:
 
     def gradients(g: Tensor, y: Tensor, *inputs: Tensor) -> list[Tensor | None]:
         filled = dict(zip(present, inputs, strict=True))
-        grads = _gradients(cell, Sequence(*(filled.get(i) for i in range(size))), g, y)  # type: ignore[arg-type]
+        # type: ignore[arg-type]
+        grads = _gradients(cell, Sequence(*(filled.get(i) for i in range(size))), g, y)
         return [grads[i] for i in present]
 
     op = Op("composite", xp=_identity, grad=gradients, name=f"{cell.name}_steps")
-    return Tensor(stand_for(op, lowered.node, tuple(s[i].node for i in present), {}))  # type: ignore[union-attr]
+    # type: ignore[union-attr]
+    return Tensor(stand_for(op, lowered.node, tuple(s[i].node for i in present), {}))
 
 
 def _identity(xp: Any, x: Any) -> Any:
@@ -47,7 +49,7 @@ def _identity(xp: Any, x: Any) -> Any:
 
 
 def shown_by(states: Tensor, project: Tensor | None) -> Tensor:
-    """What states show. [..., parts, hidden] -> [..., out]"""
+    """The output of states. [..., parts, hidden] -> [..., out]"""
     hidden = states.select(-2, 0)
     return hidden if project is None else hidden @ project.transpose(0, 1)
 
@@ -73,17 +75,17 @@ def _states(cell: Cell, s: Sequence) -> list[Tensor]:
 
 
 def _in_pieces(states: list[Tensor]) -> None:
-    """Have what a long loop made computed now and then: pieces have one plan, and a graph of all steps would
-    be deeper than nodes may wait (`op.run_deep`)."""
+    """Compute a long loop in pieces, which share one plan. The graph of all steps would exceed the depth
+    limit of pending nodes (`op.run_deep`)."""
     if len(states) % PIECE == 0:
         realize(*states[-PIECE:])
 
 
-# --- the way back ---
+# --- backward ---
 
 
 def _gradients(cell: Cell, s: Sequence, g: Tensor, states: Tensor) -> Sequence:
-    """The gradients with respect to all that a recurrence runs over, from that of its states."""
+    """The gradients with respect to all inputs of a recurrence, from that of its states."""
     earlier = states.narrow(0, 0, len(states) - 1)
     before = cat([_first(s).unsqueeze(0), earlier], 0)
     shown = cat([s.shown.unsqueeze(0), shown_by(earlier, s.project)], 0)
@@ -115,7 +117,7 @@ def _of_project(project: Tensor, of_shown: list[Tensor], earlier: Tensor) -> Ten
 
 
 def _while_kept(slopes: Slopes, kept: Tensor) -> Slopes:
-    """Where a row is over, nothing reaches its gates, and the gradients of its state pass."""
+    """For rows that have ended, set the gradients of the gates to 0 and pass those of the state."""
     rows = [kept.where(x, 1.0 if i in slopes.carries else 0.0) for i, x in enumerate(slopes.rows)]
     across = None if slopes.across is None else kept.where(slopes.across, 0.0)
     hidden, cell = slopes.carries
@@ -128,8 +130,8 @@ def _while_kept(slopes: Slopes, kept: Tensor) -> Slopes:
 def _walk_back(
     cell: Cell, s: Sequence, slopes: Slopes, g: Tensor
 ) -> tuple[Tensor, list[Tensor], list[Tensor | None]]:
-    """The gradients of all rows [t, b, rows, hidden]; of what was shown before each step, the first first;
-    of the first state's hidden part and cell. A step is a kernel that multiplies, and a product."""
+    """The gradients of all rows [t, b, rows, hidden]; of the output before each step, in order; and of the
+    first state's hidden part and cell. A step is a kernel that multiplies, and a product."""
     factors = under_each_other(slopes.rows).unbind(0)
     across = None if slopes.across is None else slopes.across.unbind(0)
     is_cell = tensor(slopes.of, device=g.device).bool().unsqueeze(1)

@@ -1,4 +1,4 @@
-"""Recurrent layers under PyTorch's names, in layers and both directions, and their cells."""
+"""Recurrent layers under PyTorch's names, with several layers and both directions, and their cells."""
 
 # pyright: basic
 
@@ -28,7 +28,7 @@ def _reverse(x: Tensor) -> Tensor:
 
 
 class RecurrentModule(Module):
-    """What recurrent layers and cells share: PyTorch's first values, uniform within 1 / sqrt(hidden_size)."""
+    """Base of recurrent layers and cells: PyTorch's initial values, uniform within 1 / sqrt(hidden_size)."""
 
     hidden_size: int
 
@@ -39,7 +39,7 @@ class RecurrentModule(Module):
             init.uniform_(p, -bound, bound)
 
 
-# --- what gates go through ---
+# --- activations ---
 
 
 CLIPS = ("clip", "state_clip")
@@ -66,7 +66,7 @@ CELLS: dict[str, Callable[[Any], Cell]] = {"RNN": _rnn_of, "GRU": _gru_of, "LSTM
 
 
 def _activation(layer: Any, argument: str) -> Activation:
-    """What an argument says: a function by its name, or one of a tensor. ValueError for others."""
+    """The activation of an argument: a name, or a function of a tensor. ValueError for others."""
     setting: Any = getattr(layer, argument)
     if isinstance(setting, str) and setting.lower() in cells.ACTIVATIONS:
         return cells.activation(setting)
@@ -77,7 +77,7 @@ def _activation(layer: Any, argument: str) -> Activation:
 
 
 def cell_of(layer: Any) -> Cell:
-    """What a layer's arguments make of a step. ValueError for an unknown activation, and no bound."""
+    """The cell for a layer's arguments. ValueError for an unknown activation or an invalid bound."""
     for name in CLIPS:
         bound = getattr(layer, name)
         is_number = isinstance(bound, int | float) and not isinstance(bound, bool)
@@ -88,7 +88,7 @@ def cell_of(layer: Any) -> Cell:
 
 
 def _own_options(layer: Any) -> str:
-    """The arguments that PyTorch lacks (the keyword-only ones), where they differ from the default."""
+    """The arguments that PyTorch lacks (the keyword-only ones) and that differ from the default."""
     parameters = signature(type(layer)).parameters.values()
     usual = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     own = {name: getattr(layer, name) for name in usual}
@@ -97,7 +97,7 @@ def _own_options(layer: Any) -> str:
 
 
 class _Steps:
-    """Which steps of a batch of several lengths, the longest first, count, and how each turns round."""
+    """The valid steps of a batch of sequences, the longest first, and the indices that reverse each."""
 
     def __init__(self, batch_sizes: tuple[int, ...], device: Any):
         lengths = lengths_of(batch_sizes)
@@ -108,12 +108,12 @@ class _Steps:
         self.turned = tensor(turned, device=device).unsqueeze(2)
 
     def turn(self, x: Tensor) -> Tensor:
-        """Each sequence from its end to its start, padding where it was. [t, b, n] -> [t, b, n]"""
+        """Reverse each sequence; its padding stays in place. [t, b, n] -> [t, b, n]"""
         return x.gather(0, self.turned.expand(*x.shape))
 
 
 class RNNBase(RecurrentModule):
-    """What recurrent layers share: weights by layer and direction, and how a sequence runs through them."""
+    """Base of recurrent layers: the weights by layer and direction, and the pass of a sequence through them."""
 
     input_size: int
     hidden_size: int
@@ -153,7 +153,7 @@ class RNNBase(RecurrentModule):
 
     @property
     def out_size(self) -> int:
-        """How many numbers each direction gives a step."""
+        """The features of a step's output in each direction."""
         return self.proj_size or self.hidden_size
 
     def _suffixes(self, layer: int) -> list[str]:
@@ -175,7 +175,7 @@ class RNNBase(RecurrentModule):
         return [[p for n, p in self.named_parameters() if n.endswith(s)] for s in suffixes]
 
     def flatten_parameters(self) -> None:
-        """Nothing: there is no layout that kernels ask for."""
+        """Do nothing: kernels need no special layout."""
 
     # --- running ---
 
@@ -206,14 +206,14 @@ class RNNBase(RecurrentModule):
         return packed_input._replace(data=pack_steps(y, packed_input.batch_sizes)), self._shown(state)
 
     def _sizes(self) -> list[int]:
-        """Of what the states before and after are made: the hidden state, and an LSTM's cell."""
+        """The sizes of the states: the hidden state, and an LSTM's cell."""
         return [self.out_size]
 
     def _shown(self, state: tuple[Tensor, ...]) -> Any:
         return state[0]
 
     def _start(self, hx: Any, x: Tensor, batched: bool) -> tuple[Tensor, ...]:
-        """The first states [layers * directions, b, n], zeros where none are given."""
+        """The initial states [layers * directions, b, n]; zeros if none are given."""
         count, batch = self.num_layers * (1 + self.bidirectional), x.shape[1] if batched else 1
         wanted = [(count, batch, n) if batched else (count, n) for n in self._sizes()]
         if hx is None:
@@ -414,7 +414,7 @@ class LSTM(RNNBase):
 
 
 class RNNCellBase(RecurrentModule):
-    """What cells share: the weights of one step, under PyTorch's names.
+    """Base of cells: the weights of one step, under PyTorch's names.
 
     input_size, hidden_size: features of a step and of the state; ValueError below 1.
     """

@@ -1,4 +1,4 @@
-"""Layers that change or go over dims: Unflatten, Softmax2d."""
+"""Unflatten and Softmax2d."""
 
 from ..core.node import describe
 from ..errors import ValueError
@@ -30,7 +30,7 @@ class Softmax2d(Module):
     """
 
     def __init__(self) -> None:
-        pass  # Module's own takes any argument
+        pass  # Module.__init__ accepts any argument
 
     def forward(self, x: Tensor) -> Tensor:
         if x.ndim not in (3, 4):

@@ -1,4 +1,4 @@
-"""Layers of torch that are of several devices: what they are on one."""
+"""PyTorch's layers for several devices, on one device."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from .norm import BatchNorm
 
 
 class SyncBatchNorm(BatchNorm):
-    """Batch normalisation over the batch of all processes; there is one, so it is over the batch that is
-    given. [n, c, ...] -> [n, c, ...]
+    """Batch normalisation. There is one process, so the batch of all processes is the batch itself. [n, c,
+    ...] -> [n, c, ...]
 
     num_features: channels of the input
     eps: a small number that keeps divisions from 0
@@ -25,7 +25,7 @@ class SyncBatchNorm(BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module) -> Module:
-        """A model with SyncBatchNorm in the places of its batch norms, of which each keeps its tensors.
+        """Replace a model's batch norms by SyncBatchNorm with the same tensors; returns the model.
 
         module: the model.
         """
@@ -38,10 +38,10 @@ class SyncBatchNorm(BatchNorm):
 
 
 class DataParallel(Module):
-    """A module as it is: one process drives one device, so a batch is not divided. A state_dict has torch's
-    names, with "module." before.
+    """Calls the module: one process drives one device, so the batch is not divided. state_dict has PyTorch's
+    names, with the prefix "module.".
 
-    module: the module. device_ids: None, or the one device that it is on. ValueError for several.
+    module: the module. device_ids: None, or its one device. ValueError for several.
     """
 
     def __init__(self, module: Module, device_ids: Any = None):

@@ -1,4 +1,4 @@
-"""Other layers without parameters: distances, and moving channels into spatial dims and back."""
+"""Other layers without parameters: distances, local response norm, pixel and channel shuffles."""
 
 from ..ops import movement, norm
 from ..tensor import Tensor
@@ -6,7 +6,7 @@ from .function_layer import FunctionLayer
 
 
 class ChannelShuffle(FunctionLayer):
-    """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape
+    """Interleave the channels of all groups (Zhang et al., 2018). [n, groups * c, ...] -> the same shape
 
     Raises ValueError if the groups do not divide the channels.
     """

@@ -61,7 +61,7 @@ class Summary(NamedTuple):
 
 
 def _flops(nodes: list[Node]) -> int:
-    """Two for each multiplication of a product: its elements times what is summed for each."""
+    """Two for each multiply-add of products: the result's elements times the terms of each sum."""
     total = 0
     for n in nodes:
         if n.op.kind == "contract":
@@ -72,7 +72,7 @@ def _flops(nodes: list[Node]) -> int:
 
 @contextmanager
 def _restore_after(model: Module) -> Generator[None, None, None]:
-    """Afterwards the model's tensors are what they were: a call may move them, as running statistics."""
+    """Restore the model's tensors afterwards: a call may update some, such as running statistics."""
     known = [t for t in (*model.parameters(), *model.buffers()) if not is_lazy(t)]
     before = [(t, Tensor(t.node)) for t in known]
     try:
@@ -84,9 +84,10 @@ def _restore_after(model: Module) -> Generator[None, None, None]:
 
 
 def summary(model: Module, *inputs: Any, **kw: Any) -> Summary:
-    """What a call of a model with these inputs would do, layer by layer; nothing runs or is changed.
+    """List what a call of a model with these inputs would compute, layer by layer; no kernel runs and no
+    state changes.
 
-    Rows are the layers without layers inside, in the order of their calls. It prints as a table.
+    Rows are the layers that contain no other layers, in the order of their calls. It prints as a table.
     """
     rows: list[LayerRow] = []
     names = {id(m): name for name, m in model.named_modules()}

@@ -67,7 +67,7 @@ class _Layer(Module):
         return ("self_attn",)
 
     def _through(self, x: Tensor, parts: list[Callable[[Tensor], Tensor]]) -> Tensor:
-        """x with what each part adds, behind or before its norm."""
+        """Add the result of each sublayer to x, with the norm before or after it."""
         for i, part in enumerate(parts, 1):
             norm, drop = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
             x = x + drop(part(norm(x))) if self.norm_first else norm(x + drop(part(x)))
@@ -78,11 +78,12 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Attention of a sequence to itself, then two linear layers, each added and normed. [n, b, d] -> same
+    """Self-attention, then two linear layers, each with a residual connection and a norm. [n, b, d] -> same
 
     d_model: features. nhead: heads. dim_feedforward: features between the linear layers. activation: "relu",
-    "gelu" or a function. batch_first: the batch before the sequence. norm_first: norms before, not behind.
-    dropout: the share that is dropped. layer_norm_eps: eps of the norms. ValueError for another activation.
+    "gelu" or a function. batch_first: the batch before the sequence. norm_first: norms before the sublayers,
+    not after. dropout: the fraction that is dropped. layer_norm_eps: eps of the norms. ValueError for another
+    activation.
     """
 
     def forward(
@@ -102,11 +103,12 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Attention to itself, attention to a memory, then two linear layers. [n, b, d], [m, b, d] -> [n, b, d]
+    """Self-attention, attention to a memory, then two linear layers. [n, b, d], [m, b, d] -> [n, b, d]
 
     d_model: features. nhead: heads. dim_feedforward: features between the linear layers. activation: "relu",
-    "gelu" or a function. batch_first: the batch before the sequence. norm_first: norms before, not behind.
-    dropout: the share that is dropped. layer_norm_eps: eps of the norms. ValueError for another activation.
+    "gelu" or a function. batch_first: the batch before the sequence. norm_first: norms before the sublayers,
+    not after. dropout: the fraction that is dropped. layer_norm_eps: eps of the norms. ValueError for another
+    activation.
     """
 
     def attentions(self) -> tuple[str, ...]:
@@ -139,12 +141,12 @@ class TransformerDecoderLayer(_Layer):
 
 
 def _is_causal(mask: Tensor | None, said: bool | None) -> bool:
-    """Whether a mask is the causal one: as is said, since that would take reading it."""
+    """Whether a mask is causal, as the caller says: a check would read the mask."""
     return bool(said) and mask is not None
 
 
 class _Stack(Module):
-    """Copies of a layer one after another, and a norm behind the last."""
+    """Copies of a layer one after another, and a norm after the last."""
 
     norm: Module | None
 
@@ -159,7 +161,7 @@ class _Stack(Module):
 class TransformerEncoder(_Stack):
     """Copies of an encoder layer one after another. [n, b, d] -> [n, b, d]
 
-    encoder_layer: what is copied. num_layers: how often. norm: a layer behind the last.
+    encoder_layer: the layer to copy. num_layers: the number of copies. norm: a layer after the last.
     """
 
     def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None):
@@ -182,7 +184,7 @@ class TransformerEncoder(_Stack):
 class TransformerDecoder(_Stack):
     """Copies of a decoder layer one after another. [n, b, d], [m, b, d] -> [n, b, d]
 
-    decoder_layer: what is copied. num_layers: how often. norm: a layer behind the last.
+    decoder_layer: the layer to copy. num_layers: the number of copies. norm: a layer after the last.
     """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None):
@@ -199,7 +201,7 @@ class TransformerDecoder(_Stack):
         **causal: Any,
     ) -> Tensor:
         """[n, b, d], [m, b, d] -> [n, b, d]; masks as of MultiheadAttention. causal: tgt_is_causal and
-        memory_is_causal, that the masks are the causal ones."""
+        memory_is_causal say that the masks are causal."""
         causal["tgt_is_causal"] = _is_causal(tgt_mask, causal.get("tgt_is_causal"))
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
         for layer in self.layers:
@@ -209,12 +211,13 @@ class TransformerDecoder(_Stack):
 
 @dataclass(eq=False, repr=False)
 class Transformer(Module):
-    """An encoder, and a decoder that looks at what it made. [m, b, d], [n, b, d] -> [n, b, d]
+    """An encoder, and a decoder that attends to the encoder's result. [m, b, d], [n, b, d] -> [n, b, d]
 
-    d_model: features. nhead: heads. num_encoder_layers, num_decoder_layers: how many layers. dim_feedforward:
-    features between the linear layers. activation: "relu", "gelu" or a function. custom_encoder,
-    custom_decoder: modules in their places. batch_first: the batch before the sequence. norm_first: norms
-    before, not behind. dropout: the share that is dropped. layer_norm_eps: eps of the norms.
+    d_model: features. nhead: heads. num_encoder_layers, num_decoder_layers: the numbers of layers.
+    dim_feedforward: features between the linear layers. activation: "relu", "gelu" or a function.
+    custom_encoder, custom_decoder: modules to use instead. batch_first: the batch before the sequence.
+    norm_first: norms before the sublayers, not after. dropout: the fraction that is dropped. layer_norm_eps:
+    eps of the norms.
     """
 
     d_model: int = 512
@@ -260,7 +263,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-        """The causal mask of sz places: 0 where a query may look, -inf behind it. -> [sz, sz]"""
+        """The causal mask of sz positions: 0 where a query may attend, -inf for later keys. -> [sz, sz]"""
         ones = Tensor.full((sz, sz), True, device=device)
         mask = ones.triu(1).where(float("-inf"), 0.0)
         return mask if dtype is None else mask.to(dtype)

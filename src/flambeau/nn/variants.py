@@ -1,4 +1,4 @@
-"""Functions of torch.nn.functional that are others: with an argument set, in place, or in another layout."""
+"""Variants of other functions in torch.nn.functional: with an argument set, in place, or in another layout."""
 
 # pyright: basic
 
@@ -22,7 +22,7 @@ P = ParamSpec("P")
 
 
 def _in_place(f: Callable[P, Tensor]) -> Callable[P, Tensor]:
-    """The function that gives its input the value of another."""
+    """The in-place variant of a function."""
     base = f.__name__
 
     def call(input: Tensor, *args: Any, **kw: Any) -> Tensor:
@@ -39,7 +39,7 @@ def _in_place(f: Callable[P, Tensor]) -> Callable[P, Tensor]:
 
 
 def _with_indices(pool: Callable[..., Any]) -> Callable[..., tuple[Tensor, Tensor]]:
-    """A pool that gives (values, indices)."""
+    """A pool that returns (values, indices)."""
 
     def call(input: Tensor, *args: Any, **kw: Any) -> Any:
         return pool(input, *args, **{**kw, "return_indices": True})
@@ -51,7 +51,7 @@ def _with_indices(pool: Callable[..., Any]) -> Callable[..., tuple[Tensor, Tenso
 
 
 def _with_name(call: Any, name: str, doc: str, f: Callable[..., Any]) -> Any:
-    """A function with a name and docstring of its own, and the signature of another."""
+    """A function with its own name and docstring, and the signature of another."""
     call.__name__ = call.__qualname__ = name
     call.__signature__ = signature(f)
     call.__doc__ = f"{doc} {f.__doc__}"

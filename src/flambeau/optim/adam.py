@@ -351,8 +351,7 @@ def correction(beta: HostScalar, step: Tensor) -> Tensor:
 
 
 def _averaging_steps(beta: HostScalar, step: Tensor) -> Tensor:
-    """The number of steps that v averages at step t: 2 / (1 - beta) - 1 - 2 t beta^t / (1 - beta^t).
-    """
+    """The number of steps that v averages at step t: 2 / (1 - beta) - 1 - 2 t beta^t / (1 - beta^t)."""
     # Subtracting the two large terms would cancel. With x = -t log(beta) their difference is t - 2 / x * t *
     # h(x), apart from a constant. h(x) = x / 2 * coth(x / 2) - 1 has a series for small x, where it would
     # cancel too.

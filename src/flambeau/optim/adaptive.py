@@ -213,8 +213,7 @@ class Adafactor(Optimizer):
         return p - moved * (size / (_rms(moved) / o.d).clamp(min=1.0))
 
     def _squares(self, square: Tensor, s: State, share: Tensor, least: Any) -> Tensor:
-        """Update and return the mean squares; a matrix has the product of its row and column means.
-        """
+        """Update and return the mean squares; a matrix has the product of its row and column means."""
         if "variance" in s:
             return _towards(s["variance"], square, share)
         rows = _towards(s["row_var"], square.mean(-1, keepdim=True), share)

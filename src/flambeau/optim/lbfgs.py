@@ -282,8 +282,7 @@ class Wolfe:
         return abs(p.slope) <= -FLAT * self.start.slope
 
     def _bracketed(self, now: Point) -> tuple[Point, Point | None]:
-        """Return two points that enclose a valid one, the lower one first; or a valid point and None.
-        """
+        """Return two points that enclose a valid one, the lower one first; or a valid point and None."""
         before = self.start
         while self.used <= self.most:
             if self._is_high(now) or (self.used > 2 and now.loss >= before.loss):

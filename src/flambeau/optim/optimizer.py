@@ -426,13 +426,11 @@ class Optimizer:
     # --- hooks ---
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call hook(optimizer, args, kwargs) before every step; the returned handle has remove().
-        """
+        """Call hook(optimizer, args, kwargs) before every step; the returned handle has remove()."""
         return hang(self._hooks.setdefault("step_pre", {}), hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call hook(optimizer, args, kwargs) after every step; the returned handle has remove().
-        """
+        """Call hook(optimizer, args, kwargs) after every step; the returned handle has remove()."""
         return hang(self._hooks.setdefault("step_post", {}), hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -448,8 +446,7 @@ class Optimizer:
         return hang(self._hooks.setdefault("load_state_dict_pre", {}), hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call hook(optimizer) after a state_dict was loaded; the returned handle has remove().
-        """
+        """Call hook(optimizer) after a state_dict was loaded; the returned handle has remove()."""
         return hang(self._hooks.setdefault("load_state_dict_post", {}), hook)
 
     def _hooked(self, event: str) -> list[Callable[..., Any]]:

@@ -10,7 +10,7 @@ from ..parameter import Parameter
 
 
 class FoldedNorm(NamedTuple):
-    """What a batch norm of evaluation does: its running mean and variance, eps, weight and bias."""
+    """A batch norm in eval mode: its running mean and variance, eps, weight and bias."""
 
     mean: Tensor
     var: Tensor
@@ -32,7 +32,7 @@ def _fold(weight: Tensor, bias: Tensor | None, norm: FoldedNorm, dim: int) -> tu
 def fuse_conv_bn_weights(
     conv_w: Tensor, conv_b: Tensor | None, *norm: Any, transpose: bool = False
 ) -> tuple[Parameter, Parameter]:
-    """The weight and bias of a convolution with a batch norm behind it folded in.
+    """The weight and bias of a convolution with the batch norm after it folded in.
 
     conv_w, conv_b: those of the convolution. norm: running mean and variance, eps, weight and bias of the
     norm. transpose: of a transposed convolution.
@@ -43,7 +43,7 @@ def fuse_conv_bn_weights(
 def fuse_linear_bn_weights(
     linear_w: Tensor, linear_b: Tensor | None, *norm: Any
 ) -> tuple[Parameter, Parameter]:
-    """The weight and bias of a linear layer with a batch norm behind it folded in.
+    """The weight and bias of a linear layer with the batch norm after it folded in.
 
     linear_w, linear_b: those of the layer. norm: running mean and variance, eps, weight and bias of the norm.
     """
@@ -63,7 +63,7 @@ def _fuse(layer: Any, bn: Any, transpose: bool) -> Any:
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A copy of a convolution that does what it and the batch norm behind it do in eval mode.
+    """A copy of a convolution with the batch norm after it, in eval mode, folded in.
 
     conv: the convolution. bn: the norm. transpose: of a transposed convolution. ValueError in training.
     """
@@ -71,7 +71,7 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """A copy of a linear layer that does what it and the batch norm behind it do in eval mode.
+    """A copy of a linear layer with the batch norm after it, in eval mode, folded in.
 
     linear: the layer. bn: the norm. ValueError in training.
     """
@@ -79,6 +79,6 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """A module of module_cls, made with these arguments; first values are lazy here, and loading takes their
-    place before they are computed."""
+    """Construct module_cls with these arguments. Initial values are lazy, so values that are loaded before a
+    read replace them at no cost."""
     return module_cls(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Gradients clipped where they are: PyTorch's names for what `backward()` returned."""
+"""In-place gradient clipping under PyTorch's names, for the result of `backward()`."""
 
 from collections.abc import Iterable
 from math import inf, isnan
@@ -25,8 +25,8 @@ def get_total_norm(
 ) -> Tensor:
     """The p-norm (norm_type) of all tensors, or of all gradients, as one vector. -> []
 
-    tensors: one, several, or what backward returned. error_if_nonfinite: ValueError if the norm is none,
-    which waits for it. ValueError if there are no tensors.
+    tensors: one, several, or what backward returned. error_if_nonfinite: ValueError if the norm is not
+    finite, which reads it. ValueError if there are no tensors.
     """
     norms = [
         x.float().abs().amax() if norm_type == inf else x.float().norm(norm_type)
@@ -51,9 +51,9 @@ def _container(call: str, grads: Any) -> Gradients:
 
 @no_grad()
 def clip_grads_with_norm_(parameters: Gradients, max_norm: float, total_norm: Tensor) -> None:
-    """Scale all gradients by one number so that they are at most max_norm long, their length being known.
+    """Scale all gradients by one number so that their norm, which is total_norm, becomes at most max_norm.
 
-    parameters: what backward returned. max_norm: the length wanted. total_norm: the length that they have.
+    parameters: what backward returned. max_norm: the largest norm allowed. total_norm: the current norm.
     TypeError for tensors.
     """
     scale = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
@@ -63,11 +63,11 @@ def clip_grads_with_norm_(parameters: Gradients, max_norm: float, total_norm: Te
 def clip_grad_norm_(
     parameters: Gradients, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
-    """Scale all gradients by one number so that together they are at most max_norm long; their length
+    """Scale all gradients by one number so that their total norm is at most max_norm; returns the norm
     before. -> []
 
-    parameters: what backward returned. max_norm: the length wanted. error_if_nonfinite: ValueError if the
-    length is none, which waits for it. TypeError for tensors.
+    parameters: what backward returned. max_norm: the largest norm allowed. error_if_nonfinite: ValueError if
+    the norm is not finite, which reads it. TypeError for tensors.
     norm_type: the power p of the norm
     """
     grads = _container("clip_grad_norm_", parameters)
@@ -78,7 +78,7 @@ def clip_grad_norm_(
 
 @no_grad()
 def clip_grad_value_(parameters: Gradients, clip_value: float) -> None:
-    """Hold every element of the gradients inside [-clip_value, clip_value].
+    """Clamp every element of the gradients to [-clip_value, clip_value].
 
     parameters: what backward returned. clip_value: the bound. TypeError for tensors.
     """

@@ -1,5 +1,5 @@
-"""Fine-tuning a few parameters: low-rank additions to linear layers and to what attention multiplies by
-(LoRA), and freezing by name."""
+"""Fine-tuning few parameters: low-rank additions to linear layers and attention weights (LoRA), and freezing
+by name."""
 
 from collections.abc import Callable
 from fnmatch import fnmatchcase
@@ -26,9 +26,9 @@ PACKED = ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight")  
 class LoRALinear(Module):
     """A frozen linear layer plus a product of two thin matrices that are learned (Hu et al., 2021).
 
-    [..., in] -> [..., out]; base: the layer, which may be quantised. r: the rank of what is added. alpha:
-    what is added is scaled by alpha / r. dropout: the share of inputs that the added part drops. ValueError
-    for a rank that is none.
+    [..., in] -> [..., out]; base: the layer, which may be quantised. r: the rank of the addition, which is
+    scaled by alpha / r. alpha: see r. dropout: the fraction of inputs that the addition drops. ValueError for
+    an invalid rank.
     """
 
     def __init__(self, base: Linear | QuantizedLinear, r: int = 8, alpha: float = 16.0, dropout: float = 0.0):
@@ -36,7 +36,8 @@ class LoRALinear(Module):
         self.base, self.r, self.alpha, self.dropout = base.requires_grad_(False), r, alpha, dropout
         device = (base.words if isinstance(base, QuantizedLinear) else base.weight).device
         self.lora_A = new_parameter(r, base.in_features, device=device)
-        self.lora_B = new_parameter(base.out_features, r, device=device)  # zeros: nothing is added at first
+        # zeros, so that the addition is 0 at first
+        self.lora_B = new_parameter(base.out_features, r, device=device)
         init.kaiming_uniform_(self.lora_A, a=sqrt(5))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -45,9 +46,9 @@ class LoRALinear(Module):
 
     @no_grad()
     def merged(self) -> Linear:
-        """The linear layer with what was learned added to its weight; of a quantised one, one of floats."""
+        """The linear layer with the addition merged into its weight, dequantised if it was quantised."""
         base = _floats(self.base) if isinstance(self.base, QuantizedLinear) else self.base
-        # another parameter: the weight may be that of an embedding too, to which nothing was added
+        # a new parameter: the weight may be shared with an embedding, which has no addition
         base.weight = Parameter(base.weight + (self.lora_B @ self.lora_A) * (self.alpha / self.r))
         return base.requires_grad_(True)
 
@@ -64,7 +65,7 @@ def _floats(m: QuantizedLinear) -> Linear:
 
 
 class LowRank(Module):
-    """A parametrization: a weight plus a product of two thin matrices that are learned. [n, k] -> [n, k]"""
+    """A parametrization: a weight plus the product of two thin learned matrices. [n, k] -> [n, k]"""
 
     def __init__(self, weight: Tensor, r: int, alpha: float):
         positive("LowRank", r=r)
@@ -78,7 +79,7 @@ class LowRank(Module):
 
 
 def _packed_weights(model: Module) -> list[tuple[str, MultiheadAttention, str]]:
-    """(dotted name, module, name) of each weight of attention that is in no linear layer."""
+    """(dotted name, module, name) of each attention weight that no linear layer owns."""
     return [
         (f"{prefix}{name}", m, name)
         for prefix, m in tree_of(model)
@@ -96,8 +97,8 @@ def _matches(name: str, pattern: str | tuple[str, ...]) -> bool:
 def _replace(
     model: Module, kinds: tuple[type, ...], make: Callable[[Any], Module], pattern: str | tuple[str, ...]
 ) -> int:
-    """Put make(module) in the place of each module of these kinds whose dotted name matches, those inside of
-    others first, and a shared one's in all of its places; how many places."""
+    """Replace each module of these kinds whose dotted name matches by make(module), inner ones first and a
+    shared one everywhere; returns the number of replacements."""
     places = [
         (owner, last, m, f"{prefix}{last}")
         for prefix, owner in tree_of(model)
@@ -119,10 +120,9 @@ def lora(
     """Freeze a model and add low ranks to its linear layers whose dotted names match, quantised ones too, and
     to the weights of MultiheadAttention's queries, keys and values ("*.in_proj_weight"); returns it.
 
-    r: the rank of what is added, which is scaled by alpha / r. pattern: one or several, as of files:
-    "blocks.*.qkv". dropout: the share of a layer's inputs that the
-    added part drops in training. ValueError if no linear layer matches, and for a dropout where a weight
-    of attention does, which has no inputs of its own.
+    r: the rank of the additions, which are scaled by alpha / r. pattern: one or several file-name patterns:
+    "blocks.*.qkv". dropout: the fraction of a layer's inputs that the addition drops in training. ValueError
+    if no linear layer matches, or for a dropout if an attention weight matches.
     """
     weights = [(m, name) for path, m, name in _packed_weights(model) if _matches(path, pattern)]
     if weights and dropout:
@@ -141,8 +141,8 @@ def lora(
 
 
 def merge_lora(model: Module) -> Module:
-    """Put linear layers with what was learned added in the places of all LoRALinear, and add it to weights of
-    attention; returns the model. Quantised layers become Linear: `nn.quantize_` makes them small again."""
+    """Replace each LoRALinear by a linear layer with the addition merged, and merge those of attention
+    weights; returns the model. Quantised layers become Linear: `nn.quantize_` makes them small again."""
     _replace(model, (LoRALinear,), LoRALinear.merged, "*")
     for m in list(model.modules()):
         adapted = [name for name in PACKED if _is_adapted(m, name)]
@@ -158,10 +158,10 @@ def _is_adapted(m: Module, name: str) -> bool:
 
 
 def freeze(model: Module, pattern: str | tuple[str, ...] = "*", frozen: bool = True) -> list[str]:
-    """Let gradients be taken no more (frozen=False: again) by the parameters of a model whose dotted names
-    match; their names.
+    """Set requires_grad to False (frozen=False: True) for the parameters of a model whose dotted names match;
+    returns their names.
 
-    pattern: one or several, as of files: "encoder.*". ValueError if no parameter matches.
+    pattern: one or several file-name patterns: "encoder.*". ValueError if no parameter matches.
     """
     chosen = [(name, p) for name, p in model.named_parameters() if _matches(name, pattern)]
     if not chosen:

@@ -1,4 +1,4 @@
-"""Parametrizations that are known by name: weight norm, spectral norm, orthogonal matrices."""
+"""Parametrizations: weight norm, spectral norm, orthogonal matrices."""
 
 from ...core.modes import no_grad
 from ...errors import ValueError
@@ -14,7 +14,7 @@ from .parametrize import register_parametrization
 
 
 def norm_except(v: Tensor, dim: int | None) -> Tensor:
-    """The Euclidean norm over all dims but one, with size 1 in their places; None or -1: of all, []"""
+    """The Euclidean norm over all dims but one, which keep size 1; for None or -1 over all dims, []"""
     if dim is None or dim == -1:
         return v.square().sum().sqrt()
     own = dim % v.ndim
@@ -35,20 +35,20 @@ class WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Let a weight be a length times a direction (Salimans and Kingma, 2016), both learned; returns the
-    module.
+    """Parametrize a weight as a learned norm times a learned direction (Salimans and Kingma, 2016); returns
+    the module.
 
-    name: of the parameter. dim: whose slices have a length each; None: one for all.
+    name: of the parameter. dim: each slice along it has its own norm; None: one norm for all.
     """
     return register_parametrization(module, name, WeightNorm(dim), unsafe=True)
 
 
 class SpectralNorm(Module):
-    """A weight divided by its largest singular value, which power iteration follows in training."""
+    """A weight divided by its largest singular value, which power iteration tracks in training."""
 
     _u: Tensor
     _v: Tensor
-    v_first = False  # which of both vectors a step begins with: the older spectral_norm does with this one
+    v_first = False  # whether an iteration updates v before u, as the older spectral_norm does
 
     def __init__(self, weight: Tensor, n_power_iterations: int, dim: int, eps: float):
         self.dim, self.n_power_iterations, self.eps = dim, n_power_iterations, eps
@@ -84,7 +84,7 @@ class SpectralNorm(Module):
 
 
 def usual_dim(module: Module) -> int:
-    """Which dim of a weight holds what comes out: 1 of transposed convolutions."""
+    """The dim of a weight with the output channels: 1 for transposed convolutions, else 0."""
     return int(type(module).__name__.removeprefix("Parametrized").startswith("ConvTranspose"))
 
 
@@ -95,10 +95,10 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:
-    """Let a weight have the largest singular value 1 (Miyato et al., 2018); returns the module.
+    """Scale a weight to the largest singular value 1 (Miyato et al., 2018); returns the module.
 
-    name: of the parameter. n_power_iterations: steps at each use in training. dim: which dim holds what comes
-    out. ValueError for no parameter, or no iterations.
+    name: of the parameter. n_power_iterations: iterations at each use in training. dim: the dim of the output
+    channels. ValueError for a missing parameter, or fewer than 1 iteration.
     eps: a small number that keeps divisions from 0
     """
     weight = getattr(module, name, None)
@@ -113,7 +113,7 @@ MAPS = ("matrix_exp", "cayley", "householder")
 
 
 class OrthogonalMap(Module):
-    """Any matrix to one with orthonormal columns (or rows, where these are fewer)."""
+    """Maps a matrix to one with orthonormal columns (or rows, if there are fewer)."""
 
     base: Tensor | None
 
@@ -127,7 +127,7 @@ class OrthogonalMap(Module):
     @staticmethod
     @no_grad()
     def _nearest(q: Tensor) -> Tensor:
-        """An orthogonal matrix whose first columns are those of q, made orthonormal."""
+        """An orthogonal matrix whose first columns are the orthonormalised columns of q."""
         q = q.mT if q.shape[-2] < q.shape[-1] else q
         n, k = q.shape[-2:]
         q = q if n == k else cat([q, randn(*q.shape[:-1], n - k, device=q.device)], -1)
@@ -142,7 +142,7 @@ class OrthogonalMap(Module):
         return q.mT if turned else q
 
     def _by_angles(self, x: Tensor) -> Tensor:
-        """Of a skew matrix: by its exponential, or Cayley's transform."""
+        """The orthogonal matrix of a skew-symmetric one: its exponential, or its Cayley transform."""
         n, k = x.shape[-2:]
         x = x.tril()
         x = x if n == k else x.pad((0, n - k))
@@ -154,7 +154,7 @@ class OrthogonalMap(Module):
 
     @staticmethod
     def _by_reflections(x: Tensor) -> Tensor:
-        """A product of Householder's reflections, one a column; the diagonal has their signs."""
+        """The product of one Householder reflection for each column, with the signs of the diagonal."""
         n, k = x.shape[-2:]
         a = x.tril(-1)
         tau = 2.0 / (1.0 + a.square().sum(-2))
@@ -181,11 +181,11 @@ def orthogonal(
     *,
     use_trivialization: bool = True,
 ) -> Module:
-    """Let a weight be orthogonal (Lezcano, 2019); returns the module.
+    """Parametrize a weight as an orthogonal matrix (Lezcano, 2019); returns the module.
 
-    name: of the parameter. orthogonal_map: "matrix_exp", "cayley" or "householder"; None: the first for
-    square ones, else the last. use_trivialization: the value is seen from where it was set last. ValueError
-    for another map, or a tensor of fewer than 2 dims.
+    name: of the parameter. orthogonal_map: "matrix_exp", "cayley" or "householder"; None: matrix_exp for
+    square weights, else householder. use_trivialization: parametrize relative to the value that was assigned
+    last. ValueError for another map, or a tensor of fewer than 2 dims.
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor) or weight.ndim < 2:

@@ -1,5 +1,5 @@
-"""Tensors of modules computed from others: each use of `module.weight` applies a chain of modules to the
-parameters that are learned, as in torch.nn.utils.parametrize."""
+"""Parametrized tensors of modules: each use of `module.weight` applies a chain of modules to the learned
+parameters, as in torch.nn.utils.parametrize."""
 
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ _open = 0
 
 @contextmanager
 def cached() -> Generator[None, None, None]:
-    """Inside, each parametrized tensor is computed once."""
+    """Within the block, compute each parametrized tensor once."""
     global _open
     _open += 1
     try:
@@ -32,8 +32,8 @@ def cached() -> Generator[None, None, None]:
 
 
 class ParametrizationList(ModuleList):
-    """The modules that a tensor goes through, and the parameters that it is computed from: original, or
-    original0, original1, ... where right_inverse gives several.
+    """The chain of modules of a tensor, and the learned parameters: original, or original0, original1, ... if
+    right_inverse returns several.
 
     modules: in order. original: the tensor that is parametrized. unsafe: shapes and dtypes may change.
     """
@@ -46,7 +46,7 @@ class ParametrizationList(ModuleList):
         self.shown = describe(original)
         try:
             self.right_inverse(original)
-        except NotImplementedError as e:  # a map that can't be undone: the tensor is what goes into it
+        except NotImplementedError as e:  # without right_inverse the tensor itself is the input of the map
             if isinstance(e, TypeError):  # an op of right_inverse refused the dtype
                 raise
             self._take(original)
@@ -54,7 +54,7 @@ class ParametrizationList(ModuleList):
             _check_kept(self.shown, self())
 
     def add(self, parametrization: Module, unsafe: bool) -> None:
-        """Put one behind the others; the originals stay, as PyTorch has it."""
+        """Append a parametrization; the originals stay unchanged, as in PyTorch."""
         if not unsafe:
             value = self()
             _check_kept(describe(value), parametrization(value))
@@ -67,8 +67,7 @@ class ParametrizationList(ModuleList):
 
     @no_grad()
     def right_inverse(self, value: Tensor) -> None:
-        """Take such originals that the value is computed from them; NotImplementedError if a map has no
-        right_inverse."""
+        """Set originals that produce the value; NotImplementedError if a map has no right_inverse."""
         original: Any = value
         for m in reversed(list(self)):
             undo = getattr(m, "right_inverse", None)
@@ -107,7 +106,7 @@ class ParametrizationList(ModuleList):
 
 
 def _check_kept(shown: str, value: Any) -> None:
-    """ValueError if a parametrization made another shape or dtype of a tensor."""
+    """ValueError if a parametrization changes the shape or dtype of a tensor."""
     if (computed := describe(value)) != shown:
         rule = "a parametrization must keep shape and dtype: change it, or pass unsafe=True"
         raise ValueError(f"register_parametrization({shown} becomes {computed}): {rule}")
@@ -134,12 +133,12 @@ def _property(name: str) -> property:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Let a parameter or buffer be what `parametrization` gives for it; the tensor that is learned becomes
+    """Compute a parameter or buffer by `parametrization`; the learned tensor becomes
     module.parametrizations.NAME.original. Returns the module.
 
-    tensor_name: its name. parametrization: a module of the tensor; if it has right_inverse(value), the
-    value stays what it is, and may be assigned to. One more is put behind, of the value there is. unsafe:
-    shapes and dtypes may change. ValueError for another name, and if shape or dtype change.
+    tensor_name: its name. parametrization: a module of the tensor; if it has right_inverse(value), the value
+    is preserved and can be assigned to. Further ones are applied to the result. unsafe: shapes and dtypes may
+    change. ValueError for an unknown name, or if shape or dtype change.
     """
     if is_parametrized(module, tensor_name):
         _chains(module)[tensor_name].add(parametrization, unsafe)
@@ -168,9 +167,9 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Let a tensor be a parameter or buffer of its own again, with the value that it has, or with
-    leave_parametrized=False with its original. Returns the module. ValueError if it is none that is
-    parametrized, or has several originals."""
+    """Turn a parametrized tensor into a plain parameter or buffer again, with its current value, or with
+    leave_parametrized=False its original. Returns the module. ValueError if it is not parametrized, or has
+    several originals and leave_parametrized is False."""
     if not is_parametrized(module, tensor_name):
         rule = f"{type(module).__name__} has no parametrization of that name: check the name"
         raise ValueError(f"remove_parametrizations({tensor_name!r}): {rule}")
@@ -191,15 +190,15 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class that a module was made of."""
+    """The class of a module before it was parametrized."""
     return getattr(type(module), "_before", type(module))
 
 
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Give a module the parametrizations of another, or those of one tensor, and their parameters; returns
-    it. ValueError if the other has none."""
+    """Copy the parametrizations of another module, or those of one tensor, with their parameters; returns the
+    module. ValueError if the other has none."""
     if not is_parametrized(from_module):
         rule = "the first module has no parametrizations: pass one that does"
         raise ValueError(f"transfer_parametrizations_and_params({type(from_module).__name__}): {rule}")

@@ -1,4 +1,4 @@
-"""Pruning: a parameter becomes NAME_orig times NAME_mask, which a hook multiplies before each call."""
+"""Pruning: a hook sets a parameter to NAME_orig * NAME_mask before each call."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from ..parameter import Parameter
 
 
 def _count(method: str, amount: float, size: int) -> int:
-    """How many of `size` are pruned: a share of them, or a number."""
+    """The number of elements to prune among `size`, from a fraction or a number."""
     is_share = isinstance(amount, float)
     if isinstance(amount, bool) or amount < 0 or (is_share and amount > 1):
         raise ValueError(f"{method}(amount={amount}): must be a fraction from 0 to 1 or an integer: pass one")
@@ -31,9 +31,9 @@ def _smallest(scores: Tensor, n: int) -> Tensor:
 
 
 class BasePruningMethod(ABC):
-    """A way to choose what is pruned: subclass it with compute_mask(t, default_mask), call `apply`.
+    """A pruning method: subclass it with compute_mask(t, default_mask), and call `apply`.
 
-    PRUNING_TYPE says what amounts count: "unstructured" (elements), "structured" (slices along a dim) or
+    PRUNING_TYPE says what an amount counts: "unstructured" (elements), "structured" (slices along a dim) or
     "global".
     """
 
@@ -42,7 +42,8 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """1 for what stays and 0 for what goes, where default_mask has 1; t: how important each is."""
+        """1 for elements to keep and 0 for those to prune, among those whose default_mask is 1; t: the
+        importance of each."""
 
     def __call__(self, module: Module, _args: tuple[Any, ...]) -> None:
         setattr(module, self.name, self.apply_mask(module))
@@ -53,7 +54,7 @@ class BasePruningMethod(ABC):
 
     @no_grad()
     def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Any = None) -> Tensor:
-        """A tensor with what is pruned 0; importance_scores: in place of its own values."""
+        """A tensor with pruned elements 0; importance_scores: used instead of its values."""
         mask = t * 0 + 1 if default_mask is None else default_mask
         return t * self.compute_mask(t if importance_scores is None else importance_scores, mask)
 
@@ -62,9 +63,9 @@ class BasePruningMethod(ABC):
     def apply(
         cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None, **kw: Any
     ) -> "BasePruningMethod":
-        """Prune a parameter, what was pruned before staying so; returns the method.
+        """Prune a parameter further; earlier pruning is kept. Returns the method.
 
-        name: of the parameter. importance_scores: in place of its values.
+        name: of the parameter. importance_scores: used instead of its values.
         """
         method = cls(*args, **kw)
         method.name = name
@@ -81,7 +82,7 @@ class BasePruningMethod(ABC):
         return method
 
     def remove(self, module: Module) -> None:
-        """Let the parameter be one again, with what was pruned 0."""
+        """Turn the pruned tensor into a plain parameter again."""
         remove(module, self.name)
 
 
@@ -94,14 +95,14 @@ def _hook(module: Module, name: str) -> int | None:
 
 
 class KeepsAll(BasePruningMethod):
-    """Prunes nothing: a mask of ones, to be changed by hand."""
+    """Prunes nothing: a mask of ones, to edit by hand."""
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         return default_mask
 
 
 class _Unstructured(BasePruningMethod):
-    """The least important of the elements that are left; an amount of them."""
+    """Prunes an amount of the least important remaining elements."""
 
     def __init__(self, amount: float):
         _count(type(self).__name__, amount, 1 << 62)
@@ -130,7 +131,7 @@ class RandomUnstructured(_Unstructured):
 
 
 class _Structured(BasePruningMethod):
-    """The least important of the slices along a dim that are left."""
+    """Prunes an amount of the least important remaining slices along a dim."""
 
     PRUNING_TYPE = "structured"
     amount: float
@@ -173,7 +174,7 @@ class RandomStructured(_Structured):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes what a mask says."""
+    """Prunes the elements whose mask is 0."""
 
     def __init__(self, mask: Tensor):
         self.mask = mask
@@ -196,7 +197,7 @@ def random_unstructured(module: Module, name: str, amount: float) -> Module:
 
 def l1_unstructured(module: Module, name: str, amount: float, importance_scores: Any = None) -> Module:
     """Prune the elements of the smallest absolute value, an amount of those left (share or number); returns
-    the module. importance_scores: in place of the values."""
+    the module. importance_scores: used instead of the values."""
     L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
     return module
 
@@ -211,7 +212,7 @@ def ln_structured(
     module: Module, name: str, amount: float, n: float, dim: int, importance_scores: Any = None
 ) -> Module:
     """Prune the slices along a dim of the smallest n-norm, an amount of those left; returns the module.
-    importance_scores: in place of the values."""
+    importance_scores: used instead of the values."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
@@ -222,8 +223,9 @@ def global_unstructured(
 ) -> None:
     """Prune the least important elements of several parameters together.
 
-    parameters: (module, name) pairs. pruning_method: a class as L1Unstructured. importance_scores: a dict of
-    (module, name) to what stands for their values. kw: what the method takes. TypeError for slices.
+    parameters: (module, name) pairs. pruning_method: a class as L1Unstructured. importance_scores: a dict
+    from (module, name) to scores used instead of the values. kw: arguments of the method. TypeError for
+    slices.
     """
     pairs = list(parameters)
     scores: dict[tuple[Module, str], Tensor] = importance_scores or {}
@@ -243,7 +245,7 @@ def global_unstructured(
 
 
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
-    """Prune what a mask of a parameter's shape has 0 for; returns the module."""
+    """Prune the elements of a parameter whose mask is 0; returns the module."""
     CustomFromMask.apply(module, name, mask)
     return module
 
@@ -256,8 +258,8 @@ def is_pruned(module: Module) -> bool:
 
 @no_grad()
 def remove(module: Module, name: str) -> Module:
-    """Let a pruned parameter be one again, with what was pruned 0; returns the module. ValueError if it is
-    not pruned."""
+    """Turn a pruned tensor into a plain parameter again, with pruned elements 0; returns the module.
+    ValueError if it is not pruned."""
     key = _hook(module, name)
     if key is None:
         rule = f"{type(module).__name__} has no pruned parameter of that name: check the name"

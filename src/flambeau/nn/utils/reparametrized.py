@@ -1,4 +1,4 @@
-"""Weight norm and spectral norm as they were before parametrizations: computed by a hook before each call."""
+"""The older weight norm and spectral norm, which a hook computes before each call."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ class ComputedTensor:
 
 
 def _remove(module: Module, name: str, kind: str, others: tuple[str, ...]) -> Module:
-    """Let the tensor be a parameter again, and the others go."""
+    """Turn the tensor into a plain parameter again, and delete the others."""
     for hook in own_hooks(module, "forward_pre").values():
         computed: Any = hook.call
         if isinstance(computed, ComputedTensor) and (computed.name, computed.kind) == (name, kind):
@@ -40,10 +40,10 @@ def _remove(module: Module, name: str, kind: str, others: tuple[str, ...]) -> Mo
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Let a weight be a length NAME_g times a direction NAME_v, computed before each call; returns the
-    module. parametrizations.weight_norm is the newer one.
+    """Compute a weight as norm NAME_g times direction NAME_v before each call; returns the module.
+    parametrizations.weight_norm is the newer one.
 
-    name: of the parameter. dim: whose slices have a length each; None: one for all.
+    name: of the parameter. dim: each slice along it has its own norm; None: one norm for all.
     """
     weight = getattr(module, name)
     delattr(module, name)
@@ -59,8 +59,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Let the tensor `name` of a module be a parameter again, with the value that weight_norm gives it.
-    Returns the module. ValueError if there is none."""
+    """Turn the tensor `name` of a module into a plain parameter with its current value. Returns the module.
+    ValueError if it has no weight_norm."""
     return _remove(module, name, "weight_norm", ("g", "v"))
 
 
@@ -71,11 +71,11 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:
-    """Let a weight be NAME_orig divided by its largest singular value, computed before each call; returns the
+    """Compute a weight as NAME_orig divided by its largest singular value before each call; returns the
     module. parametrizations.spectral_norm is the newer one.
 
-    name: of the parameter. n_power_iterations: steps at each call in training. dim: which dim holds what
-    comes out.
+    name: of the parameter. n_power_iterations: iterations at each call in training. dim: the dim of the
+    output channels.
     eps: a small number that keeps divisions from 0
     """
     weight = getattr(module, name)
@@ -96,6 +96,6 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Let the tensor `name` of a module be a parameter again, with the value that spectral_norm gives it.
-    Returns the module. ValueError if there is none."""
+    """Turn the tensor `name` of a module into a plain parameter with its current value. Returns the module.
+    ValueError if it has no spectral_norm."""
     return _remove(module, name, "spectral_norm", ("orig", "u", "v"))

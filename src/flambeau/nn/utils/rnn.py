@@ -13,9 +13,9 @@ from ...tensor import Tensor, tensor
 class PackedSequence(NamedTuple):
     """Sequences of several lengths without padding: all first elements, then all second ones, and so on.
 
-    data: the elements, [sum of lengths, ...]. batch_sizes: how many sequences have an element of each step,
-    numbers on the host. sorted_indices: where the sequences, the longest first, were before;
-    unsorted_indices: the way back. None for both: they were so already.
+    data: the elements, [sum of lengths, ...]. batch_sizes: the number of sequences that have an element at
+    each step, on the host. sorted_indices: the original positions of the sequences, the longest first;
+    unsorted_indices: the inverse. Both are None if the sequences were sorted already.
     """
 
     data: Tensor
@@ -29,7 +29,7 @@ class PackedSequence(NamedTuple):
 
     @property
     def device(self) -> Any:
-        """Where the elements are."""
+        """The device of the elements."""
         return self.data.device
 
     @property
@@ -71,12 +71,12 @@ def _whole(lengths: Any) -> list[int]:
 
 
 def lengths_of(batch_sizes: Sequence[int]) -> list[int]:
-    """How long each sequence is, the longest first."""
+    """The length of each sequence, the longest first."""
     return [sum(n > b for n in batch_sizes) for b in range(batch_sizes[0])]
 
 
 def pack_steps(x: Tensor, batch_sizes: Sequence[int], order: Sequence[int] | None = None) -> Tensor:
-    """The elements that are no padding, step by step. [t, b, ...] -> [sum, ...]"""
+    """The elements without padding, step by step. [t, b, ...] -> [sum, ...]"""
     rows, batch = list(range(x.shape[1])) if order is None else order, x.shape[1]
     at = [t * batch + rows[i] for t, n in enumerate(batch_sizes) for i in range(n)]
     return x.flatten(0, 1).index_select(0, tensor(at, device=x.device))
@@ -85,9 +85,10 @@ def pack_steps(x: Tensor, batch_sizes: Sequence[int], order: Sequence[int] | Non
 def pad_steps(
     data: Tensor, batch_sizes: Sequence[int], value: float = 0.0, order: Sequence[int] | None = None
 ) -> Tensor:
-    """What is packed with `value` behind the shorter sequences. [sum, ...] -> [t, b, ...]"""
+    """Packed elements as padded sequences, with `value` after the shorter ones. [sum, ...] -> [t, b, ...]"""
     batch = batch_sizes[0]
-    places = list(range(batch)) if order is None else order  # of each sequence among the sorted ones
+    # the position of each sequence among the sorted ones
+    places = list(range(batch)) if order is None else order
     starts = [sum(batch_sizes[:t]) for t in range(len(batch_sizes))]
     at = [[a + i if i < n else -1 for i in places] for a, n in zip(starts, batch_sizes, strict=True)]
     index = tensor(at, device=data.device)
@@ -100,10 +101,10 @@ def pad_steps(
 def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Padded sequences into packed ones. [t, b, ...], or [b, t, ...] with batch_first
+    """Pack padded sequences. [t, b, ...], or [b, t, ...] with batch_first
 
-    lengths: of each sequence, numbers or a tensor, which is read. enforce_sorted: they come the longest
-    first; else they are sorted here. ValueError for lengths that are not so, or of another count.
+    lengths: of each sequence, numbers or a tensor, which is read. enforce_sorted: require the longest first;
+    else they are sorted here. ValueError for lengths that are not sorted, or of a wrong number.
     """
     x, all_sizes = input.transpose(0, 1) if batch_first else input, _whole(lengths)
     call = f"pack_padded_sequence({describe(input)}, {all_sizes})"
@@ -132,7 +133,7 @@ def pad_packed_sequence(
 ) -> tuple[Tensor, Tensor]:
     """Packed sequences padded to the longest, and their lengths (int32). -> [t, b, ...] or [b, t, ...], [b]
 
-    padding_value: what stands behind the shorter ones. total_length: pad to this length. ValueError if the
+    padding_value: the value after the shorter ones. total_length: pad to this length. ValueError if the
     longest is longer.
     """
     longest = len(sequence.batch_sizes)
@@ -158,7 +159,8 @@ def pad_sequence(
 ) -> Tensor:
     """Sequences [n, ...] padded to the longest. -> [t, b, ...], or [b, t, ...] with batch_first
 
-    padding_value: what is added. padding_side: "right" or "left". ValueError for another side, or none.
+    padding_value: the value to pad with. padding_side: "right" or "left". ValueError for another side, or
+    without sequences.
     """
     tensors = list(sequences)
     if padding_side not in ("right", "left") or not tensors:
@@ -174,9 +176,9 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:
-    """The sequences that were padded, each in its own length. [t, b, ...], [b] -> list of [n, ...]
+    """The sequences without padding, each in its own length. [t, b, ...], [b] -> list of [n, ...]
 
-    padded_sequences: as of pad_sequence. lengths: of each, numbers or a tensor, which is read.
+    padded_sequences: the result of pad_sequence. lengths: of each, numbers or a tensor, which is read.
     """
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[:n] for row, n in zip(rows, _whole(lengths), strict=True)]
@@ -191,14 +193,14 @@ def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> P
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences that were packed, each in its own length and at its place. -> list of [n, ...]
+    """The sequences before packing, in their original order. -> list of [n, ...]
 
-    packed_sequences: as of pack_sequence.
+    packed_sequences: the result of pack_sequence.
     """
     x, lengths = pad_packed_sequence(packed_sequences)
     return unpad_sequence(x, lengths)
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """The permutation that undoes one; None stays None. int [n] -> int [n]"""
+    """The inverse permutation; None stays None. int [n] -> int [n]"""
     return None if permutation is None else permutation.argsort()

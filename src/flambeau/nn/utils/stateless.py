@@ -1,4 +1,4 @@
-"""A module called with other tensors in the places of its parameters and buffers."""
+"""Calls a module with other tensors instead of its parameters and buffers."""
 
 from contextlib import contextmanager
 from typing import Any
@@ -9,7 +9,7 @@ from ..module import Module
 
 @contextmanager
 def swap_tensors(module: Module, tensors: dict[str, Any], strict: bool = False):
-    """Inside, the module has these tensors under these dotted names."""
+    """Within the block, the module has these tensors under these dotted names."""
     owners = {
         name: (module.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in tensors
     }
@@ -39,8 +39,8 @@ def functional_call(
     """Run module(*args, **kwargs) with other tensors in place of its own, by dotted names.
 
     parameters_and_buffers: the tensors, those of a shared one under any of its names. args: a tuple, or the
-    one argument. kwargs: a dict. how: strict=True, that all be given; tie_weights=False, that a shared tensor
-    is replaced under the name given alone. ValueError for names that there are not.
+    one argument. kwargs: a dict. how: strict=True requires all tensors; tie_weights=False replaces a shared
+    tensor only under the given name. ValueError for unknown names.
     """
     strict, tie = how.pop("strict", False), how.pop("tie_weights", True)
     if how:
@@ -53,7 +53,7 @@ def functional_call(
 
 
 def _tie(module: Module, tensors: dict[str, Any]) -> dict[str, Any]:
-    """The other names of shared tensors, with what was given under one of them."""
+    """Add the other names of shared tensors, with the tensor that was given under one of them."""
     every = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
     named = {id(t): tensors[name] for name, t in every if name in tensors}
     return {name: named[id(t)] for name, t in every if id(t) in named and name not in tensors}

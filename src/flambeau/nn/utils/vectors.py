@@ -18,9 +18,9 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 @no_grad()
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Give tensors the values of a vector, in order.
+    """Assign the values of a vector to tensors, in order.
 
-    vec: as parameters_to_vector gives it. parameters: as model.parameters(). ValueError for another length.
+    vec: the result of parameters_to_vector. parameters: as model.parameters(). ValueError for a wrong length.
     """
     targets = list(parameters)
     size = sum(p.numel() for p in targets)
