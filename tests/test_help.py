@@ -308,7 +308,7 @@ CHECKS = {
         "ValueError if no tensor is given, or shapes differ outside the dim",
         [lambda: fb.hstack([]), lambda: fb.hstack([X, fb.ones(2, 4, **CPU)])],
     ),
-    "linear.positive": ("ValueError if a size is not an integer above 0", [lambda: fb.nn.Linear(0, 3)]),
+    "linear.positive": ("ValueError if a size is not a positive integer", [lambda: fb.nn.Linear(0, 3)]),
     "loss._class_hits": (
         "ValueError if the target's shape does not fit; TypeError if it is not of integers",
         [lambda: F.nll_loss(X, WHOLE), lambda: F.nll_loss(X, V)],

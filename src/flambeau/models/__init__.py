@@ -1,9 +1,9 @@
-"""Networks that are ready to be trained or run, under the names of public checkpoints."""
+"""Network architectures under the names of public checkpoints."""
 
 from importlib import import_module
 from typing import Any
 
-PUBLIC = {  # module: what it has for users
+PUBLIC = {  # module: its public names
     "bert": "BertConfig BertModel",
     "clip": "ClipVision ClipVisionConfig",
     "convnext": "ConvNeXt",

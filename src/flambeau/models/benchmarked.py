@@ -1,4 +1,4 @@
-"""The networks of the benchmarks, written once for Flambeau and PyTorch: `f` is either package."""
+"""Benchmark networks, written once for Flambeau and PyTorch: `f` is either package."""
 
 # pyright: basic
 
@@ -20,7 +20,7 @@ GPT_TINY = Size(2, 64, 4, 512, 64)
 
 
 def gpt(f: Any, size: Size) -> Any:
-    """GPT-2 (Radford et al., 2019), its weights drawn by N(0, 0.02). [b, t] -> [b, t, vocabulary]"""
+    """GPT-2 (Radford et al., 2019), with weights from N(0, 0.02). [b, t] -> [b, t, vocabulary]"""
     nn, F = f.nn, f.nn.functional
 
     class Block(nn.Module):
@@ -58,7 +58,7 @@ def gpt(f: Any, size: Size) -> Any:
 
 
 def digits_cnn(f: Any) -> Any:
-    """The network of `bench/mnist_step.py`, 0.43 million numbers. [n, 1, 28, 28] -> [n, 10]"""
+    """The network of `bench/mnist_step.py`, 0.43 million parameters. [n, 1, 28, 28] -> [n, 10]"""
     nn = f.nn
     return nn.Sequential(
         nn.Conv2d(1, 32, 3, padding=1),
@@ -77,7 +77,7 @@ def digits_cnn(f: Any) -> Any:
 
 
 def draw_weights(f: Any, model: Any, seed: int = 0, scale: float = 0.02) -> Any:
-    """Give a model's matrices values that NumPy draws, the same in either package; biases become 0 and the
+    """Draw a model's matrices by NumPy, so that both packages have equal weights; biases become 0 and the
     weights of norms 1."""
     import numpy as np
 
@@ -95,7 +95,7 @@ def draw_weights(f: Any, model: Any, seed: int = 0, scale: float = 0.02) -> Any:
 
 
 def make_training_step(f: Any, model: Any, rows: Any, labels: Any, *, lr: float = 3e-4) -> Any:
-    """One step of training as a call: cross entropy, gradients, AdamW; it returns the loss."""
+    """A function that makes one training step by cross entropy and AdamW, and returns the loss."""
     optimizer = f.optim.AdamW(model.parameters(), lr=lr)
 
     def loss_of(x: Any, y: Any) -> Any:

@@ -1,4 +1,4 @@
-"""BERT (Devlin et al., 2018), and MiniLM, which is a small one, under transformers' names."""
+"""BERT (Devlin et al., 2018) and the smaller MiniLM, under transformers' names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ F = nn.functional
 class BertConfig:
     """Sizes under the names of config.json. ValueError if heads do not divide the features.
 
-    vocab_size: different tokens
-    hidden_size: features of a place
-    num_hidden_layers: how many layers
+    vocab_size: the number of tokens
+    hidden_size: features of a token
+    num_hidden_layers: the number of layers
     num_attention_heads: heads of attention
-    intermediate_size: features within a perceptron
-    hidden_act: the name of the function between the two layers of a perceptron
-    max_position_embeddings: the most places
+    intermediate_size: hidden features of a perceptron
+    hidden_act: the name of the activation between the two layers of a perceptron
+    max_position_embeddings: the largest number of positions
     type_vocab_size: kinds of sentences
     layer_norm_eps: the norms' eps
     position_embedding_type: "absolute": no other is known
@@ -51,7 +51,7 @@ class BertConfig:
 
 
 class BertEmbeddings(nn.Module):
-    """Words, places and the sentence that they belong to. [b, n] twice -> [b, n, d]"""
+    """The sum of token, position and sentence-type embeddings, normalised. [b, n] twice -> [b, n, d]"""
 
     def __init__(self, config: BertConfig):
         d = config.hidden_size
@@ -68,7 +68,7 @@ class BertEmbeddings(nn.Module):
 
 
 class BertSelfAttention(nn.Module):
-    """Attention of all to all. [b, n, d] -> [b, n, d]"""
+    """Bidirectional self-attention. [b, n, d] -> [b, n, d]"""
 
     def __init__(self, config: BertConfig):
         d, self.heads = config.hidden_size, config.num_attention_heads
@@ -81,7 +81,7 @@ class BertSelfAttention(nn.Module):
 
 
 class BertOutput(nn.Module):
-    """A linear layer, the way past what it ends, and a norm. [b, n, features], [b, n, d] -> [b, n, d]"""
+    """A linear layer, the residual connection, and a norm. [b, n, features], [b, n, d] -> [b, n, d]"""
 
     def __init__(self, features: int, config: BertConfig):
         self.dense = nn.Linear(features, config.hidden_size)
@@ -92,7 +92,7 @@ class BertOutput(nn.Module):
 
 
 class BertLayer(nn.Module):
-    """Attention, then a multilayer perceptron; the norms stand behind. [b, n, d] -> [b, n, d]"""
+    """Attention, then a multilayer perceptron, each followed by a norm. [b, n, d] -> [b, n, d]"""
 
     def __init__(self, config: BertConfig):
         d, wide = config.hidden_size, config.intermediate_size
@@ -106,9 +106,9 @@ class BertLayer(nn.Module):
 
 
 class BertModel(nn.Module):
-    """Vectors of the words of a text, each by all of it. [b, n] -> [b, n, d], [b, d]
+    """Contextual vectors of a text's tokens, and the pooled vector. [b, n] -> [b, n, d], [b, d]
 
-    config: a BertConfig, or what config.json holds (ValueError if a size is missing).
+    config: a BertConfig, or the dict in config.json (ValueError if a size is missing).
     """
 
     def __init__(self, config: BertConfig | Mapping[str, Any]):
@@ -121,7 +121,8 @@ class BertModel(nn.Module):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The words' vectors, and one of the first. attention_mask: [b, n], 0 where there is padding."""
+        """Return the tokens' vectors, and the pooled vector of the first token. attention_mask: [b, n], 0 for
+        padding."""
         mask = None if attention_mask is None else (attention_mask != 0).unsqueeze(1).unsqueeze(1)
         x = self.embeddings(input_ids, token_type_ids)
         for layer in self.encoder["layer"]:
@@ -129,8 +130,8 @@ class BertModel(nn.Module):
         return x, self.pooler["dense"](x[:, 0]).tanh()
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """A unit vector of each text: the mean of its words' (Reimers and Gurevych, 2019), as MiniLM was
-        trained. [b, n], [b, n] -> [b, d]"""
+        """A unit vector for each text: the normalised mean of its tokens' vectors (Reimers and Gurevych,
+        2019), as MiniLM was trained. [b, n], [b, n] -> [b, d]"""
         x, _ = self(input_ids, attention_mask)
         if attention_mask is None:
             return F.normalize(x.mean(1))
@@ -138,10 +139,10 @@ class BertModel(nn.Module):
         return F.normalize((x * kept).sum(1) / kept.sum(1).clamp(min=1))
 
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """A state_dict under these names, of one with a prefix, heads or old names of norms, too."""
+        """Convert a state_dict to these names, also from one with a prefix, heads or old names of norms."""
         rows = [(r"^bert\.", ""), (r"\.gamma$", ".weight"), (r"\.beta$", ".bias")]
         state = without(rename_weights(state, rows), r"^cls\.", r"^classifier\.", r"position_ids$")
-        if "pooler.dense.weight" not in state:  # of a model of words alone
+        if "pooler.dense.weight" not in state:  # of a masked language model
             own = self.state_dict()
             state |= {name: own[name] for name in ("pooler.dense.weight", "pooler.dense.bias")}
         return state

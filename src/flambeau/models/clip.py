@@ -13,7 +13,7 @@ from .settings import activation
 
 @dataclass(frozen=True)
 class ClipVisionConfig:
-    """Sizes, those of ViT-B/32 without others. ValueError if patches do not tile the image, or heads do
+    """Sizes, by default those of ViT-B/32. ValueError if patches do not tile the image, or heads do
     not divide the features.
 
     image_size, patch_size: pixels of a side; width: features of a patch; layers: how many blocks; output_dim:
@@ -38,7 +38,7 @@ class ClipVisionConfig:
 
 
 class ClipMlp(nn.Module):
-    """Two layers, with CLIP's quick gelu between them. [n, t, dim] -> [n, t, dim]"""
+    """Two linear layers with CLIP's quick GELU between them. [n, t, dim] -> [n, t, dim]"""
 
     def __init__(self, dim: int):
         self.c_fc, self.c_proj = nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
@@ -48,7 +48,8 @@ class ClipMlp(nn.Module):
 
 
 class ClipBlock(nn.Module):
-    """Attention, then a multilayer perceptron, each behind a norm and beside a way past it. -> [n, t, dim]"""
+    """Attention, then a multilayer perceptron, each after a norm and with a residual connection. -> [n, t,
+    dim]"""
 
     def __init__(self, dim: int, num_heads: int):
         self.ln_1, self.attn = nn.LayerNorm(dim), nn.MultiheadAttention(dim, num_heads, batch_first=True)
@@ -75,8 +76,8 @@ def _draw(dim: int, *shape: int) -> Tensor:
 class ClipVision(nn.Module):
     """CLIP's network for images. [n, 3, h, w] -> [n, output_dim]
 
-    config: a ClipVisionConfig. Images of another size than its own have positions that are interpolated.
-    ValueError for images whose sides are no multiples of a patch's.
+    config: a ClipVisionConfig. For other image sizes, the position embeddings are interpolated. ValueError
+    for images whose sides are not multiples of patch_size.
     """
 
     def __init__(self, config: ClipVisionConfig | None = None):
@@ -92,14 +93,14 @@ class ClipVision(nn.Module):
         return self.ln_post(self._layers(x)[-1][:, 0]) @ self.proj
 
     def features(self, x: Tensor) -> list[Tensor]:
-        """What each block makes of each patch. [n, 3, h, w] -> a list of [n, patches, width]
+        """The patches' features after each block. [n, 3, h, w] -> a list of [n, patches, width]
 
         x: images.
         """
         return [y[:, 1:] for y in self._layers(x)]
 
     def _layers(self, x: Tensor) -> list[Tensor]:
-        """[n, 1 + patches, width] behind each block."""
+        """The class token and the patches after each block: [n, 1 + patches, width]."""
         size = self.config.patch_size
         if x.ndim != 4 or x.shape[2] % size or x.shape[3] % size:
             rule = f"takes [n, 3, h, w] with sides that are multiples of {size}: resize the images"
@@ -114,7 +115,8 @@ class ClipVision(nn.Module):
         return layers
 
     def _positions(self, count: int) -> Tensor:
-        """A vector for each place; for another count rows are interpolated in their order, as A-FINE does."""
+        """The position embeddings; for another number of patches they are interpolated as a sequence, as
+        A-FINE does."""
         own = self.positional_embedding
         if count == own.shape[0]:
             return own
@@ -122,6 +124,6 @@ class ClipVision(nn.Module):
         return nn.functional.interpolate(own[None, None], size=size, mode="bicubic")[0, 0]
 
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """A state_dict under these names, of one of all of CLIP, which has a network for texts too."""
+        """Convert a state_dict to these names, also from one of all of CLIP with its text encoder."""
         own = {name.removeprefix("visual."): t for name, t in state.items() if name.startswith("visual.")}
         return own or dict(state)

@@ -11,7 +11,7 @@ from .names import rename_weights
 
 @dataclass(frozen=True)
 class ConvNeXtFile:
-    """What transformers' config.json holds, under its names. ValueError for what are no sizes of stages."""
+    """The fields of transformers' config.json, under its names. ValueError for invalid stage sizes."""
 
     depths: list[int]
     hidden_sizes: list[int]
@@ -35,7 +35,7 @@ SIZES = {  # blocks and channels of each stage
     "large": ((3, 3, 27, 3), (192, 384, 768, 1536)),
 }
 
-TRANSFORMERS = (  # its names, ours
+TRANSFORMERS = (  # (its names, Flambeau's)
     (r"^convnext\.", ""),
     (r"^embeddings\.patch_embeddings\.", "stem.0."),
     (r"^embeddings\.layernorm\.", "stem.1."),
@@ -69,7 +69,8 @@ class Mlp(nn.Module):
 
 
 class ConvNeXtBlock(nn.Module):
-    """A wide convolution plane by plane, then what a transformer does to each place. [n, c, h, w] -> same"""
+    """A 7 x 7 depthwise convolution, then a norm and a multilayer perceptron at each position, with a
+    residual. [n, c, h, w] -> same"""
 
     def __init__(self, channels: int):
         self.gamma = nn.Parameter(Tensor.full((channels,), 1e-6))
@@ -83,7 +84,7 @@ class ConvNeXtBlock(nn.Module):
 
 
 class ConvNeXtStage(nn.Module):
-    """Blocks, behind a convolution that halves the image where there is one before. -> [n, out, h, w]"""
+    """Blocks, after a convolution that halves the image (except in the first stage). -> [n, out, h, w]"""
 
     def __init__(self, planes: int, out: int, depth: int, halves: bool):
         half = nn.Sequential(LayerNorm2d(planes, 1e-6), nn.Conv2d(planes, out, 2, 2))
@@ -105,7 +106,7 @@ class ConvNeXtHead(nn.Module):
 
 
 class ConvNeXt(nn.Module):
-    """A ResNet in the manner of transformers. [n, 3, h, w] -> [n, num_classes]
+    """The ConvNeXt network. [n, 3, h, w] -> [n, num_classes]
 
     depths: blocks of each stage. dims: their channels.
     """
@@ -121,5 +122,5 @@ class ConvNeXt(nn.Module):
         return self.head(self.stages(self.stem(x)))
 
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """A state_dict under these names, of one under transformers' too."""
+        """Convert a state_dict to these names, also from transformers'."""
         return rename_weights(state, TRANSFORMERS)

@@ -1,4 +1,4 @@
-"""Turns images of digits into ten scores: what `flambeau mnist` and the site's page train and show."""
+"""A classifier of digit images, which `flambeau mnist` and the site's page train and show."""
 
 from typing import Any
 
@@ -7,17 +7,18 @@ from ..core.modes import no_grad
 from ..runtime.run import realize
 from ..tensor import Tensor
 
-MEAN = 0.1307  # of MNIST's pixels, of 1
-# How Adam learns them in few steps: of six seeds, 500 steps of 64 on 10,000 digits read 97.7 to 98.3 % of the
-# others rightly; with a rate of 0.003 that only falls, and betas of (0.9, 0.999), 600 steps 96.2 to 97.0 %.
+MEAN = 0.1307  # mean and standard deviation of MNIST's pixels, scaled to 0 to 1
+# Settings of Adam for few steps. With six seeds, 500 steps of 64 on 10,000 digits reach 97.7 to 98.3 %
+# accuracy on the others. A rate of 0.003 that only falls, with betas (0.9, 0.999), reaches 96.2 to 97.0 % in
+# 600 steps.
 LR, BETAS = 0.01, (0.9, 0.95)
-RISE = 0.2  # the part of the steps in which the learning rate rises
+RISE = 0.2  # the fraction of the steps in which the learning rate rises
 
 
 def network(width: int = 8) -> nn.Sequential:
-    """Two convolutions and a linear layer, 5,994 numbers. [n, 1, 28, 28] -> [n, 10]
+    """Two convolutions and a linear layer, 5,994 parameters. [n, 1, 28, 28] -> [n, 10]
 
-    width: channels of the first convolution, w below.
+    width: channels of the first convolution (w in the comments).
     """
     return nn.Sequential(
         nn.Conv2d(1, width, 5),  # [n, w, 24, 24]
@@ -32,7 +33,7 @@ def network(width: int = 8) -> nn.Sequential:
 
 
 def loss_and_right(model: nn.Module, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """The cross entropy of a batch, and how many of its digits are told right. -> [], []"""
+    """The cross entropy of a batch, and the number of correctly classified digits. -> [], []"""
     logits = model(x)
     with no_grad():
         right = (logits.argmax(1) == y).sum()
@@ -49,5 +50,6 @@ def train_step(model: nn.Module, optimizer: Any, x: Tensor, y: Tensor) -> tuple[
 
 
 def rate(lr: float, step: int, steps: int) -> float:
-    """The learning rate of a step: up in a line to `lr` in a fifth of the steps, then down in one to 0."""
+    """The learning rate of a step: it rises linearly to `lr` in a fifth of the steps, then falls linearly to
+    0."""
     return lr * min(1.0, (step + 1) / (RISE * steps), (steps - step) / ((1 - RISE) * steps))

@@ -21,7 +21,7 @@ STAGES = (  # kernel, stride of the first block, expansion, channels, blocks: ta
 
 
 class Scale(NamedTuple):
-    """How the first EfficientNet is scaled: width, depth, and the pixels of an image's side."""
+    """The scaling of EfficientNet-B0: factors of width and depth, and the image size in pixels."""
 
     width: float
     depth: float
@@ -47,14 +47,15 @@ SCALES = {
 
 
 class EfficientKind(NamedTuple):
-    """What the kinds differ in: Lite has no squeezes and clips at 6; TensorFlow's pads "same"."""
+    """The differences of the variants: Lite has no squeeze-and-excitation and uses ReLU6; TensorFlow's pads
+    "same"."""
 
     is_lite: bool = False
     is_tensorflow: bool = False
 
 
 class ConvSame(nn.Conv2d):
-    """A convolution padded as TensorFlow's "same": a row more behind than before where that is odd."""
+    """A convolution with TensorFlow's "same" padding: odd padding has one more row at the end."""
 
     def forward(self, x: Tensor) -> Tensor:
         pads: list[int] = []
@@ -75,7 +76,8 @@ def _norm(planes: int, kind: EfficientKind) -> nn.BatchNorm2d:
 
 
 class SqueezeExcite(nn.Module):
-    """Channels weighted by what all of them are on average (Hu et al., 2017). [n, c, h, w] -> [n, c, h, w]"""
+    """Squeeze-and-excitation: channel weights from the means of all channels (Hu et al., 2017). [n, c, h, w]
+    -> [n, c, h, w]"""
 
     def __init__(self, channels: int, narrow: int):
         self.conv_reduce, self.conv_expand = nn.Conv2d(channels, narrow, 1), nn.Conv2d(narrow, channels, 1)
@@ -86,7 +88,7 @@ class SqueezeExcite(nn.Module):
 
 
 class SeparableConv(nn.Module):
-    """A convolution plane by plane, and one of 1 x 1. [n, planes, h, w] -> [n, out, h / stride, ...]"""
+    """A depthwise convolution, then a 1 x 1 convolution. [n, planes, h, w] -> [n, out, h / stride, ...]"""
 
     def __init__(self, planes: int, out: int, stage: tuple[int, int], kind: EfficientKind):
         kernel, stride = stage
@@ -103,7 +105,7 @@ class SeparableConv(nn.Module):
 
 
 class MBConv(nn.Module):
-    """The same with more planes between: expanded, convolved, squeezed and narrow again.
+    """An inverted residual: 1 x 1 expansion, depthwise convolution, squeeze-and-excitation, 1 x 1 projection.
     [n, planes, h, w] -> [n, out, h / stride, w / stride]"""
 
     def __init__(self, planes: int, out: int, stage: tuple[int, int], ratio: int, kind: EfficientKind):
@@ -123,7 +125,7 @@ class MBConv(nn.Module):
 
 
 class EfficientNet(nn.Module):
-    """Stages of MBConvs, all scaled at once. [n, 3, h, w] -> [n, num_classes]
+    """Stages of MBConvs, with width, depth and resolution scaled together. [n, 3, h, w] -> [n, num_classes]
 
     scale: a row of SCALES. kind: Lite or not, TensorFlow's padding and eps or PyTorch's. Lite models keep the
     first and last layers as they are.
@@ -156,7 +158,7 @@ class EfficientNet(nn.Module):
         return self.classifier(self.dropout(x.mean((2, 3))))
 
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """A state_dict under these names, of one under those of the package efficientnet-pytorch."""
+        """Convert a state_dict to these names, also from one of the package efficientnet-pytorch."""
         if "_conv_stem.weight" not in state:
             return dict(state)
         places = [
@@ -186,7 +188,7 @@ SEPARABLE = SQUEEZE | {"_bn1": "bn1", "_project_conv": "conv_pw", "_bn2": "bn2"}
 
 
 def _rename(name: str, places: list[str], state: Mapping[str, Any]) -> str:
-    """timm's name for one of efficientnet-pytorch; what it does not know stays as it is."""
+    """timm's name for a name of efficientnet-pytorch; unknown names are returned unchanged."""
     match = re.fullmatch(r"_blocks\.(\d+)\.(\w+)\.(\w+)", name)
     if match is None:
         layer, _, last = name.partition(".")

@@ -1,4 +1,4 @@
-"""Text from a decoder, token by token: each step is recorded once and replayed, and writes into one cache."""
+"""Generates text token by token: a step is recorded once and replayed, and writes into one cache."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -18,19 +18,20 @@ from ..runtime.run import realize
 from ..tensor import HostScalar, Tensor, tensor
 from .past import Past
 
-LAG = 2  # steps that run ahead of what is read: the device does not wait for the host
-ROUND = 64  # lengths of caches are multiples of it, so that another text goes into the same
-KEPT = 2  # caches of a decoder
-CONFIG = "config"  # in place of a token: that of the model's files
+LAG = 2  # steps that are submitted before the first one is read, so that the device never waits for the host
+ROUND = 64  # cache lengths are rounded up to a multiple, so that later texts can reuse the cache
+KEPT = 2  # caches that a decoder keeps
+CONFIG = "config"  # instead of a token: use the one in the model's files
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is chosen: the best, or drawn with do_sample.
+    """How the next token is chosen: the most likely one, or a sample with do_sample.
 
-    temperature: below 1 the best is chosen more often. top_k: of the best so many. top_p: of the best, as
-    many as have this probability together. seed: the draws are the same each time. eos_token_id: a token, or
-    several, that end a row, None for none; pad_token_id: what follows them there, the first eos without.
+    temperature: below 1 likely tokens are chosen more often. top_k: sample from the k best. top_p: sample
+    from the smallest set of best tokens with this total probability. seed: makes draws reproducible.
+    eos_token_id: a token, or several, that end a row, None for none; pad_token_id: the token after the end,
+    by default the first eos.
     """
 
     do_sample: bool = False
@@ -66,19 +67,19 @@ class Sampling:
 
     @property
     def pad(self) -> int:
-        """What follows the end of a row."""
+        """The token after the end of a row."""
         return self.pad_token_id if self.pad_token_id is not None else (self.ends or (0,))[0]
 
 
 def top_k_of(logits: Tensor, k: int) -> Tensor:
-    """Scores with -inf but for the k best of each row (Fan et al., 2018). [b, n] -> [b, n]"""
+    """Set all scores but the k best of each row to -inf (Fan et al., 2018). [b, n] -> [b, n]"""
     least = logits.topk(min(k, logits.shape[-1]), -1)[0][:, -1:]
     return (logits >= least).where(logits, float("-inf"))
 
 
 def top_p_of(logits: Tensor, p: Any) -> Tensor:
-    """Scores with -inf but for the best of each row that have probability p together, one at least (Holtzman
-    et al., 2019). [b, n] -> [b, n]"""
+    """Set all scores to -inf but the best of each row that together have probability p, at least one
+    (Holtzman et al., 2019). [b, n] -> [b, n]"""
     best = logits.sort(-1, descending=True)[0]
     shares = best.softmax(-1)
     kept = shares.cumsum(-1) - shares < p
@@ -91,7 +92,7 @@ StepRule = tuple[DrawRule | None, tuple[int, ...], int]  # how to draw, the toke
 
 
 class Step:
-    """Computes the next token from the last one and the cache: recorded once, then replayed."""
+    """Computes the next token from the last one and the cache; recorded once, then replayed."""
 
     def __init__(self, model: Any, past: Past):
         self.model, self.past, self.generator = model, past, Generator()
@@ -101,7 +102,7 @@ class Step:
         self.replayed = jit(self.next)
 
     def begin(self, sampling: Sampling, padding: Tensor | None) -> None:
-        """Forget all that came before."""
+        """Empty the cache."""
         self.generator.manual_seed(_draw_seed() if sampling.seed is None else sampling.seed)
         self.inverse.value = 1 / (sampling.temperature or 1.0)
         self.top_p.value = sampling.top_p or 1.0
@@ -109,9 +110,9 @@ class Step:
         self.past.begin(padding)
 
     def next(self, ids: Tensor, rule: StepRule) -> Tensor:
-        """The token behind those given, of each row; `pad` where the row has ended. [b, n] -> [b, 1]
+        """The next token of each row; `pad` if the row has ended. [b, n] -> [b, 1]
 
-        rule: `rule_of` a Sampling; what a recorded step depends on.
+        rule: the result of `rule_of`, on which a recorded step depends.
         """
         x = self.model.hidden(ids, self.past)[:, -1:]
         draw, ends, pad = rule
@@ -139,19 +140,20 @@ class Step:
 
 
 def rule_of(s: Sampling) -> StepRule:
-    """What a step's kernels depend on: numbers that kernels read, as the temperature, are left out."""
+    """The sampling options that a step's kernels depend on; numbers that kernels read, such as the
+    temperature, are left out."""
     draw = (s.temperature is not None, s.top_k, s.top_p is not None) if s.do_sample else None
     return draw, s.ends, s.pad
 
 
 def _draw_seed() -> int:
-    """Another seed each time, by the default generator: what fb.manual_seed decides."""
+    """A new seed from the default generator, which fb.manual_seed sets."""
     place = default_generator.take(4)
     return default_generator.initial_seed() ^ (place.block + 1) * 0x9E3779B97F4A7C15
 
 
 class Prompt(NamedTuple):
-    """Rows of tokens, and how many of each row's first ones are padding; None for none."""
+    """Rows of tokens, and the number of padding tokens at the start of each row; None without padding."""
 
     ids: Tensor
     mask: Tensor | None
@@ -160,7 +162,7 @@ class Prompt(NamedTuple):
 
 def prompt_of(input_ids: Any, attention_mask: Any, pad: int, device: Any) -> Prompt:
     """Tokens as rows on a device; a list's rows may differ in length and get padding in front.
-    ValueError for what are no rows of tokens, or a mask of another shape."""
+    ValueError for invalid tokens, or a mask of another shape."""
     if is_sequence(input_ids):
         rows: list[list[int]] = [list(row) for row in input_ids]
         longest = max(map(len, rows), default=0)
@@ -185,7 +187,7 @@ def prompt_of(input_ids: Any, attention_mask: Any, pad: int, device: Any) -> Pro
 
 
 def _check_padding(prompt: Prompt) -> None:
-    """ValueError if padding is not in front, or is all of a row."""
+    """ValueError if padding is not at the start of a row, or is the whole row."""
     if prompt.mask is None or prompt.padding is None:
         return
     n = prompt.ids.shape[1]
@@ -196,7 +198,7 @@ def _check_padding(prompt: Prompt) -> None:
 
 
 class Decoder:
-    """A model that writes texts: it keeps its caches and what it recorded from one text to the next.
+    """Generates texts with a model, and keeps caches and recordings from one text to the next.
 
     model: a network with hidden, head and new_past, such as GPT2LMHeadModel, LlamaForCausalLM and
     T5ForConditionalGeneration.
@@ -204,7 +206,7 @@ class Decoder:
 
     def __init__(self, model: Any):
         self.model = model
-        self.steps: dict[tuple[Any, ...], Step] = {}  # by the sizes of their caches, the youngest last
+        self.steps: dict[tuple[Any, ...], Step] = {}  # by cache sizes, the most recent last
 
     @no_grad()
     def generate(
@@ -238,7 +240,7 @@ class Decoder:
         return cat([ids, new.transpose(0, 1)], 1)
 
     def _begin(self, prompt: Prompt, new: int, how: Sampling) -> tuple[Tensor, Step]:
-        """What is read first, and the step behind it, which has read what is encoded."""
+        """The first input of the decoder, and a step whose cache has the encoder's result, if any."""
         model, (batch, n) = self.model, prompt.ids.shape
         if hasattr(model, "read"):
             step = self.step_of(batch, new + 1, prompt.mask is not None, n)
@@ -254,7 +256,7 @@ class Decoder:
         return prompt.ids, step
 
     def step_of(self, batch: int, length: int, is_padded: bool, memory: int) -> Step:
-        """The step for texts of this size; that of an earlier text if it fits."""
+        """The step for texts of this size; one of an earlier text if it fits."""
         weight = next(self.model.parameters())
         longest = getattr(self.model, "longest", length + ROUND)
         length = max(length, min(-(-length // ROUND) * ROUND, longest))
@@ -265,7 +267,7 @@ class Decoder:
                 del self.steps[next(iter(self.steps))]
             more = {"memory": memory} if memory else {}
             step = Step(self.model, self.model.new_past(batch, length, is_padded, **more))
-            # so that the first prompt is planned like later ones, which begin with caches that have values
+            # so that the first prompt has the same plan as later ones, whose caches already have values
             realize(step.done, *step.past.buffers())
         self.steps[key] = step
         return step
@@ -286,22 +288,22 @@ def generate(
     eos_token_id: Any = CONFIG,
     pad_token_id: Any = CONFIG,
 ) -> Tensor:
-    """Rows of tokens, continued by the model. [b, n] -> [b, n + max_new_tokens at most]
+    """Continue rows of tokens by the model. [b, n] -> [b, n + max_new_tokens at most]
 
-    It ends when each row has an end token. Keep a Decoder to write several texts.
+    It ends when each row has an end token. Use one Decoder for several texts.
 
-    input_ids: a tensor, an array or lists of tokens; those that an encoder reads, if the model has one: then
-        the result is the decoder's
-    attention_mask: 0 where there is padding; lists of several lengths are padded. [b, n]
+    input_ids: a tensor, an array or lists of tokens. A model with an encoder encodes them, and the result is
+    the decoder's
+    attention_mask: 0 for padding; lists of several lengths are padded. [b, n]
     streamer: called with the new token of each row
-    do_sample: draw the tokens; else each is the one with the best score
+    do_sample: sample the tokens; else take the one with the best score
     temperature: below 1 likely tokens are drawn more often
     top_k: draw one of the k best tokens
     top_p: draw one of the best tokens that have this probability together
-    seed: of the draws; None: another one each time
+    seed: of the draws; None: a new one each time
     eos_token_id: the token, or tokens, that end a row; None: none; "config": those of generation_config.json
         or config.json
-    pad_token_id: the token behind the end of a row; None: the first end token; "config": as above
+    pad_token_id: the token after the end of a row; None: the first end token; "config": as above
     ValueError for invalid tokens, masks and numbers.
     """
     return Decoder(model).generate(
@@ -320,8 +322,8 @@ def generate(
 
 
 def ends_of(model: Any) -> dict[str, Any]:
-    """The tokens that end a row and those behind them, as the model's files say: those of
-    generation_config.json, which from_pretrained keeps as `model.generation`, before its config's."""
+    """The eos and pad tokens of the model's files: those of generation_config.json, which from_pretrained
+    keeps as `model.generation`, else those of its config."""
     own = getattr(getattr(model, "config", None), "eos_token_id", None)
     return {"eos_token_id": own, **getattr(model, "generation", {})}
 
@@ -329,7 +331,7 @@ def ends_of(model: Any) -> dict[str, Any]:
 def _write(
     of: Step, ids: Tensor, new: int, how: Sampling, tell: Callable[[list[int]], Any]
 ) -> Iterator[list[int]]:
-    """The new token of each row, step by step, until all rows have ended; read a few steps later."""
+    """Generate the tokens of each row until all rows have ended; each is read a few steps later."""
     under_way: deque[Reading] = deque()
     rule, ended = rule_of(how), [False] * ids.shape[0]
     token, step = of.next(ids, rule), 1

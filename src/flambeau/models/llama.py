@@ -1,4 +1,4 @@
-"""Llama (Touvron et al., 2023) and its kin (Mistral, Qwen 2 and 3, SmolLM), under transformers' names."""
+"""Llama (Touvron et al., 2023), Mistral, Qwen 2 and 3, and SmolLM, under transformers' names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,14 +30,14 @@ GGUF = (  # llama.cpp's names, ours
 
 
 class Traits(NamedTuple):
-    """What a family does that Llama does not."""
+    """The differences of a model family from Llama."""
 
-    qkv_bias: bool = False  # whatever config.json says
-    norms_heads: bool = False  # queries and keys, head by head
-    slides: bool = False  # sliding_window counts without use_sliding_window
-    head_dim: int | None = None  # where config.json does not say it
-    ties: bool = False  # the head is the embedding where config.json does not say it
-    interleaves: bool = False  # llama.cpp's files have pairs of features side by side
+    qkv_bias: bool = False  # biases of queries, keys and values, whatever config.json says
+    norms_heads: bool = False  # RMS norms of queries and keys, for each head
+    slides: bool = False  # sliding_window applies without use_sliding_window
+    head_dim: int | None = None  # the default if config.json has none
+    ties: bool = False  # the default of tie_word_embeddings
+    interleaves: bool = False  # whether llama.cpp's files interleave the two halves of rotary features
 
 
 FAMILIES = {  # by model_type
@@ -51,28 +51,28 @@ FAMILIES = {  # by model_type
 
 @dataclass(frozen=True)
 class LlamaConfig:
-    """Sizes under the names of config.json. ValueError for what does not fit together, or is unknown.
+    """Sizes under the names of config.json. ValueError for inconsistent or unknown values.
 
-    vocab_size: different tokens
-    hidden_size: features of a place
-    intermediate_size: features within a perceptron
-    num_hidden_layers: how many layers
+    vocab_size: the number of tokens
+    hidden_size: features of a token
+    intermediate_size: hidden features of a perceptron
+    num_hidden_layers: the number of layers
     num_attention_heads: heads of attention
     model_type: the family
-    num_key_value_heads: heads of keys and values, as many as of queries without
+    num_key_value_heads: heads of keys and values, by default those of queries
     head_dim: features of a head
-    hidden_act: the name of the function between the two layers of a perceptron
-    max_position_embeddings: the most places
+    hidden_act: the name of the activation between the two layers of a perceptron
+    max_position_embeddings: the largest number of positions
     rms_norm_eps: the norms' eps
     tie_word_embeddings: whether the head's weight is the embedding
     attention_bias: whether the layers of attention have biases
     mlp_bias: whether the perceptrons have biases
     rope_theta: the base of rotary positions
-    rope_scaling: how rotary positions are stretched
-    rope_parameters: rope_theta and rope_scaling in one dict, as newer files have them
-    sliding_window: how many keys a query looks back to
-    use_sliding_window: whether layers look at a window alone
-    max_window_layers: the first layer that looks at a window, where use_sliding_window is set
+    rope_scaling: how rotary frequencies are scaled for longer contexts
+    rope_parameters: rope_theta and rope_scaling in one dict, as in newer files
+    sliding_window: the number of last keys that a query attends to
+    use_sliding_window: whether layers attend to a window only
+    max_window_layers: the first layer with a window, if use_sliding_window is set
     layer_types: "full_attention" or "sliding_attention" for each layer
     no_rope_layers: 0 for each layer without rotary positions, 1 for others
     eos_token_id: the token, or tokens, that end a text
@@ -120,7 +120,7 @@ class LlamaConfig:
 
     @property
     def traits(self) -> Traits:
-        """What its family does that Llama does not."""
+        """The differences of its family from Llama."""
         return FAMILIES[self.model_type]
 
     @property
@@ -140,11 +140,11 @@ class LlamaConfig:
 
     @property
     def rope(self) -> dict[str, Any]:
-        """How places turn features: rope_theta, rope_type and its numbers, wherever they stand."""
+        """The parameters of rotary positions: rope_theta, rope_type and its numbers, from either field."""
         return {"rope_theta": self.rope_theta} | (self.rope_scaling or {}) | (self.rope_parameters or {})
 
     def window_of(self, layer: int) -> int | None:
-        """How many keys a query of a layer looks at, None for all that came before."""
+        """The number of keys that a layer's query attends to, None for all earlier ones."""
         if self.sliding_window is None or not (self.traits.slides or self.use_sliding_window):
             return None
         if self.layer_types is not None:
@@ -152,12 +152,12 @@ class LlamaConfig:
         return self.sliding_window if self.traits.slides or layer >= self.max_window_layers else None
 
     def turns(self, layer: int) -> bool:
-        """Whether a layer sees places (SmolLM 3 has layers that do not)."""
+        """Whether a layer has rotary positions (some of SmolLM 3's do not)."""
         return self.no_rope_layers is None or bool(self.no_rope_layers[layer])
 
 
 class LlamaCall(NamedTuple):
-    """What the layers share of a call: angles of the places, a mask for each window, and what came before."""
+    """The state that layers share in a call: rotary angles, a mask for each window, and the cache."""
 
     angles: tuple[Tensor, Tensor]
     masks: dict[int | None, Tensor | None]
@@ -165,7 +165,8 @@ class LlamaCall(NamedTuple):
 
 
 class LlamaAttention(nn.Module):
-    """Causal attention with rotations; heads share keys (Ainslie et al., 2023). [b, n, d] -> [b, n, d]"""
+    """Causal attention with rotary positions and grouped queries (Ainslie et al., 2023). [b, n, d] -> [b, n,
+    d]"""
 
     def __init__(self, config: LlamaConfig, layer: int):
         d, wide, bias = config.hidden_size, config.features, config.attention_bias
@@ -207,7 +208,7 @@ class LlamaMLP(nn.Module):
 
 
 class LlamaDecoderLayer(nn.Module):
-    """Attention, then a multilayer perceptron, each behind a norm and beside a way past it. -> [b, n, d]"""
+    """Attention, then a multilayer perceptron, each after a norm and with a residual. -> [b, n, d]"""
 
     def __init__(self, config: LlamaConfig, layer: int):
         d, eps = config.hidden_size, config.rms_norm_eps
@@ -220,7 +221,7 @@ class LlamaDecoderLayer(nn.Module):
 
 
 def _near(n: int, window: int | None, device: Any) -> Tensor | None:
-    """Which keys are among the last `window` of each query; None for all. -> [n, n]"""
+    """The mask of the last `window` keys of each query; None for all. -> [n, n]"""
     if window is None or window >= n:
         return None
     places = Tensor.arange(n, dtype=dt.int32, device=device)
@@ -252,10 +253,10 @@ class LlamaModel(nn.Module):
 
 
 class LlamaForCausalLM(nn.Module):
-    """Llama and scores of the next token. [b, n] -> [b, n, vocab_size]
+    """Llama with a head for the scores of the next token. [b, n] -> [b, n, vocab_size]
 
-    config: a LlamaConfig, or what config.json holds (ValueError if a size is missing); its model_type
-    tells the family.
+    config: a LlamaConfig, or the dict in config.json (ValueError if a size is missing); its model_type
+    selects the family.
     """
 
     def __init__(self, config: LlamaConfig | Mapping[str, Any]):
@@ -265,7 +266,7 @@ class LlamaForCausalLM(nn.Module):
             self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
 
     def hidden(self, ids: Tensor, past: Past | None = None) -> Tensor:
-        """What the head reads. [b, n] -> [b, n, d]"""
+        """The input of the head. [b, n] -> [b, n, d]"""
         if ids.ndim != 2:
             raise ValueError(f"Llama({describe(ids)}): takes rows of tokens, [b, n]: reshape it")
         return self.model(ids, past)
@@ -284,9 +285,9 @@ class LlamaForCausalLM(nn.Module):
         return Past(size, is_padded, device=weight.device, dtype=weight.dtype)
 
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """A state_dict under these names, of one with a head that is the embedding, or of llama.cpp, too.
+        """Convert a state_dict to these names, also from one whose head is the embedding, or of llama.cpp.
 
-        The factors of frequencies that files of llama.cpp have (Llama 3.1) are no state: they are set here.
+        llama.cpp's files of Llama 3.1 have factors of frequencies. They are not state, and are set here.
         """
         if (factors := state.get("rope_freqs.weight")) is not None:
             for m in self.modules():
@@ -297,7 +298,7 @@ class LlamaForCausalLM(nn.Module):
         return without(state, r"rotary_emb\.inv_freq$", *["^lm_head"] * self.config.ties)
 
     def _of_llama_cpp(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """A GGUF file's tensors under these names, a head's features in two halves."""
+        """A GGUF file's tensors under these names, with the rotary features of a head in two halves."""
         out, config = rename_weights(state, GGUF), self.config
         heads = {"q_proj": config.num_attention_heads, "k_proj": config.kv_heads}
         for name in out if config.traits.interleaves else ():

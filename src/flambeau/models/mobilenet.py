@@ -7,13 +7,13 @@ from ..tensor import Tensor
 
 
 def divisible(value: float, by: int = 8) -> int:
-    """The multiple of `by` that is nearest to a number of channels, never less than 9/10 of it."""
+    """Round a number of channels to a multiple of `by`, but not below 9/10 of it."""
     near = max(by, int(value + by / 2) // by * by)
     return near + by if near < 0.9 * value else near
 
 
 class Norm(NamedTuple):
-    """How a batch norm is set."""
+    """The settings of a batch norm."""
 
     eps: float = 1e-5
     momentum: float = 0.1
@@ -30,7 +30,7 @@ def conv_norm(
 
 
 class InvertedResidual(nn.Module):
-    """Expanded, convolved plane by plane, and narrow again; the way past it is the narrow one.
+    """1 x 1 expansion, depthwise convolution, 1 x 1 projection; the residual connects the narrow ends.
     [n, inp, h, w] -> [n, oup, h / stride, w / stride]"""
 
     def __init__(self, inp: int, oup: int, stride: int, expand_ratio: int):
@@ -62,7 +62,7 @@ V2 = (  # expansion, channels, blocks, stride of the first: table 2
 class MobileNetV2(nn.Module):
     """Inverted residuals with linear bottlenecks. [n, 3, h, w] -> [n, num_classes]
 
-    width_mult: what all channels are multiplied by. dropout: the share that is dropped before the classifier.
+    width_mult: a factor of all channels. dropout: the fraction dropped before the classifier.
     """
 
     def __init__(self, num_classes: int = 1000, width_mult: float = 1.0, dropout: float = 0.2):
@@ -82,7 +82,8 @@ class MobileNetV2(nn.Module):
 
 
 class SqueezeExcitation(nn.Module):
-    """Channels weighted by what all of them are on average (Hu et al., 2017). [n, c, h, w] -> [n, c, h, w]"""
+    """Squeeze-and-excitation: channel weights from the means of all channels (Hu et al., 2017). [n, c, h, w]
+    -> [n, c, h, w]"""
 
     def __init__(self, channels: int, narrow: int):
         self.fc1, self.fc2 = nn.Conv2d(channels, narrow, 1), nn.Conv2d(narrow, channels, 1)
@@ -104,7 +105,8 @@ class Row(NamedTuple):
 
 
 class SqueezedResidual(nn.Module):
-    """An inverted residual of v3: with a squeeze, and a swish in later ones. -> [n, out, h / stride, ...]"""
+    """An inverted residual of v3, with squeeze-and-excitation and hard swish in some blocks. -> [n, out, h /
+    stride, ...]"""
 
     def __init__(self, inp: int, row: Row, norm: Norm):
         act, wide = nn.Hardswish if row.swishes else nn.ReLU, row.expanded
@@ -152,10 +154,10 @@ SMALL = (
 
 
 class MobileNetV3(nn.Module):
-    """Inverted residuals that a search chose. [n, 3, h, w] -> [n, num_classes]
+    """Inverted residuals from an architecture search. [n, 3, h, w] -> [n, num_classes]
 
-    rows: the blocks. last: features before the classifier. width_mult: what channels are multiplied by.
-    dropout: the share that is dropped before the classifier.
+    rows: the blocks. last: features before the classifier. width_mult: a factor of the channels. dropout: the
+    fraction dropped before the classifier.
     """
 
     def __init__(
@@ -183,15 +185,15 @@ class MobileNetV3(nn.Module):
 
 
 def mobilenet_v2(num_classes: int = 1000, width_mult: float = 1.0) -> MobileNetV2:
-    """MobileNet v2; width_mult: what all channels are multiplied by. [n, 3, h, w] -> [n, num_classes]"""
+    """MobileNet v2; width_mult: a factor of all channels. [n, 3, h, w] -> [n, num_classes]"""
     return MobileNetV2(num_classes, width_mult)
 
 
 def mobilenet_v3_large(num_classes: int = 1000, width_mult: float = 1.0) -> MobileNetV3:
-    """MobileNet v3, the large one; width_mult: of its channels. [n, 3, h, w] -> [n, num_classes]"""
+    """MobileNet v3 Large; width_mult: a factor of all channels. [n, 3, h, w] -> [n, num_classes]"""
     return MobileNetV3(LARGE, 1280, num_classes, width_mult)
 
 
 def mobilenet_v3_small(num_classes: int = 1000, width_mult: float = 1.0) -> MobileNetV3:
-    """MobileNet v3, the small one; width_mult: of its channels. [n, 3, h, w] -> [n, num_classes]"""
+    """MobileNet v3 Small; width_mult: a factor of all channels. [n, 3, h, w] -> [n, num_classes]"""
     return MobileNetV3(SMALL, 1024, num_classes, width_mult)

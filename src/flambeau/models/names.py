@@ -6,7 +6,7 @@ from typing import Any
 
 
 def rename_weights(state: Mapping[str, Any], rows: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """A state_dict whose names went through each (pattern, replacement) in order."""
+    """Apply each (pattern, replacement) to the names of a state_dict, in order."""
     out: dict[str, Any] = {}
     for name, value in state.items():
         for pattern, new in rows:
@@ -16,5 +16,5 @@ def rename_weights(state: Mapping[str, Any], rows: Iterable[tuple[str, str]]) ->
 
 
 def without(state: Mapping[str, Any], *patterns: str) -> dict[str, Any]:
-    """A state_dict without the names in which one of the patterns is found."""
+    """A state_dict without the names that match one of the patterns."""
     return {n: t for n, t in state.items() if not any(re.search(p, n) for p in patterns)}

@@ -9,7 +9,7 @@ from ..tensor import Tensor
 
 
 class CacheSize(NamedTuple):
-    """How much a decoder keeps: rows, and of each layer heads, places and features of a head."""
+    """The sizes of a decoder's cache: rows, and for each layer heads, positions and features of a head."""
 
     batch: int
     layers: int
@@ -19,11 +19,11 @@ class CacheSize(NamedTuple):
 
 
 class Past(nn.Module):
-    """A KVCache of each layer. Rows of a batch may begin with padding, which no token looks at, and whose
-    places do not count.
+    """A KVCache for each layer. Rows of a batch may begin with padding, which no token attends to and which
+    has no positions.
 
-    size: of the caches. is_padded: whether rows may begin with padding. memory: tokens that an encoder made,
-    0 without one, whose keys and values are kept as well.
+    size: of the caches. is_padded: whether rows may begin with padding. memory: the number of an encoder's
+    tokens, 0 without one; their keys and values are kept as well.
     """
 
     padding: Tensor
@@ -46,14 +46,15 @@ class Past(nn.Module):
             self.register_buffer("seen", Tensor.zeros(batch, memory, dtype=dt.bool_, device=device))
 
     def begin(self, padding: Tensor | None = None) -> None:
-        """Forget all rows. padding: the padding tokens at the start of each new row. [batch]"""
+        """Empty the cache. padding: the padding tokens at the start of each new row. [batch]"""
         with no_grad():
             for layer in self.layers:
                 layer.reset()  # type: ignore[attr-defined]
             self.padding.assign_(self.padding * 0 if padding is None else padding)
 
     def remember(self, at: int, keys: Tensor, values: Tensor) -> None:
-        """Keep what layer `at` looks up in what an encoder made. [batch, heads, memory, features] twice"""
+        """Store the keys and values of an encoder's tokens for layer `at`. [batch, heads, memory, features]
+        twice"""
         with no_grad():
             self.memory_of(at)[0].assign_(keys)
             self.memory_of(at)[1].assign_(values)
@@ -63,17 +64,17 @@ class Past(nn.Module):
         return getattr(self, f"memory_keys{at}"), getattr(self, f"memory_values{at}")
 
     def count(self) -> Tensor:
-        """How many tokens there are, padding too. -> [1]"""
+        """The number of tokens in the cache, padding included. -> [1]"""
         return self.layers[0].count + 0
 
     def places(self, n: int) -> Tensor:
-        """The places of the n tokens that come next; those of padding are 0. -> [1 or batch, n]"""
+        """The positions of the next n tokens; those of padding are 0. -> [1 or batch, n]"""
         at = Tensor.arange(n, dtype=dt.int32, device=self.padding.device) + self.count()
         return (at - self.padding.unsqueeze(1)).clamp(min=0) if self.is_padded else at.unsqueeze(0)
 
     def mask(self, n: int, window: int | None = None) -> Tensor | None:
-        """Which keys the n tokens that come next may look at, if they are not ahead: none of the padding, and
-        with a window only the last ones. None for all. -> [1 or batch, 1, 1 or n, length]"""
+        """The keys that the next n tokens may attend to, causality aside: not the padding, and with a window
+        only the last ones. None for all. -> [1 or batch, 1, 1 or n, length]"""
         keys = Tensor.arange(self.size.length, dtype=dt.int32, device=self.padding.device)
         kept = (keys >= self.padding.reshape(-1, 1, 1, 1)) if self.is_padded else None
         if window is None or window >= self.size.length:
@@ -83,6 +84,6 @@ class Past(nn.Module):
         return near if kept is None else kept & near
 
     def attend(self, at: int, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        """Append the keys and values of layer `at`, and attend to all that came before.
+        """Append the keys and values of layer `at`, and attend to all tokens so far.
         [batch, g, n, features], [batch, heads, n, features] twice -> [batch, g, n, features]"""
         return self.layers[at](query, key, value, attn_mask=mask)

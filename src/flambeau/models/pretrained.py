@@ -1,4 +1,4 @@
-"""Builds a network from a folder with a config.json and weights, as model hubs have them."""
+"""Builds a network from a folder with config.json and weights, as on model hubs."""
 
 import json
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ from .vit import VisionTransformer, VitFile
 from .whisper import WhisperEncoder
 
 CONFIG, GENERATION = "config.json", "generation_config.json"
-ENDS = ("eos_token_id", "pad_token_id")  # of GENERATION; some files say -1 for none
+ENDS = ("eos_token_id", "pad_token_id")  # some files have -1 for no token
 LARGEST = 64 << 20  # bytes of a JSON file
 
 
 def _classes(config: Mapping[str, Any]) -> int:
-    """How many classes a classifier of transformers has."""
+    """The number of classes of a transformers classifier."""
     labels = config.get("id2label")
     return len(labels) if is_dict(labels) else int(config.get("num_labels", 2))
 
@@ -54,9 +54,9 @@ def from_pretrained(folder: Any, device: Any = None, dtype: Any = None) -> Any:
     """The network of a folder, with its weights, in eval mode.
 
     folder: config.json, as transformers and timm write it, beside model.safetensors or pytorch_model.bin,
-    whole or in parts with an index; generation_config.json, where it is, says which tokens end a text (kept
-    as `generation` of the network). FlambeauError, which names the file, where one is missing, damaged, or
-    tells of a network that is unknown or another than its weights are of.
+    whole or in parts with an index; generation_config.json, if present, has the tokens that end a text (kept
+    as `generation` of the network). FlambeauError names a file that is missing or damaged, an unknown
+    network, or weights that do not fit.
     """
     folder = Path(folder)
     config = _json(folder / CONFIG)
@@ -77,7 +77,7 @@ def from_pretrained(folder: Any, device: Any = None, dtype: Any = None) -> Any:
 
 
 def load_weights(model: nn.Module, state: Mapping[str, Any]) -> None:
-    """Give a network the tensors of a public checkpoint, under its names or others that it knows.
+    """Load the tensors of a public checkpoint, under the network's names or others that it recognises.
 
     model: the network. state: tensors or arrays by name. ValueError as load_state_dict's.
     """
@@ -96,7 +96,7 @@ def _build(config: Mapping[str, Any]) -> Any:
 
 
 def _ends(path: Path) -> dict[str, Any]:
-    """The tokens that end a text, and what follows them in a row, by the names of Sampling."""
+    """The eos and pad tokens, by the names of Sampling."""
     tokens = {name: value for name, value in _json(path).items() if name in ENDS and value is not None}
     for name, value in tokens.items():
         many = value if is_list(value) and name == "eos_token_id" else [value]

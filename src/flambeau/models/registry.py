@@ -37,9 +37,10 @@ NETWORKS: dict[str, Make] = {
 
 
 def create_model(model_name: str, num_classes: int = 1000) -> Any:
-    """A network for images by name, its weights drawn. [n, 3, h, w] -> [n, num_classes]
+    """An image network by name, with random weights. [n, 3, h, w] -> [n, num_classes]
 
-    model_name: one of `list_models()`: timm's name, or torchvision's. ValueError with near names for another.
+    model_name: one of `list_models()`: timm's name, or torchvision's. ValueError suggests similar names for
+    an unknown one.
     """
     if model_name not in NETWORKS:
         hint = suggest(model_name, list(NETWORKS)) or ": list_models() lists the names"

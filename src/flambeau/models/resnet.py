@@ -15,7 +15,8 @@ def _conv1x1(planes: int, out: int, stride: int = 1) -> nn.Conv2d:
 
 
 class BasicBlock(nn.Module):
-    """Two convolutions beside a way past them. [n, inplanes, h, w] -> [n, planes, h / stride, w / stride]"""
+    """Two 3 x 3 convolutions with a residual connection. [n, inplanes, h, w] -> [n, planes, h / stride, w /
+    stride]"""
 
     expansion = 1
 
@@ -36,7 +37,7 @@ class BasicBlock(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """A narrow 3 x 3 convolution between two of 1 x 1, beside a way past them.
+    """A narrow 3 x 3 convolution between two of 1 x 1, with a residual connection.
     [n, inplanes, h, w] -> [n, 4 planes, h / stride, w / stride]"""
 
     expansion = 4
@@ -56,14 +57,15 @@ class Bottleneck(nn.Module):
 
 
 def _shortcut(planes: int, out: int, stride: int) -> nn.Sequential | None:
-    """What brings the input to the block's shape, where it has another."""
+    """The projection of the input to the block's output shape, if the shapes differ."""
     if stride == 1 and planes == out:
         return None
     return nn.Sequential(_conv1x1(planes, out, stride), nn.BatchNorm2d(out))
 
 
 class ResNet(nn.Module):
-    """Four stages of blocks, each of half the size and twice the planes. [n, 3, h, w] -> [n, num_classes]
+    """Four stages of blocks, each with half the size and twice the planes of the previous one. [n, 3, h, w]
+    -> [n, num_classes]
 
     block: BasicBlock or Bottleneck. layers: blocks of each stage. groups, width: of Bottleneck's 3 x 3
     convolution (ResNeXt, wide ResNets).

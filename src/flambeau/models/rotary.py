@@ -1,4 +1,4 @@
-"""The frequencies by which Llama and its kin turn queries and keys (RoPE; Su et al., 2021)."""
+"""Rotary position embeddings of Llama and related models (RoPE; Su et al., 2021)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, pi
@@ -15,7 +15,7 @@ def _linear(frequencies: list[float], rope: Mapping[str, Any]) -> list[float]:
 
 
 def _llama3(frequencies: list[float], rope: Mapping[str, Any]) -> list[float]:
-    """Slow waves slower by the factor, fast ones as they are, those between by both (Llama 3.1)."""
+    """Divide low frequencies by the factor, keep high ones, and interpolate between (Llama 3.1)."""
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
 
     def scaled(f: float) -> float:
@@ -40,10 +40,10 @@ SCALINGS: dict[str, tuple[Formula, tuple[str, ...]]] = {  # rope_type: the formu
 def frequencies(
     features: int, rope: Mapping[str, Any], factors: Sequence[float] | None = None
 ) -> list[float]:
-    """The angle a place of each pair of features, by what config.json says of rope_theta and rope_type.
+    """The angle per position of each pair of features, from rope_theta and rope_type of config.json.
 
-    factors: by which each is divided in place of what rope_type "llama3" computes, as llama.cpp's files have
-    it. ValueError for a rope_type that is unknown, or one without its numbers.
+    factors: divisors of the frequencies, as in llama.cpp's files, which replace the formula of rope_type
+    "llama3". ValueError for an unknown rope_type, or one without its numbers.
     """
     kind = rope.get("rope_type", rope.get("type", "default"))
     if kind not in SCALINGS:
@@ -59,13 +59,14 @@ def frequencies(
 
 
 class Rotation(nn.Module):
-    """Turns pairs of features, one of each half, by place times frequency.
+    """Rotates pairs of features, one of each half, by position times frequency.
 
-    features: of a head, an even number. rope: what config.json says.
+    features: of a head, an even number. rope: the parameters in config.json.
     """
 
     inv_freq: Tensor
-    keeps_dtype = frozenset({"inv_freq"})  # 16 bits of it turn place 4,000 by a quarter of a radian too far
+    # float32: in 16 bits the angle of position 4,000 would be off by a quarter of a radian
+    keeps_dtype = frozenset({"inv_freq"})
 
     def __init__(self, features: int, rope: Mapping[str, Any]):
         if features % 2:
@@ -83,11 +84,11 @@ class Rotation(nn.Module):
         own.assign_(tensor(slowed, dtype=own.dtype, device=own.device))
 
     def angles(self, places: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosines and sines of places. [1 or b, n] -> [1 or b, 1, n, features / 2] twice"""
+        """Cosines and sines for positions. [1 or b, n] -> [1 or b, 1, n, features / 2] twice"""
         angles = places.float().unsqueeze(-1) * self.inv_freq.float()
         return angles.cos().unsqueeze(1), angles.sin().unsqueeze(1)
 
     def forward(self, x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
-        """[b, heads, n, features] -> the same, turned."""
+        """[b, heads, n, features] -> the same, rotated."""
         cos, sin = (t.to(x.dtype) for t in angles)
         return rotate_pairs(x, cos, sin)

@@ -12,7 +12,7 @@ from ..tensor import Tensor
 Kind = TypeVar("Kind")
 F = nn.functional
 
-MOST_LAYERS = 2000  # a config.json of a stranger may ask for a billion
+MOST_LAYERS = 2000  # an untrusted config.json may ask for a billion
 LAYERS = ("n_layer", "num_layers", "num_decoder_layers", "num_hidden_layers", "encoder_layers")
 
 
@@ -39,7 +39,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def activation(name: str) -> Any:
-    """The function of a transformers name; ValueError with near names for an unknown one."""
+    """The activation of a transformers name; ValueError suggests similar names for an unknown one."""
     if name not in ACTIVATIONS:
         hint = suggest(name, list(ACTIVATIONS)) or f": one of {', '.join(ACTIVATIONS)}"
         raise ValueError(f"activation {name!r}: unknown{hint}")
@@ -47,9 +47,9 @@ def activation(name: str) -> Any:
 
 
 def settings(kind: type[Kind], config: Mapping[str, Any] | Kind) -> Kind:
-    """The sizes that a config.json gives, the usual ones where it says nothing; a dataclass stays what it is.
+    """Convert a config.json to sizes, with defaults for missing ones; a dataclass is returned unchanged.
 
-    What the network has no field for is left alone. ValueError lists all that is missing or can't be a size.
+    Unknown entries are ignored. ValueError lists everything that is missing or invalid.
     """
     if isinstance(config, kind):
         return config

@@ -21,19 +21,18 @@ FEED_FORWARD = {"relu": ("relu", False), "gated-gelu": ("gelu_new", True), "gate
 class T5Config:
     """Sizes under the names of config.json. ValueError for an unknown feed_forward_proj.
 
-    vocab_size: different tokens
-    d_model: features of a place
+    vocab_size: the number of tokens
+    d_model: features of a token
     d_kv: features of a head
-    d_ff: features within a perceptron
-    num_layers: how many layers lie over each other
-    num_decoder_layers: layers of the decoder, as many as of the encoder without
+    d_ff: hidden features of a perceptron
+    num_layers: the number of layers
+    num_decoder_layers: layers of the decoder, by default those of the encoder
     num_heads: heads of attention
-    relative_attention_num_buckets: how many different distances there are
-    relative_attention_max_distance: from where on distances share a bucket
+    relative_attention_num_buckets: the number of distance buckets
+    relative_attention_max_distance: the distance from which on all share a bucket
     layer_norm_epsilon: the norms' eps
     tie_word_embeddings: whether the head's weight is the embedding
-    scale_decoder_outputs: divide the head's input by the root of d_model; None where it is the
-        embedding
+    scale_decoder_outputs: divide the head's input by the root of d_model; None: if the head is the embedding
     decoder_start_token_id: the token that outputs begin with
     eos_token_id: the token, or tokens, that end a text
     """
@@ -61,12 +60,14 @@ class T5Config:
 
     @property
     def scales(self) -> bool:
-        """Whether what the head reads is divided by the root of d_model: where it is the embedding."""
+        """Whether the head's input is divided by the root of d_model; by default if the head is the
+        embedding."""
         return self.tie_word_embeddings if self.scale_decoder_outputs is None else self.scale_decoder_outputs
 
 
 def bucket(distance: int, config: T5Config, both_ways: bool) -> int:
-    """The bucket of a key's place less the query's: near ones have their own, farther ones share them."""
+    """The bucket of a relative position (key minus query): near ones have their own, farther ones share
+    buckets."""
     buckets = config.relative_attention_num_buckets // (2 if both_ways else 1)
     behind = abs(distance) if both_ways else max(-distance, 0)
     first = buckets if both_ways and distance > 0 else 0
@@ -74,11 +75,12 @@ def bucket(distance: int, config: T5Config, both_ways: bool) -> int:
     if behind < near:
         return first + behind
     far = log(behind / near) / log(config.relative_attention_max_distance / near) * (buckets - near)
-    return first + min(near + int(far + 1e-6), buckets - 1)  # a power of the base is a bucket's first
+    # rounding must not move a power of the base to the bucket before
+    return first + min(near + int(far + 1e-6), buckets - 1)
 
 
 class T5Bias(nn.Module):
-    """What is added to scores: a number of each head for each bucket of distances. -> [1, heads, n, m]"""
+    """The bias of the scores: a number for each head and bucket of distances. -> [1, heads, n, m]"""
 
     buckets: Tensor
 
@@ -90,7 +92,7 @@ class T5Bias(nn.Module):
         self.register_buffer("buckets", tensor(table, dtype=dt.int32), persistent=False)
 
     def forward(self, n: int, m: int, start: Any = 0) -> Tensor:
-        """Of n queries from place `start` on, and m keys."""
+        """The bias of n queries from position `start` on, and m keys."""
         device = self.weight.device
         rows = Tensor.arange(n, dtype=dt.int32, device=device) + start
         apart = Tensor.arange(m, dtype=dt.int32, device=device) - rows.unsqueeze(1)
@@ -99,8 +101,8 @@ class T5Bias(nn.Module):
 
 
 class Sight(NamedTuple):
-    """What the layers of a stack share of a call: what is added to scores, what is seen of the encoder's
-    tokens, those tokens, and what came before."""
+    """The state that a stack's layers share in a call: the bias of the scores, the mask of the encoder's
+    tokens, those tokens, and the cache."""
 
     bias: Tensor
     seen: Tensor | None = None
@@ -109,7 +111,7 @@ class Sight(NamedTuple):
 
 
 class T5Attention(nn.Module):
-    """Attention whose scores are not scaled. [b, n, d], [b, m, d] -> [b, n, d]"""
+    """Attention with unscaled scores. [b, n, d], [b, m, d] -> [b, n, d]"""
 
     def __init__(self, config: T5Config):
         inner, self.features = config.num_heads * config.d_kv, config.d_kv
@@ -126,11 +128,11 @@ class T5Attention(nn.Module):
 
 
 class T5LayerSelfAttention(nn.Module):
-    """Attention to the own tokens behind a norm, beside a way past it. [b, n, d] -> [b, n, d]"""
+    """Self-attention after a norm, with a residual connection. [b, n, d] -> [b, n, d]"""
 
     def __init__(self, config: T5Config, at: int, is_decoder: bool):
         self.at, self.is_decoder, self.SelfAttention = at, is_decoder, T5Attention(config)
-        if at == 0:  # whose bias the others share
+        if at == 0:  # the first layer's bias is used by all
             self.SelfAttention.relative_attention_bias = T5Bias(config, not is_decoder)
         self.layer_norm = nn.RMSNorm(config.d_model, config.layer_norm_epsilon)
 
@@ -145,26 +147,28 @@ class T5LayerSelfAttention(nn.Module):
 
 
 class T5LayerCrossAttention(nn.Module):
-    """Attention to the encoder's tokens behind a norm, beside a way past it. [b, n, d] -> [b, n, d]"""
+    """Cross-attention to the encoder's tokens after a norm, with a residual connection. [b, n, d] -> [b, n,
+    d]"""
 
     def __init__(self, config: T5Config, at: int):
         self.at, self.EncDecAttention = at, T5Attention(config)
         self.layer_norm = nn.RMSNorm(config.d_model, config.layer_norm_epsilon)
 
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Those of the encoder's tokens. [b, m, d] -> [b, heads, m, features] twice"""
+        """The keys and values of the encoder's tokens. [b, m, d] -> [b, heads, m, features] twice"""
         a = self.EncDecAttention
         return a.heads(a.k, memory), a.heads(a.v, memory)
 
     def forward(self, x: Tensor, sight: Sight) -> Tensor:
         a = self.EncDecAttention
-        k, v = self.keys_values(sight.memory) if sight.memory is not None else sight.past.memory_of(self.at)  # type: ignore[union-attr]
+        # type: ignore[union-attr]
+        k, v = self.keys_values(sight.memory) if sight.memory is not None else sight.past.memory_of(self.at)
         y = F.scaled_dot_product_attention(a.heads(a.q, self.layer_norm(x)), k, v, sight.seen, scale=1.0)
         return x + a.whole(y)
 
 
 class T5LayerFF(nn.Module):
-    """A multilayer perceptron behind a norm, beside a way past it; gated in v1.1. [b, n, d] -> [b, n, d]"""
+    """A multilayer perceptron after a norm, with a residual; gated in v1.1. [b, n, d] -> [b, n, d]"""
 
     def __init__(self, config: T5Config):
         act, is_gated = FEED_FORWARD[config.feed_forward_proj]
@@ -181,7 +185,7 @@ class T5LayerFF(nn.Module):
 
 
 class T5Block(nn.Module):
-    """Attention, in a decoder to the encoder's tokens too, then a multilayer perceptron. -> [b, n, d]"""
+    """Self-attention, cross-attention in a decoder, then a multilayer perceptron. -> [b, n, d]"""
 
     def __init__(self, config: T5Config, at: int, is_decoder: bool):
         cross = [T5LayerCrossAttention(config, at)] if is_decoder else []
@@ -203,7 +207,7 @@ class T5Stack(nn.Module):
         self.final_layer_norm = nn.RMSNorm(config.d_model, config.layer_norm_epsilon)
 
     def bias(self, n: int, m: int, start: Any = 0) -> Tensor:
-        """What all layers add to scores. -> [1, heads, n, m]"""
+        """The bias that all layers add to scores. -> [1, heads, n, m]"""
         return self.block[0].layer[0].SelfAttention.relative_attention_bias(n, m, start)
 
     def forward(self, x: Tensor, sight: Sight) -> Tensor:
@@ -217,9 +221,10 @@ def _visible(mask: Tensor | None) -> Tensor | None:
 
 
 class T5ForConditionalGeneration(nn.Module):
-    """A text into scores of another's tokens. [b, m], [b, n] -> [b, n, vocab_size]
+    """Maps a text, and the beginning of the output, to scores of the output's tokens. [b, m], [b, n] -> [b,
+    n, vocab_size]
 
-    config: a T5Config, or what config.json holds (ValueError if a size is missing).
+    config: a T5Config, or the dict in config.json (ValueError if a size is missing).
     """
 
     def __init__(self, config: T5Config | Mapping[str, Any]):
@@ -229,17 +234,17 @@ class T5ForConditionalGeneration(nn.Module):
         self.lm_head = None if config.tie_word_embeddings else self.own_head()
 
     def own_head(self) -> nn.Linear:
-        """A head that is not the embedding."""
+        """Create a head that is not the embedding."""
         return nn.Linear(self.config.d_model, self.config.vocab_size, bias=False)
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """What the decoder looks at. [b, m] -> [b, m, d]"""
+        """Encode a text for the decoder. [b, m] -> [b, m, d]"""
         m, seen = input_ids.shape[1], _visible(attention_mask)
         bias = self.encoder.bias(m, m)
         return self.encoder(self.shared(input_ids), Sight(bias if seen is None else seen.where(bias, -1e30)))
 
     def hidden(self, ids: Tensor, past: Past | None = None, sight: Sight | None = None) -> Tensor:
-        """What the head reads; without a Past, of tokens beside what `sight` has. [b, n] -> [b, n, d]"""
+        """The input of the head; `sight` replaces a Past. [b, n] -> [b, n, d]"""
         n = ids.shape[1]
         if sight is None:
             assert past is not None
@@ -255,28 +260,28 @@ class T5ForConditionalGeneration(nn.Module):
     def forward(
         self, input_ids: Tensor, decoder_input_ids: Tensor, attention_mask: Tensor | None = None
     ) -> Tensor:
-        """attention_mask: [b, m], 0 where input_ids is padding."""
+        """attention_mask: [b, m], 0 for padding of input_ids."""
         n, memory = decoder_input_ids.shape[1], self.encode(input_ids, attention_mask)
         sight = Sight(self.decoder.bias(n, n), _visible(attention_mask), memory)
         return self.head(self.hidden(decoder_input_ids, None, sight))
 
     def new_past(self, batch: int, length: int, is_padded: bool = False, memory: int = 0) -> Past:
-        """An empty Past for `length` tokens of `batch` rows, beside `memory` of the encoder."""
+        """An empty Past for `length` tokens of `batch` rows and `memory` tokens of the encoder."""
         c, weight = self.config, self.shared.weight
         size = CacheSize(batch, len(self.decoder.block), c.num_heads, length, c.d_kv)
         return Past(size, is_padded, memory, weight.device, weight.dtype)
 
     @no_grad()
     def read(self, past: Past, input_ids: Tensor, attention_mask: Tensor | None = None) -> None:
-        """Encode a text, and keep what the decoder looks up in it. [b, m]"""
+        """Encode a text, and store its keys and values in the cache. [b, m]"""
         memory = self.encode(input_ids, attention_mask)
         for i, block in enumerate(self.decoder.block):
             past.remember(i, *block.layer[1].keys_values(memory))  # type: ignore[attr-defined]
         past.seen.assign_(input_ids == input_ids if attention_mask is None else attention_mask != 0)
 
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """A state_dict under these names, of one in which the embedding stands several times, too. A head of
-        the file that is not the embedding counts, whatever config.json says (v1.1)."""
+        """Convert a state_dict to these names, also from one that has the embedding several times. If the
+        file has a head that differs from the embedding, it is used, whatever config.json says (v1.1)."""
         state = without(state, r"(en|de)coder\.embed_tokens\.", r"EncDecAttention\.relative_attention_bias")
         if self.lm_head is None and "lm_head.weight" in state:
             head, words = (tensor(state[name], device="cpu") for name in ("lm_head.weight", "shared.weight"))

@@ -1,15 +1,16 @@
-"""A tagger of sequences by an LSTM (Hochreiter and Schmidhuber, 1997), under names of PyTorch's tutorial."""
+"""An LSTM sequence tagger (Hochreiter and Schmidhuber, 1997), under the names of PyTorch's tutorial."""
 
 from .. import nn
 from ..tensor import Tensor
 
 
 class LSTMTagger(nn.Module):
-    """Words read in order (or in both), a score of each tag for each. ids [b, n] -> [b, n, tagset_size]
+    """Scores of each tag for each word. ids [b, n] -> [b, n, tagset_size]
 
-    embedding_dim, hidden_dim: features of a word, and of the LSTM in each direction. vocab_size: different
-    words. tagset_size: different tags. bidirectional: read backwards as well (Graves and Schmidhuber, 2005).
-    num_layers: LSTMs over each other.
+    embedding_dim, hidden_dim: features of a word, and of the LSTM in each direction. vocab_size: the number
+    of words. tagset_size: the number of tags. bidirectional: read backwards as well (Graves and Schmidhuber,
+    2005).
+    num_layers: the number of stacked LSTMs.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ class DoubleConv(nn.Module):
 
 
 class Down(nn.Module):
-    """Half the size, other planes. [n, planes, h, w] -> [n, out, h / 2, w / 2]"""
+    """Half the size, `out` planes. [n, planes, h, w] -> [n, out, h / 2, w / 2]"""
 
     def __init__(self, planes: int, out: int):
         self.maxpool_conv = nn.Sequential(nn.MaxPool2d(2), DoubleConv(planes, out))
@@ -29,7 +29,7 @@ class Down(nn.Module):
 
 
 class Up(nn.Module):
-    """Twice the size, beside what the way down had there.
+    """Twice the size, concatenated with the features of the same size on the way down.
     [n, planes, h, w], [n, out, 2h, 2w] -> [n, out, 2h, 2w]"""
 
     def __init__(self, planes: int, out: int):
@@ -53,9 +53,10 @@ class OutConv(nn.Module):
 
 
 class UNet(nn.Module):
-    """Down four halves and up again, each size beside its like. [n, n_channels, h, w] -> [n, n_classes, h, w]
+    """Four halvings and four doublings, with skip connections between equal sizes. [n, n_channels, h, w] ->
+    [n, n_classes, h, w]
 
-    width: planes at the full size, 64 in the paper; each half has twice as many.
+    width: planes at full size, 64 in the paper; each halving doubles them.
     """
 
     def __init__(self, n_channels: int, n_classes: int, width: int = 64):

@@ -10,7 +10,7 @@ from ..tensor import Tensor, tensor
 from .convnext import Mlp
 from .names import rename_weights
 
-TRANSFORMERS = (  # its names, ours
+TRANSFORMERS = (  # (its names, Flambeau's)
     (r"^vit\.", ""),
     (r"^embeddings\.cls_token$", "cls_token"),
     (r"^embeddings\.position_embeddings$", "pos_embed"),
@@ -32,7 +32,7 @@ class VitConfig:
     """Sizes. ValueError if patches do not tile the image, or heads do not divide the features.
 
     img_size, patch_size: pixels of a side; embed_dim: features of a patch; depth: how many blocks; hidden:
-    features in a block's perceptron, 4 * embed_dim without.
+    features in a block's perceptron, by default 4 * embed_dim.
     num_heads: heads of attention
     eps: a small number that keeps divisions from 0
     """
@@ -55,8 +55,8 @@ class VitConfig:
 
 @dataclass(frozen=True)
 class VitFile:
-    """What transformers' config.json holds, under its names. ValueError for an activation but gelu, or
-    without biases of queries, keys and values."""
+    """The fields of transformers' config.json, under its names. ValueError for an activation other than gelu,
+    or a model without qkv biases."""
 
     image_size: int = 224
     patch_size: int = 16
@@ -73,7 +73,7 @@ class VitFile:
             raise ValueError('ViT: only hidden_act="gelu" and qkv_bias=true are supported')
 
     def sizes(self) -> VitConfig:
-        """The same as a VitConfig."""
+        """Convert to a VitConfig."""
         image = (self.image_size, self.patch_size, self.hidden_size)
         blocks = (self.num_hidden_layers, self.num_attention_heads, self.intermediate_size)
         return VitConfig(*image, *blocks, self.layer_norm_eps)
@@ -88,7 +88,7 @@ SIZES = {  # by timm's names
 
 
 class PatchEmbed(nn.Module):
-    """An image in patches, a vector each. [n, 3, h, w] -> [n, h * w / size^2, dim]"""
+    """Split an image into patches, and embed each as a vector. [n, 3, h, w] -> [n, h * w / size^2, dim]"""
 
     def __init__(self, size: int, dim: int):
         self.proj = nn.Conv2d(3, dim, size, size)
@@ -98,7 +98,7 @@ class PatchEmbed(nn.Module):
 
 
 class VitAttention(nn.Module):
-    """Attention of all to all. [n, t, dim] -> [n, t, dim]"""
+    """Bidirectional self-attention. [n, t, dim] -> [n, t, dim]"""
 
     def __init__(self, dim: int, num_heads: int):
         self.num_heads, self.qkv, self.proj = num_heads, nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
@@ -111,7 +111,8 @@ class VitAttention(nn.Module):
 
 
 class VitBlock(nn.Module):
-    """Attention, then a multilayer perceptron, each behind a norm and beside a way past it. -> [n, t, dim]"""
+    """Attention, then a multilayer perceptron, each after a norm and with a residual connection. -> [n, t,
+    dim]"""
 
     def __init__(self, config: VitConfig):
         dim, eps = config.embed_dim, config.eps
@@ -124,7 +125,7 @@ class VitBlock(nn.Module):
 
 
 class VisionTransformer(nn.Module):
-    """A transformer whose words are patches. [n, 3, img_size, img_size] -> [n, num_classes]
+    """A transformer over image patches. [n, 3, img_size, img_size] -> [n, num_classes]
 
     config: a VitConfig.
     """
@@ -143,7 +144,7 @@ class VisionTransformer(nn.Module):
         return self.head(self.norm(self.blocks(x)[:, 0]))
 
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """A state_dict under these names, of one under transformers' too: its queries, keys and values are
+        """Convert a state_dict to these names, also from transformers', where queries, keys and values are
         three layers."""
         out = rename_weights(state, TRANSFORMERS)
         for name in [n for n in out if ".attn.query." in n]:

@@ -18,12 +18,12 @@ class WhisperConfig:
     """Sizes under the names of config.json. ValueError if heads do not divide the features.
 
     num_mel_bins: frequencies of a spectrogram
-    d_model: features of a place
-    encoder_layers: how many layers
+    d_model: features of a token
+    encoder_layers: the number of layers
     encoder_attention_heads: heads of attention
-    encoder_ffn_dim: features within a perceptron
-    activation_function: the name of the function between the two layers of a perceptron
-    max_source_positions: the most places
+    encoder_ffn_dim: hidden features of a perceptron
+    activation_function: the name of the activation between the two layers of a perceptron
+    max_source_positions: the largest number of positions
     """
 
     num_mel_bins: int = 80
@@ -42,7 +42,7 @@ class WhisperConfig:
 
 
 class WhisperAttention(nn.Module):
-    """Attention of all to all; keys have no bias. [b, n, d] -> [b, n, d]"""
+    """Bidirectional self-attention; keys have no bias. [b, n, d] -> [b, n, d]"""
 
     def __init__(self, d: int, heads: int):
         self.heads = heads
@@ -57,7 +57,7 @@ class WhisperAttention(nn.Module):
 
 
 class WhisperEncoderLayer(nn.Module):
-    """Attention, then a multilayer perceptron, each behind a norm and beside a way past it. -> [b, n, d]"""
+    """Attention, then a multilayer perceptron, each after a norm and with a residual. -> [b, n, d]"""
 
     def __init__(self, config: WhisperConfig):
         d, wide = config.d_model, config.encoder_ffn_dim
@@ -72,10 +72,10 @@ class WhisperEncoderLayer(nn.Module):
 
 
 class WhisperEncoder(nn.Module):
-    """Half a minute of sound as vectors. [b, num_mel_bins, 2 * max_source_positions] -> [b, n, d]
+    """Encodes 30 seconds of audio as vectors. [b, num_mel_bins, 2 * max_source_positions] -> [b, n, d]
 
-    config: a WhisperConfig, or what config.json holds (ValueError if a size is missing). The
-    spectrogram is in logarithms, as Whisper's feature extractor makes it.
+    config: a WhisperConfig, or the dict in config.json (ValueError if a size is missing). The input is a
+    log-mel spectrogram, as Whisper's feature extractor computes it.
     """
 
     def __init__(self, config: WhisperConfig | Mapping[str, Any]):
@@ -99,6 +99,6 @@ class WhisperEncoder(nn.Module):
         return self.layer_norm(x)
 
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """A state_dict under these names, of one of the whole of Whisper too: its decoder is left out."""
+        """Convert a state_dict to these names, also from one of all of Whisper, whose decoder is left out."""
         rows = [(r"^model\.", ""), (r"^encoder\.", "")]
         return without(rename_weights(state, rows), r"^decoder\.", r"^proj_out\.")

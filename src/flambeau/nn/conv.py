@@ -215,7 +215,7 @@ class _ConvTranspose(Convolution):
 class ConvTranspose1d(_ConvTranspose):
     """The adjoint of a convolution, with learned kernels. [n, in, l] -> [n, out, ol]
 
-    ValueError if the channels do not divide evenly, or for a padding_mode other than zeros.
+    ValueError if the channels do not divide evenly, or for a padding other than zeros.
 
     in_channels: channels of the input
     out_channels: channels of the result
@@ -233,7 +233,7 @@ class ConvTranspose1d(_ConvTranspose):
 class ConvTranspose2d(_ConvTranspose):
     """The adjoint of a convolution, with learned kernels. [n, in, h, w] -> [n, out, oh, ow]
 
-    ValueError if the channels do not divide evenly, or for a padding_mode other than zeros.
+    ValueError if the channels do not divide evenly, or for a padding other than zeros.
 
     in_channels: channels of the input
     out_channels: channels of the result
@@ -251,7 +251,7 @@ class ConvTranspose2d(_ConvTranspose):
 class ConvTranspose3d(_ConvTranspose):
     """The adjoint of a convolution, with learned kernels. [n, in, d, h, w] -> [n, out, od, oh, ow]
 
-    ValueError if the channels do not divide evenly, or for a padding_mode other than zeros.
+    ValueError if the channels do not divide evenly, or for a padding other than zeros.
 
     in_channels: channels of the input
     out_channels: channels of the result

@@ -7,7 +7,7 @@ from .module import Module
 
 
 class Padding(Module):
-    """Base of padding layers: the number of elements at each end of the last `nd` dims, the last dim first."""
+    """Base of padding layers: numbers of elements at both ends of the last `nd` dims, the last first."""
 
     nd: int
     mode = "constant"

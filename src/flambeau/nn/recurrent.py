@@ -113,7 +113,7 @@ class _Steps:
 
 
 class RNNBase(RecurrentModule):
-    """Base of recurrent layers: the weights by layer and direction, and the pass of a sequence through them."""
+    """Base of recurrent layers: weights by layer and direction, and the pass of a sequence through them."""
 
     input_size: int
     hidden_size: int

@@ -1,4 +1,4 @@
-"""Variants of other functions in torch.nn.functional: with an argument set, in place, or in another layout."""
+"""Variants of functions in torch.nn.functional: with an argument set, in place, or in another layout."""
 
 # pyright: basic
 

@@ -123,7 +123,7 @@ class CyclicLR(Cycling):
 
 
 class CyclePart(NamedTuple):
-    """A phase of a cycle: its last step, and the names of the options between which rate and momentum move."""
+    """A phase of a cycle: its last step, and the options between which rate and momentum move, by name."""
 
     end: float
     rate: tuple[str, str]

@@ -1,4 +1,4 @@
-"""Averages of weights during training: equally weighted (SWA) or exponential (EMA), and SWA's rate schedule."""
+"""Averages of weights during training, uniform (SWA) or exponential (EMA), and SWA's rate schedule."""
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""Images on the device, under torchvision's names."""
+"""Image transforms on the device, under torchvision's names."""
 
 from . import transforms
 

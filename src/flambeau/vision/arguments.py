@@ -8,12 +8,12 @@ INTERPOLATIONS = ("nearest", "bilinear")
 
 
 def numbers_of(value: Any) -> tuple[Any, ...]:
-    """A list or a tuple as a tuple; one number as a tuple of it."""
+    """Convert a list or a number to a tuple."""
     return tuple(value) if is_row(value) else (value,)
 
 
 def check_number(kind: type, name: str, value: Any, low: float, high: float) -> float:
-    """A number from low to high."""
+    """ValueError unless the number is from low to high."""
     if not low <= value <= high:
         raise ValueError(f"{kind.__name__}({name}={value!r}): must be a number from {low} to {high}")
     return value
@@ -36,7 +36,7 @@ def range_of(kind: type, name: str, value: Any) -> tuple[float, float]:
 
 
 def symmetric(kind: type, name: str, value: Any, counts: tuple[int, ...] = (2,)) -> tuple[float, ...]:
-    """(-number, number) from one number, or (low, high) pairs; `counts` are the lengths that are allowed."""
+    """(-number, number) from one number, or (low, high) pairs; `counts` are the valid lengths."""
     ends: tuple[float, ...] = numbers_of(value) if is_row(value) else (-value, value)
     if len(ends) not in counts or any(a > b for a, b in zip(ends[::2], ends[1::2], strict=False)):
         rule = f"must be a number of at least 0, or {' or '.join(map(str, counts))} numbers in order"
@@ -45,7 +45,7 @@ def symmetric(kind: type, name: str, value: Any, counts: tuple[int, ...] = (2,))
 
 
 def interpolation_of(kind: type, value: Any) -> str:
-    """nearest or bilinear; torchvision's own enum has these as values."""
+    """ "nearest" or "bilinear", also from torchvision's enum, whose values these are."""
     name = str(getattr(value, "value", value))
     if name not in INTERPOLATIONS:
         rule = f"use one of {', '.join(INTERPOLATIONS)}"
@@ -54,7 +54,7 @@ def interpolation_of(kind: type, value: Any) -> str:
 
 
 def by_channel(owner: Any, name: str, value: Any, channels: int) -> tuple[float, ...]:
-    """A number for each channel, from as many or from one for all."""
+    """One number for each channel; a single number is repeated."""
     numbers = tuple(float(v) for v in numbers_of(value))
     if len(numbers) not in (1, channels):
         cure = "pass 1 number" if channels == 1 else f"pass 1 or {channels} numbers"
@@ -64,5 +64,5 @@ def by_channel(owner: Any, name: str, value: Any, channels: int) -> tuple[float,
 
 
 def fill_of(owner: Any, value: Any, images: Any) -> tuple[float, ...]:
-    """The value outside an image, by channel."""
+    """The fill value outside an image, for each channel."""
     return by_channel(owner, "fill", value, images.channels)

@@ -1,4 +1,4 @@
-"""Transforms of colours: each pixel by itself, but for contrast."""
+"""Colour transforms, which are pixelwise except for contrast."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,11 +15,11 @@ JITTERS = ("brightness", "contrast", "saturation", "hue")
 
 
 class ColorJitter(ImageTransform):
-    """Brightness, contrast, saturation and hue of each sample changed, in this order.
+    """Change the brightness, contrast, saturation and hue of each sample, in this order.
 
     brightness, contrast, saturation: a number x for factors from max(0, 1 - x) to 1 + x, or (low, high); hue:
-    in parts of the circle, a number up to 0.5 for both sides, or (low, high). ValueError for other numbers,
-    and, when it is called, for images of other than 1 or 3 channels.
+    in turns, a number up to 0.5 for both directions, or (low, high). ValueError for other numbers, and, when
+    it is called, for images of other than 1 or 3 channels.
     """
 
     def __init__(self, brightness: Any = None, contrast: Any = None, saturation: Any = None, hue: Any = None):
@@ -39,7 +39,7 @@ class ColorJitter(ImageTransform):
         if images.channels not in (1, 3):
             rule = "it needs 3 channels, or 1"
             raise ValueError(f"ColorJitter: the images have {images.channels} channels: {rule}")
-        gray = images.channels == 1  # which has no hue, and no saturation to change
+        gray = images.channels == 1  # a single channel has neither hue nor saturation
         return [
             Tone(k, (params[k],), (images.bound,))
             for k in JITTERS
@@ -48,7 +48,7 @@ class ColorJitter(ImageTransform):
 
 
 def _jitter_range(name: str, value: Any) -> tuple[float, float] | None:
-    """(low, high), or None where nothing changes."""
+    """(low, high), or None if nothing changes."""
     center, low, high = (0, -0.5, 0.5) if name == "hue" else (1, 0, float("inf"))
     if value is None:
         return None
@@ -90,7 +90,7 @@ class Grayscale(ImageTransform):
 
 
 class Normalize(ImageTransform):
-    """(x - mean) / std of each channel; images are floats by then: ToDtype(float32, scale=True) first.
+    """(x - mean) / std of each channel, for float images: use ToDtype(float32, scale=True) before it.
 
     ValueError if std is 0, or there is not one number a channel; TypeError for images of uint8.
     """
@@ -109,9 +109,9 @@ class Normalize(ImageTransform):
 
 
 class ToDtype(ImageTransform):
-    """Another dtype; with `scale` white is 255 in uint8, 1.0 in floats; else it stays as it is.
+    """Cast to a dtype; with `scale` white becomes 255 in uint8 and 1.0 in floats, else values are unchanged.
 
-    TypeError for other dtypes than uint8 and floats.
+    TypeError for dtypes other than uint8 and floats.
     """
 
     def __init__(self, dtype: Any, scale: bool = False):
@@ -127,10 +127,11 @@ class ToDtype(ImageTransform):
 
 
 class RandomErasing(ImageTransform):
-    """A box of each sample set to `value` with probability p: of an area in `scale`, its ratio in `ratio`.
+    """Set a box of each sample to `value` with probability p; its relative area is in `scale`, its ratio in
+    `ratio`.
 
-    Of ten draws the first that fits inside, else none. value: a number, or one a channel. ValueError if p
-    is not in 0 to 1, or another is not a number of that kind.
+    The first of ten draws that fits inside is used; if none fits, nothing is erased. value: a number, or one
+    for each channel. ValueError if p is not in 0 to 1, or another argument is invalid.
     """
 
     def __init__(

@@ -73,7 +73,7 @@ class Compose(ImageTransform):
 
 
 def after(images: Images, stages: list[Any]) -> Images:
-    """The description of images after stages."""
+    """The description of the images after these stages."""
     for s in stages:
         if isinstance(s, Place):
             images = images._replace(height=s.size[0], width=s.size[1])
@@ -92,7 +92,7 @@ class _Passes:
 
     def __init__(self, x: Any):
         self.x, self.begun = x, Images.of(x)
-        self.images = self.begun  # after the collected stages
+        self.images = self.begun  # the images after the collected stages
         self.places: list[Place] = []
         self.tones: list[Tone] = []
 

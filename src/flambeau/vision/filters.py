@@ -1,4 +1,4 @@
-"""Transforms that weigh neighbours: steps of their own, as products with matrices and sums of shifts."""
+"""Resize and GaussianBlur: weighted sums of neighbours, computed outside of the fused pass."""
 
 from collections.abc import Sequence
 from math import ceil, floor
@@ -12,10 +12,10 @@ from .stages import Images, Whole
 
 
 class Resize(ImageTransform):
-    """Images of another size: (height, width), or an integer for the shorter side.
+    """Resize images to (height, width), or the shorter side to an integer.
 
-    interpolation: bilinear, smoothed where it shrinks (antialias), or nearest. max_size: the most that the
-    longer side may be. ValueError for other sizes, and for max_size beside both sizes.
+    interpolation: bilinear, with antialias smoothed when it shrinks, or nearest. max_size: the largest longer
+    side. ValueError for invalid sizes, and for max_size together with both sizes.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Resize(ImageTransform):
         return [Whole(resized, size)]
 
     def _weights(self, n: int, out: int) -> list[list[float]]:
-        """What each of `made` elements takes of n, in rows that sum up to 1."""
+        """The weights of n inputs for each of `made` outputs, in rows that sum to 1."""
         if self.interpolation == "nearest":
             return [_row(n, {min(i * n // out, n - 1): 1.0}) for i in range(out)]
         scale = n / out
@@ -66,7 +66,7 @@ class Resize(ImageTransform):
 
 
 def _tent(n: int, at: float, reach: float, leaves_out: bool) -> dict[int, float]:
-    """The weights about a place, by how near elements are; outside they are left out, or count at an edge."""
+    """The triangle-shaped weights around a position; elements outside are left out, or repeat the edge."""
     weights: dict[int, float] = {}
     for k in range(ceil(at - reach), floor(at + reach) + 1):
         inside = min(max(k, 0), n - 1)
@@ -81,10 +81,10 @@ def _row(n: int, weights: dict[int, float]) -> list[float]:
 
 
 class GaussianBlur(ImageTransform):
-    """Smooths each sample by a Gaussian: its own sigma in (low, high), or one sigma for all, in pixels.
+    """Blur each sample by a Gaussian with its own sigma in (low, high), or one sigma for all, in pixels.
 
-    kernel_size: odd numbers, (height, width) or one for both; edges are reflected. ValueError for
-    others, and, when it is called, where images are too small to be reflected.
+    kernel_size: odd numbers, (height, width) or one for both; edges are reflected. ValueError for others, and
+    at the call for images too small to reflect.
     """
 
     def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] = (0.1, 2.0)):

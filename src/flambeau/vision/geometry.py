@@ -10,27 +10,27 @@ from .arguments import check_number, fill_of, interpolation_of, numbers_of, pair
 from .compose import ImageTransform
 from .stages import Images, Place
 
-TRIES = 10  # draws of a part that may not fit; the first one that fits counts, as in torchvision
+TRIES = 10  # draws of a crop that may not fit; the first one that fits is used, as in torchvision
 PADDINGS = ("constant", "edge", "reflect", "symmetric")
 
 
 def uniform(images: Images, count: int = 1) -> list[Any]:
-    """`count` numbers in [0, 1) of each sample."""
+    """Draw `count` numbers in [0, 1) for each sample."""
     return [rand(images.n, device=images.device) for _ in range(count)]
 
 
 def between(u: Any, low: float, high: float) -> Any:
-    """Numbers in [0, 1) as numbers from low to high."""
+    """Map numbers in [0, 1) to low to high."""
     return u * (high - low) + low
 
 
 def whole_below(u: Any, n: Any) -> Any:
-    """Numbers in [0, 1) as integers from 0 to n - 1."""
+    """Map numbers in [0, 1) to integers from 0 to n - 1."""
     return (u * n).floor().minimum(n - 1)
 
 
 class RandomHorizontalFlip(ImageTransform):
-    """Left and right exchanged, with probability p; ValueError if it is not in 0 to 1."""
+    """Flip samples horizontally with probability p; ValueError if it is not in 0 to 1."""
 
     def __init__(self, p: float = 0.5):
         self.p = check_number(type(self), "p", p, 0, 1)
@@ -46,7 +46,7 @@ class RandomHorizontalFlip(ImageTransform):
 
 
 class RandomVerticalFlip(RandomHorizontalFlip):
-    """Top and bottom exchanged, with probability p; ValueError if it is not in 0 to 1."""
+    """Flip samples vertically with probability p; ValueError if it is not in 0 to 1."""
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
         flip = params["flip"]
@@ -55,7 +55,7 @@ class RandomVerticalFlip(RandomHorizontalFlip):
 
 
 class CenterCrop(ImageTransform):
-    """The middle part of size (height, width), 0 where the image is smaller.
+    """Crop the centre of size (height, width), padded with 0 if the image is smaller.
 
     ValueError if size is not one or two positive integers.
     """
@@ -75,11 +75,11 @@ def _middle(have: int, want: int) -> float:
 
 
 class RandomCrop(ImageTransform):
-    """A part of size (height, width) at a place of each sample's own, after padding.
+    """Crop a part of size (height, width) at a random position of each sample, after padding.
 
     padding: on all sides, (left and right, top and bottom), or (left, top, right, bottom); pad_if_needed: up
     to the size, on both sides. padding_mode: constant (`fill`), edge, reflect or symmetric. ValueError for
-    other sizes and modes, and, when it is called, where the padded images are smaller than size.
+    invalid sizes and modes, and at the call if the padded images are smaller than size.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class RandomCrop(ImageTransform):
         self.padding_mode = padding_mode
 
     def _room(self, images: Images) -> list[tuple[int, int]]:
-        """Along height and width: the padding before, and how many places there are."""
+        """For height and width: the padding before, and the number of positions."""
         left, top, right, bottom = self._sides
         room: list[tuple[int, int]] = []
         for want, have, before, behind in (
@@ -138,11 +138,11 @@ def _sides(padding: Any) -> tuple[int, int, int, int]:
 
 
 class RandomResizedCrop(ImageTransform):
-    """A part of an area of `scale` and a ratio of width to height in `ratio`, as large as `size`.
+    """Crop a random part of relative area in `scale` and aspect ratio in `ratio`, and resize it to `size`.
 
-    Read where its pixels lie, by `interpolation`, without smoothing (torchvision's antialias=False); of ten
-    draws the first that fits, else the middle. Each sample has a part of its own. ValueError for other sizes
-    and spans, an unknown interpolation, and antialias=True.
+    It interpolates by `interpolation` without antialiasing (torchvision's antialias=False). The first of ten
+    draws that fits is used, else the centre. Each sample has its own crop. ValueError for invalid sizes and
+    ranges, an unknown interpolation, and antialias=True.
     """
 
     def __init__(
@@ -183,14 +183,15 @@ class RandomResizedCrop(ImageTransform):
 
 
 def drawn_parts(images: Images, scale: Any, ratio: Any) -> tuple[Any, Any, Any, Any]:
-    """TRIES draws of a sample: areas, ratios, and two numbers in [0, 1) for the place. each [n, TRIES]"""
+    """TRIES draws for each sample: areas, ratios, and two numbers in [0, 1) for the position, each [n,
+    TRIES]."""
     u = rand(images.n, 4, TRIES, device=images.device)
     area = between(u[:, 0], *scale) * (images.height * images.width)
     return area, between(u[:, 1], log(ratio[0]), log(ratio[1])).exp(), u[:, 2], u[:, 3]
 
 
 def first_of(inside: Any, *numbers: Any) -> tuple[Any, list[Any]]:
-    """Whether any try is inside, and the numbers of the first that is. [n, TRIES] -> [n]"""
+    """Whether any draw is inside, and the numbers of the first one that is. [n, TRIES] -> [n]"""
     order = inside.where(Tensor.arange(TRIES, device=inside.device).float(), float(TRIES))
     best = order.amin(1, keepdim=True)
     return best.squeeze(1) < TRIES, [(order == best).where(x, 0.0).amax(1) for x in numbers]
@@ -201,7 +202,7 @@ def radians(degrees: Any) -> Any:
 
 
 def inverse_affine(images: Images, center: Any, params: dict[str, Any]) -> tuple[Any, ...]:
-    """The inverse of a map by angle, translate, scale and shear about the centre, as torchvision has it."""
+    """The inverse of the affine map of angle, translate, scale and shear, as in torchvision."""
     rot = radians(params["angle"])
     if "shear_x" in params:
         sx, sy = radians(params["shear_x"]), radians(params["shear_y"])
@@ -212,7 +213,7 @@ def inverse_affine(images: Images, center: Any, params: dict[str, Any]) -> tuple
         c, d = -b, a
     if "scale" in params:
         a, b, c, d = (v / params["scale"] for v in (a, b, c, d))
-    # centres of pixels count from the middle of the image, and so does the centre
+    # coordinates of pixel centres, and of the centre, are relative to the middle of the image
     cx, cy = (images.width - 1) / 2, (images.height - 1) / 2
     if center is not None:
         cx, cy = center[0] - 0.5, center[1] - 0.5
@@ -221,10 +222,11 @@ def inverse_affine(images: Images, center: Any, params: dict[str, Any]) -> tuple
 
 
 class RandomAffine(ImageTransform):
-    """Each sample turned, moved, scaled and sheared.
+    """Rotate, translate, scale and shear each sample.
 
-    degrees: (low, high), or a number for both sides of 0; translate: the largest parts of width and height,
-    in whole pixels; scale: (low, high); shear: degrees along x, or (low, high) for x, or those of x and y.
+    degrees: (low, high), or a number for both sides of 0; translate: the largest fractions of width and
+    height, rounded to whole pixels; scale: (low, high); shear: degrees along x, or (low, high) for x, or
+    those of x and y.
     interpolation: nearest or bilinear; fill: the value outside, a number or one a channel; center: (x, y),
     None: the middle. ValueError for an invalid value.
     """
@@ -269,11 +271,11 @@ class RandomAffine(ImageTransform):
 
 
 class RandomRotation(ImageTransform):
-    """Each sample turned counter-clockwise by degrees in (low, high), or up to a number to both sides.
+    """Rotate each sample counter-clockwise by an angle in (low, high) degrees; one number d means (-d, d).
 
-    interpolation: nearest or bilinear. center: (x, y), else the middle. fill: what lies outside, a number or
-    one a channel. ValueError for expand=True, since a batch has images of one size, for another interpolation
-    and for degrees out of order.
+    interpolation: nearest or bilinear. center: (x, y), else the middle. fill: the value outside, a number or
+    one for each channel. ValueError for expand=True, since a batch has images of one size, for another
+    interpolation and for degrees out of order.
     """
 
     def __init__(

@@ -44,7 +44,7 @@ def run_pass(x: Any, images: Images, places: list[Place], tones: list[Tone]) -> 
 
 
 def _put(numbers: list[Any], more: tuple[Any, ...]) -> tuple[str, ...]:
-    """The WGSL text of each number of a stage: a place in the sample's row, or a literal for all samples."""
+    """The WGSL text of each number of a stage: an element of the sample's row, or a literal."""
     words: list[str] = []
     for v in more:
         words.append(f"t{len(numbers)}" if hasattr(v, "node") else repr(float(v)))
@@ -53,7 +53,8 @@ def _put(numbers: list[Any], more: tuple[Any, ...]) -> tuple[str, ...]:
 
 
 def _table(numbers: list[Any], images: Images) -> Any:
-    """All numbers of each sample as one expression, so that one kernel computes them. [n] each -> [n, k]"""
+    """Stack all numbers of each sample in one expression, so that one kernel computes them. [n] each -> [n,
+    k]"""
     column = Tensor.arange(len(numbers), dtype=dt.int32, device=images.device).reshape(1, -1).float()
     table: Any = None
     across: dict[int, Tensor] = {}  # by the id of a node
@@ -66,7 +67,7 @@ def _table(numbers: list[Any], images: Images) -> Any:
 
 
 def _across(number: Any, width: int, computed: dict[int, Tensor]) -> Tensor:
-    """A number of each sample, computed in every column of its row. [n] -> [n, width]
+    """Expand a number of each sample over the columns of its row, which recompute it. [n] -> [n, width]
 
     A value of [n] that several columns read would need its own kernel to store it. Repeating a few operations
     in each column is cheaper.
@@ -101,7 +102,7 @@ def _launches(limits: Any, x: Any, table: Any, structure: Pass, sizes: Any) -> l
     height, width = sizes[-1]
     pixels = height * width
     threads = 64 if limits.software else 256
-    part = threads * (16 if limits.software else 4)  # for which a thread reads its sample's row once
+    part = threads * (16 if limits.software else 4)  # pixels for which a thread reads its sample's row once
     parts = -(-pixels // part)
     quantities: dict[str, int | float] = {"pixels": pixels, "width": width}
     for k, (h, w) in enumerate(sizes):

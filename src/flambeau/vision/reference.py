@@ -27,7 +27,7 @@ def _values(row: list[Any], numbers: tuple[str, ...]) -> list[Any]:
 def _places(
     xp: Any, x: Any, y: Any, row: list[Any], structure: Pass, sizes: Any
 ) -> tuple[tuple[Any, Any], Any]:
-    """The source place of each pixel, and whether a stage reads outside its image."""
+    """The source position of each pixel, and whether a stage reads outside its image."""
     lost = xp.astype(x * 0 + y * 0, "bool") & (row[0] != row[0])
     x, y = x + y * 0 + row[0] * 0, x * 0 + y + row[0] * 0
     for k, stage in reversed(list(enumerate(structure.stages))):
@@ -65,7 +65,7 @@ RULES: dict[str, Callable[[Any, Any, int], Any]] = {
 
 
 def _read(xp: Any, x: Any, at: Any, lost: Any, structure: Pass) -> list[Any]:
-    """The images at places, `fill` outside: a list of channels [n, h, w]."""
+    """Sample the images at positions, `fill` outside: a list of channels [n, h, w]."""
     px, py = at
     if structure.bilinear:
         x0, y0 = xp.floor(px), xp.floor(py)
@@ -108,7 +108,7 @@ def _contrast(xp: Any, v: list[Any], row: list[Any], numbers: tuple[float, ...],
 
 
 def _hue(xp: Any, v: list[Any], row: list[Any], numbers: tuple[float, ...], _: Any) -> list[Any]:
-    """Turn the hue by a part of the circle. It is a piecewise linear function of the channels."""
+    """Rotate the hue by a fraction of a turn. It is a piecewise linear function of the channels."""
     r, g, b = (c / numbers[0] for c in v)
     high, low = xp.maximum(r, xp.maximum(g, b)), xp.minimum(r, xp.minimum(g, b))
     span = high - low

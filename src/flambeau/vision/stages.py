@@ -1,4 +1,4 @@
-"""The stages of transforms in one pass over the pixels: geometry first, then colours."""
+"""The stages that transforms consist of; one pass over the pixels runs geometry first, then colours."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ from ..core import dtype as dt
 
 
 class Images(NamedTuple):
-    """A batch as the next transform finds it; `bound` is what white is."""
+    """A description of a batch before the next transform; `bound` is the value of white."""
 
     n: int
     channels: int
@@ -18,7 +18,7 @@ class Images(NamedTuple):
 
     @classmethod
     def of(cls, images: Any) -> "Images":
-        """Those of a tensor [n, c, h, w] of uint8 or floats; TypeError and ValueError for others."""
+        """Describe a tensor [n, c, h, w] of uint8 or floats; TypeError and ValueError for others."""
         if not hasattr(images, "node") or images.ndim != 4:
             is_tensor = hasattr(images, "node")
             shape = f"shape {list(images.shape)}" if is_tensor else type(images).__name__
@@ -36,11 +36,11 @@ class Images(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a pixel (x, y) of the result lies in what is given: (a x + b y + c, d x + e y + f).
+    """The map from a pixel (x, y) of the result to its source: (a x + b y + c, d x + e y + f).
 
-    numbers: a to f, each a tensor [n] or a number. size: (height, width) of the result. rule: what lies
-    beyond the image: "fill", "edge", "reflect", "symmetric", or "box", which also ends at the edges of what
-    the result shows. fill: by channel; None where nothing can lie beyond.
+    numbers: a to f, each a tensor [n] or a number. size: (height, width) of the result. rule: the values
+    beyond the image: "fill", "edge", "reflect", "symmetric", or "box", which also clips to the region that
+    the result shows. fill: by channel; None if no pixel can be beyond.
     """
 
     numbers: tuple[Any, ...]
@@ -51,7 +51,7 @@ class Place(NamedTuple):
 
 
 class Tone(NamedTuple):
-    """What becomes of a pixel's colours: by numbers of its sample (a tensor [n] each), and by constants."""
+    """A function of a pixel's colours, with numbers of its sample (a tensor [n] each) and constants."""
 
     kind: str
     numbers: tuple[Any, ...] = ()
@@ -59,22 +59,22 @@ class Tone(NamedTuple):
 
 
 class Cast(NamedTuple):
-    """Another dtype, or another number for white, from here on."""
+    """Change the dtype, or the value of white, from this stage on."""
 
     dtype: dt.DType
     bound: float
 
 
 class Whole(NamedTuple):
-    """A step of its own, between passes: a function of float32 images [n, c, h, w], and the size and the
-    number of channels (0: as many) that it gives."""
+    """A step between passes: a function of float32 images [n, c, h, w], and the size and number of channels
+    (0: unchanged) of its result."""
 
     function: Any
     size: tuple[int, int]
     channels: int = 0
 
 
-# the parts of a kernel's structure: numbers as WGSL text, t0 is the first of a sample's row
+# the kernel's structure: numbers as WGSL text, where t0 is the first element of a sample's row
 
 
 class PlaceStage(NamedTuple):
