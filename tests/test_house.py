@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from statistics import median
 
 from helpers.budget import BUDGET
 from helpers.paths import ROOT
@@ -443,6 +444,20 @@ def test_kernels_and_fusion_are_pure():
         return own in PURE and box(b) not in {own, "errors", *PURE[own]}
 
     assert not [(a, b) for a, b in ours(edges()) if is_impure(a, b)]
+
+
+def control_share(text: str) -> float:
+    """The part of a template's lines that are control: statements and heads of macros. Comments of the
+    template and empty lines don't count."""
+    lines = [line.strip() for line in text.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("//#")]
+    return sum(line.startswith(("//%", "{%")) for line in lines) / len(lines)
+
+
+def test_templates_are_mostly_wgsl():
+    """Loops and conditions stand behind the lines and blocks that they control: docs/internals/codegen.md."""
+    shares = {path: control_share(path.read_text("utf-8")) for path in (ROOT / "wgsl").rglob("*.wgsl")}
+    assert median(shares.values()) < 0.3
 
 
 def test_lines_of_templates_fit_a_window():

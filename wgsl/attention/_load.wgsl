@@ -22,6 +22,13 @@
 {% endif %}
 {%- endmacro %}
 
+//# vec4s of n registers, t.tx apart, to a row of `width` of them, from this thread's place on
+{% macro store_row(out, at, value, factor, n, width, t, T) -%}
+{% for i in range(n) %}
+{{ store(out, "%s + %du" % (at, i * t.tx), "%s_%d%s" % (value, i, factor), T, "tx < %du" % (width - i * t.tx) if width < (i + 1) * t.tx else "") }}
+{% endfor %}
+{%- endmacro %}
+
 //# the blocks of 4 rows x 4 features that this thread brings; `name` tells registers of two sides apart
 {% macro each(t, count, b) -%}
 {%- if (b + 1) * t.threads > count %}    if (lid.x < {{ count - b * t.threads }}u) {

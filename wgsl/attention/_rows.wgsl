@@ -39,14 +39,11 @@
       let u{{ t }} = tanh(clamp(s{{ t }} * p.uncap, -15.0, 15.0)); //% if o.softcap
       s{{ t }} = u{{ t }} * p.cap; //% if o.softcap
       var ok{{ t }} = ({{ key }} < p.keys){{ " & (%s <= %s + begin)" % (key, query) if o.causal }};
-{% if o.bias %}
-      let b{{ t }} = {{ o.bias_in }}[bias_at + {{ query }} * p.bias_query + min({{ key }}, p.keys - 1u) * p.bias_key];
-{% if o.bias == "bool" %}
-      ok{{ t }} = ok{{ t }} & (b{{ t }} != 0u);
-{% else %}
+      let b{{ t }} = {{ o.bias_in }}[bias_at + {{ query }} * p.bias_query + min({{ key }}, p.keys - 1u) * p.bias_key]; //% if o.bias
+      ok{{ t }} = ok{{ t }} & (b{{ t }} != 0u); //% if o.bias == "bool"
+{% if o.bias and o.bias != "bool" %}
       s{{ t }} += select(b{{ t }}, {{ scoring.LEAST }}, b{{ t }} < {{ scoring.LEAST }});
       ok{{ t }} = ok{{ t }} & !(b{{ t }} < {{ scoring.MASKED }});
-{% endif %}
 {% endif %}
       s{{ t }} = select(-3.4028234e38, s{{ t }}, ok{{ t }});{%- endmacro %}
 

@@ -25,12 +25,9 @@ var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>
 //# first was fetched before (start_dots), and the next columns' is fetched at the end
 {% macro dots(acc, a, b, t, onward=false) -%}
     {
-{% if t.ahead and not onward %}
-{{ start_dots(a, b, t) }}
-{% elif not t.ahead %}
-{{ rows.declare("u", t, a.rows // 4 * t.step // 4) }}
-{{ rows.declare("v", t, b.rows // 4 * t.step // 4) }}
-{% endif %}
+{{ start_dots(a, b, t) }} //% if t.ahead and not onward
+{{ rows.declare("u", t, a.rows // 4 * t.step // 4) }} //% if not t.ahead
+{{ rows.declare("v", t, b.rows // 4 * t.step // 4) }} //% if not t.ahead
     for (var c = 0u; c < {{ a.width }}u; c += {{ t.step // 4 }}u) {
 {{ rows.fetch("u", a, t, "c") }} //% if not t.ahead
 {{ rows.fetch("v", b, t, "c") }} //% if not t.ahead
@@ -67,11 +64,8 @@ var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>
 {% set count = t.step * side.quads %}
 {% set turns = t.width // t.step %}
     {
-{% if t.ahead and not started %}
-{{ start_sums(side, t) }}
-{% elif not t.ahead %}
-{{ rows.declare("n", t, count, 1) }}
-{% endif %}
+{{ start_sums(side, t) }} //% if t.ahead and not started
+{{ rows.declare("n", t, count, 1) }} //% if not t.ahead
     for (var c = 0u; c < {{ turns }}u; c += 1u) {
 {{ rows.along("n", side, t, "c") }} //% if not t.ahead
       workgroupBarrier();
@@ -93,7 +87,7 @@ var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>
 {{ tile(t, k, side.quads // t.tx) }}
 {% for r in range(t.rows) %}
 {% for i in range(side.quads // t.tx) %}
-        {{ acc }}{{ r }}_{{ i }} = fma(vec4<f32>(a{{ r // 4 }}.{{ "xyzw"[r % 4] }}), b{{ i }}, {{ acc }}{{ r }}_{{ i }});
+        {{ acc }}{{ r }}_{{ i }} = fma(vec4<f32>({{ of_four("a", r) }}), b{{ i }}, {{ acc }}{{ r }}_{{ i }});
 {% endfor %}
 {% endfor %}
       }

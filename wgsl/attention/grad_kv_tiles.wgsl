@@ -51,14 +51,9 @@
 {{ tiles.sums("x", "z", along_q, t) }}
   }
   }
-  if (key{{ r // 4 }}.{{ "xyzw"[r % 4] }} < p.keys) { //% for r in range(t.rows)
-    let row = kv * p.keys + key{{ r // 4 }}.{{ "xyzw"[r % 4] }};
-//% for i in range(t.deep)
-{{ rows.store("out", "row * %du + tx + %du" % (d, i * t.tx), "x%d_%d * p.scale" % (r, i), T,
-    "tx < %du" % (d - i * t.tx) if d < (i + 1) * t.tx else "") }}
-//% endfor
-//% for i in range(t.wide)
-{{ rows.store("out1", "row * %du + tx + %du" % (e, i * t.tx), "y%d_%d" % (r, i), T, "tx < %du" % (e - i * t.tx) if e < (i + 1) * t.tx else "") }}
-//% endfor
+  if ({{ of_four("key", r) }} < p.keys) { //% for r in range(t.rows)
+    let row = kv * p.keys + {{ of_four("key", r) }};
+{{ rows.store_row("out", "row * %du + tx" % d, "x%d" % r, " * p.scale", t.deep, d, t, T) }}
+{{ rows.store_row("out1", "row * %du + tx" % e, "y%d" % r, "", t.wide, e, t, T) }}
   }
 //% endblock

@@ -49,10 +49,8 @@
 {{ tiles.sums("o", "z", along, t) }}
   }
   // write the gradient of the queries
-  if (query{{ r // 4 }}.{{ "xyzw"[r % 4] }} < p.queries) { //% for r in range(t.rows)
-    let place = (head * p.queries + query{{ r // 4 }}.{{ "xyzw"[r % 4] }}) * {{ d }}u + tx;
-//% for i in range(t.wide)
-{{ rows.store("out", "place + %du" % (i * t.tx), "o%d_%d * p.scale" % (r, i), T, "tx < %du" % (d - i * t.tx) if d < (i + 1) * t.tx else "") }}
-//% endfor
+  if ({{ of_four("query", r) }} < p.queries) { //% for r in range(t.rows)
+    let place = (head * p.queries + {{ of_four("query", r) }}) * {{ d }}u + tx;
+{{ rows.store_row("out", "place", "o%d" % r, " * p.scale", t.wide, d, t, T) }}
   }
 //% endblock

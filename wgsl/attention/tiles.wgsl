@@ -7,11 +7,10 @@
 {{ tiles.memory(t) }}
 //% endblock
 //% block work
-//% set T, quads = wgsl(dtypes[0], 4), t.tx * t.wide
-//% set side = {"width": d, "exact": d % (t.step // 4) == 0, "T": T}
-//% set q = dict(side, buffer="in0", base="head * p.queries", first="row0", limit="p.queries", rows=t.height, plain=true)
-//% set k = dict(side, buffer="in1", base="kv * p.keys", first="first", limit="p.keys", rows=t.width, plain=false)
-//% set v = {"buffer": "in2", "base": "kv * p.keys", "first": "first", "limit": "p.keys", "width": e, "quads": quads, "exact": e == quads, "T": T}
+//% set q = {"buffer": "in0", "base": "head * p.queries", "first": "row0", "limit": "p.queries", "rows": t.height, "plain": true,
+    "width": d, "exact": d % (t.step // 4) == 0, "T": wgsl(dtypes[0], 4)}
+//% set k = dict(q, buffer="in1", base="kv * p.keys", first="first", limit="p.keys", rows=t.width, plain=false)
+//% set v = dict(k, buffer="in2", width=e, quads=t.tx * t.wide, exact=e == t.tx * t.wide)
   // the head of this workgroup, and its block of queries
   let head = {{ "group % p.lines" if o.causal else "group / p.blocks" }};
   let block = {{ "p.blocks - 1u - group / p.lines" if o.causal else "group % p.blocks" }};
@@ -52,7 +51,7 @@
     total{{ h }} += s{{ h }}_{{ j }};
 //% endfor
 //% endfor
-    o{{ r }}_{{ i }} *= fade{{ r // 4 }}.{{ "xyzw"[r % 4] }}; //% for r, i in product(range(t.rows), range(t.wide))
+    o{{ r }}_{{ i }} *= {{ of_four("fade", r) }}; //% for r, i in product(range(t.rows), range(t.wide))
     // add weights times values
 {{ tiles.sums("o", "s", v, t, t.ahead == 2) }}
   }
@@ -64,16 +63,11 @@
   let share{{ h }} = select(1.0 / whole{{ h }}, vec4<f32>(0), whole{{ h }} < vec4<f32>(0.5));
   let best{{ h }} = top{{ h }} * 0.6931471805599453;
 //% endfor
-  if (query{{ r // 4 }}.{{ "xyzw"[r % 4] }} < p.queries) { //% for r in range(t.rows)
+  if ({{ of_four("query", r) }} < p.queries) { //% for r in range(t.rows)
     if (tx == 0u) {
-//% set c = "xyzw"[r % 4]
-{{ scoring.norm("head * p.queries + query%d.%s" % (r // 4, c), "best%d.%s" % (r // 4, c), "whole%d.%s" % (r // 4, c),
-    "whole%d.%s < 0.5" % (r // 4, c)) }}
+{{ scoring.norm("head * p.queries + " ~ of_four("query", r), of_four("best", r), of_four("whole", r), of_four("whole", r) ~ " < 0.5") }}
     }
-    let place = (head * p.queries + query{{ r // 4 }}.{{ "xyzw"[r % 4] }}) * {{ e }}u + tx;
-//% for i in range(t.wide)
-{{ rows.store("out", "place + %du" % (i * t.tx), "o%d_%d * share%d.%s" % (r, i, r // 4, "xyzw"[r % 4]), T,
-    "tx < %du" % (e - i * t.tx) if e < (i + 1) * t.tx else "") }}
-//% endfor
+    let place = (head * p.queries + {{ of_four("query", r) }}) * {{ e }}u + tx;
+{{ rows.store_row("out", "place", "o%d" % r, " * " ~ of_four("share", r), t.wide, e, t, q.T) }}
   }
 //% endblock

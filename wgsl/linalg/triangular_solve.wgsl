@@ -23,9 +23,7 @@ var<workgroup> solved: array<f32, {{ block * workgroup[0] }}>;
     var low = vec4<f32>(0.0);
     var high = vec4<f32>(0.0);
     for (var done = 0u; done < step; done += 8u) {
-//% for j in range(8)
-      {{ "low" if j < 4 else "high" }}[{{ j % 4 }}] += {{ product_of(j) }};
-//% endfor
+      {{ "low" if j < 4 else "high" }}[{{ j % 4 }}] += {{ product_of(j) }}; //% for j in range(8)
     }
     let sums = low + high;
     let x = (value_at(b + r * p.cols) - ((sums[0] + sums[1]) + (sums[2] + sums[3]))){{ " / in0[a + r * n + r]" if not unit }};

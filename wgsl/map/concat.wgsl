@@ -1,7 +1,6 @@
 //# Up to seven tensors one after another, as their part of a row of the result: a thread copies one element.
 //% extends "launch.wgsl"
 //% block work
-//% set T = wgsl(dtypes[0], 1)
   let i = group * {{ workgroup[0] }}u + lid.x;
   if (i >= p.size) {
     return;

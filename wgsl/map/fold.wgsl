@@ -1,20 +1,18 @@
 //# The adjoint of taking windows: each element gathers the taps of the windows that it was part of.
 //% extends "kernel.wgsl"
 //% block body
-//% set f = functions["value"]
   let i = (wid.x + wid.y * (p.{{ span }} / {{ workgroup[0] }}u)) * {{ workgroup[0] }}u + lid.x;
   if (i >= p.{{ size }}) {
     return;
   }
   var rest = i;
-//% for size_, positions, kernel, stride, dilation, before in axes | reverse
-  let at{{ loop.revindex0 }} = rest % p.{{ size_ }} + p.{{ before }};
+//% for a, size_, positions, kernel, stride, dilation, before in axes | reverse
+  let at{{ a }} = rest % p.{{ size_ }} + p.{{ before }};
   rest /= p.{{ size_ }};
 //% endfor
 {{ ix.unravel("rest", lead, dims) }}
   var total = {{ wgsl(acc, 1) }}(0);
-//% for size_, positions, kernel, stride, dilation, before in axes
-//% set a = loop.index0
+//% for a, size_, positions, kernel, stride, dilation, before in axes
 //% if dilation
   for (var k{{ a }} = 0u; k{{ a }} < p.{{ kernel }}; k{{ a }}++) {
     let from{{ a }} = at{{ a }} - k{{ a }} * p.{{ dilation }};
@@ -30,12 +28,8 @@
     let k{{ a }} = at{{ a }} - w{{ a }} * p.{{ stride }};
 //% endif
 //% endfor
-    total += value({{ f.coords | join(", ") }});
+    total += value({{ functions["value"].coords | join(", ") }});
   } //% for axis in axes
-//% if finish
-{{ ix.unravel("i", finish.coords, e_dims, "e") }}
-  out[i] = {{ wgsl(out_dtype, 1).store("finish(" ~ (["total"] + finish.coords | list) | join(", ") ~ ")") }};
-//% else
-  out[i] = {{ wgsl(out_dtype, 1).store("total") }};
-//% endif
+{{ ix.unravel("i", finish.coords, e_dims, "e") }} //% if finish
+  out[i] = {{ Out.store("finish(%s)" % (["total"] + finish.coords | list) | join(", ") if finish else "total") }};
 //% endblock

@@ -7,10 +7,9 @@
 //% endmacro
 //% block body
   let group = wid.x + wid.y * (p.{{ span }} / {{ workgroup[0] }}u);
-//% set place = "group * %du + lid.x" % workgroup[0]
-//% set first = "i" if several == 1 else "first"
-  let {{ first }} = {{ place if several == 1 else "(%s) * %du" % (place, several) }};
-  if ({{ first }} >= p.{{ size }}) {
+  let i = group * {{ workgroup[0] }}u + lid.x; //% if several == 1
+  let first = (group * {{ workgroup[0] }}u + lid.x) * {{ several }}u; //% if several != 1
+  if ({{ "i" if several == 1 else "first" }} >= p.{{ size }}) {
     return;
   }
 {{ write() }} //% if several == 1

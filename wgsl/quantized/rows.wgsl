@@ -3,7 +3,7 @@
 //% extends "launch.wgsl"
 //% import "quantized/_unpack.wgsl" as weights
 //% block work
-//% set X, S, per = wgsl(dtypes[0], 4), wgsl(dtypes[2], 1), 128 // bits
+//% set X, S, B, per = wgsl(dtypes[0], 4), wgsl(dtypes[2], 1), wgsl(dtypes[3], 1) if biased else none, 128 // bits
   let lane = 0u;
   let row = ((group % p.lines) * {{ workgroup[0] }}u + lid.x) * 4u;
   let first = (group / p.lines) * {{ vectors }}u;
@@ -28,6 +28,5 @@
 //% endfor
     acc{{ v }} += part{{ v }} * vec4<f32>({% for r in range(4) %}scale{{ r }}, {% endfor %}); //% for v in range(vectors)
   }
-//% set B = wgsl(dtypes[3], 1) if biased else none
 {{ weights.written(vectors, B) }}
 //% endblock

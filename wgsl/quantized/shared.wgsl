@@ -3,15 +3,14 @@
 //# rows are under way.
 //% extends "launch.wgsl"
 //% import "quantized/_unpack.wgsl" as weights
-//% set per = 128 // bits
-//% set fours, threads = per // 4, lanes * lines
-//% set held = [vectors * ahead * fours * (lanes + 1), threads] | max
+//% set X, S, B = wgsl(dtypes[0], 4), wgsl(dtypes[2], 1), wgsl(dtypes[3], 1) if biased else none
+//% set per, fours, threads, pitch = 128 // bits, 32 // bits, lanes * lines, 32 // bits * ahead * (lanes + 1)
+//% set held = [vectors * pitch, threads] | max
 //% block shared
 //# first of the vectors, a line of lanes for each four of a cell, then of the sums
 var<workgroup> sums: array<vec4<f32>, {{ held }}>;
 //% endblock
 //% block work
-//% set X, S = wgsl(dtypes[0], 4), wgsl(dtypes[2], 1)
   // the rows and vectors of this thread
   let lane = lid.x % {{ lanes }}u;
   let row = ((group % p.lines) * {{ lines }}u + lid.x / {{ lanes }}u) * 4u;
@@ -41,9 +40,7 @@ var<workgroup> sums: array<vec4<f32>, {{ held }}>;
       let inside = four < left;
       let place = chunk * {{ per }}u + select(0u, four, inside) * 4u;
       let lies = (four / {{ lanes * fours }}u * {{ fours }}u + four % {{ fours }}u) * {{ lanes + 1 }}u + four / {{ fours }}u % {{ lanes }}u;
-//% for v in range(vectors)
-      sums[lies + {{ v * ahead * fours * (lanes + 1) }}u] = select(vec4<f32>(), {{ X.load("in0", "from%d + place" % v, 4) }}, inside);
-//% endfor
+      sums[lies + {{ v * pitch }}u] = select(vec4<f32>(), {{ X.load("in0", "from%d + place" % v, 4) }}, inside); //% for v in range(vectors)
     }
     workgroupBarrier();
     { //% for u in range(ahead)
@@ -57,6 +54,5 @@ var<workgroup> sums: array<vec4<f32>, {{ held }}>;
   workgroupBarrier();
 {{ weights.joined([many, vectors - v] | min, lanes, lines, v) }}
 //% endfor
-//% set B = wgsl(dtypes[3], 1) if biased else none
 {{ weights.written(vectors, B, "piece * p.m + " if parts else "") }}
 //% endblock

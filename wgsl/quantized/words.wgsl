@@ -7,7 +7,7 @@
 var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
 //% endblock
 //% block work
-//% set X, S, per = wgsl(dtypes[0], 4), wgsl(dtypes[2], 1), 32 // bits
+//% set X, S, B, per = wgsl(dtypes[0], 4), wgsl(dtypes[2], 1), wgsl(dtypes[3], 1) if biased else none, 32 // bits
   // the rows and vectors of this thread
   let lane = lid.x % {{ lanes }}u;
   let row = ((group % p.lines) * {{ lines }}u + lid.x / {{ lanes }}u) * 4u;
@@ -40,6 +40,5 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
   }
   // join the threads of a row, and write
 {{ weights.joined(vectors, lanes, lines) }}
-//% set B = wgsl(dtypes[3], 1) if biased else none
 {{ weights.written(vectors, B) }}
 //% endblock

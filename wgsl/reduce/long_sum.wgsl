@@ -2,7 +2,6 @@
 //% extends "launch.wgsl"
 //% import "lib/long.wgsl" as long
 //% block work
-//% set add = wgsl("u32", 1).call(join)
   let id = group * {{ workgroup[0] }}u + lid.x;
   if (id >= p.threads) {
     return;
@@ -21,7 +20,7 @@
     let at{{ j }} = first + (i + {{ j }}u) * p.inner;
     let x{{ j }} = {{ long.element("at%d" % j, functions, narrow) }};
 //% endfor
-    sum = {{ add }}(sum, x{{ j }}); //% for j in range(turns)
+    sum = {{ wgsl("u32", 1).call(join) }}(sum, x{{ j }}); //% for j in range(turns)
   }
   // write the result
   out[id] = sum;

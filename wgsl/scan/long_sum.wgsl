@@ -3,7 +3,6 @@
 //% extends "launch.wgsl"
 //% import "lib/long.wgsl" as long
 //% block work
-//% set add = wgsl("u32", 1).call("long_sum")
   let id = group * {{ workgroup[0] }}u + lid.x;
   if (id >= p.threads) {
     return;
@@ -15,7 +14,7 @@
   let end = min((piece + 1u) * p.piece, p.n);
   var sum = vec2<u32>(0u);
   for (var k = 0u; k < piece; k++) { //% if carried
-    sum = {{ add }}(sum, in0[(row * p.pieces + k) * p.inner + column]);
+    sum = {{ wgsl("u32", 1).call("long_sum") }}(sum, in0[(row * p.pieces + k) * p.inner + column]);
   }
   var i = piece * p.piece;
   for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) { //% for turns in (4, 1)
@@ -24,7 +23,7 @@
     let x{{ j }} = {{ long.element("at%d" % j, True, narrow) }};
 //% endfor
 //% for j in range(turns)
-    sum = {{ add }}(sum, x{{ j }});
+    sum = {{ wgsl("u32", 1).call("long_sum") }}(sum, x{{ j }});
     out[at{{ j }}] = sum;
 //% endfor
   }

@@ -12,14 +12,11 @@
   let piece = id % p.pieces;
   let begin = min(piece * p.piece, p.n);
   let end = min(begin + p.piece, p.n);
-//% for j in range(4)
-//% if counting
-  var c{{ j }} = vec4<u32>(0u);
-//% else
+  var c{{ j }} = vec4<u32>(0u); //% for j in range(4) if counting
+//% for j in range(4) if not counting
   var c{{ j }} = vec4<u32>(
     {{ sorting.begin_of("%du" % (j * 4 + k), "row", "piece", table) }}{{ "," if k < 3 }} //% for k in range(4)
   ) + vec4<u32>(row * p.n);
-//% endif
 //% endfor
   // {{ "count the digits" if counting else "write each element behind those with smaller digits" }}
   for (var i = begin; i < end; i++) {
@@ -31,7 +28,5 @@
     out[sum.x + sum.y + sum.z + sum.w] = {{ "i32(it.y)" if last else "it" }}; //% if not counting
     c{{ j }} += one{{ j }}; //% for j in range(4)
   }
-//% if counting
-  out[(row * 16u + {{ j * 4 + k }}u) * p.pieces + piece] = c{{ j }}.{{ "xyzw"[k] }}; //% for j, k in product(range(4), range(4))
-//% endif
+  out[(row * 16u + {{ j * 4 + k }}u) * p.pieces + piece] = c{{ j }}.{{ "xyzw"[k] }}; //% for j, k in product(range(4), range(4)) if counting
 //% endblock

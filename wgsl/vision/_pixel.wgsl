@@ -5,12 +5,9 @@
 //% if s.rule == "edge"
     x = clamp(x, 0.0, p.w{{ k }} - 1.0);
     y = clamp(y, 0.0, p.h{{ k }} - 1.0);
-//% elif s.rule == "reflect"
-    x = reflected(x, p.w{{ k }});
-    y = reflected(y, p.h{{ k }});
-//% elif s.rule == "symmetric"
-    x = mirrored(x, p.w{{ k }});
-    y = mirrored(y, p.h{{ k }});
+//% elif s.rule in ("reflect", "symmetric")
+    x = {{ "reflected" if s.rule == "reflect" else "mirrored" }}(x, p.w{{ k }});
+    y = {{ "reflected" if s.rule == "reflect" else "mirrored" }}(y, p.h{{ k }});
 //% elif s.rule == "box"
     let left = {{ s.numbers[2] }} - 0.5 * {{ s.numbers[0] }} + 0.5;
     let top = {{ s.numbers[5] }} - 0.5 * {{ s.numbers[4] }} + 0.5;
@@ -42,15 +39,12 @@
 
 {% macro read(T, g) %}
   var lost = false;
-//% for s in g.stages | reverse
-//% set k = g.stages | length - loop.index
-  {
+  { //% for s in g.stages | reverse
     let x1 = {{ moved(s.numbers[0], s.numbers[1], s.numbers[2]) }};
     y = {{ moved(s.numbers[3], s.numbers[4], s.numbers[5]) }};
     x = x1;
-{{ ruled(s, k, loop.last) }}
+{{ ruled(s, g.stages | length - loop.index, loop.last) }}
   }
-//% endfor
   let area = u32(p.w0) * u32(p.h0);
   let first = sample * area * {{ g.channels }}u;
   var kept = 0.0;
@@ -64,9 +58,8 @@
 {{ tap(T, g.channels, "x0 + 1.0", "y0", "fx * (1.0 - fy)") }}
 {{ tap(T, g.channels, "x0", "y0 + 1.0", "(1.0 - fx) * fy") }}
 {{ tap(T, g.channels, "x0 + 1.0", "y0 + 1.0", "fx * fy") }}
-//% else
-{{ tap(T, g.channels, "round(x)", "round(y)", "1.0") }}
 //% endif
+{{ tap(T, g.channels, "round(x)", "round(y)", "1.0") }} //% if not g.bilinear
 //% for value in g.fill
   v{{ loop.index0 }} += (1.0 - kept) * f32({{ value }}); //% if value
 //% endfor

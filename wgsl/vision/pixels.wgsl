@@ -5,7 +5,6 @@
 {{ pixel.library() }}
 //% endblock
 //% block work
-//% set T = wgsl(dtypes[0], 1)
   // the part of a sample of this workgroup
   let sample = group / p.parts;
   let begin = (group % p.parts) * p.part;

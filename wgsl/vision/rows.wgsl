@@ -16,7 +16,6 @@ var<workgroup> sums: array<f32, {{ workgroup[0] }}>; //% if g.contrast
     out[sample * {{ g.numbers }}u + k] = number;
   }
 //% if g.contrast
-//% set T = wgsl(dtypes[0], 1)
   workgroupBarrier();
   let t{{ k }} = row[{{ k }}]; //% for k in range(given)
   var sum = 0.0;

@@ -63,7 +63,14 @@ def within(tests: Iterable[Any]) -> str:
     return " & ".join([f"({index_of(t.position)} < p.{t.size})" for t in tests])
 
 
-EXPRESSIONS = {f.__name__: f for f in (parenthesize, plus, times, over, modulo, sum_of, index_of, within)}
+def of_four(name: str, i: int) -> str:
+    """The i-th of the numbers that lie in the vec4s name0, name1, ..."""
+    return f"{name}{i // 4}.{'xyzw'[i % 4]}"
+
+
+EXPRESSIONS = {
+    f.__name__: f for f in (parenthesize, plus, times, over, modulo, sum_of, index_of, within, of_four)
+}
 
 
 class Wgsl(str):

@@ -43,7 +43,7 @@ BEGINS_WITH_NOTHING = re.compile(r"0u(?<!\w0u) \+ ")
 # `(x + 0u)` that is no argument list becomes x; a term ` + 0u` is dropped, unless a factor follows it.
 NOTHING_ADDED = re.compile(r"(?<![\w>])\((\w+) \+ 0u\)| \+ 0u\b(?! [*/%])")
 OPS_IN_HEAD = 10
-# (name in templates, the kernel's option with its dtype, elements)
+# (name in templates, the kernel's option with its dtype, elements); `dtype` is by default that of in0
 TYPES = ("T", "dtype", 1), ("V", "acc", 4)
 # Prefix of the file name of an edited template, by which `line_of` finds it in a traceback.
 EDITED = "edited/"
@@ -300,7 +300,8 @@ def _render(shader: Shader, env: Environment) -> str:
     wgsl, options, functions = partial(Wgsl, called=called), dict(shader.options), dict(shader.functions)
     names, checks, head = [out_name(i) for i in range(len(shader.outs))], shader.checks, _head(shader)
     outs = [(n, SHORT[d].stored, SHORT[d].words[w]) for n, (d, w) in zip(names, shader.outs, strict=True)]
-    types = {name: wgsl(options[key], width) for name, key, width in TYPES if options.get(key)}
+    keys = options | {"dtype": options.get("dtype", next(iter(options.get("dtypes", ())), ""))}
+    types = {name: wgsl(keys[key], width) for name, key, width in TYPES if keys.get(key)}
     try:
         text = env.get_template(shader.template).render(
             {"ranged": "", "atomics": False} | types | options,

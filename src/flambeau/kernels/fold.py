@@ -30,6 +30,7 @@ def fold_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
     body = emit(trace.steps, naming_over(runs, coords, b, q, 1), root)
     axes = tuple(
         (
+            i,
             q.add("length", head.shape[lead + i]),
             q.add("windows", x.shape[lead + i]),
             q.add("kernel", w.kernel),
