@@ -45,14 +45,20 @@ class DimRuns(NamedTuple):
         return runs, [size for of_group in self.sizes.values() for size in of_group]
 
     def name_groups(
-        self, coords: dict[int, list[str]], q: Quantities, unravelled: Sequence[int] = (BATCH,)
+        self,
+        coords: dict[int, list[str]],
+        q: Quantities,
+        unravelled: Sequence[int] = (BATCH,),
+        nested: Sequence[int] = (),
     ) -> dict[int, DimGroup]:
         """The groups under their names in the kernel's text: a coordinate for each run. One run is as long as
-        its group. unravelled: groups whose index is only taken apart, which does not ask for the first size.
+        its group. unravelled: groups whose index is only taken apart, which does not read the first size.
+        nested: groups that are walked by one loop for each run, which do not read the product of the sizes.
         """
         groups: dict[int, DimGroup] = {}
         for g, sizes in self.sizes.items():
-            total = q.once(NAMES[g], prod(sizes))
+            is_read = g not in nested or len(sizes) == 1
+            total = q.once(NAMES[g], prod(sizes)) if is_read else ""
             names = [total] * len(sizes)
             if len(sizes) > 1:
                 first = "" if g in unravelled else q.add(f"{NAMES[g]}_dim", sizes[0])

@@ -298,7 +298,8 @@ class RegisterBuilder:
         sizes = [("padded", bound.size) for o in (a, b) for bound in o.view.bounds]
         parts = [(self.runs[g], self.coords[g]) for g in (BATCH, ROWS, COLUMNS, SUMMED)]
         widths = [1 if along == "scalar" else 4 for along in self.modes]
-        groups = self.walk.name_groups(self.coords, q, (BATCH, SUMMED) if self.is_flat else (BATCH,))
+        unravelled, nested = ((BATCH, SUMMED), ()) if self.is_flat else ((BATCH,), (SUMMED,))
+        groups = self.walk.name_groups(self.coords, q, unravelled, nested)
         names = dict(zip(affines, name_parts(affines, parts, q), strict=True))
         padded = iter(q.add_all(sizes))
         buffers = (

@@ -177,7 +177,11 @@ def _launch(limits: Limits, z: Node, *table: Node, n: int, form: str, whole: int
         "parts": (".x", ".y") if split else ("",), "pairs": -(-lines * half // threads),
         "cells": -(-lines * size // 32) * 32 if exchanges else 0, "roots": Frozen(_roots(lengths)),
     }  # fmt: skip
-    sizes: dict[str, int | float] = {"count": count, "inner": inner, "whole": whole}
+    sizes: dict[str, int | float] = {"count": count}
+    if inner > 1 or whole:
+        sizes["inner"] = inner
+    if whole:
+        sizes["whole"] = whole
     width = 1 if kind in ("back", "part") else 2
     flops = int(5 * count * size * log2(size))
     return [
