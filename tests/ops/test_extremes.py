@@ -9,6 +9,8 @@ from helpers.kernels import planned_for
 
 import flambeau as fb
 from flambeau import array_api
+from flambeau.core.limits import Limits
+from flambeau.fusion.planner import plan
 from flambeau.nn import functional as F
 
 INF, NAN = float("inf"), float("nan")
@@ -241,6 +243,25 @@ def test_norms_of_long_rows_beside_a_large_mean(n, kernels):
         rest = g - g.mean(-1, keepdims=True, dtype="f8") - want * (g * want).mean(-1, keepdims=True)
         spread = np.sqrt(data.var(-1, keepdims=True, dtype="f8") + 1e-5)
         np.testing.assert_allclose(slopes, rest / spread, atol=1e-5)
+
+
+CORRECTED = {
+    "layer_norm": lambda x: F.layer_norm(x, x.shape[1:]),
+    "group_norm": lambda x: F.group_norm(x, 1),
+    "cov": lambda x: x.cov(),
+    "var": lambda x: x.var(1),
+}
+
+
+@pytest.mark.parametrize("software", [True, False])
+@pytest.mark.parametrize("name", CORRECTED)
+def test_no_correction_is_subtracted_from_a_difference(name, software):
+    """NVIDIA's driver computes (x - mean) - error as x - (mean + error)."""
+    y = CORRECTED[name](fb.rand(2, 20_000, device="cpu"))
+    for kernel in plan([y.node], Limits(software=software)).kernels:
+        for _, function in kernel.shader.functions:
+            differences = {s.var for s in function.steps if s.name in ("sub", "exact_sub")}
+            assert not [s for s in function.steps if s.var in differences and s.args[0] in differences]
 
 
 @pytest.mark.parametrize("n", [3, 16384])
