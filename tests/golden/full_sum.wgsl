@@ -140,8 +140,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   if (first >= p.size) {
     return;
   }
+  let begin = first;
   var total = f32(0);
-  for (var at = first; at < p.total; at += p.size) {
+  for (var at = begin; at < p.total; at += p.size) {
     total += in0[at];
   }
   let result = finish(total);
