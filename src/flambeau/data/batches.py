@@ -14,7 +14,7 @@ from ..errors import TypeError, ValueError
 
 
 def default_convert(data: Any) -> Any:
-    """Arrays inside of tuples, lists and dicts (`data`) become tensors; all else stays as it is."""
+    """Convert arrays inside tuples, lists and dicts (`data`) to tensors; other values stay unchanged."""
     if isinstance(data, Tensor):
         return data
     if hasattr(data, "__array__") and hasattr(data, "dtype"):
@@ -23,9 +23,9 @@ def default_convert(data: Any) -> Any:
 
 
 def default_collate(batch: list[Any]) -> Any:
-    """n items as one batch: tensors, arrays and numbers stacked to tensors [n, ...], texts as a list, tuples,
-    lists and dicts part by part. ValueError if shapes or keys differ, TypeError for what can't be
-    stacked."""
+    """Make a batch of n items: stack tensors, arrays and numbers to tensors [n, ...], list strings, and
+    collate
+    tuples, lists and dicts part by part. ValueError if shapes or keys differ, TypeError for other values."""
     first = batch[0]
     if isinstance(first, Tensor):
         if any(t.shape != first.shape for t in batch):
@@ -54,7 +54,7 @@ def default_collate(batch: list[Any]) -> Any:
 
 
 def collate(items: list[Any]) -> Any:
-    """Stack n items to arrays [n, ...]: a tuple of them for tuples, a dict of them for dicts, else one.
+    """Stack n items to arrays [n, ...]: a tuple of arrays for tuples, a dict for dicts, else one array.
 
     As a loader's collate_fn it gives NumPy arrays in place of tensors. ValueError if shapes or keys
     differ.
@@ -76,7 +76,7 @@ def collate(items: list[Any]) -> Any:
 
 
 def _check_keys(items: list[Any]) -> None:
-    """ValueError for dicts of different keys: one more would be lost without a word."""
+    """Raise ValueError if dicts have different keys: an additional key would be dropped silently."""
     if differ := sorted({str(key) for item in items for key in item.keys() ^ items[0].keys()}):
         problem = f"some items lack {', '.join(map(repr, differ))}"
         advice = "use the same keys in each or pass your own collate_fn"

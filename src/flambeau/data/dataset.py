@@ -15,22 +15,23 @@ from flambeau.tensor import Tensor, tensor
 from ..core.tree import is_sequence
 
 if TYPE_CHECKING:
-    import numpy as np  # imported where it is used: the browser has none
+    import numpy as np  # imported when it is used: the browser has no NumPy
 
 
 class Indexable(Protocol):
-    """All that a dataset must be: a length, and an item for each index."""
+    """The interface of a dataset: a length, and an item for each index."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> Any: ...
 
 
 class Dataset:
-    """Items by index: a subclass defines `__len__`, `__getitem__`, and `gather` if batches can be quicker."""
+    """Items by index: a subclass defines `__len__`, `__getitem__`, and optionally `gather`, which reads a
+    batch at once."""
 
     def __init_subclass__(cls, **kwargs: Any):
         super().__init_subclass__(**kwargs)
-        # an inherited gather would go around an __getitem__ that the subclass has changed
+        # an inherited gather would bypass the subclass's __getitem__
         if "__getitem__" in vars(cls) and "gather" not in vars(cls):
             cls.gather = Dataset.gather
 
@@ -49,17 +50,19 @@ class Dataset:
         return ConcatDataset([self, other])
 
     def gather(self, indices: np.ndarray) -> Any:
-        """The items of `indices` [n] as one batch: each part stacked to [n, ...]."""
+        """Read the items of `indices` [n] as one batch, each part stacked to [n, ...]."""
         return default_collate(items_of(self, indices))
 
 
 class IterableDataset:
-    """Items one after the other, without a length: a subclass defines `__iter__`.
+    """A dataset without indices or length: a subclass defines `__iter__`.
 
-    With n workers each iterates it and makes every n-th batch, so the batches are those without workers. A
-    dataset that asks `get_worker_info()` in `__iter__` gives its own share, and all of that is batched.
-    One with state_dict and load_state_dict resumes at its position, and takes no workers; otherwise earlier
-    items are read again and dropped.
+    Each of n workers iterates it and makes every n-th batch, so the batches equal those without workers.
+    If the
+    dataset calls `get_worker_info()` in `__iter__`, it yields only its own share, all of which is batched.
+    A dataset with state_dict and load_state_dict resumes at its position, without workers; others read
+    earlier
+    items again and drop them.
     """
 
     def __iter__(self) -> Iterator[Any]:
@@ -77,7 +80,7 @@ def has_items(dataset: Any) -> bool:
 
 
 class ChainDataset(IterableDataset):
-    """Iterable datasets one after the other. TypeError for others."""
+    """Concatenates iterable datasets. TypeError for other objects."""
 
     def __init__(self, datasets: Iterable[IterableDataset]):
         self.datasets = list(datasets)
@@ -94,7 +97,7 @@ class ChainDataset(IterableDataset):
 
 
 class TensorDataset(Dataset):
-    """Tensors or arrays of equal length: item i is the tuple of their rows i, a batch one index of each.
+    """Tensors or arrays of equal length: item i is the tuple of their rows i. A batch indexes each once.
 
     tensors: one for each part of an item. ValueError if their lengths differ.
     """
@@ -121,7 +124,7 @@ class TensorDataset(Dataset):
         return tuple(a[position] for a in self.tensors)
 
     def gather(self, indices: np.ndarray) -> tuple[Any, ...]:
-        """One index of each."""
+        """Index each tensor once."""
         return tuple(t[_at(t, indices)] for t in self.tensors)
 
 
@@ -130,7 +133,7 @@ def _at(t: Any, indices: np.ndarray) -> Any:
 
 
 class ConcatDataset(Dataset):
-    """`datasets` one after the other. ValueError for none, TypeError for those without items by index."""
+    """Concatenates `datasets`. ValueError for an empty list, TypeError for datasets without indices."""
 
     def __init__(self, datasets: Iterable[Indexable]):
         self.datasets = list(datasets)
@@ -181,13 +184,13 @@ class StackDataset(Dataset):
         return dict(zip(self.datasets, items)) if isinstance(self.datasets, dict) else tuple(items)
 
     def gather(self, indices: np.ndarray) -> Any:
-        """A batch of each."""
+        """Read a batch of each dataset."""
         parts = [gather(d, indices) for d in self._all()]
         return dict(zip(self.datasets, parts)) if isinstance(self.datasets, dict) else tuple(parts)
 
 
 class Subset(Dataset):
-    """The items of `dataset` at `indices`, in that order; IndexError for one that is not there."""
+    """The items of `dataset` at `indices`, in that order; IndexError for an index out of range."""
 
     def __init__(self, dataset: Indexable, indices: Sequence[int] | np.ndarray):
         import numpy as np
@@ -210,9 +213,9 @@ class Subset(Dataset):
 
 
 class Windows(Dataset):
-    """All runs of `size` items of `dataset`: each item, and each part of a batch, has them at its front.
+    """Sliding windows of `size` consecutive items of `dataset`, stacked along a new first dim.
 
-    Item i is the items from i * step on, stacked. [...] -> [size, ...]. ValueError unless size and step are
+    Item i holds the items from i * step on. [...] -> [size, ...]. ValueError unless size and step are
     positive integers.
     """
 
@@ -234,7 +237,7 @@ class Windows(Dataset):
 
 
 class Mapped(Dataset):
-    """The items of `dataset` through `fn(*item)`; with `batched`, `fn` maps whole batches [n, ...]."""
+    """Applies `fn(*item)` to the items of `dataset`; with `batched`, `fn` maps batches [n, ...]."""
 
     def __init__(self, dataset: Indexable, fn: Callable[..., Any], batched: bool = False):
         self.dataset, self.fn, self.batched = dataset, fn, batched
@@ -263,7 +266,7 @@ class Mapped(Dataset):
 def random_split(
     dataset: Indexable, lengths: Sequence[float], generator: Generator | int | None = None
 ) -> list[Subset]:
-    """Deal `dataset` at random into parts of `lengths`: counts, or fractions that add up to 1.
+    """Split `dataset` at random into parts of `lengths`: counts, or fractions that add up to 1.
 
     generator: a Generator, or a seed, which makes the draw repeatable. ValueError if lengths do not add
     up.
@@ -285,7 +288,7 @@ def split_counts(total: int, lengths: Sequence[float]) -> list[int]:
             raise ValueError(f"{call}: the fractions add up to {sum(lengths):g}: make them add up to 1")
         # Round down, as PyTorch does: its random_split gives the same counts.
         counts = [int(total * fraction) for fraction in lengths]
-        for i in range(total - sum(counts)):  # torch's rule: what rounding left goes round, one each
+        for i in range(total - sum(counts)):  # torch's rule: the remainder is dealt out one by one
             counts[i % len(counts)] += 1
         return counts
     if sum(lengths) != total:
@@ -294,15 +297,16 @@ def split_counts(total: int, lengths: Sequence[float]) -> list[int]:
 
 
 def gather(dataset: Indexable, indices: np.ndarray) -> Any:
-    """The items of any dataset, a plain list too, as one batch."""
+    """Read items of any dataset, also of a plain list, as one batch."""
     if isinstance(dataset, Dataset):
         return dataset.gather(indices)
     return default_collate(items_of(dataset, indices))
 
 
 def items_of(dataset: Any, indices: np.ndarray) -> list[Any]:
-    """Items in a list: at once where the dataset has `__getitems__`, as those of Hugging Face. What is raised
-    for one is told its number."""
+    """Read items into a list: at once if the dataset has `__getitems__`, as Hugging Face's do. An
+    exception says
+    which item it came from."""
     numbers = indices.tolist()
     # One read for the batch: Arrow tables need it, as reading row by row is slow.
     if hasattr(dataset, "__getitems__"):
@@ -318,7 +322,7 @@ def items_of(dataset: Any, indices: np.ndarray) -> list[Any]:
 
 
 def check_index(dataset: Indexable, index: int) -> int:
-    """`index` counted from the start; IndexError if there is no such item."""
+    """Return a nonnegative index; IndexError if it is out of range."""
     count = len(dataset)
     if not -count <= index < count:
         raise IndexError(f"{type(dataset).__name__}[{index}]: index is out of range: the length is {count}")
@@ -326,5 +330,5 @@ def check_index(dataset: Indexable, index: int) -> int:
 
 
 def through(change: Callable[[Any], Any] | None, value: Any) -> Any:
-    """What a transform makes of a part of an item, where there is one."""
+    """Apply a transform to a part of an item, if there is a transform."""
     return value if change is None else change(value)

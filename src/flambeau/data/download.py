@@ -1,4 +1,4 @@
-"""Downloads a file from one of its addresses; only a complete, checked copy is kept."""
+"""Downloads a file from one of its mirrors and keeps only a complete, verified copy."""
 
 import errno
 import gzip
@@ -12,23 +12,23 @@ from pathlib import Path
 from flambeau.core.files import part_of
 from flambeau.errors import FlambeauError
 
-Progress = Callable[[str, int, int], None]  # file name, bytes received, bytes in all (0 where not known)
+Progress = Callable[[str, int, int], None]  # file name, bytes received, total bytes (0 if unknown)
 
 PIECE = 1 << 16
-TIMEOUT = 10.0  # seconds without one byte
+TIMEOUT = 10.0  # seconds without a byte
 UNREACHABLE = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN}
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a .gz file must hold, unpacked: mirrors pack the same content differently."""
+    """The expected content of a .gz file, unpacked: mirrors pack the same content differently."""
 
     size: int
     sha256: str
 
 
 class DownloadError(FlambeauError):
-    """No address gave the file `path`; `reason` is the cause in a few words."""
+    """No mirror delivered the file `path`; `reason` is the cause in a few words."""
 
     def __init__(self, path: Path, reason: str):
         super().__init__(f"download('{path}'): {reason}: check the network, or place the file there yourself")
@@ -36,7 +36,8 @@ class DownloadError(FlambeauError):
 
 
 def download(urls: Sequence[str], path: Path, content: Content, progress: Progress | None = None) -> None:
-    """Fetch a .gz file to `path` from the first address that gives the right content; else DownloadError."""
+    """Fetch a .gz file to `path` from the first mirror with the right content; DownloadError if none has
+    it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part_of(path) as part:
@@ -51,7 +52,7 @@ def download(urls: Sequence[str], path: Path, content: Content, progress: Progre
 def attempts(
     urls: Sequence[str], part: Path, content: Content, progress: Progress | None
 ) -> list[tuple[str, Exception]]:
-    """Fetch a file from the first address that gives it: those that failed before, and why."""
+    """Fetch a file from the first mirror that works. Returns the errors of those that failed before."""
     failures: list[tuple[str, Exception]] = []
     for url in urls:
         error = attempt(url, part, content, progress)
@@ -62,16 +63,16 @@ def attempts(
 
 
 def attempt(url: str, part: Path, content: Content, progress: Progress | None) -> Exception | None:
-    """Fetch a file from one address: why that failed, or None."""
+    """Fetch a file from one mirror. Returns the reason of a failure, or None."""
     import http.client
-    import urllib.error  # with http and email behind it: dear to import, and for nothing where all is there
+    import urllib.error  # it imports http and email, which is slow and useless if all files are cached
 
     try:
         receive(url, part, content.size + PIECE, progress)
         check(part, content)
     except (OSError, ValueError, http.client.HTTPException) as error:
         if isinstance(error, urllib.error.HTTPError):
-            error.close()  # it is the open response, too
+            error.close()  # an HTTPError is the open response, too
         return error
     return None
 
@@ -98,7 +99,7 @@ def check(part: Path, content: Content) -> None:
     digest, size = hashlib.sha256(), 0
     try:
         with gzip.open(part) as stream:
-            # one byte past the size tells a longer file, and a gzip bomb is never unpacked
+            # reading one byte past the size detects a longer file without unpacking a gzip bomb
             while size <= content.size and (piece := stream.read(PIECE)):
                 digest.update(piece)
                 size += len(piece)

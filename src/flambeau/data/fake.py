@@ -1,4 +1,4 @@
-"""Random images with classes: no file is read, and the same index gives the same item."""
+"""Random images with classes, computed from their index without files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ ROUNDS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 class FakeData(Dataset):
     """Random images, as torchvision's: items are (uint8 [height, width, channels], number of a class).
 
-    size: how many there are; image_size: (channels, height, width), in torchvision's order; num_classes: how
-    many classes there are; transform: of an image; target_transform: of a class's number;
-    random_offset: added to the index, and an item follows from their sum. ValueError for negative sizes, and
-    for no class.
+    size: the number of items; image_size: (channels, height, width), in torchvision's order; num_classes: the
+    number of classes; transform: of an image; target_transform: of a class number; random_offset: added to
+    the index, which determines the item. ValueError for negative sizes, and for num_classes below 1.
     """
 
     def __init__(
@@ -53,13 +52,13 @@ class FakeData(Dataset):
         return through(self.transform, image), through(self.target_transform, label)
 
     def gather(self, indices: np.ndarray) -> Any:
-        """All images at once, unless there are transforms."""
+        """Draw all images at once, unless there are transforms."""
         if self.transform is None and self.target_transform is None:
             return self._draw(indices)
         return super().gather(indices)
 
     def _draw(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """SplitMix64: every word follows from an index and its place alone. [n] -> [n, h, w, c], [n]"""
+        """Draw images and classes with SplitMix64 from index and position alone. [n] -> [n, h, w, c], [n]"""
         import numpy as np
 
         channels, height, width = self.image_size
@@ -74,7 +73,7 @@ class FakeData(Dataset):
 
 
 def _mix(z: np.ndarray) -> np.ndarray:
-    """SplitMix64's function of a word, in place."""
+    """Apply SplitMix64's mixing function to words, in place."""
     for shift, factor in ROUNDS:
         z ^= z >> shift
         z *= factor

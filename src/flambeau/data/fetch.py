@@ -1,4 +1,4 @@
-"""Builds the batch that a worker is asked for. It can be pickled for another process."""
+"""Builds the batch that a worker is asked for, in objects that can be pickled for another process."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from flambeau.data.workers import get_worker_info, share_begun
 
 from ..core.tree import is_dict, is_tuple, rebuild
 
-Seed = Callable[[int | None], None]  # for a batch by its number, or (None) the one that is asked for
+Seed = Callable[[int | None], None]  # seeds for the batch of this number; None: for the requested batch
 
 
 class Errand(NamedTuple):
-    """A batch that is asked for: its epoch and number, and the indices of its items; or, for a dataset that
-    is iterated, which loop over the loader it belongs to."""
+    """A request for a batch: its epoch and number, and the indices of its items, or for an iterable
+    dataset the
+    number of the loop over the loader."""
 
     epoch: int
     number: int
@@ -27,12 +28,12 @@ class Errand(NamedTuple):
 
 
 class OVER:
-    """What a worker gives when its items are over: the class itself, which a pickle keeps."""
+    """A worker returns this class itself when it has no more items: pickling preserves its identity."""
 
 
 @dataclass
 class ByIndex:
-    """Batches of a dataset that has items by index."""
+    """Builds batches of a dataset with indices."""
 
     dataset: Any
     collate_fn: Callable[..., Any] | None
@@ -54,10 +55,10 @@ class ByIndex:
 
 @dataclass
 class ByTurn:
-    """Batches of an iterable dataset: each worker iterates it again in each loop over the loader.
+    """Builds batches of an iterable dataset. Each worker iterates it again in each loop over the loader.
 
-    Of n workers each makes every n-th batch, and drops the items of the others: together they give the same
-    batches as none. Where the dataset takes its share by itself a worker makes batches of all its items.
+    Each of n workers makes every n-th batch and drops the items of the others, so together they make the same
+    batches as without workers. If the dataset yields only a worker's share, the worker batches all its items.
     """
 
     dataset: Any
@@ -76,13 +77,13 @@ class ByTurn:
         return next(self.begun[worker][1], OVER)
 
     def batches(self) -> Iterator[Any]:
-        """All batches, where there are no workers."""
+        """Yield all batches, without workers."""
         return map(self.collate, self.parts(iter(self.dataset)))
 
     def turns(self) -> Iterator[Any]:
-        """The batches of the worker that this is called in."""
+        """Yield the batches of the calling worker."""
         info, seed = get_worker_info(), self.seed or _seed_nothing
-        assert info is not None  # turns are a worker's
+        assert info is not None  # `turns` runs inside a worker
         seed(0)
         items, is_share = share_begun(self.dataset, partial(seed, None))
         parts = self.parts(items)
@@ -96,7 +97,7 @@ class ByTurn:
                 yield self.collate(part)
 
     def parts(self, items: Iterator[Any]) -> Iterator[Any]:
-        """The items of each batch: a list of items, or one item."""
+        """Group items by batch: lists of items, or single items without a batch size."""
         return items if self.batch_size is None else cut(items, self.batch_size, self.drop_last)
 
     def collate(self, part: Any) -> Any:
@@ -105,7 +106,7 @@ class ByTurn:
 
 
 def _seed_nothing(number: int | None) -> None:
-    """Seed nothing: a thread shares the generators of the process."""
+    """Do nothing: threads share the generators of the process."""
 
 
 def cut(items: Iterator[Any], size: int, drop_last: bool) -> Iterator[list[Any]]:

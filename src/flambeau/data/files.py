@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     import numpy as np  # imported where it is used: the browser has none
 
 READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
-PIECE = 1 << 20  # bytes that are looked through at a time
+PIECE = 1 << 20  # bytes searched at a time
 
 
 def import_package(name: str, call: str, package: str) -> Any:
-    """A package that is not always there; FlambeauError says how to get it."""
+    """Import an optional package; FlambeauError says how to install it."""
     try:
         return import_module(name)
     except ImportError:
@@ -55,7 +55,7 @@ class Columns(Dataset):
         return {name: column[position] for name, column in self.columns.items()}
 
     def gather(self, indices: np.ndarray) -> dict[str, np.ndarray]:
-        """One index of each column."""
+        """Index each column once."""
         return {name: column[indices] for name, column in self.columns.items()}
 
 
@@ -74,16 +74,16 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = Non
 
 
 class ThreadOwn(threading.local):
-    """What each thread has for itself; a pickle takes none of it along."""
+    """Data of each thread, which is not pickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ()
 
 
 class TextLines(Dataset):
-    """The lines of a text file by number, without their ends; the file is looked through once, and not kept.
+    """The lines of a text file by number, without line ends. The file is scanned once and not kept in memory.
 
-    path: the file; encoding: of its text. Each thread has the file open by itself.
+    path: the file; encoding: of its text. Each thread opens the file.
     """
 
     def __init__(self, path: str | os.PathLike[str], encoding: str = "utf-8"):
@@ -97,7 +97,8 @@ class TextLines(Dataset):
                 ends.append(np.flatnonzero(np.frombuffer(piece, np.uint8) == ord("\n")) + at + 1)
                 at += len(piece)
         starts = np.concatenate([[0], *ends])
-        self.starts = starts if starts[-1] == at else np.append(starts, at)  # the last line may have no end
+        # the last line may lack a line end
+        self.starts = starts if starts[-1] == at else np.append(starts, at)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -114,9 +115,9 @@ class TextLines(Dataset):
 def memory_map(
     path: str | os.PathLike[str], dtype: Any = None, shape: Sequence[int] | None = None
 ) -> TensorDataset:
-    """A file of numbers (`path`) as a dataset that reads the rows that are asked for: a .npy, or raw numbers.
+    """Open a file of numbers (`path`), a .npy or raw numbers, as a dataset that reads rows on demand.
 
-    dtype: of raw numbers; shape: of the whole, the length first. ValueError if raw numbers have neither.
+    dtype: of raw numbers; shape: of the dataset, its length first. ValueError if raw numbers have neither.
     """
     import numpy as np
 

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 IMAGES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 WIDTHS = (1, 2, 3, 4)  # bytes of a sample
-PCM = bytes.fromhex("0100000000001000800000aa00389b71")  # its GUID in the head of a .wav
+PCM = bytes.fromhex("0100000000001000800000aa00389b71")  # the GUID of PCM in the header of a .wav
 
 
 class DatasetFolder(Dataset):
-    """Files in a folder for each class, as torchvision's: items are (what is in a file, number of the class).
+    """Files in one folder per class, as torchvision's: items are (content of a file, class number).
 
-    root: has the folders, whose names in order are `classes`; loader: of a path, gives what is in the file;
-    extensions: endings of the files that are taken, as (".npy",), all where None; transform: of what the
-    loader gave; target_transform: of the class's number; is_valid_file: of a path (a string, as
-    torchvision's), whether the file is taken, in place of `extensions`. ValueError for both of these, and
-    where there are no such files.
+    root: contains the folders; their sorted names are `classes`; loader: reads the file of a path;
+    extensions:
+    of the files to use, such as (".npy",), None for all; transform: of the loader's result;
+    target_transform: of the class number; is_valid_file: of a path (a string, as torchvision's), whether to
+    use the file, instead of `extensions`. ValueError for both of these, and if no file matches.
     """
 
-    holds = "files"  # what an error calls them
+    holds = "files"  # their name in errors
 
     def __init__(
         self,
@@ -69,11 +69,12 @@ class DatasetFolder(Dataset):
 
 
 class ImageFolder(DatasetFolder):
-    """Images in a folder for each class, as torchvision's: items are (image, number of the class).
+    """Images in one folder per class, as torchvision's: items are (image, class number).
 
-    root: has the folders, whose names in order are `classes`; transform: of an image, uint8 [height, width,
-    3]; target_transform: of the number; loader: of a path, in place of Pillow;
-    is_valid_file: of a path (a string, as torchvision's), whether the file is taken, in place of the endings
+    root: contains the folders; their sorted names are `classes`; transform: of an image, uint8 [height,
+    width,
+    3]; target_transform: of the number; loader: reads the file of a path, instead of Pillow;
+    is_valid_file: of a path (a string, as torchvision's), whether to use the file, instead of the extensions
     of images. ValueError if there are no images.
     """
 
@@ -92,9 +93,9 @@ class ImageFolder(DatasetFolder):
 
 
 class TextFolder(DatasetFolder):
-    """Texts (.txt) in a folder for each class: items are (text of a file, number of the class).
+    """Texts (.txt) in one folder per class: items are (text of a file, class number).
 
-    root: has the folders, whose names in order are `classes`; transform: of a text;
+    root: contains the folders; their sorted names are `classes`; transform: of a text;
     encoding: of the files. ValueError if there are no texts, and for an item of another encoding.
     """
 
@@ -110,12 +111,11 @@ class TextFolder(DatasetFolder):
 
 
 class AudioFolder(DatasetFolder):
-    """Sound (.wav) in a folder for each class: items are (samples, samples a second, number of the class).
+    """Sound (.wav) in one folder per class: items are (samples, samples per second, class number).
 
-    root: has the folders, whose names in order are `classes`; one whose name begins with _ is no class, as
-    _background_noise_ of Speech Commands; transform: of the samples, float32 [channels, samples] in -1 to 1,
-    before they are given. ValueError if there is no sound, and for an item that `read_audio` does not
-    read.
+    root: contains the folders; their sorted names are `classes`, without names that begin with _, such as
+    _background_noise_ of Speech Commands; transform: of the samples, float32 [channels, samples] in -1 to 1.
+    ValueError if there is no sound, and for an item that `read_audio` can't read.
     """
 
     holds = "sound (.wav)"
@@ -133,14 +133,14 @@ class AudioFolder(DatasetFolder):
 
 
 def files_below(folder: Path, extensions: str | Sequence[str] | None) -> list[Path]:
-    """The files of a folder and those in it, in order; all, or those with one of the endings."""
+    """List the files below a folder, sorted; all, or those with one of the extensions."""
     suffixes = (extensions,) if isinstance(extensions, str) else extensions
     ends = "" if suffixes is None else tuple(end.lower() for end in suffixes)
     return sorted(p for p in folder.rglob("*") if p.name.lower().endswith(ends) and p.is_file())
 
 
 def read_image(path: str | os.PathLike[str]) -> np.ndarray:
-    """An image file (`path`) as uint8 [height, width, 3], by Pillow. FlambeauError without it."""
+    """Read an image file (`path`) with Pillow as uint8 [height, width, 3]. FlambeauError without Pillow."""
     import numpy as np
 
     image = import_package("PIL.Image", f"read_image('{path}')", "pillow")
@@ -149,10 +149,11 @@ def read_image(path: str | os.PathLike[str]) -> np.ndarray:
 
 
 def read_audio(path: str | os.PathLike[str]) -> tuple[np.ndarray, int]:
-    """A .wav file (`path`) as its samples, float32 [channels, samples] in -1 to 1, and how many are a second.
+    """Read a .wav file (`path`): its samples, float32 [channels, samples] in -1 to 1, and the samples per
+    second.
 
-    It is PCM of 8, 16, 24 or 32 bit; of one that is cut off there are the samples that it has. ValueError
-    for other files.
+    It must be PCM of 8, 16, 24 or 32 bits; a truncated file gives the samples it has. ValueError for other
+    files.
     """
     try:
         with wave.open(BytesIO(_plain(Path(path).read_bytes())), "rb") as file:
@@ -169,8 +170,9 @@ def read_audio(path: str | os.PathLike[str]) -> tuple[np.ndarray, int]:
 
 
 def _plain(content: bytes) -> bytes:
-    """A file whose head has a longer form of PCM's, as most of 24 bit, with the short one: `wave` knows no
-    other before Python 3.12."""
+    """Rewrite a header of WAVE_FORMAT_EXTENSIBLE, which most files of 24 bits have, as plain PCM: before
+    Python
+    3.12, `wave` reads only that."""
     at = content.find(b"fmt ") + 8
     # 0xFFFE is WAVE_FORMAT_EXTENSIBLE: the actual format is a GUID 24 bytes into the chunk.
     is_long = content[at : at + 2] == b"\xfe\xff" and content[at + 24 : at + 40] == PCM
@@ -178,12 +180,13 @@ def _plain(content: bytes) -> bytes:
 
 
 def _floats(raw: bytes, width: int) -> np.ndarray:
-    """Samples of `width` bytes as float32 in -1 to 1: each lies in the upper bytes of an int32."""
+    """Convert samples of `width` bytes to float32 in -1 to 1, through the upper bytes of an int32."""
     import numpy as np
 
     samples = np.frombuffer(raw, np.uint8).reshape(-1, width)
     wide = np.zeros((len(samples), 4), np.uint8)
-    wide[:, 4 - width :] = samples ^ 0x80 if width == 1 else samples  # 8 bit begin at 0, all others below it
+    # samples of 8 bits are unsigned, all others signed
+    wide[:, 4 - width :] = samples ^ 0x80 if width == 1 else samples
     return wide.view("<i4")[:, 0].astype("f4") / 2.0**31
 
 

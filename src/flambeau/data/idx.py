@@ -1,4 +1,4 @@
-"""Reads an IDX file (MNIST's format, plain or gzip) as a NumPy array, or raises one clear error."""
+"""Reads an IDX file (MNIST's format, plain or gzip) as a NumPy array."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 GZIP_MAGIC = b"\x1f\x8b"
 UNSIGNED_BYTES = 0x08
-LARGEST = 1 << 30  # bytes of a file, unpacked: a small .gz may promise, and hold, any number of zeros
+LARGEST = 1 << 30  # limit of the unpacked bytes: a small .gz may unpack to any number of zeros
 
 
 def read_idx(path: Path, ndim: int) -> np.ndarray:
@@ -61,7 +61,8 @@ def parse(path: Path, stream: BinaryIO, ndim: int) -> np.ndarray:
 
 
 def header(path: Path, stream: BinaryIO, ndim: int) -> tuple[int, ...]:
-    """The shape, stored as 0, 0, the type, the count of sizes, then four bytes a size, big end first."""
+    """Read the shape. The header is 0, 0, the type, the number of dims, then each size as a big-endian
+    uint32."""
     magic = bytes([0, 0, UNSIGNED_BYTES, ndim])
     start = bytes(read_at_most(stream, 4))
     if start != magic:
@@ -73,7 +74,7 @@ def header(path: Path, stream: BinaryIO, ndim: int) -> tuple[int, ...]:
 
 
 def read_at_most(stream: BinaryIO, size: int) -> bytearray:
-    """Up to `size` bytes, by pieces: a header that lies must not make us allocate what it promises."""
+    """Read up to `size` bytes in pieces, so that a false header does not make us allocate that much."""
     body = bytearray()
     while len(body) < size and (piece := stream.read(min(size - len(body), 1 << 20))):
         body += piece

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class MultiLabelImages(Dataset):
-    """Images of any number of classes each: items are (image, float32 [classes], 1 for those it has).
+    """Images with several classes each: items are (image, float32 [classes], 1 for each class of the image).
 
-    samples: pairs of an image's path and the names of its classes; classes: all names in order, those of the
-    samples where None; transform: of an image, uint8 [height, width, 3]. ValueError if
+    samples: pairs of an image's path and the names of its classes; classes: all names in order, None for
+    those of the samples; transform: of an image, uint8 [height, width, 3]. ValueError if
     there are no samples, and for a name that is not a class.
     """
 
@@ -55,18 +55,18 @@ class MultiLabelImages(Dataset):
 
 
 def _as_set(names: Iterable[str], i: int) -> set[str]:
-    if isinstance(names, str):  # its letters would be classes
+    if isinstance(names, str):  # a string would be split into characters
         raise ValueError(f"MultiLabelImages(sample {i}): {names!r} is a single name: pass a list of names")
     return set(names)
 
 
 class SegmentationFolder(Dataset):
-    """Images and their masks from two folders: items are (image, mask [height, width] of classes' numbers).
+    """Images and masks from two folders: items are (image, mask [height, width] of class numbers).
 
-    images, masks: the folders; a mask has the place and name of its image but for the ending; transform: of
-    an image, uint8 [height, width, 3]; target_transform: of a mask. What changes both
-    alike is the function of a `Mapped`. ValueError if there are no images, or one has no mask or several;
-    for an item whose mask is of another size or in colours.
+    images, masks: the folders; a mask has the relative path of its image, with any extension; transform: of
+    an image, uint8 [height, width, 3]; target_transform: of a mask. To transform both together, use `Mapped`.
+    ValueError if there are no images, if an image does not have exactly one mask, or if a mask has another
+    size or colours.
     """
 
     def __init__(
@@ -106,10 +106,11 @@ class SegmentationFolder(Dataset):
 
 
 def read_mask(path: str | os.PathLike[str]) -> np.ndarray:
-    """An image file (`path`) as a number at each pixel, uint8 [height, width], by Pillow.
+    """Read a mask (`path`) with Pillow: the number of each pixel, uint8 [height, width].
 
-    It is the grey, uint16 where that has 16 bit, or the number of a colour in the palette. FlambeauError
-    without Pillow, ValueError for an image in colours.
+    It is the grey value (uint16 for 16 bits) or the palette index. FlambeauError without Pillow,
+    ValueError for
+    an image in colours.
     """
     import numpy as np
 
@@ -128,7 +129,7 @@ class CocoDetection(Dataset):
 
     root: the folder of the images; annFile: the .json with `images`, `annotations` (dicts, of which `bbox` is
     [x, y, width, height] in pixels) and `categories`; transform: of an image, uint8 [height, width, 3];
-    target_transform: of the list, which is empty for an image that nothing is said of. ValueError for a file
+    target_transform: of the list, which is empty for an image without annotations. ValueError for a file
     of another form.
     """
 

@@ -18,10 +18,10 @@ from flambeau.ops.random import Generator
 if TYPE_CHECKING:
     import numpy as np  # imported where it is used: the browser has none
 
-THREADS = sys.platform != "emscripten"  # a browser's Python starts none, and no processes
+THREADS = sys.platform != "emscripten"  # a browser's Python starts neither threads nor processes
 
 
-# options that only workers use
+# options without effect if there are no workers
 OF_WORKERS = ("timeout", "prefetch_factor", "persistent_workers", "multiprocessing_context")
 
 
@@ -113,11 +113,11 @@ class DataLoader:
         self.sampler = sampler
         self.epoch = 0  # the next one
         self._at = (0, 0)  # the current epoch, and the number of its batches so far
-        self._is_over = False  # a dataset with its own state returned its last item for those batches
+        self._is_over = False  # the dataset with a state_dict has yielded the last item of those batches
         self._began: int | None = None  # the batch sampler's current epoch
         self._resumed: tuple[int, int] | None = None
         self._workers: Workers | None = None
-        self._loops = 0  # over a dataset that is iterated
+        self._loops = 0  # loops over an iterable dataset
 
     def _check_order(self, shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
         if sampler is not None and shuffle:
@@ -137,11 +137,11 @@ class DataLoader:
             raise ValueError(f"DataLoader(num_workers={self.num_workers}): {rule}")
 
     def _context(self, context: Any) -> Any:
-        """The multiprocessing context: from a name, or as passed."""
+        """Return the multiprocessing context of a name, or the context itself."""
         if not THREADS:
             rule = "a browser has no processes: leave it out"
             raise FlambeauError(f"DataLoader(multiprocessing_context={context!r}): {rule}")
-        from flambeau.data.processes import context_of  # a page has no multiprocessing
+        from flambeau.data.processes import context_of  # browsers lack multiprocessing
 
         return context_of(context)
 
@@ -153,14 +153,14 @@ class DataLoader:
         return full + (rest > 0 and not self.drop_last)
 
     def order(self, epoch: int) -> np.ndarray:
-        """The indices [n] in the order of an epoch, any epoch. TypeError if the sampler has none."""
+        """Return the indices [n] of any epoch in order. TypeError if the sampler can't compute them."""
         if not isinstance(self.sampler, OrderedSampler):
             rule = "its sampler has no order(epoch): define it, or iterate the loader"
             raise TypeError(f"DataLoader.order({epoch}): {rule}")
         return self.sampler.order(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """The position: seed, epoch, number of batches so far, and the dataset's state."""
+        """Return the position: seed, epoch, number of batches so far, and the dataset's state."""
         sampler = self._ordered_sampler()
         state: dict[str, Any] = {"seed": list(getattr(sampler, "seed", ())), "epoch": self._at[0]}
         state |= {"batch": self._at[1], "batch_size": self.batch_size, "items": self._items()}
@@ -171,18 +171,19 @@ class DataLoader:
         return state
 
     def _ordered_sampler(self) -> OrderedSampler | None:
-        """The sampler whose order follows from a seed; for a batch sampler, its inner sampler."""
+        """Return the sampler whose order follows from a seed; for a batch sampler, its inner sampler."""
         sampler = self.sampler if self.batch_sampler is None else getattr(self.batch_sampler, "sampler", None)
         return sampler if isinstance(sampler, OrderedSampler) else None
 
     def _items(self) -> int | None:
-        """The number of indices, or of batches, in an epoch; None where it is unknown."""
+        """Return the number of indices, or of batches, in an epoch; None if unknown."""
         order = self.sampler if self.batch_sampler is None else self.batch_sampler
         return len(order) if hasattr(order, "__len__") else None  # type: ignore[arg-type]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue there: the next loop begins with the batch that would have come next. ValueError inside
-        of an epoch of batches of another size, or of another number of items, which has another order."""
+        """Restore a position: the next loop begins with the batch that would have come next. ValueError
+        within an
+        epoch if the batch size or the number of items differs."""
         size, position = state_dict.get("batch_size", self.batch_size), state_dict["batch"]
         if position and size != self.batch_size:
             problem = (
@@ -241,7 +242,7 @@ class DataLoader:
         return self._by_workers(self._by_index(), errands)
 
     def _batches(self, epoch: int, position: int) -> Iterator[Any]:
-        """Batches of indices from a position on."""
+        """Yield batches of indices from a position on."""
         if self.batch_sampler is not None:
             return islice(iter(self.batch_sampler), position, None)
         size = self.batch_size or 1
@@ -252,7 +253,7 @@ class DataLoader:
         return islice(cut(iter(self.sampler or ()), size, self.drop_last), position, None)
 
     def fetch(self, indices: Any) -> Any:
-        """The batch of some indices."""
+        """Fetch the batch of some indices."""
         return self._by_index()(0, indices)
 
     def _by_index(self) -> ByIndex:
@@ -271,13 +272,15 @@ class DataLoader:
         return islice(self._until_all_are_over(fetch, epoch), skip, None)
 
     def _until_over(self) -> Iterator[Any]:
-        """The dataset's items. The last short batch comes after the dataset has moved to its next epoch."""
+        """Yield the dataset's batches. The last, shorter batch comes after the dataset has moved to its
+        next epoch."""
         yield from self.dataset
         self._is_over = True
 
     def _until_all_are_over(self, fetch: ByTurn, epoch: int) -> Iterator[Any]:
         self._loops += 1
-        # A worker answers OVER once its part is finished. Errands go round in turn, so as many in a row as
+        # A worker returns OVER once its part is finished. Requests go to workers in turn, so as many in a
+        # row as
         # there are workers end the epoch.
         over = 0  # in a row
         asked = takewhile(lambda _: over < self.num_workers, enumerate(repeat(self._loops)))

@@ -19,7 +19,7 @@ MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
 )
-# of the unpacked files: the packed ones differ from mirror to mirror
+# checksums of the unpacked files: the packed ones differ between mirrors
 FILES = {
     "train-images-idx3-ubyte": Content(
         47_040_016, "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"
@@ -38,7 +38,7 @@ failed_downloads: dict[Path, str] = {}  # folder -> reason: a second call does n
 
 
 class MNIST(TensorDataset):
-    """Digits: images uint8 [n, 28, 28], labels int32 [n], and `source`, which says where they came from."""
+    """Digits: images uint8 [n, 28, 28], labels int32 [n], and `source`, their origin."""
 
     def __init__(self, images: np.ndarray, labels: np.ndarray, source: str):
         super().__init__(images, labels)
@@ -51,12 +51,12 @@ def mnist(
     download: bool = True,
     progress: Progress | None = None,
 ) -> MNIST:
-    """MNIST's 60,000 training (`train`) or 10,000 test digits, else 10,000 and 2,000 of them that
-    flambeau carries.
+    """Load MNIST's 60,000 training (`train`) or 10,000 test digits, or the shipped subset of 10,000 and
+    2,000.
 
-    Looked for in `root` (or the folder `FLAMBEAU_DATA`), the cache folder, the network if `download`, the
-    shipped subset, in this order. `progress(file name, bytes received, bytes in all)` is called on the way.
-    A file that is missing from `root`, or bad anywhere, is a ValueError.
+    The sources in order: `root` (or the folder `FLAMBEAU_DATA`), the cache folder, the network if `download`,
+    the shipped subset. `progress(file name, bytes received, total bytes)` is called during a download.
+    ValueError if a file is missing from `root` or damaged.
     """
     own = root if root is not None else os.environ.get("FLAMBEAU_DATA") or None
     if own is not None:
@@ -72,8 +72,8 @@ def mnist(
 def download_mnist(folder: str | os.PathLike[str] | None = None, progress: Progress | None = None) -> Path:
     """Fetch the four files of MNIST into `folder` (the cache folder unless given) and return it.
 
-    Files that are there already are kept. `progress(file name, bytes received, bytes in all)` is called on
-    the way. DownloadError says why no mirror could give one.
+    Existing files are kept. `progress(file name, bytes received, total bytes)` is called during the download.
+    DownloadError if no mirror delivers a file.
     """
     folder = Path(folder).expanduser() if folder is not None else cache_folder("mnist")
     for name in missing_files(folder):
@@ -82,7 +82,8 @@ def download_mnist(folder: str | os.PathLike[str] | None = None, progress: Progr
 
 
 def find_cached(may_download: bool, progress: Progress | None) -> tuple[Path, str]:
-    """The cache folder with all four files in it and "", or the folder and the reason why they are not."""
+    """Return the cache folder and "", after downloading missing files, or the folder and the reason of a
+    failure."""
     folder = cache_folder("mnist")
     if not missing_files(folder):
         return folder, ""

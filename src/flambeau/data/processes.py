@@ -36,12 +36,12 @@ from flambeau.data.workers import (
 from flambeau.device import set_default_device, set_default_dtype
 from flambeau.errors import FlambeauError
 
-START = 60.0  # seconds that a process may take to start, which are none of its first batch's
+START = 60.0  # seconds for starting a process, not counted against its first batch
 GRACE = 2.0  # seconds for a worker's current item after its loop has ended
 
 
 class TracebackOfWorker(Exception):
-    """The traceback of a worker's error, as the cause of the error that the loop raises."""
+    """The traceback of a worker's error. It is the cause of the error that the loop raises."""
 
     def __str__(self) -> str:
         return f'\n"""\n{self.args[0]}"""'
@@ -61,10 +61,10 @@ def context_of(context: Any) -> Any:
 
 
 class Processes(Workers):
-    """Workers that are processes of their own, by a context of multiprocessing.
+    """Workers that are processes, started by a multiprocessing context.
 
-    Each has a pipe and, here, a thread that empties it, so that neither side ever waits for the other to
-    read. No lock is shared: a worker that is killed leaves nothing behind that another would wait for.
+    Each has a pipe, and in this process a thread that empties it, so that neither side waits for the other to
+    read. They share no lock: a killed worker can't leave one locked.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Processes(Workers):
         super().__init__(len(infos), timeout)
         self.numbers = count()
         self.arrived: SimpleQueue[Any] = SimpleQueue()
-        self.early: dict[int, Any] = {}  # batches that came before they were waited for
+        self.early: dict[int, Any] = {}  # batches that arrived before they were requested
         self.team: list[WorkerProcess] = []
         self.end = weakref.finalize(self, _end, self.team, self.process)  # at exit, too
         method = context.get_start_method()
@@ -100,7 +100,7 @@ class Processes(Workers):
             try:
                 which, got = self.arrived.get(timeout=left)
             except Empty:
-                member.process.kill()  # it would have no end
+                member.process.kill()  # otherwise joining it would never end
                 raise too_long(errand, self.timeout) from None
             if which is None:
                 raise got.death()
@@ -113,7 +113,7 @@ class WorkerProcess:
 
     def __init__(self, parcel: Parcel, number: int, context: Any, arrived: SimpleQueue[Any]):
         self.number, self.has_begun = number, False
-        self.began = time.monotonic() + START  # or before, when it says so
+        self.began = time.monotonic() + START  # or earlier, when it reports an error
         self.pipe, theirs = context.Pipe()
         name = f"flambeau-data-{number}"
         self.process = context.Process(target=serve, args=(theirs, parcel), name=name, daemon=True)
@@ -123,7 +123,7 @@ class WorkerProcess:
         self.reader.start()
 
     def send(self, message: bytes) -> None:
-        with suppress(OSError):  # a dead one: the thread that reads says so
+        with suppress(OSError):  # the process is dead, which the reading thread reports
             self.pipe.send_bytes(message)
 
     def _read(self, arrived: SimpleQueue[Any]) -> None:
@@ -135,15 +135,15 @@ class WorkerProcess:
                 arrived.put((self.pipe.recv(), self.pipe.recv_bytes()))
         except (EOFError, OSError):
             pass
-        finally:  # after any error: the loop would wait for ever
+        finally:  # after any error, because the loop would wait for ever
             arrived.put((None, self))
 
     def death(self) -> FlambeauError:
-        """What to raise where it is gone."""
+        """Return the error to raise after the process ended."""
         self.process.join(GRACE)
         code = self.process.exitcode
         if code is None:
-            self.process.kill()  # its results have no reader
+            self.process.kill()  # nobody reads its results
             how = "closed its pipe or sent something other than a batch"
         else:
             how = f"ended with exit code {code}" if code >= 0 else f"was killed by {_name(-code)}"
@@ -168,7 +168,7 @@ def _name(number: int) -> str:
 
 
 def _load_result(content: bytes) -> Any:
-    """The batch; what fetching it raised is raised."""
+    """Unpickle a batch, or raise the error of fetching it."""
     text, value = pickle.loads(content)
     if text is None:
         return value
@@ -193,7 +193,8 @@ def _end(team: list[WorkerProcess], owner: int) -> None:
 
 @contextmanager
 def _unheard_interrupts(method: str) -> Generator[None]:
-    """Ctrl-C goes to workers too: one that is still importing would print a traceback of its own."""
+    """Start with SIGINT ignored: Ctrl-C also reaches workers, and one that still imports would print a
+    traceback."""
     if method != "spawn" or not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -208,8 +209,9 @@ def _unheard_interrupts(method: str) -> Generator[None]:
 
 
 def serve(pipe: Any, parcel: Parcel) -> None:
-    """What a worker does: it answers until an empty question comes. An error here ends the process at once,
-    also where the dataset has threads that would keep it alive: the loop that reads waits for its end."""
+    """Run a worker: answer requests until an empty one arrives. An error here ends the process at once,
+    even if
+    the dataset has threads that would keep it alive, because the loop waits for its end."""
     try:
         _serve(pipe, parcel)
     except BaseException:
@@ -218,7 +220,8 @@ def serve(pipe: Any, parcel: Parcel) -> None:
 
 
 def _serve(pipe: Any, parcel: Parcel) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the loop that reads hears it, and stops the workers
+    # the main process gets the signal too, and stops the workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     pipe.send("begun")
@@ -228,17 +231,19 @@ def _serve(pipe: Any, parcel: Parcel) -> None:
     while question := questions.get():
         number, errand = pickle.loads(question)
         answer = _answer(setup, errand)
-        with suppress(OSError):  # the loop has ended: the next question reports it
+        with suppress(OSError):  # the loop has ended; the next request reports it
             pipe.send(number)
             pipe.send_bytes(answer)
 
 
 def _listen(pipe: Any, questions: SimpleQueue[bytes]) -> None:
-    """Receive questions at once, so that the asking process never waits; exit when it is gone.
+    """Receive requests at once, so that the requesting process never waits; exit when it is gone.
 
-    Questions stay bytes in this thread: to unpickle them would import their parts (NumPy, the user's
-    modules) while the first thread opens the dataset and imports the same. Modules that import each
-    other fail then, or are seen half initialised. Whatever ends this thread ends the process.
+    Requests stay bytes in this thread. Unpickling would import their modules (NumPy, the user's) while
+    the first
+    thread opens the dataset and imports the same: circular imports then fail, or see modules half
+    initialised.
+    Whatever ends this thread ends the process.
     """
     try:
         with suppress(EOFError, OSError):
@@ -256,10 +261,10 @@ def _listen(pipe: Any, questions: SimpleQueue[bytes]) -> None:
 
 
 def _set_up(parcel: Parcel) -> Setup | BaseException:
-    """Open the worker's dataset; an error is returned, and answers every question."""
+    """Open the worker's dataset. An error is returned, and is the answer to every request."""
     try:
         setup = parcel.open()
-        set_default_device("cpu")  # NumPy: what makes tensors here must open no GPU
+        set_default_device("cpu")  # NumPy's device: a dataset that creates tensors must not open a GPU
         set_default_dtype(setup.floats)
         set_default_integer(setup.integer)
     except BaseException as e:
@@ -303,12 +308,12 @@ def _seed(setup: Setup, errand: Errand) -> None:
 
 
 def _seed_batch(setup: Setup, errand: Errand, number: int | None) -> None:
-    """Seed for a batch of this epoch: all workers that iterate a dataset then draw the same items."""
+    """Seed for a batch of this epoch, so that all workers that iterate a dataset draw the same items."""
     _seed(setup, errand if number is None else errand._replace(number=number))
 
 
 def _picklable_error(error: BaseException) -> BaseException:
-    """The error itself where it can be pickled, else a FlambeauError with its text."""
+    """Return the error if it can be pickled, else a FlambeauError with its text."""
     try:
         if type(pickle.loads(pickle.dumps(error))) is type(error):
             return error

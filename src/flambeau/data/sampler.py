@@ -1,4 +1,4 @@
-"""Samplers: the order in which items are taken, and their batches."""
+"""Samplers: the order of items in an epoch, and their batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 def seed_of(seed_or_generator: Generator | int | None) -> list[int]:
-    """Two words that seed a sampler: a number, or the next words of a generator (default: manual_seed's)."""
+    """Return two words that seed a sampler: from a number, or the next ones of a generator (default:
+    manual_seed's)."""
     if isinstance(seed_or_generator, int):
         return [seed_or_generator, 0]
     source = generator if seed_or_generator is None else seed_or_generator
@@ -23,7 +24,7 @@ def seed_of(seed_or_generator: Generator | int | None) -> list[int]:
 
 
 class Sampler:
-    """Numbers of items in the order in which they are taken: a subclass defines `__iter__`."""
+    """Yields the indices of items in order: a subclass defines `__iter__`."""
 
     def __iter__(self) -> Iterator[Any]:
         name = type(self).__name__
@@ -33,9 +34,9 @@ class Sampler:
 
 
 class OrderedSampler(Sampler):
-    """A sampler whose every order follows from a seed and the epoch alone, so that a loader can continue
-    in the
-    middle of one at no cost: `order(epoch)` gives it, iterating gives one epoch after the other."""
+    """A sampler whose order depends only on a seed and the epoch, so that a loader can resume within an
+    epoch at no
+    cost. `order(epoch)` returns the order; each iteration yields the next epoch."""
 
     seed: Sequence[int] = (0, 0)
     epoch = 0
@@ -55,12 +56,12 @@ class OrderedSampler(Sampler):
         return iter(self.order(epoch).tolist())
 
     def set_epoch(self, epoch: int) -> None:
-        """Go to an epoch."""
+        """Set the epoch of the next iteration."""
         self.epoch = epoch
 
 
 class SequentialSampler(OrderedSampler):
-    """All items, as they come. data_source: a dataset."""
+    """All items in their order. data_source: a dataset."""
 
     def __init__(self, data_source: Sized):
         self.data_source = data_source
@@ -76,9 +77,10 @@ class SequentialSampler(OrderedSampler):
 
 
 class RandomSampler(OrderedSampler):
-    """All items in another order each epoch; or `num_samples` of them, with `replacement` drawn one by one.
+    """All items in a new order each epoch, or `num_samples` of them. With `replacement` each is drawn
+    independently.
 
-    data_source: a dataset; generator: a Generator, or a seed. ValueError if no number of samples can be.
+    data_source: a dataset; generator: a Generator, or a seed. ValueError for an invalid num_samples.
     """
 
     def __init__(
@@ -116,7 +118,7 @@ class RandomSampler(OrderedSampler):
 
 
 class SubsetRandomSampler(OrderedSampler):
-    """Some items, `indices`, in another order each epoch. generator: a Generator, or a seed."""
+    """The items `indices` in a new order each epoch. generator: a Generator, or a seed."""
 
     def __init__(self, indices: Sequence[int], generator: Generator | int | None = None):
         self.indices, self.seed = indices, seed_of(generator)
@@ -134,8 +136,9 @@ class SubsetRandomSampler(OrderedSampler):
 class WeightedRandomSampler(OrderedSampler):
     """`num_samples` items drawn by `weights`, one for each item; they need not add up to 1.
 
-    generator: a Generator, or a seed. ValueError for weights below 0, and for more samples than there are
-    without `replacement`.
+    generator: a Generator, or a seed. ValueError for weights below 0, and without `replacement` for more
+    samples
+    than items.
     """
 
     def __init__(
@@ -147,7 +150,8 @@ class WeightedRandomSampler(OrderedSampler):
     ):
         import numpy as np
 
-        self.weights = np.asarray(weights.numpy() if hasattr(weights, "numpy") else weights, np.float64)  # type: ignore[union-attr]
+        # type: ignore[union-attr]
+        self.weights = np.asarray(weights.numpy() if hasattr(weights, "numpy") else weights, np.float64)
         if self.weights.ndim != 1 or not (self.weights >= 0).all() or not self.weights.sum() > 0:
             raise ValueError(
                 "WeightedRandomSampler(...): weights must be numbers of at least 0, with at"
@@ -173,12 +177,12 @@ class WeightedRandomSampler(OrderedSampler):
 
 
 class DistributedSampler(OrderedSampler):
-    """The part of `dataset` that one of several processes takes: each `num_replicas`-th item, from `rank`.
+    """The part of `dataset` for one of several processes: every `num_replicas`-th item, starting at `rank`.
 
-    Parts are of equal length: some items come twice, or are left out (`drop_last`). `shuffle` gives each
-    epoch
-    an order of its own, by `seed`: `set_epoch` tells all processes which. ValueError for a rank that is not
-    there.
+    Parts have equal length: some items are repeated, or left out (`drop_last`). With `shuffle` each epoch has
+    another order, by `seed` and the epoch that all processes pass to `set_epoch`. ValueError for a rank
+    out of
+    range.
     """
 
     def __init__(
@@ -209,7 +213,7 @@ class DistributedSampler(OrderedSampler):
         return self.num_samples
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.order(self.epoch).tolist())  # all processes must set the epoch
+        return iter(self.order(self.epoch).tolist())  # all processes must call set_epoch
 
     def order(self, epoch: int) -> np.ndarray:
         """This process's indices of an epoch."""

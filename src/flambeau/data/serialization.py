@@ -16,11 +16,12 @@ from flambeau.data.workers import Begin, WorkerInfo
 from flambeau.errors import FlambeauError
 from flambeau.tensor import Tensor, tensor
 
-Reduce = Callable[[Any], Any]  # what reducer_override is: NotImplemented for what pickles as ever
+# the type of reducer_override, which returns NotImplemented for the default pickling
+Reduce = Callable[[Any], Any]
 
 
 class Packer(ForkingPickler):
-    """A pickler that asks `how` first."""
+    """A pickler that reduces objects by `how`, if that handles them."""
 
     how: Reduce
 
@@ -37,18 +38,18 @@ def pack(value: Any, how: Reduce) -> bytes:
 
 
 def reduce_for_worker(obj: Any) -> Any:
-    """How what a dataset holds goes to a worker: mapped files by their names, tensors not at all."""
+    """Reduce an object of a dataset for a worker: mapped files by their names; tensors raise an error."""
     if isinstance(obj, Tensor):
         raise TypeError(f"it holds a tensor {list(obj.shape)}, and workers have no device: use .numpy()")
     is_map = type(obj).__name__ == "memmap" and isinstance(obj.base, mmap) and obj.filename
-    if is_map:  # the whole one: parts of it are copied
+    if is_map:  # only the complete mapping; slices of it are copied
         mode, order = obj.mode.replace("w", "r"), "C" if obj.flags.c_contiguous else "F"
         return type(obj), (str(obj.filename), obj.dtype, mode, obj.offset, obj.shape, order)
     return NotImplemented
 
 
 def reduce_result(obj: Any) -> Any:
-    """Pickle what a worker fetched: its tensors, which are on NumPy's device, are rebuilt in this process."""
+    """Reduce a worker's tensors, which are on NumPy's device, so that this process rebuilds them."""
     if not isinstance(obj, Tensor):
         return NotImplemented
     if obj.device.kind == "gpu":
@@ -73,8 +74,9 @@ class Setup:
 
 
 class Parcel:
-    """A Setup on its way. It is packed while a process starts, which is when locks and shared values of
-    multiprocessing let themselves be pickled, and opened when that process can say what it lacks."""
+    """A pickled Setup. It is packed while a process starts, because locks and shared values of
+    multiprocessing can
+    be pickled only then, and opened when that process can report an error."""
 
     def __init__(self, fetch: ByIndex | ByTurn, info: WorkerInfo, begin: Begin, method: str):
         self.setup = Setup(fetch, info, begin, get_default_dtype(), get_default_integer())

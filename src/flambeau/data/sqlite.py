@@ -22,15 +22,16 @@ class SQLiteDataset(Dataset):
     """The rows of a table (or view with a rowid) of an SQLite file, each a tuple of its columns, read one
     by one.
 
-    path: the file; table: its name; columns: some of them, all where None. Each thread has a connection of
-    its own. ValueError if there is no such table or column, and for an item whose row was deleted.
+    path: the file; table: its name; columns: those to read, None for all. Each thread has its own connection.
+    ValueError for an unknown table or column, and for an item whose row was deleted.
     """
 
     def __init__(self, path: str | os.PathLike[str], table: str, columns: Sequence[str] | None = None):
         self.path, self.table = Path(path), table
         if not self.path.is_file():
             raise ValueError(f"SQLiteDataset('{path}'): no such file: check the path")
-        self._local, self._uri = ThreadOwn(), self.path.absolute().as_uri()  # which a "?" in a name can't end
+        # an escaped URI, which a "?" in the name does not end
+        self._local, self._uri = ThreadOwn(), self.path.absolute().as_uri()
         self._take_back()
         chosen = "*" if columns is None else ", ".join(map(_quote, columns))
         self._query = f"SELECT {chosen} FROM {_quote(table)} WHERE rowid = ?"
@@ -50,7 +51,8 @@ class SQLiteDataset(Dataset):
             raise ValueError(f"{call}: no column {missing[0]!r}: name a column of the table")
 
     def _take_back(self) -> None:
-        """Undo what a killed writer left half done: SQLite does, for a connection that may write."""
+        """Roll back the unfinished transaction of a killed writer: SQLite does so for a writable
+        connection."""
         import sqlite3
 
         if Path(f"{self.path}-journal").exists():
@@ -79,7 +81,7 @@ class SQLiteDataset(Dataset):
     def __getitem__(self, index: int) -> tuple[Any, ...]:
         row = self.rows[check_index(self, index)]
         values = self._connection().execute(self._query, (row,)).fetchone()
-        if values is None:  # somebody else's connection did that
+        if values is None:  # another connection did so
             problem = f"row {row} was deleted after the dataset was opened: open it again"
             raise ValueError(f"SQLiteDataset('{self.path}', {self.table!r}): {problem}")
         return values
@@ -92,13 +94,14 @@ def write_sqlite(
     columns: Sequence[str] | None = None,
     replace: bool = False,
 ) -> None:
-    """Write `rows`, a dataset or whatever gives dicts or tuples, as a table that an SQLiteDataset reads.
+    """Write `rows`, a dataset or an iterable of dicts or tuples, as a table that an SQLiteDataset reads.
 
-    path: the file, which is made, or keeps its other tables; table: its name; columns: what they are called,
-    the keys of the first dict where None; replace: whether it takes the place of a table that is there. All
-    rows are there at the end, or nothing has changed. A value is None, a number, a text or bytes, or an array
-    or tensor without dims; NaN becomes NULL, as SQLite has it. ValueError for others, with the row's number,
-    and where there is such a table.
+    path: the file, created if missing; its other tables are kept; table: its name; columns: their names, None
+    for the keys of the first dict; replace: whether to replace an existing table. The write is atomic:
+    all rows
+    or none. A value is None, a number, a string or bytes, or a 0-d array or tensor; SQLite stores NaN as
+    NULL.
+    ValueError for other values, with the row's number, and for an existing table without `replace`.
     """
     call, target = f"write_sqlite('{path}', {table!r})", Path(path)
     if not target.parent.is_dir():
@@ -125,8 +128,9 @@ class _NewTable:
     call: str
 
     def write(self, path: Path, alone: bool = False) -> None:
-        """In one transaction. `alone`: nobody else has this file, and it goes if this fails, so that it needs
-        no locks (those of macOS would meet the one that `write_whole` holds) and no journal."""
+        """Write in one transaction. `alone`: no other process uses this file, and it is removed on
+        failure, so it
+        needs no journal and no locks (on macOS they would conflict with the lock of `write_whole`)."""
         import sqlite3
 
         uri = path.absolute().as_uri() + ("?nolock=1" if alone else "")
@@ -158,7 +162,7 @@ class _NewTable:
 
 
 def _names(head: list[Any], rows: Any, columns: Sequence[str] | None, call: str) -> list[str]:
-    """The names of the columns: those given, of the first dict, or of rows that know them."""
+    """Return the column names: the argument, the keys of the first dict, or the names that `rows` has."""
     first_keys = list(head[0]) if head and is_mapping(head[0]) else None
     names: list[Any] = list(columns or first_keys or getattr(rows, "columns", None) or ())
     if not names or not all(isinstance(name, str) for name in names):
@@ -177,11 +181,11 @@ def _checked_rows(rows: Iterable[Any], names: list[str], all_keys: bool, call: s
 
 
 class _Unfit(Exception):
-    """What of a row can't be written, and what to do."""
+    """A value of a row that can't be written, and what to do."""
 
 
 def _parts(row: Any, names: list[str], all_keys: bool) -> Sequence[Any]:
-    """A row's values in the order of the columns. `all_keys`: a dict may have no others."""
+    """Return a row's values in the order of the columns. `all_keys`: reject other keys of a dict."""
     if is_mapping(row):
         if missing := [name for name in names if name not in row]:
             raise _Unfit(f"no {missing[0]!r}: use the same keys in each row, with None for missing values")
@@ -197,7 +201,7 @@ def _parts(row: Any, names: list[str], all_keys: bool) -> Sequence[Any]:
 
 
 def _value(value: Any, name: str) -> Any:
-    """A value as SQLite takes it."""
+    """Convert a value to a type of SQLite."""
     plain = value.item() if getattr(value, "shape", None) == () else value
     if isinstance(plain, int):
         if not -(2**63) <= plain < 2**63:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from flambeau.data.fetch import Errand
 
-Fetcher = Callable[[int, Any], Any]  # of a worker's number and what it is asked for: data/fetch.py
+Fetcher = Callable[[int, Any], Any]  # a function of a worker's number and its request; see data/fetch.py
 Begin = Callable[[int], None] | None
 
 
 class WorkerInfo(NamedTuple):
-    """Which worker this thread is: its number `id` of `num_workers`, its seed, the loader's dataset."""
+    """The worker of this thread: its number `id` of `num_workers`, its seed, the loader's dataset."""
 
     id: int
     num_workers: int
@@ -31,7 +31,7 @@ class WorkerInfo(NamedTuple):
 
 
 class Beginning(WorkerInfo):
-    """What `worker_init_fn` sees where a dataset is iterated: it may choose the items of that one."""
+    """The WorkerInfo that `worker_init_fn` sees for an iterable dataset, whose items it may choose."""
 
     @property
     def dataset(self) -> Any:  # type: ignore[override]
@@ -47,7 +47,7 @@ _here = threading.local()
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """What worker of a DataLoader this thread (or process) is; None outside of any."""
+    """Return the DataLoader worker of this thread (or process); None outside of workers."""
     asked = getattr(_here, "asked", None)
     if asked is not None:
         asked()
@@ -55,10 +55,12 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 def share_begun(dataset: Any, reseed: Callable[[], None] | None) -> tuple[Iterator[Any], bool]:
-    """Begin to iterate a dataset in a worker: its items, and whether they are its own share of them.
+    """Begin to iterate a dataset in a worker. Returns its items, and whether they are only this worker's
+    share.
 
-    They are where the dataset asks `get_worker_info()` before it gives the first, or `worker_init_fn` did for
-    the dataset. `reseed` is called then, since workers that take the same items draw the same numbers.
+    They are if the dataset calls `get_worker_info()` before it yields its first item, or `worker_init_fn`
+    did so
+    for the dataset. Then `reseed` is called, because only workers with the same items draw the same numbers.
     """
     takes_share = _here.takes_share
 
@@ -78,21 +80,22 @@ def share_begun(dataset: Any, reseed: Callable[[], None] | None) -> tuple[Iterat
 
 
 class Workers:
-    """What threads and processes have in common: each fetches every n-th batch."""
+    """The base of threads and processes: each worker fetches every n-th batch."""
 
     def __init__(self, count: int, timeout: float):
         self.count, self.timeout, self.process = count, timeout, os.getpid()
 
     def submit(self, worker: int, errand: Errand) -> Any:
-        """Ask a worker for a batch; what comes back is a handle on it."""
+        """Request a batch from a worker, and return a handle for it."""
         raise NotImplementedError
 
     def result(self, errand: Errand, handle: Any) -> Any:
-        """The batch, or what fetching it raised. TimeoutError if it takes longer than `timeout`."""
+        """Return the batch, or raise the error of fetching it. TimeoutError if it takes longer than
+        `timeout`."""
         raise NotImplementedError
 
     def end(self) -> None:
-        """Let the workers go, when they are done with what they are at."""
+        """End the workers after their current requests."""
         raise NotImplementedError
 
     def ahead(self, batches: Iterator[Errand], most: int) -> Iterator[Any]:
@@ -106,7 +109,7 @@ class Workers:
 
         more(most)
         while waiting:
-            if os.getpid() != self.process:  # it would wait for ever
+            if os.getpid() != self.process:  # otherwise it waits for ever
                 rule = "an epoch that began before a fork can't continue in the child: its thread is gone"
                 raise FlambeauError(f"DataLoader: {rule}: start a new epoch, or use the start method 'spawn'")
             ready = self.result(*waiting.popleft())
@@ -117,14 +120,14 @@ class Workers:
 class Threads(Workers):
     """Workers that are threads.
 
-    What takes time in loading (NumPy, Pillow, zlib, SQLite, files) lets go of the interpreter meanwhile, and
-    nothing is pickled.
+    The slow parts of loading (NumPy, Pillow, zlib, SQLite, files) release the GIL, and nothing is pickled.
     """
 
     def __init__(self, fetch: Fetcher, infos: list[WorkerInfo], begin: Begin, timeout: float):
         from concurrent.futures import ThreadPoolExecutor
 
-        import_module("numpy")  # before there are threads: two that import it at once may find half of it
+        # import it before threads start: two that import it at once may see it half initialised
+        import_module("numpy")
 
         super().__init__(len(infos), timeout)
         self.fetch = fetch
@@ -140,10 +143,10 @@ class Threads(Workers):
         try:
             return handle.result(self.timeout or None)
         except TimeoutError:
-            if handle.done():  # the dataset's own
+            if handle.done():  # raised by the dataset itself
                 raise
             raise too_long(errand, self.timeout) from None
-        except SystemExit as e:  # it would end the process without a word
+        except SystemExit as e:  # it would end the process silently
             raise ended_by(e) from e
 
     def end(self) -> None:
@@ -170,13 +173,13 @@ def enter_worker(info: WorkerInfo, begin: Begin, fetch: Fetcher, is_process: boo
     try:
         if begin is not None:
             begin(info.id)
-    except BaseException as e:  # raised in the loop that reads: a thread would only print it
+    except BaseException as e:  # the loop raises it, because a thread would only print it
         _here.failed = e
     _here.info = info
 
 
 def fetch_in_worker(fetch: Fetcher, worker: int, errand: Errand) -> Any:
-    """A batch, in the thread of its worker."""
+    """Fetch a batch in the thread of its worker."""
     if (e := _here.failed) is not None:
         problem = f"worker_init_fn({worker}) raised {type(e).__name__}: {e}"
         raise FlambeauError(f"DataLoader: {problem}: the worker has stopped: fix this error") from e

@@ -1,9 +1,9 @@
-"""Turns the times that a run waits into one line of advice."""
+"""Turns the waiting times of a run into one line of advice."""
 
 from .run_view import RunState
 
-ENOUGH = 0.2  # of the time: a cause below this is not worth a line
-WAITS = {  # cause: (what is said, what to do)
+ENOUGH = 0.2  # fraction of the time below which a cause is not reported
+WAITS = {  # cause: (its description, what to do)
     "data": (
         "waits for data",
         "use more workers (num_workers=), less work per item, or preprocessed items",
@@ -21,7 +21,7 @@ WAITS = {  # cause: (what is said, what to do)
 
 
 def advice(state: RunState) -> str:
-    """One line: the cause that takes most of the time, how much, and what helps."""
+    """Return one line: the cause that takes most of the time, its share, and what helps."""
     if state.ended:
         return f"ended: {state.ended.reason}" + (f": {state.ended.text}" if state.ended.text else "")
     waits = {cause: part for cause, part in state.waits().items() if cause in WAITS}

@@ -16,26 +16,26 @@ Row = dict[str, float]
 
 
 class Callback:
-    """What a learner calls: a subclass defines some of these. Its `state_dict` goes into checkpoints.
+    """Called by a Learner: a subclass defines some of the methods. Its `state_dict` goes into checkpoints.
 
     `learner` has the model, the optimizer, `step`, `epoch`, `history`, and `stop`; reading a tensor in
     `after_step` waits for the device. row: the epoch's metrics, as history has them.
     """
 
     def begin(self, learner: Learner) -> None:
-        """A run begins or resumes."""
+        """Called when a run begins or resumes."""
 
     def after_step(self, learner: Learner) -> None:
-        """A step was given to the device."""
+        """Called when a step was submitted to the device."""
 
     def after_epoch(self, learner: Learner, row: Row) -> None:
-        """An epoch is over, and its metrics were read; before its checkpoint."""
+        """Called after an epoch, when its metrics are read and before its checkpoint."""
 
     def end(self, learner: Learner) -> None:
-        """The run is over, for whatever reason."""
+        """Called when the run ends, for whatever reason."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs."""
+        """Return the state that a resumed run needs."""
         return {}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -43,7 +43,7 @@ class Callback:
 
 
 class Scheduling(Callback):
-    """Moves a scheduler on after each "step" or "epoch" (`per`).
+    """Steps a scheduler after each "step" or "epoch" (`per`).
 
     ReduceLROnPlateau is given the value of `monitor` after each epoch.
     """
@@ -70,11 +70,12 @@ class Scheduling(Callback):
 
 
 class Best(Callback):
-    """Which epoch has the best value of `monitor`, by more than `min_delta`; how many came after it. No value
-    that is not finite is the best.
+    """Tracks the epoch with the best value of `monitor`, by more than `min_delta`, and the epochs since.
+    NaN and
+    infinity never count as the best value.
 
-    higher: whether higher is better; None asks the metric. With `patience`, so many epochs without a better
-    one end the run.
+    higher: whether higher is better; None asks the metric. The run ends after `patience` epochs without
+    improvement.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class Best(Callback):
 
     @property
     def is_over(self) -> bool:
-        """Whether patience is at its end."""
+        """Whether `patience` epochs have passed without improvement."""
         return self.patience is not None and self.since >= self.patience
 
     def state_dict(self) -> dict[str, Any]:
@@ -109,10 +110,10 @@ class Best(Callback):
 
 
 class EarlyStopping(Best):
-    """Ends a run when `monitor`, a name in its history, has not got better for `patience` epochs.
+    """Ends a run when `monitor`, a name in its history, has not improved for `patience` epochs.
 
-    mode: "min" or "max", or "auto", which asks the metric; min_delta: what counts as better. ValueError for
-    another mode, and a patience below 1.
+    mode: "min" or "max", or "auto", which asks the metric; min_delta: the least improvement. ValueError for
+    another mode, and for a patience below 1.
     """
 
     def __init__(self, monitor: str, patience: int = 3, min_delta: float = 0.0, mode: str = "auto"):
@@ -125,7 +126,7 @@ class EarlyStopping(Best):
 
 
 def value_of(row: Row, name: str, who: str) -> float:
-    """A value of a run's history; ValueError if there is none of that name."""
+    """Return a value of a run's history; ValueError if there is no such name."""
     if name not in row:
         rule = f"the history has no such value{suggest(name, row)}"
         raise ValueError(f"{who}({name!r}): {rule}: there are {', '.join(row)}")
@@ -133,7 +134,7 @@ def value_of(row: Row, name: str, who: str) -> float:
 
 
 class Callbacks(dict[str, Callback]):
-    """Callbacks by name, called one after another."""
+    """Named callbacks, called in order."""
 
     def begin(self, learner: Learner) -> None:
         for callback in self.values():
@@ -148,7 +149,7 @@ class Callbacks(dict[str, Callback]):
             callback.after_epoch(learner, row)
 
     def end(self, learner: Learner) -> BaseException | None:
-        """Call every `end`, even if another raises; the first exception."""
+        """Call every `end`, even if one raises; then raise the first exception."""
         error: BaseException | None = None
         for callback in self.values():
             try:
@@ -165,7 +166,7 @@ def named_callbacks(
     early: int | EarlyStopping | None,
     own: Sequence[Callback],
 ) -> Callbacks:
-    """A learner's callbacks in the order of their calls, by the option or the number that gave them.
+    """Return a learner's callbacks in the order of their calls, named by their option or number.
 
     early: an EarlyStopping, or the patience of one.
     """

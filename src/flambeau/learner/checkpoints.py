@@ -1,4 +1,4 @@
-"""Writes states of a run to files in a thread. A file is complete and verified, or absent."""
+"""Writes the states of a run to files, in a thread. A file is complete and verified, or absent."""
 
 from __future__ import annotations
 
@@ -26,60 +26,63 @@ from ..runtime.readback import Readback
 from ..tensor import Tensor
 from .events import Event, Message, Saved
 
-THREADS = sys.platform != "emscripten"  # a browser's Python starts none
+THREADS = sys.platform != "emscripten"  # a browser's Python starts no threads
 NAME = re.compile(r"epoch-(\d{4,})-step-(\d{9,})\.safetensors")
 BEST = "best.safetensors"
 
 
 class TensorSpec(NamedTuple):
-    """What a file's header says of a tensor: the tensor itself would keep its old values on the device."""
+    """A tensor's entry in a file's header. Holding the tensor itself would keep its old values on the
+    device."""
 
     dtype: DType
     shape: tuple[int, ...]
 
 
 class CheckpointJob(NamedTuple):
-    """A checkpoint that is on its way into its file."""
+    """A checkpoint that is being written."""
 
     path: Path
     step: int
     specs: dict[str, TensorSpec]  # of its tensors, by name
     tree: Any
     values: Readback
-    losses: int  # how many of the values, at the end, are losses that nobody has read yet
+    losses: int  # the number of values, at the end, that are losses not read yet
     is_best: bool
     began: float
     waited: float
 
 
 class Checkpoints:
-    """The checkpoints of a folder. `keep` are kept at least, beside the best.
+    """The checkpoints of a folder: the last `keep` and the best.
 
-    `new_events` returns what was written, in the caller's thread. FlambeauError if the folder can't be
-    written to.
+    `new_events` returns the events of finished writes in the caller's thread. FlambeauError if the folder
+    can't
+    be written to.
     """
 
     def __init__(self, folder: Path, keep: int):
         self.folder, self.keep = folder, keep
-        self.last: str | None = None  # the name of the newest that was begun
-        self.failed: OSError | None = None  # what became of the newest
+        self.last: str | None = None  # the name of the newest checkpoint that was begun
+        self.failed: OSError | None = None  # the outcome of the newest
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._thread: threading.Thread | None = None
         probe(folder)
 
     @property
     def is_busy(self) -> bool:
-        """Whether one is being written."""
+        """Whether a checkpoint is being written."""
         return self._thread is not None and self._thread.is_alive()
 
     def new_events(self) -> Iterator[Event]:
-        """The events since the last call."""
+        """Return the events since the last call."""
         while not self._events.empty():
             yield self._events.get()
 
     def begin(self, place: tuple[int, int], state: Any, losses: list[Tensor], is_best: bool = False) -> None:
-        """Write a state: nothing waits here but for the one before. `place` is (epoch, step); with `losses`,
-        or weights, that are not finite nothing is written, and a warning is emitted."""
+        """Begin to write a state, after waiting for the previous write. `place` is (epoch, step). If
+        `losses` or
+        weights are not finite, a warning is emitted and nothing is written."""
         name = f"epoch-{place[0]:04}-step-{place[1]:09}.safetensors"
         if name == self.last and self.failed is None and not is_best:
             return
@@ -100,12 +103,12 @@ class Checkpoints:
         self._thread.start()
 
     def wait(self) -> None:
-        """Return when nothing is being written."""
+        """Wait until nothing is being written."""
         if self._thread is not None:
             self._thread.join()
 
     def finish(self) -> None:
-        """`wait`, and FlambeauError if the newest could not be written."""
+        """Wait; FlambeauError if the newest checkpoint could not be written."""
         self.wait()
         if self.failed is not None:
             raise FlambeauError(self._trouble(self.failed))
@@ -120,7 +123,7 @@ class Checkpoints:
             if job.is_best:
                 link(job.path, self.folder / BEST)
             self._events.put(Saved(str(job.path), job.step, time.perf_counter() - job.began, job.waited))
-            later = self.later(place_in(job.path.name) or (0, 0))  # damaged ones, which were passed over
+            later = self.later(place_in(job.path.name) or (0, 0))  # damaged files, which were skipped
             for old in self.paths()[len(later) + self.keep :]:
                 old.unlink()
         except OSError as e:
@@ -139,7 +142,7 @@ class Checkpoints:
         return f"checkpoint {name}: can't be written: {e.strerror or e}: {before}: {cure}"
 
     def paths(self) -> list[Path]:
-        """The files that are there, the newest first."""
+        """Return the existing files, newest first."""
         with suppress(OSError):
             entries = [(place_in(entry.name), entry.path) for entry in os.scandir(self.folder)]
             places = [(place, path) for place, path in entries if place is not None]
@@ -147,12 +150,13 @@ class Checkpoints:
         return []
 
     def later(self, place: tuple[int, int]) -> list[Path]:
-        """Those that are further than (epoch, step), the newest first."""
+        """Return the checkpoints after (epoch, step), newest first."""
         return [path for path in self.paths() if (place_in(path.name) or place) > place]
 
     def newest(self, emit: Callable[[Event], Any]) -> tuple[Path, Any] | None:
-        """The newest undamaged state; damaged ones are reported. None if there is no file, FlambeauError
-        if all are damaged."""
+        """Load the newest undamaged state and report damaged ones. None if there is no file,
+        FlambeauError if all
+        are damaged."""
         paths = self.paths()
         troubles: list[str] = []
         for i, path in enumerate(paths):
@@ -171,13 +175,13 @@ class Checkpoints:
 
 
 def place_in(name: str) -> tuple[int, int] | None:
-    """(epoch, step) in the name of a checkpoint; None if it is no such name."""
+    """Parse (epoch, step) from the name of a checkpoint; None for other names."""
     match = NAME.fullmatch(name)
     return None if match is None else (int(match[1]), int(match[2]))
 
 
 def load_state(path: Path) -> Any:
-    """The state in a checkpoint, its tensors on the CPU; FlambeauError if it is damaged."""
+    """Load the state of a checkpoint, with its tensors on the CPU; FlambeauError if it is damaged."""
     call = f"checkpoint {path}"
     try:
         data = memoryview(read(path))
@@ -191,7 +195,7 @@ def load_state(path: Path) -> Any:
 
 
 def save_state(path: Path, state: Any) -> None:
-    """Write a state to a file; FlambeauError if that can't be."""
+    """Write a state to a file; FlambeauError if that fails."""
     tensors, tree = taken_apart(state)
     check_tensors(tensors, f"save({str(path)!r})")
     try:
@@ -202,8 +206,9 @@ def save_state(path: Path, state: Any) -> None:
 
 
 def write_proven(path: Path, data: list[Any]) -> None:
-    """Write a sealed file's parts beside `path` and put it there when it has been read back; OSError if
-    that can't be."""
+    """Write a checksummed file's parts beside `path`, read them back, then rename it to `path`; OSError
+    if that
+    fails."""
     with part_of(path) as part:
         write_through(part, data)
         with map_file(part) as written:
@@ -215,7 +220,7 @@ def write_proven(path: Path, data: list[Any]) -> None:
 
 
 def write_through(part: Path, data: list[Any]) -> None:
-    """Write parts to the disk, one after another, and return when they are there."""
+    """Write parts to a file, and return when they are on the disk (fsync)."""
     with open(part, "wb") as f:
         f.writelines(data)
         f.flush()
@@ -223,7 +228,7 @@ def write_through(part: Path, data: list[Any]) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Return when the names in a folder are on the disk; where folders can't be opened, they are."""
+    """Flush a folder's entries to the disk. Systems that can't open folders need no flush."""
     with suppress(OSError):
         opened = os.open(folder, os.O_RDONLY)
         try:
@@ -233,7 +238,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def link(path: Path, other: Path) -> None:
-    """Give a file a second name, in the place of what has it."""
+    """Give a file a second name, replacing the file of that name."""
     with part_of(other) as part:
         part.unlink()
         try:
@@ -245,7 +250,7 @@ def link(path: Path, other: Path) -> None:
 
 
 def probe(folder: Path) -> None:
-    """Make a folder and write to it; FlambeauError if that can't be."""
+    """Create a folder and write a file to it as a test; FlambeauError if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with part_of(folder / "probe") as part:
@@ -256,7 +261,7 @@ def probe(folder: Path) -> None:
 
 
 def not_finite(job: CheckpointJob, raw: list[Any]) -> str:
-    """What of a checkpoint is not a number: a loss, a weight; "" if nothing is."""
+    """Name the first loss or weight of a checkpoint that is NaN; "" if none is."""
     for part in raw[len(job.specs) :]:
         if not isfinite(memoryview(part).cast("B").cast("f")[0]):
             return "a loss"
@@ -267,7 +272,7 @@ def not_finite(job: CheckpointJob, raw: list[Any]) -> str:
 
 
 def has_nan(raw: Any, dtype: DType) -> bool:
-    """Whether one of the floats is NaN, as far as NumPy is there to look."""
+    """Whether one of the floats is NaN; False if NumPy is not installed."""
     np = sys.modules.get("numpy")
     if np is None or dtype.name not in ("float16", "float32", "float64"):
         return False

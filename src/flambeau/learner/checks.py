@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def check_fit(loaders: dict[str, Any], epochs: Any) -> None:
-    """TypeError for loaders that give no batches and epochs that are not an integer, ValueError for fewer
-    than none."""
+    """Raise TypeError for loaders that yield no batches and epochs that are not an integer, ValueError for a
+    negative number of epochs."""
     for split, loader in loaders.items():
         if loader is not None and not hasattr(loader, "__iter__") and not hasattr(loader, "__getitem__"):
             rule = "it is not iterable: pass a DataLoader or a list of batches"
@@ -32,7 +32,7 @@ def check_fit(loaders: dict[str, Any], epochs: Any) -> None:
 
 
 def check_options(options: dict[str, Any]) -> None:
-    """ValueError for an option of Learner that is invalid, or that needs a directory."""
+    """Raise ValueError for an invalid option of Learner, or one that needs a directory."""
     for name in ("accumulate", "checkpoint_every", "keep"):
         value = options[name]
         if value is not None and (type(value) is not int or value < 1):
@@ -47,14 +47,14 @@ def check_options(options: dict[str, Any]) -> None:
 
 
 def check_new(paths: list[Path]) -> None:
-    """ValueError if a directory has a run that was not asked for."""
+    """Raise ValueError if a directory already contains a run and `resume` is not set."""
     if paths:
         rule = f"{paths[0]} exists: pass resume=True to continue from it, or another directory"
         raise ValueError(f"fit(resume=False): the directory holds a run: {rule}")
 
 
 def check_optimizer(optimizer: Any) -> None:
-    """TypeError for an optimiser that a learner can't use."""
+    """Raise TypeError for an optimiser that a learner can't use."""
     if isinstance(optimizer, LBFGS):
         rule = (
             "it evaluates the loss several times a step, but a Learner passes gradients:"
@@ -64,7 +64,7 @@ def check_optimizer(optimizer: Any) -> None:
 
 
 def check_accumulate(own: int, state: dict[str, Any]) -> None:
-    """ValueError for a state from inside an epoch with another `accumulate`."""
+    """Raise ValueError for a state within an epoch that was trained with another `accumulate`."""
     saved, at = state.get("accumulate", own), state["index"]
     if at and not state["is_drained"] and saved != own:
         rule = (
@@ -76,14 +76,14 @@ def check_accumulate(own: int, state: dict[str, Any]) -> None:
 
 
 def check_later(later: list[Any], step: int) -> None:
-    """ValueError if the directory has checkpoints of later steps than the loaded run."""
+    """Raise ValueError if the directory has checkpoints of later steps than the loaded run."""
     if later:
         rule = f"the learner is at step {step}, but {later[0]} is later and would be resumed instead"
         raise ValueError(f"fit(...): {rule}: use another directory, or move it away")
 
 
 def check_any_batch(watch: EpochWatch) -> None:
-    """ValueError if a loader gave no batch in an epoch."""
+    """Raise ValueError if a loader yielded no batch in an epoch."""
     if not watch.index:
         cure = (
             "it has too few items: add items, or reduce batch_size if it drops the last batch"
@@ -94,7 +94,7 @@ def check_any_batch(watch: EpochWatch) -> None:
 
 
 def check_monitors(callbacks: Iterable[Any], meters: dict[str, SplitMeter], has_valid: bool) -> None:
-    """ValueError if a callback monitors a value that this run's history will not have."""
+    """Raise ValueError if a callback monitors a value that this run's history will not have."""
     splits = ("train", "valid") if has_valid else ("train",)
     known = ["epoch", "step", *(f"{s}_{n}" for s in splits for n in meters[s].names)]
     for callback in callbacks:
@@ -103,15 +103,16 @@ def check_monitors(callbacks: Iterable[Any], meters: dict[str, SplitMeter], has_
         name = callback.monitor
         split, _, metric = name.partition("_")
         if split in splits and meters[split].has_parts(metric):
-            continue  # of a metric with several values, whose names nobody knows yet
+            continue  # a part of a metric with several values, whose names are unknown before it is computed
         hint = suggest(name, known) or suggest(f"valid_{name}", known)
         rule = f"the history will have no such value{hint}"
         raise ValueError(f"{type(callback).__name__}({name!r}): {rule}: there are {', '.join(known)}")
 
 
 def one_number(loss: Any) -> Any:
-    """A loss as it is trained by: a tensor []. TypeError for an object that is not a tensor, ValueError
-    for more than one number."""
+    """Return a loss as a tensor []. TypeError for an object that is not a tensor, ValueError for more
+    than one
+    number."""
     if not hasattr(loss, "backward"):
         rule = "the loss must be a tensor of one number: return only that"
         raise TypeError(f"loss(...) -> {type(loss).__name__}: {rule}")
@@ -122,7 +123,7 @@ def one_number(loss: Any) -> Any:
 
 
 def loss_warning(epoch: int, values: dict[str, float]) -> Message | None:
-    """A warning that the loss of a validation is not finite; None if it is."""
+    """Return a warning if the loss of a validation is not finite, else None."""
     loss = values.get("loss", 0.0)
     if isfinite(loss):
         return None
@@ -131,13 +132,13 @@ def loss_warning(epoch: int, values: dict[str, float]) -> Message | None:
 
 
 def options_of(optimizer: Any) -> list[dict[str, Any]]:
-    """The options of an optimiser's groups; with a schedule, the rate that it began with."""
+    """Return the options of an optimiser's groups, with the initial learning rate if there is a schedule."""
     groups = [{k: v for k, v in g.items() if k != "params"} for g in optimizer.param_groups]
     return [g | {"lr": g["initial_lr"]} if "initial_lr" in g else g for g in groups]
 
 
 def option_warnings(given: list[dict[str, Any]], taken: list[dict[str, Any]]) -> list[Message]:
-    """Warnings that options of a checkpoint replace those of the optimiser."""
+    """Return warnings for each option of a checkpoint that replaces the optimiser's."""
     pairs = [
         (i, k, g[k], t[k]) for i, (g, t) in enumerate(zip(given, taken, strict=True)) for k in t if k in g
     ]

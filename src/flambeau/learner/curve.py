@@ -1,11 +1,11 @@
-"""Keeps a curve of values in bounded size: coarser for old steps, exact for the last ones."""
+"""Keeps a curve of values in bounded memory: coarse for old steps, exact for the last ones."""
 
 from collections import deque
 from collections.abc import Sequence
 from math import isfinite
 
-KEPT = 2048  # points of a whole curve: where there are more, each two neighbours become one
-RECENT = 512  # last points, as they came
+KEPT = 2048  # the most points of a curve; beyond it, pairs of neighbours are merged
+RECENT = 512  # last points, at full resolution
 
 Points = list[tuple[float, float]]  # (step, value)
 
@@ -14,9 +14,9 @@ class Curve:
     """One metric of one split. `last` is the newest value, `low` and `high` bound the finite ones."""
 
     def __init__(self):
-        self.points: Points = []  # means of `stride` values, at the last one's step
+        self.points: Points = []  # means of `stride` values, at the step of the last
         self.stride = 1
-        self.rest: Points = []  # fewer than `stride` values, that are no point yet
+        self.rest: Points = []  # fewer than `stride` values, which do not form a point yet
         self.recent: deque[tuple[float, float]] = deque(maxlen=RECENT)
         self.last, self.low, self.high = float("nan"), float("inf"), float("-inf")
 
@@ -28,7 +28,8 @@ class Curve:
         self.extend([step], [value])
 
     def extend(self, steps: Sequence[float], values: Sequence[float]) -> None:
-        """Append values, as many as steps; at a thousand steps a second this must not loop."""
+        """Append one value per step. It does not loop over single values, as there may be a thousand
+        steps a second."""
         if not steps:
             return
         finite = values if isfinite(sum(values)) else [v for v in values if isfinite(v)]
@@ -48,17 +49,17 @@ class Curve:
             self.halve()
 
     def halve(self) -> None:
-        if len(self.points) % 2:  # the odd one is taken apart again
+        if len(self.points) % 2:  # an odd last point is split into its values
             self.rest = [self.points.pop()] * self.stride + self.rest
         self.points = [mean(self.points[i : i + 2]) for i in range(0, len(self.points), 2)]
         self.stride *= 2
 
     def whole(self) -> Points:
-        """The curve from its first step to its last."""
+        """Return the curve from its first step to its last."""
         return self.points + ([mean(self.rest)] if self.rest else [])
 
     def cut(self, step: float) -> None:
-        """Forget what came after a step: a run that continues there does it again."""
+        """Drop the points after a step, because a run that resumes there repeats them."""
         kept = [p for p in self.points if p[0] <= step]
         recent = [p for p in self.recent if p[0] <= step]
         if len(kept) == len(self.points) and len(recent) == len(self.recent):
@@ -71,5 +72,5 @@ class Curve:
 
 
 def mean(points: Points) -> tuple[float, float]:
-    """The mean of some points, at the last one's step."""
+    """Return the mean of points, at the step of the last."""
     return points[-1][0], sum(v for _, v in points) / len(points)

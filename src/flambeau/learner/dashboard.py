@@ -1,7 +1,7 @@
-"""The renderer for terminals: sends events to a process that draws them (tui.py), and obeys its keys.
+"""The renderer for terminals: sends events to a process that draws them (tui.py), and carries out its keys.
 
-The training pays one append an event. A thread sends what came, five times a second; the other process does
-all the rest. What the training prints in the meantime goes to that process as well, and stays in its log.
+An event costs the training one append. A thread sends the events five times a second; the other process does
+the rest. The training's printed output also goes to that process, which keeps it in its log.
 """
 
 import atexit
@@ -17,17 +17,18 @@ from typing import Any
 from .events import Event
 from .renderers import PlainLines
 
-PAUSE = 0.2  # seconds between two parcels of events: to wake costs as much as what it sends
-MOST = 100_000  # events that wait at most, should the other process stand still
-PATIENCE = 10.0  # seconds until a process that does not end is ended
-# Leaves the other screen, shows the cursor, ends reports of mouse, focus, pastes and keys, wraps lines.
+PAUSE = 0.2  # seconds between two messages: waking the thread costs as much as sending
+MOST = 100_000  # the most waiting events, if the other process hangs
+PATIENCE = 10.0  # seconds until a process that does not end is killed
+# Escape codes: leave the alternate screen, show the cursor, end reports of mouse, focus, pastes and keys,
+# wrap lines.
 RESTORE = (
     "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[<u\x1b[?7h"
 )
 
 
 class Terminal:
-    """The terminal's settings and this process's outputs, to be put back as they were."""
+    """Saves the terminal's settings and this process's outputs, and restores them."""
 
     def __init__(self):
         import termios
@@ -37,12 +38,12 @@ class Terminal:
         self.out, self.into = os.pipe()
 
     def redirect(self) -> None:
-        """What is printed goes into a pipe, whoever prints it: Python, a driver, a worker."""
+        """Redirect all printed output to a pipe: from Python, drivers and workers."""
         for fd in self.outputs:
             os.dup2(self.into, fd)
 
     def release(self) -> None:
-        """What is printed goes to the terminal again."""
+        """Let printed output go to the terminal again."""
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
         for fd, kept in self.outputs.items():
@@ -53,7 +54,7 @@ class Terminal:
         self.outputs = {}
 
     def restore(self) -> None:
-        """Put right what a process that died left behind."""
+        """Reset the terminal after the drawing process died."""
         import termios
 
         os.write(1, RESTORE.encode())
@@ -63,9 +64,11 @@ class Terminal:
 class Dashboard:
     """The live dashboard on a terminal.
 
-    refresh: pictures a second, ten at most; fewer suit slow lines. stay: when the run has ended, keep the
-    picture until `q` is pressed; its summary is left on the terminal either way. unicode: False draws in
-    ASCII; without it the terminal's encoding decides. learner: what is asked to stop; a Learner sets it.
+    refresh: frames per second, at most ten; fewer suit slow connections. stay: keep the dashboard after
+    the run
+    until `q` is pressed; the summary stays on the terminal in either case. unicode: False draws in ASCII;
+    None
+    follows the terminal's encoding. learner: the Learner that `q` stops, which sets itself.
     """
 
     def __init__(self, *, refresh: float = 10.0, stay: bool = False, unicode: bool | None = None):
@@ -82,7 +85,7 @@ class Dashboard:
         self.thread: threading.Thread | None = None
         self.closing = threading.Event()
         self.kills = 0
-        self.plain = PlainLines()  # of what happens outside of runs, and where the process died
+        self.plain = PlainLines()  # plain lines for events outside of runs, and if the process died
         self.died = False
 
     def __call__(self, event: Event) -> None:
@@ -96,7 +99,7 @@ class Dashboard:
             self.close()
 
     def open(self) -> None:
-        """Start the process, and send it what comes from now on."""
+        """Start the process and the thread that sends it events."""
         from multiprocessing import Pipe
 
         self.closing.clear()
@@ -107,7 +110,7 @@ class Dashboard:
         command = [sys.executable, "-P", "-m", "flambeau.learner.tui", *map(str, fds), *self.options]
         screen = self.terminal.outputs.get(1)
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM])
-        try:  # with these blocked: a Ctrl-C while it starts must not end it
+        try:  # with these signals blocked: a Ctrl-C during its start must not end it
             self.process = subprocess.Popen(
                 command, pass_fds=fds, stdout=screen, stderr=screen, env=environment()
             )
@@ -115,15 +118,15 @@ class Dashboard:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         theirs.close()
         self.terminal.redirect()
-        os.register_at_fork(after_in_child=self.pipe.close)  # a worker must not keep it open
+        os.register_at_fork(after_in_child=self.pipe.close)  # a worker process must not inherit it
         atexit.register(self.close)
         self.thread = threading.Thread(target=self.send, name="flambeau-dashboard", daemon=True)
         self.thread.start()
 
     def send(self) -> None:
-        """Until it is closed: events to the process, orders from it.
+        """Send events to the process and receive its orders, until the dashboard is closed.
 
-        It sleeps at the pipe itself: to wait for `closing` and then to ask the pipe costs twice as much.
+        It waits on the pipe itself: waiting on `closing` and then polling the pipe costs twice as much.
         """
         orders = select.poll()
         orders.register(self.pipe.fileno(), select.POLLIN)
@@ -131,7 +134,7 @@ class Dashboard:
             while not self.closing.is_set():
                 self.exchange(bool(orders.poll(PAUSE * 1000)))
             self.exchange(self.pipe.poll())
-        except (OSError, EOFError):  # the process is gone: `close` or the next event finds out
+        except (OSError, EOFError):  # the process is gone, which `close` or the next event detects
             pass
         if not self.closing.is_set():
             self.take_over()
@@ -145,7 +148,7 @@ class Dashboard:
             is_asked = self.pipe.poll()
 
     def obey(self, order: str) -> None:
-        """Do what a key asked for."""
+        """Carry out the order of a key."""
         if order == "interrupt":
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         elif order == "kill" and (self.kills or self.learner is None):
@@ -157,7 +160,8 @@ class Dashboard:
             self.learner.stop({"stop": "stopped", "kill": "killed"}[order])
 
     def close(self) -> None:
-        """Send the rest, wait until the process has left its summary, and give the terminal back."""
+        """Send the remaining events, wait until the process has printed its summary, and restore the
+        terminal."""
         if self.process is None or self.closing.is_set():
             return
         self.closing.set()
@@ -174,7 +178,7 @@ class Dashboard:
         self.process = None
 
     def end_process(self, patience: float | None) -> bool:
-        """Wait for the process, and end it where that takes too long; whether it ended badly."""
+        """Wait for the process, and kill it after `patience` seconds. Returns whether it failed."""
         assert self.process is not None
         try:
             return self.process.wait(patience) != 0
@@ -184,7 +188,7 @@ class Dashboard:
             return True
 
     def take_over(self) -> None:
-        """The process died while the training continues: plain lines from here."""
+        """Continue with plain lines after the process died."""
         self.end_process(PATIENCE)
         self.terminal.release()
         self.terminal.restore()
@@ -196,5 +200,5 @@ class Dashboard:
 
 
 def environment() -> dict[str, str]:
-    """This process's environment, with where it found its modules."""
+    """Return this process's environment, with its module path in PYTHONPATH."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

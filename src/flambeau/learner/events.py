@@ -1,7 +1,7 @@
 """The events of a run as frozen values for renderers and loggers: plain Python, no tensors.
 
-A renderer or logger is any callable that takes an event. `to_dict` is what a line of JSONL holds, `from_dict`
-makes the event again.
+A renderer or logger is any callable that accepts an event. `to_dict` returns the content of a line of JSONL,
+`from_dict` rebuilds the event from it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ KINDS: dict[str, type[Event]] = {}  # by kind
 
 
 def only(values: Any, *types: type) -> bool:
-    """Whether there are values of these types alone: a bool is not a number."""
+    """Whether all values have these types; a bool is not a number."""
     return set(map(type, values)) <= set(types)
 
 
 def is_named(value: Any, *types: type) -> bool:
-    """Whether it is a dict of such values by name."""
+    """Whether it is a dict from names to such values."""
     return isinstance(value, dict) and only(value, str) and only(value.values(), *types)
 
 
@@ -34,7 +34,7 @@ def is_steps(value: Any) -> bool:
     return isinstance(value, list) and only(value, int)
 
 
-FITS: dict[Any, Callable[[Any], bool]] = {  # by a field's annotation: whether a value read from JSON is one
+FITS: dict[Any, Callable[[Any], bool]] = {  # a field's annotation -> whether a value from JSON fits
     "str": lambda value: isinstance(value, str),
     "bool": lambda value: isinstance(value, bool),
     "int": lambda value: only([value], int),
@@ -54,7 +54,7 @@ FITS: dict[Any, Callable[[Any], bool]] = {  # by a field's annotation: whether a
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened in a run: its `kind`, and `at`, the time in seconds since 1970."""
+    """An event of a run: its `kind`, and `at`, the time in seconds since 1970."""
 
     kind: ClassVar[str] = "event"
     at: float = field(default_factory=time.time, kw_only=True)
@@ -65,12 +65,12 @@ class Event:
         KINDS[cls.kind] = cls
 
     def to_dict(self) -> dict[str, Any]:
-        """The event as a dict of plain values, with its kind."""
+        """Convert the event to a dict of plain values, with its kind."""
         return {"kind": self.kind, **asdict(self)}
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> Event:
-        """The event of a dict from `to_dict`; ValueError if the dict is invalid.
+        """Rebuild an event from a dict of `to_dict`; ValueError if the dict is invalid.
 
         values: the dict
         """
@@ -94,11 +94,12 @@ class Event:
 
 @dataclass(frozen=True)
 class RunStarted(Event):
-    """A run begins or resumes at `step`: `parameters` is how many numbers it trains, `config` is to read.
+    """A run begins or resumes at `step`: `parameters` is the number of trained values, `config` a
+    description.
 
-    run: its name; directory: where it is kept; epochs: how many there are to be; resumed: whether it
-    continues;
-    at: seconds since 1970.
+    run: its name; directory: its folder; epochs: their planned number; resumed: whether it continues an
+    earlier
+    run; at: seconds since 1970.
     """
 
     run: str
@@ -113,7 +114,7 @@ class RunStarted(Event):
 
 @dataclass(frozen=True)
 class EpochStarted(Event):
-    """An epoch of `of` begins, of `steps` batches where that is known.
+    """An epoch of `of` begins, with `steps` batches if their number is known.
 
     split: "train", "valid" or "test"; at: seconds since 1970.
     """
@@ -126,10 +127,11 @@ class EpochStarted(Event):
 
 @dataclass(frozen=True)
 class Progress(Event):
-    """Batch `index` of `of` was given to the device; at most ten of these a second.
+    """Batch `index` of `of` was submitted to the device; at most ten of these events per second.
 
-    `items` and `seconds` count from where the epoch began, or was gone on with; `waits` are seconds of those
-    by cause ("data", "host", "gpu", "read"), `memory` bytes on the device. split: "train", "valid" or "test";
+    `items` and `seconds` count from the start or resumption of the epoch; `waits` are seconds of waiting by
+    cause ("data", "host", "gpu", "read"), `memory` is in bytes on the device. split: "train", "valid" or
+    "test";
     step: of the run; at: seconds since 1970.
     """
 
@@ -146,9 +148,9 @@ class Progress(Event):
 
 @dataclass(frozen=True)
 class Values(Event):
-    """Losses, learning rates, ... of many steps, when they were read: lists as long as `steps`.
+    """Losses, learning rates, ... of many steps, emitted when they were read: lists as long as `steps`.
 
-    steps: how many the run had made with each; values: these, by name; split: "train", "valid" or "test";
+    steps: the run's step numbers; values: lists by name; split: "train", "valid" or "test";
     epoch: of all of them; at: seconds since 1970.
     """
 
@@ -174,7 +176,7 @@ class EpochEnded(Event):
 
 @dataclass(frozen=True)
 class Saved(Event):
-    """A checkpoint is whole: it took `seconds`, of which the step waited `waited`.
+    """A checkpoint is complete: it took `seconds`, of which the training waited `waited`.
 
     path: its folder; step: of the run; at: seconds since 1970.
     """
@@ -210,7 +212,7 @@ Renderer = Callable[[Event], Any]
 
 
 class EventEmitter:
-    """Gives each event to the renderers. One that raises is reported and removed: training continues."""
+    """Passes each event to the renderers. One that raises is reported and removed, and training continues."""
 
     def __init__(self, renderers: list[Renderer]):
         self.renderers = renderers

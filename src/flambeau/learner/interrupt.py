@@ -7,13 +7,15 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM"}  # those that end a process, and what a user calls them
+SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM"}  # signals that end a process, and their names for users
 
 
 class Signals:
-    """Inside this context the first signal calls `ask`, which may print nothing: what it interrupts may be
-    printing. The ones after it do what they did before. Only the main thread is told of signals: elsewhere
-    there is nothing to do."""
+    """Inside this context the first signal calls `ask`, which must not print, because the interrupted
+    code may be
+    printing. Later signals have their previous effect. Python delivers signals only to the main thread;
+    in other
+    threads this context does nothing."""
 
     def __init__(self, ask: Callable[[], Any]):
         self.ask, self.came = ask, 0
@@ -33,7 +35,7 @@ class Signals:
 
     @property
     def name(self) -> str:
-        """What a user calls the signal that came; "" before."""
+        """The name of the received signal for users; "" before one."""
         return SIGNALS[signal.Signals(self.came).name] if self.came else ""
 
     def _restore(self) -> None:
@@ -45,7 +47,7 @@ class Signals:
         self._restore()
 
     def act(self) -> None:
-        """Do what the signal asked for: KeyboardInterrupt, or an exit with 143 as after SIGTERM."""
+        """Raise KeyboardInterrupt, or SystemExit(143) after SIGTERM."""
         if self.came == signal.SIGINT:
             raise KeyboardInterrupt
         if self.came:

@@ -42,11 +42,11 @@ from .watch import EpochWatch, rest_of
 
 @dataclass
 class RunningFit:
-    """What a fit works with; empty between two."""
+    """The objects of a running fit; None between two fits."""
 
     loaders: dict[str, Any] = field(default_factory=dict[str, Any])  # by split
     losses: Losses | None = None  # of the epoch
-    watch: EpochWatch | None = None  # of the steps that are being made
+    watch: EpochWatch | None = None  # of the current step
 
 
 class Learner:
@@ -240,7 +240,7 @@ class Learner:
     # --- parts of the loop ---
 
     def _training(self, loader: Any, epochs: int) -> Iterator[None]:
-        """The steps of an epoch, or the rest of them: each is given to the device, and not waited for."""
+        """Run the remaining steps of an epoch. Each is submitted to the device without waiting for it."""
         at = self.position
         if at.is_trained:
             return
@@ -265,7 +265,7 @@ class Learner:
             at.row = {"epoch": at.epoch, "step": at.step} | self._end_epoch(watch)
 
     def _validate(self, loader: Any, epochs: int) -> None:
-        """The validation of an epoch; one that is stopped restores the state from before it."""
+        """Run the validation of an epoch. If it is stopped, the state from before it is restored."""
         at, random, places = self.position, random_states(), places_of({"valid": loader})
         values: Row | None = None
         try:
@@ -277,7 +277,8 @@ class Learner:
                 put_places({"valid": loader}, places)
 
     def _evaluate_on(self, split: Split, loader: Any, epochs: int) -> Row | None:
-        """The loss and the metrics of a split by their names in the history; None if the run is stopped."""
+        """Return the loss and the metrics of a split by their names in the history; None if the run is
+        stopped."""
         evaluate, meter = self._evaluate[split], self.meters[split]
         watch = self._begin_epoch(split, loader, epochs)
         with in_eval(self.model), watch.naming():
@@ -307,7 +308,8 @@ class Learner:
     # --- the run around the loop ---
 
     def _resume(self, loaders: dict[str, Any], resume: bool) -> None:
-        """Continue from the directory's checkpoint, or from where this learner stopped; else begin."""
+        """Continue from the directory's checkpoint, or from the point where this learner stopped, or
+        begin."""
         at, checkpoints = self.position, self.checkpoints
         if resume and checkpoints is None:
             raise ValueError("fit(resume=True): resuming needs checkpoints: pass directory= to Learner")
@@ -335,7 +337,7 @@ class Learner:
         checkpoints.last = path.name
         at = self.position
         if self.best is not None and not self.best.since and not at.index and not at.is_trained:
-            link(path, path.with_name(BEST))  # the run may have been killed before this
+            link(path, path.with_name(BEST))  # the run may have been killed before its epoch's callbacks
 
     def _restore(self, state: Any, source: str) -> None:
         before = options_of(self.optimizer)
@@ -361,7 +363,7 @@ class Learner:
             if self._fit.watch is not None:
                 self._fit.watch.note(e)
             at.is_broken = True
-            at.index += self._steps.waiting  # the next fit continues behind the batches that were given
+            at.index += self._steps.waiting  # the next fit continues after the batches already yielded
             reason, text = ended_by(e)
             raise
         finally:

@@ -16,10 +16,10 @@ from .run_view import RunState
 from .runs import EVENTS
 from .tensorboard import EventFile, scalars, session_start
 
-HOLD = 0.25  # seconds that values and progress wait to be written together
+HOLD = 0.25  # seconds for which values and progress are collected before a write
 AGAIN = 60.0  # seconds after which a logger that failed is tried again
-OF_THE_TIME = 0.005  # what writing pages may take
-PER_SECOND = 100  # steps that are passed on where each one costs
+OF_THE_TIME = 0.005  # the share of the time for writing pages
+PER_SECOND = 100  # the most steps per second passed on to slow loggers
 ENCODE = json.JSONEncoder(check_circular=False).encode
 COLUMNS = ("step", "epoch", "split", "of", "name", "value")
 
@@ -27,17 +27,18 @@ COLUMNS = ("step", "epoch", "split", "of", "name", "value")
 class Logger:
     """A logger: `write` takes events. `start` opens what a run needs, `end` closes it.
 
-    Values and progress are held for a quarter of a second: written together they cost a third. All others are
-    written at once, with what was held: what came before a checkpoint is there when the checkpoint is.
+    Values and progress are buffered for a quarter of a second, which cuts their cost to a third. Other
+    events are
+    written at once, after the buffered ones, so that a checkpoint's file never precedes its values.
     """
 
     def __init__(self):
-        self.warned, self.rest = False, -inf  # until when, by time.monotonic(), nothing is tried
+        self.warned, self.rest = False, -inf  # time.monotonic() before which no write is tried again
         self.held: list[Event] = []
 
     def __call__(self, event: Event) -> None:
         self.held.append(event)
-        since = event.at - self.held[0].at  # below 0 where the clock was set back
+        since = event.at - self.held[0].at  # negative if the clock was set back
         if isinstance(event, Values | Progress) and 0 <= since < HOLD:
             return
         events, self.held = self.held, []
@@ -49,12 +50,12 @@ class Logger:
             self.write(events)
             if event.kind == "run_ended":
                 self.end()
-        except Exception as e:  # whatever goes wrong in logging is no reason to lose a training
+        except Exception as e:  # an error of logging must not end a training
             self.rest = time.monotonic() + AGAIN
             self.warn(e)
 
     def warn(self, error: Exception) -> None:
-        """Say once what went wrong."""
+        """Report an error once."""
         if not self.warned:
             self.warned = True
             why = f"{type(error).__name__}: {error}"
@@ -72,7 +73,7 @@ class Logger:
 
 
 def in_folder(path: str | Path | None, event: RunStarted, name: str) -> Path:
-    """The path that was given, else the name in the run's folder."""
+    """Return the path, or `name` in the run's folder if it is None."""
     if path is None and not event.directory:
         raise ValueError("the run has no directory: pass directory= to Learner, or a path to the logger")
     file = Path(path) if path is not None else Path(event.directory) / name
@@ -81,15 +82,15 @@ def in_folder(path: str | Path | None, event: RunStarted, name: str) -> Path:
 
 
 class JSONL(Logger):
-    """The events themselves, a line each, as `Event.to_dict` has them; what `flambeau runs` reads.
+    """Writes each event as a line of JSON, as `Event.to_dict` returns it. `flambeau runs` reads these files.
 
-    path: the file, which is appended to; events.jsonl in the run's directory without it.
+    path: the file to append to; None for events.jsonl in the run's directory.
     """
 
     def __init__(self, path: str | Path | None = None):
         super().__init__()
         self.path, self.file = path, -1
-        self.torn = False  # the last line may lack its end
+        self.torn = False  # the last line may be incomplete
 
     def start(self, event: RunStarted) -> None:
         self.end()
@@ -103,7 +104,8 @@ class JSONL(Logger):
         lines = [ENCODE({"kind": e.kind, **vars(e)}) + "\n" for e in events]  # to_dict copies each list
         data = "".join(["\n" if self.torn else "", *lines]).encode()
         self.torn = True
-        self.torn = os.write(self.file, data) < len(data)  # one call: all of them, or a full disk
+        # a single write, so that a full disk drops all lines or none
+        self.torn = os.write(self.file, data) < len(data)
 
     def end(self) -> None:
         if self.file >= 0:
@@ -112,16 +114,16 @@ class JSONL(Logger):
 
 
 class CSV(Logger):
-    """A row a value: step, epoch, split, of ("step" or "epoch"), name, value.
+    """Writes a row per value: step, epoch, split, of ("step" or "epoch"), name, value.
 
-    path: the file; metrics.csv in the run's directory without it. A run that continues drops the rows
-    after its step, which it writes again.
+    path: the file; None for metrics.csv in the run's directory. A resumed run drops the rows after its step,
+    and writes them again.
     """
 
     def __init__(self, path: str | Path | None = None):
         super().__init__()
         self.path, self.file = path, None
-        self.ended: set[tuple[str, ...]] = set()  # rows of the last epoch, which has them already
+        self.ended: set[tuple[str, ...]] = set()  # the file already has the rows of the last epoch
 
     def start(self, event: RunStarted) -> None:
         self.end()
@@ -144,7 +146,7 @@ class CSV(Logger):
         self.file.flush()
 
     def add(self, event: Event) -> None:
-        """The rows of an event."""
+        """Add the rows of an event."""
         if isinstance(event, Values):
             for name, values in event.values.items():
                 self.rows.writerows(
@@ -162,7 +164,7 @@ class CSV(Logger):
 
 
 def rows_until(path: Path, step: int) -> list[list[str]]:
-    """The rows of a CSV file up to a step; a last one that was cut is left out."""
+    """Read the rows of a CSV file up to a step, without an incomplete last one."""
     if not path.exists():
         return []
     with open(path, newline="", encoding="utf-8") as file:
@@ -171,23 +173,24 @@ def rows_until(path: Path, step: int) -> list[list[str]]:
 
 
 class Thinned(Logger):
-    """A logger that is given so many steps a second at most, evenly spread: see PER_SECOND."""
+    """A logger of at most PER_SECOND steps per second, evenly spread."""
 
     def __init__(self):
         super().__init__()
-        self.since, self.allowed = -inf, 0.0  # by the events' clock; steps that may be passed on
+        self.since, self.allowed = -inf, 0.0  # by the events' clock; the allowance of steps
 
     def some(self, event: Values) -> list[tuple[int, dict[str, float]]]:
-        """(step, values by name) of as many of an event's steps as its time allows, its last among them."""
+        """Yield (step, values by name) of as many of an event's steps as its duration allows, including
+        the last."""
         self.allowed = min(self.allowed + PER_SECOND * (event.at - self.since), PER_SECOND)
         self.since, n = event.at, len(event.steps)
-        most = min(n, int(self.allowed + 1e-6))  # a hundredth of a second, ten times, is no tenth
+        most = min(n, int(self.allowed + 1e-6))  # in floats, ten times 0.01 is not 0.1
         self.allowed -= most
         chosen = [(i + 1) * n // most - 1 for i in range(most)]
         return [(event.steps[i], {name: v[i] for name, v in event.values.items()}) for i in chosen]
 
     def of(self, event: Event) -> list[tuple[int, dict[str, float]]]:
-        """(step, values by tag) of an event."""
+        """Yield (step, values by tag) of an event."""
         if isinstance(event, Values):
             return [(step, add_tags(event.split, values)) for step, values in self.some(event)]
         if isinstance(event, EpochEnded):
@@ -200,10 +203,10 @@ def add_tags(split: str, values: dict[str, float]) -> dict[str, float]:
 
 
 class TensorBoard(Thinned):
-    """TensorBoard's event files: `train/loss` of steps, `epoch/valid/loss` of whole epochs.
+    """Writes TensorBoard's event files: `train/loss` of steps, `epoch/valid/loss` of epochs.
 
-    path: the folder; tensorboard in the run's directory without it. Of more than 100 steps a second so
-    many are written (TensorBoard itself shows 1,000 points of a curve); JSONL has all of them.
+    path: the folder; None for tensorboard in the run's directory. At most 100 steps per second are written
+    (TensorBoard shows 1,000 points of a curve); JSONL has all of them.
     """
 
     def __init__(self, path: str | Path | None = None):
@@ -227,10 +230,10 @@ class TensorBoard(Thinned):
 
 
 class LogCalls(Thinned):
-    """Passes a run on to an object with wandb's calls: `log(dict, step=)`, and `finish()` at the end.
+    """Logs a run to an object with wandb's methods: `log(dict, step=)`, and `finish()` at the end.
 
-    run: the object, as wandb.init() gives it; its `config` is updated where it has one. Names are as in
-    TensorBoard's files, and as there 100 steps a second are passed on at most.
+    run: the object, such as wandb.init() returns; its `config` is updated if it has one. Names are as in
+    TensorBoard's files; at most 100 steps per second are logged.
     """
 
     def __init__(self, run: Any):
@@ -251,11 +254,13 @@ class LogCalls(Thinned):
 
 
 class Page(Logger):
-    """A page that a browser shows and reads again by itself: the curves, values and log of the run.
+    """Writes a page that a browser reloads by itself: the curves, values and log of the run.
 
-    path: the file; run.html in the run's directory without it. every: seconds between two writings at least,
-    which take no more than 0.5% of the time; the begin and the end of a run are always written. A browser
-    finds whole pages only, and the last one is not read again. ValueError for seconds that are not positive.
+    path: the file; None for run.html in the run's directory. every: the least seconds between two writes,
+    which
+    take at most 0.5% of the time; the start and the end of a run are always written. Writes are atomic,
+    and the
+    last page does not reload. ValueError for seconds that are not positive.
     """
 
     def __init__(self, path: str | Path | None = None, *, every: float = 2.0):
@@ -266,10 +271,10 @@ class Page(Logger):
             )
         self.path, self.every = path, every
         self.state, self.file = RunState(), None
-        self.next = -inf  # time.monotonic() before which nothing is written
+        self.next = -inf  # time.monotonic() of the next write
 
     def __call__(self, event: Event) -> None:
-        self.state.take(event)  # also of what is not written, where the disk is full
+        self.state.take(event)  # also after a failed write, if the disk is full
         super().__call__(event)
 
     def start(self, event: RunStarted) -> None:

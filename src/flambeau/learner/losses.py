@@ -1,4 +1,5 @@
-"""Reads the losses of several steps at once, some steps later, so that no step waits for the device."""
+"""Reads the losses of several steps at once, some steps later, so that training never waits for the
+device."""
 
 from __future__ import annotations
 
@@ -15,15 +16,15 @@ from ..ops.random import get_rng_state
 from ..tensor import Tensor
 from .events import Event, Values
 
-KEPT_STEPS = 64  # steps after which the state is copied again
-STEPS, SECONDS = 16, 0.5  # a read begins after so many steps, or so long
+KEPT_STEPS = 64  # steps between two copies of the state
+STEPS, SECONDS = 16, 0.5  # a read begins after this many steps, or seconds
 BATCHES = 64 << 20  # the most bytes of batches that are kept until their losses are read
 REWIND = 64 << 20  # the most bytes of parameters and state that are copied
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A step whose loss is not read yet, with all that repeating it needs."""
+    """A step whose loss is not read yet, with everything needed to repeat it."""
 
     step: int
     index: int  # of its batch in the epoch
@@ -59,7 +60,7 @@ class Rewind:
 
 
 class ReadWindow:
-    """Steps whose losses are read together; `first` is the place of its first in what it is gone back to."""
+    """Steps whose losses are read together. `first` is the position of the first step in its Rewind."""
 
     def __init__(self, rewind: Rewind):
         self.rewind, self.first = rewind, len(rewind.entries)
@@ -85,7 +86,7 @@ class ReadWindow:
 
 
 def nbytes_of(value: Any) -> int:
-    """The bytes of the tensors in a batch."""
+    """Return the bytes of the tensors in a batch."""
     if isinstance(value, Tensor):
         return value.nbytes
     parts = value.values() if is_dict(value) else value if is_sequence(value) else ()
@@ -93,10 +94,11 @@ def nbytes_of(value: Any) -> int:
 
 
 class Losses:
-    """The losses of an epoch: those of a window are read while the next one runs, so nothing waits.
+    """The losses of an epoch. Those of a window are read while the next one runs, so nothing waits.
 
-    keep: what copies the state, or None if it is too large. tell: takes events. blame: what is raised for
-    an entry whose loss is not finite.
+    keep: copies the state; None if it is too large. tell: receives events. blame: returns the exception
+    for an
+    entry whose loss is not finite.
     """
 
     def __init__(
@@ -113,7 +115,7 @@ class Losses:
 
     @property
     def unread(self) -> list[Tensor]:
-        """The losses that are not known to be finite."""
+        """Return the losses that are not known to be finite."""
         return [*(self.reading.losses if self.reading is not None else ()), *self.open.losses]
 
     def add(self, entry: Entry) -> None:
@@ -128,7 +130,7 @@ class Losses:
             self.open = ReadWindow(rewind)
 
     def finish(self) -> None:
-        """Read all that is left."""
+        """Read the remaining losses."""
         self._settle()
         if self.open.losses:
             self.open.values = read(*self.open.losses)
@@ -148,17 +150,18 @@ class Losses:
         entries = window.entries
         by_group = enumerate(zip(*(e.rates for e in entries), strict=True))
         rates = {f"lr{i or ''}": list(of) for i, of in by_group}
-        steps = [e.step + 1 for e in entries]  # made with it: a run that resumes at step n has those up to n
+        # the step count includes this step: a run resumed at step n has the losses up to n
+        steps = [e.step + 1 for e in entries]
         self.tell(Values("train", self.epoch, steps, {"loss": losses, **rates}))
 
 
 def kept_of(model: Any, optimizer: Any) -> KeptState:
-    """The state as it is now: a tensor is copied when a step updates it."""
+    """Keep the current state. A tensor is copied only when a step updates it."""
     return KeptState(model.state_dict(), optimizer.state_dict(), get_rng_state())
 
 
 def may_rewind(model: Any, optimizer: Any) -> bool:
-    """Whether copies of the state are small enough to be kept."""
+    """Whether the state is small enough to keep copies of it."""
     state = optimizer.state_dict()["state"]
     nbytes = sum(t.nbytes for t in model.state_dict(keep_vars=True).values())
     return nbytes + sum(nbytes_of(s) for s in state.values()) <= REWIND

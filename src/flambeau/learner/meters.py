@@ -11,23 +11,24 @@ from ..core.tree import is_dict, is_mapping
 from ..functions import read
 from ..tensor import Tensor
 
-BATCHES = "outputs and targets"  # what a metric takes, if it does not say something else
+BATCHES = "outputs and targets"  # the arguments of a metric's update, unless it declares others
 
 
 class RecordedMeter(NamedTuple):
-    """What a recorded step counts into. Its objects never change: a change would record the step again."""
+    """The counts of a recorded step. Its objects never change: a change would record the step again."""
 
     total: Tensor  # of losses times items
     metrics: list[Any]
-    is_not_all: bool  # other metrics want the output
+    is_not_all: bool  # whether other metrics need the output
 
 
 class SplitMeter:
-    """The loss and the metrics of one split, which are copies of what the user gave.
+    """The loss and the metrics of one split, which are copies of the user's.
 
-    metrics: one, a list of them, or a dict by name; a collection's values have its names. device: where they
-    count. optimizer: what those follow that have `follow`. TypeError for an object that is not a metric,
-    and for one that takes something else than batches.
+    metrics: one, a list of them, or a dict by name; a collection's values have its names. device: of the
+    counts.
+    optimizer: passed to metrics with a method `follow`. TypeError for an object that is not a metric, and for
+    a metric whose update takes other arguments than batches.
     """
 
     def __init__(self, metrics: Any, device: Any, optimizer: Any = None):
@@ -52,7 +53,8 @@ class SplitMeter:
             metric.reset()
 
     def compute(self) -> dict[str, float]:
-        """The mean loss of the items and all metrics by name; one of several values gives name_part."""
+        """Return the mean loss per item and all metrics by name; a metric with several values has entries
+        name_part."""
         values = {"loss": read(self.total)[0] / self.items} if self.items else {}
         for name, metric in self.metrics.items():
             value = metric.compute()
@@ -63,11 +65,11 @@ class SplitMeter:
 
     @property
     def names(self) -> list[str]:
-        """What `compute` gives; of a metric that gives several values, its own name."""
+        """Return the names of `compute`; for a metric with several values, its own name."""
         return ["loss", *self._by_name()]
 
     def has_parts(self, name: str) -> bool:
-        """Whether a value may be one of several that a metric gives, by its name."""
+        """Whether a name may be one of several values of a metric."""
         return any(name.startswith(f"{n}_") for n in self._by_name())
 
     def _by_name(self) -> dict[str, Any]:
@@ -77,7 +79,7 @@ class SplitMeter:
         return {f"{c.prefix}{name}{c.postfix}": metric for name, metric in c.items()}
 
     def higher_is_better(self, name: str) -> bool | None:
-        """Which way a value of `compute` gets better; None if its metric does not say."""
+        """Whether a higher value of `compute` is better; None if its metric does not declare it."""
         if name == "loss":
             return False
         metrics = self._by_name()
@@ -85,7 +87,7 @@ class SplitMeter:
         return getattr(metric, "higher_is_better", None)
 
     def state_dict(self) -> dict[str, Any]:
-        """The counts of the epoch so far."""
+        """Return the counts of the epoch so far."""
         own = {name: metric.state_dict() for name, metric in self.metrics.items()}
         return {"total": self.total, "items": self.items, "metrics": own}
 
@@ -101,19 +103,19 @@ class SplitMeter:
 
 
 def count(into: RecordedMeter, loss: Tensor, output: Any, target: Any, items: int) -> None:
-    """Count a batch into the loss, and into the metrics that have a place in a recording."""
+    """Count a batch into the loss, and into the metrics that can be recorded."""
     into.total.assign_(into.total + loss.detach().float() * items)
     update(into.metrics, output, target)
 
 
 def count_beside(meter: SplitMeter, output: Any, target: Any, items: int) -> None:
-    """Count a batch into what has no place in a recording."""
+    """Count a batch into the metrics that can't be recorded."""
     meter.items += items
     update(meter.beside, output, target)
 
 
 def update(metrics: Iterable[Any], output: Any, target: Any) -> None:
-    """Give a batch to metrics, each as it wants it."""
+    """Update metrics with a batch, each with the arguments it takes."""
     for metric in metrics:
         adapt = getattr(metric, "adapt", None)
         metric.update(*((output, target) if adapt is None else adapt(output, target)))
@@ -128,7 +130,7 @@ def _parts(metric: Any) -> list[Any]:
 
 
 def _name_metrics(metrics: Any) -> list[tuple[str, Any]]:
-    """Metrics by name, and TypeError for other objects."""
+    """Name metrics; TypeError for other objects."""
     many: Any = [metrics] if hasattr(metrics, "update") and not is_dict(metrics) else metrics
     pairs: list[tuple[str, Any]]
     pairs = [*many.items()] if is_mapping(many) else [(getattr(m, "name", ""), m) for m in many]
@@ -144,7 +146,7 @@ def _name_metrics(metrics: Any) -> list[tuple[str, Any]]:
 
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:
-    """A name that no other metric has, nor the loss."""
+    """Make a name unique among the metrics and the loss."""
     wanted, number = name, 2
     while wanted in taken or wanted == "loss":
         wanted, number = f"{name}{number}", number + 1
@@ -157,5 +159,5 @@ def _copy_metric(metric: Any, device: Any) -> Any:
 
 
 def _is_fixed(metric: Any) -> bool:
-    """Whether all of its state is tensors: one that grows a list has no place in a recording."""
+    """Whether all of its state is tensors. A list that grows can't be recorded."""
     return all(isinstance(s, Tensor) for s in metric.state_dict().values())

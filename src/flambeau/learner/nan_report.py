@@ -1,4 +1,4 @@
-"""Finds the op that made the first value that is not finite, its line, and saves its batch."""
+"""Finds the op that computed the first value that is not finite, and its line, and saves the batch."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .steps import Trained, apply, gradients
 class NotFinite(FlambeauError):
     """A loss is not finite; training stopped.
 
-    message: the text. step, epoch, index: of the batch; loss: its loss; cause: the first op; batch: what was
-    computed with, (inputs, target); path: the file that holds it, None without a directory. facts: these.
+    message: the text. step, epoch, index: of the batch; loss: its loss; cause: the first op; batch: (inputs,
+    target); path: the file that holds it, None without a directory. facts: all of these.
     """
 
     step: int
@@ -39,7 +39,8 @@ class NotFinite(FlambeauError):
 def not_finite(
     t: Trained, folder: Path | None, window: ReadWindow, i: int, loss: float, epoch: int
 ) -> NotFinite:
-    """The exception for the i-th step of a window. The run keeps the state in which the search ended."""
+    """Return the exception for the i-th step of a window. The run keeps the state in which the search
+    ended."""
     entry = window.entries[i]
     cause = first_cause(t, window, i)
     batch = [(b.inputs, b.target) for b in entry.batches]
@@ -48,7 +49,8 @@ def not_finite(
         path = folder / f"not-finite-step-{entry.step:09}.safetensors"
         try:
             save([{"inputs": list(inputs), "target": target} for inputs, target in batch], path)
-        except (FlambeauError, OSError, TypeError) as e:  # the cause of the loss matters more
+        # a failure to save must not hide the cause of the loss
+        except (FlambeauError, OSError, TypeError) as e:
             path, trouble = None, f" alone ({e})"
     where = f"step {entry.step} (epoch {epoch + 1}, batch {entry.index})"
     there = f"its batch is in the error's .batch{trouble}" if path is None else f"its batch is in {path}"
@@ -58,7 +60,7 @@ def not_finite(
 
 
 def first_cause(t: Trained, window: ReadWindow, i: int) -> str:
-    """The first op whose value is not finite: the window's steps are repeated, unrecorded."""
+    """Find the first op whose value is not finite by repeating the window's steps without a recording."""
     if window.rewind.kept is None:
         op = op_of(t, window.entries[i].batches[-1])
         return op or "the weights were not finite before, and too large to keep an earlier copy"
@@ -80,27 +82,29 @@ def first_cause(t: Trained, window: ReadWindow, i: int) -> str:
 
 
 def check_batch(t: Trained, batch: Any) -> Gradients | str:
-    """The gradients of a batch, or what made the first value in them that is not finite."""
+    """Compute the gradients of a batch. Returns the op of the first value in them that is not finite, if
+    any."""
     before = get_rng_state()
     loss, _, grads = gradients(t, batch.inputs, batch.target)
-    # a scaler's gradients may overflow: it leaves such a step out
+    # scaled gradients may overflow: the scaler skips such a step
     asked = [loss] if t.scaler is not None else [loss, *grads]
     if all(read(*(v.isfinite().all() for v in asked))):
         return grads
-    set_rng_state(before)  # the numbers that dropout took
+    set_rng_state(before)  # the same random numbers for dropout
     return op_of(t, batch) or "no single op produced the first value that is not finite"
 
 
 def op_of(t: Trained, batch: Any) -> str | None:
-    """The op that makes the first bad value of a batch, by the weights as they are; None if there is
-    none."""
+    """Find the op that computes the first value of a batch that is not finite with the current weights;
+    None if
+    there is none."""
     with made_at(t.model) as lines:
         loss, _, grads = gradients(t, batch.inputs, batch.target)
     return first_bad(loss, *(() if t.scaler is not None else grads), lines=lines)
 
 
 def ended_by(e: BaseException) -> tuple[Reason, str]:
-    """Why a run ended that an exception ended, and the exception's text."""
+    """Return the reason and the text of a run that an exception ended."""
     if isinstance(e, NotFinite):
         return "nan", str(e)
     name = type(e).__name__

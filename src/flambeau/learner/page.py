@@ -10,7 +10,7 @@ from .curve import Points
 from .plot import Drawn, bounds
 from .run_view import RunState
 
-WIDTH, HEIGHT, LEFT, BOTTOM = 320, 150, 44, 16  # of a picture, in its own units
+WIDTH, HEIGHT, LEFT, BOTTOM = 320, 150, 44, 16  # size and margins of a picture, in SVG units
 COLOURS = ("#d9622b", "#3b7dd8", "#2a9d5c", "#a04fc4", "#c9a227", "#17a2a2", "#d63384", "#7a7a7a")
 LOG_LINES = 8
 STYLE = """
@@ -31,7 +31,7 @@ def colour(number: int) -> str:
 
 
 def pieces(points: Points) -> list[Points]:
-    """A curve cut where values are not finite."""
+    """Split a curve at values that are not finite."""
     out: list[Points] = [[]]
     for p in points:
         if isfinite(p[1]):
@@ -42,7 +42,7 @@ def pieces(points: Points) -> list[Points]:
 
 
 def svg(curves: Sequence[Drawn]) -> str:
-    """The curves of one metric as a picture, axes with their ends' numbers."""
+    """Draw the curves of one metric as SVG, with the limits of the axes."""
     box = bounds(curves)
     if box is None:
         return "<p>nothing to draw yet</p>"
@@ -77,7 +77,7 @@ def bar(part: float, said: str) -> str:
 
 
 def figure(states: Sequence[RunState], name: str) -> str:
-    """One metric: its name, the key of its colours, and its picture."""
+    """Return one metric's figure: its name, a legend, and its curves."""
     curves = text.curves_of(states, name, states[0].splits)
     key = "".join(
         f'<span class="key" style="background:{colour(c.colour)}"></span>{escape(c.name)}'
@@ -87,7 +87,7 @@ def figure(states: Sequence[RunState], name: str) -> str:
 
 
 def table(state: RunState) -> str:
-    """The newest values: a row a metric, a column a split."""
+    """Return a table of the newest values: a row per metric, a column per split."""
     head = "".join(f"<th>{split}</th>" for split in state.splits)
     rows = "".join(
         f"<tr><th>{escape(name)}</th>"
@@ -99,9 +99,9 @@ def table(state: RunState) -> str:
 
 
 def html(state: RunState, others: Sequence[RunState] = ()) -> str:
-    """A run as one piece of HTML, with no script and no file beside it.
+    """Render a run as self-contained HTML without scripts.
 
-    state: the run. others: earlier runs, whose curves lie under its own.
+    state: the run. others: earlier runs, whose curves are drawn below its own.
     """
     said = " · ".join(filter(None, [text.time_left(state), text.speed(state), text.memory(state)]))
     log = "\n".join(f"{level}: {line}" for _, level, line in list(state.log)[-LOG_LINES:])
@@ -122,7 +122,7 @@ def html(state: RunState, others: Sequence[RunState] = ()) -> str:
 
 
 def render_page(state: RunState, again: float | None) -> str:
-    """A run as a whole page; again: the seconds after which a browser reads it again, None for never."""
+    """Render a run as a page. again: seconds until a browser reloads it, None for never."""
     head = '<!doctype html><html lang="en"><meta charset="utf-8">'
     refresh = "" if again is None else f'<meta http-equiv="refresh" content="{again:g}">'
     name = escape(state.name or "run")

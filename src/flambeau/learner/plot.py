@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from .curve import Points
 
-NONE = -1  # of a cell: no curve's
-MARKS = "*o+x#@%="  # of curves in ASCII
-DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # of braille, by row and column
+NONE = -1  # the colour of a cell without a curve
+MARKS = "*o+x#@%="  # marks of curves in ASCII
+# bits of a braille character, by row and column
+DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 
 
 class Drawn(NamedTuple):
@@ -21,7 +22,7 @@ class Drawn(NamedTuple):
 
 
 class Glyph(NamedTuple):
-    """A character, and the colour of what it is part of."""
+    """A character and its colour."""
 
     text: str
     colour: int = NONE
@@ -38,7 +39,7 @@ class Canvas:
 
     def dot(self, x: int, y: int, colour: int) -> None:
         column, row = x // self.across, y // self.down
-        if self.colours[row][column] != colour:  # a cell has one colour: what is on top keeps its form
+        if self.colours[row][column] != colour:  # a cell has one colour, that of the top curve
             self.dots[row][column] = 0
         self.dots[row][column] |= DOTS[y % 4][x % 2] if self.unicode else 1
         self.colours[row][column] = colour
@@ -62,7 +63,7 @@ class Canvas:
 
 
 def bounds(curves: Sequence[Drawn]) -> tuple[float, float, float, float] | None:
-    """Lowest and highest step and value of what is finite; None if nothing is."""
+    """Return the range of steps and of finite values; None without finite values."""
     points = [p for c in curves for p in c.points if isfinite(p[1])]
     if not points:
         return None
@@ -71,14 +72,14 @@ def bounds(curves: Sequence[Drawn]) -> tuple[float, float, float, float] | None:
 
 
 def scale_values(curves: Sequence[Drawn], log: bool) -> list[Drawn]:
-    """With logarithms for values where that is asked for; values that have none are left out."""
+    """Take logarithms of values if `log`, and drop values that are not positive."""
     if not log:
         return list(curves)
     return [c._replace(points=[(x, log10(y)) for x, y in c.points if 0 < y < float("inf")]) for c in curves]
 
 
 def draw(curves: Sequence[Drawn], canvas: Canvas, box: tuple[float, float, float, float]) -> None:
-    """Lines between the points that are finite; a point alone is a dot."""
+    """Draw lines between finite points; a single point is a dot."""
     x0, x1, y0, y1 = box
     right, bottom = canvas.width * canvas.across - 1, canvas.height * canvas.down - 1
 
@@ -87,7 +88,7 @@ def draw(curves: Sequence[Drawn], canvas: Canvas, box: tuple[float, float, float
         y = (p[1] - y0) / (y1 - y0) if y1 > y0 else 0.5
         return round(x * right), round((1 - y) * bottom)
 
-    for curve in curves:  # the last lies on top
+    for curve in curves:  # the last curve is on top
         places = [place(p) if isfinite(p[1]) else None for p in curve.points]
         for a in places:
             if a:
@@ -98,14 +99,14 @@ def draw(curves: Sequence[Drawn], canvas: Canvas, box: tuple[float, float, float
 
 
 def number(value: float) -> str:
-    """A value in four digits."""
+    """Format a value with four digits."""
     return f"{value:.4g}"
 
 
 def plot(
     curves: Sequence[Drawn], width: int, height: int, *, unicode: bool = True, log: bool = False
 ) -> list[list[Glyph]]:
-    """Rows of cells, with the axes' numbers: height rows of width cells. ``log`` is of values."""
+    """Plot curves with axis labels as `height` rows of `width` cells. log: a logarithmic value axis."""
     curves = scale_values(curves, log)
     box = bounds(curves)
     if box is None or height < 3 or width < 20:
@@ -127,5 +128,5 @@ def plot(
 
 
 def lines(rows: list[list[Glyph]]) -> list[str]:
-    """Rows of cells as plain text."""
+    """Convert rows of cells to plain text."""
     return ["".join(cell.text for cell in row).rstrip() for row in rows]

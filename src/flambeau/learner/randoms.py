@@ -13,7 +13,7 @@ WORD = "I"  # 32 bits: a state of the Mersenne Twister is some 600 words, kept a
 
 
 def random_states() -> dict[str, Any]:
-    """The states of flambeau's, Python's and, if it is imported, NumPy's generator."""
+    """Return the states of flambeau's, Python's and, if it is imported, NumPy's generator."""
     version, words, gauss = random.getstate()
     python = [version, _bytes_of(array(WORD, words)), gauss]
     states: dict[str, Any] = {"flambeau": list(get_rng_state()), "python": python}

@@ -15,12 +15,13 @@ from .page import html
 from .run_view import RunState
 
 EVERY = 10.0  # seconds between plain lines within an epoch
-OF_THE_TIME = 0.005  # what drawing a notebook's widget may take
-UPDATES = 0.5  # seconds between two of them at the least
+OF_THE_TIME = 0.005  # the share of the time for drawing a notebook's widget
+UPDATES = 0.5  # the least seconds between two drawings
 
 
 class PlainLines:
-    """A line an epoch, and one now and then within it. stream: standard output without it. every: seconds."""
+    """Prints a line per epoch, and one `every` so many seconds within it. stream: None for standard
+    output."""
 
     def __init__(self, stream: TextIO | None = None, *, every: float = EVERY):
         self.stream, self.every = stream, every
@@ -37,8 +38,9 @@ class PlainLines:
         self.said = self.at
         stream = self.stream or sys.stdout
         encoding = getattr(stream, "encoding", None) or "utf-8"
-        encodable = line.encode(encoding, "backslashreplace").decode(encoding)  # names may have any character
-        with suppress(OSError):  # a terminal that was closed is no reason to end
+        # the stream's encoding may lack characters of names
+        encodable = line.encode(encoding, "backslashreplace").decode(encoding)
+        with suppress(OSError):  # a closed terminal must not end the training
             print(encodable, file=stream, flush=True)
 
     def on_run_started(self, _: Any) -> None:
@@ -67,14 +69,14 @@ class PlainLines:
 
 
 class Widget:
-    """A notebook's live picture of the run, drawn again where it stands: HTML through IPython's display.
+    """A live view of the run in a notebook, updated in place as HTML by IPython's display.
 
-    display: called as IPython's `display(HTML(...), display_id=True)`, which it is without it.
+    display: called as `display(HTML(...), display_id=True)`; None for IPython's.
     """
 
     def __init__(self, display: Any = None):
         self.state, self.display, self.handle = RunState(), display, None
-        self.next = 0.0  # time.perf_counter() before which nothing is drawn
+        self.next = 0.0  # time.perf_counter() of the next drawing
 
     def __call__(self, event: Event) -> None:
         self.state.take(event)
@@ -86,7 +88,7 @@ class Widget:
         self.next = now + max(UPDATES, (now - begin) / OF_THE_TIME)
 
     def draw(self) -> None:
-        """Show the picture, or change the one that is shown."""
+        """Show the view, or update the shown one."""
         shown = Shown(html(self.state), text.summary(self.state))
         if self.handle is None:
             self.handle = (self.display or ipython_display())(shown, display_id=True)
@@ -95,7 +97,7 @@ class Widget:
 
 
 class Shown:
-    """Something that notebooks show as HTML, and consoles as text."""
+    """Content that notebooks show as HTML, and consoles as text."""
 
     def __init__(self, html: str, plain: str):
         self.html, self.plain = html, plain
@@ -108,7 +110,7 @@ class Shown:
 
 
 def ipython_display() -> Any:
-    """IPython's `display`."""
+    """Call IPython's `display`."""
     # only called in a notebook, which has IPython
     from IPython.display import display  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
 
@@ -116,20 +118,21 @@ def ipython_display() -> Any:
 
 
 def in_notebook() -> bool:
-    """Does this process serve a notebook? IPython's own console is none."""
+    """Whether this process serves a notebook, not IPython's console."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return shell is not None and "IPKernelApp" in getattr(shell, "config", {})
 
 
 def has_dashboard() -> bool:
-    """Is there a terminal that the dashboard can draw on, and textual to draw it with?"""
+    """Whether output goes to a terminal that can show the dashboard, and textual is installed."""
     able = os.name == "posix" and sys.platform != "emscripten" and os.environ.get("TERM", "dumb") != "dumb"
     able = able and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
     return able and find_spec("textual") is not None
 
 
 def screen_renderer() -> Renderer:
-    """What shows a run here: the dashboard on a terminal, a widget in a notebook, plain lines elsewhere."""
+    """Return the renderer for this environment: a dashboard on a terminal, a widget in a notebook, else
+    plain lines."""
     if in_notebook():
         return Widget()
     if has_dashboard():
@@ -140,5 +143,5 @@ def screen_renderer() -> Renderer:
 
 
 def default_renderers(directory: Any = None) -> list[Renderer]:
-    """What suits the place, and with a directory the events themselves in its events.jsonl."""
+    """Return the renderer for this environment and, with a directory, a logger to its events.jsonl."""
     return [screen_renderer(), *([] if directory is None else [JSONL()])]

@@ -1,4 +1,4 @@
-"""Turns all that a run needs to resume into nested plain values and tensors, and restores it."""
+"""Converts the state that a run needs to resume to nested plain values and tensors, and restores it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ SAVED = ("epoch", "step", "index", "is_drained", "is_trained", "row", "history")
 
 @dataclass
 class Position:
-    """How far a run is, and why it is to end."""
+    """The position of a run, and the reason for its end."""
 
     epoch: int = 0  # epochs completed
     step: int = 0  # steps completed
-    index: int = 0  # batches of this epoch that the loader gave
-    is_drained: bool = False  # the loader gave all batches of the epoch
+    index: int = 0  # batches of this epoch that the loader yielded
+    is_drained: bool = False  # the loader yielded all batches of the epoch
     is_trained: bool = False  # the steps of the epoch are completed; its validation is not
     row: Row = field(default_factory=dict[str, float])  # the epoch's values so far
     history: list[Row] = field(default_factory=list[Row])  # a row for each epoch
     reason: Reason | None = None  # why the run is to end at the end of the step
     is_broken: bool = False  # an exception ended the last fit
     places: dict[str, Any] = field(default_factory=dict[str, Any])  # states of the loaders, by split
-    random: dict[str, Any] | None = None  # generators' states that the next fit begins with
+    random: dict[str, Any] | None = None  # states of the generators at the start of the next fit
 
     def end_epoch(self) -> None:
         """Complete an epoch."""
@@ -49,19 +49,19 @@ class RunParts(NamedTuple):
 
 
 def places_of(loaders: dict[str, Any]) -> dict[str, Any]:
-    """The states of the loaders that have one."""
+    """Return the states of the loaders that have one."""
     return {split: loader.state_dict() for split, loader in loaders.items() if hasattr(loader, "state_dict")}
 
 
 def put_places(loaders: dict[str, Any], places: dict[str, Any]) -> None:
-    """Give loaders the states that `places_of` returned."""
+    """Restore loaders to the states that `places_of` returned."""
     for split, loader in loaders.items():
         if split in places and hasattr(loader, "load_state_dict"):
             loader.load_state_dict(places[split])
 
 
 def state_of(at: Position, parts: RunParts) -> dict[str, Any]:
-    """The state of a run between two steps."""
+    """Return the state of a run between two steps."""
     model, _, optimizer, scaler, _ = parts.trained
     return {
         **{name: getattr(at, name) for name in SAVED},
@@ -83,7 +83,7 @@ def restore(at: Position, parts: RunParts, state: dict[str, Any], source: str) -
     model, _, optimizer, scaler, _ = parts.trained
     try:
         kind = type(optimizer).__name__
-        if (saved := state.get("kind", kind)) != kind:  # plain SGD keeps no state that would differ
+        if (saved := state.get("kind", kind)) != kind:  # plain SGD has no state to compare
             raise ValueError(f"optimizer: the learner has {kind}, got {saved}: use the same")
         check_accumulate(parts.accumulate, state)
         model.load_state_dict(state["model"])
@@ -104,26 +104,26 @@ def restore(at: Position, parts: RunParts, state: dict[str, Any], source: str) -
 
 
 def is_over(callbacks: Iterable[Callback]) -> bool:
-    """Whether a run that was stopped early stays stopped: not if its patience was raised."""
+    """Whether a run that was stopped early stays stopped, because its patience was not raised."""
     patient = [c for c in callbacks if isinstance(c, Best) and c.patience is not None]
     return not patient or any(c.is_over for c in patient)
 
 
 def states_of(callbacks: dict[str, Callback]) -> dict[str, Any]:
-    """The states of the callbacks that have one."""
+    """Return the states of the callbacks that have one."""
     states = {name: callback.state_dict() for name, callback in callbacks.items()}
     return {name: state for name, state in states.items() if state}
 
 
 def by_option(states: dict[str, Any]) -> dict[str, str]:
-    """The learner's options that gave these states: names of callbacks, "one" for the others."""
+    """Return the names of the options that have these states, "one" for a user's callbacks."""
     own = [name for name in states if ": " in name]  # "0: Counter", as `named_callbacks` names a user's
     options = dict.fromkeys(states.keys() - set(own), "one")
     return options | ({"callbacks": ", ".join(own)} if own else {})
 
 
 def put_named(callbacks: dict[str, Callback], states: dict[str, Any]) -> None:
-    """Give callbacks their states; ValueError, which names the options that differ, if they are others."""
+    """Restore the states of callbacks; ValueError, which names the options, if the callbacks differ."""
     own = states_of(callbacks)
     if own.keys() != states.keys():
         has, saved = by_option(own), by_option(states)

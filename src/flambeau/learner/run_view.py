@@ -1,4 +1,4 @@
-"""Computes what a dashboard shows from the events of a run; pure, and without a clock."""
+"""Computes the content of a dashboard from the events of a run. It is pure and reads no clock."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -8,12 +8,12 @@ from typing import Any
 from .curve import Curve, Points
 from .events import EpochEnded, EpochStarted, Event, Message, Progress, RunEnded, RunStarted, Saved, Values
 
-WINDOW = 10.0  # seconds that speed and waits are taken from
+WINDOW = 10.0  # seconds over which speed and waits are measured
 LOG = 200  # lines kept
 
 
 class RunState:
-    """All that is known of a run; `take` folds an event into it."""
+    """The state of a run, from its events; `take` folds in an event."""
 
     def __init__(self):
         self.started: RunStarted | None = None
@@ -23,17 +23,17 @@ class RunState:
         self.progress: Progress | None = None
         self.began = self.at = 0.0  # of the first event and of the last
         self.step = 0
-        self.unfolded: deque[Values] = deque()  # until somebody asks for curves
+        self.unfolded: deque[Values] = deque()  # events that are not yet in the curves
         self.folded: dict[tuple[str, str], Curve] = {}
         self.epochs: dict[tuple[str, str], Curve] = {}  # (name, split): metrics of whole epochs
-        self.seconds: dict[str, float] = {}  # split: how long its last epoch took
+        self.seconds: dict[str, float] = {}  # split: seconds of its last epoch
         self.memory = self.most_memory = 0
         self.log: deque[tuple[float, str, str]] = deque(maxlen=LOG)  # (at, level, text)
         self.window: deque[Progress] = deque()
-        self.first: tuple[float, float] | None = None  # (at, part done) of this session's first progress
+        self.first: tuple[float, float] | None = None  # (at, fraction done) of this session's first progress
 
     def take(self, event: Event) -> None:
-        """Fold one event in; those of kinds unknown here change nothing but the time."""
+        """Fold in one event. One of unknown kind changes only the time."""
         self.began = self.began or event.at
         self.at = max(self.at, event.at)
         take = getattr(self, f"take_{event.kind}", None)
@@ -41,7 +41,7 @@ class RunState:
             take(event)
 
     def take_all(self, events: Iterable[Event]) -> "RunState":
-        """Fold many in; the state itself."""
+        """Fold in events, and return self."""
         for event in events:
             self.take(event)
         return self
@@ -57,7 +57,8 @@ class RunState:
         self.first = None
 
     def take_epoch_started(self, e: EpochStarted) -> None:
-        self.epoch, self.progress = e, None  # the window stays: what was of late is shown until there is more
+        # the window stays, so that the last speed is shown until new progress
+        self.epoch, self.progress = e, None
 
     def take_progress(self, e: Progress) -> None:
         self.progress, self.step = e, max(self.step, e.step)
@@ -91,7 +92,7 @@ class RunState:
     def take_run_ended(self, e: RunEnded) -> None:
         self.ended, self.step = e, max(self.step, e.step)
 
-    # --- what is asked of it ---
+    # --- queries ---
 
     @property
     def curves(self) -> dict[tuple[str, str], Curve]:
@@ -108,7 +109,7 @@ class RunState:
 
     @property
     def names(self) -> list[str]:
-        """The metrics, losses first, in the order in which they came."""
+        """Return the metrics, losses first, in the order of their first values."""
         names = dict.fromkeys(name for name, _ in [*self.curves, *self.epochs])
         return sorted(names, key=lambda name: "loss" not in name)
 
@@ -118,28 +119,28 @@ class RunState:
         return [s for s in ("train", "valid", "test") if s in splits]
 
     def points(self, name: str, split: str, recent: bool = False) -> Points:
-        """A curve to draw. While training each step counts, elsewhere whole epochs where there are any."""
+        """Return a curve to draw: of steps for training, else of epochs if there are any."""
         key = name, split
         order = (self.curves, self.epochs) if split == "train" else (self.epochs, self.curves)
         curve = next((c[key] for c in order if key in c), None)
         return [] if curve is None else list(curve.recent) if recent else curve.whole()
 
     def last(self, name: str, split: str) -> float | None:
-        """The newest value, of a whole epoch or of a step; None if there is none."""
+        """Return the newest value, of an epoch or a step; None if there is none."""
         curves = [c[name, split] for c in (self.epochs, self.curves) if (name, split) in c]
         newest = max((c for c in curves if c.recent), key=lambda c: c.recent[-1][0], default=None)
         return newest.last if newest else None
 
     @property
     def part(self) -> float:
-        """How much of the present epoch is done, 0 to 1."""
+        """Return the completed fraction of the current epoch, 0 to 1."""
         p = self.progress
         total = (p.of if p else None) or (self.epoch.steps if self.epoch else None)
         return min(p.index / total, 1.0) if p and total else 0.0
 
     @property
     def done(self) -> float:
-        """How much of the run is done, 0 to 1; validation counts nothing."""
+        """Return the completed fraction of the run, 0 to 1, without validation."""
         if self.ended and self.ended.reason == "done":
             return 1.0
         if not self.started or not self.started.epochs or not self.epoch:
@@ -149,12 +150,12 @@ class RunState:
 
     @property
     def elapsed(self) -> float:
-        """Seconds from the start of this session to the last event."""
+        """Return the seconds from the start of this session to the last event."""
         return self.at - self.began
 
     @property
     def left(self) -> float | None:
-        """Seconds that the run still takes at this session's pace; None if nothing is known yet."""
+        """Estimate the remaining seconds of the run at this session's pace; None if unknown."""
         if self.ended:
             return 0.0
         if self.first is None or self.done <= self.first[1]:
@@ -162,13 +163,13 @@ class RunState:
         return (self.at - self.first[0]) / (self.done - self.first[1]) * (1 - self.done)
 
     def over_window(self) -> tuple[Progress | None, Progress | None]:
-        """The progress at both ends of the window; the first is None if it holds one alone."""
+        """Return the progress at both ends of the window; the first is None if it holds only one."""
         if not self.window:
             return None, self.progress
         return (self.window[0] if len(self.window) > 1 else None), self.window[-1]
 
     def rate(self, of: str = "index") -> float | None:
-        """Steps a second (`index`) or items (`items`) of late; None if nothing is known yet."""
+        """Return the recent steps (`index`) or items (`items`) per second; None if unknown."""
         a, b = self.over_window()
         if b is None:
             return None
@@ -177,7 +178,7 @@ class RunState:
         return done / seconds if seconds > 0 else None
 
     def waits(self) -> dict[str, float]:
-        """The part of the time that each cause took of late, 0 to 1."""
+        """Return the recent fraction of the time that each cause took, 0 to 1."""
         a, b = self.over_window()
         seconds = (b.seconds - (a.seconds if a else 0.0)) if b else 0.0
         if b is None or seconds <= 0:

@@ -9,21 +9,21 @@ from ..errors import FlambeauError
 from .events import Event
 from .run_view import RunState
 
-EVENTS = "events.jsonl"  # of each run's folder
+EVENTS = "events.jsonl"  # the name of the file in each run's folder
 
 
 def read_events(path: str | Path) -> Iterator[Event]:
-    """The events of the JSONL file `path`, in order; lines that are none, or were cut, are left out."""
+    """Read the events of the JSONL file `path`, in order. Invalid and incomplete lines are skipped."""
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
             try:
                 yield Event.from_dict(json.loads(line))
-            except (ValueError, AttributeError):  # not JSON, of no known kind, or no dict
+            except (ValueError, AttributeError):  # not JSON, of unknown kind, or not a dict
                 continue
 
 
 def read_run(path: str | Path) -> RunState:
-    """What is known of a run. path: its folder, or its JSONL file. FlambeauError if there is none."""
+    """Read the state of a run. path: its folder, or its JSONL file. FlambeauError if there is none."""
     file = Path(path) / EVENTS if Path(path).is_dir() else Path(path)
     if not file.is_file():
         raise FlambeauError(f"read_run({str(path)!r}): there is no run: {file} does not exist")
@@ -31,7 +31,7 @@ def read_run(path: str | Path) -> RunState:
 
 
 def modified_at(path: Path) -> float:
-    """When a file was last written; 0 where it is gone."""
+    """Return the time of a file's last change; 0 if it no longer exists."""
     try:
         return path.stat().st_mtime
     except OSError:
@@ -39,18 +39,18 @@ def modified_at(path: Path) -> float:
 
 
 def find_runs(folder: str | Path) -> list[Path]:
-    """The folders of runs in a folder and below, the newest first; the folder itself may be one."""
+    """List the folders of runs at and below a folder, newest first."""
     files = sorted(Path(folder).rglob(EVENTS), key=modified_at, reverse=True)
     return [file.parent for file in files]
 
 
 def beside(directory: str | Path, most: int = 4) -> list[RunState]:
-    """The newest runs in the folders beside a run's own, at most so many. most: how many."""
+    """Read the newest runs in the sibling folders of a run's folder. most: their largest number."""
     own = Path(directory).resolve()
     files = [p for p in own.parent.glob(f"*/{EVENTS}") if p.parent != own]
     newest = sorted(files, key=modified_at, reverse=True)[:most]
     states: list[RunState] = []
     for path in newest:
-        with suppress(FlambeauError, OSError):  # somebody else's, who may be removing it
+        with suppress(FlambeauError, OSError):  # its owner may be removing it
             states.append(read_run(path))
     return [state for state in states if state.started]

@@ -1,4 +1,4 @@
-"""Decides when a run is written to its directory, and reports what was written."""
+"""Decides when a run is written to its directory, and reports finished checkpoints."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from .events import Event
 
 
 class RunSnapshot(NamedTuple):
-    """What a checkpoint holds, between two steps."""
+    """The content of a checkpoint, taken between two steps."""
 
     place: tuple[int, int]  # (epoch, step)
     state: dict[str, Any]
-    losses: list[Tensor]  # not read yet: a state whose loss is not finite is not written
+    losses: list[Tensor]  # not read yet; a state whose loss is not finite is not written
 
 
 class Saving:
     """Writes a snapshot every `every` steps, after each epoch and at the end of a run.
 
-    checkpoints: the folder's; None: nothing is written. snapshot: takes one. emit: takes events.
+    checkpoints: of the folder; None: nothing is written. snapshot: takes one. emit: receives events.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Saving:
         self.is_due = False
 
     def after_step(self, step: int) -> None:
-        """Save if `step` is one to save at; if a checkpoint is still being written, save when it is done."""
+        """Save if `step` is due; if a checkpoint is still being written, save after it."""
         if self.checkpoints is None:
             return
         self.is_due = self.is_due or (self.every is not None and step % self.every == 0)
@@ -44,7 +44,7 @@ class Saving:
         self.report()
 
     def save(self, is_best: bool = False) -> None:
-        """Begin to write the run as it is now, also as the best one."""
+        """Begin to write the current state of the run, with `is_best` also as the best one."""
         if self.checkpoints is not None:
             self.is_due = False
             place, state, losses = self.snapshot()
@@ -52,12 +52,12 @@ class Saving:
             self.report()
 
     def finish(self) -> None:
-        """Wait until all is written; FlambeauError if the newest could not be."""
+        """Wait until all is written; FlambeauError if the newest checkpoint could not be written."""
         if self.checkpoints is not None:
             self.checkpoints.finish()
 
     def report(self, wait: bool = False) -> None:
-        """Emit what has been written since the last report; with `wait`, once all is."""
+        """Emit the events of checkpoints since the last report; with `wait`, after all are written."""
         if self.checkpoints is not None:
             if wait:
                 self.checkpoints.wait()

@@ -22,7 +22,7 @@ Step = Callable[[tuple[Any, ...], Any], tuple[Tensor, Any]]
 
 
 class PlacedBatch(NamedTuple):
-    """A batch on the device: what the model takes, what its output is compared with, how many items."""
+    """A batch on the device: the model's inputs, the target, and the number of items."""
 
     inputs: tuple[Any, ...]
     target: Any
@@ -40,7 +40,8 @@ class Trained(NamedTuple):
 
 
 def to_batch(item: Any, prepare: Callable[[Any], Any] | None, device: Any) -> PlacedBatch:
-    """A loader's item as a batch on the device; its last part is the target. ValueError without parts."""
+    """Convert a loader's item to a batch on the device. Its last part is the target. ValueError without
+    parts."""
     parts = item if prepare is None else prepare(item)
     if not is_sequence(parts) or len(parts) < 2:
         rule = "a batch must be (inputs..., target): change the loader, or pass prepare= to Learner"
@@ -50,7 +51,7 @@ def to_batch(item: Any, prepare: Callable[[Any], Any] | None, device: Any) -> Pl
 
 
 def inputs_of(item: Any, prepare: Callable[[Any], Any] | None, device: Any) -> tuple[Any, ...]:
-    """The inputs of the model in a loader's item, with a target or without."""
+    """Return the inputs of the model in a loader's item, which may lack a target."""
     parts = item if prepare is None else prepare(item)
     if not is_sequence(parts):
         parts = (parts,)
@@ -58,7 +59,7 @@ def inputs_of(item: Any, prepare: Callable[[Any], Any] | None, device: Any) -> t
 
 
 def move_to_device(value: Any, device: Any) -> Any:
-    """Arrays and tensors, also inside of tuples, lists and dicts, as tensors on the device."""
+    """Convert arrays and tensors, also inside tuples, lists and dicts, to tensors on the device."""
     if isinstance(value, Tensor):
         return value if value.device is device else value.to(device)
     if is_mapping(value):
@@ -69,7 +70,7 @@ def move_to_device(value: Any, device: Any) -> Any:
 
 
 def items_in(value: Any) -> int:
-    """How many items a part of a batch has: the size of its first dim."""
+    """Return the number of items of a part of a batch: the size of its first dim."""
     if is_mapping(value):
         value = next(iter(value.values()))
     while is_sequence(value) and value:
@@ -79,16 +80,16 @@ def items_in(value: Any) -> int:
 
 
 def gradients(t: Trained, inputs: tuple[Any, ...], target: Any) -> tuple[Tensor, Any, Gradients]:
-    """(loss, output, gradients) of a batch; the gradients are the scaler's, if there is one."""
+    """Compute (loss, output, gradients) of a batch. With a scaler, the gradients are scaled."""
     output = t.model(*inputs)
     loss = one_number(t.loss(output, target))
     return loss, output, (loss if t.scaler is None else t.scaler.scale(loss)).backward()
 
 
 def apply(t: Trained, grads: Gradients) -> None:
-    """Clip, and move the parameters."""
+    """Clip the gradients, and step the optimizer."""
     if t.scaler is not None and t.clip is not None:
-        # The norm to clip is that of the unscaled gradients.
+        # `clip` bounds the norm of the unscaled gradients.
         t.scaler.unscale_(grads)
     if t.clip is not None:
         grads, _ = clip_grad_norm(grads, t.clip)
@@ -100,7 +101,7 @@ def apply(t: Trained, grads: Gradients) -> None:
 
 
 def make_train(t: Trained, into: RecordedMeter) -> Step:
-    """A step of a batch: its loss and output."""
+    """Make the function of a training step: batch -> (loss, output)."""
 
     def step(inputs: tuple[Any, ...], target: Any) -> tuple[Tensor, Any]:
         loss, output, grads = gradients(t, inputs, target)
@@ -118,7 +119,9 @@ def make_train(t: Trained, into: RecordedMeter) -> Step:
 def make_accumulate(
     t: Trained, into: RecordedMeter, sums: list[tuple[Any, Tensor]], total: Tensor
 ) -> Callable[[tuple[Any, ...], Any], tuple[Tensor, Any, tuple[int, ...]]]:
-    """Add the gradients of a batch to sums, and its loss to a total; the third result is which have any."""
+    """Make the function that adds a batch's gradients to `sums` and its loss to `total`. The third result
+    says
+    which parameters have a gradient."""
 
     def step(inputs: tuple[Any, ...], target: Any) -> tuple[Tensor, Any, tuple[int, ...]]:
         loss, output, grads = gradients(t, inputs, target)
@@ -126,7 +129,7 @@ def make_accumulate(
         with no_grad():
             count(into, loss, output, target, items_in(inputs[0]))
             for i, (p, s) in enumerate(sums):
-                # A parameter without a gradient in every batch must not be moved (weight decay would shrink
+                # A parameter without a gradient in every batch must not be updated (weight decay would shrink
                 # it).
                 if (g := grads.get(p)) is not None:
                     met.append(i)
@@ -143,8 +146,9 @@ def make_accumulate(
 def make_apply(
     t: Trained, sums: list[tuple[Any, Tensor]], total: Tensor
 ) -> Callable[[Tensor, tuple[int, ...]], Tensor]:
-    """Move the parameters that have gradients with respect to a share of the sums, and set these to zero;
-    the share of the total."""
+    """Make the function that steps the optimizer with `sums` divided by the number of batches, sets them
+    to zero,
+    and returns the mean loss."""
 
     def step(share: Tensor, met: tuple[int, ...]) -> Tensor:
         with no_grad():
@@ -154,7 +158,8 @@ def make_apply(
                 grads.replace(p, s * share)
             apply(t, grads)
             for s in [total, *(s for _, s in sums)]:
-                s.assign_(Tensor.zeros(s.shape, dtype=s.dtype, device=s.device))  # of what is not finite, too
+                # also sums that are not finite
+                s.assign_(Tensor.zeros(s.shape, dtype=s.dtype, device=s.device))
         realize(loss, total, *(s for _, s in sums))
         return loss
 
@@ -162,7 +167,7 @@ def make_apply(
 
 
 def make_evaluate(model: Any, loss: Callable[[Any, Any], Tensor], into: RecordedMeter) -> Step:
-    """Count a batch, without gradients; its loss and output."""
+    """Make the function that evaluates and counts a batch without gradients: batch -> (loss, output)."""
 
     def step(inputs: tuple[Any, ...], target: Any) -> tuple[Tensor, Any]:
         with no_grad():
@@ -176,7 +181,7 @@ def make_evaluate(model: Any, loss: Callable[[Any, Any], Tensor], into: Recorded
 
 
 def make_predict(model: Any) -> Callable[..., Any]:
-    """The model without gradients."""
+    """Make the function that computes the model's output without gradients."""
 
     def predict(*inputs: Any) -> Any:
         with no_grad():
@@ -186,7 +191,7 @@ def make_predict(model: Any) -> Callable[..., Any]:
 
 
 def move(model: Any, optimizer: Any, device: Any) -> Any:
-    """Move a model and its optimizer's state to a device, unless that is None; the device of the model."""
+    """Move a model and its optimizer's state to a device, unless that is None. Returns the model's device."""
     first = next(iter(model.parameters()), None)
     if first is None:
         raise ValueError(f"Learner({type(model).__name__}): it has no parameters: pass a model that has some")
@@ -203,7 +208,7 @@ class Steps:
     def __init__(self, trained: Trained, meter: SplitMeter, accumulate: int, device: Any):
         self.meter, self.accumulate, self.device, self.waiting = meter, accumulate, device, 0
         self.trained = trained
-        self.met: set[int] = set()  # which parameters have gradients in the batches that wait
+        self.met: set[int] = set()  # which parameters have gradients in the accumulated batches
         self.sums: list[Tensor] = []
         if accumulate == 1:
             self.step = jit(make_train(trained, meter.recorded))
@@ -215,7 +220,7 @@ class Steps:
         self.move = jit(make_apply(trained, sums, total))
 
     def train(self, batch: PlacedBatch) -> Tensor | None:
-        """The loss of a step; None if it takes more batches."""
+        """Train with a batch. Returns the loss of a finished step; None if it needs more batches."""
         emit("step", self.step, (batch.inputs, batch.target), {})
         loss, output, *met = self.step(batch.inputs, batch.target)
         self.met.update(*met)
@@ -227,7 +232,7 @@ class Steps:
         return self.flush() if self.waiting == self.accumulate else None
 
     def each(self, batches: Iterable[PlacedBatch]) -> Iterator[tuple[Tensor, list[PlacedBatch]]]:
-        """The loss of each step, unread, and its batches: `accumulate`, or fewer in the last step."""
+        """Yield the unread loss of each step and its batches: `accumulate`, or fewer in the last step."""
         group: list[PlacedBatch] = []
         for batch in batches:
             group.append(batch)
@@ -238,7 +243,7 @@ class Steps:
             yield loss, group
 
     def flush(self) -> Tensor | None:
-        """Make the step of the batches that wait for more; None if none do."""
+        """Finish a step with the batches accumulated so far; None if there are none."""
         if not self.waiting:
             return None
         # A tensor, so that the last step of an epoch with fewer batches replays the same recording.
@@ -247,7 +252,7 @@ class Steps:
         return self.move(share, met)
 
     def forget(self) -> None:
-        """Drop the batches that wait for more."""
+        """Drop the accumulated batches."""
         self.waiting, self.met = 0, set()
         for s in self.sums:
             s.assign_(Tensor.zeros(s.shape, dtype=s.dtype, device=s.device))

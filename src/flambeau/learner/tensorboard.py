@@ -1,6 +1,6 @@
 """Writes TensorBoard's event files: records with checksums, each a protocol buffer.
 
-What is written is the part of tensorflow/core/util/event.proto that scalars need, so no package is needed.
+It writes the part of tensorflow/core/util/event.proto that scalars need, without a package.
 """
 
 import os
@@ -11,14 +11,14 @@ from functools import cache
 from pathlib import Path
 
 POLYNOMIAL = 0x82F63B78  # of CRC-32C (Castagnoli), bits reversed
-MASK = 0xA282EAD8  # records hold checksums of their own, so TensorFlow masks them
+MASK = 0xA282EAD8  # TensorFlow masks checksums, because records may contain checksums themselves
 START = 1  # SessionLog.SessionStatus
 DOUBLE, BYTES, FLOAT, VARINT = 1, 2, 5, 0  # wire types
 
 
 @cache
 def table() -> tuple[int, ...]:
-    """The checksum of each byte."""
+    """Return the CRC table: the checksum of each byte."""
 
     def checksum(crc: int) -> int:
         for _ in range(8):
@@ -29,7 +29,7 @@ def table() -> tuple[int, ...]:
 
 
 def crc32c(data: bytes) -> int:
-    """CRC-32C (Castagnoli), as in RFC 3720."""
+    """Compute CRC-32C (Castagnoli), as in RFC 3720."""
     crc, of = 0xFFFFFFFF, table()
     for byte in data:
         crc = of[(crc ^ byte) & 0xFF] ^ crc >> 8
@@ -42,7 +42,7 @@ def mask_checksum(data: bytes) -> bytes:
 
 
 def record(data: bytes) -> bytes:
-    """Length, its checksum, data, its checksum."""
+    """Encode a record: length, its checksum, data, its checksum."""
     length = struct.pack("<Q", len(data))
     return length + mask_checksum(length) + data + mask_checksum(data)
 
@@ -61,12 +61,12 @@ def field(number: int, kind: int, data: bytes) -> bytes:
 
 
 def event(at: float, step: int, rest: bytes) -> bytes:
-    """An Event of some time and step."""
+    """Encode an Event with its time and step."""
     return field(1, DOUBLE, struct.pack("<d", at)) + field(2, VARINT, varint(step)) + rest
 
 
 def scalars(at: float, step: int, values: dict[str, float]) -> bytes:
-    """An Event with the values of a step by their tags."""
+    """Encode an Event with the values of a step by tag."""
     summary = b""
     for tag, value in values.items():
         one = field(1, BYTES, tag.encode()) + field(2, FLOAT, struct.pack("<f", value))
@@ -75,12 +75,12 @@ def scalars(at: float, step: int, values: dict[str, float]) -> bytes:
 
 
 def session_start(at: float, step: int) -> bytes:
-    """An Event after which readers forget what a killed run wrote of this step and later ones."""
+    """Encode an Event that makes readers drop what a killed run wrote for this step and later ones."""
     return event(at, step, field(7, BYTES, field(1, VARINT, varint(START))))
 
 
 class EventFile:
-    """A new event file in a folder, which is made where it is missing."""
+    """A new event file in a folder, which is created if missing."""
 
     def __init__(self, folder: Path):
         folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ class EventFile:
         self.write(event(time.time(), 0, field(3, BYTES, b"brain.Event:2")))
 
     def write(self, *events: bytes) -> None:
-        """Append events, and hand them to the system."""
+        """Append events, and flush them."""
         self.file.write(b"".join(map(record, events)))
         self.file.flush()
 

@@ -10,11 +10,11 @@ from .events import EpochEnded, Split
 from .plot import MARKS, Drawn, lines, plot
 from .run_view import RunState
 
-MARGIN = 78  # columns of what stays at the end
+MARGIN = 78  # columns of the final summary
 
 
 def duration(seconds: float) -> str:
-    """Seconds as 0:04, 12:30, 3:00:00 or 2 d 04:00; below ten with a tenth."""
+    """Format seconds as 0:04, 12:30, 3:00:00 or 2 d 04:00; below ten with one decimal."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     total = round(seconds)
@@ -25,19 +25,19 @@ def duration(seconds: float) -> str:
 
 
 def value(x: float | None) -> str:
-    """A metric in four digits; "-" for none."""
+    """Format a metric with four digits; "-" for None."""
     return "-" if x is None else f"{x:.4g}" if isfinite(x) else str(x)
 
 
 def memory(state: RunState) -> str:
-    """Memory on the device now, and at its most."""
+    """Format the current and the peak memory on the device."""
     if not state.most_memory:
         return ""
     return f"memory {si(state.memory, 'B')}, at most {si(state.most_memory, 'B')}"
 
 
 def speed(state: RunState) -> str:
-    """Steps and items a second of late."""
+    """Format the recent steps and items per second."""
     steps, items = state.rate(), state.rate("items")
     if not steps or not items:
         return ""
@@ -46,7 +46,7 @@ def speed(state: RunState) -> str:
 
 
 def place(state: RunState) -> str:
-    """Split, epoch and batch: `train epoch 2/10, batch 30/600`."""
+    """Format split, epoch and batch: `train epoch 2/10, batch 30/600`."""
     epoch, p = state.epoch, state.progress
     if epoch is None:
         return "not begun"
@@ -56,7 +56,7 @@ def place(state: RunState) -> str:
 
 
 def heading(state: RunState) -> str:
-    """What runs, where, and how large it is."""
+    """Format the run's name, device and number of parameters."""
     s = state.started
     if s is None:
         return "waiting for a run"
@@ -65,7 +65,7 @@ def heading(state: RunState) -> str:
 
 
 def time_left(state: RunState) -> str:
-    """Time since the start, and what is left."""
+    """Format the elapsed and the remaining time."""
     left = state.left
     if state.ended:
         return f"{duration(state.elapsed)} in total"
@@ -73,7 +73,7 @@ def time_left(state: RunState) -> str:
 
 
 def epoch_line(e: EpochEnded, of: int) -> str:
-    """The line of an epoch that ended."""
+    """Format the line of a finished epoch."""
     shown = "".join(f"  {name} {value(x)}" for name, x in e.metrics.items())
     return f"epoch {e.epoch + 1}/{of}  {e.split:<5}{shown}  {duration(e.seconds)}"
 
@@ -81,10 +81,10 @@ def epoch_line(e: EpochEnded, of: int) -> str:
 def curves_of(
     states: Sequence[RunState], name: str, splits: Iterable[Split | str], recent: bool = False
 ) -> list[Drawn]:
-    """The curves of a metric, a colour each, in the order in which they are drawn.
+    """Return the curves of a metric in drawing order, each with a colour.
 
-    Of the other runs the last split alone is drawn that has the metric: validation, if there is one. The
-    first run's lies on top of these, its training, whose values are of single steps, beneath all.
+    Of other runs only the last split with the metric is drawn: validation, if there is one. The first run's
+    curve is above these, and its training curve, which has single steps, below all.
     """
     own = [(str(split), points) for split in splits if (points := states[0].points(name, split, recent))]
     others = [
@@ -96,18 +96,18 @@ def curves_of(
 
 
 def last_split(state: RunState, name: str, recent: bool) -> list[tuple[str, Points]]:
-    """The last split of a run that has a metric, with its curve, as a list of one or none."""
+    """Return the last split of a run that has a metric, with its curve, as a list of at most one."""
     pairs = [(split, state.points(name, split, recent)) for split in state.splits]
     return [pair for pair in pairs if pair[1]][-1:]
 
 
 def key(curves: Iterable[Drawn]) -> list[Drawn]:
-    """Curves in the order in which their colours are explained: the first run's first."""
+    """Return curves in the order of the legend: the first run's first."""
     return sorted(curves, key=lambda c: c.colour)
 
 
 def last_values(state: RunState) -> list[str]:
-    """A table: a row a metric, a column a split."""
+    """Format the newest values as a table: a row per metric, a column per split."""
     splits = state.splits
     if not splits:
         return []
@@ -116,7 +116,8 @@ def last_values(state: RunState) -> list[str]:
 
 
 def summary(state: RunState, *, width: int = MARGIN, height: int = 10, unicode: bool = True) -> str:
-    """What stays when a run is over: what ran, the first metric's curves, last values, why it ended."""
+    """Format the summary of a finished run: its heading, the first metric's curves, last values, reason
+    of the end."""
     out = [heading(state), f"{place(state)}, step {state.step:,}, {time_left(state)}"]
     for name in state.names[:1]:
         curves = curves_of([state], name, state.splits)

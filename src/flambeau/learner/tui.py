@@ -1,8 +1,8 @@
 """The dashboard's process: draws events from a pipe on the terminal and sends commands for keys.
 
-It has a process of its own because textual wants a main thread with its signals, because drawing in a thread
-would take the interpreter from the training, and because it outlives a training that is killed: it puts the
-terminal right and tells what it knows.
+It is a separate process because textual needs a main thread with signals, because drawing in a thread would
+hold the training's GIL, and because it outlives a killed training: it then restores the terminal and prints
+the summary.
 """
 
 import os
@@ -31,15 +31,15 @@ from .plot import MARKS, NONE, plot
 from .run_view import RunState
 from .runs import beside
 
-REFRESH = 10.0  # pictures a second, at most
-LINES = 8  # of the log
-HEARD = 10_000  # printed lines that are shown again at the end
+REFRESH = 10.0  # the most frames per second
+LINES = 8  # lines of the log
+HEARD = 10_000  # printed lines that are repeated at the end
 SILENCE = 0.3  # seconds until what was printed has been read
 KILLED = "the training process ended unexpectedly: it was killed or it crashed"
 
 
 class CurvesPlot(TextualWidget):
-    """The curves of one metric, with the key of their colours above."""
+    """The curves of one metric, below their legend."""
 
     app: "DashboardApp"  # pyright: ignore[reportIncompatibleMethodOverride] - textual's own property
 
@@ -60,7 +60,7 @@ class CurvesPlot(TextualWidget):
 
 
 class AskStop(ModalScreen[str]):
-    """What `q` asks; its result is the order."""
+    """The dialog of `q`; its result is the order."""
 
     BINDINGS = [
         ("s", "dismiss('stop')", "Checkpoint and stop"),
@@ -79,7 +79,8 @@ class AskStop(ModalScreen[str]):
 
 
 class DashboardApp(App[None]):
-    """The picture of a run. `inbox` takes its events; keys go to `order` as "stop", "kill" or "interrupt"."""
+    """The dashboard of a run. `inbox` receives its events; keys call `order` with "stop", "kill" or
+    "interrupt"."""
 
     CSS = """
     #heading { text-style: bold; }
@@ -145,7 +146,7 @@ class DashboardApp(App[None]):
     # --- events ---
 
     def tick(self) -> None:
-        """Fold in what came since the last one, and draw it."""
+        """Fold in the events since the last tick, and draw."""
         if not self.inbox:
             return
         while self.inbox:
@@ -164,14 +165,14 @@ class DashboardApp(App[None]):
             self.exit()
 
     def note(self, event: Event) -> None:
-        """Add to the log what has a line there."""
+        """Add an event to the log if it has a line there."""
         if isinstance(event, Message):
             self.lines.append(event.text if event.level == "info" else f"{event.level}: {event.text}")
         elif isinstance(event, EpochEnded):
             self.lines.append(text.epoch_line(event, self.state.epoch.of if self.state.epoch else 0))
 
     def look_beside(self) -> None:
-        """Read the runs of the folders beside, once a run is known."""
+        """Read the runs of sibling folders, once the run's folder is known."""
         started = self.state.started
         if started and started.directory and started.directory != self.directory:
             self.directory = started.directory
@@ -181,10 +182,10 @@ class DashboardApp(App[None]):
         self.others = beside(self.directory)
         self.call_from_thread(self.draw)
 
-    # --- the picture ---
+    # --- drawing ---
 
     def drawn(self) -> list[Any]:
-        """The curves of the metric that is shown."""
+        """Return the curves of the selected metric."""
         states = [self.state, *(self.others if self.with_others else [])]
         return text.curves_of(states, self.metric, self.state.splits, self.recent)
 
@@ -208,7 +209,7 @@ class DashboardApp(App[None]):
         self.screen_stack[0].query_one(CurvesPlot).refresh()
 
     def metrics(self, names: list[str]) -> Text:
-        """The names of the metrics, the one that is shown first among them; each can be clicked on."""
+        """Return the clickable names of the metrics, with the selected one first."""
         out = Text(no_wrap=True)
         for i, name in enumerate(names):
             style = "bold reverse" if name == self.metric else "dim"
@@ -217,7 +218,7 @@ class DashboardApp(App[None]):
         return out.append(f"  ({', '.join(how)})", "dim")
 
     def bars(self) -> Text:
-        """The epoch's and the whole run's progress."""
+        """Return the progress bars of the epoch and the run."""
         width = max(self.size.width - 46, 10)
         rows = (
             (self.state.part, text.place(self.state)),
@@ -232,7 +233,7 @@ class DashboardApp(App[None]):
         return out
 
     def saved(self) -> str:
-        """The step that a run could continue from."""
+        """Return the step of the last checkpoint."""
         return f"saved at step {self.state.saved.step:,}" if self.state.saved else ""
 
     def advice(self) -> str:
@@ -280,7 +281,7 @@ class DashboardApp(App[None]):
             self.draw()
 
     def action_interrupt(self) -> None:
-        """Ctrl-C: what it does where there is no dashboard."""
+        """Handle Ctrl-C as without a dashboard."""
         if self.over:
             self.exit()
         else:
@@ -291,7 +292,7 @@ class DashboardApp(App[None]):
 
 
 def listen(pipe: Connection, app: DashboardApp) -> None:
-    """Events from the training into the inbox; None when it is gone."""
+    """Put the training's events into the inbox, and None when it is gone."""
     try:
         while True:
             app.inbox.extend(pipe.recv())
@@ -300,7 +301,7 @@ def listen(pipe: Connection, app: DashboardApp) -> None:
 
 
 def overhear(fd: int, app: DashboardApp, heard: deque[str]) -> None:
-    """What the training printed into the log."""
+    """Put the training's printed output into the log."""
     with open(fd, encoding="utf-8", errors="replace") as file:
         for line in file:
             heard.append(line.rstrip("\n"))
@@ -308,9 +309,9 @@ def overhear(fd: int, app: DashboardApp, heard: deque[str]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Draw until the run ends; then what it printed and its summary stay on the terminal."""
+    """Draw until the run ends, then print its last output and its summary on the terminal."""
     fd, output, refresh, stay, unicode = arguments
-    for sent in (signal.SIGINT, signal.SIGTERM):  # they are the training's: it ends first
+    for sent in (signal.SIGINT, signal.SIGTERM):  # signals go to the training, which ends first
         signal.signal(sent, signal.SIG_IGN)
     pipe, heard = Connection(int(fd)), deque[str](maxlen=HEARD)
     app = DashboardApp(pipe.send, refresh=float(refresh), stay=stay == "1", unicode=unicode == "1")

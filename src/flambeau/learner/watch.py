@@ -1,4 +1,4 @@
-"""Measures an epoch: how far it is, and what it waited for."""
+"""Measures an epoch: its progress, and the time it waited."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .events import EpochStarted, Event, Progress, Split
 from .nan_report import NotFinite
 from .steps import PlacedBatch
 
-OVER: Any = object()  # what comes after the last batch
-PACE = 0.1  # seconds between two of Progress, at least
+OVER: Any = object()  # sentinel after the last batch
+PACE = 0.1  # the least seconds between two Progress events
 
 
 def length(loader: Any) -> int | None:
-    """The number of batches of a loader; None if it has no length."""
+    """Return the number of batches of a loader; None if it has no length."""
     try:
         return len(loader)
     except TypeError:
@@ -26,31 +26,32 @@ def length(loader: Any) -> int | None:
 
 
 def rest_of(loader: Any, index: int) -> Iterable[Any]:
-    """The batches of an epoch from number `index` on: a loader with a state is there already."""
+    """Iterate the batches of an epoch from number `index` on. A loader with a state is already at this
+    position."""
     return loader if hasattr(loader, "load_state_dict") else islice(loader, index, None)
 
 
 class EpochWatch:
-    """An epoch of a split as it is gone through: `batches` gives the loader's, and the time that takes.
+    """Measures an epoch of a split: `batches` yields the loader's batches and times them.
 
-    index: batches of the epoch given before. device: its memory and waits are reported.
+    index: batches of the epoch yielded before. device: its memory and waits are reported.
     """
 
     def __init__(self, split: Split, epoch: int, loader: Any, device: Any, index: int = 0):
         self.split: Split = split
         self.epoch, self.of, self.device = epoch, length(loader), device
-        self.index, self.at, self.items = index, index, 0  # batches given, number of this one, items
-        self.is_over = False  # the loader has given its last batch
-        self.data = 0.0  # seconds in which a batch was waited for
+        self.index, self.at, self.items = index, index, 0  # batches yielded, number of this one, items
+        self.is_over = False  # the loader has yielded its last batch
+        self.data = 0.0  # seconds of waiting for batches
         self.began = self.reported = time.perf_counter()
         self._paced = getattr(device, "paced", 0.0)
 
     def started(self, of: int) -> EpochStarted:
-        """That it begins; `of` is how many epochs there are."""
+        """Return the event of its start; `of` is the number of epochs."""
         return EpochStarted(self.split, self.epoch, of, self.of)
 
     def batches(self, loader: Iterable[Any], place: Callable[[Any], PlacedBatch]) -> Iterator[PlacedBatch]:
-        """The loader's batches on the device; the time that the loader takes is measured."""
+        """Yield the loader's batches on the device, and measure the time of the loader."""
         batches = iter(loader)
         while True:
             asked, self.at = time.perf_counter(), self.index
@@ -71,7 +72,7 @@ class EpochWatch:
 
     @contextmanager
     def naming(self) -> Generator[None]:
-        """Exceptions of this block get the number of the batch."""
+        """Add the number of the batch to exceptions of this block."""
         try:
             yield
         except Exception as e:
@@ -79,11 +80,11 @@ class EpochWatch:
             raise
 
     def seconds(self) -> float:
-        """How long it has taken."""
+        """Return the seconds since its start."""
         return time.perf_counter() - self.began
 
     def progress(self, step: int, read: float, emit: Callable[[Event], Any]) -> None:
-        """Emit how far it is, at most every PACE seconds; `read` are the seconds that reads waited."""
+        """Emit the progress, at most every PACE seconds. read: seconds that reads waited."""
         now = time.perf_counter()
         if now - self.reported < PACE:
             return
