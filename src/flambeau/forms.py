@@ -1,4 +1,4 @@
-"""PyTorch's functions that are methods, settings or other functions here; imported when asked for."""
+"""PyTorch's functions that are methods, settings or other functions here; imported on first use."""
 
 import math
 from collections.abc import Callable
@@ -29,7 +29,7 @@ default_generator = generator
 e, inf, nan, pi = math.e, math.inf, math.nan, math.pi
 newaxis, Size = None, tuple
 
-# functions of a tensor that are its methods, those that write among them
+# functions that call a method of their tensor, in-place ones included
 METHODS = [
     "abs_",
     "acos_",
@@ -95,7 +95,7 @@ METHODS = [
     "xlogy_",
     "zero_",
 ]
-# copies of what are views: the view's function
+# functions that copy a view: the function that makes the view
 COPIES = {
     f"{name}_copy": name
     for name in [
@@ -153,7 +153,7 @@ def _clone_slice(
 
 
 def slice_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Each step-th element of a dim from start to end, as a tensor of its own, or as the value of out:
+    """A copy of each step-th element of a dim from start to end, or out with these values:
     slice_copy(input, dim=0, start=None, end=None, step=1)."""
     return (
         _clone_slice(input, *args, **kw)
@@ -162,14 +162,14 @@ def slice_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) 
     )
 
 
-# --- tensors of data ---
+# --- tensors from data ---
 
 
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of data; the tensor itself where it is as wanted and no copy is asked for. copy: True copies
-    always; False: ValueError if one is needed."""
+    """A tensor of data; a tensor that matches is returned itself. copy: True always copies; False: ValueError
+    if a copy is needed."""
     if copy is False and not isinstance(obj, Tensor):
         raise ValueError("asarray(copy=False): host data is always copied: pass copy=None")
     t = functions.as_tensor(obj, dtype, device)
@@ -198,7 +198,7 @@ def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype
 def as_strided_copy(
     input: Tensor, size: Any, stride: Any, storage_offset: int | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """as_strided, which always copies; or write the value to out. -> [*size]"""
+    """A copy of the elements that as_strided selects, or out with these values. -> [*size]"""
     args = (input, size, stride, storage_offset)
     return Tensor.as_strided(*args) if out is None else into(Tensor.as_strided, args, {"out": out})
 
@@ -207,7 +207,7 @@ def as_strided_copy(
 def empty_strided(
     size: Any, stride: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """empty; strides are always those of the order of elements. -> [*size]"""
+    """empty; the tensor is always contiguous. -> [*size]"""
     return functions.empty(size, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -215,7 +215,7 @@ def empty_strided(
 def empty_permuted(
     size: Any, physical_layout: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """empty; elements always lie in the order of dims. -> [*size]
+    """empty; the tensor is always contiguous. -> [*size]
 
     physical_layout: each dim once, without effect. ValueError for other dims.
     """
@@ -227,7 +227,7 @@ def empty_permuted(
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """A capsule of a tensor's memory, for another library."""
+    """A DLPack capsule of a tensor's memory, for another library."""
     return tensor.__dlpack__()
 
 
@@ -238,12 +238,12 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
-    """What one of two functions makes of the operands: pred is read, and the other is not called."""
+    """Call one of two functions with the operands; pred is read, and the other function is not called."""
     return (true_fn if bool(pred) else false_fn)(*operands)
 
 
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
-    """The inputs after calls of body_fn as long as cond_fn is true of them, which is read each time."""
+    """Call body_fn repeatedly while cond_fn, which is read each time, is true; returns the last values."""
     carried = tuple(carried_inputs)
     while bool(cond_fn(*carried)):
         values = body_fn(*carried)
@@ -253,7 +253,7 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
 
 @without_effect
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A number as a 0-d tensor, of the default float dtype unless another is asked for. -> []"""
+    """A number as a 0-d tensor, in the default float dtype unless dtype is given. -> []"""
     return tensor(s, dtype or get_default_dtype(), device, requires_grad)
 
 
@@ -267,7 +267,7 @@ def range(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Numbers from start to end, which is one of them. -> [n]"""
+    """Numbers from start to end, inclusive. -> [n]"""
     n = math.floor((end - start) / step) + 1
     numbers = functions.arange(n, device=device) * step + start
     numbers = numbers.to(as_dtype(dtype or get_default_dtype()))
@@ -275,7 +275,7 @@ def range(
 
 
 def fill(input: Tensor, value: Any) -> Tensor:
-    """A tensor of one value, like another. [...] -> [...]"""
+    """A tensor filled with one value, in the shape of the input. [...] -> [...]"""
     return input.clone().fill_(value)
 
 
@@ -309,7 +309,7 @@ def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> T
 
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
-    """The norm over all dims but one, which stay with size 1; over all with dim=-1."""
+    """The norm over all dims but one, which keep size 1; over all dims for dim=-1."""
     if dim == -1:
         return linalg.vector_norm(v, pow)
     return linalg.vector_norm(v, pow, [d for d in functions.arange(v.ndim).tolist() if d != dim], True)
@@ -321,13 +321,14 @@ def orgqr(input: Tensor, tau: Tensor) -> Tensor:
 
 
 def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> tuple[Tensor, ...]:
-    """The q largest singular values with their vectors, of A (less M). niter: without effect, it is exact."""
+    """The q largest singular values of A (minus M) with their vectors. niter: accepted and ignored: the
+    result is exact."""
     u, s, vh = linalg.svd(A if M is None else A - M, full_matrices=False)
     return u[..., :q], s[..., :q], vh.mH[..., :q]
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, ...]:
-    """svd_lowrank of rows less their mean: principal directions are the columns of the last result."""
+    """svd_lowrank of centred rows: the columns of the last result are the principal directions."""
     n = min(6, *A.shape[-2:]) if q is None else q
     return svd_lowrank(A - A.mean(-2, True) if center else A, n, niter)
 
@@ -339,12 +340,12 @@ set_anomaly_enabled = set_detect_anomaly
 
 
 def get_deterministic_debug_mode() -> int:
-    """2: what is not deterministic would be an error, and there is nothing of the kind."""
+    """Return 2 (error): all algorithms are deterministic."""
     return 2
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """is_anomaly_enabled: what is looked for is NaN."""
+    """The same as is_anomaly_enabled, which checks for NaN."""
     return is_anomaly_enabled()
 
 
@@ -354,7 +355,7 @@ def compile(model: Any = None, **_: Any) -> Any:
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether gradients are off, which is all that inference_mode means here."""
+    """Whether gradients are disabled, which is the only effect of inference_mode here."""
     return not is_grad_enabled()
 
 
@@ -364,13 +365,13 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """False: there is nothing to warn of."""
+    """Return False: all algorithms are deterministic."""
     return False
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Nothing: all algorithms are deterministic. ValueError for False, which can't be had. warn_only: without
-    effect."""
+    """Do nothing: all algorithms are deterministic. ValueError for False, which is not possible. warn_only:
+    accepted and ignored."""
     if not mode:
         raise ValueError(
             "use_deterministic_algorithms(False): all algorithms are deterministic: leave it out"

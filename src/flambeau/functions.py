@@ -1,4 +1,4 @@
-"""The op table as functions: fb.exp(x) is x.exp(), and the few functions that are no methods."""
+"""The op table as functions, e.g. fb.exp(x) for x.exp(), and the few functions that are not methods."""
 
 from collections.abc import Sequence
 from threading import Lock
@@ -116,7 +116,7 @@ from .tensor import Tensor, tensor
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of data; a tensor that is as wanted is returned itself. TypeError for an unknown dtype."""
+    """A tensor of data; a tensor that matches is returned itself. TypeError for an unknown dtype."""
     if isinstance(data, Tensor):
         return data.to(device, None if dtype is None else as_dtype(dtype))
     return tensor(data, dtype, device)
@@ -131,10 +131,10 @@ def from_numpy(ndarray: Any, device: Any = None) -> Tensor:
 
 
 def from_dlpack(ext_tensor: Any, device: Any = None) -> Tensor:
-    """A tensor of another library's array. On an array device the memory is shared, and not to be written to;
-    a GPU copies what the host can read.
+    """A tensor of another library's array. On an array device the memory is shared, and must not be written
+    to; for a GPU the host's memory is copied.
 
-    ext_tensor: an array of a library that speaks DLPack
+    ext_tensor: an array of a library with DLPack support
     """
     if isinstance(ext_tensor, Tensor):
         return ext_tensor if device is None else ext_tensor.to(device)
@@ -148,7 +148,7 @@ def from_dlpack(ext_tensor: Any, device: Any = None) -> Tensor:
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """`input` where the condition is true, else `other`; of a condition alone its nonzero(as_tuple=True).
+    """`input` where the condition is true, else `other`; with only a condition its nonzero(as_tuple=True).
 
     [...], [...], [...] -> [...]. out: a tensor that takes the result, and is returned. TypeError if one
     of input and other is missing.
@@ -163,8 +163,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
 
 
 def result_type(*tensors: Any) -> DType:
-    """The dtype that an operation on tensors and numbers has, by PyTorch's rules: those with dims promote,
-    0-d tensors and then numbers only where their category (bool, integer, float) is higher.
+    """The dtype of an operation's result by PyTorch's promotion rules: tensors with dims promote; 0-d tensors
+    and then numbers count only if their category (bool, integer, float) is higher.
 
     ValueError if nothing is given.
     """
@@ -182,7 +182,7 @@ def is_floating_point(input: Tensor) -> bool:
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether something is a tensor.
+    """Whether an object is a tensor.
 
     obj: anything
     """
@@ -215,12 +215,12 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 def realize(*tensors: Tensor) -> None:
-    """Run what several tensors need in one submit, without waiting for it."""
+    """Submit the work for several tensors at once, without waiting for it."""
     run.realize(*tensors)
 
 
 class Reading(Sequence[Any]):
-    """The values of several tensors as nested lists: a sequence, whose first use waits, or `await` it."""
+    """The values of several tensors as nested lists: a sequence, whose first use waits, or an awaitable."""
 
     def __init__(self, tensors: tuple[Tensor, ...]):
         self._tensors, self._fetch = tensors, readback.Readback(list(tensors))
@@ -265,14 +265,14 @@ def read(*tensors: Tensor) -> Reading:
 
 
 def synchronize(device: Any = None) -> None:
-    """Return when everything submitted to the device is done."""
+    """Wait until all submitted work of the device is done."""
     with stage("wait"):
         get_device(device).wait()
 
 
 def memory(device: Any = None) -> dict[str, int]:
-    """Bytes in use now (live), at most so far (peak), taken from the driver (reserved), and how often it
-    was asked."""
+    """Bytes in use (live), the maximum so far (peak), bytes allocated from the driver (reserved), and the
+    number of allocations."""
     pool, names = get_device(device).pool, ("live", "peak", "reserved", "allocations")
     return {n: getattr(pool, n) if pool else 0 for n in names}
 

@@ -1,8 +1,8 @@
-"""Reductions and normalisations of what a mask keeps, under the names of torch.masked.
+"""Reductions and normalisations of masked tensors, under the names of torch.masked.
 
-A mask is a tensor of bools that broadcasts to the input: True keeps an element. What it leaves out has the
-value that changes no result: 0 in a sum, 1 in a product, -inf in a maximum. A result of nothing has that
-value, too; of a mean, median, variance or deviation it is NaN.
+A mask is a tensor of bools that broadcasts to the input: True keeps an element. Other elements count as the
+neutral value: 0 in a sum, 1 in a product, -inf in a maximum. The result over no elements is this value too;
+for a mean, median, variance or deviation it is NaN.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ __all__ = [
 
 
 def _dims(dim: Dims, ndim: int) -> tuple[int, ...]:
-    """The dims that are reduced: all of them for None, and for ()."""
+    """The dims to reduce: all of them for None, and for ()."""
     if dim is None or (isinstance(dim, Sequence) and not len(dim)):
         return tuple(range(ndim))
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
@@ -56,7 +56,7 @@ def _dims(dim: Dims, ndim: int) -> tuple[int, ...]:
 
 
 def _mask(input: Tensor, mask: Tensor) -> Tensor:
-    """A mask in the shape of the input."""
+    """The mask, broadcast to the input's shape."""
     if mask.ndim > input.ndim:
         raise IndexError(
             f"mask has {mask.ndim} dims and input {input.ndim}: reduce the dims of the mask first"
@@ -73,7 +73,7 @@ def _highest(dtype: dt.DType) -> Any:
 
 
 def _mask_of(input: Tensor, mask: Tensor | None, other: Any) -> Tensor:
-    """The input, with another value where the mask leaves an element out."""
+    """Replace the elements that the mask leaves out by a value."""
     if mask is None:
         return input
     value: Any = other(input.dtype) if callable(other) else other
@@ -95,7 +95,7 @@ def _reduce(f: Any, x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
 
 
 def _count(input: Tensor, dim: Dims, keepdim: bool, mask: Tensor | None) -> Tensor:
-    """How many elements the mask keeps."""
+    """The number of elements that the mask keeps."""
     kept = F.ones_like(input, dtype=dt.bool_) if mask is None else _mask(input, mask)
     return _reduce(F.sum, kept, dim, keepdim)
 
@@ -103,7 +103,7 @@ def _count(input: Tensor, dim: Dims, keepdim: bool, mask: Tensor | None) -> Tens
 def sum(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """Sums of what the mask keeps; 0 of nothing. [...] -> [] without dim"""
+    """Sums of the unmasked elements; 0 over none. [...] -> [] without dim"""
     x = _mask_of(input, mask, 0).to(dtype or _sum(input.dtype))
     return _reduce(F.sum, x, dim, keepdim)
 
@@ -111,9 +111,9 @@ def sum(
 def prod(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """Products of what the mask keeps; 1 of nothing. [...] -> [] without dim
+    """Products of the unmasked elements; 1 over none. [...] -> [] without dim
 
-    IndexError if a dim is none of the input's.
+    IndexError if there is no such dim.
     """
     result = _mask_of(input, mask, 1).to(dtype or _sum(input.dtype))
     for d in sorted(_dims(dim, input.ndim), reverse=True):
@@ -122,13 +122,13 @@ def prod(
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """Sums up to each element of what the mask keeps. [...] -> [...]"""
+    """Cumulative sums of the unmasked elements. [...] -> [...]"""
     dtype = dtype or input.dtype
     return F.cumsum(_mask_of(input, mask, 0), dim, dtype=dtype).to(dtype)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """Products up to each element of what the mask keeps. [...] -> [...]"""
+    """Cumulative products of the unmasked elements. [...] -> [...]"""
     dtype = dtype or input.dtype
     return F.cumprod(_mask_of(input, mask, 1), dim, dtype=dtype).to(dtype)
 
@@ -136,7 +136,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
 def amax(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The largest that the mask keeps; -inf, or the lowest integer, of nothing. [...] -> [] without dim"""
+    """The largest unmasked element; -inf, or the lowest integer, over none. [...] -> [] without dim"""
     x = _mask_of(input, mask, _lowest)
     return _reduce(F.amax, x, dim, keepdim).to(dtype or input.dtype)
 
@@ -144,7 +144,7 @@ def amax(
 def amin(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The smallest that the mask keeps; inf, or the highest integer, of nothing. [...] -> [] without dim"""
+    """The smallest unmasked element; inf, or the highest integer, over none. [...] -> [] without dim"""
     x = _mask_of(input, mask, _highest)
     return _reduce(F.amin, x, dim, keepdim).to(dtype or input.dtype)
 
@@ -157,7 +157,7 @@ def argmax(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Places of the largest that the mask keeps, in the input's dtype. [...] -> [] without dim"""
+    """The index of the largest unmasked element, in the input's dtype. [...] -> [] without dim"""
     x = _mask_of(input, mask, _lowest)
     return F.argmax(x, dim, keepdim).to(dtype or input.dtype)
 
@@ -170,7 +170,7 @@ def argmin(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Places of the smallest that the mask keeps, in the input's dtype. [...] -> [] without dim"""
+    """The index of the smallest unmasked element, in the input's dtype. [...] -> [] without dim"""
     x = _mask_of(input, mask, _highest)
     return F.argmin(x, dim, keepdim).to(dtype or input.dtype)
 
@@ -178,7 +178,7 @@ def argmin(
 def mean(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """Means of what the mask keeps; NaN of nothing. ValueError for integers. [...] -> [] without dim"""
+    """Means of the unmasked elements; NaN over none. ValueError for integers. [...] -> [] without dim"""
     dtype = dtype or input.dtype
     if not _has_fractions(dtype):
         raise ValueError(f"mean(dtype={dtype.name}): a mean is a float: pass a float dtype")
@@ -189,7 +189,7 @@ def mean(
 def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """Lower medians of what the mask keeps; NaN, or ValueError for integers, of nothing. [..., n] -> [...]"""
+    """Lower medians of the unmasked elements; over none NaN, or ValueError for integers. [..., n] -> [...]"""
     is_float = input.dtype.is_floating_point
     x = input if is_float else input.to(dt.float32)
     values = F.nanmedian(_mask_of(x, mask, nan), dim, keepdim)[0]
@@ -209,9 +209,9 @@ def norm(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Norms of the vectors that the mask keeps; 0 of nothing, inf for ord=-inf. [...] -> [] without dim
+    """Norms of the unmasked elements; over none 0, or inf for ord=-inf. [...] -> [] without dim
 
-    IndexError if a dim is none of the input's.
+    IndexError if there is no such dim.
     """
     x = _mask_of(input, mask, inf if ord == -inf else 0)
     return linalg.vector_norm(x, 2.0 if ord is None else ord, _dims(dim, input.ndim), keepdim, dtype=dtype)
@@ -227,9 +227,10 @@ def var(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Variances of what the mask keeps, over its number less 1; NaN of nothing. [...] -> [] without dim
+    """Variances of the unmasked elements, dividing by their number - 1; NaN over none. [...] -> [] without
+    dim
 
-    IndexError if a dim is none of the input's.
+    IndexError if there is no such dim.
 
     unbiased: False is correction=0
     correction: what is subtracted from n in the divisor
@@ -256,9 +257,9 @@ def std(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Square roots of masked variances; NaN of nothing. [...] -> [] without dim
+    """Standard deviations of the unmasked elements; NaN over none. [...] -> [] without dim
 
-    mask: True keeps an element. IndexError if a dim is none of the input's.
+    mask: True keeps an element. IndexError if there is no such dim.
     unbiased: False is correction=0
     correction: what is subtracted from n in the divisor
     """
@@ -266,18 +267,18 @@ def std(
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """Shares of exp of what the mask keeps; NaN where it keeps nothing. [...] -> [...]"""
+    """softmax over the unmasked elements; NaN over none. [...] -> [...]"""
     return F.softmax(_mask_of(input, mask, _lowest), dim, dtype=dtype)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """Logarithms of masked shares; NaN where the mask keeps nothing. [...] -> [...]"""
+    """log_softmax over the unmasked elements; NaN over none. [...] -> [...]"""
     x = _mask_of(input, mask, _lowest)
     return F.log_softmax(x, dim, dtype=dtype)
 
 
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """softmax of -input; NaN where the mask keeps nothing. [...] -> [...]"""
+    """softmax of -input over the unmasked elements; NaN over none. [...] -> [...]"""
     x = _mask_of(input, mask, _highest)
     return F.softmax(-x, dim, dtype=dtype)
 
@@ -285,7 +286,7 @@ def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
 def normalize(
     input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """Vectors over the larger of their masked norms and eps; 0 where the mask is False. [...] -> [...]
+    """Divide vectors by the larger of their masked norm and eps; 0 where the mask is False. [...] -> [...]
 
     ord: which norm
     """
@@ -296,7 +297,7 @@ def normalize(
 def logsumexp(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """Logarithms of sums of exp of what the mask keeps; -inf of nothing. [...] -> [] without dim"""
+    """logsumexp over the unmasked elements; -inf over none. [...] -> [] without dim"""
     x = _mask_of(input, mask, _lowest)
     return _reduce(F.logsumexp, x, dim, keepdim).to(dtype or input.dtype)
 
@@ -309,7 +310,7 @@ def logaddexp(
     input_mask: Tensor | None = None,
     other_mask: Tensor | None = None,
 ) -> Tensor:
-    """log(exp(input) + exp(other)), each with a mask of its own. [...], [...] -> [...]
+    """log(exp(input) + exp(other)), each with its own mask. [...], [...] -> [...]
 
     input_mask, other_mask: True keeps an element.
     """

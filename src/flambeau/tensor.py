@@ -47,17 +47,17 @@ class HostScalar:
 
     def __init__(self, value: float):
         self._value = value
-        # what is made of it: the same each time it is asked for
+        # formulas of this number, cached so that equal ones are the same object
         self._formulas: dict[tuple[Any, ...], HostScalar] = {}
 
     @property
     def held(self) -> float:
-        """The number as kernels read it: what reads it so does not depend on what it is."""
+        """The node of the number, which kernels read; a plan with it does not depend on the value."""
         return self._value
 
     @property
     def value(self) -> Any:
-        if thread.recorder is not None:  # what is made of the number follows from it
+        if thread.recorder is not None:  # formulas of this number are derived state
             thread.recorder.numbers[self] = None
         return self.held
 
@@ -68,7 +68,8 @@ class HostScalar:
         self._value = value
 
     def map(self, formula: Callable[..., float], *numbers: Any) -> "HostScalar":
-        """formula(this, *numbers) as a HostScalar that follows this one, and those among the numbers."""
+        """formula(this, *numbers) as a HostScalar, which changes with this one and with HostScalars among the
+        numbers."""
         return self._made(formula, self, *numbers)
 
     def _made(self, formula: Callable[..., float], *numbers: Any) -> Any:
@@ -127,13 +128,13 @@ class HostFormula(HostScalar):
 
 
 class Tensor(Protocols, Exchange, Table):
-    """An array of one dtype on one device. Operations on it run nothing; reading does.
+    """An array of one dtype on one device. Operations are lazy; reading a value runs them.
 
     Tensor(2, 3) is zeros of those sizes, Tensor([1, 2]) a list's numbers in the default float.
     """
 
     __hash__ = object.__hash__  # type: ignore[assignment] # identity, although == compares elements
-    # what it is a view of, or its views (core/alias.py): no attribute that guards watch
+    # its base or its views (core/alias.py); guards do not watch this attribute
     __slots__ = ("link",)
     node: Node
     link: Any
@@ -145,7 +146,7 @@ class Tensor(Protocols, Exchange, Table):
             value = Tensor.zeros(node, *sizes) if isinstance(node, int) else tensor(node, dt.default_float())
             self.node = value.node
 
-    # --- what is known without running ---
+    # --- properties known without running ---
 
     @property
     def shape(self) -> Shape:
@@ -164,7 +165,7 @@ class Tensor(Protocols, Exchange, Table):
 
     @property
     def device(self) -> Any:
-        """Where the value is, or will be computed."""
+        """The device of the value, or the one that will compute it."""
         return self.node.device or get_device()
 
     @property
@@ -178,15 +179,15 @@ class Tensor(Protocols, Exchange, Table):
 
     @property
     def is_leaf(self) -> "bool":  # type: ignore[valid-type]
-        """Whether no gradients flow through the tensor to what it was made of."""
+        """Whether the tensor is a leaf: no gradients flow through it to other tensors."""
         return self.node.param is not None or not self.node.requires_grad
 
     def where(self, condition: Any = None, other: Any = None, *, input: Any = None, out: Any = None) -> Any:
-        """This tensor's elements where the condition, a tensor of bools, is true, else those of `other`. Of a
-        condition `c` and what is no tensor of bools, c.where(x, y) is where(c, x, y). TypeError
-        where neither is one of bools.
+        """This tensor's elements where the condition, a tensor of bools, is true, else those of `other`. For
+        a bool tensor `c` and an argument that is not a bool tensor, c.where(x, y) is where(c, x, y).
+        TypeError if neither is a bool tensor.
 
-        input: `x` by its name. out: a tensor that takes the result, and is returned.
+        input: PyTorch's name of `x`. out: a tensor that receives the result, and is returned.
         [...], [...], [...] -> [...]
         """
         if input is None and isinstance(condition, Tensor) and condition.dtype is dt.bool_:
@@ -198,7 +199,7 @@ class Tensor(Protocols, Exchange, Table):
         return _where(self, chosen, other, **({} if out is None else {"out": out}))
 
     def type(self, dtype: Any) -> "Tensor":
-        """In another dtype, as to(dtype)."""
+        """Cast to a dtype, as to(dtype) does."""
         return self.to(dtype)
 
     @property
@@ -225,7 +226,7 @@ class Tensor(Protocols, Exchange, Table):
 
     @property
     def real(self) -> "Tensor":
-        """The real parts, a view; of real numbers themselves. Assign to it to give them other values."""
+        """The real parts, as a view; a real tensor itself. It can be assigned to."""
         return COMPOSED["real"](self)
 
     @real.setter
@@ -234,7 +235,7 @@ class Tensor(Protocols, Exchange, Table):
 
     @property
     def imag(self) -> "Tensor":
-        """The imaginary parts of complex numbers, a view. Assign to it to give them other values."""
+        """The imaginary parts of complex numbers, as a view. It can be assigned to."""
         return COMPOSED["imag"](self)
 
     @imag.setter
@@ -270,7 +271,7 @@ class Tensor(Protocols, Exchange, Table):
         return self.itemsize
 
     def is_contiguous(self) -> "bool":  # type: ignore[valid-type]
-        """Whether the elements lie in order, as they do but in views: kernels read both alike."""
+        """Whether the elements are in order: true except for some views."""
         return is_in_order(self)
 
     def is_complex(self) -> "bool":  # type: ignore[valid-type]
@@ -299,8 +300,8 @@ class Tensor(Protocols, Exchange, Table):
 
     @property
     def data(self) -> "Tensor":
-        """The same elements without gradients: what is written to it is written to the tensor, even to one
-        that gradients are taken by. Assign to it to give the tensor other values of its shape."""
+        """The same elements without gradients: writes to it reach the tensor, even a leaf that requires
+        gradients. It can be assigned to."""
         return self.detach()
 
     @data.setter
@@ -310,12 +311,12 @@ class Tensor(Protocols, Exchange, Table):
     # --- reading ---
 
     def realize(self) -> "Tensor":
-        """Run what the value needs, without waiting for it; returns self."""
+        """Submit the kernels of the value, without waiting for them; returns self."""
         run.realize(self)
         return self
 
     async def read(self) -> Data:
-        """The values on the host, awaited: works everywhere, and is what a browser's event handlers need."""
+        """The values on the host, awaited; it also works in a browser's event handlers."""
         return Data((await readback.Readback([self]).arrive())[0], self.shape, self.dtype)
 
     def numpy(self, *, force: "bool" = False):  # type: ignore[valid-type]
@@ -348,7 +349,7 @@ class Tensor(Protocols, Exchange, Table):
         return format_tensor(data, [*facts, "requires_grad=True"] if self.requires_grad else facts)
 
     def _repr_html_(self) -> str | None:
-        """What a notebook shows; None where values can't be read, which is said by the text."""
+        """The HTML for a notebook; None if values can't be read, as the text form then says."""
         if thread.recorder is not None or not self.device.can_wait:
             return None
 
@@ -359,14 +360,14 @@ class Tensor(Protocols, Exchange, Table):
     # --- inspecting ---
 
     def plan(self):
-        """What would run to compute this tensor: a list of kernels that prints as a table."""
+        """The kernels that would run to compute this tensor; the list prints as a table."""
         from .runtime.show import table
 
         plans = self._planned()
         return Plans(plans, table(plans))
 
     def wgsl(self) -> str:
-        """The WGSL of every kernel that would run, in order, each below what it computes and the shapes."""
+        """The WGSL of every kernel that would run, in order, each after a comment with its ops and shapes."""
         from .runtime.show import texts
 
         roots = [self.node]
@@ -376,7 +377,7 @@ class Tensor(Protocols, Exchange, Table):
 
     def _planned(self):
         roots = [self.node]
-        with self.device.lock:  # whoever computes them lets go of inputs
+        with self.device.lock:  # computing a node releases its inputs
             return plan(roots, self.device.limits, toposort(roots))
 
     # --- gradients ---
@@ -388,19 +389,18 @@ class Tensor(Protocols, Exchange, Table):
         create_graph: bool = False,
         inputs: Any = None,
     ) -> Gradients:
-        """Gradients of this scalar by every tensor with requires_grad behind it, or by the parameters
-        `inputs` alone, one or several of them (ValueError for one that was computed); nothing is stored on
-        tensors.
+        """Gradients of this scalar with respect to every leaf with requires_grad, or only to the parameters
+        `inputs`, one or several (ValueError for one that was computed); nothing is stored on tensors.
 
-        `gradient` is where to start from when this is no scalar, of the same shape. The graph is dropped
-        when the value is computed, unless `retain_graph` (default: create_graph) keeps it for another
-        backward. With `create_graph` the gradients can be differentiated themselves.
+        `gradient` is the initial gradient for a non-scalar tensor, of the same shape. The graph is freed when
+        the value is computed, unless `retain_graph` (default: create_graph) keeps it for another backward.
+        With `create_graph` the gradients can be differentiated themselves.
         """
         return backward(self, gradient, retain_graph, create_graph, inputs)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
-        """Have hook(gradient) called by backward where the gradient by this tensor is complete; what it
-        returns, if not None, is the gradient then.
+        """Call hook(gradient) in backward when this tensor's gradient is complete; its result, if not None,
+        replaces the gradient.
 
         It is called while backward builds the gradients' graph, with lazy tensors. Returns a handle whose
         remove() unregisters the hook. ValueError if requires_grad is False.
@@ -408,9 +408,9 @@ class Tensor(Protocols, Exchange, Table):
         return register(self, hook)
 
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
-        """Make this tensor one that gradients are taken by (or not); returns self.
+        """Set requires_grad; returns self.
 
-        ValueError if it should be none, and gradients flow through it to others.
+        ValueError for False if gradients flow through this tensor to others.
         """
         if self.requires_grad == bool(requires_grad):
             return self
@@ -426,12 +426,12 @@ class Tensor(Protocols, Exchange, Table):
         return self
 
     def detach_(self) -> "Tensor":
-        """Let no gradients flow through the tensor any more; returns self."""
+        """Stop gradients through this tensor; returns self."""
         self.node = own(self.node)
         return self
 
     def assign_(self, value: Any) -> "Tensor":
-        """Replace the value by another of the same shape; it is computed with the next run. Returns self."""
+        """Replace the value by one of the same shape, which is computed with the next run. Returns self."""
         value = value if isinstance(value, Tensor) else tensor(value, dtype=self.dtype, device=self.device)
         if value.shape != self.shape:
             raise ValueError(
@@ -443,7 +443,7 @@ class Tensor(Protocols, Exchange, Table):
         return self
 
     def replace_(self, value: "Tensor") -> "Tensor":
-        """assign_ through which gradients flow; a parameter takes values only, inside no_grad. Returns
+        """assign_ with gradients; a parameter can only be assigned inside no_grad. Returns
         self."""
         check_write(self)
         if self.node.param is None and value.shape == self.shape:
@@ -455,18 +455,18 @@ class Tensor(Protocols, Exchange, Table):
         return self.assign_(value)
 
     def _check_write(self) -> None:
-        """ValueError if gradients are taken by the tensor as it is."""
+        """ValueError if the tensor is a leaf that requires gradients."""
         check_write(self)
 
     def _show_as(self, view: "Tensor", name: str) -> "Tensor":
-        """Be what a new view of this tensor shows; `name` is the method that asks for it."""
+        """Become a view of this tensor with a new shape; `name` is the calling method."""
         with self.device.lock:
             show_as(self, view, name)
         return self
 
     def _become(self, new: Node) -> None:
-        """Have another value, and all that shows the same elements with it."""
-        with self.device.lock:  # no replay looks where the value is meanwhile
+        """Set a new value for this tensor and all views of the same elements."""
+        with self.device.lock:  # no replay locates the value meanwhile
             old, self.node = self.node, new
             old.replaced = True
             if self.link is None:
@@ -533,11 +533,11 @@ class Tensor(Protocols, Exchange, Table):
         return self.to(other.dtype)
 
     def bool(self) -> "Tensor":
-        """True where not 0."""
+        """Whether each element is not 0."""
         return self.to(dt.bool_)
 
     def contiguous(self) -> "Tensor":
-        """Itself; a tensor of its own where it is a view whose elements do not lie in order."""
+        """The tensor itself, or a contiguous copy of a view."""
         return self if is_in_order(self) else Tensor(self.node)
 
     def new_tensor(self, data: Any, dtype: Any = None, device: Any = None) -> "Tensor":
@@ -562,15 +562,15 @@ def _take_gradients(x: Tensor) -> None:
 
 
 def own(node: Node) -> Node:
-    """A node of its own over the same value: marking or replacing it touches nothing else."""
+    """A new node with the same value: changing it does not affect other tensors."""
     return apply(OPS["detach"], (node,), {})
 
 
 def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of `data` (numbers, nested lists, an array or a tensor), copied to the device.
 
-    Whole numbers are int64. Arrays of float64 become float32 and those of complex128 complex64, unless
-    `dtype` (or `set_default_dtype`) asks for another: float64 and complex128 are not on GPUs.
+    Python integers become int64. Arrays of float64 become float32, and those of complex128 complex64, unless
+    `dtype` (or `set_default_dtype`) says otherwise: GPUs lack float64 and complex128.
     """
     if isinstance(data, Tensor):
         out = data if dtype is None else data.to(dt.as_dtype(dtype))
@@ -579,7 +579,7 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
         raw, shape, stored = to_bytes(data, None if dtype is None else dt.as_dtype(dtype))
         out = Tensor(leaf(raw, shape, stored, get_device(device)))
         if requires_grad and stored.has_gradients:
-            _take_gradients(out)  # nobody else has the node yet
+            _take_gradients(out)  # no other tensor has this node yet
     return out.requires_grad_() if requires_grad and not out.requires_grad else out
 
 
@@ -587,4 +587,4 @@ missing_from(Tensor)
 _op.bind(Tensor)
 
 
-TensorLike: TypeAlias = Tensor | float | complex | HostScalar  # what stands beside a tensor and is broadcast
+TensorLike: TypeAlias = Tensor | float | complex | HostScalar  # operands that are converted and broadcast

@@ -1,4 +1,4 @@
-"""Turns a model into a folder that runs without Python, and such a folder into a function."""
+"""Saves a model as a folder that runs without Python, and loads such a folder as a function."""
 
 from .load import SavedProgram, load_program
 from .save import save_program

@@ -1,5 +1,4 @@
-"""A program.txt from anywhere becomes one that has the form of ours, or one error that says where it has
-not."""
+"""Validates a program.txt of any origin; one error names the first entry that is invalid."""
 
 import re
 from collections.abc import Callable
@@ -8,19 +7,19 @@ from typing import Any
 from ..core.dtype import SHORT
 from ..core.tree import is_dict, is_list
 
-Rule = Callable[[Any, str], None]  # a value and where it stands; Damaged where it is not as it should be
+Rule = Callable[[Any, str], None]  # takes a value and its path; raises Damaged if the value is invalid
 VALUE = re.compile(r"[xwt]\d{1,9}")
-LARGEST = 1 << 53  # numbers are less: JavaScript reads them, too
+LARGEST = 1 << 53  # an exclusive limit of numbers, since JavaScript reads them too
 WINDOW = 256  # words of Params that a kernel sees
 BOUND = 64  # buffers of a kernel, at most
 
 
 class Damaged(ValueError):
-    """Where a program is not one, and how."""
+    """The path of an invalid entry, and the rule that it breaks."""
 
 
 def require(true: Any, place: str, rule: str) -> None:
-    """Damaged unless it is true."""
+    """Raise Damaged unless the condition is true."""
     if not true:
         raise Damaged(f"{place} is not a {rule}")
 
@@ -42,7 +41,7 @@ def one_of(*known: str) -> Rule:
 
 
 def every(rule: Rule, least: int = 0, most: float = float("inf")) -> Rule:
-    """A list of as many."""
+    """A list with these items, or a number of equal ones."""
 
     def check(value: Any, place: str) -> None:
         require(is_list(value) and least <= len(value) <= most, place, "valid list")
@@ -53,7 +52,7 @@ def every(rule: Rule, least: int = 0, most: float = float("inf")) -> Rule:
 
 
 def check_object(**rules: Rule) -> Rule:
-    """An object with these names, and maybe others."""
+    """Check an object with these names, and possibly others."""
 
     def check(value: Any, place: str) -> None:
         require(isinstance(value, dict), place, "object")
@@ -65,7 +64,7 @@ def check_object(**rules: Rule) -> Rule:
 
 
 def expression(value: Any, place: str) -> None:
-    """What `fit` makes."""
+    """An expression, as `fit` returns it."""
     if is_dict(value):
         for one in value.values():
             number(one, place)
@@ -133,14 +132,14 @@ PROGRAM = check_object(
 
 
 def check(program: dict[str, Any]) -> None:
-    """Damaged unless a program.txt has the form of ours, and what its parts say of each other holds."""
+    """Raise Damaged unless a program.txt is well-formed and consistent."""
     PROGRAM(program, "")
     low, high = program["batch"]
     require(1 <= low <= high, "batch", "range of batch sizes")
     require(all(s != "N" for w in program["weights"] for s in w["shape"]), "weights", "list of fixed shapes")
     require(len({i["name"] for i in program["inputs"]}) == len(program["inputs"]), "inputs", "list of names")
     require(program["outputs"] or program["result"] != "tensor", "outputs", "list with a result")
-    counts: dict[int, tuple[Any, ...]] = {}  # of the buffers that a kernel takes
+    counts: dict[int, tuple[Any, ...]] = {}  # numbers of buffers, by kernel
     for kind, plans in program["plans"].items():
         place = f"plans.{kind}"
         require(len(plans["plan_of"]) == high - low + 1, f"{place}.plan_of", "plan for each batch size")

@@ -1,4 +1,4 @@
-"""Fits a number's values at all batch sizes of a range with one expression, exact at each size.
+"""Fits one expression to a number's values at all batch sizes of a range, exact at each size.
 
 An expression is a number, [a, b] for a N + b, [a, b, c, m] for m floor((a N + b) / c), or a table
 {"N": number, ...}.
@@ -13,7 +13,7 @@ DIVISORS = [2**i for i in range(1, 21)]  # workgroups, tiles and widths of reads
 
 
 def fit(batches: list[int], values: list[int]) -> Any:
-    """The expression that gives `values` at `batches`, both in order; a table where nothing shorter does."""
+    """The shortest expression with these `values` at `batches`, both in order; a table if no other fits."""
     first = values[0]
     if all(v == first for v in values):
         return first
@@ -21,14 +21,14 @@ def fit(batches: list[int], values: list[int]) -> Any:
 
 
 def affine(batches: list[int], values: list[int]) -> list[int] | None:
-    """[a, b] where every value is a N + b."""
+    """[a, b] if every value is a N + b, else None."""
     a, rest = divmod(values[-1] - values[0], batches[-1] - batches[0])
     b = values[0] - a * batches[0]
     return None if rest or any(a * n + b != v for n, v in zip(batches, values)) else [a, b]
 
 
 def fit_floor(batches: list[int], values: list[int]) -> list[int] | None:
-    """[a, b, c, m] where every value is m floor((a N + b) / c): grids and tiles are quotients rounded up."""
+    """[a, b, c, m] if every value is m floor((a N + b) / c), as grids and tiles are: quotients rounded up."""
     m = gcd(*values)
     steps = [v // m for v in values]
     slope = (steps[-1] - steps[0]) / (batches[-1] - batches[0])

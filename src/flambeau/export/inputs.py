@@ -1,4 +1,4 @@
-"""Examples and texts such as "f32[N, 784]" become the inputs of a program: names, dtypes, shapes."""
+"""Derives the inputs of a program (names, dtypes, shapes) from examples and texts such as "f32[N, 784]"."""
 
 # pyright: basic
 
@@ -53,7 +53,7 @@ def specs_of(fn: Callable[..., Any], example_inputs: Any, max_batch: int) -> lis
 
 
 def names_of(fn: Callable[..., Any], count: int) -> list[str]:
-    """The names of a function's first arguments, or x0, x1, ... where it tells none."""
+    """The names of a function's first arguments, or x0, x1, ... if it has no signature."""
     try:
         parameters = list(signature(getattr(fn, "forward", fn)).parameters.values())
     except (TypeError, ValueError):

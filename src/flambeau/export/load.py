@@ -36,19 +36,20 @@ SIZES_KEPT = 8  # batch sizes whose buffers and commands are kept
 
 
 def load_program(folder: Any, device: Any = None) -> "SavedProgram":
-    """The program in a folder of save_program, to be called with tensors or arrays.
+    """Load the program in a folder of save_program, to call it with tensors or arrays.
 
-    In place of the folder: the bytes of program.txt, kernels.wgsl and weights.safetensors by these names, as
-    a page has fetched them. FlambeauError names what is missing, damaged or of another version; DeviceError:
-    there is no adapter.
+    Instead of the folder: the bytes of program.txt, kernels.wgsl and weights.safetensors by these names, for
+    web pages. FlambeauError names a file that is missing, damaged or of another version; DeviceError without
+    an adapter.
     """
     return SavedProgram(folder if is_mapping(folder) else Path(folder), get_device(device))
 
 
 class SavedProgram:
-    """A loaded program: call it with its inputs, in order or by name; `inputs` and `batch` say which.
+    """A loaded program: call it with its inputs, in order or by name, which `inputs` and `batch` describe.
 
-    The result is what the function gave: a tensor, or a list or dict of tensors. It has no gradients.
+    The result has the form of the original function's: a tensor, or a list or dict of tensors. It has no
+    gradients.
     """
 
     def __init__(self, source: Path | Mapping[str, Any], device: Device):
@@ -128,7 +129,7 @@ class SavedProgram:
         return program
 
     def _texts(self) -> list[tuple[int, str]]:
-        """The kernels' WGSL, in order, each with the line of the file that it begins on."""
+        """The kernels' WGSL, in order, each with its first line in the file."""
         head, *parts = self._text(KERNELS).split(f"{MARK} ")
         line = head.count("\n") + 2
         sections: list[tuple[int, str]] = []
@@ -213,21 +214,21 @@ class SavedProgram:
             return _Ready(self, n)
         except FlambeauError:
             raise
-        except Exception as e:  # numbers that are of no plan of ours: the file is from anywhere
+        except Exception as e:  # the file is untrusted: its numbers may be impossible
             why = f"{type(e).__name__}: {e}".splitlines()[0]
             self._fail(f"{PROGRAM} is damaged ({why}): save the program again")
 
     @staticmethod
     def _batch_of(spec: Spec, t: Tensor) -> int | None:
-        """The batch size that an input tells, if it does."""
+        """The batch size of an input, if its shape has one."""
         if len(t.shape) != len(spec.shape) or "N" not in spec.shape:
             return None
         return t.shape[spec.shape.index("N")]
 
 
 class SavedDispatch(NamedTuple):
-    """A kernel of a saved program: its text and the line of the file that this begins on, how many buffers it
-    reads, and the bytes of each that it binds."""
+    """A kernel of a saved program: its text and first line in the file, the number of buffers that it reads,
+    and the bytes of each binding."""
 
     work: Cost
     text: str
@@ -237,7 +238,7 @@ class SavedDispatch(NamedTuple):
 
 
 class _Ready:
-    """A program at one batch size: its buffers, and its commands ready to be replayed."""
+    """A program at one batch size: its buffers, and the commands to replay."""
 
     def __init__(self, program: SavedProgram, n: int):
         self.device = device = program.device
@@ -259,7 +260,8 @@ class _Ready:
         }
         count = sum(-(-len(s["params"]) // PARAMS_ALIGN) for s in (*plan["setup"], *plan["steps"]))
         self.uniform = device.uniform(4 * PARAMS_ALIGN * count) if count else 0
-        self.steps: tuple[list[SavedDispatch], list[SavedDispatch]] = [], []  # of the setup, and of each call
+        # the commands of the setup, and of each call
+        self.steps: tuple[list[SavedDispatch], list[SavedDispatch]] = [], []
         setup, words = self._words(program, plan, n, buffers, sizes)
         self.works = tuple([step.work for step in self.steps[1]])
         self.outputs = [
@@ -275,7 +277,7 @@ class _Ready:
         self.once = self._doubts_of(program, plan, buffers)
 
     def _doubts_of(self, program: SavedProgram, plan: dict[str, Any], buffers: dict[str, Any]) -> list[Any]:
-        """What was computed once, for all calls: where an index of it was outside, each call is of it."""
+        """The index faults of the setup, which was computed once; they apply to each call."""
         checks = any(DECLARED in program.kernels[step["kernel"]][1] for step in plan["setup"])
         once = [buffers[v] for step in plan["setup"] for v in step["writes"]]
         for buffer in once:
@@ -290,8 +292,8 @@ class _Ready:
         buffers: dict[str, Any],
         sizes: dict[str, Any],
     ):
-        """The commands that run once, and those that run in each call; temporaries share memory where they
-        can."""
+        """The commands that run once, and those of each call; temporaries share memory if their lifetimes
+        allow it."""
         steps = [*plan["setup"], *plan["steps"]]
         last = {v: i for i, step in enumerate(steps) for v in step["reads"]}
         keep = {o["value"] for o in plan["outputs"]} | {v for step in plan["setup"] for v in step["writes"]}
@@ -328,7 +330,7 @@ class _Ready:
             self.device.pool.end(self.uniform)
 
     def _draw(self) -> None:
-        """Take the call's part of the random stream."""
+        """Reserve the call's part of the random stream."""
         begin = generator.take(4 * self.length)
         for word, draw, part in self.drawn:
             self.params[word] = begin.at_block(begin.block + self.begins[draw])[part]
@@ -336,7 +338,7 @@ class _Ready:
             self.device.write(self.uniform, self.params.tobytes())
 
     def _send(self, turn: int, *parts: Any) -> None:
-        """Run commands of the setup (0) or of a call (1), or have whoever looks at them do so."""
+        """Run the commands of the setup (0) or of a call (1), directly or through a subscriber."""
         if has_listener("saved"):
             emit("saved", self.device, self.steps[turn], parts, self.params)
         elif turn:
@@ -365,7 +367,7 @@ class _Ready:
 
 
 def _pipeline(device: Gpu, text: str, name: str, inputs: int, outputs: int) -> int:
-    """The device's pipeline of this text, compiled at first sight."""
+    """The device's pipeline of this text, compiled on first use."""
     cache, key = device.saved_pipelines, (text, inputs, outputs)
     if key not in cache:
         cache[key] = device.pipeline(text, name, inputs, outputs)
@@ -373,7 +375,7 @@ def _pipeline(device: Gpu, text: str, name: str, inputs: int, outputs: int) -> i
 
 
 def within(value: int, most: int, name: str) -> int:
-    """The number, if it can be one; an error of the driver about it would end the process."""
+    """The number, if it is possible; a driver error because of it would end the process."""
     if not 0 <= value <= most:
         raise Damaged(f"{name} of {value}, and at most {most} can be")
     return value

@@ -1,4 +1,4 @@
-"""Saving: the plans of a function at every batch size become one folder."""
+"""Saves the plans of a function at every batch size to one folder."""
 
 import json
 from collections import Counter
@@ -25,19 +25,19 @@ from .web_module import FILES, PROGRAM_FILES, add_module, check_arrays
 
 FORMAT, VERSION = "flambeau-program", 3
 PROGRAM, KERNELS, WEIGHTS = PROGRAM_FILES
-MARK = "//~ kernel"  # begins each kernel of kernels.wgsl
+MARK = "//~ kernel"  # the first line of each kernel in kernels.wgsl
 
 
 def save_program(
     fn: Callable[..., Any], example_inputs: Any, folder: Any, max_batch: int = 128, target: str | None = None
 ) -> Path:
-    """Write what fn, a model or function, does to its inputs as a folder that load_program, or a page, runs.
+    """Save the computation of fn, a model or function, as a folder that load_program, or a web page, runs.
 
     example_inputs: a tensor, an array or a text such as "f32[N, 784]" for each argument, alone, in a list or
-    in a dict that names them. N is the batch, 1 to max_batch; of a tensor it is the first size. Every size is
-    planned now and compared. target "web" adds an ES module that runs the program without Python. Modules act
-    as after eval(). Returns the folder. FlambeauError when the function reads values, or assigns to tensors;
-    TypeError if a page would have to hold complex numbers.
+    in a dict that names them. N is the batch, 1 to max_batch; of a tensor it is the first size. Every batch
+    size is planned and compared. target "web" adds an ES module that runs the program without Python. Modules
+    are in eval mode. Returns the folder. FlambeauError if the function reads values, or assigns to tensors;
+    TypeError for complex numbers with target "web".
     """
     if target not in (None, "web"):
         raise ValueError(f"save_program: target={target!r} is unknown: 'web', or None for Python alone")
@@ -54,7 +54,7 @@ def save_program(
     if target == "web":
         check_arrays(program)
     out.mkdir(parents=True, exist_ok=True)
-    (out / PROGRAM).unlink(missing_ok=True)  # no old program may run new kernels
+    (out / PROGRAM).unlink(missing_ok=True)  # an old program must not run new kernels
     save_file(weights.file(), out / WEIGHTS)
     write_bytes(out / KERNELS, kernels.encode())
     if target == "web":
@@ -64,7 +64,7 @@ def save_program(
 
 
 def is_replaceable(out: Path) -> bool:
-    """Whether a folder is empty, or holds nothing but what a save that was killed leaves."""
+    """Whether a folder is empty, or has only the remains of an interrupted save."""
     ours = {KERNELS, WEIGHTS, *FILES}
     return out.is_dir() and all(p.name in ours or LEFT.fullmatch(p.name) for p in out.iterdir())
 
@@ -73,8 +73,9 @@ def _describe(
     fn: Callable[..., Any], specs: list[Spec], batches: list[int]
 ) -> tuple[dict[str, Any], str, Weights]:
     """program.txt, kernels.wgsl and the weights."""
-    named = dict(fn.named_parameters()) | dict(fn.named_buffers()) if hasattr(fn, "named_buffers") else {}  # type: ignore[attr-defined]
-    run.realize(*named.values())  # and all that was assigned
+    # type: ignore[attr-defined]
+    named = dict(fn.named_parameters()) | dict(fn.named_buffers()) if hasattr(fn, "named_buffers") else {}
+    run.realize(*named.values())  # and all constants that the call creates
     weights = Weights({id(t.node): name for name, t in named.items()})
     device = next((t.device for t in named.values()), None) or get_device()
     graph, sketches = _sketch_batches(fn, specs, batches, device, weights)
@@ -173,7 +174,7 @@ def _plan(structure: Structure, numbers: Any, shaders: dict[Shader, int]) -> dic
 
 
 def sites_of(order: list[Node]) -> list[int]:
-    """Where a graph's kernels note indices that are outside."""
+    """The sites where a graph's kernels report indices out of range."""
     return sorted({n.attrs["site"] for n in order if n.op.name == "_inside"})
 
 

@@ -22,7 +22,7 @@ KINDS = {"gpu": Limits(), "software": Limits(software=True, turns=SOFTWARE_TURNS
 class SavedStep(NamedTuple):
     """A kernel, and the values that it reads and writes: x0 is an input, w0 a weight, t0 a temporary.
 
-    draws: which of its Params are words of a random draw: (place, draw, word).
+    draws: the Params that are words of a random draw: (index, draw, word).
     """
 
     shader: Shader
@@ -33,7 +33,7 @@ class SavedStep(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """The part of a plan that is the same for two batch sizes."""
+    """The part of a plan that batch sizes can share."""
 
     temporaries: int
     outputs: tuple[tuple[str, int], ...]  # value and rank of each
@@ -42,8 +42,8 @@ class Structure(NamedTuple):
 
 
 class Sketch(NamedTuple):
-    """A plan at one batch size. numbers: the bytes of the temporaries; the sizes of the outputs; of each step
-    the grid and the Params; the places of the draws and the length of all, in blocks."""
+    """A plan at one batch size. numbers: the bytes of the temporaries; the sizes of the outputs; the grid and
+    Params of each step; the positions of the draws and their total length, in blocks."""
 
     structure: Structure
     numbers: list[int]
@@ -51,7 +51,7 @@ class Sketch(NamedTuple):
 
 @dataclass
 class Weights:
-    """The tensors that a program holds, each known by its node."""
+    """The tensors that a program contains, each identified by its node."""
 
     names: dict[int, str]  # id of a node -> its name in the model
     nodes: list[Node] = field(default_factory=list[Node])
@@ -80,7 +80,8 @@ class Weights:
         return tensors
 
     def compare(self, graph: Graph, start: int, first: bool) -> None:
-        """Record the tensors that a call makes from host numbers, which must be the same in each call."""
+        """Compare the tensors that a call creates from host numbers with those of the first call; they must
+        be equal."""
         tensors = [
             n
             for n in graph.order
@@ -116,7 +117,7 @@ def sketch(graph: Graph, kind: str, weights: Weights) -> Sketch:
     temporaries = len(numbers)
     for root in graph.roots:
         numbers += root.shape
-    places: dict[int, int] = {}  # draw -> where it begins, from the start of the call
+    places: dict[int, int] = {}  # draw -> its position, relative to the start of the call
     draws: dict[int, int] = {}
     steps = tuple(_step(k, graph, names, numbers, draws, places) for k in planned.kernels)
     numbers += [*places.values(), graph.length]

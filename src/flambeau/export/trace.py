@@ -1,4 +1,4 @@
-"""Tracing: a function becomes its graph at a batch size, without running a kernel of it."""
+"""Traces a function to its graph at a batch size, without running a kernel."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
@@ -23,7 +23,7 @@ READS = "it reads values that depend on an input: a saved program has fixed size
 
 
 class TracedInput:
-    """Stands for the buffer of an input: plans ask only whether there is one."""
+    """A placeholder for the buffer of an input: planning only checks that there is one."""
 
     def __init__(self, place: int):
         self.place = place
@@ -35,8 +35,7 @@ class TracedInput:
 
 
 class Tracer:
-    """Stands in for a recorder while a function is traced: no kernel runs, nothing is read, and assignments
-    are undone."""
+    """Replaces the recorder during tracing: no kernel runs, nothing is read, and assignments are undone."""
 
     def __init__(self, start: int):
         self.start = start
@@ -59,8 +58,8 @@ class Tracer:
 class Graph:
     """A call at one batch size.
 
-    result: what holds the outputs, "tensor", "list" or "dict". begin, length: where the call's random numbers
-    begin in the stream, and how many blocks of four they are.
+    result: the container of the outputs, "tensor", "list" or "dict". begin, length: the position of the
+    call's random numbers in the stream, and their number in blocks of four.
     """
 
     roots: list[Node]
@@ -74,7 +73,7 @@ class Graph:
 
 @contextmanager
 def inference(fn: Any) -> Generator[None]:
-    """Disable gradients, and set a model's modules to eval(), for the duration."""
+    """Disable gradients, and put a model's modules in eval mode, within the block."""
     with in_eval(fn) if hasattr(fn, "modules") else nullcontext(), no_grad():
         yield
 
@@ -99,7 +98,7 @@ def graph_of(fn: Callable[..., Any], specs: list[Spec], n: int, device: Device, 
 
 
 def _call(fn: Callable[..., Any], inputs: list[Tensor], start: int) -> tuple[Any, int, int]:
-    """Call the function; its part of the random stream is returned, and the stream is reset."""
+    """Call the function, reset the random stream, and return its part of the stream."""
     tracer, noted = Tracer(start), Noted()
     try:
         with record_with(tracer), noted, inference(fn):

@@ -1,4 +1,4 @@
-"""A program's description becomes the ES module that runs it in a page: a package for npm, with types."""
+"""Writes the ES module that runs a saved program in a web page: an npm package with types."""
 
 import json
 import re
@@ -8,21 +8,22 @@ from typing import Any
 from ..core.files import web_file
 from ..io.safetensors import write_bytes
 
-# The description is JSON, called .txt: Parcel makes JavaScript of a .json file that a module names by a URL.
+# The description is JSON in a .txt file, since Parcel converts a .json file that a module references by URL
+# to JavaScript.
 PROGRAM_FILES = ("program.txt", "kernels.wgsl", "weights.safetensors")
 MODULE, EXECUTOR, VALUES = "index.js", "executor.js", "values.js"
 TYPES, PACKAGE = "index.d.ts", "package.json"
-# of web/
+# source files in web/
 SOURCES = {MODULE: "program.js", EXECUTOR: "executor.js", VALUES: "values.js", TYPES: "program.d.ts"}
-FILES = (*SOURCES, PACKAGE)  # what a program for a page has beside its own
-FOR_PYTHON = "// --- for Python alone"  # what follows in a source is no part of the module
-LONGEST = 200  # of a package's name; npm takes 214
+FILES = (*SOURCES, PACKAGE)  # the runtime files that a program for a page includes
+FOR_PYTHON = "// --- for Python alone"  # the rest of a source file after this line is not part of the module
+LONGEST = 200  # the longest package name; npm allows 214
 # as in program.d.ts
 DTYPES = {"f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "bool"}
 
 
 def check_arrays(program: dict[str, Any]) -> None:
-    """TypeError if a page has no array for what goes in or out, or is kept."""
+    """TypeError if JavaScript has no array type for an input, output or weight."""
     every = [*program["inputs"], *program["outputs"], *program["weights"]]
     if (strange := next((e for e in every if e["dtype"] not in DTYPES), None)) is not None:
         complex_value = f"{strange['name']!r} is {strange['dtype']}"
@@ -39,20 +40,21 @@ def add_module(folder: Path, program: dict[str, Any]) -> None:
 
 
 def package(name: str) -> dict[str, Any]:
-    """The package.json by which npm and bundlers take a folder of this name for a package."""
+    """The package.json that makes the folder an npm package of this name."""
     return {
         "name": re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LONGEST] or "program",
         "version": "1.0.0",
         "type": "module",
         "exports": {".": {"types": f"./{TYPES}", "default": f"./{MODULE}"}, "./*": "./*"},
-        "types": f"./{TYPES}",  # for TypeScript's oldest way to find them
+        "types": f"./{TYPES}",  # for TypeScript's oldest module resolution
         "sideEffects": False,
         "files": [*SOURCES, *PROGRAM_FILES],
     }
 
 
 def bare(source: str) -> str:
-    """JavaScript without indentation and comments: less to load. No text of the source may have a " // "."""
+    """Strip indentation and comments from JavaScript, to load less. No string in the source may contain " //
+    "."""
     comment = r"^ */\*(?:(?!\*/)(?:.|\n))*\*/ *\n"
     return re.sub(rf"{comment}|^ *(?://.*)?\n|^ +| +// .*$", "", source, flags=re.M)
 

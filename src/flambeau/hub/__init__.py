@@ -21,14 +21,14 @@ def download(
     token: str | None = None,
     offline: bool = False,
 ) -> Path:
-    """A file, or of a repository all that a model needs, on this disk: from the cache where it is there.
+    """Download a file, or all files that a model needs from a repository; cached files are not downloaded
+    again.
 
     source: "owner/name" of a hub's repository, or an address (https://...). file: one file of the repository.
-    revision: its branch, tag or commit. sha256: what a file's bytes must hash to, in hexadecimal. progress:
-    called with a name, bytes received, and bytes in all (0 if not known). folder: of the cache. endpoint: the
-    address of another hub. token: of an account. offline: use only the cache. An interrupted download
-    continues where it stopped. FlambeauError says why there is no file; ValueError names arguments that
-    exclude each other.
+    revision: its branch, tag or commit. sha256: the file's hash in hexadecimal, to check. progress: called
+    with a name, bytes received, and bytes in total (0 if unknown). folder: of the cache. endpoint: the
+    address of another hub. token: of an account. offline: use only the cache. An interrupted download is
+    resumed. FlambeauError says why a download failed; ValueError names arguments that exclude each other.
     """
     if is_address(source):
         optional = {"file": file, "revision": revision, "endpoint": endpoint}
@@ -53,10 +53,10 @@ def load(
     token: str | None = None,
     offline: bool = False,
 ) -> Any:
-    """The tensors, by name, of the file that `download` returns, as fb.load gives them.
+    """Download a file as `download` does, and load its tensors as fb.load does.
 
     source, file, revision, sha256, progress, folder, endpoint, token, offline: as in `download`
-    FlambeauError says why there is no file, or what is wrong with it.
+    FlambeauError says why the download failed, or reports a damaged file.
     """
     from ..io.checkpoint import load as load_path
 

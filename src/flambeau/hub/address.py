@@ -1,7 +1,7 @@
-"""Turns the address of a file into a copy in the cache: whole and checked, or not there at all.
+"""Downloads a file to the cache; the copy there is always complete and checked.
 
-What has come when a connection breaks stays, with the server's mark (ETag) of what it is a part of: the next
-attempt asks for the rest, and starts over where the file has changed.
+When a connection breaks, the received part is kept with the server's ETag: the next attempt requests the
+rest, and starts over if the file has changed.
 """
 
 # pyright: basic
@@ -26,15 +26,15 @@ from ..errors import FlambeauError
 Progress = Callable[[str, int, int], None]
 
 PIECE = 1 << 20
-TIMEOUT = 10.0  # seconds without one byte
-ATTEMPTS = 5  # in a row that bring nothing
-PAUSE = 0.2  # seconds before the second attempt, twice as many before each next one
-SAFE = "%/:=&?~#+!$,;'@()*[]"  # what an address may have; letters of other alphabets are written as %..
-LARGEST = 1 << 37  # bytes of a file whose size no server says
+TIMEOUT = 10.0  # seconds without a byte before a timeout
+ATTEMPTS = 5  # attempts in a row without progress
+PAUSE = 0.2  # seconds before the second attempt; the delay doubles for each further one
+SAFE = "%/:=&?~#+!$,;'@()*[]"  # characters that stay in an address; others are percent-encoded
+LARGEST = 1 << 37  # the most bytes of a file whose size the server does not send
 
 
 class Lie(ValueError):
-    """What a server sent is not what it said, or not what was asked for."""
+    """A server's response contradicts its headers, or the request."""
 
 
 def is_address(source: str) -> bool:
@@ -50,7 +50,7 @@ def fetch(
     token: str | None = None,
     offline: bool = False,
 ) -> Path:
-    """The path of a file's copy; FlambeauError says why there is none."""
+    """Return the path of a file's copy; FlambeauError says why the download failed."""
     call, parts = f"hub.download({url!r})", urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.netloc:
         raise ValueError(f"{call}: the URL must begin with https:// or http://")
@@ -67,7 +67,7 @@ def fetch(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with lock_part(path.with_name(f"{name}.part")) as part:
-            if not path.is_file() or sha256 is not None:  # another process may have brought it meanwhile
+            if not path.is_file() or sha256 is not None:  # another process may have downloaded it meanwhile
                 Transfer(url, part, name, token, progress).run()
                 check(part, sha256)
                 os.replace(part, path)
@@ -78,7 +78,7 @@ def fetch(
 
 
 def reason(error: Exception, path: Path) -> str:
-    """An error in words, with what to do."""
+    """The text of an error, with advice."""
     part = path.with_name(f"{path.name}.part")
     there = part.stat().st_size if part.is_file() else 0
     later = f"call it again: the download resumes after {there:,} bytes" if there else "call it again"
@@ -105,7 +105,7 @@ def digest_of(path: Path) -> str:
 
 
 def check(part: Path, sha256: str | None) -> None:
-    """Lie where the bytes are not those of a hash; they are removed then."""
+    """Raise Lie and remove the file if its hash differs."""
     if sha256 is None:
         return
     actual = digest_of(part)
@@ -116,7 +116,7 @@ def check(part: Path, sha256: str | None) -> None:
 
 @contextmanager
 def lock_part(part: Path) -> Generator[Path]:
-    """A part that no other process writes at the same time."""
+    """Open a partial file that no other process writes at the same time."""
     with open(part.with_name(f"{part.name}.lock"), "wb") as f:
         if fcntl is not None:
             fcntl.flock(f, fcntl.LOCK_EX)
@@ -124,12 +124,12 @@ def lock_part(part: Path) -> Generator[Path]:
 
 
 def mark_of(part: Path) -> Path:
-    """Where the server's mark of what a part is of is kept."""
+    """The path of the ETag of a partial file."""
     return part.with_name(f"{part.name}.json")
 
 
 class Redirects(HTTPRedirectHandler):
-    """Redirects as urllib follows them, but to http and https alone, and from https to https."""
+    """Follows redirects to http and https only, and from https only to https."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         new = urlsplit(newurl).scheme
@@ -137,26 +137,26 @@ class Redirects(HTTPRedirectHandler):
             raise Lie(f"the server redirects from {req.type} to {new or 'nowhere'}")
         request = super().redirect_request(req, fp, code, msg, headers, newurl)
         if request is not None and urlsplit(newurl).netloc != urlsplit(req.full_url).netloc:
-            request.remove_header("Authorization")  # a token belongs to one server
+            request.remove_header("Authorization")  # a token must not be sent to another server
         return request
 
 
 class Transfer:
-    """A file on its way: attempts until it is whole."""
+    """A download, with repeated attempts until the file is complete."""
 
     def __init__(self, url: str, part: Path, name: str, token: str | None, progress: Progress | None):
         self.url, self.part, self.name, self.token, self.progress = url, part, name, token, progress
 
     def run(self) -> None:
-        """Return when the part is the file; OSError, HTTPException or Lie where it can't be had."""
+        """Download until the partial file is complete; OSError, HTTPException or Lie if that fails."""
         failed = 0
         while True:
             before = self.there()
             try:
                 return self.attempt(before)
             except HTTPError as e:
-                e.close()  # it is the open response, too
-                if e.code == 416 and before:  # the part is not a part of what is there now
+                e.close()  # the error is also the open response
+                if e.code == 416 and before:  # the partial file does not belong to the current version
                     self.forget()
                 elif e.code < 500:
                     raise
@@ -177,13 +177,13 @@ class Transfer:
             path.unlink(missing_ok=True)
 
     def mark(self) -> str:
-        """The mark that the part was received with, "" where there is none."""
+        """The ETag that the partial file was received with, or ""."""
         with suppress(OSError, ValueError, AttributeError):
             return str(json.loads(mark_of(self.part).read_text(encoding="utf-8")).get("mark", ""))
         return ""
 
     def attempt(self, begin: int) -> None:
-        """Receive the file, or the rest of it where the server marked the part that is there."""
+        """Receive the file, or the rest of it if the partial file has an ETag."""
         mark = self.mark() if begin else ""
         begin = begin if mark else 0
         headers = {"User-Agent": "flambeau", "Accept-Encoding": "identity"}
@@ -196,7 +196,7 @@ class Transfer:
                 raise Lie(f"the server sent it compressed ({packed[:20]}), which was not requested")
             begin, total = span(response, begin)
             new = response.headers.get("ETag") or ""
-            new = "" if new.startswith("W/") else new  # a weak mark says nothing of single bytes
+            new = "" if new.startswith("W/") else new  # a weak ETag does not guarantee equal bytes
             write_whole(mark_of(self.part), lambda p: p.write_text(json.dumps({"mark": new})))
             self.receive(response, begin, total)
 
@@ -217,7 +217,8 @@ class Transfer:
 
 
 def span(response: Any, begin: int) -> tuple[int, int]:
-    """(where what comes begins, bytes of the whole file or 0); Lie where it is not what was asked for."""
+    """(the offset of the response's first byte, bytes of the whole file or 0); Lie if it does not match the
+    request."""
     length = response.headers.get("Content-Length") or "0"
     length = int(length) if length.isdecimal() else 0
     if response.status != 206:

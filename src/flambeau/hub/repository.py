@@ -11,10 +11,11 @@ from ..core.files import cache_folder, write_checked
 from ..errors import FlambeauError
 from .address import Progress, digest_of
 
-MODEL = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja", "tokenizer*")  # what a model needs
-OLDER = ("*.bin", "*.pt", "*.pth")  # where it has no .safetensors
+# the files that a model needs
+MODEL = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja", "tokenizer*")
+OLDER = ("*.bin", "*.pt", "*.pth")  # the weights if there is no .safetensors
 HASH = re.compile("[0-9a-f]{64}")
-REASONS = {  # errors of huggingface_hub by their names: what to say
+REASONS = {  # errors of huggingface_hub by name, with the text to show
     "GatedRepoError": "it is gated: accept its terms on its page and pass token=",
     "RepositoryNotFoundError": "no such repository, or it is private: check the name, or pass token=",
     "RevisionNotFoundError": "the repository has no such revision: check revision=",
@@ -33,7 +34,7 @@ def fetch_repository(
     sha256: str | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """The path of a file, or of the folder of a model; FlambeauError says why there is none.
+    """Return the path of a file, or of a model's folder; FlambeauError says why the download failed.
 
     options: of huggingface_hub's functions.
     """
@@ -56,12 +57,12 @@ def fetch_repository(
         return _model(huggingface_hub.snapshot_download, name, options, call)
     except FlambeauError:
         raise
-    except Exception as e:  # huggingface_hub's own, httpx's and the disk's
+    except Exception as e:  # errors of huggingface_hub, httpx and the disk
         raise FlambeauError(f"{call}: {_reason(e)}") from None
 
 
 def _model(snapshot: Any, name: str, options: dict[str, Any], call: str) -> Path:
-    """All files of a model: its .safetensors, or where there are none the older kinds."""
+    """Download all files of a model: its .safetensors, or the older formats if there are none."""
     folder = Path(snapshot(name, allow_patterns=list(MODEL), **options))
     if not any(folder.rglob("*.safetensors")):
         folder = Path(snapshot(name, allow_patterns=[*MODEL, *OLDER], **options))
@@ -71,8 +72,8 @@ def _model(snapshot: Any, name: str, options: dict[str, Any], call: str) -> Path
 
 
 def check(path: Path, sha256: str | None, call: str) -> None:
-    """FlambeauError, and the file is gone, where its bytes are not those of a hash: of the one that is asked
-    for, or of the one that large files are named by in the cache; such a file is hashed once."""
+    """Raise FlambeauError and remove a file whose hash differs: from the given one, or from the one that
+    names large files in the cache. A file is hashed once."""
     blob = path.resolve()
     wanted = sha256.lower() if sha256 is not None else blob.name
     if not HASH.fullmatch(wanted):
@@ -107,7 +108,7 @@ def _reason(error: Exception) -> str:
 
 
 def _bar(progress: Progress) -> Any:
-    """A bar of tqdm's that shows nothing and tells `progress`."""
+    """A tqdm bar that shows nothing and calls `progress`."""
     from tqdm.auto import tqdm
 
     class ToldBar(tqdm):

@@ -1,4 +1,4 @@
-"""Files: tensors by name become a file, and a file becomes tensors by name."""
+"""Reads and writes files of named tensors."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .torch_file import load_torch
     from .torch_writer import save_torch
 
-# Imported when they are asked for: a page that keeps its own weights needs one kind of file.
+# Imported on first use: a web page with its own weights needs one format only.
 _LATER = {
     "load_gguf": "gguf",
     "save_gguf": "gguf",

@@ -1,8 +1,8 @@
-"""Nested dicts, lists, numbers and tensors, such as a run's state, into one file, and files of all kinds
-back.
+"""Saves nested dicts, lists, numbers and tensors, such as a run's state, to one file, and loads files of all
+formats.
 
-In a .safetensors file tensors lie by their paths, as `model.0.weight`; what is around them is JSON in its
-metadata: no file brings anything that is run.
+A .safetensors file has each tensor under its path, such as `model.0.weight`, and the structure around the
+tensors as JSON in its metadata. Loading executes no code of a file.
 """
 
 import json
@@ -31,9 +31,9 @@ from .torch_file import read_torch
 from .torch_writer import save_torch
 from .unpickler import key
 
-TREE = "flambeau.tree"  # the metadata's name for what is around the tensors
+TREE = "flambeau.tree"  # the metadata key of the structure around the tensors
 KEYS = str | int | float | bool | None
-CURES = {  # a wrong argument: the right one
+CURES = {  # a wrong argument name: the right one
     "state_dict": "pass its .state_dict()",
     "named_parameters": "pass its .state_dict()",
     "detach": "wrap it in fb.tensor(...)",
@@ -43,13 +43,13 @@ CURES = {  # a wrong argument: the right one
 
 
 def save(obj: Any, f: Any) -> None:
-    """Write tensors in any nest of dicts, lists and tuples, with numbers, texts, bytes, dtypes and None among
-    them, to a .safetensors file; f is a path, or a file that is open for writing bytes.
+    """Write tensors in nested dicts, lists and tuples, with numbers, strings, bytes, dtypes and None, to a
+    .safetensors file; f is a path, or a file that is open for writing bytes.
 
-    A path that ends in .npz or .gguf becomes a file of that kind, of a flat dict of tensors, one in .pt,
-    .pth or .bin what torch.load reads. In .safetensors a flat dict becomes a plain file as other libraries
-    write it. TypeError names what can't be saved, FlambeauError a path that can't be written. obj: the
-    nest.
+    A path that ends in .npz or .gguf selects that format, for a flat dict of tensors; .pt, .pth or .bin
+    selects the format of torch.load. In .safetensors a flat dict becomes a plain file as other libraries
+    write it. TypeError names a value that can't be saved, FlambeauError a path that can't be written. obj:
+    the nested value.
     """
     write = WRITERS.get(Path(f).suffix) if isinstance(f, str) or hasattr(f, "__fspath__") else None
     if write is not None:
@@ -63,7 +63,7 @@ def save(obj: Any, f: Any) -> None:
 
 
 def _flat(write: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
-    """A writer of tensors by name. It refuses other values with an error."""
+    """A writer of named tensors; it raises an error for other values."""
 
     def write_flat(obj: Any, f: Any) -> None:
         if not is_mapping(obj) or not all(isinstance(t, Tensor) for t in obj.values()):
@@ -87,13 +87,13 @@ def load(
     weights_only: bool = True,
     keep_wide: bool = False,
 ) -> Any:
-    """What a file of `save`, of PyTorch, NumPy (.npz, .npy) or llama.cpp (.gguf) holds, its tensors on a
-    device (map_location is PyTorch's name for it): tensors by name, or the nest that was saved.
+    """Load a file of `save`, PyTorch, NumPy (.npz, .npy) or llama.cpp (.gguf), with its tensors on a device
+    (map_location is PyTorch's name for it): tensors by name, or the nested value that was saved.
 
-    f is a path, a file that is open for reading bytes, bytes, an index of several files, or a folder with
-    such. keep_wide: float64, which GPUs lack, stays on the host; else it becomes float32, where
-    FlambeauError names a number that does not fit. FlambeauError says what is wrong with a file;
-    weights_only=False is refused, since nothing here runs pickles.
+    f is a path, a file that is open for reading bytes, bytes, an index of several files, or a folder with one
+    of these. keep_wide: float64, which GPUs lack, stays on the host; else it becomes float32, and
+    FlambeauError names a number that does not fit. FlambeauError reports a damaged file; weights_only=False
+    is rejected, since pickles are never executed.
     """
     call = f"load({source_name(f)})"
     if not weights_only:
@@ -124,12 +124,12 @@ def _load(view: memoryview, f: Any, place: LoadOptions, call: str, stack: ExitSt
 
 
 def load_checkpoint(data: memoryview, device: Any, call: str) -> Any:
-    """Load the bytes that `save` wrote. FlambeauError names the fault of damaged bytes."""
+    """Load the bytes that `save` wrote. FlambeauError reports damaged bytes."""
     return around(load_tensors(data, device, call), metadata(data), call)
 
 
 def around(tensors: dict[str, Tensor], texts: dict[str, str], call: str) -> Any:
-    """Tensors in the nest that a file's metadata says, if it does."""
+    """Put tensors into the structure in a file's metadata, if there is one."""
     tree = texts.get(TREE)
     if tree is None:
         return tensors
@@ -140,25 +140,25 @@ def around(tensors: dict[str, Tensor], texts: dict[str, str], call: str) -> Any:
 
 
 def metadata(data: memoryview) -> dict[str, str]:
-    """The texts in a file's header."""
+    """The metadata in a file's header."""
     size = int.from_bytes(data[:8], "little")
     return json.loads(bytes(data[8 : 8 + size])).get("__metadata__", {})
 
 
 def metadata_of(tree: Any) -> dict[str, str]:
-    """A tree as a file's header holds it."""
+    """Encode a tree for a file's header."""
     return {TREE: json.dumps(tree, separators=(",", ":"))}
 
 
 def taken_apart(obj: Any) -> tuple[dict[str, Tensor], Any]:
-    """The tensors by their paths, and the tree around them as JSON has it."""
+    """Split a value into tensors by path, and the JSON tree around them."""
     tensors: dict[str, Tensor] = {}
     names: dict[int, str] = {}
 
     def name_of(t: Tensor, path: str) -> str:
-        if id(t) not in names:  # a tensor that stands in several places is written once
+        if id(t) not in names:  # a tensor that occurs several times is written once
             name = path or "tensor"
-            # Two paths may spell the same name, e.g. a key "a.b" and the key "b" inside of "a".
+            # Two paths may have the same name, e.g. a key "a.b" and the key "b" inside "a".
             while name in tensors:
                 name += "~"
             names[id(t)] = name
@@ -169,7 +169,7 @@ def taken_apart(obj: Any) -> tuple[dict[str, Tensor], Any]:
 
 
 def _encode_tree(obj: Any, path: str, name_of: Callable[[Tensor, str], str]) -> Any:
-    """Lists, texts and most numbers are what they are; all else is {what it is: its parts}."""
+    """Lists, strings and most numbers are JSON values; everything else is {kind: parts}."""
 
     def inside(part: Any, key: Any) -> Any:
         return _encode_tree(part, f"{path}.{key}" if path else str(key), name_of)
@@ -214,7 +214,7 @@ def _cure(obj: Any) -> str:
     return f"a {kind}, and save writes no pickles: {cure}"
 
 
-MADE: dict[str, Callable[[Any, dict[str, Tensor]], Any]] = {  # what stands in a tree's {name: parts}
+MADE: dict[str, Callable[[Any, dict[str, Tensor]], Any]] = {  # the kinds in a tree's {kind: parts}
     "tensor": lambda name, tensors: tensors[name],
     "dict": lambda pairs, tensors: {key(k): _together(v, tensors) for k, v in pairs},
     "tuple": lambda parts, tensors: tuple(_together(v, tensors) for v in parts),

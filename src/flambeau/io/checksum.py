@@ -1,4 +1,4 @@
-"""Writes and checks a hash of all bytes in the header of a .safetensors file."""
+"""Writes a hash of all bytes to the header of a .safetensors file, and checks it."""
 
 import re
 from collections.abc import Mapping
@@ -7,16 +7,16 @@ from typing import Any
 
 from .safetensors import pack
 
-SEAL = "flambeau.sha256"  # the metadata's name for the hash of the file, in which it is zeros
+SEAL = "flambeau.sha256"  # the metadata key of the hash, which is computed with zeros in its own place
 OPEN = "0" * 64
 FOUND = re.compile(rb'"flambeau\.sha256":"([0-9a-f]{64})"')
 
 
 def add_checksum(tensors: Mapping[str, Any], raw: list[Any], metadata: dict[str, str]) -> list[Any]:
-    """The parts of a file of tensors (all that is asked of them is dtype and shape), with their hash.
+    """The parts of a file of tensors with their hash; of the tensors only dtype and shape are read.
 
-    They are not joined: that would hold the interpreter, for two seconds where they are 1.5 GB, and a
-    training beside it would wait. Hashing and writing let other threads run.
+    The parts are not concatenated: that holds the GIL, for two seconds with 1.5 GB, and would stall a
+    training. Hashing and writing release it.
     """
     size, text, *parts = pack(tensors, raw, {SEAL: OPEN, **metadata})
     header = bytearray(size + text)
@@ -30,7 +30,7 @@ def add_checksum(tensors: Mapping[str, Any], raw: list[Any], metadata: dict[str,
 
 
 def damage(data: memoryview) -> str:
-    """What is wrong with a sealed file's bytes; "" where nothing is."""
+    """The fault of a file with a checksum; "" if there is none."""
     try:
         start, end = _place(data)
     except ValueError as e:
@@ -42,7 +42,7 @@ def damage(data: memoryview) -> str:
 
 
 def _place(data: memoryview) -> tuple[int, int]:
-    """Where the hash stands in a header; ValueError if there is none."""
+    """The position of the hash in a header; ValueError if there is none."""
     size = int.from_bytes(data[:8], "little")
     match = FOUND.search(bytes(data[8 : 8 + min(size, len(data))]))
     if match is None:

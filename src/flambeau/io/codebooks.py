@@ -1,5 +1,4 @@
-"""The codebooks of GGUF's IQ formats: what the words of a codebook are, as ggml has them (ggml-common.h,
-MIT)."""
+"""The codebooks of GGUF's IQ formats, from ggml (ggml-common.h, MIT)."""
 
 from base64 import b85decode
 from dataclasses import dataclass

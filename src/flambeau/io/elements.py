@@ -14,24 +14,24 @@ from ..errors import FlambeauError
 from ..runtime.exchange import leaf
 from ..tensor import Tensor
 
-SIZE = 1 << 31  # what each size of a tensor is less than
+SIZE = 1 << 31  # an exclusive limit of each size of a tensor
 RANK = 64  # dims of a tensor, at most
-PIECE = 1 << 16  # elements that are converted at once
-WIDE = {dt.float64: dt.float32, dt.complex128: dt.complex64}  # what GPUs have not: what it becomes there
+PIECE = 1 << 16  # elements converted at a time
+WIDE = {dt.float64: dt.float32, dt.complex128: dt.complex64}  # dtypes that GPUs lack: the dtype to use there
 
 
 class DamagedFile(ValueError):
-    """What is wrong with a file, and where: whoever opened it adds its name."""
+    """The fault of a file and its position; the function that opened the file adds its name."""
 
 
 class RefusedFile(DamagedFile):
-    """What a file holds that is not read here; the text says what to do."""
+    """A file's content is unsupported; the text says what to do."""
 
 
 @dataclass(frozen=True)
 class ElementKind:
-    """How elements lie in files: as those of a dtype, but bools in a byte, and floats of 8 bits, which
-    become float16."""
+    """The element format in files: that of a dtype, except that bools take a byte, and 8-bit floats become
+    float16."""
 
     dtype: dt.DType
     size: int
@@ -39,7 +39,7 @@ class ElementKind:
 
 
 KINDS = {d.name: ElementKind(d, 1 if d is dt.bool_ else d.itemsize) for d in dt.ALL}
-FLOAT8 = {  # bits of the exponent and its bias, and whether all of them set means no number
+FLOAT8 = {  # bits of the exponent, its bias, and whether all bits set means NaN
     "float8_e4m3fn": (4, 7, "one"),
     "float8_e5m2": (5, 15, "ieee"),
     "float8_e4m3fnuz": (4, 8, "minus zero"),
@@ -50,7 +50,7 @@ KINDS.update({name: ElementKind(dt.float16, 1, name) for name in FLOAT8})
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """Where tensors go: a device, and whether 64-bit floats that it has not stay on the host as they are."""
+    """The device of loaded tensors, and whether 64-bit floats stay on the host if the device lacks them."""
 
     device: Any
     keep_wide: bool = False
@@ -61,13 +61,13 @@ class LoadOptions:
 
 
 def check_shape(name: str, shape: Sequence[int]) -> None:
-    """DamagedFile where sizes are not those of a tensor."""
+    """Raise DamagedFile for invalid sizes."""
     if len(shape) > RANK or not all(type(n) is int and 0 <= n < SIZE for n in shape):
         raise DamagedFile(f"the shape of {shorten_name(name)} is not a list of at most {RANK} sizes")
 
 
 def shorten_name(name: Any) -> str:
-    """A name as errors have it: one in a file may have any length."""
+    """Truncate a name for errors, since a name in a file may have any length."""
     text = name if isinstance(name, str) else str(name)
     return repr(text if len(text) <= 100 else f"{text[:100]}...")
 
@@ -75,14 +75,14 @@ def shorten_name(name: Any) -> str:
 def tensor_of(
     name: str, raw: memoryview, shape: tuple[int, ...], kind: ElementKind, place: LoadOptions
 ) -> Tensor:
-    """A tensor of elements that lie in order; FlambeauError if one does not fit what the device has."""
+    """A tensor of contiguous elements; FlambeauError if one does not fit the device's dtype."""
     return Tensor(leaf(*_leaf_arguments(name, raw, shape, kind, place)))
 
 
 def _leaf_arguments(
     name: str, raw: memoryview, shape: tuple[int, ...], kind: ElementKind, place: LoadOptions
 ) -> tuple[Any, ...]:
-    """What `leaf` takes: bytes as the device holds them, shape, dtype, device."""
+    """The arguments of `leaf`: bytes in the device's format, shape, dtype, device."""
     dtype, device = kind.dtype, place.device
     if kind.float8:
         return halves(raw, kind.float8), shape, dtype, device
@@ -96,7 +96,7 @@ def _leaf_arguments(
 
 
 def _words(raw: memoryview) -> "array[int]":
-    """Bytes of 0 and others as words of 0 and 1."""
+    """Convert bool bytes, 0 or not, to words of 0 and 1."""
     out = array("I")
     for at in range(0, len(raw), PIECE):
         out.extend([int(b != 0) for b in raw[at : at + PIECE]])
@@ -104,7 +104,7 @@ def _words(raw: memoryview) -> "array[int]":
 
 
 def _narrow(name: str, raw: memoryview, dtype: dt.DType) -> "array[float]":
-    """64-bit floats as 32-bit ones; FlambeauError if a finite one becomes infinite."""
+    """Convert 64-bit floats to 32-bit ones; FlambeauError if a finite one becomes infinite."""
     out, wide, per = array("f"), raw.cast("d"), dtype.itemsize // 8
     for at in range(0, len(wide), PIECE):
         part = wide[at : at + PIECE]
@@ -123,7 +123,7 @@ def _narrow(name: str, raw: memoryview, dtype: dt.DType) -> "array[float]":
 
 
 def halves(raw: memoryview, name: str) -> bytearray:
-    """Floats of 8 bits as the float16 of equal value: its low bytes, and its high ones, each from a table."""
+    """Convert 8-bit floats to float16 of equal value; tables give the low and the high bytes."""
     # bytes.translate converts 256 codes by table at memory speed, without NumPy.
     low, high = _tables(name)
     out = bytearray(2 * len(raw))
@@ -139,7 +139,7 @@ def _tables(name: str) -> tuple[bytes, bytes]:
 
 
 def _half(code: int, exponents: int, bias: int, nans: str) -> bytes:
-    """A float of 8 bits, sign, exponent and mantissa, as the bytes of a float16."""
+    """The bytes of the float16 of an 8-bit float (sign, exponent, mantissa)."""
     from struct import pack
 
     mantissas = 7 - exponents
@@ -156,8 +156,8 @@ def _half(code: int, exponents: int, bias: int, nans: str) -> bytes:
 
 
 def strided_view(base: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Tensor:
-    """A view of a flat tensor, whose elements are there: what lies in order, dims in another order, and
-    repeated ones are movements, and cost nothing."""
+    """A strided view of a flat tensor. Contiguous, permuted and expanded views are movement ops, which copy
+    nothing."""
     # Repeated elements (stride 0) are expanded at the end.
     once = tuple(1 if s == 0 else n for n, s in zip(size, stride, strict=True))
     # Dims by falling stride: if they are contiguous in this order, a reshape and a permute suffice.
@@ -177,13 +177,13 @@ def strided_view(base: Tensor, size: tuple[int, ...], stride: tuple[int, ...], o
 
 
 def span(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> int:
-    """How many elements from the beginning of a storage a view needs."""
+    """The number of elements of a storage, from its start, that a view needs."""
     if 0 in size:
         return 0
     return offset + 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
 
 
 def pieces(view: memoryview, size: int = 1 << 24) -> Iterator[memoryview]:
-    """A view in parts of at most so many bytes."""
+    """Split a view into parts of at most so many bytes."""
     for at in range(0, len(view), size):
         yield view[at : at + size]

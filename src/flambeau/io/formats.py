@@ -1,4 +1,4 @@
-"""Reads files of any format as tensors by name; the first bytes decide the format, not the name."""
+"""Reads files of any format as named tensors; the first bytes decide the format, not the name."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -41,10 +41,10 @@ NPY = FileKind(".npy", None)
 
 
 def kind_of(view: memoryview) -> FileKind:
-    """What bytes are, by how they begin; .safetensors if by nothing else."""
+    """The format of bytes, by their start; .safetensors by default."""
     begin = bytes(view[:6])
     if bytes(view[8:9]) == b"{" and int.from_bytes(view[:8], "little") <= len(view) - 8:
-        return SAFETENSORS  # the length may have the bytes that pickles begin with
+        return SAFETENSORS  # the header's length may equal the first bytes of a pickle
     if begin[:4] == b"GGUF":
         return GGUF
     if begin == npz.MAGIC:
@@ -57,14 +57,14 @@ def kind_of(view: memoryview) -> FileKind:
 
 
 def is_npz(view: memoryview) -> bool:
-    """Whether the first member of an archive is an array of NumPy's."""
+    """Whether the first member of an archive is a NumPy array."""
     # Bytes 26 and 27 of a local zip header are the length of the name that follows at byte 30.
     length = int.from_bytes(view[26:28], "little")
     return bytes(view[30 : 30 + length]).endswith(b".npy") or len(view) == 22
 
 
 def entries_in(view: memoryview, place: LoadOptions) -> Entries:
-    """The tensors of a file, of a kind that has them one by one."""
+    """The tensors of a file, of a format that can read them one by one."""
     kind = kind_of(view)
     if kind.entries is None:
         raise RefusedFile(f"a {kind.name} file can't be read lazily: use fb.load")
@@ -89,7 +89,7 @@ def tensors_in(view: memoryview, place: LoadOptions) -> dict[str, Tensor]:
 
 
 def in_folder(f: Any, call: str) -> Any:
-    """A path; of a folder the file in it that has the weights."""
+    """A path, or the file with the weights in a folder."""
     if (not isinstance(f, str) and not hasattr(f, "__fspath__")) or not Path(f).is_dir():
         return f
     contents = next((Path(f) / name for name in FOLDERS if (Path(f) / name).exists()), None)
@@ -99,11 +99,11 @@ def in_folder(f: Any, call: str) -> Any:
 
 
 def open_weights(f: Any, device: Any = None, *, keep_wide: bool = False) -> LazyWeights:
-    """The tensors of a .safetensors, .gguf or .npz file, or of an index of several, each read when it is
-    asked for by its name.
+    """The tensors of a .safetensors, .gguf or .npz file, or of an index of several; each is read on access by
+    its name.
 
     f: a path, an open file, bytes, or a folder. keep_wide: float64, which GPUs lack, stays on the host.
-    FlambeauError says what is wrong with a file.
+    FlambeauError reports a damaged file.
     """
     call = f"open_weights({source_name(f)})"
     stack, place = ExitStack(), LoadOptions.of(device, keep_wide)

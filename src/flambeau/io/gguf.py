@@ -1,6 +1,6 @@
 """Reads and writes llama.cpp's GGUF files: tensors by name and metadata.
 
-Quantised tensors come as float32: their blocks go to the device, which decodes them where they are read.
+Quantised tensors are loaded as float32: their blocks are uploaded, and the device decodes them on use.
 """
 
 import re
@@ -45,15 +45,16 @@ TEXT, LIST = 8, 9
 PARTS = 10_000  # of a model, at most
 DEEPEST = 16  # lists in each other
 TENSORS = 100_000  # of a small file, at most
-ITEMS, EACH = 1_000_000, 32  # values of metadata that a small file may have; bytes of a file for each more
+# metadata values that a small file may have; bytes of a file for each further one
+ITEMS, EACH = 1_000_000, 32
 
 
 def load_gguf(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
-    """Read tensors by name: what is quantised as float32, decoded by the device where it is read.
+    """Read tensors by name; quantised ones become float32, decoded on the device.
 
-    f: a path, an open file, or bytes; of a model in parts the path of any, which loads all. keep_wide:
-    float64, which GPUs lack, stays on the host; else it becomes float32, and FlambeauError names a
-    number that does not fit, or what is wrong with a file.
+    f: a path, an open file, or bytes; the path of any part of a split model loads all parts. keep_wide:
+    float64, which GPUs lack, stays on the host; else it becomes float32, and FlambeauError names a number
+    that does not fit, or the fault of a file.
     """
     call = f"load_gguf({source_name(f)})"
     place = LoadOptions.of(device, keep_wide)
@@ -67,9 +68,9 @@ def save_gguf(
 ) -> None:
     """Write tensors by name; f is a path, or a file that is open for writing bytes.
 
-    metadata: texts, numbers, bools, lists of them, and lists of lists. quantize: a format such as "Q8_0" for
-    all floats of two dims or more whose rows are whole blocks, or a dict of formats by patterns of names.
-    TypeError and ValueError name what the format lacks.
+    metadata: strings, numbers, bools, lists of them, and lists of lists. quantize: a format such as "Q8_0"
+    for all float tensors of two or more dims whose rows are multiples of a block, or a dict from name
+    patterns to formats. TypeError and ValueError name values that the format does not support.
     """
     call = f"save_gguf(..., {source_name(f)})"
     forms = {name: _form(name, t, quantize, call) for name, t in tensors.items()}
@@ -81,7 +82,7 @@ def save_gguf(
 
 
 def _form(name: str, t: Any, quantize: Any, call: str) -> str:
-    """The format of a tensor: that of its dtype, or the quantised one that is asked for."""
+    """The format of a tensor: that of its dtype, or the requested quantised one."""
     if not isinstance(t, Tensor):
         raise TypeError(f"{call}: {name!r} is {describe(t)}, not a tensor: wrap it in fb.tensor(...)")
     asked = quantize
@@ -115,7 +116,7 @@ def _file(
     at = 0
     for (name, t), part in zip(tensors.items(), parts, strict=True):
         number = BLOCKS[forms[name]].number if forms[name] in QUANTIZED else NUMBERS[t.dtype]
-        sizes = t.shape[::-1] or (1,)  # the fastest first
+        sizes = t.shape[::-1] or (1,)  # sizes, the fastest dim first
         head.append(_text(name) + struct.pack(f"<I{len(sizes)}QIQ", len(sizes), *sizes, number, at))
         # Offsets count from the end of the header; each tensor is padded to the alignment.
         at += -(-len(memoryview(part).cast("B")) // alignment) * alignment
@@ -137,7 +138,7 @@ def _text(text: str) -> bytes:
 
 
 def _value(key: str, value: Any, call: str) -> bytes:
-    """A value of metadata with its kind before it; integers take 32 bits where they fit."""
+    """Encode a metadata value after its type; integers take 32 bits if they fit."""
     if not is_sequence(value):
         number = _number(key, value, call)
         return struct.pack("<I", number) + _pack_value(number, value)
@@ -156,7 +157,7 @@ def _value(key: str, value: Any, call: str) -> bytes:
 
 
 def _number(key: str, value: Any, call: str) -> int:
-    """The format's number of a value's kind."""
+    """The format's type number of a value."""
     if isinstance(value, bool):
         return 7
     if isinstance(value, int) and -(1 << 63) <= value < 1 << 64:
@@ -179,7 +180,7 @@ def _pack_value(number: int, value: Any) -> bytes:
 
 
 class Cursor:
-    """Bytes from the beginning on; DamagedFile where they end."""
+    """Reads bytes in order; DamagedFile at the end."""
 
     def __init__(self, view: memoryview):
         self.view, self.at = view, 0
@@ -200,7 +201,7 @@ class Cursor:
 
 
 def entries(view: memoryview, place: LoadOptions) -> Entries:
-    """What a file holds; DamagedFile where its parts are not where it says."""
+    """The contents of a file; DamagedFile if its offsets are wrong."""
     cursor, count, metadata = _head(view)
     alignment = metadata.get("general.alignment", ALIGNMENT)
     if not _is_alignment(alignment):
@@ -281,7 +282,7 @@ def _check_spans(spans: list[tuple[int, int, str]], size: int, alignment: int) -
 
 
 def _head(view: memoryview) -> tuple[Cursor, int, dict[str, Any]]:
-    """(where the tensors' descriptions begin, how many there are, metadata)."""
+    """Read (the start of the tensors' descriptions, their number, the metadata)."""
     cursor = Cursor(view)
     if bytes(cursor.take(4, "the magic number")) != MAGIC:
         raise DamagedFile("it does not begin with GGUF")
@@ -307,7 +308,7 @@ def _head(view: memoryview) -> tuple[Cursor, int, dict[str, Any]]:
 
 
 def _read_value(cursor: Cursor, number: int, label: str, left: list[int], depth: int = 1) -> Any:
-    """A value of metadata: one, or a list, which may be of lists."""
+    """Read a metadata value: a single one, or a (nested) list."""
     if number != LIST:
         return _read_one(cursor, number, label)
     if depth > DEEPEST:
@@ -337,7 +338,7 @@ def _read_one(cursor: Cursor, number: int, label: str) -> Any:
 
 
 def _infos(cursor: Cursor, count: int) -> dict[str, tuple[tuple[int, ...], int, int, int]]:
-    """(shape, format, place, bytes) of each tensor."""
+    """(shape, format, offset, bytes) of each tensor."""
     infos: dict[str, tuple[tuple[int, ...], int, int, int]] = {}
     for _ in range(count):
         name = cursor.text("a tensor's name")

@@ -1,8 +1,8 @@
-"""Turns GGUF's blocks of quantised numbers into float32, as ops on their bytes: the device decodes them.
+"""Decodes GGUF's quantised blocks to float32 by ops on their bytes, which run on the device.
 
-Each format is a function of x, the bytes of its blocks as int32 [n, bytes], and gives float32 [n,
-elements]. As ggml has them (ggml-quants.c): all products are of so few bits that float32 holds them
-exactly, so the results have the same bits on every device.
+Each format is a function of x, the bytes of its blocks as int32 [n, bytes], and returns float32 [n,
+elements]. The formulas are those of ggml (ggml-quants.c). All products have so few bits that float32 is
+exact, so results are bit-identical on every device.
 """
 
 from collections.abc import Callable
@@ -17,14 +17,16 @@ from ..tensor import Tensor, tensor
 from .codebooks import CODEBOOKS
 from .elements import LoadOptions
 
-QUARTERS = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)  # floats of 4 bits, doubled
+# the values of 4-bit floats (E2M1), doubled
+QUARTERS = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
 POWERS = tuple(sign * (2.0 ** (max(e, 1) - 25) if e < 31 else inf) for sign in (1, -1) for e in range(32))
-CURVE = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)  # of the IQ4 formats
+# the values of the IQ4 formats
+CURVE = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
 
 
 @dataclass(frozen=True)
 class BlockFormat:
-    """A format: its number in files, elements and bytes of a block, and what decodes it."""
+    """A format: its number in files, elements and bytes of a block, and the function that decodes it."""
 
     number: int
     elements: int
@@ -36,7 +38,7 @@ BLOCKS: dict[str, BlockFormat] = {}
 
 
 def block(name: str, number: int, elements: int, size: int) -> Callable[[Any], Any]:
-    """Put a function that decodes a format in the table."""
+    """Register a function that decodes a format."""
 
     def noted(decode: Any) -> Any:
         BLOCKS[name] = BlockFormat(number, elements, size, decode)
@@ -46,15 +48,14 @@ def block(name: str, number: int, elements: int, size: int) -> Callable[[Any], A
 
 
 def decode_blocks(name: str, raw: memoryview, shape: tuple[int, ...], place: LoadOptions) -> Tensor:
-    """The float32 tensor that blocks stand for: lazy, so that a device holds the blocks until it is
-    computed."""
+    """The float32 tensor of blocks. It is lazy: the device holds the blocks until the tensor is computed."""
     form = BLOCKS[name]
     n = len(raw) // form.size
     codes = Tensor(leaf(raw, (n, form.size), dt.uint8, place.device))
     return form.decode(codes.to(dt.int32)).reshape(shape)
 
 
-# --- what the formats share ---
+# --- shared helpers ---
 
 
 def half(low: Any, high: Any) -> Any:
@@ -73,8 +74,8 @@ def half_at(x: Any, at: int) -> Any:
 
 
 def fields(q: Any, group: int, bits: int) -> Any:
-    """The fields of bytes, low bits first; in each group of bytes first the lowest field of all.
-    [n, k] -> [n, k / group, 8 / bits, group]"""
+    """Unpack bit fields of bytes, low bits first: for each group of bytes, first the lowest field of every
+    byte. [n, k] -> [n, k / group, 8 / bits, group]"""
     count = 8 // bits
     shifts = Tensor.arange(count, dtype=dt.int32, device=q.device).reshape(1, 1, count, 1) * bits
     return (q.reshape(len(q), -1, 1, group) >> shifts) & ((1 << bits) - 1)
@@ -95,12 +96,12 @@ def table(values: Any, x: Any) -> Any:
 
 
 def signs(bits: Any) -> Any:
-    """8 signs of each byte. [n, k] -> [n, k * 8]"""
+    """Unpack 8 signs from each byte. [n, k] -> [n, k * 8]"""
     return 1.0 - 2.0 * flat(fields(bits, 1, 1)).float()
 
 
 def even(x: Any) -> Any:
-    """7 bits, and an eighth that makes the number of ones even."""
+    """Append an eighth bit to 7 bits, so that the number of ones is even."""
     # Fold the bits onto one another: bit 0 becomes the parity of all.
     parity = x ^ x >> 4
     parity = parity ^ parity >> 2
@@ -108,7 +109,7 @@ def even(x: Any) -> Any:
 
 
 def words_of(name: str, index: Any) -> Any:
-    """Words of a codebook. [...] -> [..., length]"""
+    """Look up words of a codebook. [...] -> [..., length]"""
     book = CODEBOOKS[name]
     words = leaf(book.decoded(), (book.words, book.length), dt.int8, index.device)
     return Tensor(words)[index].float()
@@ -202,7 +203,7 @@ def _(x: Tensor) -> Tensor:
 
 
 def _thirds(x: Any, count: int) -> Any:
-    """Numbers of base 3 as their fractions of 256. [n, k] -> [n, count * k]"""
+    """Unpack digits of base 3 from bytes that encode fractions of 256. [n, k] -> [n, count * k]"""
     # x / 256 is a fraction of base 3: digit i is the integer part of 3 times the fraction of x * 3^i / 256.
     scaled = flat(stack([x * 3**i for i in range(count)], 1))
     return ((scaled & 255) * 3 >> 8) - 1
@@ -224,7 +225,7 @@ def _(x: Tensor) -> Tensor:
 
 @block("MXFP4", 39, 32, 17)
 def _(x: Tensor) -> Tensor:
-    """By a table of all products: some are below what GPUs compute with."""
+    """A table has all products, since some are subnormal, which GPUs flush to 0."""
     scales = [2.0 ** (e - 128) for e in range(256)]
     every = table([min(max(s * q, -3.5e38), 3.5e38) for s in scales for q in QUARTERS], x)
     return every[x[:, :1] * 16 + flat(fields(x[:, 1:], 16, 4))]
@@ -238,7 +239,7 @@ def _(x: Tensor) -> Tensor:
 
 
 def _unsigned_float8(code: int) -> float:
-    """Half of a float of 8 bits without a sign."""
+    """Half of an unsigned 8-bit float."""
     exponent, mantissa = (code >> 3) & 15, code & 7
     value = mantissa * 2.0**-9 if exponent == 0 else (1 + mantissa / 8) * 2.0 ** (exponent - 7)
     return 0.0 if code in (0, 127) else value / 2
@@ -260,8 +261,8 @@ def _(x: Tensor) -> Tensor:
 
 
 def _sevens(words: Any) -> tuple[Any, Any]:
-    """Words of 32 bits: the 4 highest, and the signs of the four sevens below. [n, 8, 4] -> [n, 8], [n,
-    256]"""
+    """Split 32-bit words: the 4 high bits, and the signs of the four 7-bit fields below. [n, 8, 4] -> [n, 8],
+    [n, 256]"""
     # Four masks of 7 signs and a scale of 4 bits make 32 bits.
     low, second, third, high = (words[..., i] for i in range(4))
     word = low | second << 8 | third << 16 | high << 24
@@ -270,7 +271,7 @@ def _sevens(words: Any) -> tuple[Any, Any]:
 
 
 def _spread(scales: Any, words: Any, sign: Any) -> Any:
-    """A scale for each of equal parts of words of a codebook, and signs."""
+    """Multiply codebook words by a scale for each of equal parts, and by signs."""
     n, parts = scales.shape
     return flat(scales.unsqueeze(2) * flat(words).reshape(n, parts, -1)) * sign
 
@@ -311,7 +312,7 @@ def _(x: Tensor) -> Tensor:
 
 
 def _shift_scales(scales: Any, words: Any, is_below: Any) -> Any:
-    """Words that are moved by an eighth, up or down: a scale and a way for equal parts of them."""
+    """Shift codebook words by +1/8 or -1/8 and scale them; equal parts share a scale and a direction."""
     n, ways = is_below.shape
     moved = words.reshape(n, ways, -1) + is_below.where(-0.125, 0.125).unsqueeze(2)
     return flat(scales.unsqueeze(2) * moved.reshape(n, scales.shape[1], -1))
@@ -328,7 +329,7 @@ def _(x: Tensor) -> Tensor:
 
 @block("IQ1_M", 29, 256, 56)
 def _(x: Tensor) -> Tensor:
-    """Its float16 lies in the four highest bits of four words."""
+    """The float16 scale is in the four high bits of four words."""
     low, high = x[:, 48::2], x[:, 49::2]
     parts = [high[:, i : i + 1] >> 4 for i in range(4)]
     scale = half(parts[0] | parts[1] << 4, parts[2] | parts[3] << 4)

@@ -1,5 +1,5 @@
-"""Turns float32 into GGUF's blocks of quantised numbers on the host, with the bits that llama.cpp's gguf
-package gives: divisions must be rounded as IEEE 754 says, which GPUs don't do."""
+"""Quantises float32 to GGUF's blocks on the host, bit-identical to llama.cpp's gguf package: divisions must
+be rounded as in IEEE 754, which GPUs do not guarantee."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ ROWS = 1 << 14  # blocks at once
 
 
 def form(name: str) -> Callable[[Any], Any]:
-    """Put a function of blocks, float32 [n, elements] -> uint8 [n, bytes], in the table."""
+    """Register a function of blocks, float32 [n, elements] -> uint8 [n, bytes]."""
 
     def noted(quantize: Any) -> Any:
         QUANTIZED[name] = quantize
@@ -41,7 +41,7 @@ def _half(d: Any) -> Any:
 
 
 def _round_half_away(x: Any) -> Any:
-    """To the nearest integer, halves away from zero."""
+    """Round to the nearest integer, halves away from zero."""
     import numpy as np
 
     a = abs(x)
@@ -51,14 +51,14 @@ def _round_half_away(x: Any) -> Any:
 
 
 def _whole(x: Any, most: int) -> Any:
-    """A positive number cut to a whole one."""
+    """Truncate a positive number."""
     import numpy as np
 
     return np.trunc(x, dtype=np.float32).astype("u1").clip(0, most)
 
 
 def _nibbles(q: Any) -> Any:
-    """Two halves of a block in the low and the high bits of bytes."""
+    """Pack the two halves of a block in the low and the high 4 bits of bytes."""
     # Element i and element i + 16 of a block of 32 share byte i.
     pairs = q.reshape(len(q), 2, -1)
     return (pairs[:, 0] & 15) | (pairs[:, 1] << 4)
@@ -71,7 +71,7 @@ def _fifth_bits(q: Any) -> Any:
 
 
 def _about_zero(x: Any, bits: int) -> tuple[Any, Any]:
-    """(scale, numbers) where the element furthest from zero is the lowest number."""
+    """(scale, integers); the element furthest from zero maps to the lowest integer."""
     import numpy as np
 
     # The signed extreme maps to the lowest number, -2^(bits - 1), because the range has one more negative
@@ -82,7 +82,7 @@ def _about_zero(x: Any, bits: int) -> tuple[Any, Any]:
 
 
 def _from_least(x: Any, bits: int) -> tuple[Any, Any, Any]:
-    """(scale, least, numbers) where the least element is 0."""
+    """(scale, minimum, integers); the minimum maps to 0."""
     import numpy as np
 
     least = x.min(axis=-1, keepdims=True)
@@ -128,7 +128,7 @@ def _(x: Any) -> Any:
 
 
 def _ternary(x: Any) -> tuple[Any, Any]:
-    """(scale, numbers) where -1, 0 and 1 are 0, 1 and 2."""
+    """(scale, digits); -1, 0 and 1 map to 0, 1 and 2."""
     d = abs(x).max(axis=-1, keepdims=True)
     return d, (_round_half_away(x * _inverse(d)).astype("i1") + 1).astype("u1")
 

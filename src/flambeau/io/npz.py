@@ -21,10 +21,10 @@ ORDER = re.compile(r"""["']fortran_order["']\s*:\s*(True|False)""")
 
 
 def load_npz(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
-    """Read the arrays of an .npz file by name; nothing that is pickled is read.
+    """Read the arrays of an .npz file by name; pickled arrays are rejected.
 
     f: a path, an open file, or bytes. keep_wide: float64, which GPUs lack, stays on the host; else it
-    becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file.
+    becomes float32, and FlambeauError names a number that does not fit, or the fault of a file.
     """
     call = f"load_npz({source_name(f)})"
     with open_source(f, call) as view, name_file_in_errors(call, ".npz", view):
@@ -51,7 +51,7 @@ def save_npz(tensors: Mapping[str, Tensor], f: Any) -> None:
 
 
 def _header(t: Tensor) -> bytes:
-    """What stands before the elements (version 1.0 of the format): 64 bytes or a multiple."""
+    """The header before the elements (format version 1.0), padded to a multiple of 64 bytes."""
     code = WRITTEN[t.dtype.name]
     descr = f"{'|' if code[1:] == '1' else '<'}{code}"
     text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {tuple(t.shape)!r}, }}"
@@ -61,7 +61,7 @@ def _header(t: Tensor) -> bytes:
 
 
 def entries(view: memoryview, place: LoadOptions) -> Entries:
-    """The arrays of an archive; DamagedFile where it is none of arrays."""
+    """The arrays of an archive; DamagedFile if a member is not an array."""
     members = zip_archive.members(view)
     if not all(name.endswith(".npy") for name in members):
         raise DamagedFile("the archive contains files other than arrays")
@@ -86,7 +86,7 @@ def array_of(name: str, data: memoryview, place: LoadOptions) -> Tensor:
 
 
 def header(data: memoryview) -> tuple[tuple[int, ...], str, bool, int]:
-    """(shape, elements, whether the first index goes fastest, where the elements begin) of a .npy file."""
+    """(shape, element format, whether the order is Fortran's, offset of the elements) of a .npy file."""
     version = bytes(data[6:7])
     # Version 1 has a 2-byte header length, versions 2 and 3 a 4-byte one.
     wide = 4 if version in (b"\x02", b"\x03") else 2

@@ -28,12 +28,12 @@ TYPES = {
 TYPES.update({f"{c}{n}": f"{name}{8 * n}" for c, name in (("i", "int"), ("u", "uint")) for n in (1, 2, 4, 8)})
 WRITTEN = {name: code for code, name in TYPES.items()}
 FORM = re.compile(r"([<>|=]?)(\w{2,3})")
-WORDS = {2: "H", 4: "I", 8: "Q"}  # array's unsigned words, which it can swap
+WORDS = {2: "H", 4: "I", 8: "Q"}  # unsigned types of the module `array`, which can swap bytes
 
 
 def kind_of(text: Any) -> tuple[ElementKind, bool]:
-    """What "<f4" and the like mean, and whether its bytes stand the other way round; DamagedFile for what no
-    tensor holds."""
+    """The element format of a descriptor such as "<f4", and whether its bytes must be swapped; DamagedFile
+    for an unsupported one."""
     match = FORM.fullmatch(text) if isinstance(text, str) else None
     if match is None or match[2] not in TYPES:
         raise RefusedFile(f"its elements are {shorten_name(text)}: only numbers and bools can be read")
@@ -48,7 +48,7 @@ def tensor_in_form(
     first_fastest: bool,
     place: LoadOptions,
 ) -> Tensor:
-    """A tensor of an array's bytes, in C's order, or in Fortran's, where the first index goes fastest."""
+    """A tensor of an array's bytes, in C order or in Fortran order (the first index varies fastest)."""
     kind, swapped = form
     check_shape(name, shape)
     if swapped and kind.size > 1:
@@ -64,7 +64,7 @@ def tensor_in_form(
 
 
 def number_in_form(raw: Any, form: tuple[ElementKind, bool]) -> Any:
-    """One element as Python's number."""
+    """One element as a Python number."""
     kind, swapped = form
     if not isinstance(raw, bytes | bytearray) or len(raw) != kind.size:
         raise DamagedFile("a NumPy scalar has the wrong number of bytes for its dtype")

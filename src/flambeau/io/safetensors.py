@@ -17,7 +17,7 @@ from ..tensor import Tensor
 from .elements import KINDS, DamagedFile, LoadOptions, RefusedFile, check_shape, shorten_name, tensor_of
 from .sources import Entries, TensorEntry, name_file_in_errors, open_source, source_name
 
-# What a file may hold, by the format's names.
+# The element formats, by the names in files.
 CODES = {
     "F64": "float64",
     "F32": "float32",
@@ -39,15 +39,15 @@ CODES = {
 READ = {code: KINDS[name] for code, name in CODES.items()}
 NAMES = {kind.dtype: code for code, kind in READ.items() if not kind.float8}
 LONGEST = 100_000_000  # bytes of a header, as in the format's own library
-LONG = 1 << 23  # bytes of a header from which on it must be small beside the data
-PLACE = 1 << 53  # what a place is less than
+LONG = 1 << 23  # above this many bytes a header must be small compared with the data
+PLACE = 1 << 53  # an exclusive limit of offsets
 
 
 def save_file(tensors: Mapping[str, Tensor], path: Any, metadata: dict[str, str] | None = None) -> None:
-    """Write tensors by name; the file is whole or as before.
+    """Write tensors by name, atomically: after a failure the old file is unchanged.
 
-    path: the file; metadata: texts that stand beside the tensors. FlambeauError when it can't be written,
-    TypeError for what such a file can't hold.
+    path: the file; metadata: strings to store with the tensors. FlambeauError if it can't be written,
+    TypeError for unsupported values.
     """
     check_tensors(tensors, f"save_file({str(path)!r})")
     raw = readback.read(list(tensors.values()))
@@ -55,9 +55,9 @@ def save_file(tensors: Mapping[str, Tensor], path: Any, metadata: dict[str, str]
 
 
 async def save_bytes(tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
-    """The bytes of the file that `save_file` would write, awaited: for pages, which have no files.
+    """Return the bytes that `save_file` would write, awaited: for web pages, which have no files.
 
-    metadata: texts that stand beside the tensors. TypeError for what such a file can't hold.
+    metadata: strings to store with the tensors. TypeError for unsupported values.
     """
     check_tensors(tensors, "save_bytes(...)")
     return b"".join(pack(tensors, await readback.Readback(list(tensors.values())).arrive(), metadata))
@@ -76,8 +76,8 @@ def check_tensors(tensors: Mapping[str, Tensor], call: str) -> None:
 
 
 def pack(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, str] | None) -> list[Any]:
-    """The file's parts: the header's length, the header, the data, large elements first so that all lie
-    aligned (huggingface/safetensors, README, "Format"). Joined they would be in memory twice."""
+    """The file's parts: the header's length, the header, and the data, large elements first so that all are
+    aligned (huggingface/safetensors, README, "Format"). Concatenation would double the memory."""
     raw_of = dict(zip(tensors, raw, strict=True))
     header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
     at = 0
@@ -99,16 +99,16 @@ def pack(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, str]
 
 
 def raw_bytes(t: Tensor, raw: Any) -> Any:
-    """A tensor's bytes as files hold them: bools are of one."""
+    """A tensor's bytes in the file format: a bool takes one byte."""
     part = memoryview(raw).cast("B")
     return part[::4].tobytes() if t.dtype is dt.bool_ else part
 
 
 def load_safetensors(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
-    """Read tensors by name, of one file, or of all that an index names (`*.index.json`).
+    """Read tensors by name, from one file, or from all files of an index (`*.index.json`).
 
     f: a path, an open file, or bytes. keep_wide: float64, which GPUs lack, stays on the host; else it
-    becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file.
+    becomes float32, and FlambeauError names a number that does not fit, or the fault of a file.
     """
     from .sharded import index_of, tensors_of
 
@@ -125,7 +125,7 @@ def load_file(path: Any, device: Any = None) -> dict[str, Tensor]:
 
     float64 becomes float32 on a GPU, which has no such floats, float8 float16.
 
-    FlambeauError names the file when it is missing, cut short, no .safetensors file, or of other types.
+    FlambeauError names a file that is missing, truncated, not a .safetensors file, or has unsupported types.
     """
     call = f"load_file({str(path)!r})"
     with open_source(Path(path), call) as view:
@@ -133,22 +133,22 @@ def load_file(path: Any, device: Any = None) -> dict[str, Tensor]:
 
 
 def load_bytes(data: Any, device: Any = None) -> dict[str, Tensor]:
-    """`load_file` of bytes that are there already, as a page has fetched them.
+    """`load_file` for bytes in memory, such as a page has fetched.
 
-    data: what has the file's bytes: bytes, a memoryview, an array. FlambeauError as load_file's.
+    data: the file's bytes: bytes, a memoryview, an array. FlambeauError as in load_file.
     """
     return load_tensors(data, device, "load_bytes(...)")
 
 
 def load_tensors(data: Any, device: Any, call: str) -> dict[str, Tensor]:
-    """The tensors of a file's bytes; FlambeauError with the call where something is wrong."""
+    """The tensors of a file's bytes; FlambeauError names the call and the fault."""
     with name_file_in_errors(call, ".safetensors"):
         contents = entries(memoryview(data).cast("B"), LoadOptions.of(device))
         return {name: entry.read() for name, entry in contents.tensors.items()}
 
 
 def entries(view: memoryview, place: LoadOptions) -> Entries:
-    """What a file holds; DamagedFile unless the data is exactly what the header promises."""
+    """The contents of a file; DamagedFile unless the data matches the header exactly."""
     header, metadata, body = parse_file(view)
     strange = [n for n, e in header.items() if e["dtype"] not in READ]
     if strange:
@@ -165,7 +165,7 @@ def _entry(name: str, entry: dict[str, Any], body: memoryview, place: LoadOption
 
 
 def parse_file(view: memoryview) -> tuple[dict[str, dict[str, Any]], dict[str, str], memoryview]:
-    """(entries, metadata, data) of a file; DamagedFile unless the data is just what the header promises."""
+    """(entries, metadata, data) of a file; DamagedFile unless the data matches the header exactly."""
     if len(view) < 8:
         raise DamagedFile("it ends before its header")
     (length,) = struct.unpack_from("<Q", view)
@@ -192,7 +192,7 @@ def parse_file(view: memoryview) -> tuple[dict[str, dict[str, Any]], dict[str, s
 
 
 def _header(text: bytes) -> tuple[dict[str, Any], dict[str, str]]:
-    """A header's entries and metadata; DamagedFile where it is none."""
+    """Parse a header's entries and metadata; DamagedFile if it is invalid."""
     try:
         header = json.loads(str(text, "utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
     except Twice:
@@ -208,7 +208,7 @@ def _header(text: bytes) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 class Twice(DamagedFile):
-    """A name that stands in a header more than once."""
+    """A header has a name more than once."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def _no_number(name: str) -> Any:
 
 
 def _span(name: str, entry: Any) -> tuple[int, int]:
-    """Where a tensor's bytes begin and end; DamagedFile where that, or its shape or dtype, is wrong."""
+    """The start and end of a tensor's bytes; DamagedFile for an invalid span, shape or dtype."""
     if not is_dict(entry) or not entry.keys() >= {"dtype", "shape", "data_offsets"}:
         raise DamagedFile(f"{shorten_name(name)} has no dtype, shape and data_offsets")
     dtype, shape, span = entry["dtype"], entry["shape"], entry["data_offsets"]
@@ -248,9 +248,9 @@ def _counts(numbers: Any, most: int) -> bool:
 
 
 def write_bytes(f: Any, *parts: Any, name: str = "save_file") -> None:
-    """Bytes, in parts, into an open file, or by `write_whole`; FlambeauError if that can't be.
+    """Write parts of bytes to an open file, or by `write_whole` to a path; FlambeauError if it fails.
 
-    name: the function that errors name.
+    name: the calling function, for errors.
     """
     if hasattr(f, "write"):
         for part in parts:

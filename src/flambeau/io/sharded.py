@@ -1,5 +1,4 @@
-"""Turns an index of files, as large models are cut into, into tensors by name: each file must lie beside
-it."""
+"""Reads the files of an index, as large models have, as named tensors; all must be in the index's folder."""
 
 import json
 from contextlib import ExitStack
@@ -17,16 +16,16 @@ LONGEST = 1 << 25  # bytes of an index
 
 @dataclass(frozen=True)
 class Index:
-    """Names of tensors by the file that has them, and the folder."""
+    """The names of tensors by file, and the folder."""
 
     files: dict[str, list[str]]
     folder: Path
-    # where the files may really lie: links of caches lead elsewhere, as the index's own
+    # folders that links may resolve to: caches store files elsewhere, as they do with the index itself
     real: tuple[Path, ...]
 
 
 def index_of(view: memoryview, f: Any) -> Index | None:
-    """Parse the bytes as an index; None where they are not one, DamagedFile where it is invalid."""
+    """Parse bytes as an index; None if they are not one, DamagedFile if it is invalid."""
     if bytes(view[:1]) != b"{":
         return None
     try:

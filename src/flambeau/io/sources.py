@@ -16,7 +16,7 @@ from .other_formats import foreign
 
 
 def source_name(f: Any) -> str:
-    """What errors call a file by: its path, or what kind of thing it is."""
+    """The name of a source in errors: its path, or its type."""
     is_path = isinstance(f, str) or hasattr(f, "__fspath__")
     return (
         repr(str(f)) if is_path else "..." if isinstance(f, bytes | bytearray | memoryview) else str(f)[:100]
@@ -25,8 +25,7 @@ def source_name(f: Any) -> str:
 
 @contextmanager
 def open_source(f: Any, call: str) -> Generator[memoryview]:
-    """The bytes of a path, of a file that is open for reading, or of bytes; FlambeauError when a path can't
-    be read."""
+    """The bytes of a path, an open file, or bytes; FlambeauError if a path can't be read."""
     if not isinstance(f, str) and not hasattr(f, "__fspath__"):
         source = f.read() if hasattr(f, "read") else f
         if not isinstance(source, bytes | bytearray | memoryview):
@@ -47,8 +46,8 @@ def open_source(f: Any, call: str) -> Generator[memoryview]:
 
 @contextmanager
 def name_file_in_errors(call: str, kind: str, view: memoryview | None = None) -> Generator[None]:
-    """Raise the errors of a damaged file as FlambeauError with the call. Where the bytes are of another
-    format, the error names it."""
+    """Re-raise the errors of a damaged file as FlambeauError with the call. If the bytes have another format,
+    the error names that format."""
     try:
         yield
     except RefusedFile as e:
@@ -80,9 +79,10 @@ class Entries:
 
 
 class LazyWeights(Mapping[str, Tensor]):
-    """Tensors of files by name, each read when it is asked for; `with` closes the files at its end.
+    """Tensors of files by name, each read on access; a `with` block closes the files.
 
-    entries: what the files hold. call: how errors name them. kind: what they are. stack: what is open.
+    entries: the contents of the files. call: their name in errors. kind: the file format. stack: closes the
+    open files.
     """
 
     def __init__(self, entries: Entries, call: str, kind: str, stack: ExitStack):
@@ -90,7 +90,7 @@ class LazyWeights(Mapping[str, Tensor]):
         self.call, self.kind, self.stack = call, kind, stack
 
     def __getitem__(self, name: str) -> Tensor:
-        """The tensor; KeyError with a near name where there is none."""
+        """Read the tensor; KeyError suggests a similar name."""
         if name not in self.entries:
             raise KeyError(f"{self.call}: has no {name!r}{suggest(name, self.entries)}")
         with name_file_in_errors(self.call, self.kind):
@@ -109,7 +109,7 @@ class LazyWeights(Mapping[str, Tensor]):
         self.close()
 
     def close(self) -> None:
-        """Close the files: nothing can be read any more."""
+        """Close the files; later reads raise an error."""
         self.entries = {}
         self.stack.close()
 

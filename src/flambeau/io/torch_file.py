@@ -1,8 +1,7 @@
-"""Reads files of torch.save, zip archives or the older series of pickles, as plain values and tensors.
+"""Reads files of torch.save, zip archives or the older sequence of pickles, as plain values and tensors.
 
-The pickle is read twice: once to see which parts of which storages it asks for, once to make the tensors.
-So a storage that several tensors share is on the device once, and of others nothing is read but what they
-show.
+The pickle is read twice: first to collect the parts of storages that tensors need, then to build the tensors.
+A storage that several tensors share is uploaded once; of others only the needed bytes are read.
 """
 
 from collections.abc import Callable
@@ -41,8 +40,8 @@ from .unpickler import (
 )
 from .unpickler_names import CALLS, VALUES, form_of
 
-MAGIC = 0x1950A86A20F9469CFC6C  # what the older files begin with (torch/serialization.py)
-VERSION = 1001  # the only one there ever was
+MAGIC = 0x1950A86A20F9469CFC6C  # the magic number of the older files (torch/serialization.py)
+VERSION = 1001  # the only protocol version that was ever used
 FULL_NAMES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16"}
 FULL_NAMES.update({"Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8"})
 FULL_NAMES.update({"Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128"})
@@ -54,7 +53,7 @@ NAMED: dict[str, Any] = {
 NAMED.update({f"torch.{name}": kind if kind.float8 else kind.dtype for name, kind in KINDS.items()})
 NAMED.update({"torch.Tensor": None, "torch.nn.parameter.Parameter": None})
 DENSE = "save .to_dense()"
-REFUSED = {  # what PyTorch makes tensors by that are none here: what to do in PyTorch
+REFUSED = {  # constructors of unsupported kinds of tensors, with advice what to do in PyTorch
     "_rebuild_sparse_tensor": f"it is a sparse tensor: {DENSE}",
     "_rebuild_sparse_csr_tensor": f"it is a sparse tensor: {DENSE}",
     "_rebuild_qtensor": "it is a quantised tensor: save .dequantize()",
@@ -66,17 +65,17 @@ REFUSED = {  # what PyTorch makes tensors by that are none here: what to do in P
 
 @dataclass(frozen=True)
 class Storage:
-    """A row of elements that tensors of a file show parts of."""
+    """A sequence of elements in a file, of which tensors are views."""
 
     key: str
     kind: ElementKind
     count: int
-    first: int = 0  # elements of the storage before this one, where it is a part of one
+    first: int = 0  # the offset in elements, if this is a part of another storage
 
 
 @dataclass(frozen=True)
 class StorageView:
-    """What a tensor shows of a storage."""
+    """The view of a storage that a tensor has."""
 
     storage: str
     kind: ElementKind
@@ -96,12 +95,12 @@ class StorageView:
 
 
 class TorchReading:
-    """The tensors of a file: which there are, at the first reading, and what they are, at the second."""
+    """The tensors of a file: the first reading records their views, the second builds them."""
 
     def __init__(self, place: LoadOptions):
         self.place = place
         self.uses: dict[tuple[str, ElementKind], set[StorageView]] = {}
-        self.bytes_of: Callable[[str], memoryview] | None = None  # the second reading has them
+        self.bytes_of: Callable[[str], memoryview] | None = None  # set for the second reading
         self.bases: dict[tuple[str, ElementKind], Tensor] = {}
         self.tensors: dict[StorageView, Tensor] = {}
 
@@ -118,7 +117,7 @@ class TorchReading:
         return self.tensors[part]
 
     def check(self, storage: Storage, part: StorageView) -> None:
-        """Raise DamagedFile where a part is outside its storage."""
+        """Raise DamagedFile if a view is outside its storage."""
         name = f"a tensor of storage {storage.key!r:.50}"
         check_shape(name, part.size)
         if len(part.stride) != len(part.size) or not all(type(s) is int and s >= 0 for s in part.stride):
@@ -156,7 +155,7 @@ class TorchReading:
         return self.part(storage, storage.kind, offset, size, stride)
 
     def rebuild_v2(self, storage: Any, offset: Any, size: Any, stride: Any, *rest: Any) -> Any:
-        """rest: whether it requires gradients, hooks, and the view bits."""
+        """rest: requires_grad, hooks, and the view bits."""
         return self.with_view_bits(self.rebuild(storage, offset, size, stride), rest[2:])
 
     def rebuild_v3(self, storage: Any, offset: Any, size: Any, stride: Any, *rest: Any) -> Any:
@@ -211,7 +210,7 @@ class TorchReading:
         return tensor_in_form("an array", memoryview(raw), shape, form, first_fastest, self.place)
 
     def names(self) -> Vocabulary:
-        """All that a file may name, and what stands for it."""
+        """The names that a file may use, with their replacements."""
         own: dict[str, Callable[..., Any]] = {
             "torch._utils._rebuild_tensor": self.rebuild,
             "torch._utils._rebuild_tensor_v2": self.rebuild_v2,
@@ -227,11 +226,11 @@ class TorchReading:
 
 
 def load_torch(f: Any, device: Any = None, *, keep_wide: bool = False) -> Any:
-    """What torch.save wrote, a state_dict or a nest around some, without PyTorch; no code in it is executed.
+    """Load a file of torch.save, a state_dict or a nested value, without PyTorch; no code in it is executed.
 
     f: a path, an open file, or bytes. keep_wide: float64, which GPUs lack, stays on the host; else it
-    becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file, or
-    what of it is no data.
+    becomes float32, and FlambeauError names a number that does not fit, the fault of a file, or an object in
+    it that is not data.
     """
     call = f"load_torch({source_name(f)})"
     with open_source(f, call) as view, name_file_in_errors(call, "PyTorch", view):
@@ -239,17 +238,17 @@ def load_torch(f: Any, device: Any = None, *, keep_wide: bool = False) -> Any:
 
 
 def read_torch(view: memoryview, place: LoadOptions) -> Any:
-    """What a file of torch.save's holds; DamagedFile says what is wrong with it."""
+    """The contents of a torch.save file; DamagedFile reports its fault."""
     return _read_zip(view, place) if bytes(view[:4]) == b"PK\x03\x04" else _read_old(view, place)
 
 
 def is_pickle(view: memoryview) -> bool:
-    """Whether bytes begin as a pickle, of protocol 2 or a later one, does."""
+    """Whether bytes begin with a pickle of protocol 2 or later."""
     return bytes(view[:1]) == b"\x80" and bytes(view[1:2]) <= b"\x05"
 
 
 def _storage(parts: Any) -> tuple[Storage, Any]:
-    """A storage that a persistent id names, and the view of it that the older form may add."""
+    """The storage of a persistent id, and the view that the older format may add."""
     word = parts[0] if is_exact_tuple(parts) and len(parts) in (5, 6) else None
     if word not in ("storage", b"storage"):
         raise DamagedFile("it refers to an object that is not a storage")
@@ -266,7 +265,7 @@ def _read_zip(view: memoryview, place: LoadOptions) -> Any:
     if len(roots) != 1:
         raise DamagedFile("it is an archive that PyTorch did not write: it has no data.pkl, or several")
     (root,) = roots
-    # TorchScript archives have code, which is never run.
+    # TorchScript archives contain code, which is never executed.
     if f"{root}constants.pkl" in members:
         raise RefusedFile(
             "it is a program of TorchScript: in PyTorch, save torch.jit.load(path).state_dict()"
@@ -304,14 +303,14 @@ def _read_zip(view: memoryview, place: LoadOptions) -> Any:
 def _run(
     data: memoryview, at: int, reading: TorchReading, persistent: Callable[..., Any], room: int
 ) -> tuple[Any, int]:
-    """The value of the pickle that begins at a byte, and where it ends."""
+    """The value of the pickle that begins at an offset, and its end."""
     machine = Machine(data, at, reading.names(), persistent, room)
     return machine.run(), machine.at
 
 
 def _read_old(view: memoryview, place: LoadOptions) -> Any:
-    """A row of pickles: a magic number, a version, the machine, the values, the storages' names; then
-    these."""
+    """Read the older format: pickles of a magic number, a version, the system, the values and the storages'
+    keys; then the storages."""
     reading = TorchReading(place)
     roots: dict[str, Storage] = {}
 
@@ -331,7 +330,7 @@ def _read_old(view: memoryview, place: LoadOptions) -> Any:
         return _run(view, at, reading, persistent, len(view))
 
     magic, at = next_value(0)
-    if magic != MAGIC:  # some other pickle, such as a dict of arrays
+    if magic != MAGIC:  # another pickle, such as a dict of arrays
         reading.bytes_of = lambda name: view[:0]
         return next_value(0)[0]
     version, at = next_value(at)
@@ -348,7 +347,7 @@ def _read_old(view: memoryview, place: LoadOptions) -> Any:
 
 
 def _storages(view: memoryview, at: int, keys: Any, roots: dict[str, Storage]) -> dict[str, memoryview]:
-    """The bytes of each storage, which lie behind the pickles in the order of their names there."""
+    """The bytes of each storage, which follow the pickles in the order of their keys."""
     if not is_exact_list(keys) or len(keys) != len(roots) or {str(k) for k in keys} != roots.keys():
         raise DamagedFile("its list of storages does not match its tensors")
     raw: dict[str, memoryview] = {}

@@ -1,4 +1,4 @@
-"""Writes nests of tensors for torch.load, weights_only or not: a zip archive around a pickle."""
+"""Writes nested tensors for torch.load, with weights_only or without: a zip archive with a pickle."""
 
 import struct
 from collections.abc import Callable, Mapping
@@ -18,10 +18,11 @@ STORAGE_OF = {kind: f"{name}Storage" for name, kind in FULL_NAMES.items() if nam
 
 
 def save_torch(obj: Any, f: Any) -> None:
-    """Write tensors in any nest of dicts, lists and tuples, with numbers, texts, dtypes and None among
-    them, as torch.save does; f is a path, or a file that is open for writing bytes.
+    """Write tensors in nested dicts, lists and tuples, with numbers, strings, dtypes and None, as torch.save
+    does; f is a path, or a file that is open for writing bytes.
 
-    TypeError names what can't be saved, FlambeauError a path that can't be written. obj: the nest.
+    TypeError names a value that can't be saved, FlambeauError a path that can't be written. obj: the nested
+    value.
     """
     pickle = TorchPickle(f"save_torch(..., {source_name(f)})")
     pickle.put(obj, "")
@@ -35,16 +36,16 @@ def save_torch(obj: Any, f: Any) -> None:
 
 
 class TorchPickle:
-    """A pickle of protocol 2, and the tensors that its storages are of."""
+    """Builds a pickle of protocol 2, and collects the tensors of its storages."""
 
     def __init__(self, call: str):
         self.call = call
         self.out: list[bytes] = []
         self.tensors: list[Tensor] = []
-        self.places: dict[int, int] = {}  # a tensor that stands in several places is written once
+        self.places: dict[int, int] = {}  # a tensor that occurs several times is written once
 
     def put(self, value: Any, path: str) -> None:
-        """The steps that make a value; path is where it stands."""
+        """Append the opcodes of a value; path is its position in the nested value."""
         kind = next((k for k in WRITERS if isinstance(value, k)), None)
         if kind is None:
             place = f"the object at {path!r}" if path else "the object"
@@ -58,7 +59,7 @@ class TorchPickle:
     def inside(self, value: Any, path: str, key: Any) -> None:
         self.put(value, f"{path}.{key}" if path else str(key))
 
-    # --- one method a kind ---
+    # --- one method for each type ---
 
     def number(self, value: int, _: str) -> None:
         raw = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
@@ -92,7 +93,8 @@ class TorchPickle:
         self.step(b"t")
 
     def tensor(self, t: Tensor, path: str) -> None:
-        """A storage of its own, seen as a whole: unsigned words as bytes with a dtype, which came later."""
+        """A tensor over its own storage. Unsigned words use an untyped storage with a dtype, which PyTorch
+        added later."""
         name = STORAGE_OF.get(t.dtype.name)
         if id(t) not in self.places:
             self.places[id(t)] = len(self.tensors)

@@ -1,9 +1,9 @@
-"""Turns a pickle into plain values: an interpreter of its opcodes that imports nothing and calls nothing but
+"""Reads pickles as plain values, by an interpreter of the opcodes that imports nothing and calls only
 functions of a table.
 
-Python's own `pickle` imports what a file names and calls it. Here a global is a word that is looked up in a
-table of ours; what is not there ends the reading. No attribute is set, no method of a file's choosing is
-called, and nothing recurses: a file can't make the stack overflow.
+Python's own `pickle` imports what a file names and calls it. Here a global is looked up in a fixed table, and
+an unknown one is an error. No attribute is set, no method that a file names is called, and nothing recurses:
+a file can't overflow the stack.
 """
 
 from codecs import escape_decode
@@ -15,29 +15,29 @@ from ..core.tree import is_dict
 from .elements import DamagedFile, RefusedFile, shorten_name
 
 LISTS = 1_000_000  # dicts, lists and marks that a small file may make, each of about 100 bytes
-EACH = 32  # bytes of a file for each more
-CALL = 8  # what a call counts for, which may make a tensor
+EACH = 32  # bytes of a file for each further one
+CALL = 8  # the cost of a call, which may create a tensor
 BYTES, TIMES = 1 << 24, 4  # the limit of the arguments of calls: bytes, plus a multiple of the file's size
 LINE = 1 << 16  # bytes of a line
-PARTS = 16  # of a tuple that is a key: its hash is computed each time
-WORDS = (str, bytes, bool, type(None))  # keys whose hash no file can choose
+PARTS = 16  # elements of a tuple that is a key: each lookup computes its hash
+WORDS = (str, bytes, bool, type(None))  # key types whose hashes a file can't choose
 
 
 class Global:
-    """A name of a pickle, and what stands for it here: a function, or a value."""
+    """A global name of a pickle, and its replacement: a function or a value."""
 
     def __init__(self, name: str, call: Callable[..., Any] | None, value: Any = None):
         self.name, self.call, self.value = name, call, value
 
 
 class Vocabulary:
-    """What a pickle may name: functions that are called with what it gives, and values."""
+    """The globals that a pickle may use: functions, which it may call, and values."""
 
     def __init__(self, calls: dict[str, Callable[..., Any]], values: dict[str, Any], refused: dict[str, str]):
         self.calls, self.values, self.refused = calls, values, refused
 
     def find(self, name: str) -> Global:
-        """What a name stands for; DamagedFile where nothing does."""
+        """The replacement of a name; DamagedFile for an unknown one."""
         if name in self.values:
             return Global(name, None, self.values[name])
         if name in self.calls:
@@ -48,8 +48,7 @@ class Vocabulary:
 
 
 class Machine:
-    """One pickle that is read: its stack, memo and place. `persistent` says what a persistent id stands
-    for."""
+    """The state of reading one pickle: stack, memo and position. `persistent` resolves persistent ids."""
 
     def __init__(
         self, view: memoryview, at: int, names: Vocabulary, persistent: Callable[[Any], Any], room: int
@@ -64,7 +63,7 @@ class Machine:
         self.bytes_left = BYTES + TIMES * room
 
     def run(self) -> Any:
-        """Return the value. DamagedFile names the fault and its byte."""
+        """Return the value. DamagedFile reports the fault and its offset."""
         begin = self.at
         try:
             while True:
@@ -119,7 +118,7 @@ class Machine:
         return self.stack.pop()
 
     def top(self, kind: Any) -> Any:
-        """The top value, which must be of a kind."""
+        """The top value, which must have a type."""
         value = self.stack[-1] if len(self.stack) > (self.marks[-1] if self.marks else 0) else None
         if type(value) is not kind:
             raise DamagedFile(f"it treats a {type(value).__name__} as a {kind.__name__}")
@@ -136,14 +135,15 @@ class Machine:
         return values
 
     def push_new(self, value: Any) -> None:
-        """Push a value that takes memory, but no bytes of the file."""
+        """Push a value that takes memory without bytes of the file."""
         self.left -= 1
         if self.left < 0:
             raise DamagedFile("it creates too many lists for a file of its size")
         self.stack.append(value)
 
     def charge(self, argument: Any) -> None:
-        """Count the cost of a call: every third byte of a file can call with large values from the memo."""
+        """Count the cost of a call: one call takes three bytes of a file, and may use large values from the
+        memo."""
         self.left -= CALL
         self.bytes_left -= (
             weight(argument) + sum(map(weight, argument)) if is_exact_tuple(argument) else weight(argument)
@@ -159,7 +159,7 @@ class Machine:
             raise DamagedFile(f"it recalls value {place}, not in its memo")
         self.stack.append(self.memo[place])
 
-    # --- what names stand for ---
+    # --- globals and calls ---
 
     def named(self, module: Any, name: Any) -> None:
         if type(module) is not str or type(name) is not str:
@@ -179,7 +179,7 @@ class Machine:
         self.push_new(function.call(*args))
 
     def set_state(self) -> None:
-        """Set the state of an object that takes one."""
+        """Set the state of an object that accepts one."""
         state = plain(self.pop())
         self.charge(state)
         target = self.stack[-1] if self.stack else None
@@ -192,7 +192,7 @@ class Machine:
 
 
 class Unfinished:
-    """A value that waits for its state, which follows in the pickle."""
+    """A value whose state follows later in the pickle."""
 
     value: Any = None
 
@@ -219,7 +219,7 @@ def is_exact_dict(value: Any) -> TypeGuard[dict[Any, Any]]:
 
 
 def weight(value: Any) -> int:
-    """Bytes of a text, and about as many for each value of a list."""
+    """An estimate of the memory of a string or list."""
     return len(value) * (1 if isinstance(value, str | bytes) else 16) if hasattr(value, "__len__") else 0
 
 
@@ -237,7 +237,7 @@ def plain(value: Any) -> Any:
 
 
 def key(value: Any) -> Any:
-    """A key of a dict; DamagedFile for one of those whose hashes a file could choose to be all alike."""
+    """Check a key of a dict; DamagedFile for types whose hashes a file could make collide."""
     value = plain(value)
     # Long integers with chosen hashes make a dict quadratic. Hashes of strings are randomised, those of
     # small ints are the ints.
@@ -266,7 +266,7 @@ def _text(raw: memoryview) -> str:
 
 
 def _old_text(raw: Any) -> str:
-    """A text of Python 2, which knew no encodings."""
+    """Decode a string of Python 2, which has no encoding."""
     return str(raw, "latin-1")
 
 
@@ -366,7 +366,7 @@ def _frame(m: Machine) -> None:
 
 
 def _read_sized(form: str, read: Callable[[Any], Any]) -> Callable[[Machine], None]:
-    """A length, and so many bytes."""
+    """Read a length, then so many bytes."""
     return lambda m: m.push(read(m.take(m.number(form))))
 
 
@@ -387,7 +387,7 @@ def _new_frozenset(m: Machine) -> None:
 
 
 STOP = ord(".")
-NAMED: dict[bytes, Callable[[Machine], None]] = {  # pickletools.opcodes has them all, with words
+NAMED: dict[bytes, Callable[[Machine], None]] = {  # documented in pickletools.opcodes
     b"\x80": _protocol,
     b"\x95": _frame,
     b"(": _mark,
@@ -443,7 +443,7 @@ NAMED: dict[bytes, Callable[[Machine], None]] = {  # pickletools.opcodes has the
     b"c": _global,
     b"\x93": _stack_global,
     b"R": _reduce,
-    b"\x81": _reduce,  # NEWOBJ: cls.__new__(cls, *args) of a function of the table is the call of it
+    b"\x81": _reduce,  # NEWOBJ: cls.__new__(cls, *args), for a function of the table a plain call
     b"b": lambda m: m.set_state(),
     b"Q": _persistent,
     b"P": lambda m: m.push(m.persistent(str(m.line(), "ascii"))),

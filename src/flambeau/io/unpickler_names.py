@@ -1,4 +1,4 @@
-"""The names that pickles of data may use beside tensors: containers, NumPy's numbers and arrays, paths."""
+"""The globals that pickles of data may use besides tensors: containers, NumPy's numbers and arrays, paths."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ class Fields(dict[str, Any]):
 
 
 def _pairs(*args: Any) -> dict[Any, Any]:
-    """A dict of pairs, as OrderedDict and Counter take them; a factory of default values is no matter."""
+    """A dict from pairs, for OrderedDict, Counter and defaultdict, whose factory is ignored."""
     if not args or args[0] is None or isinstance(args[0], Global):
         return {}
     (pairs,) = args
@@ -36,7 +36,7 @@ def _keys(*args: Any) -> list[Any]:
 
 
 def _encode(text: Any, encoding: Any = "latin1") -> bytes:
-    """Bytes, which protocol 2 has not, as text."""
+    """Bytes from text: protocol 2 has no opcode for bytes."""
     if type(text) is not str or encoding not in ("latin1", "latin-1", "utf-8"):
         raise DamagedFile("bytes are not valid text")
     return text.encode(encoding)
@@ -63,7 +63,7 @@ def _path(*parts: Any) -> str:
 
 
 def _dtype(text: Any, *_: Any) -> Unfinished:
-    """NumPy's dtype: the order of its bytes comes later, as a state."""
+    """NumPy's dtype; its byte order follows as a state."""
 
     def ordered(state: Any) -> Any:
         order = state[1] if is_exact_tuple(state) and len(state) > 1 else "<"
@@ -77,7 +77,7 @@ def _scalar(dtype: Any, raw: Any = None) -> Any:
 
 
 def form_of(dtype: Any) -> Any:
-    """A dtype of NumPy's as `kind_of` has it; DamagedFile for other objects."""
+    """The descriptor of a NumPy dtype for `kind_of`; DamagedFile for other objects."""
     if not is_exact_tuple(dtype) or len(dtype) != 2 or not isinstance(dtype[1], bool):
         raise DamagedFile("a NumPy dtype is invalid")
     return dtype

@@ -1,5 +1,5 @@
-"""Turns the bytes of a zip archive into its members, as PyTorch's and NumPy's files are: checked before any
-is read, so that no archive unpacks into more than it says, overlaps, or names one member twice."""
+"""Reads zip archives, such as PyTorch's and NumPy's files. The directory is checked before any member is
+read: no archive may unpack to more than it declares, have overlapping members, or name one twice."""
 
 from dataclasses import dataclass
 from struct import calcsize, unpack_from
@@ -9,16 +9,18 @@ from zlib import error as ZlibError
 from .elements import DamagedFile, RefusedFile, pieces, shorten_name
 
 END, END64, WHERE64 = b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
-RECORD, LOCAL = "<4s6H3L5H2L", "<4s5H3L2H"  # of the directory, and before each member (APPNOTE.TXT, 4.3)
+# records of the directory, and before each member (APPNOTE.TXT, 4.3)
+RECORD, LOCAL = "<4s6H3L5H2L", "<4s5H3L2H"
 STORED, DEFLATED = 0, 8
 MEMBERS = 100_000
-FULL = 0xFFFFFFFF  # a number that stands in the zip64 field
-ROOM, TIMES = 1 << 24, 20  # bytes that members may unpack into: so many, and so many times the archive
+FULL = 0xFFFFFFFF  # the value of a field whose number is in the zip64 record
+# the most bytes that members may unpack to: a fixed number, plus a multiple of the archive's size
+ROOM, TIMES = 1 << 24, 20
 
 
 @dataclass(frozen=True)
 class Member:
-    """One file of an archive: where its bytes lie, and what they unpack into."""
+    """One file of an archive: the position of its bytes, and the sizes."""
 
     name: str
     method: int
@@ -29,7 +31,7 @@ class Member:
 
 
 def members(view: memoryview) -> dict[str, Member]:
-    """The members by name; DamagedFile says what is wrong with the archive."""
+    """The members by name; DamagedFile reports a fault of the archive."""
     count, at, end = _directory(view)
     if count * calcsize(RECORD) > end - at:
         raise DamagedFile(f"its directory is too small for the {count:,} members it declares")
@@ -46,7 +48,7 @@ def members(view: memoryview) -> dict[str, Member]:
 
 
 def _check(entries: list[Member], size: int) -> None:
-    """DamagedFile where members share bytes, or unpack into too much."""
+    """DamagedFile if members share bytes, or unpack to too much."""
     before, last = 0, ""
     for m in sorted(entries, key=lambda m: (m.start, m.packed)):
         # Overlapping members could make a small archive decompress into a huge one (a "zip bomb").
@@ -92,7 +94,7 @@ def _wide_directory(view: memoryview, place: int) -> tuple[int, ...]:
 
 
 def _member(view: memoryview, at: int, end: int) -> tuple[Member, int]:
-    """The member of a directory's record, and where the next record begins."""
+    """The member of a directory record, and the start of the next record."""
     if end - at < calcsize(RECORD):
         raise DamagedFile("its directory ends early")
     head = unpack_from(RECORD, view, at)
@@ -119,7 +121,7 @@ def _member(view: memoryview, at: int, end: int) -> tuple[Member, int]:
 
 
 def _wide(extra: memoryview, size: int, packed: int, local: int) -> tuple[int, int, int]:
-    """(packed, size, place) with those numbers that stand in a zip64 field."""
+    """(packed, size, offset), with the numbers of the zip64 field, if there is one."""
     # The field has only those numbers that are FULL, in this order (APPNOTE.TXT, 4.5.3).
     sizes = [size, packed, local]
     if FULL not in sizes:
@@ -138,7 +140,7 @@ def _wide(extra: memoryview, size: int, packed: int, local: int) -> tuple[int, i
 
 
 def _begin(view: memoryview, local: int, raw: bytes, name: str) -> int:
-    """Where the bytes of a member begin, behind its own header."""
+    """The start of a member's bytes, after its local header."""
     if local > len(view) - calcsize(LOCAL):
         raise DamagedFile(f"{shorten_name(name)} begins at byte {local:,}, past the end of the file")
     head = unpack_from(LOCAL, view, local)
@@ -151,7 +153,7 @@ def _begin(view: memoryview, local: int, raw: bytes, name: str) -> int:
 
 
 def contents(view: memoryview, member: Member) -> memoryview:
-    """The bytes of a member, checked by their sum."""
+    """The bytes of a member, checked by their CRC."""
     raw = view[member.start : member.start + member.packed]
     if member.method == DEFLATED:
         raw = _inflate(raw, member)
@@ -179,7 +181,7 @@ def _inflate(raw: memoryview, member: Member) -> memoryview:
 
 
 def begin(raw: memoryview, size: int = 1 << 14) -> memoryview:
-    """The first bytes of what deflated bytes unpack into."""
+    """The first decompressed bytes of deflated data."""
     try:
         return memoryview(decompressobj(-15).decompress(raw, size))
     except ZlibError as e:
@@ -187,7 +189,7 @@ def begin(raw: memoryview, size: int = 1 << 14) -> memoryview:
 
 
 def store_members(members: list[tuple[str, bytes]]) -> bytes:
-    """An archive of members as they are."""
+    """An archive of uncompressed members."""
     from io import BytesIO
     from zipfile import ZipFile, ZipInfo
 
