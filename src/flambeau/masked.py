@@ -103,7 +103,7 @@ def _count(input: Tensor, dim: Dims, keepdim: bool, mask: Tensor | None) -> Tens
 def sum(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """Sums of the unmasked elements; 0 over none. [...] -> [] without dim"""
+    """Sums of the elements that the mask keeps; 0 over none. [...] -> [] without dim"""
     x = _mask_of(input, mask, 0).to(dtype or _sum(input.dtype))
     return _reduce(F.sum, x, dim, keepdim)
 
@@ -111,7 +111,7 @@ def sum(
 def prod(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """Products of the unmasked elements; 1 over none. [...] -> [] without dim
+    """Products of the elements that the mask keeps; 1 over none. [...] -> [] without dim
 
     IndexError if there is no such dim.
     """
@@ -122,13 +122,13 @@ def prod(
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """Cumulative sums of the unmasked elements. [...] -> [...]"""
+    """Cumulative sums of the elements that the mask keeps. [...] -> [...]"""
     dtype = dtype or input.dtype
     return F.cumsum(_mask_of(input, mask, 0), dim, dtype=dtype).to(dtype)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """Cumulative products of the unmasked elements. [...] -> [...]"""
+    """Cumulative products of the elements that the mask keeps. [...] -> [...]"""
     dtype = dtype or input.dtype
     return F.cumprod(_mask_of(input, mask, 1), dim, dtype=dtype).to(dtype)
 
@@ -136,7 +136,8 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
 def amax(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The largest unmasked element; -inf, or the lowest integer, over none. [...] -> [] without dim"""
+    """the largest element that the mask keeps; -inf, or the lowest integer, over none. [...] -> [] without
+    dim"""
     x = _mask_of(input, mask, _lowest)
     return _reduce(F.amax, x, dim, keepdim).to(dtype or input.dtype)
 
@@ -144,7 +145,8 @@ def amax(
 def amin(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The smallest unmasked element; inf, or the highest integer, over none. [...] -> [] without dim"""
+    """The smallest element that the mask keeps; inf, or the highest integer, over none. [...] -> [] without
+    dim"""
     x = _mask_of(input, mask, _highest)
     return _reduce(F.amin, x, dim, keepdim).to(dtype or input.dtype)
 
@@ -157,7 +159,7 @@ def argmax(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The index of the largest unmasked element, in the input's dtype. [...] -> [] without dim"""
+    """The index of the largest element that the mask keeps, in the input's dtype. [...] -> [] without dim"""
     x = _mask_of(input, mask, _lowest)
     return F.argmax(x, dim, keepdim).to(dtype or input.dtype)
 
@@ -170,7 +172,7 @@ def argmin(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The index of the smallest unmasked element, in the input's dtype. [...] -> [] without dim"""
+    """The index of the smallest element that the mask keeps, in the input's dtype. [...] -> [] without dim"""
     x = _mask_of(input, mask, _highest)
     return F.argmin(x, dim, keepdim).to(dtype or input.dtype)
 
@@ -178,7 +180,8 @@ def argmin(
 def mean(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """Means of the unmasked elements; NaN over none. ValueError for integers. [...] -> [] without dim"""
+    """Means of the elements that the mask keeps; NaN over none. ValueError for integers. [...] -> [] without
+    dim"""
     dtype = dtype or input.dtype
     if not _has_fractions(dtype):
         raise ValueError(f"mean(dtype={dtype.name}): a mean is a float: pass a float dtype")
@@ -189,7 +192,8 @@ def mean(
 def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """Lower medians of the unmasked elements; over none NaN, or ValueError for integers. [..., n] -> [...]"""
+    """Lower medians of the elements that the mask keeps; over none NaN, or ValueError for integers. [..., n]
+    -> [...]"""
     is_float = input.dtype.is_floating_point
     x = input if is_float else input.to(dt.float32)
     values = F.nanmedian(_mask_of(x, mask, nan), dim, keepdim)[0]
@@ -209,7 +213,7 @@ def norm(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Norms of the unmasked elements; over none 0, or inf for ord=-inf. [...] -> [] without dim
+    """Norms of the elements that the mask keeps; over none 0, or inf for ord=-inf. [...] -> [] without dim
 
     IndexError if there is no such dim.
     """
@@ -227,8 +231,8 @@ def var(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Variances of the unmasked elements, dividing by their number - 1; NaN over none. [...] -> [] without
-    dim
+    """Variances of the elements that the mask keeps, dividing by their number - 1; NaN over none. [...] -> []
+    without dim
 
     IndexError if there is no such dim.
 
@@ -257,7 +261,7 @@ def std(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Standard deviations of the unmasked elements; NaN over none. [...] -> [] without dim
+    """Standard deviations of the elements that the mask keeps; NaN over none. [...] -> [] without dim
 
     mask: True keeps an element. IndexError if there is no such dim.
     unbiased: False is correction=0
@@ -267,18 +271,18 @@ def std(
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """softmax over the unmasked elements; NaN over none. [...] -> [...]"""
+    """softmax over the elements that the mask keeps; NaN if it keeps none. [...] -> [...]"""
     return F.softmax(_mask_of(input, mask, _lowest), dim, dtype=dtype)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """log_softmax over the unmasked elements; NaN over none. [...] -> [...]"""
+    """log_softmax over the elements that the mask keeps; NaN if it keeps none. [...] -> [...]"""
     x = _mask_of(input, mask, _lowest)
     return F.log_softmax(x, dim, dtype=dtype)
 
 
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """softmax of -input over the unmasked elements; NaN over none. [...] -> [...]"""
+    """softmax of -input over the elements that the mask keeps; NaN over none. [...] -> [...]"""
     x = _mask_of(input, mask, _highest)
     return F.softmax(-x, dim, dtype=dtype)
 
@@ -297,7 +301,7 @@ def normalize(
 def logsumexp(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """logsumexp over the unmasked elements; -inf over none. [...] -> [] without dim"""
+    """logsumexp over the elements that the mask keeps; -inf over none. [...] -> [] without dim"""
     x = _mask_of(input, mask, _lowest)
     return _reduce(F.logsumexp, x, dim, keepdim).to(dtype or input.dtype)
 

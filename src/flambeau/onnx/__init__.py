@@ -24,7 +24,8 @@ def load(
     path_or_bytes: a path, a file's bytes, or a ModelProto. device: where it runs; None is the default device.
     fold_norms: merge batch norms into the convolutions before them, which is faster, for inference only.
     replays: record calls without gradients when their shapes repeat, as `fb.jit` does; calls in training mode
-    are not recorded. fuses: run what exporters write as many nodes, such as attention, as one operator.
+    are not recorded. fuses: run patterns that exporters write as many nodes, such as attention, as one
+    operator.
     """
     definition = read_model(path_or_bytes)
     return OnnxModel(passes.fold_norms(definition) if fold_norms else definition, device, replays, fuses)

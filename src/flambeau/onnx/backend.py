@@ -1,4 +1,4 @@
-"""onnx's Backend interface: `onnx.backend.test` and whoever knows that interface run models by it."""
+"""Implements onnx's Backend interface, which `onnx.backend.test` and other tools use."""
 
 from typing import Any
 
@@ -13,18 +13,18 @@ from .model import OnnxModel
 from .read import read_model
 from .values import tensors_in, to_array
 
-DEVICES = {"CPU": "cpu", "CUDA": "gpu"}  # "CUDA" is the suite's word for a GPU
+DEVICES = {"CPU": "cpu", "CUDA": "gpu"}  # the suite calls a GPU "CUDA"
 
 
 class PreparedModel(BackendRep):
-    """A model that is ready to run on arrays. ran_on: the kinds of devices that its last outputs lay on."""
+    """A model that is ready to run on arrays. ran_on: the kinds of devices of its last outputs."""
 
     def __init__(self, model: OnnxModel):
         self.model = model
         self.ran_on: set[str] = set()
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs, NumPy arrays, for inputs in their order (or by name, in a dict)."""
+        """Run on inputs in order (or in a dict by name); returns NumPy arrays."""
         names = [v.name for v in self.model.inputs]
         feeds = inputs if is_dict(inputs) else dict(zip(names, inputs, strict=True))
         with no_grad():
@@ -38,14 +38,14 @@ class FlambeauBackend(Backend):
 
     @classmethod
     def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> PreparedModel:
-        """A model on a device of the interface's names: "CPU" is NumPy, "CUDA" the GPU, whatever its make."""
+        """Prepare a model for a device of the interface: "CPU" is NumPy, "CUDA" is any GPU."""
         return PreparedModel(OnnxModel(read_model(model), device_of(device)))
 
     @classmethod
     def run_node(
         cls, node: Any, inputs: Any, device: str = "CPU", outputs_info: Any = None, **kwargs: Any
     ) -> Any:
-        """The outputs of a node for its inputs."""
+        """Run one node."""
         from onnx import defs
 
         opset = kwargs.get("opset_version") or defs.onnx_opset_version()
@@ -63,7 +63,7 @@ class FlambeauBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether there is such a device here."""
+        """Whether the device is available."""
         try:
             get_device(device_of(device))
         except (DeviceError, KeyError):
@@ -72,7 +72,7 @@ class FlambeauBackend(Backend):
 
 
 def device_of(name: str) -> str:
-    """Our name of a device of the interface."""
+    """The device for a name of the interface."""
     kind, colon, number = name.partition(":")
     return DEVICES[kind] + (colon + number if kind != "CPU" else "")
 

@@ -8,7 +8,7 @@ from .graph import CODES, FunctionDef, NodeDef, OnnxError
 from .operators.table import TABLE
 from .values import dtype_name
 
-PLAIN = (int, float, str, tuple)  # attributes that the onnx package makes of values
+PLAIN = (int, float, str, tuple)  # attribute types that the onnx package derives from values
 
 
 def body_of(
@@ -30,7 +30,7 @@ def missing_operator_text(node: NodeDef, opset: int) -> str:
 
 
 def schema_of(node: NodeDef, opset: int) -> Any:
-    """The onnx package's schema of an operator; None where it has none, or is not installed."""
+    """The onnx package's schema of an operator; None if it has none, or is not installed."""
     try:
         from onnx import defs
     except ImportError:

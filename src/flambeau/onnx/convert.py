@@ -21,7 +21,8 @@ FIELDS = {
     "uint64": "uint64_data",
     "string": "string_data",
 }
-BITS = {"uint4": 4, "int4": 4, "float4_e2m1fn": 4, "uint2": 2, "int2": 2}  # of those that share a byte
+# bits of the types that share a byte
+BITS = {"uint4": 4, "int4": 4, "float4_e2m1fn": 4, "uint2": 2, "int2": 2}
 LARGEST = 1 << 40  # the most elements of a tensor: more means a damaged file
 IN_PLACE = "consumed_inputs"  # of opset 1: inputs that results may overwrite; ignored
 DENSE = 1 << 26  # the most elements of a sparse tensor, which is stored densely
@@ -30,7 +31,7 @@ DENSE = 1 << 26  # the most elements of a sparse tensor, which is stored densely
 def model_of(proto: Any, place: str, files: Any) -> ModelDef:
     """Convert a ModelProto. `files(entries)` reads a tensor's bytes from another file."""
     lacking = "no graph" if not proto.HasField("graph") else "" if proto.ir_version > 0 else "no ir_version"
-    if lacking:  # every message of protobuf may have no field at all, so 0 bytes are one
+    if lacking:  # protobuf accepts 0 bytes as a message without fields
         raise OnnxError(
             f"{place}: has {lacking}: is empty, truncated or not an ONNX file: get a complete copy"
         )
@@ -48,7 +49,7 @@ def model_of(proto: Any, place: str, files: Any) -> ModelDef:
 
 
 def opsets_of(entries: Any) -> dict[str, int]:
-    """Versions by domain."""
+    """The opset versions by domain."""
     return {domain_of(e.domain): e.version for e in entries}
 
 
@@ -186,7 +187,7 @@ def _size(d: Any) -> int | str | None:
 
 
 def numpy_dtype(name: str) -> Any:
-    """The NumPy dtype of a name; ml_dtypes has those that NumPy does not."""
+    """The NumPy dtype of a name, from ml_dtypes if NumPy lacks it."""
     import numpy as np
 
     if name == "string":

@@ -1,4 +1,4 @@
-"""Emits ONNX nodes for nodes of our graph: one function per op name."""
+"""Emits ONNX nodes for the nodes of a traced graph: one function per op name."""
 
 from collections.abc import Callable
 from math import prod
@@ -10,7 +10,7 @@ from .graph import CODES, OnnxError
 from .trace import Reciprocal, SizeFormula, TracedGraph, TracedNode, constant_size
 from .values import to_array
 
-LEAST = -(1 << 62)  # an end that lies before the first element
+LEAST = -(1 << 62)  # the end of a reversed slice that includes the first element
 EMITTERS: dict[str, Callable[..., str]] = {}
 F = TypeVar("F", bound=Callable[..., str])
 
@@ -276,7 +276,7 @@ def _constant(e: Emitter, n: TracedNode) -> str:
 
 
 def _scalar(e: Emitter, size: SizeFormula) -> str:
-    """A size without dims."""
+    """A size as a 0-d tensor."""
     return e.add("Squeeze", e.size(size), e.ints(0))
 
 
@@ -295,7 +295,7 @@ def _iota(e: Emitter, n: TracedNode) -> str:
 
 
 def _fixed_numbers(values: Any) -> list[int]:
-    """Numbers that an attribute has, which no size may change."""
+    """Numbers of an attribute, which must not depend on dynamic sizes."""
     if any(v.terms for v in values):
         raise OnnxError("export: an attribute depends on a size: leave that size out of dynamic=")
     return [v.base for v in values]
@@ -331,7 +331,7 @@ def _slice(e: Emitter, n: TracedNode, x: str) -> str:
 
 
 def _end(start: SizeFormula, step: int, count: SizeFormula) -> SizeFormula:
-    """Where a slice ends: behind its last element, or before the first."""
+    """The end of a slice: after its last element, or before the first."""
     terms = dict(start.terms)
     for name, factor in count.terms:
         terms[name] = terms.get(name, 0) + factor * step
@@ -376,7 +376,7 @@ def _reduce(e: Emitter, n: TracedNode, x: str) -> str:
 
 @emits("_contract")
 def _contract(e: Emitter, n: TracedNode, a: str, b: str) -> str:
-    """MatMul where it is one, else Einsum over the dims that are not 1."""
+    """Emit MatMul if the contraction is one, else Einsum over the dims that are not 1."""
     plain = _matmul(e, n)
     if plain:
         return plain
@@ -401,7 +401,7 @@ def _emit_reshape(e: Emitter, x: str, shape: list[SizeFormula]) -> str:
 
 
 def _matmul(e: Emitter, n: TracedNode) -> str:
-    """The product as MatMul of what its views are made of, or ""."""
+    """Emit MatMul of the tensors under the operands' views; "" if it is not a matrix product."""
     a, b = n.inputs
     if n.node.attrs["label"] != "matmul" or a.name != "reshape" or b.name != "reshape":
         return ""
@@ -464,7 +464,7 @@ def _conv_transpose(e: Emitter, n: TracedNode, x: str, w: str) -> str:
 
 
 def _output_padding(size: SizeFormula, n: SizeFormula, k: int, s: int, p: int, d: int) -> int:
-    """How much longer a dim of a transposed convolution is than its n windows need."""
+    """The elements of a transposed convolution's dim beyond those that its n windows need."""
     if size.terms != tuple([(name, factor * s) for name, factor in n.terms]):
         raise OnnxError("export: an attribute depends on a size: leave that out of dynamic=")
     return size.base - ((n.base - 1) * s - 2 * p + d * (k - 1) + 1)
@@ -515,7 +515,7 @@ def _dim(n: TracedNode) -> int:
 
 @emits("_attention")
 def _attention(e: Emitter, n: TracedNode, q: str, k: str, v: str, *bias: str) -> str:
-    """softmax(q k' scale + bias) v of flattened heads, several of which may share keys."""
+    """Emit softmax(q k' scale + bias) v of flattened heads, several of which may share keys."""
     a, (queries, keys, values) = n.node.attrs, [p.shape for p in n.inputs[:3]]
     shared = queries[0] != keys[0]
     rows = [keys[0], constant_size(-1), queries[2]] if shared else []
@@ -547,6 +547,6 @@ def _add_bias(e: Emitter, n: TracedNode, s: str, bias: str) -> str:
 
 
 def _causal(e: Emitter, rows: SizeFormula, columns: SizeFormula) -> str:
-    """Which keys a query sees. [rows, columns]"""
+    """Emit the causal mask. [rows, columns]"""
     at = [e.add("Range", e.number(0, "int64"), _scalar(e, n), e.number(1, "int64")) for n in (rows, columns)]
     return e.add("LessOrEqual", at[1], e.add("Unsqueeze", at[0], e.ints(1)))

@@ -19,12 +19,12 @@ OPSET, IR_VERSION = 18, 9
 def export(
     model: Callable[..., Any], example: Any, path: Any = None, *, dynamic: Any = None, names: Any = None
 ) -> bytes:
-    """Write a module or a function of tensors as an ONNX file; its bytes.
+    """Write a module or a function of tensors as an ONNX file; returns its bytes.
 
-    example: a tensor or an array, a list of them, or a dict by name: dtypes and shapes count, values do not.
-    path: where it is written; None only returns it. dynamic: sizes that may change, a dict of input names to
-    {dim: name}, as {"x": {0: "batch"}}, or True for the first dim of every input. names: of the outputs.
-    OnnxError if the model reads values, assigns to tensors, or uses an op that ONNX has not.
+    example: a tensor or an array, a list of them, or a dict by name; only dtypes and shapes matter. path: the
+    file; None only returns the bytes. dynamic: sizes that may change, a dict of input names to {dim: name},
+    as {"x": {0: "batch"}}, or True for the first dim of every input. names: of the outputs. OnnxError if the
+    model reads values, assigns to tensors, or uses an op that ONNX lacks.
     """
     inputs = _inputs(model, example)
     specs, sizes = _specs(inputs, dynamic)
@@ -46,7 +46,7 @@ def _inputs(model: Callable[..., Any], example: Any) -> dict[str, Tensor]:
 
 
 def _specs(inputs: dict[str, Tensor], dynamic: Any) -> tuple[list[InputSpec], dict[str, int]]:
-    """The inputs with names for sizes that may change, and what each of these is traced with."""
+    """The inputs with names for dynamic sizes, and the value that each of these has in the trace."""
     named = {name: {0: "N"} for name, t in inputs.items() if t.ndim} if dynamic is True else dynamic or {}
     unknown = [name for name in named if name not in inputs]
     if unknown:
@@ -66,7 +66,7 @@ def _specs(inputs: dict[str, Tensor], dynamic: Any) -> tuple[list[InputSpec], di
 
 
 def _weights(model: Any) -> Mapping[str, Tensor]:
-    """Parameters and buffers by name, of what has some."""
+    """The parameters and buffers of a module by name; none of a function."""
     if not hasattr(model, "named_parameters"):
         return {}
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
@@ -108,7 +108,7 @@ def _needed_nodes(nodes: list[Any], wanted: list[str]) -> list[Any]:
 
 
 def _size_text(size: SizeFormula) -> int | str:
-    """A size as files say it: a number, or a formula."""
+    """The text of a size: a number, or a formula."""
     if not size.terms:
         return size.base
     parts = [name if factor == 1 else f"{factor}*{name}" for name, factor in size.terms]

@@ -1,4 +1,4 @@
-"""Which values and shapes are fixed once the shapes of a model's inputs are known."""
+"""Finds the values and shapes that are fixed once the shapes of a model's inputs are known."""
 
 from collections import ChainMap
 from collections.abc import Callable, Iterable, MutableMapping
@@ -13,12 +13,12 @@ DRAWS = {
     *("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"),
     *("Dropout", "BatchNormalization", "Gradient"),
 }
-OF_SHAPES = {"Shape", "Size"}  # they read the shape of their input, and no element
+OF_SHAPES = {"Shape", "Size"}  # operators that read only the shape of their input
 STEPS = 1 << 20  # the most nodes to visit, counting those in loops each time: beyond, nothing counts as fixed
 
 
 class Fixed(IntEnum):
-    """What is the same in all calls with inputs of the same shapes."""
+    """The part of a value that is the same in all calls with inputs of the same shapes."""
 
     NOTHING = 0  # sizes depend on elements of the inputs
     SHAPE = 1  # all sizes
@@ -29,13 +29,13 @@ Levels = MutableMapping[str, Fixed]
 
 
 class FixedValues:
-    """Finds what is fixed of each node's outputs from what is fixed of its inputs."""
+    """Propagates Fixed from each node's inputs to its outputs."""
 
     def __init__(self, model: ModelDef):
         self.model, self.left = model, STEPS
 
     def nodes(self, nodes: Iterable[NodeDef], levels: Levels, opsets: dict[str, int]) -> None:
-        """Store in levels what is fixed of each node's outputs."""
+        """Store the level of each node's outputs."""
         for node in nodes:
             self.left -= 1
             unknown = [Fixed.NOTHING] * len(node.outputs)
@@ -71,7 +71,7 @@ class FixedValues:
 
 
 def of_row(row: Operator | None, node: NodeDef, inputs: list[Fixed]) -> Fixed:
-    """What is fixed of an operator's outputs."""
+    """The levels of an operator's outputs."""
     least = min(inputs, default=Fixed.VALUE)
     if not node.domain and node.op in OF_SHAPES:
         return Fixed.VALUE if least else Fixed.NOTHING
@@ -87,7 +87,7 @@ Run = Callable[[GraphDef, list[Fixed]], list[Fixed]]
 
 
 def _if(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
-    """A branch, which is the same in all calls where the condition is."""
+    """The levels of a branch, if the condition is fixed."""
     if inputs[0] is not Fixed.VALUE:
         return [Fixed.NOTHING] * len(node.outputs)
     branches = [run(node.attributes[name], []) for name in ("then_branch", "else_branch")]
@@ -95,7 +95,7 @@ def _if(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
 
 
 def _loop(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
-    """States and stacked outputs, where the number of runs is fixed."""
+    """The levels of states and stacked outputs, if the number of iterations is fixed."""
     body: GraphDef = node.attributes["body"]
     inputs = [*inputs, *[Fixed.VALUE] * (2 - len(inputs))]  # the last ones may be left out
     condition, states, stacked = _run_to_fixpoint(
@@ -107,9 +107,9 @@ def _loop(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
 
 
 def _scan(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
-    """States and stacked outputs, where the sizes that are scanned are fixed."""
+    """The levels of states and stacked outputs, if the scanned sizes are fixed."""
     body, count = node.attributes["body"], node.attributes["num_scan_inputs"]
-    inputs = inputs[len(inputs) - len(body.inputs) :]  # before opset 9 lengths come first
+    inputs = inputs[len(inputs) - len(body.inputs) :]  # before opset 9 the first input has the lengths
     states, scanned = inputs[: len(inputs) - count], inputs[len(inputs) - count :]
     if min(scanned, default=Fixed.VALUE) is Fixed.NOTHING:
         return [Fixed.NOTHING] * len(node.outputs)
@@ -120,7 +120,7 @@ def _scan(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
 def _run_to_fixpoint(
     states: list[Fixed], first: int, run: Callable[[list[Fixed]], list[Fixed]]
 ) -> tuple[list[Fixed], list[Fixed], list[Fixed]]:
-    """Outputs before the states, states, and outputs behind them, of a body that runs any number of times."""
+    """The levels of a body's outputs (before the states, states, after them) for any number of iterations."""
     while True:
         outputs = run(states)
         after = [min(pair) for pair in zip(states, outputs[first:])]
@@ -130,7 +130,7 @@ def _run_to_fixpoint(
 
 
 def _map(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
-    """The graph's outputs for elements of sequences."""
+    """The levels of SequenceMap's outputs."""
     if inputs[0] is Fixed.NOTHING:
         return [Fixed.NOTHING] * len(node.outputs)
     return run(node.attributes["body"], inputs)

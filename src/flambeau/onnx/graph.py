@@ -56,17 +56,18 @@ def printable(text: str, but: str = "") -> str:
 
 @dataclass(frozen=True)
 class ValueDef:
-    """An input or an output: its name, dtype ("" if unsaid) and shape.
+    """An input or an output: its name, dtype ("" if undeclared) and shape.
 
-    Sizes are numbers, names ("batch") or None; shape is None where the rank is unknown. kind: "tensor",
-    "sequence", "optional", "map" or "sparse_tensor". element: what a sequence or an optional is of.
+    Sizes are numbers, names ("batch") or None; shape is None if the rank is unknown. kind: "tensor",
+    "sequence", "optional", "map" or "sparse_tensor". element: the type of the elements of a sequence or
+    optional.
     """
 
     name: str
     dtype: str = ""
     shape: tuple[int | str | None, ...] | None = None
     kind: str = "tensor"
-    element: "ValueDef | None" = None  # of a sequence and an optional
+    element: "ValueDef | None" = None  # the type of a sequence's or an optional's elements
 
     def __str__(self) -> str:
         inner = str(self.element) if self.element else self.dtype or "?"
@@ -97,7 +98,7 @@ class NodeDef:
 
     @property
     def label(self) -> str:
-        """What errors call it."""
+        """The node's name in errors."""
         op = f"{self.domain}.{self.op}" if self.domain else self.op
         return printable(f"{op} {self.name!r}" if self.name else f"{op} -> {', '.join(self.outputs)}")
 
@@ -125,7 +126,7 @@ class GraphDef:
 
 @dataclass(frozen=True)
 class FunctionDef:
-    """An operator that is a graph of others. attributes: defaults by name, `REQUIRED` where there is none."""
+    """An operator that is a graph of others. attributes: defaults by name, `REQUIRED` without a default."""
 
     domain: str
     name: str
@@ -145,7 +146,7 @@ class ModelDef:
     """A whole file: its graph, the version of each domain's operators, and functions by (domain, name,
     overload)."""
 
-    is_unwatched = True  # by recordings: it does not change
+    is_unwatched = True  # ignored by recordings' guards: it does not change
     graph: GraphDef
     opsets: dict[str, int]
     functions: dict[tuple[str, str, str], FunctionDef] = field(
@@ -155,8 +156,8 @@ class ModelDef:
     producer: str = ""
     metadata: dict[str, str] = field(default_factory=dict[str, str])
     training: tuple[tuple[GraphDef | None, GraphDef | None], ...] = ()
-    place: str = "the model"  # what errors call the file
+    place: str = "the model"  # the file's name in errors
 
     def without_arrays(self) -> "ModelDef":
-        """With the names alone of its graph's initializers: whoever has them need not keep the file's."""
+        """A copy without the initializers' arrays, so that the file's memory can be freed."""
         return replace(self, graph=replace(self.graph, initializers=dict.fromkeys(self.graph.initializers)))

@@ -28,13 +28,13 @@ from .run import Runner, device_of, kinds, reason
 from .values import cpu, dtype_name, tensors_in, to_array, to_value
 from .verify import verify
 
-RECORDINGS_KEPT = 4  # of a model, by shapes: each holds what its kernels need between them
-KINDS_KEPT = 64  # shapes that are known to have come before
-MEAN_AND_VARIANCE = (3, 4)  # inputs of BatchNormalization that are no parameters
+RECORDINGS_KEPT = 4  # recordings of a model by input shapes; each holds its intermediate buffers
+KINDS_KEPT = 64  # remembered input shapes
+MEAN_AND_VARIANCE = (3, 4)  # inputs of BatchNormalization that are buffers, not parameters
 
 
 class WeightsOf(Module):
-    """The weights whose names begin alike."""
+    """A module for the weights under a common name prefix."""
 
 
 @dataclass(frozen=True)
@@ -48,38 +48,38 @@ class ModelCall:
 
     def __call__(self, fed: dict[str, Any]) -> list[Any]:
         recorder = state.thread.recorder
-        takes = recorder is None or isinstance(recorder, Recorder)  # others want weights as weights
+        # other operators need the weight as a tensor
+        takes = recorder is None or isinstance(recorder, Recorder)
         self.runner.training = self.training
         return self.runner.run_model(self.weights, fed, takes and not (self.training or is_grad_enabled()))
 
     def reads(self, weights: Initializers) -> bool:
-        """Whether these are the weights that it has."""
+        """Whether these are this call's weights."""
         mine, theirs = self.weights.tensors, weights.tensors
         return mine.keys() == theirs.keys() and all(map(is_, mine.values(), theirs.values()))
 
 
 class OnnxModel(Module):
-    """An ONNX graph as a module, in eval mode, whose parameters take no gradients until `requires_grad_()`.
+    """An ONNX graph as a module in eval mode, whose parameters are frozen until `requires_grad_()`.
 
-    model(x, y) takes inputs in their order and returns the output, a tuple where there are several;
-    model({"x": x}) takes them by name and returns a list. `inputs` and `outputs` say names, dtypes and
-    shapes. definition: what a file says, as `read_model` gives it. device: where it runs. replays: whether
-    calls in eval mode that need no gradients are recorded (`fb.jit`) when shapes come again. fuses: whether
-    what exporters spell out in many nodes runs as one.
+    model(x, y) takes inputs in order and returns the output, a tuple if there are several; model({"x": x})
+    takes them by name and returns a list. `inputs` and `outputs` have names, dtypes and shapes. definition:
+    the result of `read_model`. device: where it runs. replays: record calls in eval mode without gradients
+    (`fb.jit`) when shapes repeat. fuses: run patterns that exporters write as many nodes as one operator.
     """
 
     def __init__(self, definition: ModelDef, device: Any = None, replays: bool = True, fuses: bool = True):
         verify(definition)
         self.definition, self.replays = definition.without_arrays(), replays
         self._recordings: Recordings | None = None
-        self._can_replay: Recent[Any, bool] = Recent()  # by kinds of inputs that came before
+        self._can_replay: Recent[Any, bool] = Recent()  # by the shapes and dtypes of earlier inputs
         self.runner = Runner(fuse_patterns(self.definition) if fuses else self.definition, get_device(device))
         graph = definition.graph
         self.inputs = tuple(v for v in graph.inputs if v.name not in graph.initializers)
         self.outputs = graph.outputs
         self._weights: dict[str, tuple[Module | None, str]] = {}  # None: of the model itself
         self._constants: dict[str, Any] = {}
-        self._single: dict[str, tuple[Node, Tensor]] = {}  # weights of one element, as the file has them
+        self._single: dict[str, tuple[Node, Tensor]] = {}  # weights of one element, with the file's values
         state = running_state(graph)
         for name, array in graph.initializers.items():
             self._take(name, array, name in state)
@@ -104,7 +104,7 @@ class OnnxModel(Module):
         return copy
 
     def to(self, *args: Any, **kw: Any) -> Self:
-        """As Module.to; what the graph computes moves with its weights."""
+        """As Module.to; the graph then runs on the weights' device."""
         super().to(*args, **kw)
         device = kw.get("device") or next(
             (a for a in args if not isinstance(a, bool) and _is_device(a)), None
@@ -114,8 +114,8 @@ class OnnxModel(Module):
         return self
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """The outputs for inputs: arrays, numbers or tensors. ValueError for too many, OnnxError for others
-        than `inputs` says."""
+        """Run the graph on arrays, numbers or tensors. ValueError for too many inputs, OnnxError for ones
+        that `inputs` does not allow."""
         by_name = len(inputs) == 1 and isinstance(inputs[0], Mapping)
         feeds: dict[str, Any] = (
             dict(inputs[0]) if by_name else dict(zip([v.name for v in self.inputs], inputs))
@@ -127,8 +127,8 @@ class OnnxModel(Module):
         return results if by_name or len(results) != 1 else results[0]
 
     def arrays(self, feeds: dict[str, Any]) -> list[Any]:
-        """All outputs for inputs by name, as NumPy arrays; OnnxError with file and node where one can't be
-        computed."""
+        """Run the graph on inputs by name, and return all outputs as NumPy arrays; OnnxError names file and
+        node of a failure."""
         labels = {name: n.label for n in self.definition.graph.nodes for name in n.outputs}
         arrays: list[Any] = []
         for v, value in zip(self.outputs, self(feeds)):
@@ -147,15 +147,16 @@ class OnnxModel(Module):
             return self._infer(fed)
 
     def _needs_gradients(self, fed: dict[str, Any]) -> bool:
-        """Whether an input or a weight takes gradients."""
+        """Whether an input or a weight requires gradients."""
         weights = (getattr(owner or self, last) for owner, last in self._weights.values())
         return any(requires_grad(v) for v in fed.values()) or any(w.requires_grad for w in weights)
 
     def _infer(self, fed: dict[str, Any]) -> list[Any]:
-        """The outputs where no gradient is needed: by a recording, where there can be one."""
+        """Run without gradients, by a recording if possible."""
         if not self.replays or state.thread.recorder is not None:
             return self._compute(fed)
-        if state.thread.computing is not None or has_listener("plan"):  # somebody looks at how it is computed
+        # a subscriber watches how it is computed
+        if state.thread.computing is not None or has_listener("plan"):
             return self._compute(fed)
         kind = kinds(fed)
         can = self._can_replay.get(kind)
@@ -167,7 +168,7 @@ class OnnxModel(Module):
         return self._replay(fed) if can else self._compute(fed)
 
     def _replay(self, fed: dict[str, Any]) -> list[Any]:
-        """The outputs of `_compute`, by a recording."""
+        """Run `_compute` by a recording."""
         weights, known = self._weights_beside(fed), self._recordings
         if known is None or not known.fn.reads(weights):
             call = ModelCall(self.runner, weights)
@@ -175,18 +176,18 @@ class OnnxModel(Module):
         return known.call((fed,), {})
 
     def _compute(self, fed: dict[str, Any]) -> list[Any]:
-        """The outputs for inputs by name."""
+        """Run on inputs by name."""
         return ModelCall(self.runner, self._weights_beside(fed), self.training)(fed)
 
     def _weights_beside(self, feeds: dict[str, Any]) -> Initializers:
-        """The initializers, but those that are given as inputs."""
+        """The initializers that the inputs do not replace."""
         places = ((n, owner or self, last) for n, (owner, last) in self._weights.items() if n not in feeds)
         tensors = {n: getattr(owner, last) for n, owner, last in places}
         constants = HostConstants({n: v for n, v in self._constants.items() if n not in feeds})
         return Initializers(constants, tensors, self._single)
 
     def _check_inputs(self, feeds: dict[str, Any]) -> dict[str, Any]:
-        """Inputs as values; OnnxError for names, dtypes and shapes that are not the graph's."""
+        """Convert inputs to values; OnnxError for names, dtypes and shapes that do not match the graph's."""
         known = {v.name: v for v in self.definition.graph.inputs}
         place = self.definition.place
         problems = [f"it has no input {n!r}" for n in feeds if n not in known]
@@ -201,7 +202,7 @@ class OnnxModel(Module):
         return values
 
     def _value(self, wanted: ValueDef, data: Any) -> Any:
-        """An input as a value: Python's numbers in the dtype that is wanted."""
+        """Convert an input to a value; Python numbers get the declared dtype."""
         if isinstance(data, int | float | list) and wanted.kind == "tensor" and not isinstance(data, Tensor):
             import numpy as np
 
@@ -216,7 +217,7 @@ class OnnxModel(Module):
         return ", ".join(printable(f"{v.name}: {v}") for v in self.inputs) or "no inputs"
 
     def _take(self, name: str, array: Any, is_state: bool) -> None:
-        """Hold an initializer: floats as a parameter, large integers as a buffer, others as constants."""
+        """Store an initializer: floats as a parameter, large integers as a buffer, others as constants."""
         value = to_value(array, device_of(array, self.device))
         if not isinstance(value, Tensor) or (
             not value.dtype.has_gradients and value.device is not self.device
@@ -231,7 +232,7 @@ class OnnxModel(Module):
             self._single[name] = getattr(owner, last).node, to_value(array, cpu())
 
     def _owner(self, name: str) -> tuple[Module, str]:
-        """The module and the attribute for a weight: "a.b.c" is c of b of a, where these names are free."""
+        """The module and the attribute for a weight: "a.b.c" is c of b of a, if these names are free."""
         owner: Module = self
         *path, last = name.split(".")
         for part in path:
@@ -250,13 +251,13 @@ class OnnxModel(Module):
         return name
 
     def extra_repr(self) -> str:
-        """What goes in and out."""
+        """The inputs and outputs."""
         out = ", ".join(f"{v.name}: {v}" for v in self.outputs)
         return f"{self._signature()} -> {out}"
 
 
 def requires_grad(value: Any) -> bool:
-    """Whether an input, or a tensor of a sequence, takes gradients."""
+    """Whether an input, or a tensor in a sequence, requires gradients."""
     return any(t.requires_grad for t in tensors_in([value]))
 
 

@@ -20,25 +20,25 @@ class GraphPlan:
 
     known: dict[str, Any] = field(default_factory=dict[str, Any])
     nodes: tuple[NodeDef, ...] = ()
-    # those that operators take as numbers, by id
+    # constants that operators take as numbers, by id
     lists: dict[int, Any] = field(default_factory=dict[int, Any])
-    # those on the model's device; None until asked for
+    # constants on the model's device; None until needed
     moved: dict[int, Any] = field(default_factory=dict[int, Any])
 
 
 @dataclass(frozen=True)
 class HostConstants:
-    """Initializers by name that nobody can assign to."""
+    """Initializers by name that can't be assigned to."""
 
-    is_unwatched = True  # by recordings: they do not change, and may be large
+    is_unwatched = True  # ignored by recordings' guards: they do not change, and may be large
     values: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Initializers:
-    """A model's initializers: on the host for good, and those that may be assigned to.
+    """A model's initializers: host constants, and tensors that may be assigned to.
 
-    single: of tensors of one element, the node that the file's number is of, and that number's array."""
+    single: for tensors of one element, the node of the file's number, and its array."""
 
     constants: HostConstants
     tensors: dict[str, Tensor]
@@ -47,21 +47,22 @@ class Initializers:
 
 @dataclass(eq=False)
 class Folded:
-    """What is made of weights that count as constants, for as long as these stay."""
+    """Values folded from weights that count as constants, valid while these are unchanged."""
 
     values: dict[str, Any] = field(default_factory=dict[str, Any])
-    # those weights, and all values that depend on nothing else
+    # these weights, and all values that depend only on them
     names: set[str] = field(default_factory=set[str])
-    static: set[str] = field(default_factory=set[str])  # of these the ones that depend on no trainable floats
+    # of these the values that depend on no trainable floats
+    static: set[str] = field(default_factory=set[str])
     made_of: dict[str, tuple[Tensor, Node]] = field(default_factory=dict[str, tuple[Tensor, Node]])
-    tensors: dict[str, Tensor] = field(default_factory=dict[str, Tensor])  # all those weights
-    # what operators made of weights, by who asked
+    tensors: dict[str, Tensor] = field(default_factory=dict[str, Tensor])  # all of these weights
+    # values that operators computed from weights, by caller
     kept: dict[Any, Any] = field(default_factory=dict[Any, Any])
     room: int = ROOM
 
     @staticmethod
     def of(weights: Initializers, frozen: bool) -> "Folded":
-        """Nothing but weights: all where they are frozen, else those that have no gradients."""
+        """The initial state: all weights if they are frozen, else those without gradients."""
         tensors = {n: t for n, t in weights.tensors.items() if frozen or not t.dtype.has_gradients}
         single = [(n, *pair) for n, pair in weights.single.items() if n in tensors]
         numbers = {n: number for n, node, number in single if tensors[n].node is node}
@@ -73,7 +74,7 @@ class Folded:
         return folded
 
     def adding(self, values: dict[str, Any], nodes: list[NodeDef]) -> "Folded":
-        """With these values beside, made by nodes."""
+        """Add these values, computed by nodes."""
         self.values |= values
         static = set(self.static)
         for node in nodes:
@@ -89,7 +90,7 @@ class Folded:
         self.made_of |= {n: (t, t.node) for n in names if (t := self.tensors.get(n)) is not None}
 
     def holds(self, weights: Initializers) -> bool:
-        """Whether the weights are what they were."""
+        """Whether the weights are unchanged."""
         now = weights.tensors
         return all(now[n] is t and t.node is node for n, (t, node) in self.made_of.items())
 
@@ -134,7 +135,8 @@ def names_read(node: NodeDef) -> set[str]:
 
 
 def plan_of(graph: GraphDef, nodes: list[NodeDef], values: dict[str, Any], static: set[str]) -> GraphPlan:
-    """A plan of a graph whose nodes have run: `static` are the names of what depends on shapes alone."""
+    """The plan of a graph whose nodes have run: `static` are the names of values that depend on
+    shapes only."""
     apart = [n for n in nodes if not all(out in static for out in n.outputs if out)]
     needed = asked_for(apart, [v.name for v in graph.outputs])
     read = {v.name for v in graph.outputs}.union(*map(names_read, needed))
@@ -144,7 +146,7 @@ def plan_of(graph: GraphDef, nodes: list[NodeDef], values: dict[str, Any], stati
 
 
 def fold_norms(model: ModelDef) -> ModelDef:
-    """Batch norms as part of the convolution before them, where nobody else reads that: for inference."""
+    """Fold batch norms into the convolution before them, if nothing else reads its result; for inference."""
     graph = model.graph
     readers = Counter(name for n in graph.nodes for name in names_read(n)) + Counter(
         v.name for v in graph.outputs
@@ -171,8 +173,8 @@ def fold_norms(model: ModelDef) -> ModelDef:
 
 
 def _known_arrays(graph: GraphDef) -> dict[str, Any]:
-    """Initializers and constants by all their names: PyTorch's exporter writes of equal ones one, and
-    Identity nodes that give it the names of the others."""
+    """Initializers and constants by all their names: PyTorch's exporter writes equal ones once, with Identity
+    nodes for the other names."""
     known = dict(graph.initializers)
     for node in graph.nodes:
         if _is_constant(node, known):
@@ -183,7 +185,7 @@ def _known_arrays(graph: GraphDef) -> dict[str, Any]:
 
 
 def _is_constant(node: NodeDef, known: dict[str, Any]) -> bool:
-    """Whether a node gives a tensor of the file, or another name to one."""
+    """Whether a node returns a tensor of the file: a constant, or an alias of one."""
     if node.domain or len(node.outputs) != 1:
         return False
     is_alias = node.op == "Identity" and len(node.inputs) == 1 and node.inputs[0] in known
@@ -202,7 +204,7 @@ def _own_name(name: str, graph: GraphDef, readers: Counter[Any], taken: set[str]
 
 
 def _folds(conv: NodeDef, norm: NodeDef, known: dict[str, Any], readers: Counter[Any]) -> bool:
-    """Whether weights are there, and nobody else has a use for what the convolution gives."""
+    """Whether the weights are known, and nothing else reads the convolution's result."""
     if conv.op != "Conv" or conv.domain or norm.domain or len(norm.outputs) > 1:
         return False
     names = [n for n in (*conv.inputs[1:], *norm.inputs[1:]) if n]
@@ -211,7 +213,7 @@ def _folds(conv: NodeDef, norm: NodeDef, known: dict[str, Any], readers: Counter
 
 
 def _fold_weights(conv: NodeDef, norm: NodeDef, arrays: dict[str, Any]) -> tuple[Any, Any]:
-    """Weight and bias of the convolution that gives what both give."""
+    """The weight and bias of the combined convolution."""
     import numpy as np
 
     scale, shift, mean, variance = (arrays[n] for n in norm.inputs[1:5])

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from .graph import GraphDef, ModelDef, NodeDef
 from .passes import asked_for, names_read
 
-OWN = "flambeau"  # the domain of operators that stand for patterns
+OWN = "flambeau"  # the domain of the operators that replace patterns
 
 
 @dataclass(frozen=True)
 class Scores:
     """The scores of attention: q @ k, factors with what they scale ("q", "k", "s" the product, which "/"
-    divides), and what is added."""
+    divides), and the masks."""
 
     q: str
     k: str
@@ -22,7 +22,7 @@ class Scores:
 
 
 class Finder:
-    """Finds patterns in a graph, from the values that they end in."""
+    """Finds patterns in a graph, beginning at their output."""
 
     def __init__(self, graph: GraphDef):
         self.made = {out: n for n in graph.nodes for out in n.outputs if out}
@@ -30,17 +30,18 @@ class Finder:
         self.readers.update(v.name for v in graph.outputs)
 
     def maker(self, name: str, *ops: str) -> NodeDef | None:
-        """The node of one of these operators that makes a value as its first output."""
+        """The node with one of these operators whose first output is the value."""
         node = self.made.get(name)
         return node if node and node.op in ops and not node.domain and node.outputs[0] == name else None
 
     def own(self, name: str, *ops: str) -> NodeDef | None:
-        """`maker`, where nobody but the pattern reads the value."""
+        """`maker`, if only the pattern reads the value."""
         return self.maker(name, *ops) if self.readers[name] == 1 else None
 
     def attention(self, node: NodeDef) -> NodeDef | None:
         """softmax(q @ k * scale + mask) @ v"""
-        cast = self.own(node.inputs[0], "Cast")  # to the dtype of the values: products have one
+        # a cast to the dtype of the values, since products have one dtype
+        cast = self.own(node.inputs[0], "Cast")
         weights = self.own(cast.inputs[0] if cast else node.inputs[0], "Softmax")
         if weights is None:
             return None
@@ -74,12 +75,12 @@ class Finder:
         return None
 
     def scaled(self, name: str, form: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-        """A value without the factor that it is multiplied by."""
+        """Split a value from the factor that it is multiplied by."""
         node = self.own(name, "Mul")
         return (name, ()) if node is None else (node.inputs[0], ((node.inputs[1], form),))
 
     def sides(self, name: str, *ops: str) -> Iterator[tuple[str, str]]:
-        """The operands of a sum, a product or a quotient: either first, but for a quotient."""
+        """The operands of a sum, product or quotient, in both orders unless it is a quotient."""
         node = self.own(name, *ops)
         if node is not None:
             a, b = node.inputs
@@ -88,18 +89,18 @@ class Finder:
                 yield b, a
 
 
-PATTERNS = {"MatMul": (Finder.attention,)}  # by the operator that they end in
+PATTERNS = {"MatMul": (Finder.attention,)}  # by the last operator of the pattern
 
 
 def fuse_patterns(model: ModelDef) -> ModelDef:
     """A model with one node for each pattern."""
     graph = model.graph
-    if any(not domain for domain, _, _ in model.functions):  # operators that mean what the file says
+    if any(not domain for domain, _, _ in model.functions):  # operators whose meaning the file can't redefine
         return model
     find, outputs = Finder(graph), [v.name for v in graph.outputs]
     nodes = [_match(find, n) for n in graph.nodes]
     before, after = (set(map(id, asked_for(each, outputs))) for each in (graph.nodes, nodes))
-    # others that nobody reads may fail
+    # unused nodes must not run, since they may fail
     kept = tuple(n for n in nodes if id(n) in after or id(n) not in before)
     return replace(model, graph=replace(graph, nodes=kept))
 

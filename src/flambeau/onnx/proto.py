@@ -1,7 +1,7 @@
-"""Reads ONNX's protobuf messages in plain Python: for pages, and where the onnx package is not installed.
+"""Reads ONNX's protobuf messages in plain Python: for web pages, and if the onnx package is not installed.
 
 A message has the fields of onnx.proto by name, with protobuf's defaults, HasField and WhichOneof: convert.py
-reads it as it reads those of the onnx package.
+reads both these and the onnx package's messages.
 """
 
 # pyright: basic
@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from .graph import OnnxError
 
-DEEPEST = 100  # messages in each other, as in Google's reader
+DEEPEST = 100  # nested messages, as in Google's reader
 CUT = "ends in the middle of a field"
 
-# message: its fields, each "number name type"; * is a list. What is not read here is left out (documentation,
-# training, devices), and skipped as unknown fields are.
+# message: its fields, each "number name type"; * is a list. Fields that are not needed (documentation,
+# training, devices) are omitted, and skipped like unknown fields.
 FIELDS = {
     "Model": "1 ir_version int, 2 producer_name string, 3 producer_version string, 7 graph Graph,"
     " 8 opset_import *Opset, 14 metadata_props *Entry, 25 functions *Function",
@@ -47,7 +47,7 @@ FIELDS = {
     "Shape": "1 dim *Dim",
     "Dim": "1 dim_value int, 2 dim_param string",
 }
-ONE_OF = {  # message: fields of which it has one, called "value"
+ONE_OF = {  # message: the fields of its oneof "value"
     "Type": {
         "tensor_type",
         "sequence_type",
@@ -78,7 +78,7 @@ NAMES = {kind: {f.name: f for f in fields.values()} for kind, fields in KINDS.it
 
 
 class ProtoMessage:
-    """A message: fields that it has are attributes; those that it has not have protobuf's defaults."""
+    """A message: fields are attributes; missing ones have protobuf's defaults."""
 
     def __init__(self, kind: str):
         self.kind = kind
@@ -96,7 +96,7 @@ class ProtoMessage:
         return name in self.__dict__
 
     def WhichOneof(self, group: str) -> str | None:
-        """Which of the fields that exclude each other there is."""
+        """The field of a oneof that is set."""
         return next((name for name in self.__dict__ if name in ONE_OF[self.kind]), None)
 
 
@@ -104,7 +104,7 @@ DEFAULTS: dict[str, Any] = {"int": 0, "uint": 0, "float": 0.0, "double": 0.0, "s
 
 
 def parse(data: Any, place: str, kind: str = "Model") -> ProtoMessage:
-    """The message of a file's bytes; OnnxError if it is none."""
+    """Parse a file's bytes; OnnxError if they are not a message."""
     try:
         return _message(memoryview(data).cast("B"), ProtoMessage(kind), 0)
     except (ValueError, struct.error) as e:
@@ -112,14 +112,14 @@ def parse(data: Any, place: str, kind: str = "Model") -> ProtoMessage:
 
 
 def _message(view: memoryview, into: ProtoMessage, depth: int) -> ProtoMessage:
-    """Fill a message with what bytes say; of a field that is there twice the last counts, messages join."""
+    """Parse bytes into a message; of repeated scalar fields the last wins, messages are merged."""
     if depth > DEEPEST:
         raise ValueError(f"its messages are nested more than {DEEPEST} deep")
     fields, values = KINDS[into.kind], into.__dict__
     for number, wire, value in _parts(view):
         field = fields.get(number)
         if field is None or wire not in (WIRES_OF_LISTS if field.many else WIRES)[field.type]:
-            continue  # an unknown field, of whoever wrote it
+            continue  # an unknown field
         if field.type not in SCALARS:
             old = None if field.many else values.get(field.name)
             read = _message(value, old or ProtoMessage(field.type), depth + 1)
@@ -172,7 +172,7 @@ WIDTHS = {1: 8, 5: 4}
 
 
 def _varint(view: memoryview, at: int, end: int) -> tuple[int, int]:
-    """A number in groups of 7 bits, low ones first, and where the next begins."""
+    """Decode a number in groups of 7 bits, low ones first; also returns the next offset."""
     value = shift = 0
     while at < end and shift < 70:
         byte = view[at]

@@ -13,12 +13,12 @@ from .convert import model_of, text_of
 from .graph import ModelDef, OnnxError
 from .proto import parse
 
-LARGE = 1 << 24  # bytes of a file from which on our own reader copies no tensor, where protobuf's does twice
+LARGE = 1 << 24  # from this size on our own reader is used: it copies no tensor, protobuf's copies each twice
 
 
 def read_model(source: Any, beside: "type[Beside] | None" = None) -> ModelDef:
-    """A path, bytes or a ModelProto of the onnx package; OnnxError names file and reason. beside: what finds
-    tensors in other files, where that is not Beside."""
+    """A path, bytes or a ModelProto of the onnx package; OnnxError names file and reason. beside: finds
+    tensors in other files, instead of Beside."""
     if hasattr(source, "SerializeToString"):
         return model_of(source, "the model", Beside(None))
     if isinstance(source, bytes | bytearray | memoryview):
@@ -84,7 +84,7 @@ class Beside:
         return data[start:end]
 
     def file(self, name: str, tensor_name: str) -> Any:
-        """The bytes of a file by the name that the model has for it."""
+        """The bytes of a file by its name in the model."""
         if self.folder is None:
             raise OnnxError(
                 f"{tensor_name}: is in the file {name!r}, and bytes have no folder: pass the model's path"
@@ -94,7 +94,7 @@ class Beside:
         return self.files[name]
 
     def _inside(self, name: str, tensor_name: str) -> Path:
-        """The path of a file below the folder, links followed; OnnxError for one that is not there."""
+        """The path of a file below the folder, links followed; OnnxError if it is missing."""
         assert self.folder is not None
         folder = self.folder.resolve()
         try:
@@ -107,7 +107,7 @@ class Beside:
 
 
 def looked_at(path: Path, name: str, tensor_name: str) -> memoryview:
-    """A file's bytes, which are read where they are looked at."""
+    """A file's bytes, mapped to memory so that only used parts are read."""
     import mmap
 
     try:
@@ -118,7 +118,7 @@ def looked_at(path: Path, name: str, tensor_name: str) -> memoryview:
         with open(path, "rb") as file:
             if not os.fstat(file.fileno()).st_size:
                 return memoryview(b"")
-            with suppress(OSError):  # a file system that maps nothing, such as a page's
+            with suppress(OSError):  # a file system without mapping, such as a web page's
                 return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
             return memoryview(file.read())
     except OSError as e:

@@ -122,21 +122,22 @@ class Runner:
     """Runs a model's graphs on a device and computes constants once."""
 
     is_unwatched = (
-        True  # by recordings (capture/guards.py): the file does not change, the rest follows from it
+        # ignored by recordings' guards (capture/guards.py): the file does not change, the rest is derived
+        True
     )
 
     def __init__(self, model: ModelDef, device: Any):
         self.model, self.device, self.training = model, device, False
         self._constants: dict[int, tuple[Any, Any]] = {}  # by node, or array of an initializer
-        self._moved: dict[int, Any] = {}  # constants on the model's device, by id; None until asked for
+        self._moved: dict[int, Any] = {}  # constants on the model's device, by id; None until needed
         self._bodies: dict[tuple[Any, ...], Bound] = {}
         self._held: list[FunctionDef] = []
-        # of the whole graph, by shapes and dtypes of its inputs
+        # plans of the graph, by shapes and dtypes of its inputs
         self._plans: Recent[Any, GraphPlan] = Recent()
-        self._plan = GraphPlan()  # the one that runs
+        self._plan = GraphPlan()  # the current plan
         self._foldings: Recent[Any, Folded] = Recent()
-        self.folded = Folded()  # the one of the plan that runs
-        self._changes = 0  # how often weights changed after something was folded from them
+        self.folded = Folded()  # the constants of the current plan
+        self._changes = 0  # the number of weight changes after folding
 
     def to(self, device: Any) -> None:
         """Run on another device."""
@@ -158,7 +159,7 @@ class Runner:
         change.
         """
         graph = self.model.graph
-        with record_with(None):  # a recording does not repeat what is computed ahead here
+        with record_with(None):  # a recording must not repeat what is precomputed here
             self.folded = self._folding(weights, frozen)
             values = {**weights.constants.values, **weights.tensors, **self.folded.values}
             key = self.folded, kinds(fed)
@@ -254,7 +255,7 @@ class Runner:
         """make(), cached by a node or an array."""
         if id(of) not in self._constants:
             value: Any = make()
-            self._constants[id(of)] = of, value  # held: another object may have its id later
+            self._constants[id(of)] = of, value  # kept alive, since another object could get its id
             parts: tuple[Any, ...] = value if is_tuple(value) else (value,)
             self._moved |= dict.fromkeys(map(id, parts))
         return self._constants[id(of)][1]
@@ -305,42 +306,42 @@ class Runner:
         return result if is_tuple(result) else (result,)
 
     def _arrange(self, row: Operator, inputs: list[Any]) -> list[Any]:
-        """Inputs as the function takes them: those of `numbers` as lists. TypeError if unsupported."""
+        """Convert inputs for the function: those of `numbers` to lists. TypeError if unsupported."""
         names = [*row.inputs, *[""] * len(inputs)] if row.numbers else ()
         arguments = [self._numbers(v) if n in row.numbers else v for n, v in zip(names, inputs)] or inputs
         check_arrays(arguments, row)
         return arguments
 
     def _numbers(self, value: Any) -> Any:
-        """A value as Python's numbers and lists; what shapes decide has been read."""
+        """A value as Python numbers and lists; values that depend on shapes only are already known."""
         known = self.known(value)
         return numbers(value) if known is None else known
 
     def known(self, value: Any) -> Any:
-        """What shapes decide, as Python's numbers and lists; None of other values."""
+        """A value that depends on shapes only, as Python numbers and lists; else None."""
         return self._plan.lists.get(id(value))
 
     def _together(self, values: list[Any]) -> list[Any]:
-        """Values on one device; a constant is moved once."""
+        """Move values to one device; a constant is moved once."""
         device = common_device(values, self.device)
         if device is None:
             return values
         return [self._kept(v, device) for v in values]
 
     def _kept(self, value: Any, device: Any) -> Any:
-        """A value on a device; one that all calls share is moved once, which no recording repeats."""
+        """Move a value to a device; one that all calls share is moved once, outside of recordings."""
         store = next((s for s in (self._plan.moved, self._moved) if id(value) in s), None)
         if store is None or device is not self.device:
             return move_to(value, device)
         if store[id(value)] is None:
             with record_with(None):
                 store[id(value)] = as_constant(value, device)
-            if id(value) in self._plan.lists:  # it is the same number there
+            if id(value) in self._plan.lists:  # a number needs no move
                 self._plan.lists[id(store[id(value)])] = self._plan.lists[id(value)]
         return store[id(value)]
 
     def _body(self, node: NodeDef, opset: int, inputs: list[Any], opsets: dict[str, int]) -> Bound:
-        """What `_function` runs for one of ONNX's operators; made once for inputs of the same types."""
+        """ONNX's function body for an operator; created once for inputs of the same types."""
         types = [v if v is None else (str(getattr(v, "dtype", "")), getattr(v, "ndim", 0)) for v in inputs]
         key = id(node), opset, tuple(types)
         if key not in self._bodies:
@@ -348,7 +349,7 @@ class Runner:
         return self._bodies[key]
 
     def _bound(self, node: NodeDef, f: FunctionDef, opsets: dict[str, int]) -> Bound:
-        """A function with a node's attributes in place; f is held, since it is known by its id."""
+        """A function with a node's attributes substituted; f is kept alive, since its id is the key."""
         key = id(node), id(f)
         if key not in self._bodies:
             self._bodies[key] = node, replace(f, nodes=bind_attributes(f, node.attributes)), opsets
@@ -391,7 +392,7 @@ def describe_value(value: Any) -> str:
 
 
 def device_of(array: Any, device: Any) -> Any:
-    """Where a constant lies: few integers, which shapes are made of, on the host."""
+    """The device of a constant: few integers, which are mostly shapes, stay on the host."""
     return cpu() if array.dtype.kind in "iub" and array.size <= 64 else device
 
 
@@ -421,13 +422,13 @@ def _kind(value: Any) -> tuple[Any, ...]:
 
 
 def bind_attributes(f: FunctionDef, attributes: dict[str, Any]) -> tuple[NodeDef, ...]:
-    """A function's nodes with a call's attributes in place."""
+    """A function's nodes with a call's attributes substituted."""
     values = {name: v for name, v in f.attributes.items() if v is not REQUIRED} | attributes
     return tuple(_with(node, values) for node in f.nodes)
 
 
 def _with(node: NodeDef, values: dict[str, Any]) -> NodeDef:
-    """A node whose Refs are values; what neither the call nor the function gives is left out."""
+    """Replace a node's Refs by values; attributes without a value are omitted."""
     pairs = ((name, values.get(v.name) if isinstance(v, Ref) else v) for name, v in node.attributes.items())
     attributes = {name: _inside(v, values) for name, v in pairs if v is not None}
     return replace(node, attributes=attributes)

@@ -1,4 +1,4 @@
-"""Traces a function to a graph with sizes as formulas: once more for each size that may change."""
+"""Traces a function to a graph whose sizes are formulas, with one further trace for each dynamic size."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,18 +14,18 @@ from ..tensor import Tensor
 from .graph import OnnxError
 
 LEAVE = "leave that size out of dynamic="
-UNSAID = {"site"}  # attributes that say nothing of the value
+UNSAID = {"site"}  # attributes that do not affect the value
 
 
 class SizeFormula(NamedTuple):
-    """An integer that follows from sizes of inputs: base + the sum of factor * size by name."""
+    """An integer as a function of input sizes: base + the sum of factor * size by name."""
 
     base: int
     terms: tuple[tuple[str, int], ...] = ()
 
 
 def constant_size(value: int) -> SizeFormula:
-    """A number that follows from nothing."""
+    """A constant formula."""
     return SizeFormula(int(value))
 
 
@@ -56,7 +56,7 @@ class Reciprocal(NamedTuple):
 
 
 class ExportTracer(Tracer):
-    """Refuses what a graph can't say."""
+    """Raises an error for operations that a graph can't express."""
 
     def spoil(self, why: str) -> None:
         raise OnnxError(f"export: the model can't be exported: {why}")
@@ -88,7 +88,7 @@ class TracedGraph:
 
 
 def trace(fn: Callable[..., Any], specs: list[InputSpec], sizes: dict[str, int], device: Any) -> TracedGraph:
-    """The graph of a call; sizes: of each name, the one that it is traced with."""
+    """Trace a call; sizes: the size of each name in the trace."""
     start = next_serial()
     first = _Trace(fn, specs, sizes, device, start)
     others: dict[str, _Trace] = {}
@@ -102,7 +102,7 @@ def trace(fn: Callable[..., Any], specs: list[InputSpec], sizes: dict[str, int],
 
 
 class _Trace:
-    """One call, with sizes that are numbers."""
+    """One traced call, with numeric sizes."""
 
     def __init__(
         self, fn: Callable[..., Any], specs: list[InputSpec], sizes: dict[str, int], device: Any, start: int
@@ -134,7 +134,7 @@ def _order(roots: list[Node], inputs: list[Node]) -> list[Node]:
 
 
 def _join(specs: Any, sizes: dict[str, int], first: _Trace, others: dict[str, _Trace]) -> TracedGraph:
-    """Traces of one graph as one with formulas."""
+    """Combine traces of one graph to a graph with formulas."""
     places = [(s, k, d) for k, spec in enumerate(specs) for d, s in enumerate(spec.shape)]
     symbols = {s: (k, d) for s, k, d in places if isinstance(s, str)}
     traced_nodes: dict[int, TracedNode] = {}
@@ -156,13 +156,13 @@ def _join(specs: Any, sizes: dict[str, int], first: _Trace, others: dict[str, _T
 
 
 class _Formula:
-    """How numbers of a node follow from sizes."""
+    """Derives formulas from the numbers of several traces."""
 
     def __init__(self, sizes: dict[str, int], node: Node):
         self.sizes, self._op = sizes, node.op.name.lstrip("_")
 
     def of(self, value: Any, twins: dict[str, Any]) -> Any:
-        """A value with SizeFormula in place of integers."""
+        """Replace the integers of a value by SizeFormula."""
         if type(value) is int:
             return self.size(value, twins)
         if is_tuple(value):
@@ -184,7 +184,7 @@ class _Formula:
         return SizeFormula(value - sum(f * self.sizes[n] for n, f in terms), tuple(terms))
 
     def scalar(self, value: Any, twins: dict[str, Any]) -> Any:
-        """A number of the host: itself, a SizeFormula, or a Reciprocal of one."""
+        """A host number: itself, a SizeFormula, or the Reciprocal of one."""
         value, twins = getattr(value, "held", value), {k: getattr(t, "held", t) for k, t in twins.items()}
         if all(t == value or (t != t and value != value) for t in twins.values()):
             return value

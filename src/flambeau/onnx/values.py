@@ -33,12 +33,12 @@ def cpu() -> Any:
 
 
 def host(data: Any, dtype: Any = "int64") -> Tensor:
-    """Numbers as a tensor on the NumPy device, as shapes and sizes are."""
+    """Numbers as a tensor on the NumPy device, which is used for shapes and sizes."""
     return tensor(data, dtype=dtype, device=cpu())
 
 
 def device_for(dtype: Any, device: Any) -> Any:
-    """The device, or NumPy's if it does not have the dtype (float64)."""
+    """The device, or NumPy's if the device lacks the dtype (float64)."""
     return device if dtype.on_gpu or device.kind == "cpu" else cpu()
 
 
@@ -91,7 +91,7 @@ def cast(value: Any, dtype: str) -> Tensor:
 
 
 def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
-    """The tensors among values, in sequences too."""
+    """The tensors among values and in sequences."""
     for v in values:
         if isinstance(v, Tensor):
             yield v
@@ -107,15 +107,14 @@ def move_to(value: Any, device: Any) -> Any:
 
 
 def as_constant(value: Any, device: Any) -> Any:
-    """A value on a device for good: one float is a number in the kernels that read it, and no buffer."""
+    """Move a constant to a device; a single float becomes a number in kernels, without a buffer."""
     if not isinstance(value, Tensor) or value.numel() != 1 or not value.dtype.is_float:
         return move_to(value, device)
     return full(tuple(value.shape), value.item(), dtype=value.dtype, device=device)
 
 
 def own_bytes(value: Any) -> int:
-    """The bytes that a value would take beside those of what it is made of: none where it has its value, or
-    is a view."""
+    """The bytes that computing a value would allocate: none if it is computed already, or is a view."""
     if not isinstance(value, Tensor):
         return 0
     node = value.node
@@ -126,7 +125,7 @@ def own_bytes(value: Any) -> int:
 
 
 def as_words(x: Tensor) -> Tensor:
-    """Bytes as uint32, four neighbours of the last dim each; where they have a place on a GPU, in that place.
+    """Pack four neighbouring bytes of the last dim in a uint32; on a GPU the buffer is reinterpreted.
     [..., n] uint8 -> [..., n / 4]"""
     shape = (*x.shape[:-1], x.shape[-1] // 4)
     if x.device.kind == "gpu" and thread.recorder is None:
@@ -139,7 +138,7 @@ def as_words(x: Tensor) -> Tensor:
 
 
 def store(values: list[Tensor]) -> None:
-    """Compute values now, for good: as if they had been there before a call that is being recorded."""
+    """Compute values now, outside of a call that is being recorded."""
     realize(*values)
     for t in values:
         node = Node(OPS["buffer"], (), {}, t.shape, t.dtype, t.device)
@@ -147,8 +146,8 @@ def store(values: list[Tensor]) -> None:
 
 
 def common_device(values: list[Any], device: Any) -> Any:
-    """Where an operator of these inputs runs: where they all are, else on the model's device, but on NumPy's
-    where one of them can be nowhere else. None: they are together already."""
+    """The device of an operator: the model's if its inputs are on different ones, or NumPy's if one of them
+    can't move. None: the inputs are on one device."""
     places = {id(t.device) for t in tensors_in(values)}
     if len(places) < 2:
         return None
@@ -173,7 +172,7 @@ def check_array(dtype: str, shape: Sequence[int], nbytes: int) -> None:
 
 
 def check_room(values: Iterable[Any]) -> None:
-    """ValueError for a value that its device can't hold: by its shape, before anything of it is computed."""
+    """ValueError for a value whose shape is too large for its device, before it is computed."""
     for t in tensors_in(values):
         if t.device.kind == "cpu":
             check_array(dtype_name(t), t.shape, t.node.nbytes)

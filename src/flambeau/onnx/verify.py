@@ -1,4 +1,4 @@
-"""All that is wrong with a file, at once: names, order, operators, attributes, functions."""
+"""Finds all problems of a file at once: names, order, operators, attributes, functions."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -10,12 +10,12 @@ from .graph import FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError
 from .operators.table import Operator, find
 
 TOLD = 20  # problems that an error lists
-LARGEST = 2_000_000  # nodes once all functions are written out
-DEEPEST = 60  # graphs and functions in each other
+LARGEST = 2_000_000  # nodes after inlining all functions
+DEEPEST = 60  # nesting depth of graphs and functions
 
 
 def verify(model: ModelDef) -> None:
-    """OnnxError with all problems of a model; nothing where there is none."""
+    """Raise OnnxError with all problems of a model, if there are any."""
     problem_lines = problems(model)
     if len(problem_lines) == 1:
         raise OnnxError(f"{model.place}: {problem_lines[0]}")
@@ -26,10 +26,10 @@ def verify(model: ModelDef) -> None:
 
 
 def problems(model: ModelDef) -> list[str]:
-    """What is wrong with a model, a line each, in the file's order."""
+    """The problems of a model, one line each, in the file's order."""
     check = Check(model)
     lines = list(check.functions())
-    if not lines:  # of functions that call each other without end no more is said
+    if not lines:  # recursive functions are the only problem reported, since others can't be checked
         lines += check.graph(model.graph, set(), model.opsets, 0)
         for f in model.functions.values():
             lines += check.body(f)
@@ -38,7 +38,7 @@ def problems(model: ModelDef) -> list[str]:
 
 @dataclass
 class Check:
-    """Looks through a model."""
+    """Collects the problems of a model."""
 
     model: ModelDef
 
@@ -68,7 +68,7 @@ class Check:
     def nodes(
         self, nodes: tuple[NodeDef, ...], known: set[str], opsets: dict[str, int], depth: int
     ) -> Iterator[str]:
-        """Problems of nodes in order, of which each sees what those before it make."""
+        """Problems of nodes in order; each sees the outputs of earlier ones."""
         later = {name for node in nodes for name in node.outputs}
         seen = set(known)
         for node in nodes:
@@ -93,7 +93,7 @@ class Check:
             seen.update(node.outputs)
 
     def call(self, node: NodeDef, opsets: dict[str, int]) -> Iterator[str]:
-        """What is wrong with a node by itself."""
+        """Problems of a single node."""
         own = self.model.functions.get((node.domain, node.op, node.overload))
         if own is not None:
             if len(node.inputs) > len(own.inputs):
@@ -111,7 +111,7 @@ class Check:
             yield missing_operator_text(node, opset)
 
     def functions(self) -> Iterator[str]:
-        """Functions that call themselves, or grow beyond all bounds."""
+        """Functions that call themselves, or exceed the limit of nodes."""
         sizes: dict[int, int] = {}
         for f in self.model.functions.values():
             try:
@@ -136,7 +136,7 @@ class Check:
 
 
 class Loops(ValueError):
-    """Functions that call each other in a circle."""
+    """Functions that call each other recursively."""
 
 
 def _all_nodes(nodes: tuple[NodeDef, ...]) -> Iterator[NodeDef]:
@@ -152,7 +152,7 @@ def _twice(names: Iterable[str]) -> list[str]:
 
 
 def misuse(row: Operator, present: list[bool], attributes: dict[str, Any]) -> str:
-    """How inputs (which are there) and attributes are not as the operator has them, or ""."""
+    """The difference of a node's inputs and attributes from its operator's, or ""."""
     if len(present) < row.least or (row.most is not None and len(present) > row.most):
         most = "any number" if row.most is None else row.most
         wanted = str(row.least) if row.least == row.most else f"{row.least} to {most}"

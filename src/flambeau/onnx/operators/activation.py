@@ -1,4 +1,4 @@
-"""Activations, and Softmax with its kin."""
+"""Activations, Softmax, LogSoftmax and Hardmax."""
 
 from math import prod
 from typing import Any
@@ -92,18 +92,19 @@ def prelu(x: Tensor, slope: Tensor) -> Tensor:
 
 @operator("PRelu", since=1)
 def prelu_by_channel(x: Tensor, slope: Tensor) -> Tensor:
-    """Of opsets before 7: one slope, or one a channel."""
+    """PRelu before opset 7: one slope, or one for each channel."""
     return prelu(x, slope.reshape(-1, *(1,) * (x.ndim - 2)) if slope.ndim == 1 else slope)
 
 
 def _as_matrix(x: Tensor, axis: int) -> Tensor:
-    """The dims before the axis as one, and the others as one."""
+    """Flatten the dims before the axis to one, and the others to one."""
     axis = axis % max(x.ndim, 1)
     return x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))
 
 
 def _along(name: str, compute: Any) -> None:
-    """Softmax or LogSoftmax: along one axis from opset 13 on, over all dims from it before."""
+    """Softmax or LogSoftmax: along one axis from opset 13 on; in older opsets over all dims from
+    the axis on."""
 
     @operator(name, since=13)
     def along(x: Tensor, *, axis: int = -1) -> Tensor:

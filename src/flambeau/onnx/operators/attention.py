@@ -21,11 +21,11 @@ class AttentionInputs(NamedTuple):
     mask: Tensor | None = None
     past_key: Tensor | None = None
     past_value: Tensor | None = None
-    valid: Tensor | None = None  # how many keys of each sample are there, [b]
+    valid: Tensor | None = None  # the number of valid keys of each sample, [b]
 
 
 class AttentionAttributes(NamedTuple):
-    """What Attention says, under ONNX's names."""
+    """The attributes of Attention, under ONNX's names."""
 
     is_causal: int = 0
     kv_num_heads: int | None = None
@@ -53,12 +53,12 @@ def merge_heads(x: Tensor) -> Tensor:
 
 
 def both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
-    """Where both masks let through; None lets all through."""
+    """Combine two masks by and; None is a mask of all."""
     return b if a is None else a if b is None else a & b
 
 
 def causal_mask(n: int, m: int, offset: Any, a: AttentionAttributes, device: Any) -> Tensor | None:
-    """Which of m keys each of n queries may see by causality alone; query i is at position offset + i."""
+    """The causal mask of n queries and m keys; query i is at position offset + i."""
     ends = {"left": a.left_window_size, "right": 0 if a.is_causal else a.right_window_size}
     if max(ends.values()) < 0:
         return None
@@ -68,7 +68,7 @@ def causal_mask(n: int, m: int, offset: Any, a: AttentionAttributes, device: Any
 
 
 def _padded_mask(mask: Tensor, m: int) -> Tensor:
-    """A mask that is shorter than the keys lets none of the others through."""
+    """Extend a mask that is shorter than the keys; the other keys are masked out."""
     short = m - mask.shape[-1]
     if short <= 0:
         return mask
@@ -112,7 +112,7 @@ def _add_bias(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def softmax_dtype(q: Tensor, a: AttentionAttributes) -> Any:
-    """What softmax is computed in: float32, or float64 where that is asked for and there is such a thing."""
+    """The dtype of softmax: float32, or float64 if requested and available."""
     wants = a.softmax_precision is not None and dtype_name_of(a.softmax_precision) == "float64"
     return dt.float64 if wants and q.device.kind == "cpu" else q.dtype.as_float
 
@@ -120,7 +120,7 @@ def softmax_dtype(q: Tensor, a: AttentionAttributes) -> Any:
 def _with_scores(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, a: AttentionAttributes
 ) -> tuple[Any, ...]:
-    """Attention step by step, and what qk_matmul_output_mode asks for."""
+    """Attention that stores the scores, and the output of qk_matmul_output_mode."""
     wide = softmax_dtype(q, a)
     stages = [scores_of(q.to(wide), k.to(wide), a.scale)]  # type: ignore[arg-type]
     capped = stages[0] if not a.softcap else (stages[0] / a.softcap).tanh() * a.softcap
@@ -153,9 +153,9 @@ def _check_mask(mask: Tensor | None, shape: tuple[int, ...]) -> None:
 def attend(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, a: AttentionAttributes, past: int = 0
 ) -> Tensor:
-    """Attention of separate heads, no score of it stored. [b, h, n, d], [b, g, m, d] twice -> [b, h, n, d]
+    """Attention of separate heads that stores no scores. [b, h, n, d], [b, g, m, d] twice -> [b, h, n, d]
 
-    Where a.is_causal, query i sees the keys up to place past + i, beside what the mask says.
+    If a.is_causal, query i sees the keys up to position past + i, in addition to the mask.
     """
     dtype, wide = q.dtype, softmax_dtype(q, a)
     q, k, v = (x.to(wide) if wide is dt.float64 else x for x in (q, k, v))
@@ -179,12 +179,12 @@ def _merge_heads(y: Tensor, flat: bool) -> Tensor:
 
 
 def _is_plain(i: AttentionInputs, a: AttentionAttributes) -> bool:
-    """Whether only a causal mask decides by order: kernels know that one."""
+    """Whether the order-dependent part of the mask is plain causality, which kernels support."""
     return i.valid is None and max(a.left_window_size, a.right_window_size) < 0
 
 
 def _allowed_mask(n: int, m: int, past: int, i: AttentionInputs, a: AttentionAttributes) -> Tensor | None:
-    """Which of m keys each of n queries may see, by order and by how many keys there are."""
+    """The mask of n queries and m keys by causality, window and the number of valid keys."""
     if i.valid is None:
         return causal_mask(n, m, past, a, i.q.device)
     valid = i.valid.reshape(-1, 1, 1, 1)
@@ -194,7 +194,8 @@ def _allowed_mask(n: int, m: int, past: int, i: AttentionInputs, a: AttentionAtt
 
 @operator("Attention", since=23)
 def attention(*inputs: Tensor, node: Any, **attributes: Any) -> tuple[Any, ...]:
-    """Attention, the keys and values with those before them, and the scores of a stage (where asked for)."""
+    """Attention; also returns the keys and values with the past ones, and the scores of a stage (if
+    requested)."""
     i, a = AttentionInputs(*inputs), AttentionAttributes(**attributes)
     _check(i, a)
     flat = i.q.ndim == 3
@@ -219,7 +220,8 @@ def attention(*inputs: Tensor, node: Any, **attributes: Any) -> tuple[Any, ...]:
 
 @operator("FlexAttention", domain="ai.onnx.preview")
 def flex_attention(q: Tensor, k: Tensor, v: Tensor, *, node: Any, **attributes: Any) -> Tensor:
-    """Attention; graphs may change scores and weights. [b, h, n, d], [b, g, m, d] twice -> [b, h, n, d]"""
+    """Attention whose scores and weights subgraphs may modify. [b, h, n, d], [b, g, m, d] twice -> [b, h, n,
+    d]"""
     known = {"scale", "score_mod", "prob_mod", "softmax_precision"}
     if attributes.keys() - known:
         raise TypeError(
@@ -270,7 +272,7 @@ def _check_rule(i: LinearInputs, rule: str, heads: tuple[int, int]) -> None:
 
 
 def _linear_steps(i: LinearInputs, state: Tensor) -> tuple[Tensor, Tensor]:
-    """The recurrence, a step a token. [b, h, t, d] each -> [b, g, t, e], the last state"""
+    """The recurrence, one step for each token. [b, h, t, d] each -> [b, g, t, e], the last state"""
     outputs: list[Tensor] = []
     group = i.q.shape[1] // i.k.shape[1]
     for t in range(i.q.shape[2]):
@@ -289,9 +291,10 @@ def _linear_steps(i: LinearInputs, state: Tensor) -> tuple[Tensor, Tensor]:
 def linear_attention(
     *inputs: Tensor, q_num_heads: int, kv_num_heads: int, **attributes: Any
 ) -> tuple[Any, ...]:
-    """Attention by a state of [d, e] a head, not by scores; also the new state. [b, t, heads * d] -> same"""
+    """Linear attention with a state of [d, e] for each head; also returns the new state. [b, t, heads * d] ->
+    same"""
     rule, scale = attributes.pop("update_rule", "gated_delta"), attributes.pop("scale", 0.0)
-    if attributes.keys() - {"chunk_size"}:  # chunk_size changes how fast it is, not what
+    if attributes.keys() - {"chunk_size"}:  # chunk_size affects speed, not results
         raise TypeError(f"has no attribute {min(attributes.keys() - {'chunk_size'})!r}")
     i = LinearInputs(*inputs)
     _check_rule(i, rule, (q_num_heads, kv_num_heads))
@@ -315,7 +318,7 @@ def linear_attention(
 def rotary_embedding(
     x: Tensor, cos: Tensor, sin: Tensor, places: Tensor | None = None, **attributes: int
 ) -> Tensor:
-    """x turned by its place. [b, heads, n, d], [most, d / 2] twice, [b, n] -> same as x"""
+    """Rotate x by its positions. [b, heads, n, d], [most, d / 2] twice, [b, n] -> same as x"""
     dim, heads = attributes.pop("rotary_embedding_dim", 0), attributes.pop("num_heads", 0)
     interleaved = attributes.pop("interleaved", 0)
     if attributes:

@@ -1,4 +1,4 @@
-"""Elements in another dtype: those that no device holds are cast by NumPy, on the host."""
+"""Casts; dtypes that no device has are cast by NumPy, on the host."""
 
 # pyright: basic
 
@@ -28,7 +28,7 @@ def cast_like(x: Any, like: Any, *, saturate: int = 1, round_mode: str = "up") -
 
 @operator("BitCast", arrays=True)
 def bit_cast(x: Any, *, to: int) -> Any:
-    """The same bits as another dtype of that size."""
+    """Reinterpret the bits as another dtype of the same size."""
     array, wanted = to_array(x), numpy_dtype(dtype_name_of(to))
     if array.dtype == object or array.dtype.itemsize != wanted.itemsize:
         raise ValueError(f"{dtype_name(x)} to {dtype_name_of(to)}: the dtypes differ in size")
@@ -36,7 +36,7 @@ def bit_cast(x: Any, *, to: int) -> Any:
 
 
 def dtype_name_of(code: Any) -> str:
-    """The name of a DataType; older files say it by name."""
+    """The name of a DataType; opset 1 to 5 store it as a string."""
     if isinstance(code, str):
         code = next((c for c, name in NAMES.items() if name == ALIASES.get(code, code.lower())), code)
     if code not in NAMES:
@@ -53,7 +53,7 @@ def place(x: Any) -> Any:
 
 
 def convert(x: Any, name: str, saturate: bool, round_mode: str) -> Any:
-    """An array in a dtype by name."""
+    """Cast an array to a dtype by name."""
     import numpy as np
 
     wanted = numpy_dtype(name)
@@ -74,7 +74,7 @@ def convert(x: Any, name: str, saturate: bool, round_mode: str) -> Any:
 
 
 def text(value: Any) -> str:
-    """A number as ONNX writes it: the shortest that gives it back."""
+    """The text of a number in ONNX: the shortest that round-trips."""
     import numpy as np
 
     if isinstance(value, np.bool_):
@@ -83,7 +83,7 @@ def text(value: Any) -> str:
 
 
 def parse_numbers(x: Any, name: str, wanted: Any) -> Any:
-    """Texts as numbers."""
+    """Parse texts as numbers."""
     import numpy as np
 
     flat = [str(v) for v in x.reshape(-1)]
@@ -102,7 +102,7 @@ def parse_numbers(x: Any, name: str, wanted: Any) -> Any:
 
 
 def saturate_float8(x: Any, name: str, wanted: Any) -> Any:
-    """8-bit floats; values beyond the largest become the largest."""
+    """Cast to 8-bit floats with saturation."""
     import ml_dtypes
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""If, Loop and Scan: graphs that run as often as values say."""
+"""If, Loop and Scan."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def if_else(condition: Any, *, then_branch: GraphDef, else_branch: GraphDef, nod
 
 
 def truth(value: Any) -> bool:
-    """A condition of one element."""
+    """The bool of a condition of one element."""
     while is_list(value):
         if len(value) != 1:
             raise ValueError(f"the condition has {len(value)} elements: it takes one")
@@ -28,7 +28,7 @@ def truth(value: Any) -> bool:
 
 @operator("Loop", moves=False, optional=True, numbers=("count", "condition"))
 def loop(count: Any, condition: Any, *states: Any, body: GraphDef, node: Any) -> tuple[Any, ...]:
-    """States and stacked outputs after `count` runs, or as long as the condition holds."""
+    """Run a loop at most `count` times while the condition holds; returns states and stacked outputs."""
     most = None if count is None else count if isinstance(count, int) else count[0]
     goes_on = True if condition is None else truth(condition)
     rows: list[list[Any]] = []
@@ -43,7 +43,7 @@ def loop(count: Any, condition: Any, *states: Any, body: GraphDef, node: Any) ->
 
 
 def stack_runs(parts: list[Tensor], wanted: ValueDef, device: Any, axis: int = 0) -> Any:
-    """Values of each run along a new axis."""
+    """Stack the values of each iteration along a new axis."""
     if parts:
         return stack(together(parts, device), axis)
     sizes = [n if isinstance(n, int) else 0 for n in wanted.shape or ()]
@@ -52,7 +52,7 @@ def stack_runs(parts: list[Tensor], wanted: ValueDef, device: Any, axis: int = 0
 
 
 def together(parts: list[Tensor], device: Any) -> list[Tensor]:
-    """Tensors on one device."""
+    """Move tensors to one device."""
     if len({id(p.device) for p in parts}) > 1:
         return [p.to(device) for p in parts]
     return parts
@@ -62,7 +62,7 @@ def together(parts: list[Tensor], device: Any) -> list[Tensor]:
 def scan_of_batches(
     lengths: Any, *inputs: Any, body: GraphDef, num_scan_inputs: int, directions: Any = None, node: Any
 ) -> tuple[Any, ...]:
-    """Before opset 9: the first axis is a batch, the second is scanned."""
+    """Scan before opset 9: the first axis is a batch, the second is scanned."""
     if lengths is not None:
         raise ValueError("sequence_lens: sequences of different lengths are not supported: use opset 9")
     how: dict[str, Any] = {"scan_input_directions": directions} if directions else {}
@@ -75,7 +75,7 @@ def scan_of_batches(
 
 @operator("Scan", since=9, moves=False)
 def scan(*inputs: Any, body: GraphDef, num_scan_inputs: int, node: Any, **how: Any) -> tuple[Any, ...]:
-    """States after all steps, and outputs of each step stacked; how: axes and directions."""
+    """The states after all steps, and the stacked outputs of each step; how: axes and directions."""
     states, scanned = list(inputs[: len(inputs) - num_scan_inputs]), inputs[len(inputs) - num_scan_inputs :]
     wanted = body.outputs[len(states) :]
     axes, backward, out_axes, out_backward = directions_of(how, len(scanned), len(wanted))

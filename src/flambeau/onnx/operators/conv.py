@@ -25,7 +25,7 @@ def _of_rank(table: dict[Any, Any], x: Tensor, w: Tensor) -> Any:
 
 
 def check_kernel(w: Tensor, kernel_shape: list[int] | None) -> list[int]:
-    """The weight's spatial sizes; ValueError if kernel_shape says otherwise."""
+    """The weight's spatial sizes; ValueError if kernel_shape differs."""
     kernel = list(w.shape[2:])
     if kernel_shape and list(kernel_shape) != kernel:
         raise ValueError(f"kernel_shape {list(kernel_shape)} is not that of the weight, {kernel}")
@@ -45,7 +45,7 @@ def conv(x: Tensor, w: Tensor, b: Tensor | None = None, *, group: int = 1, **win
 def _transposed_pads(
     full: list[int], extra: list[int], shape: list[int] | None, a: WindowAttributes, strides: list[int]
 ) -> list[tuple[int, int]]:
-    """What is cut from the full result of a transposed convolution before and after each dim."""
+    """The elements to cut from the full result of a transposed convolution before and after each dim."""
     wanted = spread(shape, len(full), 0, "output_shape")[-len(full) :] if shape else None
     if wanted is None and not a.auto_pad.startswith("SAME"):
         cuts = pairs_of(a.pads if a.auto_pad == "NOTSET" else None, len(full))
@@ -130,7 +130,7 @@ def col2im(
     pads: list[int] | None = None,
     strides: list[int] | None = None,
 ) -> Tensor:
-    """Columns added back where they came from. [n, c * prod(block), positions] -> [n, c, *image]"""
+    """Add columns at the elements that they came from. [n, c * prod(block), positions] -> [n, c, *image]"""
     size, block = tuple(image_shape), block_shape
     a = WindowAttributes(dilations=dilations, pads=pads, strides=strides)
     windows = windows_of(size, block, a)
@@ -150,7 +150,8 @@ def col2im(
 def causal_conv_with_state(
     x: Tensor, w: Tensor, b: Tensor | None = None, past: Tensor | None = None, *, activation: str = "none"
 ) -> tuple[Tensor, Tensor]:
-    """Each channel convolved with what came before. [n, c, l], [c, 1, k] -> [n, c, l], [n, c, k - 1]"""
+    """Causal depthwise convolution, whose state has the last k - 1 inputs. [n, c, l], [c, 1, k] -> [n, c, l],
+    [n, c, k - 1]"""
     if activation not in ("none", "silu", "swish"):
         raise ValueError(f"activation {activation!r} is unknown: use none, silu or swish")
     before = w.shape[2] - 1

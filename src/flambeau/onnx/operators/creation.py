@@ -1,4 +1,4 @@
-"""Tensors made of numbers and shapes."""
+"""Constants, and tensors computed from shapes."""
 
 from math import ceil, floor, prod
 from typing import Any
@@ -11,7 +11,7 @@ from ..graph import DTYPES as NAMES
 from ..values import check_array, cpu, device_for, dtype_name, first_number, to_value
 from .table import operator
 
-KINDS = {  # attribute: dtype of what it gives
+KINDS = {  # attribute: dtype of the result
     "value_float": "float32",
     "value_floats": "float32",
     "value_int": "int64",
@@ -23,7 +23,7 @@ KINDS = {  # attribute: dtype of what it gives
 
 @operator("Constant")
 def constant(*, value: Any = None, sparse_value: Any = None, **given: Any) -> Any:
-    """A tensor on the host: where it meets others it goes to them, once."""
+    """A constant on the host, which is moved once to the device of an operator that uses it."""
     import numpy as np
 
     if value is None:

@@ -1,4 +1,4 @@
-"""NonMaxSuppression, on the host: what it keeps depends on what it kept."""
+"""NonMaxSuppression, on the host: each decision depends on the boxes that were selected before."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from .table import operator
 
 
 def _corners(boxes: Any, center_point_box: int) -> Any:
-    """Boxes as (low y, low x, high y, high x), whichever corners are given. [n, 4] -> [n, 4]"""
+    """Convert boxes with any two opposite corners to (low y, low x, high y, high x). [n, 4] -> [n, 4]"""
     import numpy as np
 
     if center_point_box:
@@ -28,7 +28,7 @@ def _overlaps(box: Any, others: Any) -> Any:
 
 
 def _suppress(boxes: Any, scores: Any, most: int, overlap: float, least: float | None) -> list[int]:
-    """Places of boxes by falling score, each too far from those before it to mean the same."""
+    """The indices of selected boxes by descending score; none overlaps an earlier one too much."""
     import numpy as np
 
     order = np.argsort(-scores, kind="stable")
@@ -53,7 +53,7 @@ def non_max_suppression(
     *,
     center_point_box: int = 0,
 ) -> Tensor:
-    """What is left of boxes that overlap. [n, k, 4], [n, classes, k] -> [left, 3] of n, class, k"""
+    """Select boxes that do not overlap. [n, k, 4], [n, classes, k] -> [left, 3] of n, class, k"""
     limit, overlap = int(first_number(most) or 0), float(first_number(overlap) or 0.0)
     all_boxes, all_scores = to_array(boxes), to_array(scores)
     kept = [

@@ -8,7 +8,7 @@ from ...tensor import Tensor
 from ..values import host
 from .table import operator
 
-UNARY = {  # ONNX's name: ours
+UNARY = {  # ONNX's name: Flambeau's
     "Abs": "abs",
     "Acos": "acos",
     "Acosh": "acosh",
@@ -53,7 +53,7 @@ BINARY = {
 }
 
 
-PRODUCTS = (2.0, 3.0)  # powers that are products
+PRODUCTS = (2.0, 3.0)  # exponents that are computed by products
 
 
 def _enter(names: dict[str, str], call: Any) -> None:
@@ -76,7 +76,7 @@ def _two(method: str) -> Any:
 
 
 def align_operand(a: Tensor, b: Tensor, axis: int | None, broadcast: int) -> Tensor:
-    """The second operand for NumPy's rule; before opset 7 its dims began at one of the first's."""
+    """Reshape the second operand for NumPy's broadcasting; before opset 7 `axis` aligned its first dim."""
     if not broadcast or axis is None:
         return b
     axis += a.ndim if axis < 0 else 0
@@ -154,7 +154,7 @@ def is_inf(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1) -> 
 
 @operator("BitShift")
 def bit_shift(a: Tensor, b: Tensor, *, direction: str) -> Tensor:
-    """Bits moved LEFT (up) or RIGHT (down)."""
+    """Shift bits LEFT (up) or RIGHT (down)."""
     if direction not in ("LEFT", "RIGHT"):
         raise ValueError(f"direction={direction!r}: must be LEFT or RIGHT")
     return a << b if direction == "LEFT" else a >> b

@@ -14,7 +14,7 @@ ML = "ai.onnx.ml"
 
 @operator("Scaler", domain=ML)
 def scaler(x: Tensor, *, offset: tuple[float, ...] = (0.0,), scale: tuple[float, ...] = (1.0,)) -> Tensor:
-    """(x - offset) * scale, of one number or of one a feature."""
+    """(x - offset) * scale, with one number for all or one for each feature."""
     shift, factor = (tensor(list(v), device=x.device) for v in (offset, scale))
     return (x.float() - shift) * factor
 
@@ -37,7 +37,7 @@ def normalizer(x: Tensor, *, norm: str = "MAX") -> Tensor:
 
 
 class ImputerAttributes(NamedTuple):
-    """What Imputer says, under ONNX's names."""
+    """The attributes of Imputer, under ONNX's names."""
 
     imputed_value_floats: tuple[float, ...] = ()
     imputed_value_int64s: tuple[int, ...] = ()
@@ -47,7 +47,7 @@ class ImputerAttributes(NamedTuple):
 
 @operator("Imputer", domain=ML)
 def imputer(x: Tensor, **attributes: Any) -> Tensor:
-    """Elements of one value (NaN too) replaced by others, one for all or one a feature."""
+    """Replace elements of one value (which may be NaN) by one number, or by one for each feature."""
     a = ImputerAttributes(**attributes)
     is_float = x.dtype.is_float
     values = a.imputed_value_floats if is_float else a.imputed_value_int64s
@@ -60,7 +60,7 @@ def imputer(x: Tensor, **attributes: Any) -> Tensor:
 
 @operator("FeatureVectorizer", domain=ML)
 def feature_vectorizer(*xs: Tensor, inputdimensions: tuple[int, ...] = ()) -> Tensor:
-    """Features beside each other, in floats. [n, each] -> [n, all]"""
+    """Concatenate features as floats. [n, each] -> [n, all]"""
     rows = [(x.unsqueeze(0) if x.ndim == 1 else x.flatten(1)).float() for x in xs]
     sizes = inputdimensions or [x.shape[1] for x in rows]
     if len(sizes) != len(rows):
@@ -73,7 +73,7 @@ def feature_vectorizer(*xs: Tensor, inputdimensions: tuple[int, ...] = ()) -> Te
 
 
 def _look_up(x: Any, table: dict[Any, Any], default: Any) -> Any:
-    """Every element's value in a table. An array of texts, or a tensor on the host."""
+    """Look up every element in a table. The result is an array of texts, or a tensor on the host."""
     import numpy as np
 
     keys = to_array(x)
@@ -101,7 +101,7 @@ def category_mapper(
     default_int64: int = -1,
     default_string: str = "_Unused",
 ) -> Any:
-    """Texts to numbers, or numbers to texts."""
+    """Map texts to numbers, or numbers to texts."""
     pairs = list(zip(cats_strings, cats_int64s, strict=True))
     if isinstance(x, Tensor):
         return _look_up(x, {number: name for name, number in pairs}, default_string)
@@ -112,7 +112,7 @@ def category_mapper(
 def one_hot_encoder(
     x: Any, *, cats_int64s: tuple[int, ...] = (), cats_strings: tuple[str, ...] = (), zeros: int = 1
 ) -> Tensor:
-    """1 at the place of each element's category. [...] -> [..., categories]"""
+    """1 at the index of each element's category, else 0. [...] -> [..., categories]"""
     import numpy as np
 
     table = {c: k for k, c in enumerate(cats_strings or cats_int64s)}
@@ -148,7 +148,7 @@ def zip_map(
 def dict_vectorizer(
     x: dict[Any, Any], *, int64_vocabulary: tuple[int, ...] = (), string_vocabulary: tuple[str, ...] = ()
 ) -> Any:
-    """A map's values in the order of a vocabulary; 0 where there is none. -> [1, words]"""
+    """A map's values in the order of a vocabulary; 0 for missing keys. -> [1, words]"""
     import numpy as np
 
     values = [x.get(word) for word in string_vocabulary or int64_vocabulary]
@@ -163,7 +163,7 @@ def dict_vectorizer(
 def cast_map(
     x: dict[Any, Any], *, cast_to: str = "TO_FLOAT", map_form: str = "DENSE", max_map: int = 1
 ) -> Any:
-    """A map's values by rising keys, or (SPARSE) each at its key's place. -> [1, n]"""
+    """A map's values by ascending keys, or (SPARSE) each at the index of its key. -> [1, n]"""
     import numpy as np
 
     make = {"TO_FLOAT": float, "TO_INT64": int, "TO_STRING": str}.get(cast_to)

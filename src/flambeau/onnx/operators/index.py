@@ -1,4 +1,4 @@
-"""Elements by their places: gathers, scatters, selections."""
+"""Gathers, scatters and selections."""
 
 from math import prod
 from typing import Any
@@ -10,7 +10,7 @@ from .table import operator
 
 
 def from_start(index: Tensor, n: int) -> Tensor:
-    """Indices without those that count from the end."""
+    """Replace negative indices, which count from the end."""
     return where(index < 0, index + n, index)
 
 
@@ -65,7 +65,8 @@ def scatter_nd(x: Tensor, index: Tensor, updates: Tensor, *, reduction: str = "n
 def tensor_scatter(
     past: Tensor, update: Tensor, start: Any = None, *, axis: int = -2, mode: str = "linear"
 ) -> Tensor:
-    """Write update into past along an axis from start[b] on, for each batch; "circular" wraps."""
+    """Write update into past along an axis from start[b] on, for each batch element; "circular"
+    wraps around."""
     axis %= past.ndim
     steps = arange(update.shape[axis], device=past.device).reshape(*_at(past.ndim, axis))
     if start is not None:
@@ -102,7 +103,7 @@ def nonzero(x: Any) -> Tensor:
 
 @operator("Unique", arrays=True, sized_by_values=True)
 def unique(x: Any, *, axis: int | None = None, sorted: int = 1) -> tuple[Any, ...]:
-    """The different elements (or slices), where each is first, which each is, and how often it is there.
+    """The distinct elements (or slices), their first indices, the inverse indices, and the counts.
 
     On the host: sizes depend on values."""
     import numpy as np

@@ -1,4 +1,4 @@
-"""Linear models and support vector machines (ai.onnx.ml): products of matrices and what follows."""
+"""Linear models and support vector machines (ai.onnx.ml): matrix products and post-transforms."""
 
 from typing import Any, NamedTuple
 
@@ -41,18 +41,18 @@ def linear_regressor(
 
 
 class LinearAttributes(NamedTuple):
-    """What LinearClassifier says, under ONNX's names."""
+    """The attributes of LinearClassifier, under ONNX's names."""
 
     coefficients: tuple[float, ...]
     classlabels_ints: tuple[int, ...] = ()
     classlabels_strings: tuple[str, ...] = ()
     intercepts: tuple[float, ...] = ()
-    multi_class: int = 0  # how it was trained, which changes nothing
+    multi_class: int = 0  # describes the training; not used
     post_transform: str = "NONE"
 
 
 def _best(scores: Tensor, classes: int) -> Any:
-    """The place of each row's class; a single score says by its sign which of two it is."""
+    """The index of each row's class; the sign of a single score selects one of two classes."""
     import numpy as np
 
     values = to_array(scores)
@@ -74,7 +74,7 @@ def linear_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
 
 
 def _second_class(score: Tensor, post_transform: str) -> Tensor:
-    """Scores of both of two classes from that of the second. [n] -> [n, 2]"""
+    """The scores of two classes from that of the second. [n] -> [n, 2]"""
     if post_transform == "LOGISTIC":
         return post_transform_scores(stack([-score, score], 1), post_transform)
     if post_transform == "NONE":
@@ -86,7 +86,7 @@ def _second_class(score: Tensor, post_transform: str) -> Tensor:
 
 
 class SvmAttributes(NamedTuple):
-    """What both SVM operators say, under ONNX's names."""
+    """The attributes of both SVM operators, under ONNX's names."""
 
     classlabels_ints: tuple[int, ...] = ()
     classlabels_strings: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class SvmAttributes(NamedTuple):
 
 
 def _kernel(x: Tensor, vectors: Tensor, a: SvmAttributes) -> Tensor:
-    """How alike rows and support vectors are. [n, f], [s, f] -> [n, s]"""
+    """The kernel function of rows and support vectors. [n, f], [s, f] -> [n, s]"""
     gamma, offset, degree = a.kernel_params or (0.0, 0.0, 0.0)
     if a.kernel_type == "RBF":
         return (-((x.unsqueeze(1) - vectors).square().sum(-1)) * gamma).exp()
@@ -138,7 +138,7 @@ def _pairs(k: int) -> list[tuple[int, int]]:
 
 
 def _between(x: Tensor, a: SvmAttributes) -> Tensor:
-    """The score of each pair of classes, above 0 for the first. [n, f] -> [n, pairs]"""
+    """The score of each pair of classes, positive for the first. [n, f] -> [n, pairs]"""
     counts = a.vectors_per_class
     starts = [sum(counts[:k]) for k in range(len(counts))]
     alike = _kernel(x, _rows(a.support_vectors, sum(counts), x), a)
@@ -151,7 +151,7 @@ def _between(x: Tensor, a: SvmAttributes) -> Tensor:
 
 
 def _couple(r: Any) -> Any:
-    """Probabilities of classes from those of pairs (Wu, Lin and Weng, 2004). [k, k] -> [k]"""
+    """The probabilities of classes from those of pairs (Wu, Lin and Weng, 2004). [k, k] -> [k]"""
     import numpy as np
 
     k = len(r)

@@ -20,7 +20,7 @@ from .table import operator
 
 MS = "com.microsoft"
 
-# ONNX took these over as they were, but for attributes that it added
+# ONNX adopted these unchanged, except for additional attributes
 operator("QuantizeLinear", domain=MS, arrays=True)(quantize_linear)
 operator("DequantizeLinear", domain=MS, arrays=True)(dequantize_linear)
 operator("Trilu", domain=MS, numbers="k")(trilu)
@@ -83,7 +83,7 @@ def bias_softmax(x: Tensor, bias: Tensor, *, axis: int = 1, is_inner_broadcast: 
 
 
 class MatMulAttributes(NamedTuple):
-    """What FusedMatMul says, under its names."""
+    """The attributes of FusedMatMul, under its names."""
 
     alpha: float = 1.0
     transA: int = 0
@@ -93,7 +93,7 @@ class MatMulAttributes(NamedTuple):
 
 
 def _transpose(x: Tensor, last: int, batch: int) -> Tensor:
-    """The last two dims transposed, and the batch's dims put behind the first of the matrix."""
+    """Transpose the last two dims, or move the batch dims after the first matrix dim."""
     if batch:
         x = x.movedim(0, -2)
     return x.mT if last and x.ndim > 1 else x
@@ -183,7 +183,7 @@ def inverse(x: Tensor) -> Tensor:
     return inverted(x)
 
 
-# --- shapes, which ONNX took over with changes ---
+# --- shapes; ONNX adopted these with changes ---
 
 
 @operator("ExpandDims", domain=MS, numbers="axis", places=True)
@@ -194,7 +194,7 @@ def expand_dims(x: Tensor, axis: Any) -> Tensor:
 
 @operator("Range", domain=MS, sized_by_values=True)
 def ms_range(start: Tensor, limit: Tensor, delta: Tensor | None = None) -> Tensor:
-    """ONNX's Range, in steps of 1 where none is given."""
+    """ONNX's Range, with a default step of 1."""
     return range_of(start, limit, start.new_ones(()) if delta is None else delta)
 
 
@@ -206,7 +206,7 @@ def ms_pad(x: Tensor, pads: Any, value: Any = None, *, mode: str = "constant") -
 
 @operator("Unique", domain=MS, arrays=True, sized_by_values=True)
 def ms_unique(x: Any) -> tuple[Any, ...]:
-    """The different elements in the order in which they come, which each is, and how often each is there."""
+    """The distinct elements in order of occurrence, the inverse indices, and the counts."""
     values, _, inverse, counts = unique(x, sorted=0)
     return values, inverse, counts
 
@@ -272,7 +272,7 @@ class EmbedInputs(NamedTuple):
 def embed_layer_normalization(
     *inputs: Any, epsilon: float = 1e-12, mask_index_type: int = 1
 ) -> tuple[Any, ...]:
-    """Layer norm of BERT's embeddings; also how many of each sample's tokens count, and the sum."""
+    """Layer norm of BERT's embeddings; also the number of each sample's valid tokens, and the sum."""
     i = EmbedInputs(*inputs)
     places = Tensor.arange(i.ids.shape[1], device=i.ids.device).unsqueeze(0) if i.places is None else i.places
     total = F.embedding(i.ids.long(), i.word) + F.embedding(places.long(), i.position)

@@ -37,8 +37,8 @@ def _places(n: int, device: Any) -> Tensor:
 
 
 def _padding(mask: Tensor | None, batch: int, m: int) -> Tensor | None:
-    """Which keys are there, from any form of such masks: lengths [b]; ends, then starts [2 * b]; 1 where one
-    is [b, m] or [b, n, m]. -> [b, 1, 1 or n, m] of bool"""
+    """The mask of valid keys from any form: lengths [b]; ends, then starts [2 * b]; 1 for valid keys [b, m]
+    or [b, n, m]. -> [b, 1, 1 or n, m] of bool"""
     if mask is None:
         return None
     places = _places(m, mask.device)
@@ -53,7 +53,7 @@ def _padding(mask: Tensor | None, batch: int, m: int) -> Tensor | None:
 
 
 def _bias(keep: Tensor | None, added: Tensor | None, fill: float) -> Tensor | None:
-    """Masks as numbers to add to the scores; padding gets a finite number, as in onnxruntime."""
+    """The masks as a bias of the scores; padding gets a finite number, as in onnxruntime."""
     mask = None if keep is None else where(keep, 0.0, fill)
     return mask if added is None else added.float() if mask is None else mask + added.float()
 
@@ -71,7 +71,7 @@ class MsAttentionInputs(NamedTuple):
 
 
 class MsAttentionAttributes(NamedTuple):
-    """What com.microsoft's Attention and MultiHeadAttention say, under their names."""
+    """The attributes of com.microsoft's Attention and MultiHeadAttention, under their names."""
 
     num_heads: int
     do_rotary: int = 0
@@ -89,7 +89,8 @@ def _attributes(q: Tensor, scale: float | None, **more: Any) -> AttentionAttribu
 
 @operator("Attention", domain=MS)
 def ms_attention(*inputs: Any, **attributes: Any) -> tuple[Any, ...]:
-    """Self attention with its projection in. [b, n, i], [i, q + k + v] -> [b, n, v], [2, b, heads, all, d]"""
+    """Self-attention that includes the projection. [b, n, i], [i, q + k + v] -> [b, n, v], [2, b, heads, all,
+    d]"""
     i, a = MsAttentionInputs(*inputs), MsAttentionAttributes(**attributes)
     _refuse("shared buffers", i.past_length)
     projected = i.x @ i.weights
@@ -99,7 +100,7 @@ def ms_attention(*inputs: Any, **attributes: Any) -> tuple[Any, ...]:
 def _self_attention(
     projected: Tensor, i: "MsAttentionInputs | QAttentionInputs", a: MsAttentionAttributes
 ) -> tuple[Any, ...]:
-    """Attention of queries, keys and values behind each other. [b, n, q + k + v] -> [b, n, v], present"""
+    """Attention of concatenated queries, keys and values. [b, n, q + k + v] -> [b, n, v], present"""
     _refuse("rotary embeddings and shared buffers", a.do_rotary, a.past_present_share_buffer)
     sizes = list(a.qkv_hidden_sizes or [projected.shape[-1] // 3] * 3)
     q, k, v = (split_heads(t, a.num_heads) for t in projected.split(sizes, -1))
@@ -127,12 +128,12 @@ class QAttentionInputs(NamedTuple):
 
     @property
     def added(self) -> None:
-        """It has nothing to be added to the scores."""
+        """None: QAttention has no bias of the scores."""
 
 
 @operator("QAttention", domain=MS)
 def q_attention(*inputs: Any, **attributes: Any) -> tuple[Any, ...]:
-    """Attention whose projection is of quantised numbers. [b, n, i], [i, q + k + v] -> [b, n, v], present"""
+    """Self-attention with a quantised projection. [b, n, i], [i, q + k + v] -> [b, n, v], present"""
     i, a = QAttentionInputs(*inputs), MsAttentionAttributes(**attributes)
     projected = matmul_integer(i.x, i.weights, i.x_zero, i.w_zero).float() * (i.x_scale * i.w_scale) + i.bias
     return _self_attention(projected, i, a)
@@ -154,7 +155,7 @@ class MultiHeadInputs(NamedTuple):
 
 
 def _unpack(i: MultiHeadInputs, heads: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values [b, heads, n, d], whichever way they come, with their bias."""
+    """Queries, keys and values [b, heads, n, d] from any layout of the inputs, with the bias added."""
     parts: list[Any] = [i.q, i.k, i.v]
     if i.q.ndim == 5:
         parts = [i.q[:, :, :, k].flatten(2) for k in range(3)]
@@ -172,7 +173,8 @@ def _unpack(i: MultiHeadInputs, heads: int) -> tuple[Tensor, Tensor, Tensor]:
 
 @operator("MultiHeadAttention", domain=MS)
 def multi_head_attention(*inputs: Any, node: Any, **attributes: Any) -> tuple[Any, ...]:
-    """Attention of heads side by side; also keys and values with those before. [b, n, hidden] -> same"""
+    """Attention of heads that are concatenated; also returns keys and values with the past ones. [b, n,
+    hidden] -> same"""
     i, a = MultiHeadInputs(*inputs), MsAttentionAttributes(**attributes)
     _refuse("beam search's caches", i.past_length, i.indirection)
     q, k, v = _unpack(i, a.num_heads)
@@ -192,18 +194,18 @@ def multi_head_attention(*inputs: Any, node: Any, **attributes: Any) -> tuple[An
 class GroupedInputs(NamedTuple):
     """The inputs of GroupQueryAttention."""
 
-    q: Tensor  # [b, n, heads * d], or with keys and values behind [b, n, (heads + 2 * groups) * d]
+    q: Tensor  # [b, n, heads * d], or packed with keys and values [b, n, (heads + 2 * groups) * d]
     k: Tensor | None
     v: Tensor | None
     past_key: Tensor | None  # [b, groups, p, d]
     past_value: Tensor | None
-    last: Tensor  # the place of each sample's last key, [b]
-    total: Tensor  # how many keys the longest has
+    last: Tensor  # the position of each sample's last key, [b]
+    total: Tensor  # the number of keys of the longest sample
     cos: Tensor | None = None
     sin: Tensor | None = None
     places: Tensor | None = None
     added: Tensor | None = None
-    sink: Tensor | None = None  # a score of each head that no key has, [heads]
+    sink: Tensor | None = None  # an additional score of each head, which has no key (attention sink), [heads]
     k_scale: Tensor | None = None
     v_scale: Tensor | None = None
     q_norm: Tensor | None = None
@@ -212,7 +214,7 @@ class GroupedInputs(NamedTuple):
 
 
 class GroupedAttributes(NamedTuple):
-    """What GroupQueryAttention says, under its names."""
+    """The attributes of GroupQueryAttention, under its names."""
 
     num_heads: int
     kv_num_heads: int
@@ -234,7 +236,7 @@ class GroupedAttributes(NamedTuple):
 
 
 def _grouped_parts(i: GroupedInputs, a: GroupedAttributes) -> list[Tensor]:
-    """Queries, keys and values [b, heads, n, d], normalised by head where there are weights for it."""
+    """Queries, keys and values [b, heads, n, d], normalised by head if there are weights for it."""
     parts: list[Any] = [i.q, i.k, i.v]
     if i.k is None:
         d = i.q.shape[-1] // (a.num_heads + 2 * a.kv_num_heads)
@@ -250,7 +252,8 @@ def _grouped_parts(i: GroupedInputs, a: GroupedAttributes) -> list[Tensor]:
 
 
 def _write_rows(past: Tensor | None, new: Tensor, at: Tensor, length: int) -> Tensor:
-    """A cache with new rows from each place on. [b, g, p, d], [b, g, n, d], [b] -> [b, g, length, d]"""
+    """Write new rows into a cache, from a position for each sample on. [b, g, p, d], [b, g, n, d], [b] -> [b,
+    g, length, d]"""
     b, g, n, d = new.shape
     if past is None or past.shape[2] == 0:
         return new if n == length else new.pad([0, 0, 0, length - n])
@@ -262,7 +265,7 @@ def _write_rows(past: Tensor | None, new: Tensor, at: Tensor, length: int) -> Te
 def _with_sink(
     q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, a: AttentionAttributes, sink: Any
 ) -> Tensor:
-    """Attention where each row has a score more, which has no value."""
+    """Attention whose softmax includes an additional score without a value for each row."""
     scores = scores_of(q.float(), k.float(), a.scale)  # type: ignore[arg-type]
     scores = (scores / a.softcap).tanh() * a.softcap if a.softcap else scores
     if bias is not None:
@@ -277,7 +280,7 @@ def _with_sink(
 def group_query_attention(
     *inputs: Any, num_heads: int, kv_num_heads: int, node: Any, **attributes: Any
 ) -> tuple[Any, ...]:
-    """Attention of groups of queries with a cache. [b, n, heads * d] -> same, the cache's keys and values"""
+    """Grouped-query attention with a cache. [b, n, heads * d] -> same, the cache's keys and values"""
     i, a = GroupedInputs(*inputs), GroupedAttributes(num_heads, kv_num_heads, **attributes)
     quantised = a.kv_cache_bit_width or a.k_quant_type != "NONE" or a.v_quant_type != "NONE"
     _refuse(
@@ -287,7 +290,8 @@ def group_query_attention(
     q, k, v = _grouped_parts(i, a)
     n, total = q.shape[2], int(i.total.item())
     ends = i.last.reshape(-1).long() + 1
-    first = ends * 0 if n == total else ends - n  # of a prompt, whose padding is behind, all begin at 0
+    # the samples of a prompt, which are padded at the end, all begin at 0
+    first = ends * 0 if n == total else ends - n
     if a.do_rotary:
         q, k = _rotate(i, a, q, first), _rotate(i, a, k, first)
     length = max(total, 0 if i.past_key is None else i.past_key.shape[2])
@@ -306,7 +310,7 @@ def group_query_attention(
 
 
 def _rotate(i: GroupedInputs, a: GroupedAttributes, x: Tensor, first: Tensor) -> Tensor:
-    """x turned by its places. [b, heads, n, d] -> same"""
+    """Rotate x by its positions. [b, heads, n, d] -> same"""
     if i.cos is None or i.sin is None:
         raise ValueError("do_rotary needs cos_cache and sin_cache")
     places = first.reshape(-1, 1) + _places(x.shape[2], x.device) if i.places is None else i.places.long()
@@ -318,7 +322,7 @@ def _rotate(i: GroupedInputs, a: GroupedAttributes, x: Tensor, first: Tensor) ->
 def ms_rotary_embedding(
     x: Tensor, places: Tensor, cos: Tensor, sin: Tensor, *, interleaved: int = 0, **more: Any
 ) -> Tensor:
-    """x turned by its place. [b, n, heads * d] or [b, heads, n, d], [1] or [b, n] -> same as x"""
+    """Rotate x by its positions. [b, n, heads * d] or [b, heads, n, d], [1] or [b, n] -> same as x"""
     heads, dim, scale = (more.pop(k, 0) for k in ("num_heads", "rotary_embedding_dim", "scale"))
     _refuse("a packed batch", more.pop("is_packed_batching", 0), *more)
     _refuse("a scale", scale if scale != 1 else 0)

@@ -1,4 +1,4 @@
-"""com.microsoft's quantised operators: MatMulNBits, QLinearAdd and its kin, dynamic products."""
+"""com.microsoft's quantised operators: MatMulNBits, QLinearAdd and similar ones, dynamic products."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -24,13 +24,13 @@ class BitsInputs(NamedTuple):
     x: Tensor
     words: Tensor  # [n, blocks, bytes of a block] uint8
     scales: Tensor  # [n, blocks], or flat
-    zeros: Tensor | None = None  # [n, bytes of the blocks' points] uint8, or as scales
+    zeros: Tensor | None = None  # [n, bytes of the blocks' zero points] uint8, or like scales
     order: Tensor | None = None  # the block of each column, [k]
     bias: Tensor | None = None  # [n]
 
 
 def _split(words: Tensor, bits: int, count: int) -> Tensor:
-    """Numbers of few bits, the first in the low ones. [..., bytes] uint8 -> [..., count] float32"""
+    """Unpack small integers, the first in the low bits. [..., bytes] uint8 -> [..., count] float32"""
     each = 8 // bits
     shifts = Tensor.arange(each, device=words.device).int() * bits
     numbers = (words.int().unsqueeze(-1) >> shifts) & (2**bits - 1)
@@ -38,7 +38,7 @@ def _split(words: Tensor, bits: int, count: int) -> Tensor:
 
 
 class BitsAttributes(NamedTuple):
-    """What MatMulNBits says, under its names."""
+    """The attributes of MatMulNBits, under its names."""
 
     K: int
     N: int
@@ -49,13 +49,13 @@ class BitsAttributes(NamedTuple):
 
     @property
     def blocks(self) -> int:
-        """How many blocks a row has, the last perhaps with a rest that is not used."""
+        """The number of blocks of a row; the last one may be partly unused."""
         return -(-self.K // self.block_size)
 
 
 @operator("MatMulNBits", domain=MS)
 def matmul_nbits(*inputs: Any, K: int, N: int, block_size: int, node: Any, **more: int) -> Tensor:
-    """x times a matrix of 2, 4 or 8 bits, a scale a block of its rows. [..., k] -> [..., n]"""
+    """x times a matrix of 2, 4 or 8 bits with a scale for each block of a row. [..., k] -> [..., n]"""
     i, a = BitsInputs(*inputs), BitsAttributes(K, N, block_size, **more)
     if a.weight_prepacked:
         raise ValueError("weight_prepacked: weights in a device-specific order are not supported")
@@ -71,8 +71,8 @@ def matmul_nbits(*inputs: Any, K: int, N: int, block_size: int, node: Any, **mor
 
 
 def _by_packed(i: BitsInputs, a: BitsAttributes, node: Any) -> Tensor:
-    """The product by kernels that unpack weights in registers: their points are in the middle, and what lies
-    between that and other points is a product with the sums of x's blocks."""
+    """The product by kernels that unpack weights in registers, with zero points in the middle of the range.
+    Other zero points add a product of their differences with the sums of x's blocks."""
     words, scales, shift = node.once(_pack, *i[1:4], a, of=(1, 2, 3))
     x = i.x.pad([0, a.blocks * a.block_size - a.K]) if a.K % a.block_size else i.x
     bias = None if shift is not None or i.bias is None else i.bias.to(x.dtype)
@@ -85,7 +85,7 @@ def _by_packed(i: BitsInputs, a: BitsAttributes, node: Any) -> Tensor:
 
 
 def _pack(words: Tensor, scales: Tensor, zeros: Tensor | None, a: BitsAttributes) -> tuple[Any, ...]:
-    """[n, words] uint32, [n, blocks] scales, and where zero points are said (middle - point) * scale."""
+    """[n, words] uint32, [n, blocks] scales, and, if there are zero points, (middle - point) * scale."""
     scales = scales.reshape(a.N, a.blocks)
     packed = as_words(words.reshape(a.N, -1))
     points = _points(zeros, a)
@@ -110,7 +110,7 @@ def _unpack(
 
 
 def _by_block(w: Tensor, scales: Tensor, zeros: Any, order: Tensor | None, k: int) -> Tensor:
-    """(w - zero) * scale, of a column's own block, or of that which is said. [n, blocks, size] -> [n, k]"""
+    """(w - zero) * scale, for the column's own block, or that of g_idx. [n, blocks, size] -> [n, k]"""
     if order is None:
         zeros = zeros.unsqueeze(-1) if isinstance(zeros, Tensor) else zeros
         return ((w - zeros) * scales.unsqueeze(-1)).flatten(1)[:, :k]
@@ -120,7 +120,7 @@ def _by_block(w: Tensor, scales: Tensor, zeros: Any, order: Tensor | None, k: in
 
 
 class TableAttributes(NamedTuple):
-    """What GatherBlockQuantized says, under its names."""
+    """The attributes of GatherBlockQuantized, under its names."""
 
     bits: int = 4
     block_size: int = 128
@@ -132,10 +132,10 @@ class TableAttributes(NamedTuple):
 def gather_block_quantized(
     table: Any, index: Tensor, scales: Tensor, zeros: Any = None, *, node: Any, **attributes: int
 ) -> Tensor:
-    """What an index takes of a table of few bits, in floats: of the table no more is unpacked than that.
+    """Gather rows of a quantised table as floats; only these are unpacked.
 
     A scale, and a zero point, for each block along quantize_axis. Bytes hold 8 // bits neighbours of the last
-    axis, the first in the low bits, and have the middle for their zero point."""
+    axis, the first in the low bits; their default zero point is the middle of the range."""
     bits, size, gather_axis, quantize_axis = TableAttributes(**attributes)
     shared = isinstance(table, Tensor) and table.dtype is uint8 and bits < 8
     rank, middle = table.ndim, 2 ** (bits - 1) if isinstance(table, Tensor) and table.dtype is uint8 else 0
@@ -158,19 +158,19 @@ def gather_block_quantized(
 
 
 def _as_bytes(values: Any, device: Any) -> Any:
-    """Integers of 4 bits, which no device has, as a tensor of bytes."""
+    """Convert 4-bit integers, which no device has, to a tensor of bytes."""
     if values is None or isinstance(values, Tensor):
         return values
     return tensor(values.astype("int8"), device=device)
 
 
 def _spread(t: Tensor, size: int, axis: int, length: int) -> Tensor:
-    """One for each block as one for each element."""
+    """Repeat a value for each block to one for each element."""
     return t.repeat_interleave(size, axis).narrow(axis, 0, length)
 
 
 def _pad_inputs(inputs: tuple[Any, ...], count: int) -> tuple[Any, ...]:
-    """Inputs, None for those that are left out at the end."""
+    """Pad the inputs with None for trailing omitted ones."""
     return (*inputs, *[None] * (count - len(inputs)))
 
 
@@ -181,7 +181,7 @@ def _pad_inputs(inputs: tuple[Any, ...], count: int) -> tuple[Any, ...]:
 def dynamic_quantize_matmul(
     a: Tensor, b: Tensor, b_scale: Tensor, b_zero: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
-    """a @ b, a quantised by its own range. [..., k], [k, n] of 8 bits -> [..., n]"""
+    """a @ b, where a is quantised by its own range. [..., k], [k, n] of 8 bits -> [..., n]"""
     quantized, scale, zero = dynamic_quantize_linear(a)
     y = matmul_integer(quantized, b, zero, b_zero).float() * (b_scale * scale)
     return y if bias is None else y + bias
@@ -264,7 +264,7 @@ _one("QLinearGlobalAveragePool", _channels_first(_global_mean))
 
 @operator("QLinearConcat", domain=MS)
 def qlinear_concat(scale: Tensor, zero: Tensor, *inputs: Tensor, axis: int) -> Tensor:
-    """Quantised tensors, each with its scale and zero point, behind each other."""
+    """Concatenate quantised tensors, each with its scale and zero point."""
     each = [_floats(*inputs[k : k + 3]) for k in range(0, len(inputs), 3)]
     return _back(cat(each, axis), scale, zero, inputs[0])
 
@@ -278,7 +278,8 @@ def qlinear_where(*inputs: Tensor) -> Tensor:
 
 @operator("QGemm", domain=MS)
 def qgemm(*inputs: Any, alpha: float = 1.0, transA: int = 0, transB: int = 0) -> Tensor:
-    """alpha * a @ b + c of quantised matrices; in floats where no scale is said. [m, k], [k, n] -> [m, n]"""
+    """alpha * a @ b + c of quantised matrices; in floats if there is no output scale. [m, k], [k, n] -> [m,
+    n]"""
     a, a_scale, a_zero, b, b_scale, b_zero, c, scale, zero = _pad_inputs(inputs, 9)
     a, b = a.mT if transA else a, b.mT if transB else b
     total = matmul_integer(a, b, a_zero, b_zero)

@@ -12,7 +12,7 @@ from .table import operator
 
 
 class BatchAttributes(NamedTuple):
-    """What BatchNormalization says, under ONNX's names; of old opsets `is_test` and `spatial`."""
+    """The attributes of BatchNormalization, under ONNX's names; old opsets have `is_test` and `spatial`."""
 
     epsilon: float = 1e-5
     momentum: float = 0.9
@@ -22,7 +22,7 @@ class BatchAttributes(NamedTuple):
 
 
 def _by_channel(t: Tensor, x: Tensor) -> Tensor:
-    """[c] as what x's dim 1 broadcasts with."""
+    """Reshape [c] to broadcast along x's dim 1."""
     return t.reshape(-1, *(1,) * (x.ndim - 2)) if t.ndim == 1 else t
 
 
@@ -44,7 +44,7 @@ def _batch_training(
 def _batch_inference(
     x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, epsilon: float
 ) -> Tensor:
-    """By the running statistics; scale and shift of one channel are numbers of the graph's constants."""
+    """Normalise by the running statistics; scale and shift are constants of the graph."""
     wide = x.dtype.as_float
     factor = scale.to(wide) / (var.to(wide) + epsilon).sqrt()
     return _affine(x.to(wide), factor, b.to(wide) - mean.to(wide) * factor).to(x.dtype)
@@ -63,7 +63,7 @@ def batch_normalization(
 
 @operator("BatchNormalization")
 def batch_normalization_1(*inputs: Tensor, node: Any = None, **attributes: Any) -> Any:
-    """Of opsets before 14: it trains where its node has the outputs of training."""
+    """Before opset 14: training mode if the node has the outputs of training."""
     a = BatchAttributes(**attributes)
     x, scale, b, mean, var = inputs
     if node is not None and node.wants(1) and not a.is_test:
@@ -85,14 +85,14 @@ def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: 
     if size < 1:
         raise ValueError(f"size {size}: takes a number above 0")
     before = (size - 1) // 2
-    ends = [min(n, x.shape[1]) for n in (before, size - 1 - before)]  # beyond all channels there is nothing
+    ends = [min(n, x.shape[1]) for n in (before, size - 1 - before)]  # channels outside the tensor count as 0
     squares = x.square().pad([*(0, 0) * (x.ndim - 2), *ends])
     total = squares.tensor_unfold(1, 1 + sum(ends), 1).sum(-1)
     return x / (total * (alpha / size) + bias).pow(beta)
 
 
 def _to_stash_type(x: Tensor, stash_type: int) -> Tensor:
-    """x in the dtype that the statistics are computed in: float32, or its own where that is wider."""
+    """x in the dtype that the statistics are computed in: float32, or its own if that is wider."""
     wanted = as_dtype(dtype_name_of(stash_type))
     here = wanted.on_gpu or x.device.kind == "cpu"
     return x.to(wanted) if here and wanted.rank > x.dtype.rank else x
@@ -124,7 +124,7 @@ def layer_normalization(
 def rms_normalization(
     x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> Tensor:
-    """Divided by the root of the mean square over the dims from the axis on. [..., n] -> [..., n]"""
+    """Divide by the root mean square over the dims from the axis on. [..., n] -> [..., n]"""
     dims = tuple(range(axis % x.ndim, x.ndim))
     shape = tuple(x.shape[dims[0] :])
     if tuple(scale.shape) == shape:
@@ -145,7 +145,7 @@ def group_normalization(
 def group_normalization_18(
     x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int, epsilon: float = 1e-5
 ) -> Tensor:
-    """Of opset 18: one scale and shift a group. [n, c, ...], [groups], [groups] -> [n, c, ...]"""
+    """Opset 18: one scale and shift for each group. [n, c, ...], [groups], [groups] -> [n, c, ...]"""
     each = x.shape[1] // num_groups
     scale, b = (t.repeat_interleave(each) for t in (scale, b))
     return group_normalization(x, scale, b, num_groups=num_groups, epsilon=epsilon)
@@ -153,7 +153,7 @@ def group_normalization_18(
 
 @operator("LpNormalization")
 def lp_normalization(x: Tensor, *, axis: int = -1, p: int = 2) -> Tensor:
-    """Divided by its norm along an axis; where that is 0, it is 0."""
+    """Divide by the norm along an axis; 0 if the norm is 0."""
     if p not in (1, 2):
         raise ValueError(f"p={p}: takes 1 or 2")
     total = x.abs().sum(axis, keepdim=True) if p == 1 else x.square().sum(axis, keepdim=True)
@@ -182,17 +182,17 @@ def _drop(x: Tensor, ratio: float, training: bool, seed: float | None = None) ->
 def dropout(
     x: Tensor, ratio: float | None = None, training_mode: bool | None = None, *, seed: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """x, or in training zeros in place of some of it; and which were kept."""
+    """x, in training with elements set to 0; also the mask of kept elements."""
     return _drop(x, 0.5 if ratio is None else ratio, bool(training_mode), seed)
 
 
 @operator("Dropout", since=7)
 def dropout_7(x: Tensor, *, ratio: float = 0.5) -> tuple[Tensor, Tensor]:
-    """Of opsets 7 to 11, which know no training."""
+    """Opsets 7 to 11: inference only."""
     return _drop(x, ratio, False)
 
 
 @operator("Dropout")
 def dropout_1(x: Tensor, *, ratio: float = 0.5, is_test: int = 0) -> tuple[Tensor, Tensor]:
-    """Of opsets 1 and 6, which train unless they say is_test."""
+    """Opsets 1 and 6: training unless is_test is set."""
     return _drop(x, ratio, not is_test)

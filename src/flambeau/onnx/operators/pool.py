@@ -1,4 +1,4 @@
-"""Pools over windows and over all of a channel, and MaxUnpool."""
+"""Window and global pooling, and MaxUnpool."""
 
 from math import prod
 from typing import Any
@@ -11,7 +11,7 @@ from .window import WindowAttributes, check_count, grown, pad_ends, pairs_of, sp
 
 
 def _windows(x: Tensor, a: WindowAttributes) -> tuple[tuple[Window, ...], tuple[Window, ...]]:
-    """The windows without and with what ceil_mode adds."""
+    """The windows without and with the padding of ceil_mode."""
     if not a.kernel_shape:
         raise ValueError("kernel_shape is missing: it needs one number for each spatial dim")
     if x.ndim != 2 + len(a.kernel_shape):
@@ -26,7 +26,7 @@ def _windows(x: Tensor, a: WindowAttributes) -> tuple[tuple[Window, ...], tuple[
 
 
 def _column_major(places: Any, size: tuple[int, ...]) -> Tensor:
-    """Places in row-major order as places in column-major order."""
+    """Convert row-major indices to column-major indices."""
     flat, step = 0, 1
     for n, stride in zip(size, contiguous_strides(size), strict=True):
         flat = places // stride % n * step + flat
@@ -36,7 +36,7 @@ def _column_major(places: Any, size: tuple[int, ...]) -> Tensor:
 
 @operator("MaxPool")
 def max_pool_(x: Tensor, *, storage_order: int = 0, node: Any = None, **window: Any) -> Any:
-    """[n, c, *size] -> [n, c, *out], and where in all of the input each stands (int64)"""
+    """[n, c, *size] -> [n, c, *out], and each element's index in the flattened input (int64)"""
     _, spec = _windows(x, WindowAttributes(**window))
     y = max_pool(x, spec=spec)
     if node is None or not node.wants(1):
@@ -50,7 +50,7 @@ def max_pool_(x: Tensor, *, storage_order: int = 0, node: Any = None, **window: 
 
 
 def _taps_inside(n: int, w: Window, positions: int, ends: tuple[int, int]) -> list[int]:
-    """How many taps of each window of a dim lie inside it, `ends` more on both sides."""
+    """The number of taps of each window inside a dim that is extended by `ends` on both sides."""
     counts: list[int] = []
     for start in range(-w.before, positions * w.stride - w.before, w.stride):
         first = max(0, -(-(-ends[0] - start) // w.dilation))
@@ -60,7 +60,7 @@ def _taps_inside(n: int, w: Window, positions: int, ends: tuple[int, int]) -> li
 
 
 def _counts(x: Tensor, plain: tuple[Window, ...], spec: tuple[Window, ...], include: int) -> Any:
-    """What each sum of a window is divided by: a number where all agree."""
+    """The divisors of the windows' sums; a number if all are equal."""
     counts_of_all: Any = 1
     for i, (p, w, n) in enumerate(zip(plain, spec, x.shape[2:], strict=True)):
         ends = (p.before, p.after) if include else (0, 0)
@@ -82,7 +82,7 @@ def average_pool(x: Tensor, *, count_include_pad: int = 0, **window: Any) -> Ten
 
 
 def _root(total: Tensor, p: float) -> Tensor:
-    some = total != 0  # a root of 0 has no slope: it is given 0
+    some = total != 0  # the gradient of the root at 0 is set to 0
     safe = some.where(total, 1.0)
     return some.where(safe.sqrt() if p == 2 else safe.pow(1 / p), 0.0)
 
@@ -130,7 +130,8 @@ def max_unpool(
     pads: list[int] | None = None,
     strides: list[int] | None = None,
 ) -> Tensor:
-    """Zeros with each value where MaxPool found it, in all of the result. [n, c, *size] -> [n, c, *out]"""
+    """Zeros, with each value at the index in the flattened result that MaxPool returned. [n, c, *size] -> [n,
+    c, *out]"""
     rank = x.ndim - 2
     kernel, steps = spread(kernel_shape, rank, 1, "kernel_shape"), spread(strides, rank, 1, "strides")
     each = zip(x.shape[2:], kernel, steps, pairs_of(pads, rank), strict=True)

@@ -32,7 +32,7 @@ def gemm(
 
 @operator("Einsum", since=12)
 def einsum(*tensors: Tensor, equation: str) -> Tensor:
-    """What the equation says, as numpy.einsum reads it."""
+    """Einsum with numpy.einsum's rules."""
     return summed(equation, *tensors)
 
 

@@ -1,4 +1,4 @@
-"""Quantised numbers: to and from them, and products of them in integers, which are exact."""
+"""Quantisation, dequantisation, and exact integer products of quantised tensors."""
 
 # pyright: basic
 
@@ -19,7 +19,7 @@ RANGES = {**ON_DEVICES, **ON_HOST}
 
 
 class QuantizeAttributes(NamedTuple):
-    """What QuantizeLinear and DequantizeLinear say, under ONNX's names."""
+    """The attributes of QuantizeLinear and DequantizeLinear, under ONNX's names."""
 
     axis: int = 1
     block_size: int = 0
@@ -29,7 +29,8 @@ class QuantizeAttributes(NamedTuple):
 
 
 def _plain(value: Any, device: Any) -> Any:
-    """A tensor of what no device holds too: floats of 8 bits as float32, integers of 4 as int32."""
+    """Convert to a tensor; of dtypes that no device has, 8-bit floats become float32 and 4-bit integers
+    int32."""
     if value is None or isinstance(value, Tensor):
         return value
     wide = "int32" if "int" in dtype_name(value) else "float32"
@@ -37,7 +38,8 @@ def _plain(value: Any, device: Any) -> Any:
 
 
 def _along(t: Any, x: Tensor, a: QuantizeAttributes) -> Any:
-    """Scales or zero points as x broadcasts with them: one for all, an index of the axis, or a block."""
+    """Reshape scales or zero points to broadcast with x: one for all, for each index of the axis, or for each
+    block."""
     if t is None or (t.numel() == 1 and not a.block_size):
         return t if t is None else t.reshape(())
     if x.ndim == 0 or not -x.ndim <= a.axis < x.ndim:
@@ -58,7 +60,7 @@ def _check_blocks(t: Tensor, x: Tensor, axis: int, size: int) -> None:
 
 
 def round_to_integer(x: Tensor, zero: Any, name: str) -> Tensor:
-    """x rounded (halves to the even), zero point added, held in the range of an integer dtype; int32."""
+    """Round x (halves to even), add the zero point, and clamp to the range of an integer dtype; int32."""
     low, high = RANGES[name]
     y = x.round() if zero is None else x.round() + zero.float()
     return y.clamp(low, high).int()
@@ -91,7 +93,7 @@ def dequantize_linear(x: Any, scale: Any, zero: Any = None, **attributes: Any) -
 
 @operator("DynamicQuantizeLinear", since=11)
 def dynamic_quantize_linear(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """x in uint8 by its own range, with the scale and the zero point."""
+    """Quantise x to uint8 by its own range; also returns the scale and the zero point."""
     low, high = x.amin().clamp(max=0), x.amax().clamp(min=0)
     span = (high - low) / 255
     scale = (span == 0).where(1.0, span)
@@ -105,7 +107,7 @@ def _whole(x: Tensor, zero: Tensor | None) -> Tensor:
 
 
 def _rows(t: Tensor | None) -> Tensor | None:
-    """What is one for all, or for each row of a matrix: [m] -> [m, 1]"""
+    """Reshape a scalar, or a value for each row of a matrix: [m] -> [m, 1]"""
     return t.unsqueeze(-1) if t is not None and t.ndim == 1 and t.numel() > 1 else t
 
 
@@ -157,7 +159,7 @@ def _conv_int(x: Tensor, w: Tensor, group: int, a: WindowAttributes) -> Tensor:
 
 
 def _outputs(t: Tensor | None, rank: int) -> Tensor | None:
-    """What is one for all, or for each output channel: [o] -> [o, 1, ...], of `rank` dims."""
+    """Reshape a scalar, or a value for each output channel: [o] -> [o, 1, ...], of `rank` dims."""
     return t if t is None or t.ndim == 0 else t.reshape(-1, *(1,) * (rank - 1))
 
 
@@ -198,5 +200,6 @@ def qlinear_conv(*inputs: Tensor, group: int = 1, **window: Any) -> Tensor:
     total = conv_integer(i.x, i.w, i.x_zero, i.w_zero, group=group, **window)
     rank = i.x.ndim - 1
     total = total if i.b is None else total + _outputs(i.b, rank)  # type: ignore[operator]
-    factor = i.x_scale.float() * _outputs(i.w_scale, rank).float() / i.y_scale.float()  # type: ignore[union-attr]
+    # type: ignore[union-attr]
+    factor = i.x_scale.float() * _outputs(i.w_scale, rank).float() / i.y_scale.float()
     return _requantize(total, factor, i.y_zero)

@@ -20,7 +20,7 @@ def generator_for(seed: float | None) -> Generator | None:
 
 
 def _draw(kind: str, shape: Any, code: int, seed: float | None, device: Any) -> Tensor:
-    """Numbers of fb.rand or fb.randn, of a shape and an ONNX dtype."""
+    """Draw from fb.rand or fb.randn, in a shape and an ONNX dtype."""
     dtype = as_dtype(dtype_name_of(code))
     draw = {"uniform": fb.rand, "normal": fb.randn}[kind]
     return draw(*shape, generator=generator_for(seed), device=device_for(dtype, device)).to(dtype)
@@ -40,7 +40,7 @@ def random_normal(
     seed: float | None = None,
     node: Any,
 ) -> Tensor:
-    """Normal numbers of a mean and a deviation. -> shape"""
+    """Normal numbers with a mean and a standard deviation. -> shape"""
     return _draw("normal", shape, dtype, seed, node.device) * scale + mean
 
 
@@ -54,7 +54,7 @@ def random_uniform(
     seed: float | None = None,
     node: Any,
 ) -> Tensor:
-    """Even numbers from low up to high. -> shape"""
+    """Uniform numbers in [low, high). -> shape"""
     return _draw("uniform", shape, dtype, seed, node.device) * (high - low) + low
 
 
@@ -88,7 +88,7 @@ def random_uniform_like(
 
 @operator("Multinomial", since=7)
 def multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Tensor:
-    """Classes drawn by the logarithms of their weights. [n, classes] -> [n, sample_size]"""
+    """Draw classes by log-weights. [n, classes] -> [n, sample_size]"""
     weights = (x.float() - x.float().amax(1, keepdim=True)).exp()
     return fb.multinomial(weights, sample_size, True, generator=generator_for(seed)).to(
         as_dtype(dtype_name_of(dtype))
@@ -97,6 +97,6 @@ def multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float 
 
 @operator("Bernoulli", since=15)
 def bernoulli(x: Tensor, *, dtype: int | None = None, seed: float | None = None) -> Tensor:
-    """1 with the probability that x has, else 0. [...] -> [...]"""
+    """1 with the probability in x, else 0. [...] -> [...]"""
     drawn = fb.bernoulli(x, generator=generator_for(seed))
     return drawn.to(as_dtype(dtype_name_of(_as_given(x, dtype))))

@@ -27,23 +27,23 @@ class RecurrentInputs(NamedTuple):
 
 
 class RecurrentAttributes(NamedTuple):
-    """What recurrent layers say, under ONNX's names."""
+    """The attributes of recurrent layers, under ONNX's names."""
 
     activation_alpha: tuple[float, ...] | None = None
     activation_beta: tuple[float, ...] | None = None
     activations: tuple[str, ...] | None = None
     clip: float | None = None
     direction: str = "forward"
-    hidden_size: int | None = None  # ignored: the size of r counts
+    hidden_size: int | None = None  # ignored: the size of r is used
     input_forget: int = 0
     layout: int = 0
     linear_before_reset: int = 0
-    output_sequence: int = 1  # of opset 1: whether anybody asks for Y, which the graph says too
+    output_sequence: int = 1  # opset 1: whether Y is used, which the graph also says
 
 
 DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
-ORDERS = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}  # of gates, as cells have them
+ORDERS = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}  # the order of gates in cells
 COUPLED = (0, 3, 1)  # without the gate that an LSTM of input_forget does not read
 
 
@@ -56,7 +56,7 @@ def _activations(kind: str, a: RecurrentAttributes, directions: int) -> list[lis
     names = names * directions if len(names) == each else names
     alphas, betas = iter(a.activation_alpha or ()), iter(a.activation_beta or ())
     activations = [_activation(name, alphas, betas) for name in names]
-    # clip holds what goes into gates and candidates; a cell's last activation reads the state as it is
+    # clip bounds the inputs of gates and candidates; a cell's last activation reads the state unclipped
     activations = [cells.clip_arguments(f, a.clip) if k % each < 2 else f for k, f in enumerate(activations)]
     return [activations[i * each : (i + 1) * each] for i in range(directions)]
 
@@ -87,7 +87,7 @@ def _reorder(t: Tensor, order: tuple[int, ...], gates: int) -> Tensor:
 def _order_weights(
     w: Tensor, r: Tensor, b: Tensor | None, kind: str, coupled: int, d: int
 ) -> tuple[Any, ...]:
-    """A direction's weights and biases as cells have them."""
+    """A direction's weights and biases in the layout of cells."""
     gates, order = GATES[kind], COUPLED if coupled and kind == "LSTM" else ORDERS[kind]
     size = gates * r.shape[-1]
     biases = (None, None) if b is None else (b[d][:size], b[d][size:])
@@ -95,7 +95,7 @@ def _order_weights(
 
 
 def _sequence(i: RecurrentInputs, d: int, kind: str, x: Tensor, weights: tuple[Any, ...]) -> Sequence:
-    """What one direction runs over; weights: its own, `_ordered`."""
+    """The Sequence of one direction; weights: the result of `_order_weights`."""
     w, r, of_input, of_state = weights
     none = Tensor.zeros(x.shape[1], r.shape[-1], dtype=x.dtype, device=x.device)
     gates = x @ w.transpose(0, 1)
@@ -107,7 +107,7 @@ def _sequence(i: RecurrentInputs, d: int, kind: str, x: Tensor, weights: tuple[A
 
 
 def _active_mask(i: RecurrentInputs) -> Tensor | None:
-    """Which sequences still run. -> [t, b, 1]"""
+    """The mask of sequences that have not ended. -> [t, b, 1]"""
     if i.lengths is None:
         return None
     steps = Tensor.arange(i.x.shape[0], device=i.x.device).reshape(-1, 1, 1)
@@ -128,7 +128,7 @@ def _check(i: RecurrentInputs, kind: str, a: RecurrentAttributes) -> int:
 
 
 def _layer(kind: str, inputs: tuple[Any, ...], attributes: dict[str, Any], node: Any) -> tuple[Tensor, ...]:
-    """All directions. -> Y [t, directions, b, h], Y_h and, of LSTM, Y_c [directions, b, h]"""
+    """Run all directions. -> Y [t, directions, b, h], Y_h and, for LSTM, Y_c [directions, b, h]"""
     i, a = RecurrentInputs(*inputs), RecurrentAttributes(**attributes)
     if a.layout:
         i = i._replace(
@@ -164,7 +164,7 @@ for _kind in GATES:
 
 
 class QuantizedInputs(NamedTuple):
-    """The inputs of DynamicQuantizeLSTM: those of LSTM, whose matrices lie the other way and have 8 bits."""
+    """The inputs of DynamicQuantizeLSTM: those of LSTM, with transposed 8-bit matrices."""
 
     x: Tensor
     w: Tensor  # [directions, i, 4 * h]
@@ -182,7 +182,7 @@ class QuantizedInputs(NamedTuple):
 
 @operator("DynamicQuantizeLSTM", domain="com.microsoft", optional=True)
 def dynamic_quantize_lstm(*inputs: Any, **attributes: Any) -> tuple[Tensor, ...]:
-    """LSTM by products of 8 bits: x is quantised once by its range, the state at each step by its own."""
+    """LSTM with 8-bit products: x is quantised once by its range, the state at each step by its own."""
     q, a = QuantizedInputs(*inputs), RecurrentAttributes(**attributes)
     i = RecurrentInputs(*q[:8])._replace(w=q.w.mT, r=q.r.mT)
     directions, kept = _check(i, "LSTM", a), _active_mask(i)
@@ -200,24 +200,25 @@ def dynamic_quantize_lstm(*inputs: Any, **attributes: Any) -> tuple[Tensor, ...]
 
 
 def _backward(x: Tensor, lengths: Tensor | None) -> Tensor:
-    """Each sequence from its own end on: those that still run are quantised together at a step."""
+    """Run sequences of different lengths backwards: those active at a step are quantised together."""
     return x.flip(0) if lengths is None else reverse_sequence(x, lengths)
 
 
 def _product(x: tuple[Tensor, Tensor, Tensor], w: Tensor, scale: Tensor, zero: Tensor) -> Tensor:
-    """Quantised numbers times a matrix of 8 bits. [..., k], [k, n] -> [..., n]"""
+    """The product of quantised numbers and an 8-bit matrix. [..., k], [k, n] -> [..., n]"""
     return matmul_integer(x[0], w, x[2], zero).float() * (x[1] * scale)
 
 
 def _stepwise(q: QuantizedInputs, d: int, inputs: Tensor, kept: Tensor | None, cell: Cell) -> tuple[Any, ...]:
-    """Outputs of all steps, and the last states, of one direction."""
+    """The outputs of all steps, and the last states, of one direction."""
     none = Tensor.zeros(inputs.shape[1], q.r.shape[1], device=inputs.device)
     hidden, state = (none if t is None else t[d] for t in (q.hidden, q.cell))
     peepholes = None if q.peepholes is None else q.peepholes[d].reshape(3, -1)
-    no_more = Tensor.zeros(q.r.shape[2], q.r.shape[1], device=inputs.device)  # the product is there already
+    # the gates already include the product with x
+    no_more = Tensor.zeros(q.r.shape[2], q.r.shape[1], device=inputs.device)
     rows: list[Tensor] = []
     for t in range(inputs.shape[0]):
-        before = rows[-1] if rows else hidden  # of sequences that are over it is 0
+        before = rows[-1] if rows else hidden  # 0 for sequences that have ended
         product = _product(dynamic_quantize_linear(before), q.r[d], q.r_scale[d], q.r_zero[d])
         gates = (inputs[t] + product).chunk(4, -1)
         step = cat([gates[k] for k in ORDERS["LSTM"]], -1).unsqueeze(0)

@@ -1,4 +1,4 @@
-"""Reductions, extremes, sums so far, and the k largest."""
+"""Reductions, extremes, cumulative sums, and TopK."""
 
 # pyright: basic
 
@@ -59,7 +59,7 @@ def _extreme(method: str, empty: str) -> Any:
     def reduce(x: Tensor, dims: Any, keep: bool) -> Tensor:
         if x.dtype.kind == "b":
             return x.all(dims, keepdim=keep) if method == "amin" else x.any(dims, keepdim=keep)
-        if any(not x.shape[d] for d in dims):  # of nothing: the end of the range
+        if any(not x.shape[d] for d in dims):  # the result over no elements: the end of the dtype's range
             sizes = [1 if d in dims else n for d, n in enumerate(x.shape) if keep or d not in dims]
             return full(tuple(sizes), _end(x.dtype, empty), dtype=x.dtype, device=x.device)
         return getattr(x, method)(dims, keepdim=keep)

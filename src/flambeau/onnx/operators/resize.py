@@ -1,7 +1,8 @@
-"""Resize and Upsample: along each dim an output is a few inputs; the host computes places and weights.
+"""Resize and Upsample: each output is a weighted sum of a few inputs along each dim. The host computes
+indices and weights.
 
-Sizes and places are rounded to float32 at each step, as ONNX Runtime has them: where an output lies in the
-middle of two inputs, or just before one, a rounding decides.
+Sizes and positions are rounded to float32 at each step, as in ONNX Runtime, since rounding decides ties
+between two inputs.
 """
 
 from array import array
@@ -16,7 +17,7 @@ from .window import LARGEST, check_count
 
 
 class ResizeAttributes(NamedTuple):
-    """What Resize says, under ONNX's names."""
+    """The attributes of Resize, under ONNX's names."""
 
     antialias: int = 0
     axes: tuple[int, ...] | None = None
@@ -30,7 +31,7 @@ class ResizeAttributes(NamedTuple):
 
 
 class ResizedAxis(NamedTuple):
-    """How one dim is resized: from n to o elements by a scale; roi is the part that is read, of 0 to 1."""
+    """How one dim is resized: from n to o elements by a scale; roi is the part to read, as fractions."""
 
     n: int
     o: int
@@ -39,7 +40,8 @@ class ResizedAxis(NamedTuple):
 
 
 class TakenInputs(NamedTuple):
-    """What the outputs of a dim are made of: places and weights [taps][o], and which lie beyond the input."""
+    """The inputs of a dim's outputs: indices and weights [taps][o], and the mask of outputs beyond
+    the input."""
 
     indices: list[list[int]]
     weight: list[list[float]]
@@ -87,7 +89,7 @@ def _symmetric(line: ResizedAxis) -> list[float]:
     return singles(offset + (i + 0.5) / line.scale - 0.5 for i in range(line.o))
 
 
-# coordinate_transformation_mode -> the place of each output among the inputs
+# coordinate_transformation_mode -> the position of each output among the inputs
 COORDINATES: dict[str, Callable[[ResizedAxis], list[float]]] = {
     "align_corners": _corners,
     "asymmetric": lambda line: singles(i / line.scale for i in range(line.o)),
@@ -97,7 +99,7 @@ COORDINATES: dict[str, Callable[[ResizedAxis], list[float]]] = {
     "tf_crop_and_resize": _crop_coordinates,
     "tf_half_pixel_for_nn": _middles,
 }
-TIE = 1e-6  # as far from the middle of two inputs as ONNX Runtime takes for the middle
+TIE = 1e-6  # ONNX Runtime's tolerance around the middle of two inputs
 NEAREST: dict[str, Callable[[float], int]] = {
     "round_prefer_floor": lambda x: ceil(x - 0.5 - TIE),
     "round_prefer_ceil": lambda x: floor(x + 0.5 + TIE),
@@ -124,7 +126,7 @@ def _cubic(x: float, a: float) -> float:
     return ((x - 5) * x + 8) * x * a - 4 * a if x < 2 else 0.0
 
 
-# mode -> how many inputs away weights reach, and the weight by distance
+# mode -> the radius of the weights, and the weight by distance
 KERNELS: dict[str, tuple[int, Callable[[float, float], float]]] = {
     "linear": (1, _linear),
     "cubic": (2, _cubic),
@@ -132,7 +134,7 @@ KERNELS: dict[str, tuple[int, Callable[[float, float], float]]] = {
 
 
 def _weigh(at: float, line: ResizedAxis, a: ResizeAttributes) -> tuple[list[int], list[float]]:
-    """The inputs that an output takes, and their weights, which add up to 1."""
+    """The inputs of an output, and their weights, which sum to 1."""
     reach, weigh = KERNELS[a.mode]
     narrow = min(line.scale, 1.0) if a.antialias else 1.0
     taps, first = ceil(reach / narrow), floor(at)
@@ -145,7 +147,7 @@ def _weigh(at: float, line: ResizedAxis, a: ResizeAttributes) -> tuple[list[int]
 
 
 def _source_weights(line: ResizedAxis, a: ResizeAttributes) -> TakenInputs:
-    """What each output of a dim takes."""
+    """The inputs and weights of each output of a dim."""
     places = COORDINATES[a.coordinate_transformation_mode](line)
     cropped = a.coordinate_transformation_mode == "tf_crop_and_resize"
     beyond = [cropped and not 0 <= at <= line.n - 1 for at in places]
@@ -158,7 +160,7 @@ def _source_weights(line: ResizedAxis, a: ResizeAttributes) -> TakenInputs:
 
 
 MOST = 1 << 22  # elements that a dim is resized to
-FEW = 8  # inputs an output takes, up to which they are read one by one; beyond it is a product of matrices
+FEW = 8  # up to this many inputs for each output are gathered; more are a matrix product
 
 
 def _matrix(line: ResizedAxis, indices: list[list[int]], weight: list[list[float]]) -> list[list[float]]:
@@ -171,7 +173,7 @@ def _matrix(line: ResizedAxis, indices: list[list[int]], weight: list[list[float
 
 
 def _resize_dim(x: Tensor, dim: int, line: ResizedAxis, a: ResizeAttributes) -> tuple[Tensor, list[bool]]:
-    """One dim resized, and which outputs lie beyond the input."""
+    """Resize one dim; also returns the mask of outputs beyond the input."""
     if check_count(line.o, "the elements of a dim", MOST) == 0:
         return x.narrow(dim, 0, 0), []
     index, weight, beyond = _source_weights(line, a)
@@ -212,7 +214,7 @@ def _by_sizes(sizes: list[int], have: list[int], policy: str) -> list[tuple[int,
 
 
 def _lines(x: Tensor, roi: Any, scales: Any, sizes: Any, a: ResizeAttributes) -> dict[int, ResizedAxis]:
-    """The dims that are resized, and how."""
+    """The dims to resize, with their ResizedAxis."""
     axes = [d % x.ndim for d in (range(x.ndim) if a.axes is None else a.axes)]
     have, wanted = [x.shape[d] for d in axes], scales or sizes
     if not wanted or (scales and sizes) or len(wanted) != len(axes):
@@ -234,7 +236,7 @@ def _lines(x: Tensor, roi: Any, scales: Any, sizes: Any, a: ResizeAttributes) ->
 
 
 def resize_dims(x: Tensor, lines: dict[int, ResizedAxis], a: ResizeAttributes) -> Tensor:
-    """Every dim that `lines` names resized; bytes are rounded and held."""
+    """Resize every dim of `lines`; bytes are rounded and clamped."""
     _check(a)
     if a.coordinate_transformation_mode != "tf_crop_and_resize":
         keeps_size = all(v.n == v.o for v in lines.values())
@@ -263,15 +265,15 @@ def resize(
     sizes: list[int] | None = None,
     **attributes: Any,
 ) -> Tensor:
-    """Dims interpolated by scales or to sizes. [*n] -> [*o]"""
+    """Interpolate dims by scales or to sizes. [*n] -> [*o]"""
     a = ResizeAttributes(**attributes)
     return resize_dims(x, _lines(x, roi, scales, sizes, a), a)
 
 
 @operator("Resize", "Upsample", since=9, numbers="scales")
 def upsample(x: Tensor, scales: list[float], *, mode: str = "nearest") -> Tensor:
-    """Upsample of opset 9, and Resize of opset 10: an output lies at its own number divided by the scale, and
-    takes the input before, or the one behind where the dim is made smaller."""
+    """Upsample of opset 9, and Resize of opset 10: an output's position is its index divided by the scale; it
+    takes the input before it, or the one after it if the dim shrinks."""
     a = ResizeAttributes(
         mode="linear" if mode == "bilinear" else mode,
         nearest_mode=OLD,

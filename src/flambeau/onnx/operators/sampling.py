@@ -1,4 +1,4 @@
-"""Images read at computed places: GridSample, AffineGrid, RoiAlign, MaxRoiPool."""
+"""Sampling at computed positions: GridSample, AffineGrid, RoiAlign, MaxRoiPool."""
 
 from math import ceil, floor, prod
 from typing import Any, NamedTuple
@@ -9,14 +9,14 @@ from ...tensor import Tensor, tensor
 from .table import operator
 from .window import check_count
 
-MODES = {"linear": "bilinear", "cubic": "bicubic"}  # of opset 20 on: the older names are PyTorch's
+MODES = {"linear": "bilinear", "cubic": "bicubic"}  # names from opset 20 on; the older names are PyTorch's
 
 
 @operator("GridSample", since=16)
 def grid_sample(
     x: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"
 ) -> Tensor:
-    """x at the grid's places, -1 to 1. [n, c, *size], [n, *out, dims] -> [n, c, *out]"""
+    """Sample x at the grid's positions, -1 to 1. [n, c, *size], [n, *out, dims] -> [n, c, *out]"""
     grid = grid.to(x.dtype) if x.dtype.is_float else grid
     return F.grid_sample(x, grid, MODES.get(mode, mode), padding_mode, bool(align_corners))
 
@@ -28,7 +28,7 @@ def affine_grid(theta: Tensor, size: list[int], *, align_corners: int = 0) -> Te
 
 
 class RoiAttributes(NamedTuple):
-    """What RoiAlign says, under ONNX's names; before opset 16 its coordinates are `output_half_pixel`."""
+    """The attributes of RoiAlign, under ONNX's names; before opset 16 coordinates are `output_half_pixel`."""
 
     coordinate_transformation_mode: str = "half_pixel"
     mode: str = "avg"
@@ -39,7 +39,7 @@ class RoiAttributes(NamedTuple):
 
 
 def _line(start: float, end: float, bins: int, n: int, a: RoiAttributes) -> tuple[Any, Any]:
-    """Of one dim of a region: indices and weights of both neighbours, [bins, samples, 2] each."""
+    """Indices and weights of both neighbours for one dim of a region, [bins, samples, 2] each."""
     import numpy as np
 
     half = a.coordinate_transformation_mode == "half_pixel"
@@ -77,7 +77,7 @@ def _read_region(image: Tensor, box: list[float], a: RoiAttributes) -> Tensor:
 
 @operator("RoiAlign", since=16, numbers=("rois", "batch_indices"))
 def roi_align(x: Tensor, rois: list[list[float]], batch_indices: list[int], **attributes: Any) -> Tensor:
-    """Regions as images of one size. [n, c, h, w], [r, 4] of x, y, x, y -> [r, c, oh, ow]"""
+    """Resample regions to images of one size. [n, c, h, w], [r, 4] of x, y, x, y -> [r, c, oh, ow]"""
     a = RoiAttributes(**attributes)
     if a.mode not in ("avg", "max"):
         raise ValueError(f"mode {a.mode!r} is unknown: use avg or max")
@@ -95,13 +95,13 @@ def roi_align(x: Tensor, rois: list[list[float]], batch_indices: list[int], **at
 
 @operator("RoiAlign", since=10, numbers=("rois", "batch_indices"))
 def roi_align_10(x: Tensor, rois: list[list[float]], batch_indices: list[int], **attributes: Any) -> Tensor:
-    """Of opset 10, whose regions do not begin half a pixel before."""
+    """Opset 10, whose regions are not shifted by half a pixel."""
     mode = {"coordinate_transformation_mode": "output_half_pixel"}
     return roi_align(x, rois, batch_indices, **mode, **attributes)
 
 
 def _bins(start: int, end: int, bins: int, n: int) -> list[tuple[int, int]]:
-    """Where each part of a region's dim begins and ends, inside the image."""
+    """The start and end of each bin of a region's dim, clipped to the image."""
     size = max(end - start + 1, 1)
     ends = [(floor(i * size / bins) + start, ceil((i + 1) * size / bins) + start) for i in range(bins)]
     return [(min(max(a, 0), n), min(max(b, 0), n)) for a, b in ends]
@@ -111,7 +111,7 @@ def _bins(start: int, end: int, bins: int, n: int) -> list[tuple[int, int]]:
 def max_roi_pool(
     x: Tensor, rois: list[list[float]], *, pooled_shape: tuple[int, int], spatial_scale: float = 1.0
 ) -> Tensor:
-    """The largest of each part of regions; of an empty part 0. [n, c, h, w], [r, 5] -> [r, c, oh, ow]"""
+    """The maximum of each bin of regions; 0 for an empty bin. [n, c, h, w], [r, 5] -> [r, c, oh, ow]"""
     import numpy as np
 
     check_count(prod(pooled_shape), "the parts of a region", 1 << 16)

@@ -72,7 +72,8 @@ def split_to_sequence(x: Tensor, split: Any = None, *, axis: int = 0, keepdims: 
 
 @operator("SequenceMap", arrays=True, moves=False)
 def sequence_map(values: list[Any], *more: Any, body: Any, node: Any) -> tuple[Any, ...]:
-    """A graph's outputs for each element of the first sequence, and of others beside it, as sequences."""
+    """Run a graph for each element of the first sequence and the same elements of others; returns
+    sequences."""
     rows = [
         node.run(body, value, *[m[k] if isinstance(m, list) else m for m in more])
         for k, value in enumerate(values)

@@ -90,7 +90,7 @@ def transpose(x: Tensor, *, perm: Any = None) -> Tensor:
     if not x.ndim or sorted(order) != [*range(x.ndim)]:
         return x.permute(*order) if x.ndim else x
     moved = [d for d in order if x.shape[d] != 1]
-    is_in_order = moved == sorted(moved)  # a reshape joins the kernel before it, a permutation does not
+    is_in_order = moved == sorted(moved)  # a reshape fuses with the kernel before it, a permutation does not
     return x.reshape(*(x.shape[d] for d in order)) if is_in_order else x.permute(*order)
 
 
@@ -133,11 +133,11 @@ def split(x: Tensor, split: Any = None, *, axis: int = 0, num_outputs: int = 0, 
     return pieces(x, split, axis, num_outputs or len(node.outputs))
 
 
-MOST_PIECES = 1000  # where they may be empty
+MOST_PIECES = 1000  # may be omitted
 
 
 def pieces(x: Tensor, sizes: Any, axis: int, count: int) -> tuple[Any, ...]:
-    """Pieces of an axis, of equal sizes (the last may be smaller) unless sizes are given."""
+    """Split an axis into pieces of equal size (the last may be smaller) unless sizes are given."""
     n = x.shape[axis]
     if sizes is None and count > max(n, MOST_PIECES):
         raise ValueError(f"num_outputs={count:,} of axis {axis}: its size is {n}")
@@ -169,7 +169,7 @@ def slice_of(x: Tensor, starts: Any, ends: Any, axes: Any = None, steps: Any = N
 
 
 def python_slice(start: int, end: int, step: int, n: int) -> slice:
-    """The slice of Python that means what ONNX's numbers do."""
+    """The Python slice that is equivalent to ONNX's numbers."""
     if step > 0:
         start, end = (min(max(v + n if v < 0 else v, 0), n) for v in (start, end))
         return slice(start, max(start, end), step)
@@ -202,7 +202,7 @@ def pad(x: Tensor, pads: Any, value: Any = None, axes: Any = None, *, mode: str 
 
 
 def pad_or_crop(x: Tensor, pads: Sequence[int], mode: str, value: Any) -> Tensor:
-    """Elements before and after each dim; negative counts take away."""
+    """Pad before and after each dim; negative counts crop."""
     if len(pads) != 2 * x.ndim or mode not in MODES | {"constant"}:
         raise ValueError(
             f"pads={list(pads)}, mode={mode!r}: pads needs two numbers for each dim, and mode"
@@ -225,7 +225,7 @@ def _reflect(i: int, n: int) -> int:
     return i if i < n else span - i
 
 
-# mode: the source of element i, which may be outside 0 to n
+# mode: the source index of element i, which may be outside 0 to n
 SOURCES: dict[str, Callable[[int, int], int]] = {
     "edge": lambda i, n: min(max(i, 0), n - 1),
     "wrap": lambda i, n: i % n,

@@ -12,11 +12,11 @@ from .cast import dtype_name_of
 from .table import operator
 from .window import check_count
 
-LONGEST = 1 << 24  # elements that the host makes, or that one transform takes
+LONGEST = 1 << 24  # the most elements that the host creates, or that one transform takes
 
 
 def _as_numbers(x: Tensor) -> Tensor:
-    """The last dim, of one part or of two, as numbers. [..., 1 or 2] -> [...]"""
+    """Convert the last dim, of one or two parts, to real or complex numbers. [..., 1 or 2] -> [...]"""
     if x.shape[-1] not in (1, 2):
         raise ValueError(f"the last dim has {x.shape[-1]} parts: takes 1 (real) or 2 (complex)")
     return x[..., 0] if x.shape[-1] == 1 else complex_of(x[..., 0], x[..., 1])
@@ -28,7 +28,7 @@ def _parts(z: Tensor) -> Tensor:
 
 
 def _transform(x: Tensor, length: int | None, dim: int, inverse: int, onesided: int) -> Tensor:
-    """x with its parts in the last dim, in float32 at least -> the same, of the transform"""
+    """Transform x, whose last dim has the parts, in float32 or wider."""
     z = _as_numbers(x)
     n = length if length is not None else 2 * (z.shape[dim] - 1) if inverse and onesided else z.shape[dim]
     check_count(n, "the elements of a transform", LONGEST)
@@ -55,7 +55,7 @@ def dft(x: Tensor, length: Any = None, axis: Any = None, *, inverse: int = 0, on
 
 @operator("DFT", since=17, numbers="length")
 def dft_17(x: Tensor, length: Any = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0) -> Tensor:
-    """Of opset 17, whose axis is an attribute."""
+    """Opset 17, whose axis is an attribute."""
     return _dft(x, length, axis, inverse, onesided)
 
 
@@ -92,14 +92,14 @@ def mel_weight_matrix(
 
 
 def _triangle(k: int, lower: int, centre: int, upper: int) -> float:
-    """From 0 at `lower` to 1 at `centre`, and back to 0 at `upper`."""
+    """A triangle from 0 at `lower` to 1 at `centre` and 0 at `upper`."""
     if centre < k < upper:
         return (upper - k) / (upper - centre)
     return float(k == centre) if k >= centre or k < lower else (k - lower) / (centre - lower)
 
 
 def _window(name: str, *weights: float) -> None:
-    """A sum of cosines of whole periods, by its weights."""
+    """A sum of cosines of integer periods with these weights."""
 
     @operator(name, since=17, numbers="size")
     def window(size: int, *, output_datatype: int = 1, periodic: int = 1) -> Tensor:

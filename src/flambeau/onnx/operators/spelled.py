@@ -1,4 +1,4 @@
-"""The fused operators that patterns.py puts in place of groups of nodes."""
+"""The fused operators by which patterns.py replaces groups of nodes."""
 
 from functools import reduce
 from math import prod
@@ -10,14 +10,15 @@ from ...tensor import Tensor
 from .table import find, operator
 
 OWN = "flambeau"
-LONG = 1 << 22  # scores that are dearer to store than queries, keys and values to copy
-LOWEST = -1e38  # of masks: attention takes keys below it for none, softmax takes them for as good as others
+LONG = 1 << 22  # from this many scores on, storing them costs more than copying queries, keys and values
+# a bound of masks: attention treats keys below it as masked, where softmax would still count them
+LOWEST = -1e38
 Factors = list[tuple[str, Tensor]]
 
 
 class SpelledAttributes(NamedTuple):
-    """What patterns.py says of attention. added: how many masks; forms: what each factor scales, "q", "k" or
-    their product "s", which "/" divides; axis: softmax's."""
+    """The attributes that patterns.py sets. added: the number of masks; forms: what each factor scales, "q",
+    "k" or their product "s", which "/" divides; axis: softmax's."""
 
     added: int
     forms: tuple[str, ...]
@@ -48,14 +49,14 @@ def spelled_attention(q: Tensor, k: Tensor, v: Tensor, *more: Tensor, node: Any,
 
 
 def _is_long(q: Tensor, scores: tuple[int, ...]) -> bool:
-    """Whether scores had better not be in memory: few are sooner there than queries, keys and values are
-    copied in the order in which attention reads them."""
+    """Whether to avoid storing the scores. Storing few scores is faster than copying queries, keys and values
+    to the layout that the attention kernel reads."""
     return q.device.kind == "gpu" and not q.device.limits.software and prod(scores) >= LONG
 
 
 def _scaled_apart(q: Tensor, k: Tensor, factors: Factors, node: Any) -> tuple[float, Tensor, Tensor, Factors]:
-    """The product of those factors that are known as numbers, queries and keys with theirs that are not, and
-    those of the scores that are not."""
+    """The product of the constant factors; queries and keys times their other factors; and the other factors
+    of the scores."""
     scale = 1.0
     of_scores: Factors = []
     for form, factor in factors:

@@ -1,4 +1,4 @@
-"""Texts, which stay on the host as NumPy arrays."""
+"""Operators of texts, which stay on the host as NumPy arrays."""
 
 # pyright: basic
 
@@ -22,7 +22,7 @@ def string_concat(a: Any, b: Any) -> Any:
 
 @operator("StringSplit", arrays=True, sized_by_values=True)
 def string_split(x: Any, *, delimiter: str | None = None, maxsplit: int | None = None) -> tuple[Any, ...]:
-    """Pieces of each text, filled up with "" to as many as the longest has, and how many each has."""
+    """Split each text, padded with "" to the largest number of pieces; also returns the numbers."""
     import numpy as np
 
     most = -1 if maxsplit is None else maxsplit
@@ -38,11 +38,11 @@ def regex_full_match(x: Any, *, pattern: str | None = None) -> Tensor:
     return host([rule.fullmatch(str(v)) is not None for v in x.reshape(-1)], "bool").reshape(x.shape)
 
 
-LONGEST, REPEATS = 1000, 6  # of a pattern: characters, and repetitions without end
+LONGEST, REPEATS = 1000, 6  # limits of a pattern: characters, and unbounded repetitions
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """A pattern of a file; ValueError for one that could take for ever: repetitions in repetitions."""
+    """Compile an untrusted pattern; ValueError for nested repetitions, which can take exponential time."""
     if len(pattern) > LONGEST:
         raise ValueError(f"pattern: has {len(pattern):,} characters: {LONGEST:,} at most")
     try:
@@ -76,7 +76,7 @@ def _check(tree: Any, inside: bool, pattern: str, counts: list[int]) -> None:
 
 
 def _trees(pattern: Any) -> Any:
-    """The patterns inside one."""
+    """The subpatterns of a pattern."""
     if isinstance(pattern, parser.SubPattern):
         yield pattern
     elif is_sequence(pattern):
@@ -93,8 +93,7 @@ def string_normalizer(
     locale: str = "en_US",
     stopwords: Any = (),
 ) -> Any:
-    """Texts without stop words, in upper or lower case; [""] where none is left. locale: taken; cases are
-    Unicode's."""
+    """Remove stop words and change the case; [""] if none is left. locale: ignored; cases are Unicode's."""
     import numpy as np
 
     if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1):
@@ -117,7 +116,7 @@ MAPS = {  # kind of LabelEncoder's keys and values: their default
 
 @operator("LabelEncoder", domain="ai.onnx.ml", arrays=True)
 def label_encoder(x: Any, **attributes: Any) -> Any:
-    """Each element by a map of keys to values."""
+    """Map each element by keys and values."""
     import numpy as np
 
     if "classes_strings" in attributes:
@@ -144,7 +143,7 @@ def label_encoder(x: Any, **attributes: Any) -> Any:
 
 
 def _encode(x: Any, classes: list[str], places: list[int], attributes: dict[str, Any]) -> Any:
-    """Opset 1: texts to their places among the classes, or back."""
+    """Opset 1: map texts to their index among the classes, or back."""
     import numpy as np
 
     array = to_array(x)
@@ -175,7 +174,7 @@ def _side(side: str, attributes: dict[str, Any]) -> Any:
 
 @operator("TfIdfVectorizer", arrays=True)
 def tf_idf_vectorizer(x: Any, *, mode: str, **attributes: Any) -> Tensor:
-    """How often each n-gram of a pool is in a row ("TF"), its weight ("IDF") or their product."""
+    """The count of each n-gram of a pool in a row ("TF"), its weight ("IDF") or their product."""
     import numpy as np
 
     array = to_array(x)

@@ -1,4 +1,4 @@
-"""Gradients and steps of optimisers (ai.onnx.preview.training)."""
+"""Gradient and optimiser operators (ai.onnx.preview.training)."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def adagrad(
 def adam(
     rate: Tensor, t: Tensor, *values: Tensor, alpha: float = 0.9, beta: float = 0.999, **more: float
 ) -> tuple[Any, ...]:
-    """more: epsilon, norm_coefficient (decay of what the gradient is made of), norm_coefficient_post."""
+    """more: epsilon, norm_coefficient (weight decay added to the gradient), norm_coefficient_post."""
     epsilon = more.get("epsilon", 1e-6)
     n = t.to(rate.dtype)
     corrected = rate * (1 - beta**n).sqrt() / (1 - alpha**n)

@@ -1,4 +1,4 @@
-"""Ensembles of decision trees (ai.onnx.ml), on the host: every step of a walk depends on the one before."""
+"""Ensembles of decision trees (ai.onnx.ml), on the host: each step of a walk depends on the previous one."""
 
 # pyright: basic
 
@@ -25,12 +25,12 @@ class Trees(NamedTuple):
     modes: Any
     yes: Any
     no: Any
-    missing: Any  # whether a missing value goes the way of yes
-    members: dict[int, Any]  # of nodes that ask for membership, the set
+    missing: Any  # whether a missing value takes the true branch
+    members: dict[int, Any]  # the member sets of BRANCH_MEMBER nodes
 
 
 class Votes(NamedTuple):
-    """What leaves give: entries `first[l]` to `first[l + 1]` of leaf l, a weight for a target each."""
+    """The weights of leaves: leaf l has entries `first[l]` to `first[l + 1]`, each a target and a weight."""
 
     first: Any
     targets: Any
@@ -76,7 +76,7 @@ def _leaves(t: Trees, x: Any) -> Any:
 
 
 def _sum_votes(votes: Votes, leaves: Any, targets: int, how: str) -> Any:
-    """What the leaves of each row give to each target. [n, trees] -> [n, targets]"""
+    """Sum the weights of each row's leaves by target. [n, trees] -> [n, targets]"""
     import numpy as np
 
     start = {"MIN": np.inf, "MAX": -np.inf}.get(how, 0.0)
@@ -92,7 +92,7 @@ def _sum_votes(votes: Votes, leaves: Any, targets: int, how: str) -> Any:
 
 
 def _one_of(names: tuple[str, ...], value: Any, attribute: str) -> str:
-    """A name that may be given by its number."""
+    """A name, which an attribute may give by its index."""
     name = names[value] if isinstance(value, int) and 0 <= value < len(names) else value
     if name not in names:
         raise ValueError(f"{attribute} {value!r} is unknown: use one of {', '.join(names)}")
@@ -100,7 +100,7 @@ def _one_of(names: tuple[str, ...], value: Any, attribute: str) -> str:
 
 
 def _check(t: Trees, leaves: int, features: int) -> Trees:
-    """The trees, when every index in them is inside."""
+    """Return the trees; ValueError if an index is out of range."""
     n = len(t.features)
     for name, child in (("true", t.yes), ("false", t.no), ("root", t.roots)):
         if len(child) and (child.max() >= n or (~child).max() >= leaves):
@@ -114,7 +114,7 @@ def _check(t: Trees, leaves: int, features: int) -> Trees:
 
 
 class EnsembleAttributes(NamedTuple):
-    """What TreeEnsemble says, under ONNX's names."""
+    """The attributes of TreeEnsemble, under ONNX's names."""
 
     leaf_targetids: tuple[int, ...]
     leaf_weights: Any
@@ -129,13 +129,13 @@ class EnsembleAttributes(NamedTuple):
     n_targets: int = 1
     aggregate_function: int = 1
     membership_values: Any = None
-    nodes_hitrates: Any = None  # how often nodes were passed, which changes nothing
+    nodes_hitrates: Any = None  # how often training visited the nodes; not used
     nodes_missing_value_tracks_true: tuple[int, ...] | None = None
     post_transform: int = 0
 
 
 def _member_sets(modes: Any, values: Any) -> dict[int, Any]:
-    """The sets of nodes that ask for membership: one after the other, a NaN between them."""
+    """The member sets of BRANCH_MEMBER nodes, which membership_values separates by NaN."""
     import numpy as np
 
     nodes = np.flatnonzero(modes == MODES.index("BRANCH_MEMBER"))
@@ -148,7 +148,7 @@ def _member_sets(modes: Any, values: Any) -> dict[int, Any]:
 
 @operator("TreeEnsemble", domain=ML, since=5)
 def tree_ensemble(x: Tensor, **attributes: Any) -> Tensor:
-    """What all trees give to each target. [n, features] -> [n, targets]"""
+    """The sums of all trees for each target. [n, features] -> [n, targets]"""
     import numpy as np
 
     a, data = EnsembleAttributes(**attributes), to_array(x)
@@ -194,7 +194,7 @@ def _take_array(attributes: dict[str, Any], name: str, default: Any = ()) -> Any
 
 
 def _old_trees(attributes: dict[str, Any], votes: str, features: int) -> tuple[Trees, Votes]:
-    """Trees whose nodes are named by (tree, node), and what their leaves give."""
+    """Trees whose nodes have (tree, node) ids, and the weights of their leaves."""
     import numpy as np
 
     values = _take_array(attributes, "nodes_values")
@@ -218,7 +218,7 @@ def _old_trees(attributes: dict[str, Any], votes: str, features: int) -> tuple[T
         ],
         int,
     )
-    first: dict[int, int] = {}  # of each tree: its first node
+    first: dict[int, int] = {}  # the first node of each tree
     for k, (tree, _) in enumerate(keys):
         first.setdefault(tree, k)
     roots = code[list(first.values())] if first else np.zeros(0, int)
@@ -294,7 +294,7 @@ def tree_ensemble_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
 
 
 def _two_classes(score: Any, base: Any, labels: Any, transform: str, weights: Any) -> tuple[Any, ...]:
-    """Where only one of two classes is voted for: its score says which it is."""
+    """Binary classification with weights for one class only: its score decides."""
     import numpy as np
 
     score = score + (base[-1] if len(base) else 0)

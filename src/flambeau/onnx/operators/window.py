@@ -7,7 +7,7 @@ from ...core.shape import Window
 
 
 class WindowAttributes(NamedTuple):
-    """What Conv and the pools say of windows, under ONNX's names; `pads` has all begins, then all ends."""
+    """The window attributes of Conv and pools, under ONNX's names; `pads` has all begins, then all ends."""
 
     auto_pad: str = "NOTSET"
     ceil_mode: int = 0
@@ -17,18 +17,19 @@ class WindowAttributes(NamedTuple):
     strides: list[int] | None = None
 
 
-LARGEST = 1 << 31  # elements of a channel, places of a dim: more is a mistake, or an attack
+# limits of a channel's elements and a dim's positions: more means a damaged or malicious file
+LARGEST = 1 << 31
 
 
 def check_count(count: int, subject: str, most: int = LARGEST) -> int:
-    """A count that is not out of all proportion; ValueError else."""
+    """ValueError for a count above the limit."""
     if count > most:
         raise ValueError(f"{subject} would be {count:,}: at most {most:,} are supported")
     return count
 
 
 def spread(values: list[int] | None, rank: int, default: int, name: str) -> list[int]:
-    """One number a spatial dim; ValueError if another count of them is given."""
+    """One number for each spatial dim; ValueError if another count of them is given."""
     numbers = [default] * rank if not values else [int(v) for v in values]
     if len(numbers) != rank:
         raise ValueError(f"{name} {numbers} is for {len(numbers)} dims: the input has {rank} spatial dims")
@@ -36,20 +37,20 @@ def spread(values: list[int] | None, rank: int, default: int, name: str) -> list
 
 
 def pairs_of(pads: list[int] | None, rank: int) -> list[tuple[int, int]]:
-    """Pads as (before, after) a dim; ValueError if another count of them is given."""
+    """Pads as (before, after) for each dim; ValueError if another count of them is given."""
     numbers = spread(pads, 2 * rank, 0, "pads")
     return list(zip(numbers[:rank], numbers[rank:], strict=True))
 
 
 def _automatic(n: int, span: int, stride: int, lower: bool) -> tuple[int, int]:
-    """Pads that give ceil(n / stride) positions; an odd one stands after, or before where `lower`."""
+    """Pads that give ceil(n / stride) positions; an odd one comes after, or before if `lower`."""
     total = max((-(-n // stride) - 1) * stride + span - n, 0)
     less = total // 2
     return (total - less, less) if lower else (less, total - less)
 
 
 def _grown(n: int, w: Window) -> Window:
-    """With ceil_mode: as much more padding behind as the last window that starts inside needs."""
+    """With ceil_mode: extend the padding at the end for the last window that starts inside."""
     span = w.dilation * (w.kernel - 1) + 1
     last = -(-(n + w.before + w.after - span) // w.stride)
     last -= last * w.stride >= n + w.before
@@ -57,7 +58,8 @@ def _grown(n: int, w: Window) -> Window:
 
 
 def windows_of(size: tuple[int, ...], kernel: list[int], a: WindowAttributes) -> tuple[Window, ...]:
-    """One Window a spatial dim, pads without what ceil_mode adds (`grown` does); ValueError for misfits."""
+    """One Window for each spatial dim, without the padding of ceil_mode (see `grown`); ValueError for invalid
+    attributes."""
     rank = len(size)
     if a.auto_pad not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
         raise ValueError(f"auto_pad {a.auto_pad!r} is unknown: use NOTSET, VALID, SAME_UPPER or SAME_LOWER")
@@ -79,12 +81,12 @@ def windows_of(size: tuple[int, ...], kernel: list[int], a: WindowAttributes) ->
 
 
 def grown(size: tuple[int, ...], windows: tuple[Window, ...], ceil_mode: int) -> tuple[Window, ...]:
-    """The windows with what ceil_mode adds behind them."""
+    """The windows with the padding of ceil_mode."""
     return tuple(_grown(n, w) for n, w in zip(size, windows, strict=True)) if ceil_mode else windows
 
 
 def pad_input(x: Any, windows: tuple[Window, ...]) -> tuple[Any, list[int]]:
-    """x with zeros around where the pads of a dim differ, and the pads that are left, equal on both sides."""
+    """Pad x with zeros in dims whose two pads differ; also returns the remaining, symmetric pads."""
     left = [min(w.before, w.after) for w in windows]
     rest = [(w.before - p, w.after - p) for w, p in zip(windows, left, strict=True)]
     return (pad_ends(x, rest), left)
