@@ -25,30 +25,19 @@
 //% set r, first = "r%d" % loop.index0, times("part", step) if shared else "0u"
   for (var {{ r }} = {{ first }}; {{ r }} < p.{{ n }}; {{ r }} += {{ times("p." ~ parts, step) if shared else "%du" % step }}) {
 //% endfor
-//% if f.width == 4
-    let lanes = vec4<u32>(r{{ inner }}) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(p.{{ loops[-1] }});
-    let x = select({{ T }}({{ combine.start[op](T) }}), value({{ f.coords | join(", ") }}), lanes);
-//% else
-    let x = value({{ f.coords | join(", ") }});
-//% endif
-//% if in_blocks
-    total_of_8 += x;
-    turn += 1u;
-{{ combine.add_blocks(T, "total", "turn") }}
-//% else
-    total = {{ combine.join[op](T, "total", "x") }};
-//% endif
+    let lanes = vec4<u32>(r{{ inner }}) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(p.{{ loops[-1] }}); //% if f.width == 4
+    let x = select({{ T }}({{ combine.start[op](T) }}), value({{ f.coords | join(", ") }}), lanes); //% if f.width == 4
+    let x = value({{ f.coords | join(", ") }}); //% if f.width != 4
+    total_of_8 += x; //% if in_blocks
+    turn += 1u; //% if in_blocks
+{{ combine.add_blocks(T, "total", "turn") }} //% if in_blocks
+    total = {{ combine.join[op](T, "total", "x") }}; //% if not in_blocks
   } //% for n in loops
   // join the partial results, and write
 {{ combine.end_blocks("total") }} //% if in_blocks
-//% if f.width == 4
-//% set S = wgsl(end.dtype, 1)
-  let low = {{ combine.join[op](S, "total.x", "total.y") }};
-  let high = {{ combine.join[op](S, "total.z", "total.w") }};
-  let result = {{ combine.join[op](S, "low", "high") }};
-//% else
-  let result = total;
-//% endif
+  let low = {{ combine.join[op](T.scalar, "total.x", "total.y") }}; //% if f.width == 4
+  let high = {{ combine.join[op](T.scalar, "total.z", "total.w") }}; //% if f.width == 4
+  let result = {{ combine.join[op](T.scalar, "low", "high") if f.width == 4 else "total" }};
 //% if end.finish
 //% set finish = functions[end.finish]
 {{ ix.unravel("row", finish.coords, end.dims, "e") }}

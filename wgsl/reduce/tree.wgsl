@@ -54,13 +54,9 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.resu
   let t4{{ tag }} = {{ combine.join[end.op](T, "t0" ~ tag, "t1" ~ tag) }};
   let t5{{ tag }} = {{ combine.join[end.op](T, "t2" ~ tag, "t3" ~ tag) }};
   let t{{ tag }} = {{ combine.join[end.op](T, "t4" ~ tag, "t5" ~ tag) }};
-//% if f.width == 4
-  let low{{ tag }} = {{ combine.join[end.op](S, "t" ~ tag ~ ".x", "t" ~ tag ~ ".y") }};
-  let high{{ tag }} = {{ combine.join[end.op](S, "t" ~ tag ~ ".z", "t" ~ tag ~ ".w") }};
-  var joined{{ tag }} = {{ combine.join[end.op](S, "low" ~ tag, "high" ~ tag) }};
-//% else
-  var joined{{ tag }} = t{{ tag }};
-//% endif
+  let low{{ tag }} = {{ combine.join[end.op](S, "t" ~ tag ~ ".x", "t" ~ tag ~ ".y") }}; //% if f.width == 4
+  let high{{ tag }} = {{ combine.join[end.op](S, "t" ~ tag ~ ".z", "t" ~ tag ~ ".w") }}; //% if f.width == 4
+  var joined{{ tag }} = {{ combine.join[end.op](S, "low" ~ tag, "high" ~ tag) if f.width == 4 else "t" ~ tag }};
 //% endfor
   // join the threads of the row
 //% set apart = across if columns else 1

@@ -21,18 +21,14 @@
   // {{ op }} of each window
   for (var {{ r }} = 0u; {{ r }} < p.{{ n }}; {{ r }}++) { //% for r, n in loops
 //% set around = lead | list + loops | map("first") | list
-//% if f.width == 4
-//% for cell in cells
-//% set four = cell // 4 * 4
-    {{ "let four%d = cells(%s);" % (cell, (around + ["first + %du" % cell]) | join(", ")) if cell == four }}
-    let cell{{ cell }} = four{{ four }}.{{ "xyzw"[cell % 4] }};
+//% for cell in cells if f.width == 4
+    {{ "let four%d = cells(%s);" % (cell, (around + ["first + %du" % cell]) | join(", ")) if cell % 4 == 0 }}
+    let cell{{ cell }} = four{{ cell // 4 * 4 }}.{{ "xyzw"[cell % 4] }};
 //% endfor
-//% else
-//% for cell in cells
+//% for cell in cells if f.width != 4
 //% set at = ("min(first + %du, p." ~ last ~ ")" if last else "first + %du") % cell
     let cell{{ cell }} = cells({{ (around + [at]) | join(", ") }});
 //% endfor
-//% endif
 //% for j, t in product(range(4), range(taps))
 //% set cell = "cell%d" % (j * stride + t * dilation)
 //% set given = f.results | map("first") | map("prefix", cell ~ ".") | list
@@ -52,11 +48,8 @@
   let y{{ j }} = acc{{ j }};
 //% endif
 //% endfor
-//% if out_width == 4
-  out[row / 4u] = {{ wgsl(out_dtype, 4).store(wgsl(out_dtype, 4) ~ "(y0, y1, y2, y3)") }};
-//% else
-  if (place + {{ j }}u < p.{{ line }}) { //% for j in range(4)
-    out[row + {{ j }}u] = {{ wgsl(out_dtype, 1).store("y%d" % j) }};
+  out[row / 4u] = {{ Out.store(Out ~ "(y0, y1, y2, y3)") }}; //% if out_width == 4
+  if (place + {{ j }}u < p.{{ line }}) { //% for j in range(4) if out_width != 4
+    out[row + {{ j }}u] = {{ Out.store("y%d" % j) }};
   }
-//% endif
 //% endblock
