@@ -1,4 +1,4 @@
-"""torch.autograd's names: gradients by any tensors, and functions with a gradient of one's own."""
+"""torch.autograd's names: gradients with respect to any tensors, and functions with custom gradients."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -55,11 +55,12 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
-    """The sum of the outputs' gradients by each of `inputs`, which may be any tensor on the way.
+    """Compute the sum of the outputs' gradients with respect to each of `inputs`, any tensors of the graph.
 
-    grad_outputs: a start for each output (None: 1, for a single number). is_grads_batched: each start has a
-    first dim more, and so have the gradients: several starts in one walk. An input that no output depends
-    on is a ValueError, None with allow_unused, zeros with materialize_grads.
+    grad_outputs: the gradient of each output (None: 1, for a single number). is_grads_batched: each of
+    these has
+    an additional first dim, and so have the results: several backward passes in one. An input that no output
+    depends on raises ValueError; it gives None with allow_unused, zeros with materialize_grads.
     retain_graph: keep the graph for another backward
     create_graph: gradients can be differentiated themselves
     """
@@ -106,7 +107,7 @@ def _gradient_or_none(
 
 
 class Context:
-    """What a Function's forward leaves for its backward: saved tensors, and any attribute that is set."""
+    """Passes data from a Function's forward to its backward: saved tensors, and any attributes."""
 
     def __init__(self, needs_input_grad: tuple[bool, ...]):
         self.needs_input_grad = needs_input_grad
@@ -116,7 +117,7 @@ class Context:
         self.materialize = True
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep inputs and outputs for backward, which finds them in saved_tensors."""
+        """Keep inputs and outputs for backward, in saved_tensors."""
         self._saved = tensors
 
     @property
@@ -124,16 +125,16 @@ class Context:
         return tuple(self.results.get(id(t), t) for t in self._saved)
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Say of outputs that no gradient flows through them."""
+        """Declare outputs through which no gradient flows."""
         self.constant |= {id(t) for t in tensors}
 
     def set_materialize_grads(self, value: bool) -> None:
-        """With False, backward gets None and not zeros for an output that was not used."""
+        """With False, backward gets None instead of zeros for an unused output."""
         self.materialize = value
 
 
 class Function:
-    """An operation with a gradient of one's own: subclass it, write forward and backward, call `apply`.
+    """An operation with a custom gradient: subclass it, define forward and backward, call `apply`.
 
     `forward(ctx, *args)` computes with tensor operations; `backward(ctx, *grads)` returns a gradient (or
     None) for each argument. It is differentiable again when backward is made of tensor operations on
@@ -145,12 +146,12 @@ class Function:
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """What the operation computes."""
+        """Compute the operation."""
         raise NotImplementedError("Function.forward: is not implemented: define it as a staticmethod")
 
     @staticmethod
     def backward(ctx: Any, *grads: Any, **kwargs: Any) -> Any:
-        """The gradient by each argument, from the gradient by each output."""
+        """Compute the gradient of each argument from the gradient of each output."""
         raise NotImplementedError("Function.backward: is not implemented: define it as a staticmethod")
 
     @classmethod
@@ -170,7 +171,7 @@ class Function:
 
 
 def _result(cls: type[Function], ctx: Context, args: tuple[Any, ...], outs: tuple[Any, ...], i: int) -> Any:
-    """Output i as a node whose gradient calls backward, with nothing for the other outputs."""
+    """Make output i a node whose gradient calls backward, without gradients for the other outputs."""
     out = outs[i]
     if not isinstance(out, Tensor) or id(out) in ctx.constant:
         return out

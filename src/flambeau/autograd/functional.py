@@ -24,7 +24,7 @@ def _tuple(inputs: Any) -> tuple[Any, ...]:
 
 
 def _as(inputs: Any, results: tuple[Any, ...]) -> Any:
-    """A result for each input as a tuple, or alone as the input is."""
+    """Return results as a tuple if the inputs are one, else the single result."""
     return results if isinstance(inputs, tuple) else results[0]
 
 
@@ -33,7 +33,7 @@ def _places(inputs: Any) -> int | tuple[int, ...]:
 
 
 def _directions(call: str, like: Any, v: Any) -> Any:
-    """v, or 1 for a single number."""
+    """Return the vectors v; None means 1 for a single number."""
     if v is not None:
         return v
     tensors = leaves(like)
@@ -56,11 +56,12 @@ def jacobian(
     vectorize: bool = True,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """The Jacobian of a function at `inputs`, a tensor or a tuple of them.
+    """Compute the Jacobian of a function at `inputs`, a tensor or a tuple of them.
 
-    [*output, *input], for tuples in tuples: by output, then by input. strategy: "reverse-mode" or
-    "forward-mode". vectorize: all rows together, which they are here in any case. ValueError for an unknown
-    strategy.
+    The result is [*output, *input]; for tuples, nested tuples by output, then by input. strategy:
+    "reverse-mode"
+    or "forward-mode". vectorize: accepted and ignored: rows are always computed together. ValueError for an
+    unknown strategy.
 
     func: a function of tensors, or of trees of them
     create_graph: gradients can be differentiated themselves
@@ -77,10 +78,11 @@ def hessian(
     vectorize: bool = True,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """The second derivatives of a function of one number at `inputs`, a tensor or a tuple of them.
+    """Compute the Hessian of a scalar-valued function at `inputs`, a tensor or a tuple of them.
 
-    [*input, *input], for tuples in tuples. outer_jacobian_strategy: how the gradient is differentiated,
-    "reverse-mode" or "forward-mode". vectorize: as of jacobian. ValueError for an unknown strategy.
+    The result is [*input, *input]; for tuples, nested tuples. outer_jacobian_strategy: how the gradient is
+    differentiated, "reverse-mode" or "forward-mode". vectorize: as in jacobian. ValueError for an unknown
+    strategy.
 
     func: a function of tensors, or of trees of them
     create_graph: gradients can be differentiated themselves
@@ -92,7 +94,7 @@ def hessian(
 
 
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
-    """A function's value at `inputs`, and v times its Jacobian.
+    """Compute a function's value at `inputs`, and v times its Jacobian.
 
     v: of the output's shapes; it may be left out where that is one number. ValueError else.
     func: a function of tensors, or of trees of them
@@ -104,7 +106,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
-    """A function's value at `inputs`, and its Jacobian times v.
+    """Compute a function's value at `inputs`, and its Jacobian times v.
 
     v: of the inputs' shapes; it may be left out where that is one number. ValueError else.
     func: a function of tensors, or of trees of them
@@ -116,7 +118,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
-    """A function of one number at `inputs`, and its Hessian times v: by a gradient of the gradient.
+    """Compute a scalar-valued function at `inputs`, and its Hessian times v, by the gradient of the gradient.
 
     v: of the inputs' shapes; it may be left out where that is one number. ValueError else.
     func: a function of tensors, or of trees of them
@@ -128,7 +130,7 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
-    """A function of one number at `inputs`, and v times its Hessian: the same as hvp, which is symmetric.
+    """Compute a scalar-valued function at `inputs`, and v times its Hessian, which equals hvp by symmetry.
 
     v: of the inputs' shapes; it may be left out where that is one number. ValueError else.
     func: a function of tensors, or of trees of them

@@ -13,7 +13,8 @@ from . import functional
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
-# a step that float32 adds exactly to numbers near 1; the fourth-order difference of steps -2 to 2
+# a power of two, which float32 adds exactly to numbers near 1; weights of the fourth-order difference at
+# steps -2 to 2
 STEP = 2.0**-6
 STENCIL = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))
 
@@ -39,12 +40,13 @@ def gradcheck(
     rtol: float = 1e-2,
     raise_exception: bool = True,
 ) -> bool:
-    """Whether the Jacobians of a function by backward agree with finite differences, by each input that has
+    """Compare the Jacobians of a function by backward with finite differences, for each input with
     requires_grad.
 
-    Differences are computed in float32, of fourth order in steps of eps: the defaults suit smooth functions
-    of values near 1. inputs: the arguments, one or a list. raise_exception: raise a GradcheckError that says
-    where they differ; else return False. ValueError if no input has requires_grad.
+    The differences are of fourth order with steps of eps, in float32. The defaults suit smooth functions of
+    values near 1. inputs: the arguments, one or a list. raise_exception: raise a GradcheckError with the
+    first
+    difference; else return False. ValueError if no input has requires_grad.
 
     func: a function of tensors, or of trees of them
     atol: absolute tolerance
@@ -74,7 +76,8 @@ def gradcheck(
 
 
 def _slopes(call: Callable[..., Any], at: tuple[Tensor, ...], j: int, eps: float) -> list[list[Any]]:
-    """For each output, the columns of its Jacobian by input j from finite differences, as nested lists."""
+    """Compute for each output the columns of its Jacobian for input j by finite differences, as nested
+    lists."""
     x = at[j]
     places = Tensor.arange(x.numel(), dtype=dt.int32, device=x.device).reshape(*x.shape)
     columns: list[list[Any]] = []
@@ -91,7 +94,7 @@ def _slopes(call: Callable[..., Any], at: tuple[Tensor, ...], j: int, eps: float
 
 
 def _difference(jacobian: Any, slopes: list[Any], places: tuple[int, int], tols: tuple[float, float]) -> str:
-    """The text of the first difference between a Jacobian and finite differences, "" if they agree."""
+    """Describe the first difference between a Jacobian and finite differences; "" if they agree."""
     rows = jacobian.reshape(-1, len(slopes)).tolist()
     columns = [s.reshape(-1).tolist() for s in slopes]
     for r, row in enumerate(rows):
@@ -114,11 +117,10 @@ def gradgradcheck(
     atol: float = 1e-3,
     rtol: float = 1e-2,
 ) -> bool:
-    """gradcheck of a function's gradient: whether second derivatives are right.
+    """Run gradcheck on a function's gradient, to check second derivatives.
 
     inputs: the arguments, one or a list. grad_outputs: the gradients with respect to the outputs, by
-    default ones. Raises
-    a GradcheckError that says where they differ. ValueError if no input has requires_grad.
+    default ones. Raises a GradcheckError with the first difference. ValueError if no input has requires_grad.
     func: a function of tensors, or of trees of them
     eps: a small number that keeps divisions from 0
     atol: absolute tolerance

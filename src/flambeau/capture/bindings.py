@@ -9,16 +9,17 @@ from ..core.lru_cache import Again, Recent
 from ..device.pool import Pool
 from ..device.protocol import Gpu
 
-LARGE = 1 << 17  # bytes: to copy as many costs more than to bind a buffer that was never seen
-SEEN = 4  # smaller buffers that are bound, of those that an argument or a result comes in
-KEPT = 16  # ways to fill the placeholders of a section that are kept ready
+LARGE = 1 << 17  # bytes from which binding a new buffer costs less than copying it
+SEEN = 4  # the most smaller buffers that are bound, for each argument or result
+KEPT = 16  # the most fillings of a section's placeholders whose prepared commands are kept
 
 
 class Placeholder:
-    """An argument's buffer, or a result's, in the commands of a recording: a number below zero.
+    """The buffer of an argument or a result in recorded commands: a negative number.
 
-    What is large is bound where it is. Small buffers are, too, from the second time on; one that was never
-    seen is copied to `place` or from there, since bind groups cost more than a small copy.
+    Large buffers are bound directly. Small ones are bound from their second use on. A new small buffer is
+    copied
+    to or from `place`, because a bind group costs more than a small copy.
     """
 
     shared, doubt = False, None
@@ -29,7 +30,7 @@ class Placeholder:
         self.seen: deque[int] = deque(maxlen=SEEN)
 
     def taken(self, buffer: Any) -> Any:
-        """What the commands take for this buffer: itself, or `place` where it comes for the first time."""
+        """Return the buffer to use in the commands: this one, or `place` if it is new and small."""
         if self.place is None or buffer.handle in self.seen:
             return buffer
         self.seen.append(buffer.handle)
@@ -37,15 +38,16 @@ class Placeholder:
 
 
 class Submit:
-    """Commands of one submit, ready for what their placeholders were filled with lately: all as one where
-    that came again, else section by section."""
+    """Commands of one submit, prepared for recent fillings of their placeholders: as a unit for a filling
+    that
+    recurs, else section by section."""
 
     def __init__(self, words: list[int]):
         self.sections = sections(words)
         self.ready: Again[tuple[int, ...], list[Any]] = Again()
 
     def prepared(self, device: Gpu, filled: tuple[int, ...]) -> list[Any]:
-        """What the device submits, where `filled` says what is in each placeholder."""
+        """Return the prepared commands for these buffers (`filled`) in the placeholders."""
         return self.ready.get(filled) or self._looked_up(device, filled)
 
     def _looked_up(self, device: Gpu, filled: tuple[int, ...]) -> list[Any]:
@@ -54,20 +56,20 @@ class Submit:
 
 
 class Section:
-    """Commands in a row that name the same placeholders, ready for what these were filled with lately."""
+    """Consecutive commands with the same placeholders, prepared for recent fillings of them."""
 
     def __init__(self, words: list[int], placeholders: tuple[int, ...]):
         self.words, self.placeholders = words, placeholders
         self.ready: Recent[tuple[int, ...], Any] = Recent()
 
     def prepared(self, device: Gpu, filled: tuple[int, ...]) -> Any:
-        """What the device submits, where `filled` says what is in each placeholder."""
+        """Return the prepared commands for these buffers (`filled`) in the placeholders."""
         key = tuple([filled[~placeholder] for placeholder in self.placeholders])
         return self.ready.get(key) or self.ready.keep(key, device.prepare(fill(self.words, filled)), KEPT)
 
 
 def sections(words: list[int]) -> list[Section]:
-    """Commands in sections that name the same placeholders."""
+    """Split commands into sections with the same placeholders."""
     named = ((tuple(sorted({w for w in words[i:j] if w < 0})), i, j) for i, j in commands(words))
     cut: list[Section] = []
     for placeholders, spans in groupby(named, lambda span: span[0]):

@@ -30,9 +30,10 @@ BEFORE_A_NAME = ("PUSH_NULL", "LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NA
 
 @cache
 def taken_of(code: CodeType, variable: str, everywhere: bool) -> frozenset[tuple[str, bool]] | None:
-    """The attributes that code and the functions inside take of a variable (a global one if `everywhere`),
-    each with whether it is called at once; None where they do anything else with it."""
-    if "super" in code.co_names:  # it finds the first argument by itself
+    """Find the attributes of a variable (a global one if `everywhere`) that code and its inner functions
+    read, each
+    with whether it is called at once. None if the code uses the variable in any other way."""
+    if "super" in code.co_names:  # super() finds the first argument itself
         return None
     taken: set[tuple[str, bool]] = set()
     steps = list(dis.get_instructions(code))
@@ -59,15 +60,16 @@ def taken_of(code: CodeType, variable: str, everywhere: bool) -> frozenset[tuple
 
 
 def _is_call(step: dis.Instruction) -> bool:
-    """Whether what it takes of an object is called there."""
+    """Whether the attribute is called at this instruction."""
     late = sys.version_info >= (3, 12)
     return step.opname == "LOAD_METHOD" or (late and step.opname == "LOAD_ATTR" and bool((step.arg or 0) & 1))
 
 
 class Names(NamedTuple):
-    """What code, and the functions inside it, name: globals that they read, each with the attribute that is
-    taken of it there ("" for none); attributes that they take of anything; modules that they import, each
-    with how many packages up; whether they take any attribute of objects; by what they reach the rest."""
+    """The names in code and its inner functions: the globals they read, each with the attribute read from
+    it ("" for
+    none); the attributes they read from any object; the modules they import, each with its relative level;
+    whether they may read any attribute; the functions by which they reach other objects."""
 
     used: frozenset[tuple[str, str]]
     attributes: frozenset[str]
@@ -78,7 +80,7 @@ class Names(NamedTuple):
 
 @cache
 def names_of(code: CodeType) -> Names:
-    """What code names."""
+    """Collect the names in code."""
     used: set[tuple[str, str]] = set()
     attributes: set[str] = set()
     modules: set[tuple[str, int]] = set()
@@ -119,7 +121,7 @@ def names_of(code: CodeType) -> Names:
 
 
 def _given_names(steps: list[dis.Instruction]) -> list[str]:
-    """The name argument of `getattr` and the like, where it is a constant."""
+    """Return the constant name argument of `getattr` and similar functions."""
     for i, step in enumerate(steps):
         if step.opname == "LOAD_CONST":
             ends = any(s.opname.startswith(CALLING) for s in steps[i + 1 : i + 3])  # perhaps with a default
@@ -130,7 +132,7 @@ def _given_names(steps: list[dis.Instruction]) -> list[str]:
 
 
 def codes_of(code: CodeType) -> Iterator[CodeType]:
-    """A code, and those of the functions inside it."""
+    """Yield a code object and those of its inner functions."""
     yield code
     for inner in code.co_consts:
         if isinstance(inner, CodeType):

@@ -11,14 +11,14 @@ from ..runtime.state import forget_assignment
 from .guards import Watch
 from .recorder import Recorder
 
-# the parts of a signature, as messages name them
+# names of a signature's parts in messages
 GRAPH, NUMBERS, DATA, RESULT = "what it computes", "its numbers", "its tensors", "what it returns"
 
 
 def signature(
     recorder: Recorder, watch: Watch, inputs: list[Node], outputs: list[Any], result: Any, roots: list[Node]
 ) -> dict[str, Any]:
-    """The signature of a call. Two calls that one recording serves have equal signatures.
+    """Compute the signature of a call. Calls that one recording can serve have equal signatures.
 
     Tensors from before the call are compared by identity, arguments by position, tensors that the call
     makes from Python numbers by value, and random draws by their position in the call.
@@ -52,12 +52,12 @@ def _number(s: Any, recorder: Recorder) -> tuple[Any, ...]:
 
 
 def difference(a: dict[str, Any], b: dict[str, Any]) -> str:
-    """What is not the same in two calls; "" where all is."""
+    """Name the first difference of two calls; "" if they are equal."""
     return next((name for name in a if a[name] != b[name]), "")
 
 
 def undo(recorder: Recorder) -> None:
-    """Take back what a call has assigned and drawn, and computed nothing of."""
+    """Undo a call's assignments and random draws, none of which were computed."""
     for t, old in recorder.before:
         t.node, old.replaced = old, False
         if old.buffer is not None:

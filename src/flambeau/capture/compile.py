@@ -21,12 +21,12 @@ from .recorder import Recorder
 
 
 def compile_call(call: Callable[[], Any]) -> int:
-    """Plan and compile what a call computes; the number of its kernels. Nothing is run or assigned."""
+    """Plan and compile a call without running or assigning anything. Returns the number of its kernels."""
     recorder = Recorder(get_device())
     noted = Noted()
     mode = (
         "none" if checkpoint_strategy() == "auto" else checkpoint_strategy()
-    )  # as the call would run by itself
+    )  # under the same modes as the call
     try:
         with record_with(recorder), noted, checkpointing(mode):
             results = list(_tensors(call()))
@@ -57,7 +57,7 @@ def _compile_for(device: Device, roots: list[Any]) -> int:
 
 
 def warm(device: Gpu, compiled: pipeline.Compiled) -> None:
-    """Have drivers that compile at the first use do so now: every kernel is dispatched with no workgroups."""
+    """Dispatch every kernel with no workgroups, so that drivers that compile at the first use compile now."""
     most = max((len(k.inputs) + len(k.outputs) for k in compiled.plan), default=0)
     scratch = [device.pool.take(256) for _ in range(most)]
     handles = [b.handle for b in scratch]

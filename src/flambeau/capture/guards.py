@@ -1,4 +1,4 @@
-"""Guards: a function becomes all that it depends on besides its arguments, and whether that has changed."""
+"""Guards: collect everything that a function depends on besides its arguments, and detect changes."""
 
 # pyright: basic
 
@@ -41,11 +41,11 @@ from .watchable import (
     slots_of,
 )
 
-LONG = 5_000  # elements of a container that is looked at
-LARGE = 1 << 16  # bytes of an array that is looked at
-MOST = 50_000  # Python objects that are looked at
+LONG = 5_000  # the most elements of a watched container
+LARGE = 1 << 16  # the most bytes of a watched array
+MOST = 50_000  # the most watched Python objects
 OWN = ("__defaults__", "__kwdefaults__", "__code__")
-# what our own code calls of a user's classes
+# methods of a user's classes that our own code calls
 CALLED = {"forward", "__call__", "backward", "setup_context", "vjp", "jvp", "update", "__wrapped__"}
 MAKING = ("__init__", "__new__", "__init_subclass__", "__set_name__", "__post_init__", "__del__")
 NO_STATE = ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__abstractmethods__")
@@ -56,30 +56,31 @@ CURE = "keep its result in a tensor, or pass it as an argument"
 class Watch:
     """The values that a function reads from closures, globals, defaults and attributes, as they are now.
 
-    What is reached is followed as far as it goes, and must be of a kind whose whole state is known: else
-    there is `trouble`, and no recording. Of modules and classes, the names count that some code takes of
-    anything, and of an object that code does nothing with but to take attributes.
+    Every reachable value is followed. If the complete state of one is not known, `trouble` says so and
+    there is no
+    recording. Of modules, classes, and objects of which code only reads attributes, only the names that some
+    code reads from any object are watched.
     """
 
     def __init__(self, function: Any, args: tuple[Any, ...], kw: dict[str, Any], objects: list[Any]):
         self.tensors: list[Tensor] = []
         self.generators: list[Generator] = []
-        self.codes: set[CodeType] = set()  # that may run, as far as it is known
+        self.codes: set[CodeType] = set()  # code that may run, as far as known
         self.trouble = ""  # why no recording can serve
         self.snapshot = Snapshot()
         self._kinds: list[tuple[Any, ...]] = []  # of the tensors
-        self._marks_seen = -1  # the count of requires_grad_ when these were looked at
+        self._marks_seen = -1  # the count of requires_grad_ calls when these were visited
         self._visited: dict[int, Any] = {id(o): o for o in objects if type(o) in VALUES}
-        # what was visited, and must keep its identity
-        # things of which names are followed
+        # visited objects, kept alive so that their ids stay unique
+        # objects of which only some names are followed
         self._followed: dict[int, tuple[str, Any, dict[str, Any], set[str]]] = {}
         self._attributes, self._all_attributes = set(CALLED), False
         self._classes: dict[type, set[str]] = {}
-        self._constructed: set[type] = set()  # classes that code has: it may make objects of them
+        self._constructed: set[type] = set()  # classes that code refers to: it may instantiate them
         self._globals: set[tuple[int, str]] = set()
-        # of dicts, looked at together
+        # keys of dicts, visited together
         self._dict_keys: dict[tuple[str, int], tuple[Any, dict[str, None]]] = {}
-        # of modules: names that are builtins there
+        # of modules: names that resolve to builtins
         self._missing: dict[int, tuple[dict[str, Any], set[str]]] = {}
         self._numbers: list[tuple[HostScalar, Any]] = []
         self._queue: list[tuple[str, Any]] = [("", function)]
@@ -93,7 +94,7 @@ class Watch:
             self._kinds = [_kind(t) for t in self.tensors]
 
     def changed(self) -> str | None:
-        """The name of a value that is another one now; None where all are as they were."""
+        """Return the name of a value that has changed; None if none has."""
         if self._marks_seen != shared.marks:
             if self._kinds != [_kind(t) for t in self.tensors]:
                 return "which tensors have requires_grad or a hook"
@@ -104,11 +105,11 @@ class Watch:
         return None if self.snapshot.same() else self.snapshot.which()
 
     def number(self, scalar: HostScalar) -> None:
-        """The function takes the value of a HostScalar as a Python number."""
+        """Record that the function reads the value of a HostScalar as a Python number."""
         self._numbers.append((scalar, scalar.held))
 
     def _follow_all(self) -> None:
-        # To a fixed point: code that is found names attributes, and classes and modules that were seen before
+        # To a fixed point: new code names attributes, for which classes and modules that were visited before
         # have to be looked at again for those. It ends, since names and objects are each taken once.
         while self._queue and not self.trouble:
             while self._queue and not self.trouble:
@@ -121,7 +122,7 @@ class Watch:
     def _look_at_keys(self) -> None:
         # Only now is it known which names any code takes. What is absent counts as well: an attribute that
         # appears on an instance hides its class's, a global hides a builtin.
-        """Look at what was collected: keys of dicts, and that names are missing which would hide others."""
+        """Watch the collected keys of dicts, and the absence of names that would hide others."""
         for (name, _), (d, keys) in self._dict_keys.items():
             self.snapshot.items(name, d, keys)
         for name, thing, d, _ in self._followed.values():
@@ -133,7 +134,7 @@ class Watch:
             self.snapshot.absent(", ".join(sorted(names)), d, names)
 
     def _is_partly_read(self, thing: Any) -> bool:
-        """Whether only attributes of it are watched that code names: of objects seen otherwise too, all."""
+        """Whether only the attributes that code names are watched; of objects used in other ways, all are."""
         return (
             not is_library(thing.__name__)
             if isinstance(thing, ModuleType)
@@ -143,7 +144,7 @@ class Watch:
     def _refuse(self, why: str) -> None:
         self.trouble = self.trouble or why
 
-    # --- looking ---
+    # --- visiting ---
 
     def _visit(self, name: str, value: Any) -> None:
         # An allow-list: a handler for Python's own types, then classes whose whole state Python can show.
@@ -165,12 +166,12 @@ class Watch:
         elif name_of(kind) in CONTENT:
             self._content(name, value)
         elif getattr(kind, "is_unwatched", False) and is_library(kind.__module__):
-            return  # one of ours that says so: what it keeps follows from what is watched
+            return  # one of our classes declares that its state follows from watched values
         elif not is_fixed(kind) and not kind.__module__.startswith("flambeau.device"):
             self._object(name, value) if is_known(kind) else self._unknown(name, value)
 
     def visit_switch(self, name: str, value: ContextVar[Any]) -> None:
-        """no_grad, autocast and the like are part of a recording's key."""
+        """Skip no_grad, autocast and similar switches, which are part of a recording's key."""
         if not any(value is switch for switch in switches()):
             self._unknown(name, value)
 
@@ -187,7 +188,7 @@ class Watch:
     def _content(self, name: str, value: Any) -> None:
         has_objects = getattr(getattr(value, "dtype", None), "hasobject", False)
         nbytes = value.nbytes if hasattr(value, "nbytes") else memoryview(value).nbytes
-        if has_objects or nbytes > LARGE:  # arrays of ml_dtypes give no memoryview
+        if has_objects or nbytes > LARGE:  # arrays of ml_dtypes have no memoryview
             rule = f"an array of more than {LARGE:,} bytes, or of objects, which is not watched"
             return self._refuse(f"it uses {name}, {rule}: make it a tensor, or an argument")
         self.snapshot.content(name, CONTENT[name_of(class_of(value))], value)
@@ -202,7 +203,7 @@ class Watch:
             self._add_classes(type(t))
 
     def _items(self, name: str, d: Any, keys: list[Any], follow: bool = True) -> None:
-        """Some of the values that a dict holds."""
+        """Watch some of the values of a dict."""
         if keys:
             self._dict_keys.setdefault((name, id(d)), (d, {}))[1].update(dict.fromkeys(keys))
             self._queue += [(f"{name}.{k}" if name else str(k), d[k]) for k in keys if follow]
@@ -248,7 +249,7 @@ class Watch:
             self._queue += [(f"{name}.{slot.__name__}", v) for v in _slot(slot, value) if v is not slot]
         base: Any = next((k for k in BASES if issubclass(kind, k)), None)
         if base is not None and self._is_short(name, value):
-            # the methods of the base class: those of the user's class may compute something else
+            # a user's class may override the methods of the base class
             methods: list[Any] = [base.__iter__, *([base.values] if issubclass(kind, dict) else [])]
             for get in methods:
                 self.snapshot.order(name, value, get)
@@ -272,12 +273,13 @@ class Watch:
         self._queue += [(name, part) for part in parts]
 
     def visit_wrapper(self, name: str, value: Any) -> None:
-        """A descriptor that holds functions."""
+        """Visit the functions of a descriptor."""
         functions = (getattr(value, n, None) for n in ("__func__", "fget", "fset", "fdel", "func"))
         self._queue += [(name, f) for f in functions if f is not None]
 
     def _visit_arguments(self, f: Any, args: tuple[Any, ...], kw: dict[str, Any], objects: list[Any]) -> None:
-        """The objects among the arguments: as the parameters they become are used, all of those elsewhere."""
+        """Visit the objects among the arguments: as the code uses their parameters, or completely if it
+        is unknown."""
         bound, f = isinstance(f, MethodType), getattr(f, "__func__", f)
         if isinstance(f, FunctionType):
             code = f.__code__
@@ -292,7 +294,7 @@ class Watch:
     def _follow_variable(
         self, name: str, value: Any, code: CodeType, variable: str, everywhere: bool
     ) -> None:
-        """Follow an object as far as code goes that has it in a variable."""
+        """Follow an object as far as the code that holds it in a variable uses it."""
         # The narrow way: where all that code does with a variable is to take attributes by name (and to call
         # methods of which the same holds), only these attributes are watched. What it does not read of the
         # object may then change at every call without a new recording. Else the whole object is watched.
@@ -310,7 +312,7 @@ class Watch:
         self._add_classes(kind)
 
     def _visit_followed(self, name: str, thing: Any, d: Any, seen: set[str]) -> None:
-        """The attributes of a thing that somebody's code names."""
+        """Watch the attributes of an object that some code names."""
         # Called again whenever more names are known. `_all_attributes` is set where code computes names
         # (getattr, vars): then every attribute counts.
         is_object = not isinstance(thing, ModuleType | FunctionType)
@@ -335,7 +337,7 @@ class Watch:
                     self.snapshot.size(vars(k))
 
     def _visit_class(self, kind: type) -> None:
-        """The attributes of a class that somebody's code names, or that Python or our code may ask for."""
+        """Watch the attributes of a class that some code names, or that Python or our code may use."""
         seen, members = self._classes[kind], vars(kind)
         if library_of(kind) == "flambeau":
             return self._visit_our_class(kind, seen)
@@ -346,7 +348,7 @@ class Watch:
         self._items(kind.__name__, members, names)
 
     def _visit_our_class(self, kind: type, seen: set[str]) -> None:
-        """A layer's forward may be another's; our own is known."""
+        """Visit one of our classes: a layer's forward may be replaced; our own is known."""
         if "forward" in vars(kind) and not seen:
             seen.add("forward")
             forward = vars(kind)["forward"]
@@ -428,20 +430,20 @@ class Watch:
             self._queue.append((name, module))
 
     def visit_module(self, name: str, module: ModuleType) -> None:
-        """A module that code has otherwise than by a global's name."""
+        """Visit a module that code refers to other than by a global name."""
         self._add_classes(type(module))
         self._attributes.add("__getattr__")
         self._followed.setdefault(id(module), (name, module, vars(module), set()))
 
 
 def _describe_item(owner: str, key: Any) -> str:
-    """What is kept under a key; tensors are no names: printing one waits for its values."""
+    """Describe a watched item. Tensors as keys are not printed, which would wait for their values."""
     text = str(key) if type(key) in VALUES else f"[{type(key).__name__}]"
     return f"{owner}.{text}" if owner else text
 
 
 def _slot(slot: Any, value: Any) -> tuple[Any, ...]:
-    """What a slot of an object holds; the slot itself where there is nothing."""
+    """Return the value of an object's slot; the slot itself if it is empty."""
     try:
         return (slot.__get__(value),)
     except AttributeError:
@@ -449,14 +451,15 @@ def _slot(slot: Any, value: Any) -> tuple[Any, ...]:
 
 
 def recorded_by(f: Any) -> Any:
-    """The function that a separately recorded function wraps."""
+    """Return the function that a separately recorded function wraps."""
     is_recorded = isinstance(f, FunctionType) and f.__globals__.get("__name__") == "flambeau.capture.jit"
     return f.__wrapped__ if is_recorded and "__wrapped__" in vars(f) else f  # type: ignore[attr-defined]
 
 
 def _taken_names(kind: type, code: CodeType, variable: str, everywhere: bool) -> frozenset[str] | None:
-    """The attributes that code takes of an object in a variable, and the methods that it calls of their own;
-    None where it does anything else with it."""
+    """Find the attributes that code reads from an object in a variable, including those that the called
+    methods read.
+    None if it uses the object in any other way."""
     names: set[str] = set()
     done: set[tuple[CodeType, str, bool]] = set()
     todo = [(code, variable, everywhere)]

@@ -1,4 +1,4 @@
-"""jit: a function becomes one that is recorded at its first calls and replayed at later ones."""
+"""jit: records the first calls of a function, and replays them at later calls."""
 
 # pyright: basic
 
@@ -37,45 +37,49 @@ from .observers import Listener
 from .program import Moves, Program, parts_of
 from .recorder import ASSIGNED, Recorder, held_nodes
 
-PROGRAMS_KEPT = 16  # of one function, by arguments
-VARIANTS_KEPT = 4  # of each, by what else the function depends on
+PROGRAMS_KEPT = 16  # the most recordings of one function, by arguments
+VARIANTS_KEPT = 4  # the most recordings of each, by other dependencies of the function
 PATIENCE = 10.0  # seconds that a call waits for another thread's recording before it runs unrecorded
 SEVERAL = "it computes on several devices: record a function for each device"
 OTHERS = "another thread writes its inputs or reads its results at the same time: keep the threads apart"
 BY_VALUE = frozenset([int, float, complex, str, bytes, bool, type(None)])
 GRAPH = "gradients flow to inputs of its arguments: take gradients inside"
-CHECKED = (2, 4, 8, 64, 1024, 10**6, 10**9)  # calls that are checked, where that is cheap enough then
+CHECKED = (2, 4, 8, 64, 1024, 10**6, 10**9)  # calls that are checked, if that is cheap enough then
 CHECKS: dict[str, Callable[[int], float]] = {  # after call n: the next call to check
     "sometimes": lambda n: next((at for at in CHECKED if at > n), inf),
     "always": lambda n: n + 1,
     "never": lambda n: inf,
 }
-CHECKS_SHARE = 0.01  # of the time since the first call: checks that would take more are put off
+CHECKS_SHARE = 0.01  # share of the time since the first call that checks may take; others are postponed
 # A recording looks at each function that runs inside, a check does not: the first check is expected to take
 # this part of the recorded call (measured for ResNet-50's training step: a quarter to a tenth).
 UNHEARD = 0.2
-TRIES = 3  # recordings in a row that were of no use, before a function is left alone
-NONE: Any = object()  # what no function returns
+TRIES = 3  # useless recordings in a row after which a function is no longer recorded
+NONE: Any = object()  # a sentinel that no function returns
 P = ParamSpec("P")
 R = TypeVar("R")
-_recording = threading.RLock()  # held while a call is recorded
+_recording = threading.RLock()  # the lock held while a call is recorded
 
 
 def jit(fn: Callable[P, R], *, check: str = "sometimes") -> Callable[P, R]:
-    """Record the kernels of a call and replay them after: no Python graph, planning or rendering in the loop.
+    """Record the kernels of a call, and replay them at later calls without Python graphs, planning or
+    rendering.
 
     Tensors and arrays among the arguments, also inside lists, tuples and dicts, may change from call to call;
-    a new shape or dtype records again. Parameters among them, and all that the function finds elsewhere, are
-    read and assigned to where they are: parameters, optimiser state and random numbers move on at every
-    replay as they do in the function. What else it can reach is compared before every replay: other
-    arguments, closures, globals, attributes, whether gradients flow. A number that changes belongs in a
-    tensor or a HostScalar. A function that can reach what can't be compared (a file, an iterator), reads a
-    value, or changes what it depends on, runs unrecorded, and a line says so. Results have no graph: take
-    gradients inside. On the CPU device the function simply runs.
+    a new shape or dtype records again. Parameters among them, and all tensors from outside of the call, are
+    read and assigned in place: every replay updates parameters, optimiser state and random numbers as the
+    function does. All other values that the function can reach are compared before every replay: other
+    arguments, closures, globals, attributes, whether gradients flow. Put a number that changes into a
+    tensor or
+    a HostScalar. A function that can reach values that can't be compared (a file, an iterator), that reads a
+    tensor's value, or that changes its own dependencies runs unrecorded, and a line on stderr says so.
+    Results
+    have no graph: compute gradients inside. On the CPU device the function simply runs.
 
-    Calls 2, 4, 8, 64, 1,024 and 1,000,000 run the function once more, without a GPU, and compare what it
-    would compute; a line says what differs. All checks together take at most 1 % of the time since the first
-    call: a check that would take more is put off. `check` may be "always", for tests, or "never".
+    Calls 2, 4, 8, 64, 1,024 and 1,000,000 also run the function without a GPU and compare what it would
+    compute
+    with the recording; a line reports differences. Checks take at most 1 % of the time since the first call;
+    others are postponed. `check` may be "always", for tests, or "never".
 
     fn: the function
     Raises ValueError if check is unknown.
@@ -95,9 +99,9 @@ def jit(fn: Callable[P, R], *, check: str = "sometimes") -> Callable[P, R]:
 
 
 class Recordings:
-    """The recordings of one function, by arguments. quiet: don't report what can't be recorded."""
+    """The recordings of one function, by arguments. quiet: do not report why a call can't be recorded."""
 
-    is_unwatched = True  # by other recordings: it gives what the function gives
+    is_unwatched = True  # other recordings call this object in place of the function
 
     def __init__(self, fn: Callable[..., Any], check: str, quiet: bool = False, kept: int = PROGRAMS_KEPT):
         self.fn, self.next, self.quiet, self.kept = fn, CHECKS[check], quiet, kept
@@ -108,10 +112,10 @@ class Recordings:
         self.programs: Recent[Any, list[Program]] = Recent()  # by arguments, those used last at the end
         self.last: Program | None = None  # the last program that was recorded or replayed
         self.tries: dict[Any, int] = {}  # recordings in a row that were never replayed
-        self.failures = 0  # calls in a row that were not recorded, of whatever arguments
+        self.failures = 0  # calls in a row that were not recorded, for any arguments
 
     def call(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-        """Replay what was recorded for arguments like these, or record it, or just call the function."""
+        """Replay the recording for such arguments, or record the call, or just call the function."""
         arguments = Arguments(args, kw)
         key, tensors = arguments.key, arguments.tensors
         device = tensors[0].device if tensors else get_device()
@@ -128,9 +132,10 @@ class Recordings:
         if out is not NONE:
             device.keep_pace()
             return out
-        if program is not None:  # it reads its argument after it assigned to that, perhaps, or is in use
+        if program is not None:  # it may read an argument after assigning to it, or is in use
             return self.fn(*args, **kw)
-        if not _recording.acquire(blocking=False):  # two at a time would take what the other makes for theirs
+        # two recordings at a time would each record the other's computations
+        if not _recording.acquire(blocking=False):
             if not _recording.acquire(timeout=PATIENCE):  # it may wait for this very call
                 return self.fn(*args, **kw)
             _recording.release()
@@ -141,9 +146,9 @@ class Recordings:
             _recording.release()
 
     def _replay(self, program: Program, arguments: "Arguments") -> Any:
-        """The result of a program that serves, checked first where that is due; NONE where it assigns to an
-        argument, or where a signal's handler calls it inside of its replay. The caller holds the device's
-        lock."""
+        """Replay a program that fits, after a check if one is due. Returns NONE if the program assigns to
+        an argument,
+        or if a signal handler calls it within its own replay. The caller holds the device's lock."""
         if program.is_playing or (program.assigned and program.assigns_to(arguments.tensors)):
             return NONE
         program.calls += 1
@@ -155,11 +160,11 @@ class Recordings:
             return program.replay(arguments.nodes)
 
     def _can_afford(self, program: Program) -> bool:
-        """Whether one more check keeps within the share of time that checks may take."""
+        """Whether one more check stays within the share of time for checks."""
         return self.checking + program.check_cost <= self.share * (perf_counter() - self.born)
 
     def _record(self, device: Gpu, arguments: "Arguments", why: str | None) -> Any:
-        """Call the function and keep what it does; `why` what was kept before does not serve."""
+        """Call and record the function. why: the reason that the existing recordings do not fit."""
         key, args, kw = arguments.key, arguments.args, arguments.kw
         self.born = min(self.born, perf_counter())
         if why is not None and self._gave_up(key, 1, f"{why} changes from call to call: pass it as a tensor"):
@@ -168,7 +173,7 @@ class Recordings:
         return self._keep(key, record(self.fn, device, arguments))
 
     def _keep(self, key: Any, outcome: "Outcome") -> Any:
-        """Keep a recording, or why there is none; its call's result."""
+        """Store a recording, or the reason for none, and return the result of its call."""
         variants, self.last = self.programs.pop(key, []), None
         if outcome.program is None:
             self._gave_up(key, TRIES if outcome.certain else 1, outcome.trouble)
@@ -179,10 +184,12 @@ class Recordings:
         return outcome.result
 
     def _check_replay(self, key: Any, program: Program, arguments: "Arguments") -> "Outcome | None":
-        """Run the function on the side, and take it back, where the recording still does what it does; else
-        the result of that run. The caller holds the device's lock.
+        """Run the function and compare it with the recording. If they agree, the run is undone; else its
+        result is
+        returned. The caller holds the device's lock.
 
-        Nobody listens to what runs inside, which takes ten times as long: where something differs, the next
+        It does not listen to the code that runs inside, which takes ten times as long: after a difference
+        the next
         call is recorded.
         """
         start, program.due = perf_counter(), self.next(program.calls)
@@ -216,8 +223,9 @@ class Recordings:
         return getattr(self.fn, "__name__", self.fn)
 
     def _serving(self, key: Any) -> tuple[Program | None, str | None]:
-        """The program that does what a call with such arguments does now; else what has changed, if any was
-        recorded."""
+        """Return the program for a call with such arguments in the current state, or the name of the
+        value that has
+        changed since it was recorded."""
         why = None
         for program in self.programs.get(key, ()):
             why = program.changed()
@@ -239,7 +247,7 @@ class Recordings:
         return self.failures >= TRIES or self.tries.get(key, 0) >= TRIES
 
     def _gave_up(self, key: Any, more: int, why: str) -> bool:
-        """Count a recording that was of no use; say so where there will be no other."""
+        """Count a useless recording, and report when no further one will be tried."""
         self.tries[key] = self.tries.get(key, 0) + more
         self.failures += key not in self.programs
         if self._is_left_alone(key) and why and not self.quiet:
@@ -248,14 +256,14 @@ class Recordings:
 
 
 class Arguments:
-    """The tensors among the arguments, what has to be equal for a recording to serve, and the other objects.
+    """The tensors among the arguments, the key that a recording must have to fit, and the other objects.
 
-    Parameters count as objects: a recorded call reads and assigns to them where they are.
+    Parameters count as objects: a recorded call reads and assigns them in place.
     """
 
     def __init__(self, args: tuple[Any, ...], kw: dict[str, Any]):
         self.tensors: list[Tensor] = []
-        self.nodes: list[Node] = []  # of the tensors, once they have their values
+        self.nodes: list[Node] = []  # nodes of the tensors, once they have values
         self.objects: list[Any] = []
         self.has_graph = False  # some tensor has a gradient graph
         self.args, self.kw = args, kw
@@ -292,17 +300,18 @@ class Arguments:
                 key.append(id(value))
 
     def lent(self, give: Callable[[], Tensor]) -> "Lent":
-        """The arguments with the tensors that `give` makes in the places of these."""
+        """Replace the tensors of the arguments by those that `give` makes from them."""
         return Lent(self.args, self.kw, give)
 
 
 class Lent:
-    """Arguments for one call: other tensors, in the caller's own lists and dicts until it is over."""
+    """Arguments for one call: other tensors, put into the caller's own lists and dicts until the call
+    ends."""
 
     def __init__(self, args: tuple[Any, ...], kw: dict[str, Any], give: Callable[[], Tensor]):
         self._give = give
-        self._owners: dict[int, Any] = {}  # of what was lent, by its id: what it stands for
-        self._were: list[tuple[Any, tuple[Any, ...]]] = []  # lists and dicts, and what they held
+        self._owners: dict[int, Any] = {}  # id of a lent tensor -> the caller's tensor
+        self._were: list[tuple[Any, tuple[Any, ...]]] = []  # lists and dicts, with their original contents
         self.args, self.kw = tuple(map(self._lend, args)), {k: self._lend(v) for k, v in kw.items()}
 
     def _lend(self, value: Any) -> Any:
@@ -324,7 +333,7 @@ class Lent:
         return value
 
     def restore(self) -> bool:
-        """Put the caller's own back; whether nothing else has changed in lists and dicts."""
+        """Restore the caller's tensors. Returns whether lists and dicts are otherwise unchanged."""
         for container, _ in self._were:
             for k, v in _items(container):
                 if id(v) in self._owners:
@@ -343,15 +352,16 @@ def _content(container: list[Any] | dict[Any, Any]) -> tuple[Any, ...]:
 
 
 def _is_input(value: Any) -> bool:
-    """Whether it is a tensor or an array, and nothing more: no parameter, and without attributes."""
+    """Whether it is a plain tensor or array: not a parameter, and without attributes."""
     if type(value) is Tensor:
         return value.node.param is None and len(value.__dict__) == 1
     return not isinstance(value, Tensor) and hasattr(value, "__array__")
 
 
 class Outcome(NamedTuple):
-    """The outcome of a call: its recording, if any, its result, why there is no recording, and whether
-    the next call will fail in the same way."""
+    """The outcome of a call: its recording, if any, its result, the reason for no recording, and whether
+    the next
+    call will fail in the same way."""
 
     program: Program | None
     result: Any
@@ -373,10 +383,11 @@ def record(fn: Callable[..., Any], device: Gpu, arguments: Arguments) -> Outcome
 
 
 class Call:
-    """A call that was listened to: its result, what it computes, and why it can't be replayed, if so.
+    """A call in a recorder: its result, its computations, and the reason if it can't be replayed.
 
-    listed: other threads, which run meanwhile, are to say what they assign to. hears: each function that
-    runs inside is looked at, which takes ten times as long as the call.
+    listed: other threads, which continue to run, report their assignments. hears: examine each function
+    that runs
+    inside, which takes ten times as long as the call.
     """
 
     def __init__(
@@ -431,7 +442,7 @@ class Call:
         return f"it changes {name or 'an argument'}: keep that in a tensor, or outside of it"
 
     def signature(self) -> dict[str, Any]:
-        """The call's signature, which `check` compares."""
+        """Return the call's signature, which `check` compares."""
         self.roots = self.recorder.settle(self.outputs)
         return signature(self.recorder, self.watch, self.inputs, self.outputs, self.result, self.roots)
 
@@ -445,17 +456,17 @@ class Call:
             own_signature = self.signature()
             asked = self._asked_later()
             if asked.isdisjoint(self.inputs):
-                with uninterrupted():  # the second Ctrl-C does not wait for kernels to be compiled
+                with uninterrupted():  # a second Ctrl-C does not wait for the compilation of kernels
                     return self._build_program(own_signature, asked)
             self.trouble = "it stores an argument, or a value computed from one: return it instead"
         run.realize(*self.outputs)
         return Outcome(None, self.result, self.trouble, self.certain)
 
     def _asked_later(self) -> set[Node]:
-        """The nodes that may be asked for later."""
+        """Return the nodes that may be read later."""
         asked = held_nodes(self.roots, _own_references(self.recorder, self.inputs, self.outputs))
         if not asked.isdisjoint(self.inputs):
-            gc.collect()  # frames of errors that the function caught hold what it held
+            gc.collect()  # frames of exceptions that the function caught hold references
             asked = held_nodes(self.roots, _own_references(self.recorder, self.inputs, self.outputs))
         return asked
 
@@ -476,9 +487,9 @@ class Call:
             run.release(n)
         states = {id(s.tensor) for s in program.states}
         for mine, theirs in zip(self.outputs, parts_of(out)[0], strict=True):
-            if isinstance(mine.node.buffer, Placeholder):  # whoever holds the node holds the value
+            if isinstance(mine.node.buffer, Placeholder):  # a holder of the node holds the value
                 mine.node.buffer = theirs.node.buffer
-            if id(mine) not in states:  # whoever holds it must not see what replays write
+            if id(mine) not in states:  # a holder of the node must not see the writes of replays
                 mine.node = theirs.node
         self.roots = []
         program.spare(news)
@@ -486,15 +497,15 @@ class Call:
 
 
 def _placeholder_node(argument: Node, device: Gpu) -> Node:
-    """A node that stands for an argument while its function is recorded."""
+    """Make the node of an argument for the recording of its function."""
     node = Node(OPS["buffer"], (), {}, argument.shape, argument.dtype, device)
     node.buffer = argument.buffer
-    node.buffer.shared = True  # a function that is not recorded after all may keep it
+    node.buffer.shared = True  # if the recording fails, the function may keep the node
     return node
 
 
 def _own_references(recorder: Recorder, inputs: list[Node], outputs: list[Tensor]) -> dict[int, int]:
-    """The references that we hold ourselves, by id of the node."""
+    """Count our own references to nodes, by the node's id."""
     known = {id(n): 1 for n in (*inputs, *(old for _, old in recorder.before))}
     for t in {id(t): t for t in outputs}.values():
         known[id(t.node)] = known.get(id(t.node), 0) + 1
@@ -502,7 +513,7 @@ def _own_references(recorder: Recorder, inputs: list[Node], outputs: list[Tensor
 
 
 def _recording_problem(device: Gpu, recorder: Recorder, outputs: list[Tensor]) -> str:
-    """Why the commands of one device are not the whole call."""
+    """Return the reason if the commands of one device are not the complete call."""
     moved = [old for _, old in recorder.before]
     if any((n.device or device) is not device for n in [*moved, *(t.node for t in outputs)]):
         return SEVERAL

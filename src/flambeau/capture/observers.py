@@ -1,4 +1,4 @@
-"""Observers: a call becomes what ran in it that no watch follows, or that reads more than its arguments."""
+"""Observers: listen to a call for code that guards can't follow, or that reads more than its arguments."""
 
 import sys
 from collections.abc import Callable
@@ -8,29 +8,30 @@ from typing import Any
 from .bytecode import ANYWHERE_CALLED
 from .watchable import LIBRARIES, PURE, class_of, is_fixed, is_known, library_of, name_of
 
-# of builtins: what reads more than its arguments; the others are known by their bytecode
+# builtins that read more than their arguments; other functions are known by their bytecode
 AMBIENT = {"open", "input", "breakpoint"} | ANYWHERE_CALLED
-# of NumPy and of ours: what reads files, streams of random numbers, or the memory in use
+# modules of NumPy and ours that read files, random streams, or the memory in use
 OUTSIDE = ("numpy.random", "numpy.lib.npyio", "numpy.lib._npyio", "flambeau.io", "flambeau.data")
 OUTSIDE_NAMES = {"memory", "reset_peak", "get_state", "initial_seed", "clone_state"}
-# what our code calls; in a page also what looks for a module that may be missing
+# called by our code; in a page also the search for an optional module
 BELOW = ("jinja2", "markupsafe", "wgpu", "cffi", "array_api_compat", "namedtuple_", "_pyodide._importhook")
 WRITING = {"logging", "warnings"}
-WEAK = {"weakref", "_weakrefset"}  # whose inner functions take a dead key out
+WEAK = {"weakref", "_weakrefset"}  # their inner functions remove a dead key
 IMPORTING = {"importlib._bootstrap", "importlib._bootstrap_external", "_frozen_importlib"}
 
 
 class Listener:
-    """Hears which code runs in a block, and which functions of C the user's own code calls there.
+    """Records which code runs in a block, and which C functions the user's code calls there.
 
-    codes: those that are followed. Where a profiler listens already that takes no other beside it (cProfile
-    of Python 3.11), nothing is heard. No garbage may be collected meanwhile: its callbacks would be heard.
+    codes: the followed code. If a profiler is active that excludes others (cProfile of Python 3.11),
+    nothing is
+    recorded. The garbage collector must be off, because its callbacks would be recorded.
     """
 
     def __init__(self, codes: set[CodeType]):
         self.trouble = ""
         self._codes = codes
-        # what prints or logs, wherever that goes: nobody reads it back
+        # code that prints or logs: no computation reads its output
         self._writes: FrameType | None = None
         # by their id, since the hash of a code object takes 1 us: the code that is followed, and all that
         # needs no look at its next call; `_kept` keeps the ids valid
@@ -54,7 +55,7 @@ class Listener:
         self._hear(frame, event, arg)
 
     def _hook(self) -> Callable[[FrameType, Any, Any], None]:
-        """`_hear`, quick for the events that nothing follows from: 99 % of 300,000 in a training step."""
+        """Return a fast filter before `_hear` for irrelevant events: 99 % of 300,000 in a training step."""
         fine, followed, hear = self._fine, self._followed, self._hear
 
         def hook(frame: FrameType, event: Any, arg: Any) -> None:
@@ -87,8 +88,8 @@ class Listener:
                 self._kept.append(frame.f_code)
 
     def _is_fine(self, frame: FrameType, code: CodeType) -> bool:
-        """Whether code that is entered needs no look when it is entered again."""
-        if code in self._codes:  # an equal one: a function that was made twice
+        """Whether the entered code needs no examination at its next call."""
+        if code in self._codes:  # equal code: a function that was created twice
             self._followed.add(id(code))
             return True
         module = str(frame.f_globals.get("__name__"))
@@ -101,7 +102,7 @@ class Listener:
         elif _is_pure_module(module, code.co_name):
             return True
         elif frame.f_back is None or id(frame.f_back.f_code) not in self._followed:
-            return module.startswith("flambeau")  # what is called by ours is not asked for again
+            return module.startswith("flambeau")  # functions that our code calls need no further check
         else:
             action = "imports a module" if module in IMPORTING else f"calls {module}.{code.co_qualname}"
             self._refuse(f"it {action}, which may depend on more than its arguments: call it outside")
@@ -112,7 +113,7 @@ class Listener:
 
 
 def _is_of_the_dead(module: str, code: CodeType) -> bool:
-    """Whether the interpreter calls this where an object's last reference goes, whoever holds that."""
+    """Whether the interpreter calls this code when an object's last reference is dropped, from any code."""
     return code.co_name == "__del__" or (module in WEAK and "<locals>" in code.co_qualname)
 
 
@@ -124,7 +125,7 @@ def _is_pure_module(module: str, name: str) -> bool:
 
 
 def _is_pure(function: Any) -> bool:
-    """Whether what a function of C gives follows from its arguments and its object."""
+    """Whether the result of a C function depends only on its arguments and its object."""
     owner = getattr(function, "__self__", None)
     if owner is None or isinstance(owner, ModuleType):
         module = str(function.__module__ or getattr(owner, "__name__", ""))

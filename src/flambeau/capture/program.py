@@ -38,11 +38,12 @@ def _references(t: Any) -> int:
     return getrefcount(t.node)
 
 
-HELD = _references(SimpleNamespace(node=object()))  # by its tensor alone, where this very expression asks
+# references counted by exactly this expression if only the tensor holds the node
+HELD = _references(SimpleNamespace(node=object()))
 
 
 class State(NamedTuple):
-    """A tensor that the call assigns to: its value is always in `place`, where the commands read it."""
+    """A tensor that the call assigns to. The commands read its value at `place`."""
 
     tensor: Tensor
     place: Any
@@ -54,7 +55,7 @@ def kind_of(n: Node) -> tuple[Any, ...]:
 
 
 class Draws:
-    """The random draws of a call: where each begins, from where its generator was before the first."""
+    """The random draws of a call, as offsets from its generators' positions at the start."""
 
     def __init__(self, draws: list[Any], noted: Noted):
         self.of = [
@@ -64,8 +65,9 @@ class Draws:
         ]
 
     def renew(self, taken: list[tuple[Any, int, int]]) -> None:
-        """Take the next numbers of each generator, also those that the call draws and does not use, and add
-        to `taken` the generator, where they begin and end."""
+        """Advance each generator by the numbers that the call draws, used or not, and append (generator,
+        begin, end) to
+        `taken`."""
         for source, blocks, draws in self.of:
             first = source.take(4 * blocks)
             taken.append((source, first.block, first.block + blocks))
@@ -74,26 +76,27 @@ class Draws:
 
 
 class Moves:
-    """What a replay changes of nodes and tensors once its commands are submitted. A replay that fails before
-    changes nothing."""
+    """The changes that a replay makes to nodes and tensors after its submit. A replay that fails before
+    changes
+    nothing."""
 
     __slots__ = ("drawn", "left", "stays", "words")
 
     def __init__(self) -> None:
         self.drawn: list[tuple[Any, int, int]] = []  # a generator, begin, end
         self.words: list[int] = []  # copies that come before the commands
-        self.left: dict[Node, Any] = {}  # old nodes that others hold: the buffers that they get
+        self.left: dict[Node, Any] = {}  # old nodes with other holders -> their new buffers
         self.stays: list[tuple[Tensor, Any, Any]] = []  # with places and doubts
 
     def undraw(self) -> None:
-        """Return unused numbers to the generators, unless others were drawn since."""
+        """Return unused numbers to the generators, unless more were drawn since."""
         for source, begin, end in self.drawn:
             seed, offset = source.get_state()
             if offset == end:
                 source.set_state((seed, begin))
 
     def buffer_of(self, n: Node) -> Any:
-        """Where a node's value is after the copies."""
+        """Return the buffer of a node's value after the copies."""
         return self.left.get(n, n.buffer)
 
     def leave(self, old: Node | None, place: Any, pool: Pool) -> None:
@@ -105,7 +108,8 @@ class Moves:
 
 
 class Program:
-    """One recorded call: its inputs' places, its commands, the state that it carries on and its results."""
+    """One recorded call: the placeholders of its inputs, its commands, the state that it updates and its
+    results."""
 
     def __init__(
         self,
@@ -119,10 +123,10 @@ class Program:
     ):
         self.device, self.watch, self.pool = pool.device, watch, pool
         outputs, self.rebuild = parts
-        self.calls = 1  # those that it served, and that which was recorded
-        self.is_playing = False  # a signal's handler may call the function meanwhile
-        self.due: float = 0  # the call that is checked next
-        self.check_cost = 0.0  # seconds that a check is expected to take
+        self.calls = 1  # calls that it served, including the recorded one
+        self.is_playing = False  # a signal handler may call the function during its replay
+        self.due: float = 0  # the number of the next call to check
+        self.check_cost = 0.0  # expected seconds of a check
         self.signature: dict[str, Any] = {}
         self.drawn, before = recorder.drawn, recorder.before
         self.fixed = recorder.fixed
@@ -136,14 +140,14 @@ class Program:
         self.outputs = self._sources(outputs)
         self.carry = self._carry()
         self.assigned = {id(t) for t, _, _ in self.states}
-        self.holds = {place.handle for _, place, _ in self.states}  # what the commands write
+        self.holds = {place.handle for _, place, _ in self.states}  # the buffers that the commands write
         for old, buffer in restored:
             old.buffer = buffer
         for t, place, _ in self.states:
             self._stay(t, place)
 
     def spare(self, before: list[ref[Node]]) -> None:
-        """After the first play: leave the states' new values to whoever holds the nodes that they had."""
+        """After the first play: copy the states' new values for other holders of their nodes."""
         left: list[tuple[Node, Any]] = []
         words: list[int] = []
         for (_, place, _), old in zip(self.states, before, strict=True):
@@ -161,8 +165,9 @@ class Program:
             self.device.pool.end(self.uniform)
 
     def _sources(self, outputs: list[Tensor]) -> list[tuple[Any, bool, tuple[Any, ...], Any]]:
-        """Where the commands leave each result, whether it is what fills that placeholder (an argument does
-        before, and so does a result that is there twice), shape and dtype."""
+        """Return for each result its source in the commands, whether it fills that placeholder itself (an
+        argument does
+        so before, and a result that occurs twice), its shape and dtype."""
         seen: set[Any] = set(self.inputs)
         sources: list[tuple[Any, bool, Shape, Any]] = []
         for t in outputs:
@@ -173,7 +178,8 @@ class Program:
         return sources
 
     def _settle_places(self, before: list[tuple[Tensor, Node]], asked: set[Node]) -> list[tuple[Node, Any]]:
-        """Find each state its place: the buffer of the old value, or a copy where that may be asked for."""
+        """Choose the place of each state: the buffer of the old value, or a copy if that value may be
+        read later."""
         restored: list[tuple[Node, Any]] = []
         words: list[int] = []
         for t, old in before:
@@ -191,8 +197,9 @@ class Program:
         return restored
 
     def _results(self, plan: Any, roots: list[Node], outputs: list[Tensor]) -> dict[int, Placeholder]:
-        """A placeholder for each result that kernels may write where the caller will have it, by the value
-        that its buffer holds first."""
+        """Make a placeholder for each result that kernels may write directly into the caller's buffer, by
+        the first value
+        in its buffer."""
         _, _, first = lifetimes(plan)
         sizes, leaves = dict(plan.stored), set(plan.leaves)
         wanted = {id(t.node) for t in outputs}
@@ -200,7 +207,7 @@ class Program:
         for n, value in zip(roots, plan.roots, strict=True):
             top: Any = first.get(value, value)
             if id(n) in wanted and top not in leaves and sizes[top] == sizes[value] and top not in results:
-                # as large as the value: this root may be the first part of it, and another all of it
+                # compare sizes: this root may be the first part of the value, and another root all of it
                 results[top] = Placeholder(len(self.inputs) + len(results), sizes[value], self.pool)
         return results
 
@@ -224,11 +231,11 @@ class Program:
         outputs: list[Tensor],
         places: frozenset[int],
     ) -> None:
-        """Take what a plan's commands need, as a program of one's own."""
+        """Take over the buffers and Params of a plan's commands."""
         results = self._results(compiled.plan, roots, outputs)
         buffers = memory.allocate_planned(compiled, order, self.pool, results)
         run.give(roots, compiled.plan.roots, buffers)
-        # a leaf's and a result's are not its own to keep, nor what is written over them
+        # it does not own the buffers of leaves and results, nor those of values written over them
         others = {id(buffers[v]) for v in (*compiled.plan.leaves, *results)}
         self.taken = list({id(b): b for b in buffers.values() if id(b) not in others}.values())
         patch_params(compiled.params, compiled.patches, order)
@@ -239,7 +246,7 @@ class Program:
             self.words[at] = self.uniform
         draws = list({s: None for n in order for s in n.scalars if hasattr(s, "source")})
         self.draws = Draws(draws, self.drawn)
-        # a number's words: one learning rate is in many kernels
+        # the words of each host number: many kernels read one learning rate
         patches: dict[tuple[Any, ...], list[int]] = {}
         for p in compiled.patches:
             source = order[p.node].scalars[0]
@@ -258,19 +265,20 @@ class Program:
         self.is_light = is_small and not has_state and len(self.submits) == 1
 
     def _find_reads(self, leaves: list[Node]) -> None:
-        """The values that the commands read: tensors from before the call, or the call's constants."""
+        """Find the values that the commands read: tensors from before the call, and the call's constants."""
         tensors = {id(t.node): t for t in self.watch.tensors}
         self.reads = [(tensors[id(n)], n.buffer) for n in leaves if id(n) in tensors]
         self.constants = [n for n in leaves if id(n) not in tensors]
 
     def _carry(self) -> list[int]:
-        """Copies of the states' new values to their places, where the commands leave them elsewhere."""
+        """Return the commands that copy the states' new values to their places, unless they are there
+        already."""
         self.moved = [(t.node.buffer, place) for t, place, _ in self.states if t.node.buffer is not place]
         words: list[int] = []
         todo = list(self.moved)
-        while todo:  # a place may hold another state's new value: that is moved first
+        while todo:  # first move values out of places that are overwritten
             at = next((i for i, m in enumerate(todo) if all(s is not m[1] for s, _ in todo)), None)
-            if at is None:  # they stand in a circle
+            if at is None:  # a cycle of places: break it with a temporary buffer
                 source, place = todo.pop()
                 aside = self.pool.take(source.nbytes)
                 words += copy_command(source, aside)
@@ -286,7 +294,7 @@ class Program:
         return node
 
     def changed(self) -> str | None:
-        """What the call depends on and is another now, by name; None where a replay does what a call does."""
+        """Return the name of a dependency that has changed; None if a replay equals a call."""
         for t, buffer in self.reads:
             if t.node.buffer is not buffer:
                 return describe(t)
@@ -306,8 +314,8 @@ class Program:
         return not self.assigned.isdisjoint(map(id, tensors))
 
     def _settle_states(self, moves: Moves) -> None:
-        """Before a replay: take in values assigned from outside, and leave the old value to whoever holds
-        its node."""
+        """Before a replay: copy values assigned from outside to their places, and save old values that
+        others hold."""
         pool, left = self.device.pool, moves.left
         for t, place, _ in self.states:
             buffer: Any = t.node.buffer
@@ -325,7 +333,7 @@ class Program:
                 moves.stays.append((t, place, place.doubt))
 
     def _move(self, moves: Moves) -> None:
-        """Nodes and tensors as they are once the copies are submitted."""
+        """Update nodes and tensors after the copies are submitted."""
         moves.drawn = []
         for old, buffer in moves.left.items():
             old.buffer, old.replaced = buffer, True
@@ -334,12 +342,12 @@ class Program:
             self._stay(t, place)
 
     def _stay(self, t: Tensor, place: Any) -> None:
-        """The tensor's value is in its place from now on."""
+        """Record that the tensor's value is at its place."""
         t.node = self._leaf(place, t.shape, t.dtype, t.node.param)
         place.last = ref(t.node)
 
     def play(self, nodes: list[Node], moves: Moves) -> Any:
-        """Run the commands on these arguments, with the results in buffers of their own."""
+        """Run the commands on these arguments, with new buffers for the results."""
         device, placeholders = self.device, [0] * self.count
         held = self._take_in(nodes, placeholders, moves.words, moves.left)
         out, after = self._results_of(placeholders)
@@ -350,7 +358,7 @@ class Program:
         filled = tuple(placeholders)
         if self.carry:
             after += fill(self.carry, filled)
-        # what may fail is looked up before the first is submitted: half of a replay leaves no state
+        # prepare everything that may fail before the first submit, so that no replay stops halfway
         submits = [(works, one.prepared(device, filled)) for works, one in self.submits]
         if after:
             works, parts = submits[-1]
@@ -367,7 +375,7 @@ class Program:
         return self.rebuild(out)
 
     def _doubt(self, nodes: list[Node], out: list[Tensor]) -> None:
-        """Whether what was computed may be of indices outside their dim (see `faults`)."""
+        """Find whether the results may depend on indices out of range (see `faults`)."""
         places = [place for _, place, _ in self.states]
         made_of = (*(n.buffer for n in (*nodes, *self.constants)), *(b for _, b in self.reads), *places)
         doubt = doubt_of(self.device, self.checks, made_of)
@@ -375,14 +383,15 @@ class Program:
             buffer.doubt = doubt
 
     def _await_kernels(self) -> None:
-        """Wait for the kernels, so that one that the driver refuses leaves the state as it was."""
+        """Wait for the compilation of kernels, so that one that the driver rejects leaves the state
+        unchanged."""
         if self.states:
             for command in dispatches(self.words):
                 self.device.compiled(command.pipeline)
         self.is_compiled = True
 
     def _put_numbers(self) -> None:
-        """Put the host's numbers, as they are now, into Params."""
+        """Write the current host numbers into Params."""
         for (source, part, wgsl), places in self.patches:
             bits = word_of(part_of(source, part), wgsl)
             for at in places:
@@ -391,13 +400,13 @@ class Program:
     def _send_params(self) -> None:
         now = self.params.tobytes()
         if now != self.sent:
-            self.sent = b""  # unknown, if it is interrupted
+            self.sent = b""  # unknown if the write is interrupted
             with stage("write"):
                 self.device.write(self.uniform, now)
             self.sent = now
 
     def _play_light(self, nodes: list[Node]) -> Any:
-        """`replay` of a program that changes nothing but its results: there is nothing to take back."""
+        """Replay a program without state: a failure has nothing to undo."""
         device, placeholders, words = self.device, [0] * self.count, list[int]()
         held = self._take_in(nodes, placeholders, words, {})
         out, after = self._results_of(placeholders)
@@ -414,8 +423,9 @@ class Program:
     def _take_in(
         self, nodes: list[Node], filled: list[int], words: list[int], left: dict[Node, Any]
     ) -> list[Any]:
-        """Fill the arguments' placeholders, with copies (added to `words`) where the commands must not read
-        an argument itself; returns the copies. left: nodes whose values move before."""
+        """Fill the arguments' placeholders, with copies (appended to `words`) of arguments that the
+        commands must not
+        read directly. Returns the copies. left: nodes whose values move before."""
         copies: list[Any] = []
         for i, n in enumerate(nodes):
             placeholder, buffer = self.inputs[i], left.get(n, n.buffer) if left else n.buffer
@@ -430,7 +440,7 @@ class Program:
         return copies
 
     def _results_of(self, filled: list[int]) -> tuple[list[Tensor], list[int]]:
-        """Tensors for the results, and the copies to those that the commands do not write."""
+        """Make tensors for the results, and the copies into those that the commands do not write."""
         after: list[int] = []
         out: list[Tensor] = []
         for source, fills, shape, dtype in self.outputs:
@@ -445,8 +455,9 @@ class Program:
         return out, after
 
     def replay(self, nodes: list[Node]) -> Any:
-        """Run the recorded commands on new inputs; the caller holds the device's lock, so that draws, numbers
-        and state are this replay's."""
+        """Run the recorded commands on new inputs. The caller holds the device's lock, so that no other
+        call changes
+        draws, numbers or state meanwhile."""
         if self.is_light:
             return self._play_light(nodes)
         moves = Moves()
@@ -469,12 +480,13 @@ class Program:
             return result
 
     def __len__(self) -> int:
-        """How many kernels a replay runs."""
+        """The number of kernels of a replay."""
         return len(dispatches(self.words))
 
 
 def parts_of(result: Any) -> tuple[list[Tensor], Callable[[list[Tensor]], Any]]:
-    """The tensors in nested containers (and gradients), and how to put others in their places."""
+    """Return the tensors in nested containers (and Gradients), and a function that rebuilds these with
+    others."""
     if isinstance(result, Tensor):
         return [result], itemgetter(0)
     flat: list[Tensor] = []
@@ -483,7 +495,7 @@ def parts_of(result: Any) -> tuple[list[Tensor], Callable[[list[Tensor]], Any]]:
         mine, maker = _part(leaf)
         flat += mine
         makers.append(maker)
-    frame = like(result, [None] * len(makers))  # of the result itself nothing is kept
+    frame = like(result, [None] * len(makers))  # it keeps no reference to the result
 
     def rebuild(tensors: list[Tensor]) -> Any:
         rest = iter(tensors)

@@ -1,4 +1,4 @@
-"""Recording: the call of a function becomes what it computes, and who may ask for that."""
+"""Recording: collects the computations of a call, and finds which values may be read later."""
 
 import weakref
 from collections.abc import Iterable
@@ -33,14 +33,14 @@ class Recorder:
         self._overheard: list[tuple[int, weakref.ref[Node]]] = []
 
     def defer(self, tensors: Any) -> None:
-        """Note tensors that the call asks for. All are computed together after the call."""
+        """Note tensors that the call reads. All are computed together after the call."""
         self._asked += map(weakref.ref, tensors)
 
     def note(self, t: Any, old: Node) -> None:
-        """Note an assignment: after every replay the new value must be where the old one was."""
-        if old.serial < self.start:  # tensors of the call itself are dropped after it
+        """Note an assignment: every replay must put the new value where the old one was."""
+        if old.serial < self.start:  # the call's own tensors are dropped after it
             self.assigned.setdefault(id(t), (t, old))
-        for twin in self.twins.get(id(t), ()):  # one tensor, for the function
+        for twin in self.twins.get(id(t), ()):  # for the function, the copies are one tensor
             self.spoiled = self.spoiled or ASSIGNED
             if twin.node is not t.node:
                 was, twin.node = twin.node, t.node
@@ -49,7 +49,7 @@ class Recorder:
                     update_views(twin, was)
 
     def fix(self, t: Any, node: Node) -> None:
-        """Note that the call uses a result, from before it, of a tensor's current value."""
+        """Note that the call uses a value that was computed before it from a tensor's current value."""
         self.fixed.append((t, node))
 
     def overhear(self, t: Any, old: Node) -> None:
@@ -65,19 +65,20 @@ class Recorder:
         return computed or assigned or not theirs.isdisjoint(map(id, nodes))
 
     def spoil(self, why: str) -> None:
-        """What happens now can't be recorded: the rest of the call, and all later ones, run as they are."""
+        """Stop recording: the rest of the call and all later calls run unrecorded."""
         self.spoiled = self.spoiled or why
         stop_recording()
         run.realize(*(t for ref in self._asked if (t := ref()) is not None))
 
     @property
     def before(self) -> list[tuple[Any, Node]]:
-        """The tensors from before the call that it assigns to, with their values from before."""
+        """Return the tensors from before the call that it assigns to, with their previous values."""
         return [pair for pair in self.assigned.values() if pair[1].serial < self.start]
 
     def settle(self, outputs: list[Any]) -> list[Node]:
-        """What a replay has to compute: results, and new values of tensors from before the call; what was
-        made before is computed now, once."""
+        """Return the nodes that a replay computes: results, and new values of tensors from before the
+        call. Earlier nodes
+        without values are computed now, once."""
         moved = [t.node for t, _ in self.before]
         roots = [n for n in dict.fromkeys([*(t.node for t in outputs), *moved]) if n.buffer is None]
         first = made_before([*roots, *(old for _, old in self.before)], self.start)
@@ -88,7 +89,7 @@ class Recorder:
 
 
 def made_before(roots: list[Node], start: int) -> list[Node]:
-    """The nodes below serial number `start`, without their values, that the graph is built on."""
+    """Find the nodes of the graph with serial numbers below `start` that have no value."""
     old: dict[int, Node] = {}
     for n in toposort(roots):
         if n.serial < start:
@@ -101,7 +102,7 @@ def made_before(roots: list[Node], start: int) -> list[Node]:
 
 
 def _is_constant(n: Node) -> bool:
-    if n.buffer is not None:  # its inputs are forgotten
+    if n.buffer is not None:  # its inputs have been dropped
         return False
     if n.op.kind == "movement":
         return _is_constant(n.inputs[0])
@@ -109,10 +110,11 @@ def _is_constant(n: Node) -> bool:
 
 
 def held_nodes(roots: list[Node], known: dict[int, int]) -> set[Node]:
-    """The nodes of a graph that may be asked for later, by references to them or to others made of them.
+    """Find the nodes of a graph that may be read later, by references to them or to nodes that depend on
+    them.
 
     known: how many references to a node (by its id) the caller has, beside those of the graph. The roots
-    count as not asked for: they have their values soon.
+    do not count: they get their values now.
     """
     nodes = _reachable(roots)
     own, inside, counts = {id(n) for n in roots}, _inside(nodes, known), _references(nodes)
@@ -121,7 +123,7 @@ def held_nodes(roots: list[Node], known: dict[int, int]) -> set[Node]:
 
 
 def _inside(nodes: list[Node], known: dict[int, int]) -> dict[int, int]:
-    """How often the nodes of a graph refer to each of them, and those that ask."""
+    """Count the references to each node from within the graph, and collect the nodes with other holders."""
     counts = {id(n): known.get(id(n), 0) for n in nodes}
     for t in {id(t): t for n in nodes for t in (n.inputs, n.parents, n.after)}.values():
         for x in t:
@@ -131,7 +133,7 @@ def _inside(nodes: list[Node], known: dict[int, int]) -> dict[int, int]:
 
 
 def _reachable(tops: list[Node]) -> list[Node]:
-    """All that nodes are made of, values that are there included, by way of inputs and of parents."""
+    """Collect all nodes reachable through inputs and parents, including those with values."""
     return list(walk_nodes(tops, lambda n: (*n.inputs, *n.parents, *n.after) if n.buffer is None else ()))
 
 
@@ -139,4 +141,4 @@ def _references(values: list[Any]) -> list[int]:
     return [getrefcount(v) for v in values]
 
 
-ALONE = _references([object()])[0]  # of what only a list holds
+ALONE = _references([object()])[0]  # the reference count of an object that only a list holds

@@ -1,4 +1,4 @@
-"""Snapshots: values in cells, containers and attributes become whether any of them is another one now."""
+"""Snapshots: keep the values of cells, containers and attributes, and detect whether any has changed."""
 
 from collections.abc import Callable, Iterable
 from itertools import chain
@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from .watchable import VALUES, class_of
 
-GONE = (KeyError, AttributeError, ValueError)  # of what is looked at: an item, an attribute, a cell's content
-TOGETHER = 500  # places that one function looks at
+GONE = (KeyError, AttributeError, ValueError)  # kinds of locations: an item, an attribute, a cell's content
+TOGETHER = 500  # the most locations that one generated function compares
 CALL: Any = call
 
 
 class Location(NamedTuple):
-    """Where one value is: an item or an attribute of a thing, or its class."""
+    """The location of a value: an item or an attribute of an object, or its class."""
 
     name: str
     thing: Any
@@ -21,14 +21,14 @@ class Location(NamedTuple):
     get: Callable[[Any, Any], Any]
 
     def text(self, i: int) -> str:
-        """How Python finds it, where the thing is t and the key k, of this number."""
+        """Return the Python expression of the location, where object and key number i are t{i} and k{i}."""
         if self.get is getitem:
             return f"t{i}[{self.key!r}]" if type(self.key) is str else f"t{i}[k{i}]"
         return f"t{i}.{self.key}" if self.get is getattr else f"type(t{i})"
 
 
 class Look(NamedTuple):
-    """What gives several values of a thing."""
+    """A function that returns several values of an object."""
 
     name: str
     get: Callable[[Any], Iterable[Any]]
@@ -43,13 +43,13 @@ class Snapshot:
 
     def __init__(self) -> None:
         self.places: list[Location] = []
-        self.named: list[tuple[str, Any]] = []  # dicts by strings, of which the order counts
+        self.named: list[tuple[str, Any]] = []  # dicts with string keys whose order matters
         self.ordered: list[Look] = []  # iteration results
-        self.contents: list[Look] = []  # values that are new objects each time, compared by equality
+        self.contents: list[Look] = []  # values that are new objects at each read, compared by equality
         self.absents: list[tuple[str, Callable[..., Any], frozenset[str]]] = []
         self.sized: list[Any] = []
 
-    # --- what to compare ---
+    # --- values to compare ---
 
     def attributes(self, name: str, thing: Any, *keys: str) -> None:
         """Some attributes of an object."""
@@ -98,10 +98,10 @@ class Snapshot:
         """The length of a container."""
         self.sized.append(thing)
 
-    # --- looking ---
+    # --- comparing ---
 
     def take(self) -> None:
-        """Keep the values as they are now."""
+        """Keep the current values."""
         self._gets, self._things = [k.get for k in self.ordered], [k.thing for k in self.ordered]
         self._dicts = [d for _, d in self.named]
         self._each = [list(d) for d in self._dicts]
@@ -153,7 +153,8 @@ class Snapshot:
         return [k.get(k.thing) for k in self.contents] == self._equal
 
     def which(self) -> str | None:
-        """The name of what is not equal to what it was; what is equal is taken as it is now."""
+        """Return the name of the first value that has changed. Equal values are updated to the current
+        objects."""
         orders: list[list[Any]] = []
         values: list[Any] = []
         for place, was in zip(self.places, self._values, strict=True):
@@ -190,7 +191,7 @@ def _kind(thing: Any, _: Any) -> type:
 
 
 def _check(places: list[Location], values: list[Any]) -> Callable[[], bool]:
-    """A function that says whether these values are in these places."""
+    """Generate the function that tests whether these values are at these locations."""
     names: dict[str, Any] = {}
     for i, (place, value) in enumerate(zip(places, values, strict=True)):
         names |= {f"t{i}": place.thing, f"k{i}": place.key, f"v{i}": value}
@@ -205,7 +206,7 @@ def _describe_place(place: Location) -> str:
 
 
 def is_equal(a: Any, b: Any) -> bool:
-    """The same object, or plain values of one type that are equal; -0.0 is not 0.0."""
+    """Whether two values are the same object, or equal plain values of one type; -0.0 differs from 0.0."""
     kind = class_of(a)
     if a is b or kind is not class_of(b) or kind not in VALUES:
         return a is b

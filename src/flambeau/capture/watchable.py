@@ -1,4 +1,4 @@
-"""Decides which classes guards can watch: those whose state is known completely."""
+"""Decides which classes guards can watch: those whose complete state is known."""
 
 import sys
 from collections.abc import Callable
@@ -30,7 +30,7 @@ heapq itertools math numbers operator re sre_compile sre_parse statistics string
 _abc _bisect _collections _collections_abc _functools _heapq _operator _sre _statistics _typing
 logging traceback warnings _warnings
 """
-# classes whose objects never change, as far as anybody sees
+# classes with immutable objects, as seen from outside
 _FIXED = """
 datetime.date datetime.time datetime.timedelta datetime.tzinfo decimal.Decimal fractions.Fraction uuid.UUID
 zoneinfo.ZoneInfo logging.Logger numpy.dtype numpy.generic numpy.ufunc numpy._ArrayFunctionDispatcher
@@ -56,17 +56,17 @@ PROTOCOL = ("__getattribute__", "__setattr__", "__delattr__")
 
 
 def class_of(value: object) -> type[Any]:
-    """`type(value)` with a type that a checker knows."""
+    """Return `type(value)`, typed for type checkers."""
     return type(value)
 
 
 def name_of(kind: type) -> str:
-    """A class's full name."""
+    """Return a class's full name."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def library_of(thing: Any) -> str:
-    """The package that a class comes from, or that a module is in."""
+    """Return the top-level package of a class or module."""
     name = thing.__name__ if isinstance(thing, ModuleType) else thing.__module__
     return str(name).partition(".")[0]
 
@@ -86,8 +86,9 @@ def is_fixed(kind: type) -> bool:
 
 @cache
 def is_known(kind: type) -> bool:
-    """Whether the state of its objects is what their dict, their slots and, as containers, they hold."""
-    has_own = isinstance(kind.__getattribute__, FunctionType)  # what it gives need not be what it holds
+    """Whether the state of its objects consists of their dict, their slots and their items."""
+    # iteration may return other items than it holds
+    has_own = isinstance(kind.__getattribute__, FunctionType)
     return not has_own and all(_is_known_part(k) for k in kind.__mro__)
 
 
@@ -105,7 +106,7 @@ def _is_known_part(kind: type) -> bool:
 
 
 def _is_of_c(kind: type) -> bool:
-    """Whether C code may keep state in its objects: Python's own classes have no methods of C."""
+    """Whether C code may keep state in its objects: classes written in Python have no C methods."""
     if not kind.__flags__ & 1 << 9:  # not a class that was defined at run time
         return True
     for name, value in vars(kind).items():
@@ -122,14 +123,14 @@ def _maker(name: str, value: Any) -> Any:
 
 @cache
 def slots_of(kind: type) -> tuple[Any, ...]:
-    """What gives the values of its objects' slots."""
+    """Return the descriptors of its objects' slots."""
     users = (k for k in kind.__mro__ if library_of(k) not in STDLIB)
     return tuple(v for k in users for v in vars(k).values() if isinstance(v, MemberDescriptorType))
 
 
 @cache
 def is_plain(kind: type) -> bool:
-    """Whether attributes of its objects are what their dicts and classes hold, and nothing else."""
+    """Whether attributes of its objects come only from their dicts and classes."""
     return (
         is_known(kind)
         and not hasattr(kind, "__getattr__")

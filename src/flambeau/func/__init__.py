@@ -1,4 +1,4 @@
-"""torch.func: derivatives of functions, and functions of one example vectorised over many."""
+"""torch.func: derivatives of functions, and vectorisation of functions over a batch."""
 
 from typing import Any
 

@@ -25,20 +25,20 @@ def _no_value(*_: Any, **__: Any) -> Any:
     )
 
 
-# what stands for an argument while the function is traced: it never has a value
+# the op of arguments while the function is traced; they never have values
 EXAMPLE = Op("opaque", xp=_no_value, launch=_no_value, name="example")
 RANDOMNESS = ("error", "different", "same")
 
 
 class Batch:
-    """One call of vmap: which nodes stand for examples, and the nodes of all examples."""
+    """One call of vmap: the nodes of one example, and the nodes of the batch."""
 
     def __init__(self, size: int, randomness: str):
         self.size, self.randomness, self.since = size, randomness, next_serial()
-        self.done: dict[Node, Node | None] = {}  # None: the same for all examples
+        self.done: dict[Node, Node | None] = {}  # None: shared by all examples
 
     def example(self, x: Tensor, dim: int) -> Tensor:
-        """What stands for an element of a dim of x."""
+        """Make the node of an element along a dim of x."""
         every = x.movedim(dim, 0)
         node = Node(EXAMPLE, (), {}, every.shape[1:], x.dtype, x.node.device)
         node.requires_grad = x.requires_grad
@@ -46,7 +46,7 @@ class Batch:
         return Tensor(node)
 
     def all_of(self, y: Tensor) -> Tensor:
-        """The results of all examples, one after the other in dim 0. [...] -> [size, ...]"""
+        """Compute the results of all examples, along dim 0. [...] -> [size, ...]"""
         return Tensor(self.every(y.node))
 
     def every(self, node: Node) -> Node:
@@ -54,12 +54,12 @@ class Batch:
         return self._repeat(node) if batched is None else batched
 
     def _repeat(self, node: Node) -> Node:
-        """A node that is the same for all, with a dim for them."""
+        """Expand a shared node along the batch dim."""
         one = apply(OPS["reshape"], (node,), {"shape": (1, *node.shape)})
         return apply(OPS["expand"], (one,), {"shape": (self.size, *node.shape)})
 
     def batched(self, root: Node) -> Node | None:
-        """The node of all examples, None where it is the same for each of them."""
+        """Return the batched node; None if all examples share it."""
         todo = [root]
         while todo:
             node = todo[-1]
@@ -72,7 +72,7 @@ class Batch:
         return self.done[root]
 
     def _before(self, node: Node) -> tuple[Node, ...]:
-        if node.serial < self.since or node.buffer is not None:  # from outside
+        if node.serial < self.since or node.buffer is not None:  # created outside of the call
             return ()
         return (*node.inputs, *node.parents) if node.op.kind == "composite" else node.inputs
 
@@ -101,11 +101,11 @@ class Batch:
         return apply(OPS["random_bits"], (), {"shape": shape}, scalars=(draw,), device=node.device)
 
     def inputs(self, node: Node) -> tuple[Node, ...]:
-        """All inputs with a first dim."""
+        """Return all inputs with a batch dim."""
         return tuple(self.every(n) for n in node.inputs)
 
     def aligned(self, node: Node) -> tuple[Node, ...]:
-        """Inputs that broadcast: those with fewer dims get dims of size 1 after the batch dim."""
+        """Return inputs that broadcast: those with fewer dims get dims of size 1 after the batch dim."""
         rank = max(len(n.shape) for n in node.inputs)
         aligned_inputs: list[Node] = []
         for n in node.inputs:
@@ -130,7 +130,7 @@ def _reduce(batch: Batch, node: Node) -> Node:
 
 
 def _contract(batch: Batch, node: Node) -> Node:
-    """Both operands have the same dims: one that all share gets a first of size 1."""
+    """Batch a contraction. A shared operand gets a batch dim of size 1."""
     inputs: list[Node] = []
     for n in node.inputs:
         batched = batch.done[n]
@@ -147,14 +147,14 @@ def _batch_all(batch: Batch, node: Node) -> Node:
 
 
 def _batch_first(batch: Batch, node: Node) -> Node:
-    """Of which the first input alone has rows."""
+    """Batch an op of which only the first input has rows."""
     first, *rest = node.inputs
     if any(batch.done[n] is not None for n in rest):
         return _one_by_one(batch, node)
     return _again(node, (batch.every(first), *rest))
 
 
-# of a movement, its attributes with a first dim that stays as it is
+# movement op -> its attributes with an unchanged first dim
 MOVED: dict[str, Callable[[int, dict[str, Any]], dict[str, Any]]] = {
     "reshape": lambda n, a: {"shape": (n, *a["shape"])},
     "permute": lambda n, a: {"dims": (0, *(d + 1 for d in a["dims"]))},
@@ -180,13 +180,14 @@ def _movement(batch: Batch, node: Node) -> Node:
 
 
 def _composite(batch: Batch, node: Node) -> Node:
-    """Computed by the batched graph below, differentiated by the op's own gradient, which is batched too."""
+    """Batch a composite: its graph is batched, and so is the op's own gradient."""
     lowered, shared = batch.every(node.inputs[0]), [batch.done[p] is None for p in node.parents]
     parents = tuple(p if same else batch.every(p) for p, same in zip(node.parents, shared, strict=True))
 
     def gradient(g: Any, y: Any, *_: Any, **__: Any) -> list[Any]:
         one = batch.example(g, 0)
-        parts = node.op.grad(one, Tensor(node), *map(Tensor, node.parents), **node.attrs)  # type: ignore[misc]
+        # type: ignore[misc]
+        parts = node.op.grad(one, Tensor(node), *map(Tensor, node.parents), **node.attrs)
         pairs = zip(parts, node.parents, strict=True)
         batched = [p if p is None else batch.all_of(unbroadcast(p, x.shape)) for p, x in pairs]
         return [m if m is None or not same else m.sum(0) for m, same in zip(batched, shared, strict=True)]
@@ -198,7 +199,7 @@ def _composite(batch: Batch, node: Node) -> Node:
 
 
 def _one_by_one(batch: Batch, node: Node) -> Node:
-    """Each example by itself."""
+    """Compute each example separately, and stack the results."""
     batched = [Tensor(_of_one(batch, node, i)) for i in range(batch.size)]
     if not batched:
         return apply(OPS["expand"], (constant(0, node.dtype),), {"shape": (0, *node.shape)})
@@ -207,7 +208,7 @@ def _one_by_one(batch: Batch, node: Node) -> Node:
 
 def _of_one(batch: Batch, node: Node, i: int) -> Node:
     inputs = [n if batch.done[n] is None else Tensor(batch.done[n])[i].node for n in node.inputs]
-    if node.op.kind == "output":  # reads the opaque op's result where its launches left it
+    if node.op.kind == "output":  # it reads the opaque op's result from its launches
         inputs[0] = _of_one(batch, node.inputs[0], i)
     return _again(node, tuple(inputs))
 
@@ -216,7 +217,7 @@ def _whole(batch: Batch, node: Node) -> Node:
     return OPAQUE.get(node.op.name, _one_by_one)(batch, node)
 
 
-# opaque ops that take any leading dims, or work along a dim argument
+# opaque ops that support leading dims, or work along a dim argument
 OPAQUE = {
     "_fft_lines": _batch_first,
     **dict.fromkeys(("_argsort", "_back", "_row_order", "_lu_block", "_cholesky_block"), _batch_all),

@@ -30,12 +30,12 @@ __all__ = [
     "value_and_grad",
     "vjp",
 ]
-# the parameters by which the transforms around a call differentiate
+# the parameters with respect to which the enclosing transforms differentiate
 _levels: ContextVar[tuple[frozenset[Node], ...]] = ContextVar("levels", default=())
 
 
 class Level:
-    """One level of differentiation: the inputs as new nodes, and the tensors that they stand for."""
+    """One level of differentiation: the inputs as new nodes, and their original tensors."""
 
     def __init__(self, call: str):
         self.call, self.since, self.recorded = call, next_serial(), is_grad_enabled()
@@ -43,18 +43,18 @@ class Level:
         self.outer: set[Node] = set().union(*_levels.get())
 
     def open(self, tree: Any) -> Any:
-        """The same containers with every tensor as an input of this level."""
+        """Rebuild containers with every tensor as an input of this level."""
         return tree_map(self._input, tree)
 
     def _input(self, leaf: Any) -> Any:
-        if hasattr(leaf, "named_parameters"):  # a module is differentiated by its parameters
+        if hasattr(leaf, "named_parameters"):  # a module stands for its parameters
             self.nodes += [p.node for p in leaf.parameters() if p.requires_grad]
             return leaf
         x = leaf if isinstance(leaf, Tensor) else tensor(leaf)
         if not x.dtype.is_float:
             raise TypeError(f"{self.call}: an argument holds {describe(x)}: only floats have gradients")
         if self.recorded:
-            node = apply(OPS["reshape"], (x.node,), {"shape": x.shape})  # its own node, yet joined to x
+            node = apply(OPS["reshape"], (x.node,), {"shape": x.shape})  # a new node that depends on x
         else:
             node = own(x.node)
         node.requires_grad = True
@@ -63,7 +63,7 @@ class Level:
 
     @contextmanager
     def inside(self):
-        """Around the function's own code: gradients flow, whatever is set outside."""
+        """Enable gradients around the function's code, whatever is set outside."""
         token = _levels.set((*_levels.get(), frozenset(self.nodes)))
         try:
             with enable_grad():
@@ -72,7 +72,7 @@ class Level:
             _levels.reset(token)
 
     def is_open(self, tensors: list[Tensor]) -> bool:
-        """Whether these depend on something outside that is differentiated too: then all stays recorded."""
+        """Whether these tensors depend on a tensor of an outer level; then their graph must be kept."""
         if not self.recorded:
             return False
         own = set(self.nodes) - self.outer
@@ -89,7 +89,7 @@ class Level:
         return [by_node.get(known_by(n)) for n in self.nodes]
 
     def close(self, tree: Any, values: list[Any]) -> Any:
-        """Gradients in the containers of the inputs; those of a module as Gradients."""
+        """Return gradients in the containers of the inputs; those of a module as Gradients."""
         rest = iter(zip(self.nodes, values, strict=True))
 
         def result(leaf: Any) -> Any:
@@ -107,12 +107,12 @@ def _or_zeros(node: Node, g: Any) -> Tensor:
 
 
 def _plain(tree: Any) -> Any:
-    """Tensors without a graph, for results that are not differentiated again."""
+    """Detach tensors that are not differentiated again."""
     return tree_map(lambda t: t.detach() if isinstance(t, Tensor) and t.requires_grad else t, tree)
 
 
 def _read_together(*results: Any) -> None:
-    """Compute the tensors of these results in one run when one of them is read."""
+    """Group results, so that reading one of them computes all in one run."""
     tensors: list[Any] = []
     for leaf in leaves(results):
         tensors += leaf.values() if isinstance(leaf, Gradients) else [leaf] * isinstance(leaf, Tensor)
@@ -128,7 +128,8 @@ def _split(out: Any, has_aux: bool, call: str) -> tuple[Any, Any]:
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """A function's value, and the function from a gradient of it to the gradients of all arguments.
+    """Compute a function's value, and the function from the value's gradient to the gradients of all
+    arguments.
 
     Returns (output, vjp_fn) or (output, vjp_fn, aux); vjp_fn(gradient) is a tuple, one for each argument.
 
@@ -164,10 +165,10 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
 def jvp(
     func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """A function's value, and how it changes as its arguments move by the tangents.
+    """Compute a function's value, and its directional derivative along the tangents of its arguments.
 
-    Returns (output, tangent) or (output, tangent, aux). Forward mode as the gradient of a gradient: vjp_fn
-    is linear, so its own gradient is the product with the Jacobian, whatever it is taken at.
+    Returns (output, tangent) or (output, tangent, aux). Forward mode is the gradient of a gradient: vjp_fn
+    is linear, so its gradient at any point is the product with the Jacobian.
 
     func: a function of tensors, or of trees of them
     primals: the arguments
@@ -183,7 +184,7 @@ def jvp(
 
 
 def _linear(func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool = False) -> tuple[Any, ...]:
-    """(output, function from tangents of the primals to the output's tangent[, aux])."""
+    """Return (output, function from tangents of the primals to the output's tangent[, aux])."""
     out, pull, *aux = vjp(func, *primals, has_aux=has_aux)
     with enable_grad():
         back, push = vjp(pull, tree_map(_zeros, out))
@@ -204,7 +205,7 @@ def _linear(func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool = 
 def value_and_grad(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """A function that returns (value, gradient) of one that returns one number, as JAX's.
+    """Make a function that returns (value, gradient) of a scalar-valued function, as in JAX.
 
     The gradient has the containers of argument `argnums` (a tuple of them for several). A module's is a
     Gradients, for an optimizer. With has_aux the function returns (value, aux), and this one
@@ -242,7 +243,7 @@ def value_and_grad(
 def grad(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """A function that returns the gradient of one that returns one number; (gradient, aux) with has_aux.
+    """Make a function that returns the gradient of a scalar-valued function; (gradient, aux) with has_aux.
 
     func: a function of tensors, or of trees of them
     argnums: the place, or places, of the arguments that gradients are taken by
@@ -261,7 +262,8 @@ def grad(
 def grad_and_value(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """As value_and_grad, with (gradient, value), as torch.func's; (gradient, (value, aux)) with has_aux.
+    """Like value_and_grad, but returns (gradient, value), as in torch.func; (gradient, (value, aux)) with
+    has_aux.
 
     argnums: the place, or places, of the arguments that gradients are taken by
     Raises ValueError if the function returns no single number.
@@ -276,7 +278,8 @@ def grad_and_value(
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """A function's value, and the function from tangents, one for each argument, to how the value moves.
+    """Compute a function's value, and the linear function from tangents of the arguments to the value's
+    tangent.
 
     func: a function of tensors, or of trees of them
     primals: the arguments
@@ -296,7 +299,7 @@ def _arguments(call: str, args: tuple[Any, ...], argnums: int | tuple[int, ...])
 def _of(
     func: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any], wanted: list[int], has_aux: bool
 ):
-    """The function of the wanted arguments alone; its aux result is kept aside."""
+    """Return the function of only the selected arguments. Its aux result is stored."""
     aside: list[Any] = []
 
     def call(*some: Any) -> Any:
@@ -311,7 +314,7 @@ def _of(
 
 
 def _each(t: Tensor):
-    """The one-hot tensors of a shape: one plan serves all, since the place of the 1 is a quantity."""
+    """Yield the one-hot tensors of a shape. They share a plan, because the position of the 1 is a uniform."""
     n = prod(t.shape)
     places = Tensor.arange(n, dtype=dt.int32, device=t.device)
     for i in range(n):
@@ -331,7 +334,7 @@ def _rows(rows: list[Tensor], lead: tuple[Any, ...], rest: tuple[Any, ...], like
 def jacrev(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """A function that returns the Jacobian, by one backward pass for each element of the output.
+    """Make a function that returns the Jacobian, by one backward pass for each element of the output.
 
     [*output], [*input] -> [*output, *input], in the containers of the output, then of the argument.
 
@@ -370,7 +373,7 @@ def tensor_of(x: Any) -> Tensor:
 def jacfwd(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """As jacrev, by one forward-mode pass (see jvp) for each element of the input: for few inputs.
+    """Like jacrev, but by one forward-mode pass (see jvp) for each element of the input: for few inputs.
 
     func: a function of tensors, or of trees of them
     argnums: the place, or places, of the arguments that gradients are taken by
@@ -413,7 +416,7 @@ jacobian = jacrev
 
 
 def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
-    """A function that returns the matrix of second derivatives, as jacrev(jacrev(func)).
+    """Make a function that returns the Hessian, as jacrev(jacrev(func)).
 
     [*output], [*input] -> [*output, *input, *input]; one backward pass for each element of the gradient.
 
@@ -423,9 +426,10 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
 
 
 def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
-    """The Hessian of a function of one number times the tangents, without the Hessian.
+    """Compute the Hessian of a scalar-valued function times the tangents, without computing the Hessian.
 
-    By a gradient of the gradient; the result has the containers of `primals` (a tensor, or a tuple of the
+    It is the gradient of the gradient. The result has the containers of `primals` (a tensor, or a tuple
+    of the
     function's arguments).
 
     func: a function of tensors, or of trees of them

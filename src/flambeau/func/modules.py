@@ -22,12 +22,12 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Call a module with other tensors in the places of its parameters and buffers.
+    """Call a module with other tensors in place of its parameters and buffers.
 
-    parameter_and_buffer_dicts: a dict of dotted names, or several; names that are left out keep what the
-    module has. args: one argument, or a tuple of them; kwargs: those by name. tie_weights: a tensor that the
-    module has in several places is replaced in all. strict: every name is required. ValueError if a
-    name is none of the module's, or is missing.
+    parameter_and_buffer_dicts: a dict of dotted names, or several; missing names keep the
+    module's tensors. args: one argument, or a tuple of them; kwargs: those by name. tie_weights: replace
+    a shared
+    tensor under all its names. strict: every name is required. ValueError if a name is unknown or missing.
     """
     replacements = parameter_and_buffer_dicts
     tensors = (
@@ -47,7 +47,8 @@ def functional_call(
 
 
 def _places(module: Any, prefix: str = "") -> dict[str, tuple[dict[str, Any], str]]:
-    """Dotted name: the attributes and the name in them, of each parameter and buffer, shared ones too."""
+    """Map the dotted name of each parameter and buffer, also shared ones, to its dict of attributes and
+    its key."""
     own: dict[str, Any] = module.__dict__
     slots = {prefix + name: (own, name) for name, value in own.items() if isinstance(value, Tensor)}
     for name, child in module.named_children():
@@ -56,7 +57,7 @@ def _places(module: Any, prefix: str = "") -> dict[str, tuple[dict[str, Any], st
 
 
 def _with_ties(own: dict[str, tuple[dict[str, Any], str]], tensors: dict[str, Any]) -> dict[str, Any]:
-    """The tensors for all names of what the module has under several."""
+    """Add the tensors under all names that the module shares."""
     new = {id(own[name][0][own[name][1]]): t for name, t in tensors.items()}
     ties = {name: new[id(d[k])] for name, (d, k) in own.items() if id(d[k]) in new}
     return ties | tensors

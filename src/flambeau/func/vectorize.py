@@ -23,14 +23,17 @@ def vmap(
     *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """A function that computes `func` for each element of a dim of its arguments, at once.
+    """Vectorise `func` over a dim of its arguments.
 
-    in_dims: the dim of each argument, None for what all examples share: one for all, or in the containers of
-    the arguments. out_dims: where the dim goes in the results. randomness: "error" refuses random numbers,
-    "different" draws others for each example, "same" the same. chunk_size: how many examples are computed at
-    a time. Keyword arguments are mapped over dim 0. The function is traced once, on an example without a
-    value: it can't read values. ValueError if dims or sizes do not fit, FlambeauError if values are
-    read.
+    in_dims: the dim of each argument, None for shared arguments; a single value, or the containers of the
+    arguments. out_dims: the dim of the examples in the results. randomness: "error" raises for random
+    numbers,
+    "different" draws separately for each example, "same" shares the draws. chunk_size: the number of examples
+    computed at a time. Keyword arguments are mapped over dim 0. The function is traced once with an
+    example that
+    has no value, so it can't read values. ValueError if dims or sizes do not match, FlambeauError if the
+    function
+    reads values.
     """
     if randomness not in RANDOMNESS:
         known = ", ".join(map(repr, RANDOMNESS))
@@ -57,7 +60,7 @@ def vmap(
 
 
 def _dims(in_dims: Any, args: tuple[Any, ...]) -> Any:
-    """in_dims, one for each argument."""
+    """Return in_dims as one entry per argument."""
     if not is_sequence(in_dims):
         return tuple(in_dims for _ in args)
     if len(in_dims) != len(args):
@@ -66,7 +69,7 @@ def _dims(in_dims: Any, args: tuple[Any, ...]) -> Any:
 
 
 def _leaves(tree: Any, dims: Any) -> list[Any]:
-    """The dim of each leaf of a tree: one that stands for a container counts for all in it."""
+    """Return the dim of each leaf of a tree. The dim of a container applies to all its leaves."""
     if dims is None or isinstance(dims, int):
         return [dims] * len(leaves(tree))
     if is_dict(tree) and is_dict(dims) and tree.keys() == dims.keys():
@@ -77,7 +80,7 @@ def _leaves(tree: Any, dims: Any) -> list[Any]:
 
 
 def _move_dim(x: Any, dim: int | None) -> tuple[Any, int | None]:
-    """(argument, its dim from 0 on), None for an object that is not a tensor or shared."""
+    """Return (argument, its nonnegative dim); the dim is None for a shared argument or another object."""
     if dim is None:
         return x, None
     if not isinstance(x, Tensor):
@@ -114,7 +117,7 @@ def _map_batch(
 
 
 def _one_for_each(out_dims: Any, out: Any) -> Any:
-    """A tuple of one is that of a single result."""
+    """Return out_dims as one entry per result; a tuple of one also fits a single result."""
     is_alone = is_tuple(out_dims) and len(out_dims) == 1 and isinstance(out, Tensor)
     return out_dims[0] if is_alone else out_dims
 

@@ -1,6 +1,6 @@
-"""Answers for a name of torch, from the tables of torch_names/: another name, or why there is none.
+"""Looks up names of torch in the tables of torch_names/: another name, or the reason for none.
 
-tests/helpers/names_of_torch.py says what the parts of a table mean, and compares them with torch.
+tests/helpers/names_of_torch.py explains the parts of a table, and compares them with torch.
 """
 
 import re
@@ -18,7 +18,7 @@ def _tables() -> list[dict[str, Any]]:
 
 
 def answer(path: str) -> str:
-    """What the tables say of `torch.linalg.eig`, or ""."""
+    """Return the tables' text for a name such as `torch.linalg.eig`, or ""."""
     space, _, name = path.rpartition(".")
     for said in _tables():
         if other := said.get("elsewhere", {}).get(space, {}).get(name):

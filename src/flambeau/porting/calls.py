@@ -1,4 +1,4 @@
-"""Calls that are written otherwise here, by tables, and arguments that nothing here takes."""
+"""Rewrites calls that differ from torch's, by tables, and arguments that Flambeau does not accept."""
 
 import ast
 from typing import Any
@@ -8,9 +8,9 @@ from .gradients import Left, Rewrites
 from .missing import takes, why_not
 from .names import TYPED, TorchNames
 
-# arguments by another name in torch
+# arguments with another name in torch
 RENAMED = {"axis": "dim", "keepdims": "keepdim"}
-# arguments of torch that change nothing where they have these values
+# arguments of torch without effect if they have these values
 IDLE = {
     ("torch.autograd.grad", "only_inputs"): "True",
     ("torch.nn.TransformerEncoder", "enable_nested_tensor"): "False",
@@ -18,7 +18,7 @@ IDLE = {
 
 
 def calls(source: Script, names: TorchNames) -> Rewrites:
-    """What becomes of calls, and what is left of them."""
+    """Return the edits of calls, and the calls left to the user."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call):
             path = names.path(node.func)
@@ -28,7 +28,7 @@ def calls(source: Script, names: TorchNames) -> Rewrites:
 
 
 def _typed_constructor(source: Script, node: ast.Call, path: str) -> Rewrites:
-    """torch.LongTensor(values) -> torch.tensor(values, dtype=torch.long)"""
+    """Rewrite torch.LongTensor(values) as torch.tensor(values, dtype=torch.long)."""
     if path not in TYPED or not why_not(path):
         return
     owner, words = source.text(node.func).rpartition(".")[0], "tensor() takes the dtype"
@@ -47,7 +47,7 @@ def _is_size(node: ast.expr) -> bool:
 
 
 def _keyword(source: Script, node: ast.Call, path: str, k: ast.keyword) -> Rewrites:
-    """An argument by its name, where ours takes none of that name."""
+    """Rewrite or remove a keyword argument that our function does not accept."""
     if k.arg is None or takes(path, k.arg):
         return
     other = RENAMED.get(k.arg, "")
@@ -60,7 +60,7 @@ def _keyword(source: Script, node: ast.Call, path: str, k: ast.keyword) -> Rewri
 
 
 def _without(source: Script, node: ast.Call, k: ast.keyword) -> Edit:
-    """An argument taken out, with the comma before it."""
+    """Remove an argument with the comma before it."""
     before = [e for e in (node.func, *node.args, *(o.value for o in node.keywords)) if _end(e) <= _begin(k)]
     first = max(map(source.end, before))
     first = source.find("(", first) + 1 if len(before) == 1 else first

@@ -1,4 +1,4 @@
-"""All rules, one after the other, over the text of a script."""
+"""Applies all rules to the text of a script."""
 
 import ast
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ NUMBERS = "a seed gives different numbers than in torch: to compare runs, load t
 
 @dataclass(frozen=True)
 class Converted:
-    """The new text, the lines that are others in it, what is left to do, and what is good to know."""
+    """The new text, its changed lines, the changes left to the user, and notes."""
 
     text: str
-    lines: int  # of the script as it was, those that are not empty
+    lines: int  # nonempty lines of the original script
     changes: list[Change]
     left: list[Left]
     notes: list[str]
 
 
 def convert(text: str, name: str = "<script>") -> Converted:
-    """What becomes of a script. ValueError if it is no Python."""
+    """Convert a script. ValueError if it is not valid Python."""
     try:
         source = Script(text, name)
     except SyntaxError as e:
@@ -47,6 +47,6 @@ def convert(text: str, name: str = "<script>") -> Converted:
 
 
 def _draws(source: Script, names: TorchNames) -> bool:
-    """Whether a script sets the seed of torch's random numbers."""
+    """Whether a script seeds torch's random numbers."""
     paths = (names.path(n) for n in ast.walk(source.tree) if isinstance(n, ast.Attribute))
     return any(p in ("torch.manual_seed", "torch.Generator") for p in paths)

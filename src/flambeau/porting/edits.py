@@ -1,4 +1,4 @@
-"""Applies replacements by position to a script; the text around them stays, comments too."""
+"""Applies replacements by position to a script. The text around them stays, including comments."""
 
 import ast
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from itertools import pairwise
 
 @dataclass(frozen=True)
 class Edit:
-    """Bytes `start` to `end` of a source become `text`; `words` say why."""
+    """Replaces bytes `start` to `end` of a source by `text`; `words` give the reason."""
 
     start: int
     end: int
@@ -17,7 +17,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Change:
-    """A line of the source and what becomes of it: other lines, or none."""
+    """A line of the source and its replacement: any number of lines."""
 
     line: int
     before: str
@@ -26,7 +26,7 @@ class Change:
 
 
 class Script:
-    """A script: its text, its tree, and where its nodes lie."""
+    """A script: its text, its syntax tree, and the positions of its nodes."""
 
     def __init__(self, text: str, name: str = "<script>"):
         self.tree = ast.parse(text, name)
@@ -37,57 +37,58 @@ class Script:
         self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
     def start(self, node: ast.AST) -> int:
-        """The place of a node's first byte."""
+        """Return the position of a node's first byte."""
         return self.starts[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]
 
     def end(self, node: ast.AST) -> int:
-        """The place behind a node's last byte."""
+        """Return the position after a node's last byte."""
         return self.starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
 
     def text(self, node: ast.AST) -> str:
-        """A node as it is written."""
+        """Return the source text of a node."""
         return self.data[self.start(node) : self.end(node)].decode()
 
     def is_placed(self, node: ast.expr) -> bool:
-        """Whether a node lies where it says: Python 3.11 loses count in some f-strings."""
+        """Whether a node's position is right: Python 3.11 miscounts in some f-strings."""
         try:
             return ast.unparse(ast.parse(self.text(node), mode="eval")) == ast.unparse(node)
         except (SyntaxError, UnicodeDecodeError):
             return False
 
     def find(self, word: str, begin: int) -> int:
-        """The place of a word's first byte, at or behind a place."""
+        """Return the position of a word's first byte, at or after `begin`."""
         return self.data.index(word.encode(), begin)
 
     def line_of(self, place: int) -> int:
-        """The number of a place's line, the first is 1."""
+        """Return the line number of a position, from 1."""
         return sum(start <= place for start in self.starts[: max(1, len(self.starts) - 1)])
 
     def statement(self, node: ast.AST) -> ast.stmt:
-        """The statement that a node is part of."""
+        """Return the statement that contains a node."""
         while not isinstance(node, ast.stmt):
             node = self.parents[node]
         return node
 
     def replaced(self, node: ast.AST, text: str, words: str) -> Edit:
-        """A node written otherwise."""
+        """Make the edit that replaces a node."""
         return Edit(self.start(node), self.end(node), text, words)
 
     def inserted(self, place: int, text: str, words: str) -> Edit:
-        """Text put in at a place."""
+        """Make the edit that inserts text at a position."""
         return Edit(place, place, text, words)
 
     def line(self, statement: ast.stmt, text: str, words: str, behind: bool = False) -> Edit:
-        """A separate line before or after a statement, with its indentation."""
+        """Make the edit that inserts a line before or after a statement, with its indentation."""
         begin = self.starts[statement.lineno - 1]
         place = self.starts[statement.end_lineno or 0] if behind else begin
         return Edit(place, place, f"{' ' * statement.col_offset}{text}\n", words)
 
     def removed(self, statements: list[ast.stmt], words: str) -> list[Edit]:
-        """Statements taken out, with blocks that would be empty; `pass` where something must stand."""
+        """Make the edits that remove statements and blocks that would be empty, or insert `pass` into
+        required blocks."""
         gone: set[ast.AST] = set(statements)
         emptied = len(gone) - 1
-        while emptied < len(gone):  # a block may empty the one around it
+        while emptied < len(gone):  # removing a block may empty the one around it
             emptied = len(gone)
             gone |= {block for s in gone if _is_bare(block := self.parents[s], gone)}
         outer = [s for s in gone if self.parents[s] not in gone and isinstance(s, ast.stmt)]
@@ -104,7 +105,7 @@ class Script:
         return Edit(first, last, "", words)
 
     def changed(self, edits: list[Edit]) -> tuple[str, list[Change]]:
-        """The new text, and what became of each line that is another now."""
+        """Apply edits: the new text, and the change of each changed line."""
         kept = _outermost(edits)
         out: list[bytes] = []
         at = 0
@@ -134,9 +135,7 @@ class Script:
         after = b"".join([*out, self.data[at:end]]).decode()
         words = "; ".join(dict.fromkeys(e.words for e in edits))
         before = self.data[begin:end].decode()
-        if edits[-1].start == begin and edits[-1].text.endswith(
-            "\n"
-        ):  # a line put in: the one behind it stays
+        if edits[-1].start == begin and edits[-1].text.endswith("\n"):  # an inserted line: the next one stays
             before, after = "", edits[-1].text
         return Change(
             first, before.rstrip("\n"), tuple(after.rstrip("\n").split("\n")) if after else (), words
@@ -144,12 +143,12 @@ class Script:
 
 
 def _last(edits: list[Edit]) -> int:
-    """The last byte that edits touch."""
+    """Return the last byte that edits touch."""
     return max(max(e.start, e.end - 1) for e in edits)
 
 
 def _outermost(edits: list[Edit]) -> list[Edit]:
-    """In order, without those inside of others and without repetitions."""
+    """Sort edits, without duplicates and those inside of others."""
     ordered = sorted(dict.fromkeys(edits), key=lambda e: (e.start, e.end))
     wide = [e for e in ordered if e.end > e.start]
     kept = [e for e in ordered if not any(_covers(w, e) for w in wide)]
@@ -164,7 +163,7 @@ def _covers(outer: Edit, e: Edit) -> bool:
 
 
 def _is_bare(node: ast.AST, gone: set[ast.AST]) -> bool:
-    """Whether a block is left with nothing to do, and looks at nothing that matters."""
+    """Whether a compound statement without `else` has lost all statements of its body."""
     plain = isinstance(node, ast.If | ast.For | ast.With) and not getattr(node, "orelse", [])
     return plain and all(s in gone for s in node.body)  # type: ignore[union-attr]
 

@@ -14,14 +14,14 @@ ALL = "*"  # gradients of all parameters, as in `for p in model.parameters()`
 SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 LOOPS = ast.For | ast.AsyncFor | ast.While
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-ZEROING = ("zero_", "fill_", "detach_")  # methods of a gradient at the begin of a step
+ZEROING = ("zero_", "fill_", "detach_")  # methods that set gradients to zero at the start of a step
 
 
 @dataclass(frozen=True, eq=False)
 class GradientEvent:
-    """The effect of a node: `kind` is "computed", "used", "asked", "zero" or "new".
+    """The effect of a node on gradients: `kind` is "computed", "used", "asked", "zero" or "new".
 
-    `owners` own the gradients. `rule` is the name of the rule that rewrites the node, "" where it stays.
+    `owners` own the gradients. `rule` is the name of the rule that rewrites the node, "" if it stays.
     `ends`: the gradients are zero after it.
     """
 
@@ -33,8 +33,9 @@ class GradientEvent:
 
 
 class Scope:
-    """A module or a function, without the functions inside. `helpers` are the script's functions that use
-    gradients that their callers computed; `closures` the names of those that an optimiser calls."""
+    """A module or a function, without its inner functions. `helpers` are the script's functions that use
+    gradients
+    computed by their callers; `closures` the names of functions that an optimiser calls."""
 
     def __init__(self, node: Any, names: TorchNames, helpers: dict[str, "Scope"], closures: set[str]):
         self.node, self.names, self.helpers = node, names, helpers
@@ -51,22 +52,22 @@ class Scope:
         self.tensors = texts - {*self.optimizers} | {ALL}
 
     def of(self, kind: str) -> list[GradientEvent]:
-        """The events of a kind."""
+        """Return the events of a kind."""
         return [e for e in self.events.values() if e.kind == kind]
 
     def owner(self, node: ast.expr) -> str:
-        """The owner of the gradient `node.grad`."""
+        """Return the owner of the gradient `node.grad`."""
         root = root_of(node)
         return ALL if root is None or root in self.walked else ast.unparse(node)
 
     def set_to_zero(self, e: GradientEvent) -> set[str]:
-        """The owners whose gradients a "zero" event ends."""
+        """Return the owners whose gradients a "zero" event clears."""
         everybody = {*self.tensors, *(self.optimizers if len(self.optimizers) == 1 else ())}
         return {*e.owners, *(everybody if ALL in e.owners else ())}
 
 
 def own(scope: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a scope in the order of their values, without those of scopes inside."""
+    """Yield the nodes of a scope in evaluation order, without those of inner scopes."""
     for child in ast.iter_child_nodes(scope):
         if not isinstance(child, SCOPES):
             yield from own(child)
@@ -74,7 +75,7 @@ def own(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def header(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The nodes of a statement that are in none of its blocks."""
+    """Yield the nodes of a statement outside of its blocks."""
     for name, value in ast.iter_fields(statement):
         for child in value if is_list(value) else [value]:
             if name not in BLOCKS and isinstance(child, ast.AST) and not isinstance(child, SCOPES):
@@ -83,7 +84,7 @@ def header(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def root_of(node: ast.AST) -> str | None:
-    """The name that an expression begins with; None where it begins with a call."""
+    """Return the name that an expression begins with; None if it begins with a call."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None
@@ -97,8 +98,9 @@ def _parameters(node: Any) -> list[str]:
 
 
 def _loop_names(loop: ast.AST) -> set[str]:
-    """The names that a loop sets, where no gradients are found inside of it: it goes through tensors that
-    have theirs; and those of a lambda's arguments."""
+    """Return the names that a loop sets, if no gradients are computed inside of it: it iterates over
+    tensors that
+    have gradients already. Also the arguments of a lambda."""
     if isinstance(loop, ast.Lambda):
         return {*_parameters(loop)}
     if isinstance(loop, ast.For | ast.AsyncFor) and not any(_is_backward(n) for n in ast.walk(loop)):
@@ -115,17 +117,17 @@ def _is_backward(node: ast.AST) -> bool:
 
 
 def _method(node: ast.AST) -> str:
-    """The name of the method that is called, or ""."""
+    """Return the name of the called method, or ""."""
     is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     return node.func.attr if is_method else ""  # type: ignore[union-attr]
 
 
 def receiver(node: Any) -> Any:
-    """`x` of `x.method(...)`."""
+    """Return `x` of `x.method(...)`."""
     return node.func.value
 
 
-# --- what a node is ---
+# --- recognising events: each function matches the code in its docstring ---
 
 
 def backward(scope: Scope, node: ast.AST) -> GradientEvent | None:
@@ -161,7 +163,8 @@ def none(scope: Scope, node: ast.AST) -> GradientEvent | None:
     if not isinstance(node, ast.Assign) or not _is_grad(scope, node.targets[0]):
         return None
     of: Any = node.targets[0]
-    return GradientEvent("zero", "", node, (scope.owner(of.value),)) if is_none(node.value) else None  # type: ignore[attr-defined]
+    # type: ignore[attr-defined]
+    return GradientEvent("zero", "", node, (scope.owner(of.value),)) if is_none(node.value) else None
 
 
 def step(scope: Scope, node: ast.AST) -> GradientEvent | None:
@@ -196,7 +199,7 @@ CLIPPING = {
 
 
 def read(scope: Scope, node: ast.AST) -> GradientEvent | None:
-    """w.grad, and the question whether it is None"""
+    """w.grad, or `w.grad is None`"""
     if not isinstance(node, ast.Attribute) or not _is_grad(scope, node) or _is_zeroed(scope, node):
         return None
     parent = scope.parents[node]
@@ -238,7 +241,7 @@ def call(scope: Scope, node: ast.AST) -> GradientEvent | None:
 
 
 def _owners_of(node: ast.expr) -> list[str]:
-    """The owners of gradients that a function with this argument uses."""
+    """Return the owners of the gradients that a function with this argument uses."""
     parts = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
     return [ast.unparse(p) if root_of(p) else ALL for p in parts]
 
@@ -258,7 +261,7 @@ def closure_call(scope: Scope, node: ast.AST) -> GradientEvent | None:
 
 
 def closure(scope: Scope, node: ast.AST) -> GradientEvent | None:
-    """optimizer.step(closure): what the function returns is used."""
+    """optimizer.step(closure): its result is used"""
     return (
         GradientEvent("used", "closure", node, ("closure",)) if scope.is_closure and _returns(node) else None
     )
@@ -281,5 +284,5 @@ MATCHERS = (backward, zero_grad, zero_in_place, none, step, clip, read, call, cl
 
 
 def event_of(scope: Scope, node: ast.AST) -> GradientEvent | None:
-    """What a node does to gradients, or None."""
+    """Return the effect of a node on gradients, or None."""
     return next((e for match in MATCHERS if (e := match(scope, node)) is not None), None)

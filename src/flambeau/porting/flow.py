@@ -1,8 +1,8 @@
-"""Data flow of gradients in a scope: which gradients each event may meet since the last zero.
+"""Data flow of gradients in a scope: the gradients that each event may see.
 
 Each owner of gradients (an optimiser, a tensor) has a set of tokens: the `backward` calls that its gradients
-may come from, and the points that may have cleared them. Loops are walked to a fixed point, branches are
-joined.
+may come from, and the points that may have cleared them. Loops are iterated to a fixed point, and the states
+of branches are joined.
 """
 
 import ast
@@ -32,16 +32,16 @@ class Flow:
     def _run(self) -> None:
         start: State = dict.fromkeys(self.owners, frozenset([START]))
         body = self.scope.node.body
-        if not is_list(body):  # of a lambda
+        if not is_list(body):  # a lambda's body
             return
         end = self.block(body, start)
-        if not isinstance(self.scope.node, ast.Module):  # it may be called again
+        if not isinstance(self.scope.node, ast.Module):  # the function may be called again
             again = join_states([end, *self.ends])
             if again is not None:
                 self.block(body, join_states([start, self._later(again)]))
 
     def _later(self, state: State) -> State:
-        """What the next call finds: nothing of what belongs to this one alone."""
+        """Return the state at the next call: gradients of local tensors start empty."""
         local = {*self.scope.params} - {"self"}
         local |= {root_of(n) for e in self.scope.of("new") for n in _targets(e.node)} - {None}  # type: ignore
         fresh = {t for t in self.owners if t.partition(".")[0].partition("[")[0] in local}
@@ -56,7 +56,7 @@ class Flow:
         }
 
     def block(self, statements: list[ast.stmt], state: State | None) -> State | None:
-        """The state behind statements; None where they are never left by their end."""
+        """Return the state after statements; None if their end is never reached."""
         for s in statements:
             if state is None:
                 return None
@@ -86,7 +86,7 @@ class Flow:
         return join_states([self.block(s.body, state), other])
 
     def left(self, s: ast.stmt, state: State) -> State | None:
-        """Behind a statement that may leave the block."""
+        """Return the state after a statement that may leave the block."""
         if isinstance(s, ast.Return | ast.Raise):
             self.ends.append(state if isinstance(s, ast.Return) else None)
             return None
@@ -96,10 +96,10 @@ class Flow:
         return state
 
     def loop(self, s: Any, state: State) -> State | None:
-        """Behind a loop, which is taken to run once at least."""
+        """Return the state after a loop, which is assumed to run at least once."""
         entry, after = state, None
         goes_round = any(e.kind == "computed" for n in ast.walk(s) if (e := self.scope.events.get(n)))
-        while True:  # one that finds none goes through tensors, each of which is met once
+        while True:  # a loop that computes no gradients iterates over tensors, each of which occurs once
             self.loops.append(([], []))
             inner = entry
             for node in header(s):
@@ -127,25 +127,26 @@ class Flow:
         return state
 
     def _created_tensors(self, e: GradientEvent) -> set[str]:
-        """Tensors that are others behind an assignment."""
+        """Return the tensors that an assignment replaces."""
         ours = self.scope.tensors - {"*", "closure"}
         return {t for t in ours if any(t == n or t.startswith((f"{n}.", f"{n}[")) for n in e.owners)}
 
 
 def is_empty(token: Any) -> bool:
-    """Whether a token says that there is no gradient."""
+    """Whether a token stands for no gradient."""
     return token == START or (isinstance(token, GradientEvent) and token.kind != "computed")
 
 
 def _is_idle(test: ast.expr) -> bool:
-    """Whether a question changes nothing: `loss.requires_grad` of one that does, `w.grad is not None` before
-    it is set to zero."""
+    """Whether a test can be ignored: `loss.requires_grad`, which holds, or `w.grad is not None` before it
+    is set to
+    zero."""
     asked = test.left if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot) else test
     return isinstance(asked, ast.Attribute) and asked.attr in ("requires_grad", "grad")
 
 
 def join_states(states: list[State | None]) -> State | None:
-    """What may be where several ways meet; None where there is none."""
+    """Join the states of several branches; None if none of them arrives."""
     there = [s for s in states if s is not None]
     if not there:
         return None

@@ -13,12 +13,12 @@ from .events import CLIPPING, LOOPS, GradientEvent, Scope
 from .flow import EARLIER, START, Flow, is_empty
 from .names import TorchNames
 
-NAMES = ("grads", "gradients", "found_grads", "the_grads")  # of the container: the first that is free
+NAMES = ("grads", "gradients", "found_grads", "the_grads")  # names of the container: the first that is free
 
 
 @dataclass(frozen=True)
 class Left:
-    """A line that is left to the user: what stands there, and what to type."""
+    """A line left to the user: its text, and what to type."""
 
     line: int
     what: str
@@ -29,7 +29,7 @@ Rewrites = Iterator[Edit | Left]
 
 
 class ScopeGradients:
-    """A scope's gradients: how each `backward` writes the container, and where it is set to zero."""
+    """The gradients of a scope: how each `backward` writes the container, and where it is cleared."""
 
     def __init__(self, source: Script, scope: Scope, container: str):
         self.source, self.scope, self.name = source, scope, container
@@ -39,14 +39,14 @@ class ScopeGradients:
         zeros: list[ast.stmt] = [s for s in ends if isinstance(s, ast.Expr)]
         self.removed = source.removed(
             zeros, ("there are no stored gradients to clear")
-        )  # together: they empty blocks
+        )  # removed together, because they may empty blocks
 
     @cached_property
     def _users(self) -> list[tuple[GradientEvent, str]]:
         return [(e, owner) for e in self.scope.of("used") for owner in e.owners]
 
     def tokens(self, e: GradientEvent, owner: str) -> frozenset[Any]:
-        """The possible sources of an owner's gradients before an event."""
+        """Return the possible sources of an owner's gradients before an event."""
         return self.flow.before[e].get(owner, frozenset())
 
     def _way(self, e: GradientEvent) -> str:
@@ -64,7 +64,7 @@ class ScopeGradients:
 
     @cached_property
     def resets(self) -> set[Any]:
-        """Where the container must be 0: events that set it to zero, and statements that it is before."""
+        """Find where the container must be 0: the events that clear it, and the statements after a reset."""
         out: set[Any] = set()
         for e, way in self.ways.items():
             used = {o for use, o in self._users if e in self.tokens(use, o)}
@@ -75,7 +75,7 @@ class ScopeGradients:
         return out
 
     def _outermost(self, node: ast.AST) -> ast.stmt:
-        """The statement of the scope that a node is part of, or the first loop around that."""
+        """Return the statement of the scope that contains a node, or the outermost loop around it."""
         statement = self.source.statement(node)
         outer = around = statement
         while (around := self.source.parents[around]) is not self.scope.node:  # type: ignore[assignment]
@@ -83,7 +83,7 @@ class ScopeGradients:
         return outer
 
     def edits(self) -> Rewrites:
-        """All edits of the scope."""
+        """Return all edits of the scope."""
         yield from self.removed
         for e in self.scope.events.values():
             place = self.source.start(e.node)
@@ -109,7 +109,7 @@ class ScopeGradients:
         return Left(e.node.lineno, self.source.text(e.node).partition("\n")[0], words)
 
     def gradient_problem(self, e: GradientEvent) -> str:
-        """What is wrong with the gradients that an event uses, or ""."""
+        """Return the problem of the gradients that an event uses, or ""."""
         if self.scope.is_helper:  # its caller computes them
             return ""
         for owner in e.owners:
@@ -121,7 +121,7 @@ class ScopeGradients:
         return ""
 
 
-# --- the rules: what an event becomes ---
+# --- rules: the docstring of each shows the code that replaces an event ---
 
 
 def backward(g: ScopeGradients, e: GradientEvent) -> Rewrites:
@@ -163,7 +163,7 @@ UNFOUND = {
 
 
 def unknown_step(g: ScopeGradients, e: GradientEvent) -> Rewrites:
-    """Something's step() among gradients: an optimiser's, or a schedule's."""
+    """step() of an unknown object: an optimiser or a scheduler"""
     if g.scope.of("computed"):
         yield g.left(e, f"of an optimiser write {g.source.text(e.node.func)}({g.name}); else leave it")
 
@@ -212,7 +212,7 @@ def question(g: ScopeGradients, e: GradientEvent) -> Rewrites:
 
 
 def zero(g: ScopeGradients, e: GradientEvent) -> Rewrites:
-    """w.grad.zero_() in the middle of something; as a statement it is removed"""
+    """w.grad.zero_() within an expression; as a statement it is removed"""
     if e not in g.resets:
         yield g.left(e, "leave it out: backward() begins again")
 
@@ -238,7 +238,7 @@ def call(g: ScopeGradients, e: GradientEvent) -> Rewrites:
 
 
 def closure(g: ScopeGradients, e: GradientEvent) -> Rewrites:
-    """return grads, from what an optimiser calls"""
+    """return grads, in a closure that an optimiser calls"""
     if wrong := g.gradient_problem(e):
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"return {g.name}"))
     else:
@@ -246,7 +246,7 @@ def closure(g: ScopeGradients, e: GradientEvent) -> Rewrites:
 
 
 def closure_call(g: ScopeGradients, e: GradientEvent) -> Rewrites:
-    """closure().loss, where the loss is used"""
+    """closure().loss, if the loss is used"""
     if not isinstance(g.source.parents[e.node], ast.Expr):
         yield g.source.inserted(g.source.end(e.node), ".loss", RULES["closure"].words)
 
@@ -258,7 +258,7 @@ def unknown_closure(g: ScopeGradients, e: GradientEvent) -> Rewrites:
 
 @dataclass(frozen=True)
 class EventRule:
-    """How an event is written here, and why, in the words that stand beside the change."""
+    """How an event is rewritten, and the reason that is shown beside the change."""
 
     write: Callable[[ScopeGradients, GradientEvent], Rewrites]
     words: str
@@ -300,23 +300,24 @@ def scopes(source: Script, names: TorchNames) -> list[Scope]:
 
 
 def _closures(tree: ast.Module, names: TorchNames) -> set[str]:
-    """The names of the functions that are passed to an optimiser's step."""
+    """Return the names of the functions that are passed to an optimiser's step."""
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
     known = {n.name for n in ast.walk(tree) if isinstance(n, FUNCTIONS)}
-    steps = [n for n in calls if n.func.attr == "step" and n.args and isinstance(n.args[0], ast.Name)]  # type: ignore
+    # type: ignore
+    steps = [n for n in calls if n.func.attr == "step" and n.args and isinstance(n.args[0], ast.Name)]
     passed = {n.args[0].id for n in steps if names.is_optimizer(ast.unparse(n.func.value))}  # type: ignore
     return passed & known
 
 
 def container(tree: ast.Module) -> str:
-    """A name that the script does not use."""
+    """Choose a name that the script does not use."""
     used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     used |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
     return next((n for n in NAMES if n not in used), "grads_of_loss")
 
 
 def gradients(source: Script, names: TorchNames) -> Rewrites:
-    """What becomes of the gradients of a script."""
+    """Return the edits of a script's gradients."""
     name = container(source.tree)
     for scope in scopes(source, names):
         g = ScopeGradients(source, scope, name)

@@ -8,7 +8,7 @@ from .names import is_torch
 
 WORDS = "the same names"
 
-# packages beside torch that scripts import, and what to do without
+# packages that depend on torch -> what to use instead
 OTHERS = {
     "torchvision": "write the layers, or load their weights by name from a .safetensors file; "
     "flambeau.data reads MNIST and arrays",
@@ -28,7 +28,7 @@ OTHERS = {
 
 
 def imports(source: Script) -> Rewrites:
-    """The edits of every import of torch, and what other packages it has that work with torch alone."""
+    """Return the edits of all imports of torch, and the imports of packages that work only with torch."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.ImportFrom) and not node.level:
             yield from _of_names(source, node)

@@ -1,4 +1,4 @@
-"""Lists torch's names in a script that are missing here, with advice."""
+"""Lists the names of torch in a script that Flambeau lacks, with advice."""
 
 import ast
 import inspect
@@ -15,16 +15,16 @@ from .edits import Script
 from .gradients import Left
 from .names import TYPED, TorchNames, is_torch
 
-# methods and attributes of tensors whose names alone say that a tensor is meant
+# methods and attributes whose names alone identify a tensor
 OF_TENSORS = {
     *("apply_", "as_strided", "data_ptr", "grad_fn", "is_sparse", "map_", "retain_grad"),
     *("share_memory_", "storage_offset", "to_dense", "to_sparse", "untyped_storage"),
 }
 
-OF_OPERATIONS = ("input", "out")  # arguments of all of them: their signatures have no such names
+OF_OPERATIONS = ("input", "out")  # arguments that all functions accept, although their signatures lack them
 
 NOT_HERE = "flambeau has no equivalent"
-# what to do without names of torch, and of what is in them
+# advice for names of torch, and for the names inside them
 REASONS = {
     "torch.autograd.Variable": "a tensor is one: leave Variable(...) out",
     "torch.autograd.profiler": "with flambeau.profile() as p: ..., and print(p)",
@@ -36,7 +36,7 @@ REASONS = {
 
 
 def missing_names(source: Script, names: TorchNames) -> Iterator[Left]:
-    """Every name of a script that torch has and flambeau has not."""
+    """Find the names of a script that torch has and flambeau lacks."""
     for node in ast.walk(source.tree):
         for path in _imported_names(node):
             yield from _report_missing(source, node, path)
@@ -46,7 +46,7 @@ def missing_names(source: Script, names: TorchNames) -> Iterator[Left]:
 
 
 def _imported_names(node: ast.AST) -> list[str]:
-    """torch's names that an import asks for."""
+    """Return the names of torch that an import requests."""
     if isinstance(node, ast.ImportFrom):
         module = node.module or ""
         return [f"{module}.{a.name}" for a in node.names if is_torch(module) and not node.level]
@@ -61,7 +61,7 @@ def _is_inner(source: Script, names: TorchNames, node: ast.AST) -> bool:
 def _report_missing(source: Script, node: Any, path: str) -> Iterator[Left]:
     parent = source.parents[node]
     is_written = path in TYPED and isinstance(parent, ast.Call) and parent.func is node
-    if path and not is_written and (words := why_not(path)):  # calls.py writes those
+    if path and not is_written and (words := why_not(path)):  # calls.py rewrites those
         yield Left(node.lineno, path, words)
 
 
@@ -72,7 +72,7 @@ def _of_tensor(source: Script, names: TorchNames, node: ast.Attribute) -> Iterat
 
 @cache
 def why_not(path: str) -> str:
-    """Why one of torch's names is not here, and what to do; "" where it is."""
+    """Return why one of torch's names is missing and what to do; "" if it exists."""
     words = _not_found(path)
     if words in ("", NOT_HERE):
         reasons = (REASONS.get(p) or answer(p) for p in _beginnings(path)) if words else ()
@@ -98,7 +98,7 @@ def _not_found(path: str) -> str:
 
 @cache
 def takes(path: str, argument: str) -> bool:
-    """Whether something of ours takes an argument by this name; True where nothing says what it takes."""
+    """Whether one of our functions accepts an argument of this name; True if its signature is unknown."""
     value: Any = import_module("flambeau")
     for part in path.split(".")[1:]:
         value = getattr(value, part, None)
@@ -109,7 +109,7 @@ def takes(path: str, argument: str) -> bool:
 
 
 def _is_operation(value: Any) -> bool:
-    """Whether something is an entry of the op table that makes a tensor of its own, and takes `out`."""
+    """Whether a value is an op that returns a new tensor and accepts `out`."""
     if isinstance(value, Op):
         return value.kind != "movement"
     return COMPOSED.get(name := getattr(value, "__name__", "")) is value and name not in VIEWS | GIVEN

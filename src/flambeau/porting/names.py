@@ -6,7 +6,7 @@ from collections.abc import Iterator
 OPTIM, SCHEDULES = "torch.optim.", "torch.optim.lr_scheduler."
 SCALERS = ("torch.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.GradScaler")
 
-# torch's old constructors -> the dtype of their tensors; "" for Tensor's own dtype
+# torch's old constructors -> the dtype of their tensors; "" for the default dtype
 TYPED = {
     "torch.FloatTensor": "",
     "torch.DoubleTensor": "float64",
@@ -21,7 +21,7 @@ TYPED = {
 
 
 class TorchNames:
-    """A script's names for torch's objects: `path` of an expression is torch's name for it, or ""."""
+    """A script's names for torch's objects: `path` resolves an expression to torch's name, or ""."""
 
     def __init__(self, tree: ast.Module):
         self.known: dict[str, str] = {}
@@ -29,7 +29,7 @@ class TorchNames:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self.known.update(torch_imports(node))
         self.classes = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)}
-        self.assigned_calls: dict[str, ast.Call] = {}  # an assigned variable's text -> the call
+        self.assigned_calls: dict[str, ast.Call] = {}  # text of an assigned variable -> the call
         for target, value in assignments(tree):
             if isinstance(value, ast.Call):
                 self.assigned_calls[ast.unparse(target)] = value
@@ -37,7 +37,7 @@ class TorchNames:
         self.steps = {text for name, text in has if name == "step" and ("zero_grad", text) in has}
 
     def path(self, node: ast.AST) -> str:
-        """torch's name of an expression, such as `torch.nn.Linear`; "" where it is not torch's."""
+        """Return torch's name of an expression, such as `torch.nn.Linear`; "" if it is not torch's."""
         if isinstance(node, ast.Name):
             return self.known.get(node.id, "")
         if isinstance(node, ast.Attribute):
@@ -46,7 +46,7 @@ class TorchNames:
         return ""
 
     def maker(self, text: str) -> str:
-        """torch's name of the call that a variable was assigned, or of the base of the script's class."""
+        """Return torch's name of the call assigned to a variable, or of the base of the script's class."""
         call = self.assigned_calls.get(text)
         return "" if call is None else self.path(call.func) or self._base(call.func)
 
@@ -55,7 +55,7 @@ class TorchNames:
         return next((p for b in owner.bases if (p := self.path(b))), "") if owner else ""
 
     def is_optimizer(self, text: str) -> bool | None:
-        """Whether a variable is an optimiser; None where that is unknown."""
+        """Whether a variable is an optimiser; None if unknown."""
         maker = self.maker(text)
         last = text.rpartition(".")[2].lower()
         if maker:
@@ -65,18 +65,18 @@ class TorchNames:
         return True if "opt" in last or text in self.steps else None
 
     def is_scaler(self, text: str) -> bool:
-        """Whether a variable is a GradScaler, or comes from elsewhere and is called so."""
+        """Whether a variable is a GradScaler, by its assignment or, if that is unknown, by its name."""
         is_given = text not in self.assigned_calls and "scaler" in text.rpartition(".")[2].lower()
         return is_given or self.maker(text) in SCALERS
 
     def moves(self, model: str) -> list[str]:
-        """The optimisers of a model's parameters, by the text of their variables."""
+        """Return the optimisers of a model's parameters, by the text of their variables."""
         optimisers = [t for t in self.assigned_calls if self.is_optimizer(t) and self.maker(t)]
         return [t for t in optimisers if f"{model}.parameters()" in ast.unparse(self.assigned_calls[t])]
 
 
 def torch_imports(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
-    """The names of an import that are torch's, and its own names of them."""
+    """Return torch's names in an import, with the script's names for them."""
     if isinstance(node, ast.Import):
         ours = [a for a in node.names if is_torch(a.name)]
         return {a.asname or "torch": a.name if a.asname else "torch" for a in ours}
@@ -90,7 +90,7 @@ def is_torch(module: str) -> bool:
 
 
 def assignments(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """(target, value) of all assignments; of tuples part by part."""
+    """Yield (target, value) of all assignments, of tuples part by part."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             for target in node.targets:

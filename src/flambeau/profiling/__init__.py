@@ -44,8 +44,8 @@ class Profile:
         self.ceilings: Ceilings | None = None
         self.how, self.why = "", ""
         self._meters: dict[Any, Meter] = {}
-        self._peaks: dict[Any, int] = {}  # of each device's pool, before the block
-        self._mark = 0.0  # ns that a stage costs by being listened to
+        self._peaks: dict[Any, int] = {}  # bytes of each device's pool before the block
+        self._mark = 0.0  # ns that listening adds to a stage
 
     # --- the block ---
 
@@ -115,11 +115,11 @@ class Profile:
         self.memory.append(Sample(perf_counter_ns(), pool.live, pool.peak, pool.reserved))
         pool.peak = pool.live
 
-    # --- what it found ---
+    # --- results ---
 
     @property
     def wall(self) -> float:
-        """Seconds that the block took."""
+        """The seconds of the block."""
         return (self.end - self.begin) / 1e9
 
     @property
@@ -129,14 +129,15 @@ class Profile:
 
     @property
     def overhead(self) -> float:
-        """Seconds of the block that profiling itself took: its marks, its passes, its repeats."""
+        """The seconds of the block that profiling itself took: timestamps, extra passes, repeats."""
         marks = len(self.stages) * self._mark / 1e9
         if self.how == "repeats":
             return marks + sum(s.own for s in self.stages if s.name == "profiling") / 1e9 - self.gpu
         return marks + sum(m.each for m in self._meters.values()) * len(self.kernels)
 
     def host(self) -> dict[str, tuple[int, float]]:
-        """(how often, seconds) of each stage of the host's work; "python" is all that is in no stage."""
+        """The count and seconds of each stage of the host's work; "python" is the time outside of all
+        stages."""
         out: dict[str, tuple[int, float]] = {}
         for s in self.stages:
             n, t = out.get(s.name, (0, 0.0))
@@ -148,11 +149,12 @@ class Profile:
         return report.text(self)
 
     def chrome_trace(self, path: str | Path) -> None:
-        """Write the block as a trace that Perfetto (ui.perfetto.dev) and chrome://tracing load."""
+        """Write the block as a trace for Perfetto (ui.perfetto.dev) and chrome://tracing."""
         chrome_trace.write(self, Path(path))
 
 
 def profile(device: Any = None) -> Profile:
-    """Time what runs inside `with fb.profile() as p:`: each kernel's GPU time, bytes, operations and part of
-    this adapter's measured ceilings, the host's stages, memory. `print(p)`, `p.chrome_trace(path)`."""
+    """Profile the block `with fb.profile() as p:`: each kernel's GPU time, bytes, operations and fraction
+    of this
+    adapter's measured ceilings, the host's stages, memory. `print(p)`, `p.chrome_trace(path)`."""
     return Profile(device)

@@ -15,11 +15,11 @@ from ..fusion.plan import Cost
 from ..runtime.run import realize
 
 TESTED = 32  # kernels of the self-test
-AT_ONCE = 1000  # submits whose times are still on the GPU
-COARSE = 1000  # ns: a clock that moves in longer steps says nothing about a kernel
-WALL = 0.5  # the least part of the host's time that the kernels of the self-test are to add up to
-one_listener = RLock()  # held by who puts a listener in the place of another
-REPEATED = 2e-3, 64  # seconds that the repeats of a kernel are to take, and the most of them
+AT_ONCE = 1000  # the most submits whose times are still on the GPU
+COARSE = 1000  # ns: a clock with longer steps can't time a kernel
+WALL = 0.5  # the least fraction of the host's time that the kernels of the self-test must add up to
+one_listener = RLock()  # held while a listener replaces another
+REPEATED = 2e-3, 64  # seconds of a kernel's repeats, and the most repeats
 
 
 class Span(NamedTuple):
@@ -35,9 +35,9 @@ class Span(NamedTuple):
 
 
 class Captured:
-    """Listens to a call and keeps its submits; the buffers are kept by whoever keeps the results.
+    """Listens to a call and keeps its submits. Keep the results to keep the buffers alive.
 
-    `before` listens to what other threads do meanwhile.
+    `before` is the listener of other threads.
     """
 
     def __init__(self, before: Any = None):
@@ -60,7 +60,7 @@ class Captured:
 
 
 def capture(call: Any) -> tuple[Any, Captured]:
-    """What a call returns, and the commands that it ran."""
+    """Run a call: its result, and the commands that it ran."""
     with one_listener:
         before = events.listener
         captured = events.listener = Captured(before)
@@ -71,7 +71,8 @@ def capture(call: Any) -> tuple[Any, Captured]:
 
 
 def spans(device: Gpu, works: tuple[Any, ...], words: list[int]) -> list[tuple[Cost, list[Command]]]:
-    """The spans of a submit with what is known of each; of kernels that came without works, the grid."""
+    """Return the spans of a submit with the known costs of each; kernels without `works` have only their
+    grid."""
     commands = list(spans_of(words))
     kernels = sum(isinstance(s[0], Dispatch) for s in commands)
     given = iter(works if len(works) == kernels else ())
@@ -87,7 +88,8 @@ def spans(device: Gpu, works: tuple[Any, ...], words: list[int]) -> list[tuple[C
 
 
 class Meter:
-    """Times the submits of one device. `how` is "timestamps" or "repeats", `why` says why not timestamps."""
+    """Times the submits of one device. `how` is "timestamps" or "repeats"; `why` is the reason for
+    repeats."""
 
     def __init__(self, device: Gpu):
         self.device, self.how, self.why = device, "repeats", ""
@@ -95,7 +97,7 @@ class Meter:
         self.each = 0.0  # seconds of host time that a timed kernel costs beyond a plain one
         self._pending: list[tuple[list[Cost], Any]] = []
         try:
-            self._tested()  # the first pays for what the driver and its binding do once
+            self._tested()  # the first run includes one-time work of the driver and its binding
             self.why = self._tested()
         except DeviceError as e:
             self.why = str(e)
@@ -104,14 +106,14 @@ class Meter:
     # --- the test of the clock ---
 
     def _tested(self) -> str:
-        """Why the device's timestamps are not to be believed; "" if they are."""
+        """Return why the device's timestamps can't be trusted; "" if they can."""
         n = 1 << (18 if self.device.limits.software else 24)
         x = empty(n, device=self.device)
         realize(x)
         y, captured = capture(lambda: self._plus_one(x))
         with self.device.lock:
             why = self._tested_on(captured.words * TESTED)
-        del y  # what the words name lived until now
+        del y  # keeps the buffers in the commands alive until here
         return why
 
     def _tested_on(self, words: list[int]) -> str:
@@ -136,7 +138,7 @@ class Meter:
     # --- submits ---
 
     def submit(self, works: tuple[Any, ...], parts: tuple[Any, ...]) -> list[Span]:
-        """Run commands; the spans are known now, or after `finish`."""
+        """Run commands. Their spans are known now, or after `finish`."""
         if self.how == "repeats":
             return self._repeated(works, flat(parts))
         names = [work for work, _ in spans(self.device, works, flat(parts))]
@@ -145,7 +147,7 @@ class Meter:
         return self.finish() if len(self._pending) >= AT_ONCE else []
 
     def finish(self) -> list[Span]:
-        """The spans of all submits whose times had not arrived."""
+        """Return the spans of all submits whose times had not arrived."""
         with self.device.lock:
             pending, self._pending = self._pending, []
         out: list[Span] = []
@@ -164,8 +166,9 @@ class Meter:
         return out
 
     def _difference(self, span: list[Command]) -> float:
-        """Seconds of a kernel: how much longer many runs take than one, with results put aside: in memory of
-        their own, since the pool's may hold what later kernels of the same submit read."""
+        """Time a kernel by the difference between many runs and one. Results are saved in separate
+        memory, because the
+        pool's may hold inputs of later kernels of the same submit."""
         words, aside = encode(span), []
         if isinstance(c := span[0], Dispatch):
             outputs = self.device.outputs_of(c.pipeline)
@@ -181,7 +184,7 @@ class Meter:
         return max(seconds_each, 0.0)
 
     def wall(self, words: list[int]) -> float:
-        """Seconds of the host until commands are done."""
+        """Return the host's seconds until commands are done."""
         begin = perf_counter()
         self.device.submit(words)
         self.device.wait()
@@ -189,7 +192,7 @@ class Meter:
 
 
 def doubt(times: list[tuple[int, int]], wall: int) -> str:
-    """What is wrong with the timestamps of kernels that ran one after the other within `wall` ns."""
+    """Return the problem of the timestamps of kernels that ran in sequence within `wall` ns."""
     flat_times = [t for pair in times for t in pair]
     if not all(flat_times):
         return "timestamps are zero"
@@ -204,7 +207,7 @@ def doubt(times: list[tuple[int, int]], wall: int) -> str:
 
 
 def meter_of(device: Gpu) -> Meter:
-    """The device's meter, tested once."""
+    """Return the device's meter, which is tested once."""
     if device.meter is None:
         device.meter = Meter(device)
     return device.meter

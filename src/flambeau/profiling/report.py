@@ -26,7 +26,7 @@ STAGES = {
 
 
 def si(value: float, unit: str) -> str:
-    """A number in three digits with the prefix that suits it: 4.12 T, 97.3 G."""
+    """Format a number with three digits and an SI prefix: 4.12 T, 97.3 G."""
     for size, prefix in UNITS:
         if value >= size:
             return f"{value / size:.3g} {prefix}{unit}"
@@ -34,7 +34,7 @@ def si(value: float, unit: str) -> str:
 
 
 def align_columns(rows: list[tuple[str, ...]]) -> list[str]:
-    """Rows as columns, the first to the left and the others to the right."""
+    """Align rows as columns, the first to the left and the others to the right."""
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     return [
         "  ".join([r[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(r[1:], widths[1:], strict=True))])
@@ -43,7 +43,7 @@ def align_columns(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def by_name(p: Any) -> list[tuple[str, int, float, int, int]]:
-    """(name, runs, seconds, bytes, operations) of the kernels of each name, dearest first."""
+    """Sum kernels by name: (name, runs, seconds, bytes, operations), longest first."""
     rows: dict[str, list[Any]] = {}
     for s in p.kernels:
         row = rows.setdefault(s.work.name, [0, 0.0, 0, 0])
@@ -52,7 +52,7 @@ def by_name(p: Any) -> list[tuple[str, int, float, int, int]]:
 
 
 def kernels(p: Any) -> list[str]:
-    """The table of kernels, with the parts of the ceilings that they reach."""
+    """Format the table of kernels, with the fractions of the ceilings that they reach."""
     total = p.gpu or 1e-12
     rows = [("kernel", "runs", "ms", "of GPU", "GB/s", "of copy", "GFLOP/s", "of FMA")]
     named = by_name(p)
@@ -79,7 +79,7 @@ def kernels(p: Any) -> list[str]:
 
 
 def host(p: Any) -> list[str]:
-    """The table of the host's stages."""
+    """Format the table of the host's stages."""
     stages = sorted(p.host().items(), key=lambda item: -item[1][1])
     rows = [(name, str(n), f"{t * 1e3:.3f}", f"{t / max(p.wall, 1e-12):.1%}") for name, (n, t) in stages]
     lines = align_columns([("host", "times", "ms", "of all"), *rows])
@@ -98,7 +98,7 @@ def memory(p: Any) -> str:
 
 
 def text(p: Any) -> str:
-    """The whole report."""
+    """Format the complete report."""
     count = count_text(len(p.kernels), "kernel")
     lines = [f"{p.device}: {p.wall * 1e3:.3f} ms, GPU busy {p.gpu * 1e3:.3f} ms, {count}"]
     if p.how == "timestamps":

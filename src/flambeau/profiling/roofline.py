@@ -18,20 +18,20 @@ from ..runtime.run import realize
 from .meter import capture
 from .timing import per_run
 
-SUMS = 8  # vec4s of sums that a thread keeps: 32 multiply-adds follow each other without waiting
+SUMS = 8  # vec4 accumulators of a thread: 32 independent multiply-adds
 FORMAT = 1
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What this adapter was measured to reach."""
+    """The measured maximum rates of an adapter."""
 
     copy: float  # bytes a second, read and written together, of x + 1
     fma: float  # float32 operations a second, two of a multiply-add, in registers
 
 
 def steady(device: Gpu, words: list[int], budget: float = 0.1) -> float:
-    """Seconds of one run of commands that come again and again without a pause."""
+    """Return the seconds of one run of commands that are submitted repeatedly without a pause."""
     prepared = device.prepare(words)
 
     def batch(n: int) -> None:
@@ -44,7 +44,7 @@ def steady(device: Gpu, words: list[int], budget: float = 0.1) -> float:
 
 
 def measure_ceilings(device: Gpu) -> Ceilings:
-    """The ceilings, measured now (a tenth of a second on a GPU, about one on a software adapter)."""
+    """Measure the ceilings (0.1 s on a GPU, about 1 s on a software adapter)."""
     software = device.limits.software
     x = empty((1 << 22) if software else min(1 << 27, device.max_binding // 4), device=device)
     realize(x)
@@ -64,7 +64,7 @@ def _plus_one(x: Any) -> Any:
 
 
 def _multiply_adds(device: Gpu, software: bool) -> tuple[list[int], int, Any]:
-    """The commands of a kernel that only multiplies and adds, its operations, and the buffer it writes."""
+    """Build a kernel of multiply-adds only: its commands, its operations, and the buffer it writes."""
     groups, threads, rounds = (64, 64, 32) if software else (8192, 256, 128)
     shader = Shader(
         "measure/fma_rate.wgsl",
@@ -86,28 +86,28 @@ def _multiply_adds(device: Gpu, software: bool) -> tuple[list[int], int, Any]:
 
 
 def ceilings_of(device: Gpu) -> Ceilings:
-    """The device's ceilings: from the cache folder where this adapter, driver and version were measured
-    before."""
+    """Return the device's ceilings, from the cache folder if this adapter, driver and version were
+    measured before."""
     if device.ceilings is None:
         device.ceilings = cached_ceilings(device) or keep(device, measure_ceilings(device))
     return device.ceilings
 
 
 def identity(device: Gpu) -> dict[str, Any]:
-    """What the ceilings hold for."""
+    """Return the identity for which ceilings are valid: adapter, driver, version."""
     measured_on = {"device": device.name, "software": device.limits.software, "format": FORMAT}
-    of = device.identity  # None in a page, which is not told of drivers
+    of = device.identity  # None in a page, which can't read the driver
     return measured_on if of is None else measured_on | {"driver": of.driver, "provider": of.provider}
 
 
 def ceilings_file(device: Gpu) -> Path:
-    """The file of a device's ceilings."""
+    """Return the file of a device's ceilings."""
     name = hashlib.sha256(json.dumps(identity(device)).encode()).hexdigest()[:16]
     return cache_folder("ceilings") / f"{name}.json"
 
 
 def cached_ceilings(device: Gpu) -> Ceilings | None:
-    """The ceilings in the cache folder, if they are there, whole and of this device."""
+    """Load the ceilings from the cache folder; None unless they are undamaged and of this device."""
     path = ceilings_file(device)
 
     def holding(said: Any) -> Ceilings:
@@ -122,7 +122,7 @@ def cached_ceilings(device: Gpu) -> Ceilings | None:
 
 
 def keep(device: Gpu, ceilings: Ceilings) -> Ceilings:
-    """Write ceilings to the cache folder; where that is not possible a line says so."""
+    """Write ceilings to the cache folder; a line on stderr reports a failure."""
     text = json.dumps({"of": identity(device), **asdict(ceilings)}, indent=2)
     json_cache.keep(ceilings_file(device), text, "ceilings hold for this process")
     return ceilings

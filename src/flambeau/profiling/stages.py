@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Stage(NamedTuple):
-    """A stage of the host's work, in ns of the host's clock; `own` is without the stages inside it."""
+    """A stage of the host's work, in ns of the host's clock; `own` excludes inner stages."""
 
     name: str
     thread: int
@@ -17,14 +17,14 @@ class Stage(NamedTuple):
 
 
 class _OfThread(threading.local):
-    """The stages that a thread is in: for each, the ns of those inside it so far."""
+    """The active stages of a thread: for each, the ns of its inner stages so far."""
 
     def __init__(self) -> None:
         self.inside: list[int] = []
 
 
 class Stages:
-    """Stages as they end; `rows` has them."""
+    """Collects stages in `rows` as they end."""
 
     def __init__(self) -> None:
         self.rows: list[Stage] = []
@@ -32,7 +32,7 @@ class Stages:
 
     @contextmanager
     def stage(self, name: str):
-        """Enclose a stage of this thread's work."""
+        """Time a stage of this thread's work as a context manager."""
         stack = self._of_thread.inside
         stack.append(0)
         begin = perf_counter_ns()

@@ -1,19 +1,20 @@
-"""Times one run: how many runs make a batch, when a GPU is warm, the time of one."""
+"""Times one run: the number of runs in a batch, the warm-up of a GPU, and the time per run."""
 
 from collections.abc import Callable
 from math import inf
 from statistics import median
 from time import perf_counter
 
-WARM = 0.12  # seconds of work before a GPU is measured: an idle one runs at a fraction of its clock
-SETTLED = 0.03  # how far two batches may lie apart when it is warm
+WARM = 0.12  # seconds of warm-up: an idle GPU runs at a fraction of its clock
+SETTLED = 0.03  # the largest relative difference of two batches of a warm GPU
 ROUNDS = 5  # at least
 MOST = 1 << 16  # runs in a short batch
 LONG = 3  # times as many runs as a short batch has
 
 
 def runs_to_fill(timed: Callable[[int], float], wanted: float, most: int = MOST) -> tuple[int, float]:
-    """How many runs take about so many seconds (at least half, but for `most` runs), and what they took."""
+    """Find how many runs take about `wanted` seconds (at least half, unless limited by `most` runs), and
+    their time."""
     n, took = 1, timed(1)
     while took < wanted / 2 and n < most:
         n = min(max(2 * n, int(n * wanted / max(took, 1e-6))), 16 * n, most)
@@ -22,7 +23,7 @@ def runs_to_fill(timed: Callable[[int], float], wanted: float, most: int = MOST)
 
 
 def warm_up(timed: Callable[[], float], spent: float, most: float) -> None:
-    """Keep a GPU busy until its clock has settled, or for `most` seconds; `spent`: seconds of work before."""
+    """Keep a GPU busy until its clock is stable, or for `most` seconds. spent: seconds of work before."""
     last, now = inf, timed()
     spent += now
     while spent < WARM or (abs(now / last - 1) > SETTLED and spent < most):
@@ -31,11 +32,12 @@ def warm_up(timed: Callable[[], float], spent: float, most: float) -> None:
 
 
 def per_run(batch: Callable[[int], object], budget: float, warm: bool) -> float:
-    """Seconds of one run among many that follow each other without a pause.
+    """Return the seconds per run among many consecutive runs.
 
-    batch(n) queues n runs and waits for them. A long batch less a short one is runs alone: what a batch costs
-    once, commands before the first run and the wait after the last, is in both. It is nothing beside runs as
-    long as a batch. budget: seconds of the short batches. warm: begin with work, as GPUs need it.
+    batch(n) queues n runs and waits for them. The difference of a long and a short batch contains only runs,
+    because the fixed cost of a batch (commands before the first run, the wait after the last) cancels. If
+    a run
+    is as long as a batch, that cost is negligible. budget: seconds of the short batches. warm: warm up first.
     """
 
     def timed(n: int) -> float:

@@ -22,21 +22,23 @@ from ..runtime.pipeline import pipelines_of
 from ..runtime.state import tune_with
 from .measure import Trials
 
-MOST = 12  # candidates beside the default
-BETTER = 0.97  # of the default's time: what a candidate must reach to take its place
+MOST = 12  # candidates besides the default
+BETTER = 0.97  # fraction of the default's time that a candidate must beat
 # set by a parent that watches this process (cli/child_process.py): a list of [family, bucket, name] as JSON,
 # which are not tried. Each candidate is then printed on stdout before it runs, and null after
 LEFT_OUT, TRIAL = "FLAMBEAU_TUNE_LEFT_OUT", "@trial "
-TOGETHER = ""  # in the place of a name: what all candidates compile ahead, which the next process does not
-MISSED = (FlambeauError, ValueError, AssertionError)  # what planning or compiling a candidate may raise
+TOGETHER = ""  # stands for a name while all candidates are compiled ahead; the next process skips that
+MISSED = (FlambeauError, ValueError, AssertionError)  # exceptions of planning or compiling a candidate
 
 
 class autotune:
     """Measure the variants of each kernel that runs from now on, or in a `with` block, and use the fastest.
 
-    Each variant's results are compared with the default's first: one that does not compile, or gives other
-    numbers, is dropped and named on stderr. What was measured before, here or by others (docs/tuning.md), is
-    not measured again, unless `again`. choices: the results. mode=False switches it off.
+    Each variant's results are first compared with the default's. A variant that does not compile or is
+    wrong is
+    dropped and reported on stderr. Choices measured before, here or by others (docs/tuning.md), are not
+    measured
+    again, unless `again`. choices: the results. mode=False switches it off.
     """
 
     def __init__(self, mode: bool = True, again: bool = False):
@@ -54,7 +56,7 @@ class autotune:
         return "\n".join(map(str, self.choices)) or "no choice of kernels was measured"
 
     def _tune(self, device: Gpu, roots: list[Node], order: list[Node], graph: tuple[Any, ...]) -> None:
-        """Measure what a graph asks for and was not measured yet."""
+        """Measure the choices of a graph that were not measured yet."""
         if (device.name, graph) in self._done:
             return
         self._done.add((device.name, graph))
@@ -70,22 +72,22 @@ class autotune:
             run.forget(device, *device.plans)
 
     def _keep(self, device: Gpu, choice: Choice) -> None:
-        """Use a choice from now on, and write it down at once: a later candidate may end the process."""
+        """Use a choice from now on, and save it at once, because a later candidate may end the process."""
         self.choices.append(choice)
         device.limits.tuned[choice.family, choice.bucket] = choice.choice
         if device.identity:
             tuned.keep(device.identity, [choice])
 
     def _is_new(self, device: Gpu, family: str, bucket: tuple[Any, ...], names: tuple[Any, ...]) -> bool:
-        """Whether there is something to choose that was not measured."""
+        """Whether several variants fit and their choice was not measured."""
         if len(names) < 2 or family in choose.forced() or (device.name, (family, bucket)) in self._done:
             return False
-        # what was the fastest for others of the bucket may not fit here
+        # the fastest variant of the bucket may not fit this size
         return self._again or device.limits.tuned.get((family, bucket)) not in names
 
 
 def asked_by(device: Gpu, roots: list[Node], order: list[Node]) -> list[tuple[Any, ...]]:
-    """The choices that planning a graph asks for, each once, with all the names that fit somewhere."""
+    """Collect the choices of planning a graph, each once, with all names that fit anywhere."""
     with choose.questions() as questions:
         plan(roots, device.limits, order)
     asked: dict[tuple[Any, ...], tuple[Any, ...]] = {}
@@ -98,8 +100,9 @@ def asked_by(device: Gpu, roots: list[Node], order: list[Node]) -> list[tuple[An
 def tune_one(
     device: Gpu, roots: list[Node], order: list[Node], choice: Choice, names: tuple[Any, ...]
 ) -> Choice | None:
-    """Run every candidate in place of the default: the fastest of those that agree with it; None where the
-    default itself can't be run, or no name makes a difference."""
+    """Time every candidate in place of the default. Returns the fastest one that agrees with the default;
+    None if the
+    default can't run, or no candidate changes a kernel."""
     plans = plan_candidates(device, roots, order, choice, names)
     default = plans.pop(choice.default, None)
     if default is None:
@@ -126,8 +129,7 @@ def tune_one(
 def plan_candidates(
     device: Gpu, roots: list[Node], order: list[Node], choice: Choice, names: tuple[Any, ...]
 ) -> dict[str, Plan]:
-    """The graph's plans by candidate: the default, and the first of the others, which the family's rule holds
-    to be better."""
+    """Plan the graph for the default and the most promising candidates, by the order of the family's rule."""
     plans: dict[str, Plan] = {}
     others = [n for n in names if n != choice.default]
     for name in (choice.default, *others[:MOST]):
@@ -143,8 +145,9 @@ def plan_candidates(
 
 
 def compile_ahead(device: Gpu, choice: Choice, kernels: list[Kernel]) -> None:
-    """Compile what all candidates need, several at once. What does not compile is met again, and named, when
-    its candidate is run; so is what crashes, in the next process."""
+    """Compile the kernels of all candidates in parallel. Errors are ignored here and reported when the
+    candidate runs;
+    a crash is reported by the next process."""
     if device.compilers < 2 or _key(choice, TOGETHER) in (left_out() or ()):
         return
     tell(choice, TOGETHER)
@@ -159,12 +162,12 @@ def compile_ahead(device: Gpu, choice: Choice, kernels: list[Kernel]) -> None:
 
 
 def agrees(trials: Trials, choice: Choice, name: str, plan: Plan, kernels: list[Kernel]) -> bool:
-    """Run a candidate once: whether it is as right as the default."""
+    """Run a candidate once. Returns whether it agrees with the default."""
     tell(choice, name)
     try:
         wrong = trials.check(name, plan, kernels)
     except MISSED as e:
-        trials.device.check()  # a lost device is the candidate's doing, and the end of this process
+        trials.device.check()  # the candidate has lost the device, which ends this process
         tell(None)
         drop(choice, name, f"it does not run ({_line(e)})")
         return False
@@ -177,8 +180,9 @@ def agrees(trials: Trials, choice: Choice, name: str, plan: Plan, kernels: list[
 def candidate_kernels(
     name: str, default: Plan, others: dict[str, Plan]
 ) -> dict[str, tuple[Plan, list[Kernel]]]:
-    """What each candidate runs, the default first: the kernels that one of them replaces, or its own in their
-    place. A candidate without its own kernels equals the default."""
+    """Return the kernels to compare, the default's first: those that any candidate replaces, and each
+    candidate's
+    replacements. A candidate without replacements equals the default."""
     gone = {n: {_same(k): k for k in unlike(default, p)} for n, p in others.items()}
     mine = {key: k for kernels in gone.values() for key, k in kernels.items()}
     candidates = {name: (default, list(mine.values()))} if mine else {}
@@ -190,24 +194,24 @@ def candidate_kernels(
 
 
 def _key(choice: Choice, name: str) -> list[Any]:
-    """A candidate, as JSON gives it back."""
+    """Return the key of a candidate, as JSON preserves it."""
     return json.loads(json.dumps([choice.family, choice.bucket, name]))
 
 
 def left_out() -> list[Any] | None:
-    """The candidates that crashed an earlier process; None where no parent watches."""
+    """Return the candidates that crashed an earlier process; None without a parent process."""
     text = os.environ.get(LEFT_OUT)
     return None if text is None else json.loads(text)
 
 
 def tell(choice: Choice | None, name: str = "") -> None:
-    """Say to the parent, if there is one, which candidate is run now."""
+    """Report to the parent process, if there is one, which candidate runs now."""
     if LEFT_OUT in os.environ:
         print(TRIAL + json.dumps(choice and _key(choice, name)), flush=True)
 
 
 def unlike(a: Plan, b: Plan) -> list[Kernel]:
-    """The kernels of `a` that `b` does not have, each once."""
+    """Return the kernels of `a` that `b` lacks, each once."""
     kept = Counter(map(_same, b.kernels))
     kernels: dict[tuple[Any, ...], Kernel] = {}
     for k in a.kernels:
@@ -223,13 +227,13 @@ def _same(k: Kernel) -> tuple[Any, ...]:
 
 
 def drop(choice: Choice, name: str, why: str) -> None:
-    """Leave a candidate out, and say so."""
+    """Drop a candidate, and report it."""
     choice.dropped[name] = why
     print(f"flambeau: tune: {choice.family} {list(choice.bucket)}: {name} is dropped: {why}", file=sys.stderr)
 
 
 def _line(e: Exception) -> str:
-    """What an error says, in a line: a compiler's message follows below that there is one."""
+    """Return an error's text in one line, without the compiler's message below it."""
     first, *rest = str(e).strip().splitlines() or [type(e).__name__]
     cause = next((line.strip() for line in rest if "error:" in line), "")
     return f"{first}: {cause}" if cause else first

@@ -17,20 +17,21 @@ from ..kernels.ir import Kernel, Shader
 from ..profiling.timing import WARM, runs_to_fill, warm_up
 from ..runtime.pipeline import SECONDS, compile_plan, patch_params, seconds_of, split_long_kernels, submits_of
 
-ROUNDS = 5  # in which candidates are timed in turns, so that what else the machine does falls on all of them
-LONGEST = 1.0  # seconds of rounds after which no other begins
-FAR = 1.3  # times the best: not timed again
-BATCH = {False: 2e-3, True: 2e-2}  # seconds of runs that are timed together; of software adapters
+ROUNDS = 5  # rounds in which candidates are timed in turns, so that other load affects all of them
+LONGEST = 1.0  # seconds after which no further round begins
+FAR = 1.3  # candidates slower than this multiple of the best are not timed again
+BATCH = {False: 2e-3, True: 2e-2}  # seconds of a batch of runs; True: on software adapters
 MOST = 32  # runs in one submit
-ROUNDING = 1e-6  # of the largest magnitude of all that is read and written: some steps of float32 near it
+ROUNDING = 1e-6  # tolerance relative to the largest magnitude read or written: a few float32 roundings
 SEEDS = 1_000_003  # period of the random numbers: a prime, so that no two rows are equal
-THREADS, GROUPS = 256, 256  # of the comparison
+THREADS, GROUPS = 256, 256  # of the comparing kernel
 
 
 @dataclass
 class Candidate:
-    """One that agrees with the default: its commands by submits, what they need, the runs of a batch, and the
-    milliseconds of a run that its batches took."""
+    """A candidate that agrees with the default: its prepared commands by submit, its Params and buffers,
+    the runs of a
+    batch, and the milliseconds per run of its batches."""
 
     parts: list[Any]
     params: int
@@ -40,24 +41,25 @@ class Candidate:
 
 
 class Trials:
-    """Runs some kernels of plans by themselves, each candidate's on the same numbers.
+    """Runs the compared kernels of plans alone, all candidates on the same inputs.
 
-    direct: the values that a candidate's kernels read. The graph's float leaves are random; other leaves
-    have their own values. All other values are computed from these.
+    direct: the values that a candidate's kernels read. Float leaves of the graph are random; other leaves
+    keep
+    their values. All other values are computed from these.
     """
 
     def __init__(self, device: Gpu, order: list[Node], direct: set[int]):
         self.device, self.order, self.direct = device, order, direct
-        self.input_buffers: dict[int, Any] = {}  # a value that is read -> its buffer
-        self.wanted: dict[int, Any] = {}  # a value that the default wrote -> its buffer
-        self.shelf: dict[int, list[Any]] = {}  # bytes -> buffers that all others write, one after the other
-        self.blank: Any = None  # as many zeros as the largest of them has bytes
+        self.input_buffers: dict[int, Any] = {}  # a read value -> its buffer
+        self.wanted: dict[int, Any] = {}  # a value written by the default -> its buffer
+        self.shelf: dict[int, list[Any]] = {}  # bytes -> buffers that the other candidates write in turn
+        self.blank: Any = None  # zeros, as many as the largest of these buffers holds
         self.candidates: dict[str, Candidate] = {}
 
-    # --- whether a candidate agrees ---
+    # --- comparing results ---
 
     def check(self, name: str, whole: Plan, kernels: Sequence[Kernel]) -> str:
-        """Run a candidate once; the first is the default. Why it gives wrong numbers, or ""."""
+        """Run a candidate once; the first is the default. Returns how its results are wrong, or ""."""
         candidate = self.prepared(whole, kernels)
         try:
             self.run(candidate, 1)
@@ -76,7 +78,7 @@ class Trials:
         return wrong
 
     def prepared(self, whole: Plan, kernels: Sequence[Kernel]) -> Candidate:
-        """A candidate's commands on separate buffers."""
+        """Prepare a candidate's commands on separate buffers."""
         self.sizes = dict(whole.stored) | {i: n.nbytes for i, n in enumerate(self.order)}
         self.costs = {id(k): cost for k, cost in zip(whole.kernels, whole.costs, strict=True)}
         buffers = self.inputs(whole, kernels) | self.outputs(kernels)
@@ -84,8 +86,8 @@ class Trials:
         return Candidate([self.device.prepare(part) for part in parts], params, buffers, 1, [])
 
     def commands(self, kernels: Sequence[Kernel], handles: dict[int, int]) -> tuple[list[list[int]], int]:
-        """The commands of kernels, in submits that end before a watchdog's time, and the buffer of their
-        Params."""
+        """Build the commands of kernels, in submits shorter than a watchdog's limit, and the buffer of
+        their Params."""
         limits, costs = self.device.limits, [self.costs[id(k)] for k in kernels]
         plan = split_long_kernels(Plan(tuple(kernels), costs=tuple(costs)), limits)
         compiled = compile_plan(self.device, plan)
@@ -99,7 +101,7 @@ class Trials:
         return [part for _, part in submits_of(compiled, words)], compiled.uniform
 
     def outputs(self, kernels: Sequence[Kernel]) -> dict[int, Any]:
-        """Zeros for what kernels write: the default's stay, all others write the same buffers."""
+        """Return zeroed output buffers: new ones for the default, shared ones for all other candidates."""
         shelf = {nbytes: list(kept) for nbytes, kept in self.shelf.items()}
         buffers: dict[int, Any] = {}
         for v in dict.fromkeys(v for k in kernels for v in k.outputs):
@@ -111,7 +113,7 @@ class Trials:
         return buffers
 
     def inputs(self, whole: Plan, kernels: Sequence[Kernel]) -> dict[int, Any]:
-        """What kernels read and do not write, computed by the plan's kernels before them."""
+        """Return the values that kernels read and do not write, computed by the plan's earlier kernels."""
         wanted = {v for k in kernels for v in k.inputs} - {v for k in kernels for v in k.outputs}
         written = {v for k in whole.kernels for v in k.outputs} - self.input_buffers.keys()
         need = wanted & written
@@ -128,7 +130,7 @@ class Trials:
         return {v: buffers[v] for v in wanted}
 
     def computed(self, before: list[Kernel], leaves: dict[int, Any], wanted: set[int]) -> dict[int, Any]:
-        """The wanted ones of the values that kernels make; the buffers of the others serve several."""
+        """Compute the wanted values of kernels; the buffers of other values are reused."""
         last = {v: i for i, k in enumerate(before) for v in (*k.outputs, *k.inputs)}
         handles = {v: b.handle for v, b in leaves.items()}
         living: dict[int, Any] = {}
@@ -148,10 +150,10 @@ class Trials:
         return {v: b for v, b in living.items() if v in wanted}
 
     def leaf(self, value: int) -> Any:
-        """The buffer of a value that the graph begins with."""
+        """Return the buffer of a leaf of the graph."""
         if value not in self.input_buffers:
             node = self.order[value]
-            # integers may be places in something: others might lie beyond it
+            # integers may be indices: random ones might be out of range
             if node.buffer is not None and (value not in self.direct or not node.dtype.is_float):
                 return node.buffer
             buffer = self.device.pool.take(max(node.nbytes, 4))
@@ -161,7 +163,8 @@ class Trials:
         return self.input_buffers[value]
 
     def clear(self, buffer: Any) -> None:
-        """Make a buffer zeros, so that what a candidate does not write is not what another wrote."""
+        """Fill a buffer with zeros, so that elements which a candidate misses do not keep another's
+        results."""
         size = self.device.size_of(buffer.handle)
         if self.blank is None or self.blank.size < size:
             self.blank = self.device.pool.take(size)
@@ -169,7 +172,7 @@ class Trials:
         self.device.submit(Copy(self.blank.handle, buffer.handle, size).words())
 
     def difference(self, buffers: dict[int, Any], values: list[int]) -> str:
-        """How results differ from the default's by more than their types allow, or ""."""
+        """Describe how results differ from the default's by more than their dtypes allow, or return ""."""
         for v in values:
             kind = self.kind(v)
             if not self.order[v].nbytes:
@@ -183,21 +186,22 @@ class Trials:
         return ""
 
     def largest(self, buffers: dict[int, Any]) -> float:
-        """The largest magnitude of all that kernels read and write: a result that is small because these
-        cancel out is no better than their rounding."""
+        """Return the largest magnitude that kernels read and write: the rounding of these bounds the
+        error of a result
+        that cancellation makes small."""
         every = ((b, self.order[v].nbytes, self.kind(v)) for v, b in buffers.items() if v < len(self.order))
         floats = (of for of in every if of[1] and of[2] != "words")
         return max((apart(self.device, b, b, nbytes, kind)[1] for b, nbytes, kind in floats), default=0.0)
 
     def kind(self, value: int) -> str:
-        """How a value is compared: a type of floats, or "words"."""
+        """Return how a value is compared: its float type, or "words"."""
         dtype = self.order[value].dtype
         return dtype.short if dtype in TOLERANCES else "words"
 
-    # --- how long it takes ---
+    # --- timing ---
 
     def run(self, candidate: Candidate, times: int) -> float:
-        """Seconds of so many runs that follow each other without a pause."""
+        """Time `times` consecutive runs, in seconds."""
         begin = perf_counter()
         if len(candidate.parts) == 1:
             for at in range(0, times, MOST):
@@ -211,7 +215,8 @@ class Trials:
         return perf_counter() - begin
 
     def time(self) -> dict[str, float]:
-        """Milliseconds of each candidate: the median of rounds, in which only those go on that may win."""
+        """Return the milliseconds of each candidate: the median over rounds. Candidates that can't win
+        drop out early."""
         begin = perf_counter()
         first, *_ = self.candidates.values()
         running = list(self.candidates.values())
@@ -230,8 +235,8 @@ class Trials:
         return {name: round(median(e.ms), 6) for name, e in self.candidates.items()}
 
     def count(self, candidate: Candidate) -> None:
-        """Find how many runs make a batch; on a software adapter, whose clock has no need to warm up, that is
-        the first round."""
+        """Find the number of runs of a batch. On a software adapter, which needs no warm-up, this is the
+        first round."""
         software = self.device.limits.software
         candidate.runs, took = runs_to_fill(lambda n: self.run(candidate, n), BATCH[software], 1 << 14)
         if software:
@@ -245,8 +250,9 @@ class Trials:
 
 
 def apart(device: Gpu, actual: Any, wanted: Any, nbytes: int, kind: str) -> tuple[float, float, bool]:
-    """How far two buffers lie apart: the largest error, the largest wanted magnitude, and whether something
-    that is not a finite number differs; of "words" only the last."""
+    """Compare two buffers: the largest error, the largest wanted magnitude, and whether NaN or infinities
+    differ. For
+    "words", only whether any word differs."""
     import numpy as np
 
     words, over = -(-nbytes // 4), nbytes % 4
@@ -278,7 +284,7 @@ def apart(device: Gpu, actual: Any, wanted: Any, nbytes: int, kind: str) -> tupl
 
 
 def numbers(seed: int, count: int, dtype: DType) -> bytes:
-    """So many elements as a device stores them."""
+    """Make `count` random elements in the layout of a device buffer."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
