@@ -150,8 +150,7 @@ class WeightedRandomSampler(OrderedSampler):
     ):
         import numpy as np
 
-        # type: ignore[union-attr]
-        self.weights = np.asarray(weights.numpy() if hasattr(weights, "numpy") else weights, np.float64)
+        self.weights = np.asarray(weights.numpy() if hasattr(weights, "numpy") else weights, np.float64)  # type: ignore[union-attr]
         if self.weights.ndim != 1 or not (self.weights >= 0).all() or not self.weights.sum() > 0:
             raise ValueError(
                 "WeightedRandomSampler(...): weights must be numbers of at least 0, with at"

@@ -73,8 +73,7 @@ def _describe(
     fn: Callable[..., Any], specs: list[Spec], batches: list[int]
 ) -> tuple[dict[str, Any], str, Weights]:
     """program.txt, kernels.wgsl and the weights."""
-    # type: ignore[attr-defined]
-    named = dict(fn.named_parameters()) | dict(fn.named_buffers()) if hasattr(fn, "named_buffers") else {}
+    named = dict(fn.named_parameters()) | dict(fn.named_buffers()) if hasattr(fn, "named_buffers") else {}  # type: ignore[attr-defined]
     run.realize(*named.values())  # and all constants that the call creates
     weights = Weights({id(t.node): name for name, t in named.items()})
     device = next((t.device for t in named.values()), None) or get_device()

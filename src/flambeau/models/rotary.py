@@ -19,6 +19,7 @@ def _llama3(frequencies: list[float], rope: Mapping[str, Any]) -> list[float]:
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
 
     def scaled(f: float) -> float:
+        # full rotations within the context length of the first training
         turns = rope["original_max_position_embeddings"] * f / (2 * pi)
         share = min(max((turns - low) / (high - low), 0.0), 1.0)
         return (1 - share) * f / rope["factor"] + share * f

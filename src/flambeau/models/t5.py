@@ -71,6 +71,7 @@ def bucket(distance: int, config: T5Config, both_ways: bool) -> int:
     buckets = config.relative_attention_num_buckets // (2 if both_ways else 1)
     behind = abs(distance) if both_ways else max(-distance, 0)
     first = buckets if both_ways and distance > 0 else 0
+    # Half of the buckets are exact distances; the others grow logarithmically up to the maximum distance.
     near = buckets // 2
     if behind < near:
         return first + behind
@@ -161,8 +162,7 @@ class T5LayerCrossAttention(nn.Module):
 
     def forward(self, x: Tensor, sight: Sight) -> Tensor:
         a = self.EncDecAttention
-        # type: ignore[union-attr]
-        k, v = self.keys_values(sight.memory) if sight.memory is not None else sight.past.memory_of(self.at)
+        k, v = self.keys_values(sight.memory) if sight.memory is not None else sight.past.memory_of(self.at)  # type: ignore[union-attr]
         y = F.scaled_dot_product_attention(a.heads(a.q, self.layer_norm(x)), k, v, sight.seen, scale=1.0)
         return x + a.whole(y)
 

@@ -89,10 +89,8 @@ class MultiheadAttention(Module):
                 init.xavier_uniform_(weight)
                 setattr(self, f"{name}_proj_weight", weight)
         self.in_proj_bias = new_parameter(3 * e, device=device) if bias else None
-        # type: ignore[assignment]
-        self.bias_k = init.xavier_normal_(new_parameter(1, 1, e, device=device)) if add_bias_kv else None
-        # type: ignore[assignment]
-        self.bias_v = init.xavier_normal_(new_parameter(1, 1, e, device=device)) if add_bias_kv else None
+        self.bias_k = init.xavier_normal_(new_parameter(1, 1, e, device=device)) if add_bias_kv else None  # type: ignore[assignment]
+        self.bias_v = init.xavier_normal_(new_parameter(1, 1, e, device=device)) if add_bias_kv else None  # type: ignore[assignment]
         self.out_proj = Linear(e, e, bias, device=device)
         if bias:
             init.zeros_(self.out_proj.bias)  # type: ignore[arg-type]

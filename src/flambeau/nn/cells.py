@@ -253,6 +253,8 @@ def lstm(how: LstmGates) -> Cell:
         return under_each_other([how.gate.function(v.before[-1]) * how.hidden.function(v.new), v.new])
 
     def slopes(gates: Tensor, shown: Tensor, state: Tensor, new: Tensor, s: Sequence) -> Slopes:
+        # c' = f c + i g and h = o act(c'). The rows are the derivatives of c' with respect to the gates i,
+        # f and g, of h with respect to o, and of c' with respect to c.
         v, old, cell = opened(gates, shown, state, s), gate(state, 1), gate(new, 1)
         bent, o = how.hidden.function(cell), how.gate.function(v.before[-1])
         slope_i, slope_o = how.gate.sloped(v.before[0], v.i), how.gate.sloped(v.before[-1], o)
@@ -296,6 +298,8 @@ def _gru(how: GruGates) -> Cell:
         return _within((1 - z) * n + z * state, how.state_clip)
 
     def slopes(gates: Tensor, shown: Tensor, state: Tensor, new: Tensor, s: Sequence) -> Slopes:
+        # h' = (1 - z) n + z h with n = act(x_n + r own). The rows are the derivatives of h' with respect to
+        # the gates r and z, own, the old state h and x_n.
         of_r, of_z, of_n, r, z, n, own = opened(gates, shown, s)
         of_new, slope = (1 - z) * how.hidden.sloped(of_n, n), how.gate.sloped
         rows = [of_new * own * slope(of_r, r), (state - n) * slope(of_z, z), of_new * r, z, of_new]

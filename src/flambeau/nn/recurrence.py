@@ -35,13 +35,11 @@ def recurrence(cell: Cell, s: Sequence) -> Tensor:
 
     def gradients(g: Tensor, y: Tensor, *inputs: Tensor) -> list[Tensor | None]:
         filled = dict(zip(present, inputs, strict=True))
-        # type: ignore[arg-type]
-        grads = _gradients(cell, Sequence(*(filled.get(i) for i in range(size))), g, y)
+        grads = _gradients(cell, Sequence(*(filled.get(i) for i in range(size))), g, y)  # type: ignore[arg-type]
         return [grads[i] for i in present]
 
     op = Op("composite", xp=_identity, grad=gradients, name=f"{cell.name}_steps")
-    # type: ignore[union-attr]
-    return Tensor(stand_for(op, lowered.node, tuple(s[i].node for i in present), {}))
+    return Tensor(stand_for(op, lowered.node, tuple(s[i].node for i in present), {}))  # type: ignore[union-attr]
 
 
 def _identity(xp: Any, x: Any) -> Any:
@@ -91,6 +89,7 @@ def _gradients(cell: Cell, s: Sequence, g: Tensor, states: Tensor) -> Sequence:
     shown = cat([s.shown.unsqueeze(0), shown_by(earlier, s.project)], 0)
     slopes = cell.slopes(by_gate(s.given, cell.gates), shown, before, states, s)  # type: ignore[misc]
     slopes = slopes if s.kept is None else _while_kept(slopes, s.kept)
+    # Only this loop is sequential; the products before and after it cover all steps at once.
     factors, of_shown, carried = _walk_back(cell, s, slopes, g)
     own = factors.narrow(-2, 0, cell.gates).flatten(-2)
     flat = own.flatten(0, 1)
@@ -145,6 +144,7 @@ def _walk_back(
             hidden = hidden + back.unsqueeze(-2)
         arriving = hidden
         if across is not None:
+            # the cell also gets the gradient of the hidden part that is computed from it
             of_cell = _plus(gate(g[t], 1), carried[1]) + hidden * across[t]
             arriving = is_cell.where(of_cell, hidden)
         row_factors.append(factors[t] * arriving)

@@ -104,6 +104,7 @@ class _Steps:
         steps = range(len(batch_sizes))
         kept = [[t < n for n in lengths] for t in steps]
         self.kept = tensor(kept, device=device).reshape(len(steps), len(lengths), 1, 1)
+        # steps of the padding map to themselves
         turned = [[n - 1 - t if t < n else t for n in lengths] for t in steps]
         self.turned = tensor(turned, device=device).unsqueeze(2)
 
@@ -146,6 +147,7 @@ class RNNBase(RecurrentModule):
             raise ValueError(f"{name}(bidirectional=True, reverse=True): {rule}")
         device, dtype, gates = (*map(self.__dict__.pop, ("device", "dtype")), cell_of(self).gates)
         for layer in range(self.num_layers):
+            # PyTorch's order of states: layer * directions + direction
             for suffix in self._suffixes(layer):
                 self._make(layer, suffix, gates * self.hidden_size, device)
         self.reset_parameters()

@@ -1,1 +1,1 @@
-"""The operations, a module a family: functions that Tensor has as methods (table.py)."""
+"""The operations, one module for each family; table.py makes them methods of Tensor."""

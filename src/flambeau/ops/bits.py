@@ -1,4 +1,4 @@
-"""The bits of elements: floats as unsigned integers and back, and views of a tensor in another dtype."""
+"""Bit-level views: floats as unsigned integers and back, and views of a tensor in another dtype."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from ..device.array_namespace import Namespace
     from ..tensor import Tensor
 
-UNSIGNED = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64}  # by bytes
-# of float16: how much smaller its exponent bias is than float32's, and its smallest number above 0
+UNSIGNED = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64}  # unsigned dtypes by size in bytes
+# float16: the difference of float32's exponent bias and its own, and its smallest positive number
 HALF_BIAS, HALF_SMALLEST = 112, 2.0**-24
 
 
 def _reinterpret(xp: Namespace, x: Array, name: str) -> Array:
-    """The same bytes as elements of another type. It goes through the host, since libraries differ here."""
+    """Reinterpret bytes as another type, through the host, since array libraries differ in this."""
     import numpy as np
 
     values = np.ascontiguousarray(xp.to_host(x))

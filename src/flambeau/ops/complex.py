@@ -1,7 +1,7 @@
 """Complex numbers: building from two floats, splitting, conjugating. Other ops treat them like floats.
 
 The gradient with respect to a complex number is the derivative with respect to its real part plus i times
-that by its imaginary part, as in PyTorch.
+that with respect to its imaginary part, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOT_REAL = "takes complex numbers: make them with complex(real, imag), or cast w
 
 
 def _join_parts(xp: Namespace, real: Array, imag: Array) -> Array:
-    """Not real + 1j * imag, since an infinity times 1j has a NaN real part."""
+    """Assigns both parts: real + 1j * imag would have a NaN real part for an infinite imag."""
     return _as_complex(xp, xp.stack(xp.broadcast_arrays(real, imag), axis=-1))
 
 

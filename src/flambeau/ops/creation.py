@@ -191,6 +191,7 @@ def _integer_line(start: Any, end: Any, steps: int, once: bool) -> list[float]:
     sum are rounded together, else each, as in PyTorch's linspace and logspace."""
     start, end = int(start), int(end)
     step = (end - start) / max(steps - 1, 1)
+    # Python integers are exact: a + i * n / unit is rounded once.
     n, unit = step.as_integer_ratio()
     half = steps // 2 if steps > 1 else steps
     counts = [(start, i) for i in range(half)] + [(end, i - steps + 1) for i in range(half, steps)]
@@ -342,6 +343,8 @@ def _lower_places(row: int, col: int, offset: int, device: Any) -> tuple[Tensor,
     growing = min(max(0, col - length), row - first)
     ramp = growing * length + growing * (growing - 1) // 2
     i = _iota(ramp + (row - first - growing) * col, device)
+    # Row k begins at element k length + k (k - 1) / 2 = i, so k is the root of k^2 + b k - 2 i = 0, rounded
+    # down. float32 rounds large i, so k may be off by one.
     b = 2 * length - 1
     k = (((i.float() * 8 + float(b * b)).sqrt() - b) * 0.5).int()
     start = _before(k, length)

@@ -1,4 +1,4 @@
-"""The log-probability of labels, summed over alignments: CTC and transducers (RNN-T).
+"""CTC and transducer (RNN-T) losses: log-probabilities of labels, summed over alignments.
 
 States of CTC are the labels with blanks around each: [blank, a, blank, b, blank] for "ab". One kernel runs
 the forward recursion over time for all items of a batch. A second one runs a linear recursion, of which the
@@ -94,7 +94,7 @@ def _walk_back(g: Tensor, weights: Sequence[Tensor]) -> Tensor:
 
 
 def _alphas_grad(g: Tensor, y: Tensor, x: Tensor, jump: Tensor) -> list[Tensor | None]:
-    """The weights of a step are the fractions of its three source states in it."""
+    """The weights of a step are the fractions that its three source states contribute."""
     arange = type(x).arange
     step = arange(x.shape[1], dtype=dt.int32, device=x.device).reshape(-1, 1)
     state = arange(x.shape[2], dtype=dt.int32, device=x.device)
@@ -102,7 +102,7 @@ def _alphas_grad(g: Tensor, y: Tensor, x: Tensor, jump: Tensor) -> list[Tensor |
     for k in range(3):
         share = _earlier(y, k) - (y - x)
         share = share + jump.unsqueeze(1) if k == 2 else share
-        # shares are at most 1, apart from rounding: the clamp keeps differences of LOWEST finite
+        # fractions are at most 1, apart from rounding: the clamp keeps differences of LOWEST finite
         weights.append(((step > 0) & (state >= k)).where(share.clamp(max=1.0), LOWEST).exp())
     return [_walk_back(g, weights), None]
 
@@ -181,7 +181,7 @@ def _labels(targets: Tensor, lengths: Tensor, classes: int, blank: int, loss: st
 
 
 def _states(targets: Tensor, blank: int) -> tuple[Tensor, Tensor]:
-    """Labels with blanks around each; 0 where a jump over a blank leads, else LOWEST.
+    """Labels with blanks around each, and 0 for states that a jump over a blank can reach, else LOWEST.
     [n, s] -> [n, 2s + 1] * 2"""
     n, count = targets.shape
     state = type(targets).arange(2 * count + 1, dtype=dt.int32, device=targets.device)

@@ -99,6 +99,7 @@ def _scale_words(words: Sequence[Tensor], span: int) -> Tensor:
 
     It is a long multiplication. No number is favoured by more than span / 2^(32 n).
     """
+    # columns are the 32-bit digits of the product before carries; int64 has room for their sums
     mask = 0xFFFFFFFF
     factors = [span & mask, span >> 32] if span >> 32 else [span]
     columns: list[Any] = [0] * (len(words) + len(factors))
@@ -146,6 +147,8 @@ def random_integers(
     def bits():
         return drawn_bits(shape, device, generator)
 
+    # A remainder for small ranges, all bits for the full range of int64, else a multiplication as in Lemire
+    # (2019).
     if span <= BIASED:
         drawn = bits() % span
         is_small = ends[0] <= low and high <= ends[1] and not dtype.is_pair

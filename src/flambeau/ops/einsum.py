@@ -117,6 +117,7 @@ def _optimal(terms: list[str], output: str, sizes: dict[str, int]) -> list[tuple
 
     names = {s: kept(s) for s in range(1, everything + 1)}
     best: dict[int, tuple[float, int]] = {1 << i: (0, 0) for i in range(n)}
+    # Dynamic programming: a set is the cheapest product of two of its parts, which are smaller and known.
     for s in sorted(range(1, everything + 1), key=int.bit_count):
         for part, other in _halves(s):
             price = best[part][0] + best[other][0] + _cost(names[part] | names[other], sizes)
@@ -299,6 +300,7 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 def _euclid_by_matmul(a: Tensor, b: Tensor) -> Tensor:
     """sqrt(|a|^2 + |b|^2 - 2 a.b), which reads each operand once per tile; the gradient at 0 is 0."""
+    # Rounding can make squares of near points negative: they count as 0.
     squares = a.square().sum(-1).unsqueeze(-1) + b.square().sum(-1).unsqueeze(-2)
     squares = squares - a.matmul(b.transpose(-1, -2)) * 2
     some = squares > 0

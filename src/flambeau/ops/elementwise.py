@@ -18,16 +18,17 @@ if TYPE_CHECKING:
     from ..device.array_namespace import Namespace
     from ..tensor import HostScalar, Tensor, TensorLike
 
-SIGNED = "bools have no signs or differences: use ~ or ^, or cast with .int()"  # an error in PyTorch too
+# PyTorch raises an error as well
+SIGNED = "bools have no signs or differences: use ~ or ^, or cast with .int()"
 
 
 def float_dtype(*dtypes: DType) -> DType:
-    """Integers compute as the default floats."""
+    """Integers are computed as the default floats."""
     return dt.promote(*dtypes).float_of()
 
 
 def _number(*dtypes: DType) -> DType:
-    """Bools compute as the default integer."""
+    """Bools are computed as the default integer."""
     common = dt.promote(*dtypes)
     return common if common.kind != "b" else dt.default_integer()
 
@@ -79,24 +80,24 @@ def elementwise(
 def analytic(
     grad: OperandGradient, xp: Reference | str, cost: int
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A function of floats and of complex numbers."""
+    """Declare a function of floats and complex numbers."""
     return elementwise(grad, xp, float_dtype, cost, dtypes=ANY)
 
 
 def bitwise(xp: Reference | str, dtypes: str = "iub") -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A function of the bits of integers."""
+    """Declare a function of the bits of integers."""
     return elementwise(None, xp, dtypes=dtypes)
 
 
 def compare(
     xp: str, operands: DTypeRule = dt.promote, dtypes: str = ANY
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A test of each element, or of each pair."""
+    """Declare a test of each element, or of each pair."""
     return elementwise(None, xp, _bool, operands=operands, dtypes=dtypes)
 
 
 def order(xp: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A comparison by size."""
+    """Declare a comparison by size."""
     return elementwise(None, xp, _bool, operands=_bools_as_ints, refusal=UNORDERED)
 
 
@@ -146,7 +147,7 @@ def _remainder(xp: Namespace, x: Array, y: Array) -> Array:
 
 
 def _atan2_grad(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]:
-    """0 at the origin, which has every angle."""
+    """The gradient is 0 at the origin, where the angle is undefined."""
     size = x * x + y * y
     is_origin = size == 0
     share = is_origin.where(0.0, g) / is_origin.where(1.0, size)
@@ -154,7 +155,8 @@ def _atan2_grad(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | Non
 
 
 def _share(g: Tensor, x: Tensor, y: Tensor, x_loses: Tensor, y_loses: Tensor) -> list[Tensor | None]:
-    """Gradients of an extreme of two: half for each if they are equal; g for both if one is NaN."""
+    """Gradients of the extreme of two operands: g / 2 for each if they are equal; g for both if one
+    is NaN."""
     half = (x == y).where(g * 0.5, g)
     return [x_loses.where(0.0, half), y_loses.where(0.0, half)]
 
@@ -190,7 +192,7 @@ def _covered_grad(g: Tensor, y: Tensor, value: Tensor, *others: Tensor) -> list[
 
 @composite(grad=_covered_grad)
 def _covered(value: Tensor, *others: Any) -> Tensor:
-    """`value`, which was computed from `others` by step functions: gradients by them are 0, as in PyTorch."""
+    """`value` as a function of `others` with gradients 0, as in PyTorch: step functions computed it."""
     return value
 
 
@@ -858,8 +860,7 @@ class Elementwise(Family):
         return bitwise_right_shift(other, self)
 
 
-# choose(c, x, y) where c may be a number or x a tensor of bools, which the method would take for the
-# condition
+# where as a function: c may be a number, and x a bool tensor, which the method would take for the condition
 choose = where
 
 

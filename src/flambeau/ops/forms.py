@@ -1,4 +1,4 @@
-"""Methods with PyTorch's names that answer on the host, or call other functions of the package."""
+"""Methods with PyTorch's names that only read metadata, or call other functions of the package."""
 
 from __future__ import annotations
 
@@ -163,5 +163,5 @@ class Forms(Family):
 
     @property
     def is_cpu(self: Any) -> bool:
-        """Whether it is in the host's memory, as on the NumPy device."""
+        """Whether the tensor is in host memory, on the NumPy device."""
         return self.device.kind == "cpu"

@@ -253,6 +253,8 @@ def binary_cross_entropy_with_logits(
     """
     _same_shape(input, target)
     low = input < 0  # one mask for all terms; abs would have no second derivative at 0
+    # -target log(sigmoid(x)) - (1 - target) log(1 - sigmoid(x)) = max(x, 0) - x target + log(1 +
+    # exp(-|x|)), which never overflows
     below = low.where(input, -input).exp().log1p()
     if pos_weight is None:
         loss = low.where(0.0, input) - input * target + below
@@ -269,6 +271,7 @@ def _same_shape(input: Tensor, target: Tensor) -> None:
 
 def _log(p: Tensor) -> Tensor:
     """log(p), at least -100; its gradient is 0 where p is 0."""
+    # the smallest normal float32: devices may flush smaller numbers to 0, and log(0) is -inf
     least = 1.1754944e-38
     return (p < least).where(-100.0, p.maximum(least).log())
 

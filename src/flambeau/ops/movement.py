@@ -69,7 +69,7 @@ def _windows(xp: Any, x: Any, spec: Sequence[Window]) -> Any:
 
 
 def unslice(g: Tensor, full: Shape, starts: tuple[int, ...], steps: tuple[int, ...], shape: Shape) -> Tensor:
-    """Put a slice back among zeros: flip negative steps, spread long ones, pad to the full shape."""
+    """The adjoint of slice: flip negative steps, spread long ones, pad with zeros to the full shape."""
     back = [d for d, s in enumerate(steps) if s < 0]
     g = g.flip(back) if back else g
     for d, step in enumerate(steps):
@@ -267,7 +267,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """
     dim = normal_dim(dim, input.ndim)
     split, n = list(sizes), input.shape[dim]
-    if split.count(-1) == 1:  # from this dim alone: another one may be 0
+    if split.count(-1) == 1:  # computed from this dim only, since another one may be 0
         split[split.index(-1)] = n // max(-prod(split), 1)
     if prod(split) != n or any(s < 0 for s in split):
         raise ValueError(f"sizes {list(sizes)} do not multiply to the {n} of dim {dim}")

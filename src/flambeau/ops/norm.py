@@ -81,6 +81,7 @@ def affine_norm(
 def moments(x: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and (biased) variance by channel, float32. [n, c, ...] -> [c], [c]"""
     x, dims = as_float(x), (0, *range(2, x.ndim))
+    # A second pass over x: the mean of squares minus the square of the mean would cancel.
     mean = x.mean(dims)
     return mean, (x - by_channel(mean, x.ndim)).square().mean(dims)
 
@@ -106,6 +107,8 @@ def _batch_affine_grad(
     g: Tensor, y: Tensor, x: Tensor, mean: Tensor, var: Tensor, weight: Tensor, bias: Tensor, eps: float
 ) -> Gradients:
     """All gradients need only two sums by channel. mean and var depend on x: theirs is part of that of x."""
+    # With u = (x - mean) / std and means over a channel: gx = weight / std * (g - mean(g) - u * mean(g u)),
+    # gweight = sum(g u), gbias = sum(g) (Ioffe and Szegedy, 2015).
     dims = (0, *range(2, x.ndim))
     scale = (var + eps).rsqrt()
     unit = (x - by_channel(mean, x.ndim)) * by_channel(scale, x.ndim)

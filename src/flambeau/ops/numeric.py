@@ -39,7 +39,7 @@ def clamp(input: Tensor, min: TensorLike | None = None, max: TensorLike | None =
     if min is None and max is None:
         raise ValueError("min and max are both None: pass at least one of them")
     if is_tensor(min) and is_tensor(max) and min.requires_grad:
-        min = (min < max).where(min, min.detach())  # equal bounds get no gradient, as in PyTorch
+        min = (min < max).where(min, min.detach())  # as in PyTorch, no gradient if the bounds are equal
     x = input if min is None else choose(_or_is_nan(input < min, min), min, input)
     return x if max is None else choose(_or_is_nan(x > max, max), max, x)
 

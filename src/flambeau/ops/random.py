@@ -210,6 +210,8 @@ def philox(xp: Any, n: int, words: Sequence[Any]) -> Any:
         xp.zeros_like(count),
     ]
     k0, k1 = words[0], words[1]
+    # A round multiplies two words of the counter to 64 bits each; the key's words advance by Weyl constants
+    # (the golden ratio, and sqrt(3) - 1).
     for _ in range(10):
         p0, p1 = c[0] * 0xD2511F53, c[2] * 0xCD9E8D57
         c = [
@@ -358,6 +360,8 @@ def _alpha_drop(input: Tensor, p: float, training: bool, shape: Shape) -> Tensor
     keep = _keep_mask(input, p, shape)
     if not training or p == 0:
         return input
+    # For an input of mean 0 and variance 1 the mean becomes p * FLOOR and the variance (1 - p) * (1 + p *
+    # FLOOR^2).
     scale = ((1 - p) * (1 + p * FLOOR**2)) ** -0.5 if p < 1 else 0.0
     return keep.where(input, FLOOR) * scale - FLOOR * scale * p
 

@@ -66,7 +66,7 @@ def widen_integers(x: Tensor) -> Tensor:
 
 
 def in_words(x: Tensor) -> Tensor:
-    """Bools and 8- or 16-bit integers as int32, in which kernels add."""
+    """Cast bools and 8- or 16-bit integers to int32, in which kernels add."""
     return x.int() if (x.dtype.is_packed and x.dtype.is_int) or x.dtype is dt.bool_ else x
 
 
@@ -79,19 +79,20 @@ def in_float32(x: Tensor, dtype: DTypeLike | None = None) -> tuple[Tensor, dt.DT
 
 
 def _grad_extreme(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Gradients:
-    """Shared equally among equal elements, as in PyTorch's amax."""
+    """Equal elements share the gradient, as in PyTorch's amax."""
     hit = (x == y).to(x.dtype)
     return [g * hit / hit.sum(dims, keepdim=True)]
 
 
 def _grad_prod(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Gradients:
-    """The product of the other elements: y / x without zeros; of elements with zeros only a single zero has
-    one.
+    """The product of the other elements: y / x if there are no zeros; with one zero only that element has a
+    gradient, with more none has.
 
-    For second derivatives it is computed without a division, since they do not vanish at zeros.
+    For second derivatives the product is computed without a division, which would be wrong at zeros.
     """
     if is_grad_enabled():
         return [g * _others(x, dims)]
+    # x + zero replaces zeros by ones: its product is that of the elements that are not 0.
     zero = (x == 0).to(x.dtype)
     zeros = zero.sum(dims, keepdim=True)
     others = (x + zero).prod(dims, keepdim=True)
@@ -421,6 +422,8 @@ def _variance_grad(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...], share
 def _variance(x: Tensor, *, dims: tuple[int, ...], share: float) -> Tensor:
     """In two passes: the sum of squared deviations from the mean, corrected by the mean's rounding error,
     which is not small beside a large mean (Chan, Golub and LeVeque, 1983)."""
+    # sum (x - m)^2 - (sum (x - m))^2 / n for a rounded mean m. Rounding can make it negative: relu. An
+    # infinite error would turn an infinite variance into NaN.
     deviation = x - x.mean(dims, keepdim=True)
     error = deviation._sum(dims)
     error = error.isfinite().where(error, 0.0)
@@ -454,6 +457,8 @@ def _root(x: Tensor) -> Tensor:
 @composite(grad=lambda g, y, x, dims: [g * (x - y).exp()])
 def _logsumexp(x: Tensor, *, dims: tuple[int, ...]) -> Tensor:
     """Shifted by the maximum. An infinite maximum is the result itself: inf - inf would be NaN."""
+    # log(sum(exp(x))) = top + log(sum(exp(x - top))): no exponential is above 1. The gradient is the
+    # softmax.
     top = x._max(dims)
     return top.isinf().where(top, (x - top).exp()._sum(dims).log() + top)
 

@@ -1,7 +1,7 @@
-"""Random draws by rejection: Poisson, binomial and gamma numbers.
+"""Random numbers by rejection sampling: Poisson, binomial and gamma.
 
 A graph has no loops that depend on values: the proposals are a leading dim, and the first accepted one is
-used. There are so many that practically always one is accepted.
+used. There are enough proposals that at least one is accepted almost surely (see TRIES).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def invert(u: Tensor, log_mass: Callable[[Any], Any]) -> Tensor:
 
 
 def hat(u: Tensor, a: Tensor, b: Tensor, centre: Tensor) -> tuple[Tensor, Tensor]:
-    """(proposal, distance of u from 0 or 1) of transformed rejection (Hormann, 1993)."""
+    """A proposal of transformed rejection, and the distance of u from 0 or 1 (Hormann, 1993)."""
     centred = u - 0.5
     end = 0.5 - centred.abs()
     return ((2 * a / end + b) * centred + centre).floor(), end
@@ -70,6 +70,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     low = means.clamp(1e-30, float(FEW))
     small = invert(draw(), lambda k: k * low.log() - low - (k + 1).lgamma())
     high = means.clamp(min=float(FEW))
+    # the constants of algorithm PTRS
     b = 0.931 + 2.53 * high.sqrt()
     a = -0.059 + 0.02483 * b
     bound, quick = (1.1239 + 1.1328 / (b - 3.4)).log(), 0.9277 - 3.6224 / (b - 2)
@@ -103,6 +104,8 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     def draw(*tries: int) -> Tensor:
         return open_bits((*tries, *shape), device, generator)
 
+    # For p > 1/2 count the failures instead. Each algorithm gets harmless parameters where the other one is
+    # used.
     p = chance.minimum(1 - chance).clamp(0.0, 0.5)
     is_low = n * p < FEW
     rate = is_low.where(p, 0.25).clamp(min=1e-30)
@@ -118,6 +121,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 def _by_rejection(n: Tensor, p: Tensor, draw: Callable[..., Tensor]) -> Tensor:
     """Binomial numbers of mean 10 or more, for probabilities up to 1/2."""
     odds, spread = p / (1 - p), (n * p * (1 - p)).sqrt()
+    # the constants of algorithm BTRS
     b = 1.15 + 2.53 * spread
     a = -0.0873 + 0.0248 * b + 0.01 * p
     quick, alpha = 0.92 - 4.2 / b, (2.83 + 5.1 / b) * spread
@@ -145,6 +149,7 @@ def gamma_above_one(a: Tensor, generator: Generator | None = None) -> Tensor:
 
     shape = (8, *a.shape)
     x, u = normal_bits(shape, a.device, generator), open_bits(shape, a.device, generator)
+    # d (1 + c x)^3 for a normal x is nearly a gamma number; it is accepted by the ratio of the densities
     root = 1 + c * x
     v = root * root * root
     low = v.clamp(min=1e-30)

@@ -49,7 +49,9 @@ def _incomplete_gamma(a: float, x: float) -> tuple[float, float]:
         return 1.0, 0.0
     if a >= 1e5 and abs(x - a) <= a / 10:
         return _wide_gamma(a, x)
+    # x^a e^-x / Gamma(a + 1), by logarithms since each factor may overflow
     scale = math.exp(a * math.log(x) - x - math.lgamma(a + 1))
+    # P = scale * the sum over n of x^n / ((a + 1) ... (a + n)) (DLMF 8.11.4)
     if x < a + 1:
         term = total = 1.0
         for n in range(1, 5000):
@@ -58,6 +60,7 @@ def _incomplete_gamma(a: float, x: float) -> tuple[float, float]:
             if term < 1e-17 * total:
                 break
         return scale * total, 1 - scale * total
+    # Q by a continued fraction, in modified Lentz form (Numerical Recipes, 6.2)
     b, c, d = x + 1 - a, 1e300, 1 / (x + 1 - a)
     h = d
     for i in range(1, 5000):
@@ -71,7 +74,7 @@ def _incomplete_gamma(a: float, x: float) -> tuple[float, float]:
 
 
 def _wide_gamma(a: float, x: float) -> tuple[float, float]:
-    """The same for large a and x near a, by an expansion uniform in x / a (Temme; DLMF 8.12)."""
+    """The incomplete gamma functions for large a and x near a, by Temme's uniform expansion (DLMF 8.12)."""
     m = (x - a) / a
     near = m * (1 - m * (1 / 3 - m * (7 / 36 - m * (73 / 540 - m * 1331 / 12960))))
     eta = near if abs(m) < 0.01 else math.copysign(sqrt(2 * (m - math.log1p(m))), m)
@@ -90,8 +93,11 @@ def _digamma(x: float) -> float:
     if x == 0:
         return math.copysign(math.inf, -x)
     if x < 0:
+        # Reflection: psi(x) = psi(1 - x) - pi / tan(pi x). tan has period pi, which is subtracted exactly.
         turn = pi * (x - round(x)) if math.isfinite(x) else 0.0
         return math.nan if turn == 0 else _digamma(1 - x) - pi / math.tan(turn)
+    # psi(x) = psi(x + 10) - the sum of 1 / (x + k), then the asymptotic series (Abramowitz and Stegun,
+    # 6.3.18)
     shift = sum(1 / (x + k) for k in range(10))
     r = 1 / (x + 10)
     s = r * r
@@ -105,6 +111,7 @@ def _zeta(s: float, q: float) -> float:
         return math.inf
     if q < 0 or math.isinf(q) or math.isinf(s):
         return math.nan if q < 0 else 0.0 if math.isinf(q) or q > 1 else 1.0 if q == 1 else math.inf
+    # Euler-Maclaurin summation: 12 terms, the integral of the rest, and corrections with Bernoulli numbers
     a = q + 12
     series = 0.5 + s / a * (1 / 12 - (s + 1) * (s + 2) / a**2 * (1 / 720 - (s + 3) * (s + 4) / a**2 / 30240))
     return sum(_inverse_power(q + k, s) for k in range(12)) + a**-s * (a / (s - 1) + series)
@@ -126,6 +133,7 @@ def _zetas(xp: Any, s: Any, q: Any) -> Any:
 def _erfcx(x: float) -> float:
     if x < 10:
         return math.inf if x < -26 else math.exp(x * x) * math.erfc(x)
+    # the asymptotic series (DLMF 7.12.1)
     r = 1 / (2 * x * x)
     return (1 - r * (1 - 3 * r * (1 - 5 * r))) / (x * sqrt(pi))
 
@@ -377,13 +385,17 @@ def _i0(x: Tensor) -> Tensor:
     return x.i0e() * x.abs().exp()
 
 
+# I1'(x) = I0(x) - I1(x) / x
 @composite(grad=lambda g, y, x: [g * (x.i0() - _over(y, x))])
 def _i1(x: Tensor) -> Tensor:
     return x.i1e() * x.abs().exp()
 
 
+# phi(x) / Phi(x), whose factors exp(-x^2 / 2) cancel
 @composite(grad=lambda g, y, x: [g * sqrt(2 / pi) / (x * -sqrt(0.5)).erfcx()])
 def _log_ndtr(x: Tensor) -> Tensor:
+    # Below -1 by erfcx: Phi(x) = erfcx(-x / sqrt(2)) exp(-x^2 / 2) / 2, of which no factor underflows
+    # before its logarithm.
     below = (x.minimum(-1) * -sqrt(0.5)).erfcx().log() - x * x * 0.5 - log(2)
     return (x < -1).where(below, ((x * sqrt(0.5)).erfc() * -0.5).log1p())
 

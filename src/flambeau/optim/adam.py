@@ -290,6 +290,8 @@ class RAdam(ByMoments):
         """Return the rate: positive for steps along m / sqrt(v), negative for steps along m alone."""
         # One number encodes both cases, since each update kernel binds every number that it reads.
         step, beta2 = s["step"], o.betas[1]
+        # r = sqrt((rho - 4) (rho - 2) rho_inf / ((rho_inf - 4) (rho_inf - 2) rho)) if rho > 5; `_rectifier`
+        # is the factor that depends on beta alone.
         length = _averaging_steps(beta2, step)
         rectified = (length - 4) * (length - 2) / length * beta2.map(_rectifier)
         adaptive = (rectified.clamp(min=0) * correction(beta2, step)).sqrt()

@@ -209,6 +209,7 @@ class Adafactor(Optimizer):
         size = _rms(p).maximum(o.eps[1]) * s["step"].rsqrt().minimum(o.lr)
         if o.weight_decay:
             p = p * (1 - o.lr * o.weight_decay)
+        # The step is clipped to a root mean square of d.
         moved = self._squares(g * g, s, share, least).maximum(least * least).rsqrt() * g
         return p - moved * (size / (_rms(moved) / o.d).clamp(min=1.0))
 
@@ -216,6 +217,7 @@ class Adafactor(Optimizer):
         """Update and return the mean squares; a matrix has the product of its row and column means."""
         if "variance" in s:
             return _towards(s["variance"], square, share)
+        # The rank-1 matrix with the same row and column means (Shazeer and Stern, 2018, section 3).
         rows = _towards(s["row_var"], square.mean(-1, keepdim=True), share)
         columns = _towards(s["col_var"], square.mean(-2, keepdim=True), share)
         return rows / rows.mean(-2, keepdim=True).maximum(least) * columns

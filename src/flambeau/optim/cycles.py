@@ -178,8 +178,7 @@ class OneCycleLR(Cycling):
             raise ValueError(
                 "OneCycleLR(...): the length is unknown: pass total_steps, or epochs and steps_per_epoch"
             )
-        # type: ignore[operator]
-        self.total_steps = int(total_steps if total_steps is not None else epochs * steps_per_epoch)
+        self.total_steps = int(total_steps if total_steps is not None else epochs * steps_per_epoch)  # type: ignore[operator]
         for name, value, rule in (
             ("total_steps", self.total_steps, self.total_steps > 0 or "must be above 0"),
             ("pct_start", pct_start, 0 <= pct_start <= 1 or "must be in 0 to 1"),

@@ -189,6 +189,7 @@ class Curvature:
         if self.direction is None or self.gradient is None:
             return
         change, move = (g - self.gradient).realize(), (self.direction * self.t).realize()
+        # s . y > 0 keeps the estimate positive definite.
         along = _dot(change, move)
         if along > SMALLEST_CURVATURE:
             self.moves, self.changes = [*self.moves, move][-most:], [*self.changes, change][-most:]
@@ -197,6 +198,8 @@ class Curvature:
 
     def newton(self, g: Tensor) -> Tensor:
         """The descent direction: minus the estimate of the inverse Hessian times the gradient. [n] -> [n]"""
+        # The two-loop recursion (Nocedal and Wright, algorithm 7.4); the first estimate is s . y / y . y
+        # times the identity.
         q = -g
         shares: list[Tensor] = []
         known = list(zip(self.moves, self.changes, self.scales, strict=True))
@@ -283,6 +286,7 @@ class Wolfe:
 
     def _bracketed(self, now: Point) -> tuple[Point, Point | None]:
         """Return two points that enclose a valid one, the lower one first; or a valid point and None."""
+        # Nocedal and Wright, algorithm 3.5
         before = self.start
         while self.used <= self.most:
             if self._is_high(now) or (self.used > 2 and now.loss >= before.loss):
@@ -296,6 +300,7 @@ class Wolfe:
         return _by_loss(self.start, now)
 
     def _zoomed(self, low: Point, high: Point) -> Point:
+        # Nocedal and Wright, algorithm 3.6
         was_close = False
         while self.used <= self.most and abs(high.t - low.t) >= self.smallest:
             left, right = sorted((low.t, high.t))
@@ -328,6 +333,7 @@ def cubic(a: Point, b: Point, low: float, high: float) -> float:
     """The minimum of the cubic through two points with their slopes, clamped to low and high."""
     if a.t > b.t:
         a, b = b, a
+    # Nocedal and Wright, equation 3.59; without a minimum the midpoint
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
     square = d1 * d1 - a.slope * b.slope
     if square < 0:

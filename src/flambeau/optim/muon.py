@@ -99,8 +99,11 @@ class Muon(Optimizer):
 
 def orthogonal(x: Tensor, o: Any) -> Tensor:
     """About U V^T of each x = U S V^T. [..., n, m] -> [..., n, m]"""
+    # Newton-Schulz of degree 5: each singular value s becomes a s + b s^3 + c s^5. The default coefficients
+    # are steep at 0, and converge only to about 0.7 to 1.2 (Jordan et al., 2024).
     a, b, c = o.ns_coefficients
     is_tall = x.shape[-2] > x.shape[-1]
+    # The Frobenius norm bounds the largest singular value by 1.
     x = x / (x * x).sum((-2, -1), keepdim=True).sqrt().maximum(o.eps)
     for _ in range(o.ns_steps):
         square = x.mT @ x if is_tall else x @ x.mT  # of the shorter side

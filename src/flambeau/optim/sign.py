@@ -46,6 +46,8 @@ class Rprop(Optimizer):
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
+        # As in PyTorch, an element whose gradient changes sign is not moved in this step, and counts as new
+        # in the next.
         agrees = g * s["prev"]
         factor = (agrees > 0).where(o.etas[1], (agrees < 0).where(o.etas[0], 1.0))
         low, high = o.step_sizes

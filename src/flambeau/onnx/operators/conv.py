@@ -57,6 +57,7 @@ def _transposed_pads(
         wanted = [f - span + s for f, span, s in zip(full, spans, strides, strict=True)]
     pairs: list[tuple[int, int]] = []
     for f, e, n in zip(full, extra, wanted, strict=True):
+        # The spec's rule: SAME_UPPER puts an odd element at the end, every other auto_pad at the start.
         total = max(f + e - n, 0)
         before = total // 2 if a.auto_pad == "SAME_UPPER" else total - total // 2
         pairs.append((before, f - n - before))

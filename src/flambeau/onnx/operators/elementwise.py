@@ -90,6 +90,7 @@ _enter(BINARY, _two)
 @operator("Div")
 def div(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
     b = align_operand(a, b, axis, broadcast)
+    # integers are divided towards 0, as in C
     return a / b if a.dtype.is_float else a.div(b, rounding_mode="trunc")
 
 
@@ -98,12 +99,14 @@ def power(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0, 
     if a.dtype.is_float and b.ndim <= a.ndim and node.number(b) in PRODUCTS:
         return reduce(lambda x, y: x * y, [a] * int(node.number(b)))
     b = align_operand(a, b, axis, broadcast)
+    # The result has the dtype of the base; a float exponent of integers is computed in floats.
     both = a.to(b.dtype) if b.dtype.is_float and not a.dtype.is_float else a
     return (both ** b.to(both.dtype)).to(a.dtype)
 
 
 @operator("Mod")
 def mod(a: Tensor, b: Tensor, *, fmod: int = 0) -> Tensor:
+    # fmod=1: the dividend's sign, as in C; else the divisor's, as in Python
     return a.fmod(b) if fmod else a.remainder(b)
 
 
@@ -134,6 +137,7 @@ def clip_by_attributes(x: Tensor, *, min: float | None = None, max: float | None
 
 @operator("Clip", since=11)
 def clip(x: Tensor, low: Any = None, high: Any = None) -> Tensor:
+    # The order matters: the spec says that high wins if low is above it.
     x = x if low is None else x.maximum(low)
     return x if high is None else x.minimum(high)
 

@@ -35,6 +35,7 @@ def gather_elements(x: Tensor, index: Tensor, *, axis: int = 0) -> Tensor:
 def gather_nd(x: Tensor, index: Tensor, *, batch_dims: int = 0) -> Tensor:
     if not batch_dims:
         return x.gather_nd(index)
+    # The batch dims become one, and each index tuple gets its own batch index in front.
     batch, depth = x.shape[:batch_dims], index.shape[-1]
     own = arange(prod(batch), device=x.device).reshape(-1, *[1] * (index.ndim - batch_dims))
     flat = index.reshape(prod(batch), *index.shape[batch_dims:])

@@ -37,6 +37,8 @@ def _batch_training(
     dims = (0, *range(2, x.ndim))
     mean, var = x.mean(dims), x.var(dims, correction=0)
     y = F.batch_norm(x, None, None, scale, b, training=True, eps=a.epsilon)  # type: ignore[arg-type]
+    # ONNX's momentum is the share of the old statistics, PyTorch's that of the new ones; the variance is
+    # the biased one
     moved = [old * a.momentum + new * (1 - a.momentum) for old, new in zip(running, (mean, var), strict=True)]
     return y, *(m.to(r.dtype) for m, r in zip(moved, running, strict=True)), mean, var
 
@@ -44,7 +46,7 @@ def _batch_training(
 def _batch_inference(
     x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, epsilon: float
 ) -> Tensor:
-    """Normalise by the running statistics; scale and shift are constants of the graph."""
+    """Normalise by the running statistics, as one multiplication and one addition for each channel."""
     wide = x.dtype.as_float
     factor = scale.to(wide) / (var.to(wide) + epsilon).sqrt()
     return _affine(x.to(wide), factor, b.to(wide) - mean.to(wide) * factor).to(x.dtype)
@@ -84,6 +86,7 @@ def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: 
     """Each element divided by a power of 1 and the squares of `size` channels around. [n, c, ...] -> same"""
     if size < 1:
         raise ValueError(f"size {size}: takes a number above 0")
+    # an even size has one more channel after than before
     before = (size - 1) // 2
     ends = [min(n, x.shape[1]) for n in (before, size - 1 - before)]  # channels outside the tensor count as 0
     squares = x.square().pad([*(0, 0) * (x.ndim - 2), *ends])

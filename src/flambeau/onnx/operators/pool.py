@@ -44,6 +44,7 @@ def max_pool_(x: Tensor, *, storage_order: int = 0, node: Any = None, **window: 
     size = tuple(x.shape[2:])
     places: Any = flat_places(x, y, spec)
     places = _column_major(places, size) if storage_order else places
+    # ONNX counts indices over the whole tensor, batch and channels included.
     n, c = x.shape[:2]
     first = Tensor.arange(n * c, device=x.device).reshape(n, c, *(1,) * len(size)) * prod(size)
     return y, first + places.long()
@@ -63,6 +64,7 @@ def _counts(x: Tensor, plain: tuple[Window, ...], spec: tuple[Window, ...], incl
     """The divisors of the windows' sums; a number if all are equal."""
     counts_of_all: Any = 1
     for i, (p, w, n) in enumerate(zip(plain, spec, x.shape[2:], strict=True)):
+        # count_include_pad counts explicit padding, not the elements that ceil_mode adds
         ends = (p.before, p.after) if include else (0, 0)
         each = _taps_inside(n, w, w.positions(n), ends)
         if len(set(each)) == 1:

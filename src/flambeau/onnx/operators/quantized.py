@@ -94,6 +94,7 @@ def dequantize_linear(x: Any, scale: Any, zero: Any = None, **attributes: Any) -
 @operator("DynamicQuantizeLinear", since=11)
 def dynamic_quantize_linear(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Quantise x to uint8 by its own range; also returns the scale and the zero point."""
+    # The range always includes 0, so that 0 is exact.
     low, high = x.amin().clamp(max=0), x.amax().clamp(min=0)
     span = (high - low) / 255
     scale = (span == 0).where(1.0, span)
@@ -200,6 +201,5 @@ def qlinear_conv(*inputs: Tensor, group: int = 1, **window: Any) -> Tensor:
     total = conv_integer(i.x, i.w, i.x_zero, i.w_zero, group=group, **window)
     rank = i.x.ndim - 1
     total = total if i.b is None else total + _outputs(i.b, rank)  # type: ignore[operator]
-    # type: ignore[union-attr]
-    factor = i.x_scale.float() * _outputs(i.w_scale, rank).float() / i.y_scale.float()
+    factor = i.x_scale.float() * _outputs(i.w_scale, rank).float() / i.y_scale.float()  # type: ignore[union-attr]
     return _requantize(total, factor, i.y_zero)

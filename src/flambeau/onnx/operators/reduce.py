@@ -20,6 +20,7 @@ def _entries(name: str, reduce: Any, since: int) -> None:
         return over(reduce, x, axes, keepdims)
 
     def by_input(x: Tensor, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Tensor:
+        # Without axes all dims are reduced, unless noop_with_empty_axes keeps only the elementwise part.
         if not axes and noop_with_empty_axes:
             return ELEMENTWISE[name](x) if name in ELEMENTWISE else x
         return over(reduce, x, axes, keepdims)

@@ -133,7 +133,7 @@ def split(x: Tensor, split: Any = None, *, axis: int = 0, num_outputs: int = 0, 
     return pieces(x, split, axis, num_outputs or len(node.outputs))
 
 
-MOST_PIECES = 1000  # may be omitted
+MOST_PIECES = 1000  # the most pieces, of which those beyond the axis are empty
 
 
 def pieces(x: Tensor, sizes: Any, axis: int, count: int) -> tuple[Any, ...]:
@@ -142,6 +142,7 @@ def pieces(x: Tensor, sizes: Any, axis: int, count: int) -> tuple[Any, ...]:
     if sizes is None and count > max(n, MOST_PIECES):
         raise ValueError(f"num_outputs={count:,} of axis {axis}: its size is {n}")
     if sizes is None:
+        # the spec: pieces of ceil(n / count), the last one smaller
         most = -(-n // count)
         sizes = [max(0, min(most, n - k * most)) for k in range(count)]
     if sum(sizes) != n or min(sizes) < 0:
@@ -170,6 +171,7 @@ def slice_of(x: Tensor, starts: Any, ends: Any, axes: Any = None, steps: Any = N
 
 def python_slice(start: int, end: int, step: int, n: int) -> slice:
     """The Python slice that is equivalent to ONNX's numbers."""
+    # Start and end are clamped, for negative steps to -1 to n - 1: an end of -1 then includes element 0.
     if step > 0:
         start, end = (min(max(v + n if v < 0 else v, 0), n) for v in (start, end))
         return slice(start, max(start, end), step)
@@ -193,6 +195,7 @@ def pad_by_attributes(
 @operator("Pad", since=11, numbers=("pads", "axes"))
 def pad(x: Tensor, pads: Any, value: Any = None, axes: Any = None, *, mode: str = "constant") -> Tensor:
     if axes is not None:
+        # pads has the begins of the listed axes, then the ends
         every = [0] * (2 * x.ndim)
         for k, axis in enumerate(axes):
             axis += x.ndim if axis < 0 else 0

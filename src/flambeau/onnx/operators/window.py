@@ -53,6 +53,7 @@ def _grown(n: int, w: Window) -> Window:
     """With ceil_mode: extend the padding at the end for the last window that starts inside."""
     span = w.dilation * (w.kernel - 1) + 1
     last = -(-(n + w.before + w.after - span) // w.stride)
+    # a window that would start in the padding at the end is left out
     last -= last * w.stride >= n + w.before
     return w._replace(after=max(w.after, last * w.stride + span - n - w.before))
 

@@ -1,1 +1,1 @@
-"""Attention and its cache of keys and values."""
+"""Attention, and writes to the cache of keys and values."""

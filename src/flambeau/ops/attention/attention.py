@@ -43,7 +43,7 @@ def _scores(
     where: Callable[..., Array],
     tanh: Callable[[Array], Array],
 ) -> Array:
-    """The scores, for tensors or arrays: [heads, queries, keys], -inf where masked."""
+    """Attention scores of tensors or arrays: [heads, queries, keys], -inf where masked."""
     group = q.shape[0] // max(k.shape[0], 1)
     k = k.reshape(k.shape[0], 1, *k.shape[1:])
     s = (q.reshape(k.shape[0], group, *q.shape[1:]) @ k.swapaxes(-1, -2)) * scale
@@ -66,7 +66,7 @@ def _split_others(others: Sequence[Array], placed: bool) -> tuple[Array, Array |
 def _masked_scores(
     xp: Namespace, q: Array, k: Array, start: Array, bias: Array | None, causal: bool, **attrs: Any
 ) -> tuple[Array, Array]:
-    """The scores of the reference, and the maximum of each row."""
+    """The reference's masked scores, and the maximum of each row."""
     s = _scores(q, k, bias, **attrs, where=xp.where, tanh=xp.tanh)
     if causal:
         rows, columns = (xp.arange(n) for n in s.shape[1:])
@@ -129,7 +129,7 @@ def _grad(
     )
     g, unscale = _scale_slopes(g) if units else (g, None)
     norms, delta = _lower_norms(output_of(Attention._norms, y)), (g.float() * y.float()).sum(-1, keepdim=True)
-    # of each row: the maximum, the logarithm of its sum, and the sum of the gradient times the result
+    # for each row: the maximum, the logarithm of the sum, and the sum of gradient times result
     rows = norms._pad((0, 0, 0), (0, 0, 1)) + delta._pad((0, 0, 2), (0, 0, 0))
     inputs = (q, k, v, g, rows, *others)
     by_key = Attention._keys(*inputs, placed=False, **attrs)
@@ -140,17 +140,16 @@ def _grad(
 
 
 def _lower_norms(norms: Tensor) -> Tensor:
-    """Lowers large maxima of scores by more than kernels differ in rounding: a gradient kernel weighs
-    scores by exp(min(score - maximum, 0)), so the largest one keeps weight 1 when it is recomputed."""
+    """Lower large maxima of scores by more than the rounding differences of kernels. A gradient kernel
+    recomputes weights as exp(min(score - maximum, 0)), so the largest score keeps weight 1."""
     size = norms.abs()
     return (size > 1e6).where((norms - size * 5e-7).maximum(LOWEST), norms)
 
 
 def _scale_slopes(g: Tensor) -> tuple[Tensor, Tensor]:
-    """Scales float16 gradients with respect to a power of two so that the largest is at least 1; also
-    returns the
-    inverse factor. Matrix units take the gradients of scores as float16: those of a mean over many elements
-    would lose digits."""
+    """Scale float16 gradients by a power of two so that the largest is at least 1; also return the inverse
+    factor. Matrix units read the gradients of scores as float16, where small ones, such as those of a mean
+    over many elements, lose digits."""
     wide = g.float()
     most = wide.abs().amax()
     power = (most > 0).where(most, 1.0).log2().floor().clamp(-40, 0)
@@ -168,8 +167,7 @@ def _grad_by_ops(
     softcap: float | None,
     **attrs: Any,
 ) -> tuple[list[Tensor], Tensor | None]:
-    """The gradients by tensor ops, which can be differentiated again: those by q, k and v, and that by the
-    bias."""
+    """The gradients with respect to q, k, v and the bias by tensor ops, which can be differentiated again."""
     dtype, (slope, q, k, v) = q.dtype, (x.float() for x in (slope, q, k, v))
     w = _weights(q, k, v, start, bias, scale=scale, softcap=softcap, **attrs)
     group = q.shape[0] // max(k.shape[0], 1)
@@ -184,6 +182,7 @@ def _grad_by_ops(
     # the gradient with respect to the scores: that of softmax is w * (gw - sum(gw * w)), and sum(gw * w) =
     # sum(slope * y)
     z = w * (slope @ v1.transpose(-1, -2) - (slope * y).sum(-1, keepdim=True))
+    # The bias is added after the soft cap, so its gradient lacks the derivative of tanh.
     by_bias = z
     if softcap is not None:
         u = (q1 @ k1.transpose(-1, -2) * (scale / softcap)).tanh()
@@ -197,7 +196,7 @@ def _grad_by_ops(
 
 
 def _gradient_reference(at: int) -> Reference:
-    """The reference of a gradient kernel: by the queries (0), the keys (1) or the values (2)."""
+    """The reference of the gradient with respect to the queries (0), the keys (1) or the values (2)."""
 
     def reference(
         xp: Namespace,
@@ -292,7 +291,7 @@ class Attention(Family):
         packs=True,
     )
     def _queries(self: Any, *others: Tensor, **attrs: Any) -> Prepared:
-        """The gradient of attention by its queries."""
+        """The gradient of attention with respect to the queries."""
         return (self, *others), attrs
 
     @kernel(
@@ -304,10 +303,10 @@ class Attention(Family):
         packs=True,
     )
     def _keys(self: Any, *others: Tensor, **attrs: Any) -> Prepared:
-        """The gradient of attention by its keys."""
+        """The gradient of attention with respect to the keys."""
         return (self, *others), attrs
 
-    # the gradient with respect to the values, a further result of the kernel of the keys' gradient
+    # the gradient with respect to the values, a second result of the kernel of the keys' gradient
     _values = Op(
         "output",
         part="values",
@@ -396,6 +395,8 @@ def scaled_dot_product_attention(
     scale = 1 / sqrt(max(d, 1)) if scale is None else float(scale)  # type: ignore[arg-type]
     attrs: dict[str, Any] = {"scale": scale, "causal": is_causal, "softcap": softcap, "heads": prod(heads)}
     bias = None if attn_mask is None else _bias(attn_mask, (*lead, *heads, n, m), len(lead), rank)
+    # The kernels support neither dropout nor float64 nor rows beyond WIDEST; storing few scores is faster
+    # on software adapters.
     by_ops = dropout_p or max(d, e) > WIDEST or not d
     by_ops = by_ops or _stores_scores(query.device, prod(q.shape[:rank]), n, m, start)
     wide = dt.promote(query.dtype, key.dtype, value.dtype).as_float

@@ -55,7 +55,7 @@ def _reference(xp: Namespace, table: Array, rows: Array, start: Array) -> Array:
 class Cache(Family):
     @kernel("opaque", shape=like_first, dtype=like_first, xp=_reference, launch=_launch, packs=True)
     def _put(self: Any, rows: Tensor, start: Tensor) -> Prepared:
-        """[lines, length, width] with [lines, rows, width] from row `start` (int32[1]) on."""
+        """Write [lines, rows, width] into [lines, length, width] from row `start` (int32[1]) on."""
         return (self, rows, start), {}
 
 
@@ -74,7 +74,7 @@ def put_rows(table: Tensor, rows: Tensor, start: int | Tensor | HostScalar) -> T
     or before row 0 are left out. There is no gradient.
     [..., length, width], [..., n, width] -> [..., length, width]
 
-    Raises ValueError if rows differ from the table's in more than their number.
+    Raises ValueError if rows do not have the table's other sizes.
     """
     if min(table.ndim, rows.ndim) < 2 or rows.shape != (*table.shape[:-2], rows.shape[-2], table.shape[-1]):
         raise ValueError("rows and table may differ only in the number of rows: [..., n, width]")

@@ -1,4 +1,4 @@
-"""Plans the launches of attention kernels: which kernel, and the work of a workgroup, for sizes and a
+"""Plans the launches of attention kernels: chooses the kernel and the work of a workgroup by sizes and
 device."""
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Options(NamedTuple):
-    """Options of the templates: what kernels do to scores. bias: the dtype of the bias, or "" without one."""
+    """Options of the kernel templates. bias: the dtype of the bias, or "" without one."""
 
     causal: bool
-    placed: bool  # the first query's position among the keys is an input
+    placed: bool  # whether the first query's position among the keys is an input
     softcap: bool
     bias: str
     bias_in: str
@@ -48,7 +48,7 @@ class AttentionTile(NamedTuple):
     deep: int = 0
 
     def widen(self, *vec4s: int) -> AttentionTile:
-        """The tile with enough vec4s a thread for rows of `vec4s`, of one result or two."""
+        """The tile with enough vec4s per thread for rows of `vec4s`, for one result or two."""
         wide, deep = (*(-(-n // self.tx) for n in vec4s), 0)[:2]
         return self._replace(wide=wide, deep=deep)
 
@@ -70,7 +70,7 @@ class AttentionTile(NamedTuple):
 
     @property
     def left_pitch(self) -> int:
-        return self.height // 4 + 1  # odd: threads of one row write side by side in other banks
+        return self.height // 4 + 1  # odd, so that neighbouring threads of a row write to different banks
 
     @property
     def right_pitch(self) -> int:
@@ -81,7 +81,7 @@ class AttentionTile(NamedTuple):
         return 16 * self.step * (self.left_pitch + self.right_pitch)
 
     def accumulators(self, products: int) -> int:
-        """The number of accumulators of a thread, with tiles of scores for `products` products."""
+        """The accumulators of a thread, with score tiles for `products` products."""
         return self.rows * (self.cols * products + 4 * (self.wide + self.deep))
 
     def fits(self, limits: Limits) -> bool:
@@ -143,7 +143,7 @@ KEYS = (
 def _sizes(
     nodes: Nodes, biases: Nodes, scale: float, causal: bool, softcap: float | None, heads: int, placed: bool
 ) -> dict[str, int | float]:
-    """The quantities of all attention kernels. A bias has strides, 0 along its dims of size 1."""
+    """The shader parameters of all attention kernels. A bias has strides, 0 along its dims of size 1."""
     q, k = nodes[:2]
     log2e = 1.4426950408889634
     sizes = {
@@ -166,7 +166,7 @@ def _sizes(
 
 
 def _without(sizes: dict[str, int | float], *unread: str) -> dict[str, int | float]:
-    """The quantities but for those that a kernel does not read."""
+    """The parameters without those that a kernel does not read."""
     return {name: size for name, size in sizes.items() if name not in unread}
 
 
@@ -227,7 +227,7 @@ def _vec4_inputs(nodes: Nodes, biases: Nodes) -> tuple[int, ...]:
 
 
 def _flops(nodes: Nodes, by_d: int, by_e: int, causal: bool) -> int:
-    """Operations of by_d products of width d and by_e of width e over all scores."""
+    """The FLOPs of by_d products of width d and by_e products of width e over all scores."""
     q, k, v = nodes[:3]
     return 2 * prod(q.shape[:2]) * k.shape[1] * (by_d * q.shape[2] + by_e * v.shape[2]) // (1 + causal)
 
@@ -249,7 +249,7 @@ def _tile_launch(
     sizes = _without(_sizes(nodes, biases, **attrs), *unread) | {"blocks": blocks}
     if attrs["causal"]:
         sizes["lines"] = lines
-        if of == 1:  # a tile of keys counts lines alone
+        if of == 1:  # a tile of keys only depends on the lines
             del sizes["blocks"]
     d, e = nodes[0].shape[2] // 4, nodes[2].shape[2] // 4
     return Launch(
@@ -283,7 +283,7 @@ def _row_launch(
     d, e = q.shape[2] // 4, v.shape[2] // 4
     steps = q.shape[0] // max(k.shape[0], 1) * q.shape[1] if of else k.shape[1]
     if limits.software and 2 * steps <= limits.turns:
-        unroll = 1  # there it compiles in a tenth of the time and runs 1.6 times as fast
+        unroll = 1  # on software adapters it compiles in a tenth of the time and runs 1.6 times as fast
     tile = max(SHARED // (d + e) // unroll * unroll, unroll)
     staged = not limits.software and tile * (d + e) <= SHARED
     tile = tile if staged else unroll
@@ -321,7 +321,8 @@ def _power_of_two(n: int) -> int:
 def _split_keys(
     nodes: Nodes, biases: Nodes, attrs: dict[str, Any], also: tuple[Written, ...]
 ) -> list[Launch]:
-    """The launches for few rows and many keys: one for pieces of the keys, one that joins them."""
+    """The launches for few rows and many keys: one for pieces of the keys, one that combines their
+    results."""
     q, k, v = nodes[:3]
     d, e = q.shape[2] // 4, v.shape[2] // 4
     lines, keys = k.shape[:2]
@@ -399,7 +400,7 @@ def _vec4s(*nodes: Node) -> tuple[int, ...]:
 
 
 def forward(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
-    """The launches of attention, which also write the norms of its rows."""
+    """The launches of attention, which also write the norms (maximum and log-sum) of its rows."""
     q, v, biases = nodes[0], nodes[2], nodes[3 + attrs["placed"] :]
     also = (Written("norms", 2 * prod(q.shape[:2]), dt.float32),)
     short = _is_short("forward", nodes, attrs["causal"])

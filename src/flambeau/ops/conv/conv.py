@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Settings(TypedDict):
-    """What a convolution takes beside its tensors, for each dim but `groups`."""
+    """The settings of a convolution; all but `groups` have one number for each dim."""
 
     stride: tuple[int, ...]
     padding: tuple[int, ...]
@@ -32,7 +32,7 @@ class Settings(TypedDict):
 
 
 def pair(value: int | Sequence[int], n: int = 2) -> tuple[int, ...]:
-    """n numbers from one or n: 3 becomes (3, 3), (3, 5) stays. ValueError for other counts."""
+    """Expand one number to n, or check n numbers. ValueError for other counts."""
     value = integers(value, "a size")
     sizes = (value,) * n if isinstance(value, int) else tuple(value)
     sizes = sizes * n if len(sizes) == 1 else sizes
@@ -144,7 +144,7 @@ def conv_transpose(
     dilation: tuple[int, ...],
     groups: int,
 ) -> Tensor:
-    """The adjoint of conv by its input. [n, o, *out], [o, c / groups, *kernel] -> [n, c, *size]
+    """The adjoint of conv with respect to its input. [n, o, *out], [o, c / groups, *kernel] -> [n, c, *size]
 
     size: the sizes of the result's dims from the third, such that conv's windows of them are x's elements
     stride: the distance of windows, for each dim
@@ -226,7 +226,8 @@ class Phases(NamedTuple):
 
 
 def _phases(n: int, kernel: int, stride: int, padding: int, apart: bool) -> list[Phases]:
-    """One part for all phases of a dim of n results, or, `apart`, one for each, with just its taps."""
+    """One Phases for all phases of a dim of n results, or, if `apart`, one for each phase with only
+    its taps."""
     if not apart:
         first, last = padding // stride, (padding + n - 1) // stride
         taps = -(-kernel // stride)
@@ -238,13 +239,13 @@ def _phases(n: int, kernel: int, stride: int, padding: int, apart: bool) -> list
     return parts
 
 
-PART = 5e7  # multiply-adds that take as long as a kernel more
+PART = 5e7  # the multiply-adds that take as long as one further launch
 ROWS = 16  # filters that a kernel computes together at least: fewer take as long
 
 
 def _apart(work: int, filters: int, kernel: Shape, stride: tuple[int, ...]) -> tuple[bool, ...]:
-    """Of which dims each phase is computed by a kernel of its own: where that saves more than the kernels
-    take. work: multiply-adds without zeros; filters: of a group, each of which has all phases."""
+    """The dims whose phases get separate kernels, because that saves more time than the launches take. work:
+    multiply-adds without zeros; filters: of a group, each of which has all phases."""
 
     def time(apart: tuple[bool, ...]) -> float:
         each = [(k, s) for a, k, s in zip(apart, kernel, stride, strict=True) if not a]
@@ -290,7 +291,7 @@ def _interleave_parts(
 def _of_phases(
     x: Tensor, w: Tensor, dims: tuple[Phases, ...], stride: tuple[int, ...], groups: int
 ) -> Tensor:
-    """The results of some phases of each dim, [n, groups, c, count, phase, ...]."""
+    """The results for some phases of each dim, [n, groups, c, count, phase, ...]."""
     nd, n, o, c = len(dims), x.shape[0], w.shape[0] // groups, w.shape[1]
     taps = tuple([d.taps for d in dims])
     sizes = [size for d in dims for size in (d.places, d.results)]

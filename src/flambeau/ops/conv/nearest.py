@@ -1,4 +1,5 @@
-"""The inputs of nearest interpolation by PyTorch's arithmetic, whose rounding decides between neighbours."""
+"""The input indices of nearest interpolation by PyTorch's arithmetic, whose rounding decides between
+neighbours."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ def _double(values: list[float]) -> array[float]:
 def nearest_places(
     n: int, o: int, factor: float | None, exact: bool, image: bool, wide: bool
 ) -> tuple[int, ...]:
-    """The index of the input of each of o outputs, among n.
+    """The index among n inputs for each of o outputs.
 
     factor: outputs per input, if given; exact: "nearest-exact", by centres; image: the input has 4 dims,
     where PyTorch ignores the factor if the size is the same or twice as large; wide: the input is float64.

@@ -127,7 +127,7 @@ def flat_places(x: Tensor, y: Tensor, spec: tuple[Window, ...]) -> Tensor:
 
 
 def _after(n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
-    """Padding after a dim: with ceil_mode enough for the last window that starts inside."""
+    """The padding after a dim, which ceil_mode extends for the last window that starts inside."""
     span = dilation * (kernel - 1) + 1
     if not ceil_mode:
         return padding

@@ -125,7 +125,7 @@ def _resize_grad(g: Tensor, y: Tensor, x: Tensor, dim: int, line: ResizedDim) ->
 
 @composite(grad=_resize_grad)
 def resize(x: Tensor, *, dim: int, line: Any) -> Tensor:
-    """One dim interpolated. [..., n, ...] -> [..., o, ...]"""
+    """Interpolate one dim. [..., n, ...] -> [..., o, ...]"""
     kind, arange = KINDS[line.kind], type(x).arange
     floor, frac = _position(arange(line.o, dtype=dt.int32, device=x.device), line)
     if kind.weight is None:
@@ -141,6 +141,8 @@ def _first_output(line: ResizedDim, kind: Kind, x: Tensor) -> Tensor:
     j = type(x).arange(line.n, dtype=dt.int32, device=x.device)
     if not line.a:
         return j * 0
+    # floor((i a + b) / d) >= least for i >= (least d - b) / a, rounded up. Input 0 also stands for all
+    # positions before it.
     least = j + (kind.before - kind.taps + 1)  # the smallest floor of its position
     first = -((line.b - least * line.d) // line.a)
     return (j == 0).where(0, first.clamp(min=0))
@@ -170,6 +172,7 @@ def _resize_back(x: Tensor, *, dim: Any, line: Any) -> Tensor:
     """The adjoint of resize: each input gathers from the outputs that use it.
     [..., o, ...] -> [..., n, ...]"""
     kind, arange = KINDS[line.kind], type(x).arange
+    # Each input looks at all outputs that may use it, and keeps the weight of the taps that hit it.
     most = _most_outputs(line, kind)
     i = _first_output(line, kind, x) + arange(most, dtype=dt.int32, device=x.device).unsqueeze(1)  # [most, n]
     floor, frac = _position(i, line)
@@ -186,12 +189,13 @@ def _resize_back(x: Tensor, *, dim: Any, line: Any) -> Tensor:
 
 
 def _smooth(x: Tensor, dim: int, line: ResizedDim) -> Tensor:
-    """One dim interpolated with antialiasing: weights as wide as an output that sum to 1, by a matrix
-    product.
-    [..., n, ...] -> [..., o, ...]"""
+    """Interpolate one dim with antialiasing: a matrix product with weights as wide as an output, which sum to
+    1. [..., n, ...] -> [..., o, ...]"""
     ratio = Fraction(line.a, line.d)
     i, j = (type(x).arange(k, dtype=dt.int32, device=x.device) for k in (line.o, line.n))
     a, d = ratio.numerator, ratio.denominator
+    # The distance of the centres of input j and output i, j + 1/2 - (i + 1/2) a / d; the weights are as
+    # wide as the larger of an input and an output.
     far = ((2 * j + 1) * d - (2 * i.unsqueeze(1) + 1) * a).float()  # in units of 1 / (2 d) of an input
     w = SMOOTH[line.kind]((far * float(1 / (2 * d * max(ratio, Fraction(1))))).abs())
     return (x.movedim(dim, -1) @ (w / w.sum(1, keepdim=True)).mT).movedim(-1, dim)
@@ -231,7 +235,7 @@ def _fits(line: ResizedDim) -> bool:
 
 
 def _nearest(x: Tensor, dim: int, o: int, factor: float | None, exact: bool) -> Tensor:
-    """One dim by nearest interpolation. [..., n, ...] -> [..., o, ...]"""
+    """Interpolate one dim by nearest inputs. [..., n, ...] -> [..., o, ...]"""
     n = x.shape[dim]
     line, places = nearest_line(n, o, factor, exact, x.ndim == 4, x.dtype is dt.float64)
     if line is None:
@@ -341,7 +345,7 @@ def interpolate(
     if kind == "area":
         return adaptive_mean(input, out)
     size = input.shape[2:]
-    # shrinking first leaves less work for the other dims
+    # shrink first, which leaves less work for the other dims
     order = sorted(range(nd), key=lambda d: out[d] / size[d])
     if kind == "nearest":
         for d in order:

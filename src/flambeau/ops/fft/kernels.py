@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MOST = 4096  # numbers of a line in 16 KB of workgroup memory: real and imaginary parts in turn
 AT_ONCE = 2048  # numbers of which both parts fit
-CELLS = 1024  # numbers from which on a workgroup takes no further line
+CELLS = 1024  # from this many numbers on a workgroup takes only one line
 COLUMNS = 16  # lines side by side that a workgroup takes if it can: 128 bytes
 THREADS = 256  # at most
 HELD = 32  # numbers that a thread may hold in registers
@@ -81,7 +81,7 @@ def _chirps(z: Tensor) -> bool:
 class FftPass(NamedTuple):
     """A pass of a kernel.
 
-    number: its place among the passes. halves: the factors of a composite radix. span: the product of the
+    number: its index among the passes. halves: the factors of a composite radix. span: the product of the
     radices before. apart: butterflies of a line, and how far the inputs of one are apart. each: butterflies
     of a thread; idle: whether some threads have fewer. names: the variables of each butterfly. order: which
     variable has the s-th result. is_new: whether its inputs come from memory, not from the pass before.
@@ -358,8 +358,8 @@ def transform_lines(z: Tensor, inverse: bool) -> Tensor:
 
 
 def _four_steps(z: Tensor, a: int, b: int, inverse: bool) -> Tensor:
-    """Bailey (1990): transforms of length a along columns, twiddle factors, transforms of length b along
-    rows. [..., n, 2] -> [..., n, 2]"""
+    """The four-step algorithm (Bailey, 1990): transforms of length a along columns, twiddle factors,
+    transforms of length b along rows. [..., n, 2] -> [..., n, 2]"""
     lead = z.shape[:-2]
     columns = z.reshape(*lead, a, b, 2)
     if a * b <= TWIDDLES:

@@ -1,4 +1,4 @@
-"""Python's brackets: a key becomes a cut (slices, integers, None) and picks (index arrays), as in PyTorch.
+"""Indexing with brackets: a key is split into a cut (slices, integers, None) and picks (index arrays).
 
 An integer is not an index array: in x[0, :, [1, 2]] the dims keep their order. NumPy moves them.
 """
@@ -72,7 +72,7 @@ class IndexPlan:
 
 
 def entries_of(key: Any) -> tuple[Any, ...]:
-    """What stands in brackets as a tuple."""
+    """The key as a tuple of entries."""
     return key if isinstance(key, tuple) else (key,)  # pyright: ignore[reportUnknownVariableType]: of anything
 
 

@@ -192,7 +192,7 @@ def _put_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor, join:
 
 
 def _assign_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> Gradients:
-    """Only the last of equal places has a gradient; the replaced row has none."""
+    """The last of equal indices gets the gradient; the replaced row gets none."""
     last = place._last(x.shape[0])
     is_last = slices(last, place, dim=0) == type(g).arange(src.shape[0], dtype=dt.int32, device=g.device)
     of_x = (last < 0).unsqueeze(1).where(g, 0)
@@ -200,7 +200,7 @@ def _assign_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) ->
 
 
 def _extreme_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> Gradients:
-    """Shared equally among equal elements, as in PyTorch."""
+    """Equal elements share the gradient, as in PyTorch."""
     in_x, in_src = x == y, src == slices(y, place, dim=0)
     count = put_rows(in_x.to(g.dtype), place, in_src.to(g.dtype), join="sum")
     share = g / count

@@ -143,7 +143,7 @@ def _solve_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Gradients:
 
 
 def _halve_diagonal(x: Tensor) -> Tensor:
-    """The lower triangle, its diagonal halved."""
+    """The lower triangle with half the diagonal."""
     return x.tril() - diagonal_matrices(diagonal(x)) * 0.5
 
 
@@ -200,6 +200,7 @@ def _svd_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     gaps = _gaps(s * s)
     of_u, of_v = u.mH @ gu, v.mH @ gv
     inner = (of_u - of_u.mH) * gaps * s.unsqueeze(-2) + s.unsqueeze(-1) * ((of_v - of_v.mH) * gaps)
+    # As in PyTorch, complex vectors add the imaginary diagonal of U^H gU, divided by S.
     inner = inner + diagonal_matrices(gs) + diagonal_matrices(diagonal(of_u).imag * inverse * 1j)
     of_a = u @ inner @ v.mH
     if u.shape[-2] > u.shape[-1]:
@@ -275,7 +276,7 @@ class Host:
 
 
 def same(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Both in their promoted dtype; one of them may be real."""
+    """Cast both to their promoted dtype; one of them may be real."""
     dtype = promote(a.dtype, b.dtype)
     return a.to(dtype), b.to(dtype)
 

@@ -184,7 +184,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
 
 
 def _triangular_for(a: Tensor) -> Callable[..., Tensor]:
-    """What solves triangular systems of the dtype of a."""
+    """The solver of triangular systems for the dtype of a."""
     return host.triangular if is_complex(a) else lf.triangular
 
 

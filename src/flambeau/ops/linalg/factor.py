@@ -120,6 +120,8 @@ def _eliminate(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     if n <= block:
         packed = Factor._lu_block(a)
         return packed[..., :n], packed[..., n], packed[..., :k, n + 1]
+    # Recursive LU: factorise the left columns, solve for the block right of them, and factorise the Schur
+    # complement below it. Its row order also permutes the lower rows of L.
     h = k if k <= BLOCK and m <= 4096 else _half(min(k, n - 1), block)
     left, order, pivots = _eliminate(a[..., :h])
     right = take_rows(a[..., h:], order.int())
@@ -137,6 +139,9 @@ def lu_slope(g: Tensor, y: Tensor, solve: Callable[..., Tensor]) -> Tensor:
     """The gradient of LU. solve: solves triangular systems, as `triangular` does."""
     m, n = y.shape[-2], y.shape[-1] - 2
     k = min(m, n)
+    # From a = P L U, da = P (dL U + L dU). For a square matrix this gives ga = P L^-H (tril(L^H gL, -1) +
+    # triu(gU U^H)) U^-H. The further columns of a wide matrix, U2 = L^-1 (P^T a)2, and the further rows of
+    # a tall one, L2 = (P^T a)2 U1^-1, add the other terms.
     low, up = lu_parts(y)
     g_low, g_up = g[..., :k].tril(-1), g[..., :k, :n].triu()
     low1, up1 = low[..., :k, :], up[..., :k]
@@ -209,6 +214,8 @@ def _cholesky_by_halves(a: Tensor) -> Tensor:
 
 
 def _cholesky_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
+    # Murray (2016): the symmetric part of L^-T phi(L^T gL) L^-1, where phi takes the lower triangle and
+    # halves its diagonal.
     inner = (mT(y) @ g).tril()
     inner = inner - diagonal_matrices(diagonal(inner)) * 0.5
     left = _triangular(mT(y), inner, upper=True, unit=False)
@@ -254,6 +261,8 @@ def reflect(a: Tensor) -> Tensor:
         return Factor._qr_block(a)
     w = _half(n, panel)
     k = min(m, w)
+    # Blocked QR: factorise a panel of columns, apply its reflections, I - V T^T V^T, to the columns right
+    # of it, and continue with the rows below.
     left = reflect(a[..., :w])
     v, t = reflectors(left[..., :m, :k], left[..., m, :k])
     right = a[..., w:]
@@ -269,6 +278,8 @@ def _qr_grad(g: Tensor, y: Tensor, a: Tensor, complete: bool) -> Gradients:
     m, n = a.shape[-2:]
     if complete and m > n:
         raise ValueError("a complete QR of more rows than columns has no gradient: use mode='reduced'")
+    # Walter and Lehmann (2018): ga = (gQ + Q copyltu(R gR^T - gQ^T Q)) R^-T, where copyltu mirrors the
+    # lower triangle. A wide matrix also has R2 = Q^T A2, which adds A2 gR2^T to gQ.
     q, r = y[..., :m, :], mT(y[..., m:, :])
     gq, gr = g[..., :m, :], mT(g[..., m:, :]).triu()
     right = gr[..., m:]
@@ -306,6 +317,8 @@ def _gaps(values: Tensor) -> Tensor:
 
 
 def _eigh_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
+    # ga = V (diag(gw) + F * (V^T gV)) V^T with F_ij = 1 / (w_j - w_i) (Giles, 2008), made symmetric as a
+    # is.
     values, v = y[..., 0, :], y[..., 1:, :]
     inner = (mT(v) @ g[..., 1:, :]) * _gaps(values) + diagonal_matrices(g[..., 0, :])
     of_a = v @ inner @ mT(v)
@@ -327,6 +340,8 @@ def _svd_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     m, n = a.shape[-2:]
     u, s, v = svd_parts(y, m)
     gu, gs, gv = svd_parts(g, m)
+    # With F_ij = 1 / (s_j^2 - s_i^2) (Townsend, 2016): ga = U ((F * (U^T gU - gU^T U)) S + S (F * (V^T gV -
+    # gV^T V)) + diag(gs)) V^T. A tall matrix adds (I - U U^T) gU S^-1 V^T.
     gaps = _gaps(s * s)
     of_u, of_v = mT(u) @ gu, mT(v) @ gv
     inner = (of_u - mT(of_u)) * gaps * s.unsqueeze(-2) + diagonal_matrices(gs)
@@ -355,6 +370,7 @@ def _svd(a: Tensor) -> Tensor:
     # The columns of A V are those of U times S. Their QR gives orthonormal columns where S is 0, too.
     scaled = reflect(packed[..., 1 : n + 1, :])
     u = product(scaled[..., :n, :], scaled[..., n, :], n)
+    # R of this QR is diag(S) with signs; they move to the columns of U, so that S stays positive.
     u = u * (diagonal(scaled[..., :n, :]) < 0).where(-1.0, 1.0).unsqueeze(-2)
     u = u if left is None else left @ u
     return join([packed[..., :1, :], u, packed[..., n + 1 :, :]], -2)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from ...core.rules import LaunchRule, Prepared, Reference, ShapeRule
     from ...tensor import Tensor
 
-SWEEPS = 12  # of Jacobi rotations: float32 needs 6 to 9; a sweep without rotations ends them early
+# the most sweeps of Jacobi rotations: float32 needs 6 to 9; a sweep without rotations is the last
+SWEEPS = 12
 BLOCK = 64  # columns that one kernel factorises; more are split in halves, with matrix products between
 LARGEST = 1536  # rows and columns of eigh and svd
 # Loop iterations of a thread in one launch, on every device: the composition of a factorisation must not

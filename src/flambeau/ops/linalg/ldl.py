@@ -41,6 +41,8 @@ def _pivot(size: Any, s: Any, k: int) -> tuple[int, int]:
     column = size(s[k + 1 :, k])
     if k == n - 1 or max(size(s[k, k]), column.max()) == 0:
         return 1, k
+    # A 1 x 1 pivot unless its diagonal element is small against the rest of its column. Then the largest
+    # element of the column makes a 2 x 2 pivot, unless the test of its own row allows a 1 x 1 pivot.
     most = column.max()
     if size(s[k, k]) >= ALPHA * most:
         return 1, k
@@ -71,6 +73,8 @@ def _factor_of(xp: Any, a: Any, hermitian: bool) -> Any:
         swapped[last - k], swapped[row - k] = row, last
         s[k:, k:] = s[swapped][:, swapped]
         block, below = s[k:end, k:end], s[end:, k:end].copy()
+        # L21 = A21 D^-1, and the Schur complement A22 - L21 A21^H. A block of zeros leaves the rest
+        # unchanged.
         if xp.any(block != 0):
             s[end:, k:end] = xp.linalg.solve(block.T, below.T).T
             s[end:, end:] -= s[end:, k:end] @ adjoint(below)
@@ -95,6 +99,7 @@ def _solve_one(xp: Any, packed: Any, b: Any, hermitian: bool) -> Any:
         strict = xp.tril(block, -1)
         x[k:end] = xp.linalg.solve(block + (xp.conj(strict.T) if hermitian else strict.T), x[k:end])
         k = end
+    # Backward: the transposed factor, with the exchanges undone in reverse order.
     for k, end, last, row in reversed(blocks):
         part = low[end:, k:end].T
         x[k:end] -= (xp.conj(part) if hermitian else part) @ x[end:]

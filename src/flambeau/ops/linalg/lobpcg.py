@@ -95,6 +95,7 @@ def _eigenpairs(a: Any, inputs: list[Any], s: EigenSearch) -> tuple[Any, Any]:
     b, x, ik = inputs
     low = None if b is None else lf.cholesky(b)
     if low is not None:
+        # With y = L^T x, A x = e B x becomes (L^-1 A L^-T) y = e y.
         half = lf.triangular(low, a, upper=False, unit=False)
         a = lf.triangular(low, half.mT, upper=False, unit=False)
     begin = randn(a.shape[-1], s.n, dtype=a.dtype, device=a.device) if x is None else x
@@ -102,6 +103,7 @@ def _eigenpairs(a: Any, inputs: list[Any], s: EigenSearch) -> tuple[Any, Any]:
     size, directions, values = a.norm(), None, x[0]
     for _ in range(s.niter):
         values, x, directions = _improve(a, x, directions, low, ik, s.largest)
+        # The residual relative to the norms of A and of the eigenvalue.
         error = (a @ x - x * values).norm(dim=0) / (size + values.abs())
         if (error[: s.k] < s.enough).all().item():
             break
@@ -121,6 +123,7 @@ def _improve(a: Any, x: Any, directions: Any, low: Any, ik: Any, largest: bool) 
     if largest:
         values, ritz = values.flip(-1), ritz.flip(-1)
     best, values = ritz[:, :n], values[:n]
+    # The new directions are the parts of the best vectors outside the span of the old x.
     vectors = cat([basis @ best, basis[:, n:] @ best[n:]], -1)
     # One tensor, computed now: else the next iteration would compute all earlier ones again.
     packed = cat([vectors, cat([values, values]).unsqueeze(0)], 0).realize()

@@ -185,8 +185,9 @@ def _shift(x: Tensor, by: int, dim: int, start: float) -> Tensor:
 
 
 def _rests(g: Tensor, x: Tensor, dim: int) -> Tensor:
-    """s[k] = g[k] + x[k + 1] * s[k + 1], in log2(n) steps: the gradient of cumprod but for a factor, without
-    a division, so that second derivatives are exact where x is 0."""
+    """s[k] = g[k] + x[k + 1] * s[k + 1], in log2(n) steps: the gradient of cumprod apart from a factor,
+    without a division, so that second derivatives are exact where x is 0."""
+    # Recursive doubling: total sums `by` terms of the recurrence, times is the product of x over as many.
     total, times, by = g, _shift(x, -1, dim, 0.0), 1
     while by < x.shape[dim]:
         total = total + times * _shift(total, -by, dim, 0.0)
@@ -199,6 +200,8 @@ def _grad_cumprod(g: Tensor, y: Tensor, x: Tensor, dim: int) -> Gradients:
     zero these are the products of a row with 1 in its place."""
     if is_grad_enabled():
         return [_rests(g, x, dim) * _shift(x, 1, dim, 1.0)._cumprod(dim)]
+    # y[k] = x[0] ... x[k], so the gradient at i is the sum of g[k] y[k] / x[i] over k >= i. Up to the first
+    # zero x[i] divides; the row with 1 in its place gives the gradient at the zero itself.
     zero = x == 0
     zeros = zero.int()._cumsum(dim)
     first = zero & (zeros == 1)
@@ -226,6 +229,8 @@ def _shares_after_grad(u: Tensor, z: Tensor, g: Tensor, x: Tensor, y: Tensor, di
 def _shares_after(g: Tensor, x: Tensor, y: Tensor, *, dim: int) -> Tensor:
     """The sum of g * exp(x - y) over the g and y of each element and later ones. It is linear in g, and
     computed with logarithms for each sign of g, so that nothing overflows."""
+    # The gradient of logcumsumexp: y[k] = log(sum of exp(x[i]) for i <= k) depends on x[i] with the slope
+    # exp(x[i] - y[k]).
     return _signs_apart(g, lambda log: ((log - y).flip(dim)._logcumsumexp(dim).flip(dim) + x).exp())
 
 

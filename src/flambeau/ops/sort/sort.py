@@ -50,7 +50,7 @@ def _argsort_launches(limits: Limits, x: Node, descending: bool, bits: int) -> l
 
 
 def _by_rank(rows: int, n: int, options: dict[str, Any]) -> Launch:
-    """The rank of each element, by comparison with all others of its row."""
+    """Computes the rank of each element by comparison with all others of its row."""
     pieces = -(-n // 16)
     sizes: dict[str, Any] = {"n": n, "pieces": pieces}
     return Launch(
