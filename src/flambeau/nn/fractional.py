@@ -25,6 +25,7 @@ def _starts(u: Tensor, n: int, o: int, k: int) -> Tensor:
     last = Tensor.full((*u.shape[:-1], 1), n - k, dtype=dt.int32, device=u.device)
     if o == 1:
         return last
+    # Window i begins at floor((i + u) alpha) - floor(u alpha), the last one at n - k (Graham, 2014).
     alpha = (n - k) / (o - 1)
     places = Tensor.arange(o - 1, dtype=dt.int32, device=u.device).float()
     return cat([((places + u) * alpha).int() - (u * alpha).int(), last], -1)
@@ -76,6 +77,7 @@ def _pool(
     u = rand(*lead, nd, device=x.device) if samples is None else samples.reshape(*lead, nd)
     at = _places(u, size, out, kernel)
     flat = x.flatten(-nd)
+    # Only the index of the maximum is needed; the gradient passes through the second gather.
     taken = flat.detach().gather(-1, at.flatten(len(lead))).reshape(*at.shape)
     at = at.gather(-1, taken.argmax(-1, keepdim=True)).flatten(len(lead))
     return flat.gather(-1, at).reshape(*lead, *out), as_places(at.reshape(*lead, *out))

@@ -66,6 +66,7 @@ def trunc_normal_(
     generator: Generator | None = None,
 ) -> Tensor:
     """Normal (mean, std), truncated to [a, b], in one draw by the inverse distribution function."""
+    # the distribution function at both bounds: a uniform number between them is inverted
     low, high = (0.5 * erfc((mean - end) / (std * sqrt(2))) for end in (a, b))
     drawn = (rand(*tensor.shape, device=tensor.device, generator=generator) * (high - low) + low).ndtri()
     return tensor.assign_((drawn * std + mean).clamp(a, b))
@@ -120,6 +121,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     if tensor.ndim != 2:
         raise ValueError(f"sparse_({list(tensor.shape)}): takes 2 dims: reshape it")
     rows = tensor.shape[0]
+    # a random rank for each element of its column; the lowest ones become 0
     order = rand(*tensor.shape, device=tensor.device, generator=generator).argsort(0).argsort(0)
     drawn = randn(*tensor.shape, device=tensor.device, generator=generator) * std
     return tensor.assign_((order < ceil(sparsity * rows)).where(0.0, drawn))

@@ -71,6 +71,7 @@ def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False)
     d = 2 * cos.shape[-1]
     x, rest = (x, None) if x.shape[-1] == d else (x[..., :d], x[..., d:])
     a, b = (x[..., k::2] for k in range(2)) if interleaved else x.chunk(2, -1)
+    # (a + i b) (cos + i sin)
     pair = [a * cos - b * sin, b * cos + a * sin]
     y = stack(pair, -1).flatten(-2) if interleaved else cat(pair, -1)
     return y if rest is None else cat([y, rest], -1)

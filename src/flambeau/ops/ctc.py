@@ -100,6 +100,7 @@ def _alphas_grad(g: Tensor, y: Tensor, x: Tensor, jump: Tensor) -> list[Tensor |
     state = arange(x.shape[2], dtype=dt.int32, device=x.device)
     weights: list[Tensor] = []
     for k in range(3):
+        # log of exp(y[t - 1, s - k]) / the sum over k of them; y - x is the logarithm of this sum
         share = _earlier(y, k) - (y - x)
         share = share + jump.unsqueeze(1) if k == 2 else share
         # fractions are at most 1, apart from rounding: the clamp keeps differences of LOWEST finite
@@ -188,6 +189,7 @@ def _states(targets: Tensor, blank: int) -> tuple[Tensor, Tensor]:
     label = state % 2 == 1
     index = (state // 2).clamp(max=max(count - 1, 0)).expand(n, 2 * count + 1)
     classes = label.where(targets._gather(index, 1), blank) if count else (state * 0 + blank).expand(n, 1)
+    # A blank between two labels may be left out unless the labels are equal.
     differs = classes != classes._pad((0, 2), (0, -2))
     return classes, (label & (state > 1) & differs).where(0.0, LOWEST)
 
@@ -202,6 +204,7 @@ def _negative_log(
     index = states.unsqueeze(1).expand(n, steps, count)
     scores = log_probs.permute(1, 0, 2)._gather(index, 2).clamp(min=LOWEST)
     alphas = scores._ctc_alphas(jump).reshape(n, steps * count)
+    # An alignment ends in the last blank or in the last label.
     last = (input_lengths - 1).clamp(min=0) * count + target_lengths * 2
     a = alphas._gather(last.unsqueeze(1), 1).squeeze(1)
     b = alphas._gather((last - 1).clamp(min=0).unsqueeze(1), 1).squeeze(1)
@@ -261,6 +264,8 @@ def _by_diagonals(x: Tensor) -> Tensor:
     """Row u shifted by u, with LOWEST around it, so that columns are diagonals.
     [n, u, t] -> [n, u, t + u - 1]"""
     n, rows, steps = x.shape
+    # Padded rows have one element more than the result's: reading them in the shorter length shifts each
+    # row by one.
     lines = x.pad((0, rows), value=LOWEST).reshape(n, rows * (steps + rows))
     return lines[:, : rows * (steps + rows - 1)].reshape(n, rows, steps + rows - 1)
 

@@ -75,6 +75,7 @@ def unslice(g: Tensor, full: Shape, starts: tuple[int, ...], steps: tuple[int, .
     for d, step in enumerate(steps):
         if abs(step) > 1 and shape[d] > 1:
             g = spread(g, d, abs(step))
+    # the lowest element that the slice reads
     low = [min(a, a + s * max(n - 1, 0)) for a, s, n in zip(starts, steps, shape, strict=True)]
     after = [n - a - m for n, a, m in zip(full, low, g.shape, strict=True)]
     return Movement._pad(g, tuple(low), tuple(after))
@@ -101,6 +102,7 @@ def fold(x: Tensor, spec: tuple[Window, ...], size: tuple[int, ...]) -> Tensor:
     [..., positions, ..., kernel, ...] -> [..., *size]
     """
     n = len(spec)
+    # windows that tile the input need no sums
     if any(w.stride != w.kernel or w.dilation != 1 or w.before or w.after for w in spec):
         return x._fold(spec, size)
     lead = x.ndim - 2 * n

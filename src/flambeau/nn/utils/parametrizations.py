@@ -131,6 +131,7 @@ class OrthogonalMap(Module):
         q = q.mT if q.shape[-2] < q.shape[-1] else q
         n, k = q.shape[-2:]
         q = q if n == k else cat([q, randn(*q.shape[:-1], n - k, device=q.device)], -1)
+        # QR fixes the signs of R arbitrarily; the columns of Q get the signs of q back.
         nearest, r = linalg_qr(q)
         return nearest * r.diagonal(0, -2, -1).sign().unsqueeze(-2)
 
@@ -144,12 +145,14 @@ class OrthogonalMap(Module):
     def _by_angles(self, x: Tensor) -> Tensor:
         """The orthogonal matrix of a skew-symmetric one: its exponential, or its Cayley transform."""
         n, k = x.shape[-2:]
+        # the lower triangle parametrizes the skew-symmetric matrix A - A^T
         x = x.tril()
         x = x if n == k else x.pad((0, n - k))
         a = x - x.mT
         if self.map == "matrix_exp":
             return a.matrix_exp()[..., :k]
         one = eye(n, device=x.device)
+        # Cayley transform: (1 - A / 2)^-1 (1 + A / 2)
         return linalg_solve(one - a * 0.5, one + a * 0.5)[..., :k]
 
     @staticmethod
@@ -157,6 +160,7 @@ class OrthogonalMap(Module):
         """The product of one Householder reflection for each column, with the signs of the diagonal."""
         n, k = x.shape[-2:]
         a = x.tril(-1)
+        # 1 - tau v v^T is a reflection for tau = 2 / |v|^2; v has a 1 on the diagonal
         tau = 2.0 / (1.0 + a.square().sum(-2))
         unit = a + eye(n, k, device=x.device)
         q = eye(n, k, device=x.device).expand(*x.shape)

@@ -87,6 +87,7 @@ def combine_masks(mask: Tensor | None, allowed: Tensor | None) -> Tensor | None:
 def weights_of(scores: Tensor) -> Tensor:
     """Softmax over the last dim; a row without keys has weights of 0."""
     top = scores.amax(-1, keepdim=True).detach()
+    # the maximum of a row without keys is -inf, and -inf - -inf would be NaN
     powers = (scores - (top == -inf).where(0.0, top)).exp()
     total = powers.sum(-1, keepdim=True)
     return powers / (total == 0).where(1.0, total)
@@ -95,6 +96,7 @@ def weights_of(scores: Tensor) -> Tensor:
 def scores_of(q: Tensor, k: Tensor, scale: float) -> Tensor:
     """[b, heads, n, d], [b, fewer heads, m, d] -> [b, heads, n, m]"""
     group = q.shape[1] // k.shape[1]
+    # the query heads that share a key head become rows of one product
     rows = q.reshape(q.shape[0], k.shape[1], group * q.shape[2], q.shape[3])
     return ((rows * scale) @ k.mT).reshape(*q.shape[:3], k.shape[2])
 
@@ -189,6 +191,7 @@ def _allowed_mask(n: int, m: int, past: int, i: AttentionInputs, a: AttentionAtt
         return causal_mask(n, m, past, a, i.q.device)
     valid = i.valid.reshape(-1, 1, 1, 1)
     there = Tensor.arange(m, device=i.q.device) < valid
+    # the queries are the last n of the valid positions
     return both(causal_mask(n, m, valid - n, a, i.q.device), there)
 
 

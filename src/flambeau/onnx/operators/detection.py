@@ -31,6 +31,7 @@ def _suppress(boxes: Any, scores: Any, most: int, overlap: float, least: float |
     """The indices of selected boxes by descending score; none overlaps an earlier one too much."""
     import numpy as np
 
+    # Greedy: keep the best box, drop all that overlap it by more than the threshold, and repeat.
     order = np.argsort(-scores, kind="stable")
     order = order if least is None else order[scores[order] > least]
     kept: list[int] = []

@@ -145,6 +145,8 @@ def _between(x: Tensor, a: SvmAttributes) -> Tensor:
     by_class = _rows(a.coefficients, len(counts) - 1, x)
     scores: list[Tensor] = []
     for (i, j), rho in zip(_pairs(len(counts)), a.rho, strict=True):
+        # the layout of libsvm: row j - 1 of the coefficients has those of class i against j, row i those of
+        # j against i
         first, second = (slice(starts[c], starts[c] + counts[c]) for c in (i, j))
         scores.append(alike[:, first] @ by_class[j - 1, first] + alike[:, second] @ by_class[i, second] + rho)
     return stack(scores, 1)
@@ -155,6 +157,8 @@ def _couple(r: Any) -> Any:
     import numpy as np
 
     k = len(r)
+    # Minimises the sum of (r[j, i] p[i] - r[i, j] p[j])^2 with the sum of p 1, by the fixed-point iteration
+    # of libsvm.
     q = -r.T * r
     np.fill_diagonal(q, 0)
     np.fill_diagonal(q, (r.T**2).sum(1) - np.diag(r) ** 2)
@@ -177,6 +181,7 @@ def _probabilities(scores: Any, a: SvmAttributes) -> Any:
     import numpy as np
 
     k = len(a.vectors_per_class)
+    # Platt scaling, clipped as in libsvm
     chance = 1 / (1 + np.exp(scores * np.array(a.prob_a) + np.array(a.prob_b)))
     chance = np.clip(chance, 1e-7, 1 - 1e-7)
     pairs = np.zeros((len(scores), k, k))

@@ -139,12 +139,14 @@ def _layer(kind: str, inputs: tuple[Any, ...], attributes: dict[str, Any], node:
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
     for d in range(directions):
         back = d == 1 or a.direction == "reverse"
+        # A reversed sequence has its padding in front, where the mask keeps the initial state.
         x, flags = (t.flip(0) if back and t is not None else t for t in (i.x, kept))
         weights = node.once(_order_weights, i.w, i.r, i.b, kind, a.input_forget, d, of=(1, 2, 3))
         s = _sequence(i, d, kind, x, weights)  # type: ignore[arg-type]
         s = s._replace(kept=None if flags is None else flags.unsqueeze(-1))
         states = recurrence(CELLS[kind](acts[d], a), s)
         hidden, last = states.select(-2, 0), states[-1]
+        # the spec: outputs after the end of a sequence are 0
         y = hidden if flags is None else where(flags, hidden, 0.0)
         parts.append((y.flip(0) if back else y, last.select(-2, 0), last.select(-2, last.shape[-2] - 1)))
     y, last, cell = (stack([p[k] for p in parts], int(k == 0)) for k in range(3))

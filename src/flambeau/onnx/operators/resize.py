@@ -136,6 +136,7 @@ KERNELS: dict[str, tuple[int, Callable[[float, float], float]]] = {
 def _weigh(at: float, line: ResizedAxis, a: ResizeAttributes) -> tuple[list[int], list[float]]:
     """The inputs of an output, and their weights, which sum to 1."""
     reach, weigh = KERNELS[a.mode]
+    # antialiasing widens the kernel to the inputs that an output covers
     narrow = min(line.scale, 1.0) if a.antialias else 1.0
     taps, first = ceil(reach / narrow), floor(at)
     index = list(range(first + 1 - taps, first + taps + 1))
@@ -209,6 +210,7 @@ def _by_sizes(sizes: list[int], have: list[int], policy: str) -> list[tuple[int,
     ratios = singles(o / n for o, n in zip(sizes, have, strict=True))
     if policy == "stretch":
         return list(zip(sizes, ratios, strict=True))
+    # one scale for all axes, so that the sizes do not exceed, or do not fall below, the given ones
     ratio = min(ratios) if policy == "not_larger" else max(ratios)
     return [(floor(single(n * ratio) + 0.5), ratio) for n in have]
 

@@ -44,13 +44,16 @@ def _line(start: float, end: float, bins: int, n: int, a: RoiAttributes) -> tupl
 
     half = a.coordinate_transformation_mode == "half_pixel"
     start, end = (v * a.spatial_scale - 0.5 * half for v in (start, end))
+    # before half_pixel, regions were at least 1 pixel wide
     span = end - start if half else max(end - start, 1.0)
     if not abs(span) < 1e9 or not abs(start) < 1e9:
         raise ValueError(f"a region from {start} to {end}: takes finite ones")
+    # sampling_ratio 0 means about one sample for each pixel
     samples = a.sampling_ratio if a.sampling_ratio > 0 else max(ceil(span / bins), 0)
     check_count(bins * samples, "the places of a region", 1 << 20)
     step = span / bins
     at = start + step * (np.arange(bins)[:, None] + (np.arange(samples) + 0.5) / max(samples, 1))
+    # samples up to one pixel outside repeat the edge, others are 0
     inside = (at >= -1) & (at <= n)
     at = np.clip(at, 0, n - 1)
     low = np.minimum(np.floor(at), n - 1)
@@ -102,6 +105,7 @@ def roi_align_10(x: Tensor, rois: list[list[float]], batch_indices: list[int], *
 
 def _bins(start: int, end: int, bins: int, n: int) -> list[tuple[int, int]]:
     """The start and end of each bin of a region's dim, clipped to the image."""
+    # both ends of a region are inclusive
     size = max(end - start + 1, 1)
     ends = [(floor(i * size / bins) + start, ceil((i + 1) * size / bins) + start) for i in range(bins)]
     return [(min(max(a, 0), n), min(max(b, 0), n)) for a, b in ends]

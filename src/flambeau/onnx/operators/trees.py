@@ -56,6 +56,7 @@ def _answers(t: Trees, at: Any, values: Any) -> Any:
             answers = np.where(mode == k, tests[k](), answers)
     for node, members in t.members.items():
         answers = np.where(at == node, np.isin(values, members), answers)
+    # NaN is a missing value, whose branch the node declares
     return np.where(np.isnan(values), t.missing[at], answers)
 
 
@@ -65,6 +66,8 @@ def _leaves(t: Trees, x: Any) -> Any:
 
     at: Any = np.repeat(t.roots[None], len(x), 0)
     rows = np.arange(len(x))[:, None]
+    # All rows walk all trees in step; a walk without a cycle ends after at most as many steps as there are
+    # nodes.
     for _ in range(len(t.features) + 1):
         inner: Any = at >= 0
         if not inner.any():
@@ -83,6 +86,7 @@ def _sum_votes(votes: Votes, leaves: Any, targets: int, how: str) -> Any:
     total = np.full((len(leaves), targets), start, votes.weights.dtype)
     join = {"MIN": np.minimum, "MAX": np.maximum}.get(how, np.add)
     counts = votes.first[1:] - votes.first[:-1]
+    # the k-th weight of every leaf that has one, in the order of the file
     for k in range(int(counts.max(initial=0))):
         row, tree = np.nonzero(counts[leaves] > k)
         entry = votes.first[leaves[row, tree]] + k

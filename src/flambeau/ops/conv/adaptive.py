@@ -36,12 +36,14 @@ def _starts(x: Tensor, n: int, o: int, shift: int = 0) -> Tensor:
     """floor(i * n / o), or ceil((i + 1) * n / o) with shift=1, for 0 <= i < o. -> [o] int32"""
     a, b = _ratio(n, o)
     i = type(x).arange(o, dtype=dt.int32, device=x.device) + shift
+    # i * a / b in two parts, so that no product exceeds 32 bits
     return i * (a // b) + (i * (a % b) + (b - 1) * shift) // b
 
 
 def _longest(n: int, o: int) -> int:
     """The size of the largest window."""
     a, b = _ratio(n, o)
+    # ceil((i + 1) a / b) - floor(i a / b) is largest if the window begins with a fraction of an element
     return a // b if b == 1 else (a + b - 2) // b + 1
 
 

@@ -229,6 +229,7 @@ def _phases(n: int, kernel: int, stride: int, padding: int, apart: bool) -> list
     """One Phases for all phases of a dim of n results, or, if `apart`, one for each phase with only
     its taps."""
     if not apart:
+        # result i before the cut is i + padding = stride * j + phase
         first, last = padding // stride, (padding + n - 1) // stride
         taps = -(-kernel // stride)
         return [Phases(0, min(kernel, stride), stride, taps, first, last - first + 1)]
@@ -248,6 +249,7 @@ def _apart(work: int, filters: int, kernel: Shape, stride: tuple[int, ...]) -> t
     multiply-adds without zeros; filters: of a group, each of which has all phases."""
 
     def time(apart: tuple[bool, ...]) -> float:
+        # Joint phases multiply by the zeros that fill up their taps; separate ones take a launch each.
         each = [(k, s) for a, k, s in zip(apart, kernel, stride, strict=True) if not a]
         zeros = prod(-(-k // s) * min(k, s) / k for k, s in each)
         rows = max(filters, 1) * prod(min(k, s) for k, s in each)
@@ -303,6 +305,7 @@ def _of_phases(
         w = _extend_dim(w, at, d.taps * d.phases)
     wp = w.reshape(groups, o, c, *[size for d in dims for size in (d.taps, d.phases)])
     tap, phase = range(3, 3 + 2 * nd, 2), range(4, 4 + 2 * nd, 2)
+    # the taps run against the input: x[j - t]
     wp = wp.flip(tuple(tap)).permute(0, *phase, 2, 1, *tap)  # [groups, *phases, c, o, *taps]
     before = [d.taps - 1 - d.first for d in dims]
     after = [d.first + d.places - m for d, m in zip(dims, x.shape[2:], strict=True)]

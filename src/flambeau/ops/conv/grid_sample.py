@@ -37,6 +37,7 @@ def _reflect(x: Tensor, low: float, high: float) -> Tensor:
     if span <= 0:
         return x * 0
     away = (x < low).where(low - x, x - low)  # unlike abs, it has a gradient at `low`
+    # Reflection has the period 2 span; odd turns run backwards.
     turns = (away / span).detach().floor()
     rest = away - turns * span
     return (turns.remainder(2) == 0).where(rest, span - rest) + low
@@ -66,6 +67,7 @@ def taps_at(x: Tensor, n: int, kind: str = "linear", padding: str = "zeros", ali
     # a tap
     away = x.unsqueeze(-1) - places
     weight = 1.0 if rule.weight is None else rule.weight((tap > 0).where(-away, away))
+    # As in PyTorch, bicubic interpolation pads each tap, the others the position.
     if kind == "cubic":
         places = _apply_padding(places, n, padding, align)
     inside = (places >= 0) & (places <= n - 1)

@@ -94,6 +94,7 @@ def _first_tap(x: Tensor, y: Tensor, spec: tuple[Window, ...]) -> Tensor:
     n = len(spec)
     xw = _max_windows(x, spec)
     hit = xw == y.reshape(*y.shape, *(1,) * n)
+    # the maximum of a window with NaN is NaN, which equals nothing
     hit = hit | xw.isnan() if x.dtype.is_float else hit
     hit = hit & _inside(x, spec) if _is_padded(spec) else hit
     taps = _taps(x, spec)
@@ -120,6 +121,7 @@ def flat_places(x: Tensor, y: Tensor, spec: tuple[Window, ...]) -> Tensor:
     tap = _first_tap(x.detach(), y.detach(), spec).reshape(*y.shape)
     place: Any = 0
     for i, (w, step) in enumerate(zip(spec, contiguous_strides(size), strict=True)):
+        # the coordinate of the flat tap along this dim
         own = tap // prod(v.kernel for v in spec[i + 1 :]) % w.kernel
         start = type(x).arange(positions[i], dtype=dt.int32, device=x.device) * w.stride - w.before
         place = place + (start.reshape(-1, *(1,) * (n - 1 - i)) + own * w.dilation) * step
@@ -197,6 +199,7 @@ def _window_sum_grad(g: Tensor, y: Tensor, x: Tensor, spec: tuple[Window, ...]) 
     size = x.shape[x.ndim - n :]
     if any(w.stride != 1 for w in spec):
         return [fold(g.reshape(*g.shape, *(1,) * n).expand(*g.shape, *(w.kernel for w in spec)), spec, size)]
+    # With stride 1 the adjoint is the same window sum, padded by what the windows overhang.
     spans = [w.dilation * (w.kernel - 1) for w in spec]
     before = [s - w.before for s, w in zip(spans, spec, strict=True)]
     each = zip(spec, before, spans, size, g.shape[g.ndim - n :], strict=True)

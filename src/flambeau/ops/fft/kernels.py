@@ -308,6 +308,8 @@ def conjugate(z: Tensor) -> Tensor:
 
 def twiddle(e: Tensor, n: int, sign: int) -> Tensor:
     """exp(sign * 2 pi i e / n) for integers 0 <= e < n, from angles up to pi / 4. -> [..., 2]"""
+    # Integers split off the nearest quarter turn, which only swaps and negates cos and sin, so that the
+    # rounding error of large angles does not enter.
     quarter = (e * 8 + n) // (2 * n)
     angle = (e * 4 - quarter * n).float() * (pi / 2 / n)
     c, s, quarter = angle.cos(), angle.sin(), quarter % 4
@@ -362,6 +364,7 @@ def _four_steps(z: Tensor, a: int, b: int, inverse: bool) -> Tensor:
     transforms of length b along rows. [..., n, 2] -> [..., n, 2]"""
     lead = z.shape[:-2]
     columns = z.reshape(*lead, a, b, 2)
+    # Up to this length the kernel multiplies by the twiddle factors itself.
     if a * b <= TWIDDLES:
         y = _fft_lines(columns, a, FORMS[inverse], a * b)  # [..., b, a, 2]
     else:
@@ -375,6 +378,7 @@ def squares(k: Tensor, n: int) -> Tensor:
     """k * k modulo 2 n, in 32-bit integers."""
     if n <= 46340:
         return k * k % (2 * n)
+    # k k = k (1024 high + low), reduced after each product so that none reaches 2^31
     high, low = k // 1024, k % 1024
     return ((k * high % (2 * n)) * 1024 % (2 * n) + k * low % (2 * n)) % (2 * n)
 
@@ -384,9 +388,12 @@ def _bluestein(z: Tensor, inverse: bool) -> Tensor:
     n, sign = z.shape[-2], 1 if inverse else -1
     if n >= CHIRP:
         raise ValueError(f"length {n} has a prime factor of {CHIRP} or more: pad it")
+    # j k = (j^2 + k^2 - (k - j)^2) / 2 turns the transform into a convolution with the chirp exp(+- pi i
+    # j^2 / n). m is at least 2 n - 1, so that the cyclic convolution does not wrap around.
     m = 1 << (2 * n - 2).bit_length()
     chirp = twiddle(squares(indices(z, n), n), 2 * n, sign)
     k = indices(z, m)
+    # the chirp is even: negative indices are at the end
     k = k.minimum(m - k)
     around = twiddle(squares((k < n).where(k, 0), n), 2 * n, -sign)
     around = (k < n).unsqueeze(-1).where(around, 0.0)

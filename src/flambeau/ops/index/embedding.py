@@ -96,6 +96,7 @@ def _bags(offsets: Tensor, n: int) -> Tensor:
     """The bag of each of n places: the last offset not above it, by binary search. [b] -> [n] int32"""
     offsets, bags = _check_offsets(offsets, n), offsets.shape[0]
     places = type(offsets).arange(n, dtype=dt.int32, device=offsets.device)
+    # All places search at once: each step tries the next lower power of two.
     bag, step = places * 0, 1 << max(bags - 1, 0).bit_length()
     while step > 1:
         step //= 2

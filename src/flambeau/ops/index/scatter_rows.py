@@ -212,6 +212,7 @@ def _product_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -
     single zero has a gradient."""
     zero, zeros = x == 0, src == 0
     count = put_rows(zero.to(g.dtype), place, zeros.to(g.dtype), join="sum")
+    # the product of the factors that are not 0, and the number of zeros, give every product of others
     x_or_1, src_or_1 = zero.where(1, x), zeros.where(1, src)
     others = put_rows(x_or_1, place, src_or_1, join="prod")
     plain, single = (count == 0).where(g * others, 0), (count == 1).where(g * others, 0)

@@ -45,7 +45,7 @@ def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
 
 def _exponential_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     """The upper right block of exp([[A^H, g], [0, A^H]])."""
-    # The block is the derivative of exp at A^H in the direction g (Higham, Functions of Matrices, 3.2).
+    # The block is the derivative of exp at A^H in the direction g (Mathias, 1996).
     n = a.shape[-1]
     top = lf.join([a.mH, g], -1)
     below = lf.join([lf.zeros(a, *a.shape).to(a.dtype), a.mH], -1)

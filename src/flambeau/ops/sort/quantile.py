@@ -108,6 +108,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Chosen:
         .arange(n, dtype=dt.int32, device=line.device)
         .reshape(*(n if e == d else 1 for e in range(line.ndim)))
     )
+    # Equal values are runs of the sorted line: the position in its run is largest at the end of the longest
+    # one.
     differs = ordered.narrow(d, 1, n - 1) != ordered.narrow(d, 0, n - 1)
     before = tuple(int(e == d) for e in range(line.ndim))
     starts = (differs._pad(before, (0,) * line.ndim)).where(at.expand(*line.shape), 0)

@@ -121,6 +121,8 @@ def _by_digits(limits: Limits, rows: int, n: int, options: dict[str, Any], passe
     else:
         kinds, groups, threads = ("sort/radix_count.wgsl", "sort/radix_scatter.wgsl"), count, (256, 1, 1)
     launches: list[Launch] = []
+    # A pass reads the (key, index) pairs of the previous one; the first reads the input, the last writes only
+    # indices.
     for i in range(passes):
         first, last = i == 0, i == passes - 1
         source: dict[str, Any] = {"traced": 0} if first else {}
@@ -177,6 +179,7 @@ def _argsort_reference(xp: Any, x: Any, descending: bool, bits: int) -> Any:
     """Stable, NaN is largest. Descending: the reversed ascending order of the reversed row."""
     if not descending:
         return xp.argsort(x, axis=-1, stable=True)
+    # Reversing twice keeps equal elements in their original order.
     back = xp.flip(xp.argsort(xp.flip(x, axis=-1), axis=-1, stable=True), axis=-1)
     return x.shape[-1] - 1 - back
 
