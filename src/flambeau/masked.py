@@ -91,6 +91,7 @@ def _sum(dtype: dt.DType) -> dt.DType:
 
 def _reduce(f: Any, x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
     dims = _dims(dim, x.ndim)
+    # a 0-d input has no dim to reduce: it counts as a vector of 1
     return f(x, dims, keepdim=keepdim) if dims else f(x.reshape(1), 0)
 
 
@@ -136,7 +137,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
 def amax(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """the largest element that the mask keeps; -inf, or the lowest integer, over none. [...] -> [] without
+    """The largest element that the mask keeps; -inf, or the lowest integer, over none. [...] -> [] without
     dim"""
     x = _mask_of(input, mask, _lowest)
     return _reduce(F.amax, x, dim, keepdim).to(dtype or input.dtype)
@@ -196,6 +197,7 @@ def median(
     -> [...]"""
     is_float = input.dtype.is_floating_point
     x = input if is_float else input.to(dt.float32)
+    # masked elements become NaN, which nanmedian skips
     values = F.nanmedian(_mask_of(x, mask, nan), dim, keepdim)[0]
     if is_float:
         return values
@@ -244,6 +246,7 @@ def var(
     less = correction if correction is not None else 1.0 if unbiased is None else float(unbiased)
     dtype = dtype or (input.dtype if _has_fractions(input.dtype) else dt.float32)
     wide = dtype if _has_fractions(dtype) else dt.float32
+    # Two passes: the mean of squares minus the squared mean would cancel.
     center = sum(input, dim, keepdim=True, dtype=wide, mask=mask) / _count(input, dim, True, mask)
     away = input - center
     total = sum(away * away.conj(), dim, keepdim=keepdim, dtype=wide, mask=mask)

@@ -116,6 +116,7 @@ def _file(
     at = 0
     for (name, t), part in zip(tensors.items(), parts, strict=True):
         number = BLOCKS[forms[name]].number if forms[name] in QUANTIZED else NUMBERS[t.dtype]
+        # a 0-d tensor is written as [1]
         sizes = t.shape[::-1] or (1,)  # sizes, the fastest dim first
         head.append(_text(name) + struct.pack(f"<I{len(sizes)}QIQ", len(sizes), *sizes, number, at))
         # Offsets count from the end of the header; each tensor is padded to the alignment.

@@ -82,6 +82,7 @@ def top_p_of(logits: Tensor, p: Any) -> Tensor:
     (Holtzman et al., 2019). [b, n] -> [b, n]"""
     best = logits.sort(-1, descending=True)[0]
     shares = best.softmax(-1)
+    # A token is kept if those before it have less than p together: the first one always is.
     kept = shares.cumsum(-1) - shares < p
     least = kept.where(best, float("inf")).amin(-1, keepdim=True)
     return (logits >= least).where(logits, float("-inf"))
@@ -118,6 +119,7 @@ class Step:
         draw, ends, pad = rule
         token = self.choose(self.model.head(x)[:, 0].float(), draw)
         if ends:
+            # rows that have ended get padding until all have ended
             token = self.done.where(pad, token)
             ended = token == ends[0]
             for end in ends[1:]:

@@ -41,6 +41,7 @@ class RandomHorizontalFlip(ImageTransform):
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
         flip = params["flip"]
+        # x of the source: x, or width - 1 - x where flip is 1
         numbers = (1 - 2 * flip, 0.0, flip * (images.width - 1), 0.0, 1.0, 0.0)
         return [Place(numbers, (images.height, images.width))]
 
@@ -167,6 +168,7 @@ class RandomResizedCrop(ImageTransform):
         w, h = (area * ratio).sqrt().round(), (area / ratio).sqrt().round()
         inside = (w > 0) & (w <= width) & (h > 0) & (h <= height)
         image_ratio = width / height
+        # Without a fitting draw: the centre, cut to the nearest ratio in range, as in torchvision.
         w0 = round(height * wide) if image_ratio > wide else width
         h0 = round(width / narrow) if image_ratio < narrow else height
         fits, (w, h, v, u) = first_of(inside, w, h, v, u)
@@ -176,6 +178,7 @@ class RandomResizedCrop(ImageTransform):
         return {"top": top, "left": left, "height": h, "width": w}
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        # Pixel centres are at half integers: x of the source is left + (x + 1/2) * across - 1/2.
         across, down = params["width"] / self.size[1], params["height"] / self.size[0]
         c, f = params["left"] + across * 0.5 - 0.5, params["top"] + down * 0.5 - 0.5
         numbers = (across, 0.0, c, 0.0, down, f)
@@ -187,6 +190,7 @@ def drawn_parts(images: Images, scale: Any, ratio: Any) -> tuple[Any, Any, Any, 
     TRIES]."""
     u = rand(images.n, 4, TRIES, device=images.device)
     area = between(u[:, 0], *scale) * (images.height * images.width)
+    # The ratio is log-uniform, so that r and 1 / r are equally likely.
     return area, between(u[:, 1], log(ratio[0]), log(ratio[1])).exp(), u[:, 2], u[:, 3]
 
 

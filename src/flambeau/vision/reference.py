@@ -30,6 +30,7 @@ def _places(
     """The source position of each pixel, and whether a stage reads outside its image."""
     lost = xp.astype(x * 0 + y * 0, "bool") & (row[0] != row[0])
     x, y = x + y * 0 + row[0] * 0, x * 0 + y + row[0] * 0
+    # A stage maps its result to its source, so positions pass from the last stage to the first.
     for k, stage in reversed(list(enumerate(structure.stages))):
         a, b, c, d, e, f = _values(row, stage.numbers)
         x, y = a * x + b * y + c, d * x + e * y + f
@@ -114,6 +115,7 @@ def _hue(xp: Any, v: list[Any], row: list[Any], numbers: tuple[float, ...], _: A
     span = high - low
     by = xp.where(span == 0, span + 1, span)
     ar, ag, ab = (high - r) / by, (high - g) / by, (high - b) / by
+    # the hue of HSV, in sixths of a turn from red
     h = xp.where(high == r, ab - ag, xp.where(high == g, 2 + ar - ab, 4 + ag - ar))
     place = xp.where(span == 0, h * 0, h) / 6 + row[0]
     turned: list[Any] = []
