@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import flambeau as fb
+from flambeau import array_api
 
 F = fb.nn.functional
 
@@ -16,8 +17,25 @@ X = cpu([1.0, 2.0, 4.0])
 ON = cpu([True, False])
 ROW = X.reshape(1, 3)
 EMPTY = np.zeros((1, 0, 2))
+BYTES, LOGITS = cpu([0, 3], dtype=fb.uint8), cpu([[0.5, 1.0, 2.0]])
+HALF, PAIR, COMPLEX = cpu([1.0] * 3, dtype=fb.float16), cpu([0.9, 0.9]), cpu([1j])
+
+
+def written(value):
+    """Three bytes of 1, of which the first is written."""
+    x = fb.ones(3, dtype=fb.uint8, device="cpu")
+    x[0] = value
+    return x
+
+
 # what is computed, and its value by hand
 VALUES = {
+    "a negative integer wraps": (lambda: written(-1), [255, 1, 1]),
+    "the least that wraps": (lambda: written(-255), [1, 1, 1]),
+    "unsigned integers wrap": (
+        lambda: cpu([-1, -65535, 7], dtype=fb.uint16).int() + cpu(-1, dtype=fb.uint8).int(),
+        [65790, 256, 262],
+    ),
     "correction=None is 1": (lambda: fb.var_mean(X, correction=None)[0], 7 / 3),
     "n=0 joins nothing": (lambda: fb.diff(X, n=0, prepend=X), [1.0, 2.0, 4.0]),
     "parts broadcast": (lambda: fb.complex(X, cpu(0.5)), [1 + 0.5j, 2 + 0.5j, 4 + 0.5j]),
@@ -61,6 +79,19 @@ def test_value(name):
 
 
 REFUSED = {
+    "a byte of -256": (lambda: written(-256), RuntimeError),
+    "a byte of -1.5": (lambda: written(-1.5), RuntimeError),
+    "a byte of 256": (lambda: written(256), RuntimeError),
+    "huber_loss's complex delta": (lambda: F.huber_loss(X, X, delta=1j), TypeError),
+    "complex of a number": (lambda: fb.complex(X, 2), TypeError),
+    "nll_loss's weight": (lambda: F.nll_loss(LOGITS, cpu([0]), HALF), RuntimeError),
+    "nll_loss's double weight": (lambda: F.nll_loss(LOGITS, cpu([0]), HALF.double()), RuntimeError),
+    "cross_entropy's weight": (lambda: F.cross_entropy(LOGITS, cpu([0]), HALF), RuntimeError),
+    "Adam's betas": (lambda: fb.optim.Adam([cpu([1.0])], betas=(cpu(0.9), 0.99)), ValueError),
+    "Adam's betas of two": (lambda: fb.optim.Adam([cpu([1.0])], betas=(PAIR, PAIR)), RuntimeError),
+    "Adam's beta of 2": (lambda: fb.optim.Adam([cpu([1.0])], betas=(cpu(2.0), cpu(0.5))), ValueError),
+    "Adafactor's beta2_decay": (lambda: fb.optim.Adafactor([cpu([1.0])], beta2_decay=0.5), ValueError),
+    "SparseAdam of complex numbers": (lambda: fb.optim.SparseAdam([COMPLEX]), ValueError),
     "complex of integers": (lambda: fb.complex(cpu([1]), cpu([1])), RuntimeError),
     "gradient of a dim twice": (lambda: fb.gradient(fb.ones(3, 3, device="cpu"), dim=[1, 1]), RuntimeError),
     "hardtanh's bounds": (lambda: F.hardtanh(X, 0.5, -0.5), ValueError),
@@ -121,6 +152,22 @@ def test_refused(name):
     compute, kind = REFUSED[name]
     with pytest.raises(kind):
         compute()
+
+
+def test_any_and_all_of_bytes_are_bytes():
+    for y in (BYTES.any(), BYTES.all(0), BYTES.reshape(1, 2).any(0), BYTES.all(0, keepdim=True)):
+        assert y.dtype is fb.uint8 and set(np.ravel(y.tolist())) <= {0, 1}
+    assert (BYTES.any().item(), BYTES.all().item(), BYTES[1:].all().item()) == (1, 0, 1)
+    assert array_api.any(BYTES).dtype is array_api.all(BYTES).dtype is fb.bool_
+
+
+def test_betas_may_be_tensors():
+    ours = [fb.ones(2, device="cpu", requires_grad=True) for _ in range(2)]
+    for p, betas in zip(ours, [(0.5, 0.75), (cpu(0.5), cpu(0.75))], strict=True):
+        opt = fb.optim.Adam([p], lr=0.1, betas=betas)
+        for _ in range(2):
+            opt.step((p * cpu([1.0, -2.0])).sum().backward())
+    assert ours[0].tolist() == ours[1].tolist() != [1.0, 1.0]
 
 
 def test_singular_values_of_lstsq_have_no_gradient():

@@ -9,11 +9,14 @@ from ..core.tree import is_tuple
 from ..tensor import Tensor
 
 
-def _reduction(name: str, text: str) -> Callable[..., Tensor]:
-    """The method of a name with the standard's words for its arguments; no axes (an empty tuple) are none."""
+def _reduction(name: str, text: str, of_bools: bool = False) -> Callable[..., Tensor]:
+    """The method of a name with the standard's words for its arguments; no axes (an empty tuple) are none.
+
+    of_bools: the elements count as bools, and so does the result, also of uint8.
+    """
 
     def call(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-        x, axis, keepdims = _with_axes(x, axis, keepdims)
+        x, axis, keepdims = _with_axes(x.bool() if of_bools else x, axis, keepdims)
         return getattr(x, name)(dim=axis, keepdim=keepdims)
 
     call.__name__, call.__doc__ = {"amax": "max", "amin": "min"}.get(name, name), text
@@ -28,8 +31,8 @@ def _with_axes(x: Tensor, axis: Any, keepdims: bool) -> tuple[Tensor, Any, bool]
     return x, axis, keepdims
 
 
-all = _reduction("all", "Whether all elements of axes (None: of all) are true.")
-any = _reduction("any", "Whether an element of axes (None: of all) is true.")
+all = _reduction("all", "Whether all elements of axes (None: of all) are true.", of_bools=True)
+any = _reduction("any", "Whether an element of axes (None: of all) is true.", of_bools=True)
 max = _reduction("amax", "The largest element of axes (None: of all).")
 min = _reduction("amin", "The smallest element of axes (None: of all).")
 mean = _reduction("mean", "The mean of axes (None: of all).")

@@ -83,8 +83,11 @@ def _pack(flat: list[Any], shape: Shape, dtype: dt.DType) -> tuple[Any, Shape, d
     if dtype.is_packed and dtype.is_float:
         return PACK[dtype](flat), shape, dtype
     if dtype.is_int:
-        flat = [int(v) for v in flat]
         low, high = dt.INTS[dtype].min, dt.INTS[dtype].max
+        if low == 0 and dtype.itemsize < 8:  # negative integers wrap, as in PyTorch; floats don't
+            flat = [v + high + 1 if isinstance(v, int) and -high <= v < 0 else int(v) for v in flat]
+        else:
+            flat = [int(v) for v in flat]
         bad = next((v for v in flat if not low <= v <= high), None)
         if bad is not None:
             raise ValueError(f"tensor(...): {bad} does not fit {dtype.short}, which holds {low} to {high}")

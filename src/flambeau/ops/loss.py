@@ -92,6 +92,12 @@ def _weigh_by_class(
     return kept.where(loss * own, 0.0), kept.where(own, 0.0)
 
 
+def _check_class_weights(input: Tensor, weight: Tensor | None) -> None:
+    if weight is not None and weight.dtype is not input.dtype:
+        rule = f"the classes' weights must have the input's dtype, {input.dtype.short}"
+        raise ValueError(f"weight is {describe(weight)}: {rule}: cast them with .to")
+
+
 @composed
 def nll_loss(
     input: Tensor,
@@ -109,6 +115,7 @@ def nll_loss(
     d, hit = _class_hits(input, target)
     place = _place(target, input.shape[d], "nll_loss", ignore_index)
     loss = _nan_if_unknown(-_at_target(input, target, place, dim=d).squeeze(d), place)
+    _check_class_weights(input, weight)
     loss, share = _weigh_by_class(loss, target, d, hit, weight, ignore_index)
     return _average(loss, share, reduction).to(input.dtype)
 
@@ -148,6 +155,7 @@ def cross_entropy(
     _, hit = _class_hits(input, target)
     place = _place(target, n, "cross_entropy", ignore_index)
     loss, all_classes = _class_losses(input, target, place, d)
+    _check_class_weights(input, weight)
     loss, share = _weigh_by_class(loss, target, d, hit, weight, ignore_index)
     if label_smoothing:
         each = all_classes if weight is None else all_classes * _along(weight, d, input.ndim)

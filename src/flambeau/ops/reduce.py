@@ -362,22 +362,24 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Ext
 
 @composed
 def all(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
-    """Whether every element is true (not 0). [..., n, ...] -> [...]
+    """Whether every element is true (not 0), as a bool; of uint8 as 0 or 1 in uint8. [..., n, ...] -> [...]
 
     Raises IndexError if there is no such dim; ValueError if one is named twice.
     """
     dims = normal_dims(dim, input.ndim)
-    return drop_dims(input.bool().int()._prod(dims), dims, keepdim).bool()
+    y = drop_dims(input.bool().int()._prod(dims), dims, keepdim).bool()
+    return y.to(input.dtype) if input.dtype is dt.uint8 else y
 
 
 @composed
 def any(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
-    """Whether some element is true (not 0). [..., n, ...] -> [...]
+    """Whether some element is true (not 0), as a bool; of uint8 as 0 or 1 in uint8. [..., n, ...] -> [...]
 
     Raises IndexError if there is no such dim; ValueError if one is named twice.
     """
     dims = normal_dims(dim, input.ndim)
-    return drop_dims(input.bool()._sum(dims), dims, keepdim) > 0
+    y = drop_dims(input.bool()._sum(dims), dims, keepdim) > 0
+    return y.to(input.dtype) if input.dtype is dt.uint8 else y
 
 
 @composed

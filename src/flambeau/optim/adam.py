@@ -3,6 +3,8 @@
 from math import log
 from typing import Any
 
+from ..core.node import describe
+from ..errors import ValueError
 from ..tensor import HostScalar, Tensor
 from .optimizer import Optimizer, Params, State
 
@@ -66,6 +68,8 @@ class Adam(ByMoments):
         cautious: bool = False,
         offload: bool = False,
     ):
+        if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
+            raise ValueError(f"{self._name}(betas={betas}): one is a number, one a tensor: pass two numbers")
         options: dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         options |= {"amsgrad": amsgrad, "foreach": foreach, "maximize": maximize, "capturable": capturable}
         options |= {"differentiable": differentiable, "fused": fused}
@@ -309,6 +313,7 @@ class SparseAdam(ByMoments):
     """Adam for embeddings: rows whose gradient is 0 stay as they are, and their means too.
 
     Gradients are dense. PyTorch's are sparse: a row that is listed with a gradient of 0 is updated there.
+    Raises ValueError for complex parameters.
 
     params: the tensors to update, such as model.parameters()
     lr: the learning rate
@@ -331,6 +336,13 @@ class SparseAdam(ByMoments):
         options: dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize}
         options |= {"offload": offload}
         super().__init__(params, options)
+
+    def _check_params(self, params: list[Any], first: int) -> None:
+        super()._check_params(params, first)
+        for i, p in enumerate(params, first):
+            if p.dtype.is_complex:
+                rule = "is complex, which this optimiser does not support: use Adam"
+                raise ValueError(f"SparseAdam([..., {describe(p)}]): parameter {i} {rule}")
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [rows, ...], [rows, ...] -> [rows, ...]"""

@@ -35,6 +35,7 @@ RULES: dict[str, Callable[[float], str] | tuple[tuple[str, Callable[[float], str
     "eps": _at_least_0,
     "rho": _up_to_1,
     "d": _at_least_1,
+    "beta2_decay": lambda v: "" if v <= 0 else "must be at most 0",
     "betas": tuple((f"beta{i}", _below_1) for i in (1, 2, 3)),
     "etas": (
         ("eta1", lambda v: "" if 0 < v < 1 else "must be between 0 and 1"),

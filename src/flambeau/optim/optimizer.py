@@ -457,7 +457,8 @@ class Optimizer:
     def _is_number(self, name: str) -> bool:
         value = self.defaults[name]
         values: Sequence[Any] = value if is_sequence(value) else (value,)
-        return name not in self.choices and any(type(v) in (int, float) for v in values)
+        kinds = (int, float, Tensor) if is_sequence(value) else (int, float)  # betas may be tensors
+        return name not in self.choices and any(type(v) in kinds for v in values)
 
     def _tensors(self) -> Iterator[Tensor]:
         return (t for s in self.state.values() for t in s.values())
