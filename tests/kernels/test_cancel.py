@@ -57,6 +57,33 @@ def test_quotients_of_a_value_and_its_factor(device):
         np.testing.assert_array_equal(got.numpy(), np.float32([np.nan, np.nan, np.nan, 0]))
 
 
+ZEROS = {
+    "i - i": lambda i, x: i - i,
+    "i + -i": lambda i, x: i + -i,
+    "i ^ i": lambda i, x: i ^ i,
+    "i - (i + 1) + 1": lambda i, x: i - (i + 1) + 1,
+    "i > i": lambda i, x: i > i,
+    "i != i": lambda i, x: i.ne(i),
+    "x > x": lambda i, x: x > x,
+    "bytes": lambda i, x: i.to(fb.uint8) - i.to(fb.uint8),
+}
+
+
+@pytest.mark.parametrize("name", ZEROS)
+def test_zeros_of_integers_that_become_floats(name, device):
+    i, x = (fb.tensor([0, 2, 0, 3], dtype=d, device=device) for d in (fb.int32, fb.float32))
+    far = fb.tensor([float("inf"), 1.0, float("nan"), -2.0], device=device)
+    zero = ZEROS[name](i, x)
+    for got in (zero / x, zero.float() / i, zero * far):
+        np.testing.assert_array_equal(got.isnan().tolist(), [True, False, True, False])
+
+
+def test_only_casts_of_one_element_hide_their_operands(gpu):
+    i, j = (fb.tensor([1, 2], dtype=fb.int32, device=gpu) for _ in range(2))
+    for y in ((i - j) / i, i - i, (i > j) * 2.0, i.float() / i):
+        assert "_hidden" not in y.wgsl()
+
+
 def test_differences_of_an_element_and_itself(device):
     x = fb.tensor([float("nan"), float("inf"), -float("inf"), 1.5, -0.0], device=device)
     for got in (x - x, x + -x, (x + 1) - x - 1, (x - 2) + 2 - x, x.abs() - x.abs(), x - x.clone()):

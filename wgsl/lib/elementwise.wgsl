@@ -50,6 +50,10 @@
 {% macro exact_square(T, x) %}{{ exact_mul(T, x, x) }}{% endmacro %}
 {% macro exact_div(T, x, y) %}{{ exact_neg(T, "(%s / %s)" % (x, exact_neg(T, y))) }}{% endmacro %}
 {% macro exact_reciprocal(T, x) %}{{ exact_div(T, "%s(1)" % T, x) }}{% endmacro %}
+//# x itself: b * (b + 1) is even, of which no driver was seen to know
+{% macro hidden_bits(U, b) %}({{ b }} ^ (({{ b }} * ({{ b }} + {{ U }}(1))) & {{ U }}(1))){% endmacro %}
+{% macro exact_hidden(T, x) %}
+{{ "bitcast<%s>(%s)" % (T, hidden_bits(T.u, "bitcast<%s>(%s)" % (T.u, x))) if T.kind == "f" else hidden_bits(T, x) }}{% endmacro %}
 {% macro div(T, x, y) %}({{ x }} / {{ y }}){% endmacro %}
 {% macro pow(T, x, y) %}{{ T.call("power" if T.kind == "f" else "integer_power") }}({{ x }}, {{ y }}){% endmacro %}
 {% macro maximum(T, x, y) %}

@@ -10,6 +10,8 @@ DIFFERENCES = {"neg": "exact_neg", "sub": "exact_sub"}
 QUOTIENTS = {"div": "exact_div", "reciprocal": "exact_reciprocal"}
 PRODUCTS = {"mul": "exact_mul", "square": "exact_square"}
 ROOTS = ("sqrt", "rsqrt")
+# Steps of integers and comparisons that a driver takes for a constant where both operands are of one element.
+FOLDED = frozenset({"add", "sub", "bitwise_xor", "lt", "gt", "ne", "remainder", "fmod"})
 CONSTANT = ("iota", "scalar")  # steps that read no element of a buffer
 NOTHING: frozenset[str] = frozenset()
 
@@ -22,7 +24,45 @@ def exact(steps: Sequence[WgslStep]) -> Sequence[WgslStep]:
         steps = exact_differences(steps)
     if any([n in QUOTIENTS or n in ROOTS for n in names]):
         steps = exact_quotients(steps)
+    if "cast" in names and any([n in FOLDED for n in names]):
+        steps = hide_zeros(steps)
     return steps
+
+
+def hide_zeros(steps: Sequence[WgslStep]) -> Sequence[WgslStep]:
+    """The steps of a function, with a hidden operand where a float is a cast of what a driver takes for 0.
+
+    Mesa takes the integer `i - i` for 0, and then `(i - i) / i` and `(i - i) * x` too, also where i is 0 or x
+    is not finite.
+    """
+    below: dict[str, frozenset[str]] = {}  # the steps that a value depends on, itself too
+    elements: dict[str, frozenset[WgslStep]] = {}  # the reads of elements among these
+    folded: set[str] = set()
+    changed: set[str] = set()
+    for s in steps:
+        below[s.var] = frozenset([s.var]).union(*[below.get(a, NOTHING) for a in s.args])
+        read = [s._replace(var="")] if s.kind != "op" and s.kind not in CONSTANT else []
+        elements[s.var] = frozenset(read).union(*[elements.get(a, frozenset[WgslStep]()) for a in s.args])
+        if s.kind != "op":
+            continue
+        if s.name in FOLDED and not _is_float_op(s):
+            first, second = (elements.get(a, frozenset[WgslStep]()) for a in s.args)
+            if s.args[0] == s.args[1] or not first.isdisjoint(second):
+                folded.add(s.var)
+        if folded and s.name == "cast" and _is_float_op(s):
+            changed |= below[s.var] & folded
+    if not changed:
+        return steps
+    hidden: list[WgslStep] = []
+    dtypes = {s.var: s.dtype for s in steps}
+    for s in steps:
+        dtype = dtypes.get(s.args[0], "bool") if s.var in changed else "bool"
+        if dtype != "bool":
+            var = f"{s.var}_hidden"
+            hidden.append(WgslStep("op", var, dtype, "exact_hidden", s.args[:1]))
+            s = s._replace(args=(var, *s.args[1:]))
+        hidden.append(s)
+    return hidden
 
 
 def exact_differences(steps: Sequence[WgslStep]) -> tuple[WgslStep, ...]:
