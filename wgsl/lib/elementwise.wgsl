@@ -54,6 +54,7 @@
 {% macro hidden_bits(U, b) %}({{ b }} ^ (({{ b }} * ({{ b }} + {{ U }}(1))) & {{ U }}(1))){% endmacro %}
 {% macro exact_hidden(T, x) %}
 {{ "bitcast<%s>(%s)" % (T, hidden_bits(T.u, "bitcast<%s>(%s)" % (T.u, x))) if T.kind == "f" else hidden_bits(T, x) }}{% endmacro %}
+{% macro exact_rest(T, x, y) %}({{ exact_hidden(T, x) }} - {{ y }}){% endmacro %}
 {% macro div(T, x, y) %}({{ x }} / {{ y }}){% endmacro %}
 {% macro pow(T, x, y) %}{{ T.call("power" if T.kind == "f" else "integer_power") }}({{ x }}, {{ y }}){% endmacro %}
 {% macro maximum(T, x, y) %}

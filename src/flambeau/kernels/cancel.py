@@ -19,6 +19,8 @@ NOTHING: frozenset[str] = frozenset()
 def exact(steps: Sequence[WgslStep]) -> Sequence[WgslStep]:
     """The steps of a function, with other operations where a driver would drop infinities and NaN."""
     names = [s.name for s in steps if s.kind == "op"]
+    if names.count("sub") > 1:
+        steps = exact_rests(steps)
     # Without a negation or a difference nothing cancels, and without a quotient or a root nothing is reduced.
     if any([n in DIFFERENCES for n in names]):
         steps = exact_differences(steps)
@@ -65,6 +67,16 @@ def hide_zeros(steps: Sequence[WgslStep]) -> Sequence[WgslStep]:
     return hidden
 
 
+def exact_rests(steps: Sequence[WgslStep]) -> Sequence[WgslStep]:
+    """The steps of a function, with a hidden operand where a value is subtracted from a difference.
+
+    NVIDIA's driver computes (x - mean) - error as x - (mean + error), which loses the error.
+    """
+    differences = {s.var for s in steps if s.name == "sub" and _is_float_op(s)}
+    rests = {s.var for s in steps if s.var in differences and s.args[0] in differences}
+    return _renamed(steps, rests, {"sub": "exact_rest"}) if rests else steps
+
+
 def exact_differences(steps: Sequence[WgslStep]) -> tuple[WgslStep, ...]:
     """The steps of a function, with exact operations for signs where both operands of a sum or difference
     depend on the same element.
@@ -79,7 +91,7 @@ def exact_differences(steps: Sequence[WgslStep]) -> tuple[WgslStep, ...]:
         below[s.var] = frozenset([s.var]).union(*[below.get(a, NOTHING) for a in s.args])
         read = [s._replace(var="")] if s.kind != "op" and s.kind not in CONSTANT else []
         elements[s.var] = frozenset(read).union(*[elements.get(a, frozenset[WgslStep]()) for a in s.args])
-        if s.name in ("add", "sub") and _is_float_op(s):
+        if s.name in ("add", "sub", "exact_rest") and _is_float_op(s):
             first, second = (elements.get(a, frozenset[WgslStep]()) for a in s.args)
             if s.args[0] == s.args[1] or not first.isdisjoint(second):
                 changed |= below[s.var]

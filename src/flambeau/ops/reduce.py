@@ -436,18 +436,15 @@ def _variance(x: Tensor, *, dims: tuple[int, ...], share: float) -> Tensor:
 def standardize(x: Tensor, dims: tuple[int, ...], eps: float) -> Tensor:
     """(x - mean) / sqrt(var + eps) over dims.
 
-    Long rows, whose sums are the least exact, are corrected by the mean's rounding error: by products, since
-    a driver may compute (x - mean) - error as x - (mean + error), which loses the error. A variance that
+    Long rows, whose sums are the least exact, are corrected by the mean's rounding error. A variance that
     overflows gives NaN, as in PyTorch; an infinite one would give 0.
     """
     deviation = x - x.mean(dims, keepdim=True)
     var = (deviation * deviation).mean(dims, keepdim=True)
-    error = None
     if math.prod(x.shape[d] for d in dims) >= LONG:
         error = deviation.detach().mean(dims, keepdim=True)
-        var = (var - error * error).relu()
-    scale = var.isinf().where(float("nan"), (var + eps).rsqrt())
-    return deviation * scale if error is None else deviation * scale - error * scale
+        deviation, var = deviation - error, (var - error * error).relu()
+    return deviation * var.isinf().where(float("nan"), (var + eps).rsqrt())
 
 
 @composite(grad=lambda g, y, x: [(y == 0).where(0.0, g) / ((y == 0).where(1.0, y) * 2)])

@@ -313,7 +313,6 @@ class SparseAdam(ByMoments):
     """Adam for embeddings: rows whose gradient is 0 stay as they are, and their means too.
 
     Gradients are dense. PyTorch's are sparse: a row that is listed with a gradient of 0 is updated there.
-    Raises ValueError for complex parameters.
 
     params: the tensors to update, such as model.parameters()
     lr: the learning rate
