@@ -124,7 +124,7 @@ class Machine:
             raise DamagedFile(f"it treats a {type(value).__name__} as a {kind.__name__}")
         return value
 
-    def marked(self) -> list[Any]:
+    def pop_marked(self) -> list[Any]:
         """The values since the last mark."""
         if not self.marks:
             raise DamagedFile("a mark is missing")
@@ -276,7 +276,7 @@ def _append(m: Machine) -> None:
 
 
 def _appends(m: Machine) -> None:
-    values = [plain(v) for v in m.marked()]
+    values = [plain(v) for v in m.pop_marked()]
     m.top(list).extend(values)
 
 
@@ -287,7 +287,7 @@ def _setitem(m: Machine) -> None:
 
 
 def _pairs(m: Machine) -> list[tuple[Any, Any]]:
-    values = m.marked()
+    values = m.pop_marked()
     if len(values) % 2:
         raise DamagedFile("a key has no value")
     return [(key(k), plain(v)) for k, v in zip(values[::2], values[1::2], strict=True)]
@@ -299,7 +299,7 @@ def _setitems(m: Machine) -> None:
 
 
 def _additems(m: Machine) -> None:
-    values = [key(v) for v in m.marked()]
+    values = [key(v) for v in m.pop_marked()]
     m.top(set).update(values)
 
 
@@ -341,7 +341,7 @@ def _pop(m: Machine) -> None:
 
 
 def _pop_mark(m: Machine) -> None:
-    m.marked()
+    m.pop_marked()
 
 
 def _dup(m: Machine) -> None:
@@ -383,7 +383,7 @@ def _line(read: Callable[[bytes], Any]) -> Callable[[Machine], None]:
 
 
 def _new_frozenset(m: Machine) -> None:
-    m.push_new(frozenset([key(v) for v in m.marked()]))
+    m.push_new(frozenset([key(v) for v in m.pop_marked()]))
 
 
 STOP = ord(".")
@@ -421,9 +421,9 @@ NAMED: dict[bytes, Callable[[Machine], None]] = {  # documented in pickletools.o
     b"\x85": _tuple(1),
     b"\x86": _tuple(2),
     b"\x87": _tuple(3),
-    b"t": lambda m: m.push_new(tuple([plain(v) for v in m.marked()])),
+    b"t": lambda m: m.push_new(tuple([plain(v) for v in m.pop_marked()])),
     b"]": lambda m: m.push_new([]),
-    b"l": lambda m: m.push_new([plain(v) for v in m.marked()]),
+    b"l": lambda m: m.push_new([plain(v) for v in m.pop_marked()]),
     b"a": _append,
     b"e": _appends,
     b"}": lambda m: m.push_new({}),

@@ -89,7 +89,7 @@ class Activation(NamedTuple):
     function: Callable[[Tensor], Tensor]
     slope: Callable[[Tensor, Tensor], Tensor] | None = None
 
-    def sloped(self, x: Tensor, y: Tensor) -> Tensor:
+    def derivative(self, x: Tensor, y: Tensor) -> Tensor:
         """The derivative at x, where the function is y."""
         assert self.slope is not None, "the derivative of this cell is not defined"
         return self.slope(x, y)
@@ -203,7 +203,7 @@ def rnn(act: Activation, state_clip: float | None = None) -> Cell:
     def slopes(gates: Tensor, shown: Tensor, state: Tensor, new: Tensor, s: Sequence) -> Slopes:
         x = gates + own_gates(shown, s, 1)
         y = new if state_clip is None else act.function(x)
-        return Slopes([_pass_inside_bounds(y, state_clip)(act.sloped(x, y))], (0,), (0,), (None, None))
+        return Slopes([_pass_inside_bounds(y, state_clip)(act.derivative(x, y))], (0,), (0,), (None, None))
 
     return Cell("rnn", 1, step, slopes if act.slope else None)
 
@@ -234,7 +234,7 @@ def lstm(how: LstmGates) -> Cell:
     coupled = how.input_forget
     count = 4 - coupled
 
-    def opened(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> _Opened:
+    def open_gates(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> _Opened:
         x, old = gates + own_gates(shown, s, count), gate(state, 1)
         i, *f, g, o = (gate(x, k) for k in range(count))
         if s.peepholes is not None:
@@ -249,22 +249,24 @@ def lstm(how: LstmGates) -> Cell:
         return _Opened([i, *f, g, o], taken, forget, candidate, cell, new)
 
     def step(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> Tensor:
-        v = opened(gates, shown, state, s)
+        v = open_gates(gates, shown, state, s)
         return under_each_other([how.gate.function(v.before[-1]) * how.hidden.function(v.new), v.new])
 
     def slopes(gates: Tensor, shown: Tensor, state: Tensor, new: Tensor, s: Sequence) -> Slopes:
         # c' = f c + i g and h = o act(c'). The rows are the derivatives of c' with respect to the gates i,
         # f and g, of h with respect to o, and of c' with respect to c.
-        v, old, cell = opened(gates, shown, state, s), gate(state, 1), gate(new, 1)
+        v, old, cell = open_gates(gates, shown, state, s), gate(state, 1), gate(new, 1)
         bent, o = how.hidden.function(cell), how.gate.function(v.before[-1])
-        slope_i, slope_o = how.gate.sloped(v.before[0], v.i), how.gate.sloped(v.before[-1], o)
+        slope_i, slope_o = how.gate.derivative(v.before[0], v.i), how.gate.derivative(v.before[-1], o)
         taken = (
-            [(v.g - old) * slope_i] if coupled else [v.g * slope_i, old * how.gate.sloped(v.before[1], v.f)]
+            [(v.g - old) * slope_i]
+            if coupled
+            else [v.g * slope_i, old * how.gate.derivative(v.before[1], v.f)]
         )
-        taken.append(v.i * how.cell.sloped(v.before[-2], v.g))
+        taken.append(v.i * how.cell.derivative(v.before[-2], v.g))
         passed = _pass_inside_bounds(v.cell, how.state_clip)
         rows, of = [*map(passed, taken), bent * slope_o, passed(v.f)], (1,) * (count - 1) + (0, 1)
-        return Slopes(rows, of, tuple(range(count)), (None, count), o * how.hidden.sloped(cell, bent))
+        return Slopes(rows, of, tuple(range(count)), (None, count), o * how.hidden.derivative(cell, bent))
 
     known = all(a.slope for a in how[:3])
     return Cell("lstm", count, step, slopes if known else None)
@@ -286,7 +288,7 @@ def gru(how: GruGates) -> Cell:
 
 
 def _gru(how: GruGates) -> Cell:
-    def opened(gates: Tensor, shown: Tensor, s: Sequence) -> tuple[Tensor, ...]:
+    def open_gates(gates: Tensor, shown: Tensor, s: Sequence) -> tuple[Tensor, ...]:
         own = own_gates(shown, s, 3)
         of_r, of_z = (gate(gates, k) + gate(own, k) for k in range(2))
         r = how.gate.function(of_r)
@@ -294,14 +296,14 @@ def _gru(how: GruGates) -> Cell:
         return of_r, of_z, of_n, r, how.gate.function(of_z), how.hidden.function(of_n), gate(own, 2)
 
     def step(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> Tensor:
-        *_, z, n, _ = opened(gates, shown, s)
+        *_, z, n, _ = open_gates(gates, shown, s)
         return _within((1 - z) * n + z * state, how.state_clip)
 
     def slopes(gates: Tensor, shown: Tensor, state: Tensor, new: Tensor, s: Sequence) -> Slopes:
         # h' = (1 - z) n + z h with n = act(x_n + r own). The rows are the derivatives of h' with respect to
         # the gates r and z, own, the old state h and x_n.
-        of_r, of_z, of_n, r, z, n, own = opened(gates, shown, s)
-        of_new, slope = (1 - z) * how.hidden.sloped(of_n, n), how.gate.sloped
+        of_r, of_z, of_n, r, z, n, own = open_gates(gates, shown, s)
+        of_new, slope = (1 - z) * how.hidden.derivative(of_n, n), how.gate.derivative
         rows = [of_new * own * slope(of_r, r), (state - n) * slope(of_z, z), of_new * r, z, of_new]
         passed = _pass_inside_bounds((1 - z) * n + z * state, how.state_clip)
         return Slopes([*map(passed, rows)], (0,) * 5, (0, 1, 4), (3, None))

@@ -194,8 +194,8 @@ class RNNBase(RecurrentModule):
             raise ValueError(f"{type(self).__name__}({describe(input)}): {rule}")
         y, state = self._run(x if batched else x.unsqueeze(1), self._start(hx, x, batched), None)
         if not batched:
-            return y.squeeze(1), self._shown(tuple(t.squeeze(1) for t in state))
-        return y.transpose(0, 1) if self.batch_first else y, self._shown(state)
+            return y.squeeze(1), self._output_state(tuple(t.squeeze(1) for t in state))
+        return y.transpose(0, 1) if self.batch_first else y, self._output_state(state)
 
     def _of_packed(self, packed_input: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
         x = pad_steps(packed_input.data, packed_input.batch_sizes)
@@ -205,13 +205,13 @@ class RNNBase(RecurrentModule):
         y, state = self._run(x, start, _Steps(packed_input.batch_sizes, x.device))
         if packed_input.unsorted_indices is not None:
             state = tuple(t.index_select(1, packed_input.unsorted_indices) for t in state)
-        return packed_input._replace(data=pack_steps(y, packed_input.batch_sizes)), self._shown(state)
+        return packed_input._replace(data=pack_steps(y, packed_input.batch_sizes)), self._output_state(state)
 
     def _sizes(self) -> list[int]:
         """The sizes of the states: the hidden state, and an LSTM's cell."""
         return [self.out_size]
 
-    def _shown(self, state: tuple[Tensor, ...]) -> Any:
+    def _output_state(self, state: tuple[Tensor, ...]) -> Any:
         return state[0]
 
     def _start(self, hx: Any, x: Tensor, batched: bool) -> tuple[Tensor, ...]:
@@ -411,7 +411,7 @@ class LSTM(RNNBase):
     def _sizes(self) -> list[int]:
         return [self.out_size, self.hidden_size]
 
-    def _shown(self, state: tuple[Tensor, ...]) -> Any:
+    def _output_state(self, state: tuple[Tensor, ...]) -> Any:
         return state
 
 

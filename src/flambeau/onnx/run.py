@@ -160,7 +160,7 @@ class Runner:
         """
         graph = self.model.graph
         with record_with(None):  # a recording must not repeat what is precomputed here
-            self.folded = self._folding(weights, frozen)
+            self.folded = self._begin_folding(weights, frozen)
             values = {**weights.constants.values, **weights.tensors, **self.folded.values}
             key = self.folded, kinds(fed)
             plan = self._plans.get(key) or self._plans.keep(key, self._plan_for(values, fed), PLANS_KEPT)
@@ -172,7 +172,7 @@ class Runner:
                 thread.recorder.fix(t, node)
         return [self._value_of(values, v.name, "the graph's outputs") for v in graph.outputs]
 
-    def _folding(self, weights: Initializers, frozen: bool) -> Folded:
+    def _begin_folding(self, weights: Initializers, frozen: bool) -> Folded:
         """The values folded from the current weights."""
         frozen = frozen and self._changes < CHANGES
         key = frozen and settings(), frozenset(weights.tensors), frozenset(weights.constants.values)
@@ -283,7 +283,7 @@ class Runner:
         opsets, depth = call.opsets, call.depth
         own = self.model.functions.get((node.domain, node.op, node.overload))
         if own is not None:
-            return self._function(*self._bound(node, own, own.opsets or opsets), inputs, depth)
+            return self._function(*self._bind(node, own, own.opsets or opsets), inputs, depth)
         opset = opsets.get(node.domain, 1)
         row = find(node.domain, node.op, opset)
         if row is not None:
@@ -326,9 +326,9 @@ class Runner:
         device = common_device(values, self.device)
         if device is None:
             return values
-        return [self._kept(v, device) for v in values]
+        return [self._move_once(v, device) for v in values]
 
-    def _kept(self, value: Any, device: Any) -> Any:
+    def _move_once(self, value: Any, device: Any) -> Any:
         """Move a value to a device; one that all calls share is moved once, outside of recordings."""
         store = next((s for s in (self._plan.moved, self._moved) if id(value) in s), None)
         if store is None or device is not self.device:
@@ -345,10 +345,10 @@ class Runner:
         types = [v if v is None else (str(getattr(v, "dtype", "")), getattr(v, "ndim", 0)) for v in inputs]
         key = id(node), opset, tuple(types)
         if key not in self._bodies:
-            self._bodies[key] = self._bound(node, *body_of(node, opset, inputs, opsets))
+            self._bodies[key] = self._bind(node, *body_of(node, opset, inputs, opsets))
         return self._bodies[key]
 
-    def _bound(self, node: NodeDef, f: FunctionDef, opsets: dict[str, int]) -> Bound:
+    def _bind(self, node: NodeDef, f: FunctionDef, opsets: dict[str, int]) -> Bound:
         """A function with a node's attributes substituted; f is kept alive, since its id is the key."""
         key = id(node), id(f)
         if key not in self._bodies:

@@ -17,7 +17,7 @@ class ByMoments(Optimizer):
     names = ("exp_avg", "exp_avg_sq")
     decoupled = False  # where there is no option
 
-    def decayed(self, p: Tensor, g: Tensor, o: Any) -> tuple[Tensor, Tensor]:
+    def apply_decay(self, p: Tensor, g: Tensor, o: Any) -> tuple[Tensor, Tensor]:
         """Return parameter and gradient after the weight decay."""
         if not o.weight_decay:
             return p, g
@@ -85,7 +85,7 @@ class Adam(ByMoments):
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
-        p, g = self.decayed(p, g, o)
+        p, g = self.apply_decay(p, g, o)
         m, v = self.means(g, s, o)
         if o.amsgrad:
             v = s["max_exp_avg_sq"].assign_(s["max_exp_avg_sq"].maximum(v))
@@ -181,7 +181,7 @@ class Adamax(ByMoments):
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
-        p, g = self.decayed(p, g, o)
+        p, g = self.apply_decay(p, g, o)
         beta1, beta2 = o.betas
         m, u = s["exp_avg"], s["exp_inf"]
         m.assign_(m + (g - m) * (1 - beta1))
@@ -245,7 +245,7 @@ class NAdam(ByMoments):
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
-        p, g = self.decayed(p, g, o)
+        p, g = self.apply_decay(p, g, o)
         m, v = self.means(g, s, o)
         ahead = g * s["of_g"] + m * s["of_m"]
         return p - ahead / (v.sqrt() / s["of_root"] + o.eps) * o.lr
@@ -303,7 +303,7 @@ class RAdam(ByMoments):
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
-        p, g = self.decayed(p, g, o)
+        p, g = self.apply_decay(p, g, o)
         m, v = self.means(g, s, o)
         rate = s["rate"]
         return p - m * (rate > 0).where(rate / (v.sqrt() + o.eps), -rate)

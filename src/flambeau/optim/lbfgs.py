@@ -88,10 +88,10 @@ class LBFGS(Optimizer):
         if not callable(grads):
             rule = "it evaluates the loss several times: pass a function that returns loss.backward()"
             raise TypeError(f"LBFGS.step({type(grads).__name__}): {rule}")
-        for hook in self._hooked("step_pre"):
+        for hook in self._hooks_of("step_pre"):
             hook(self, (grads,), {})
         loss = self._iterate(Objective(self.params, grads, self.param_groups[0]["maximize"]))
-        for hook in self._hooked("step_post"):
+        for hook in self._hooks_of("step_post"):
             hook(self, (grads,), {})
         return loss
 
@@ -271,8 +271,8 @@ class Wolfe:
 
     def find(self, t: float) -> Point:
         """Return the point, beginning at t; after `most` evaluations the best one seen."""
-        low, high = self._bracketed(self._try(t))
-        return low if high is None else self._zoomed(low, high)
+        low, high = self._bracket(self._try(t))
+        return low if high is None else self._zoom(low, high)
 
     def _try(self, t: float) -> Point:
         self.used += 1
@@ -284,7 +284,7 @@ class Wolfe:
     def _is_flat(self, p: Point) -> bool:
         return abs(p.slope) <= -FLAT * self.start.slope
 
-    def _bracketed(self, now: Point) -> tuple[Point, Point | None]:
+    def _bracket(self, now: Point) -> tuple[Point, Point | None]:
         """Return two points that enclose a valid one, the lower one first; or a valid point and None."""
         # Nocedal and Wright, algorithm 3.5
         before = self.start
@@ -299,7 +299,7 @@ class Wolfe:
             before, now = now, self._try(cubic(before, now, *bounds))
         return _by_loss(self.start, now)
 
-    def _zoomed(self, low: Point, high: Point) -> Point:
+    def _zoom(self, low: Point, high: Point) -> Point:
         # Nocedal and Wright, algorithm 3.6
         was_close = False
         while self.used <= self.most and abs(high.t - low.t) >= self.smallest:

@@ -87,9 +87,9 @@ class Muon(Optimizer):
             m = _mean(_stack([all_updates[i][2]["momentum_buffer"] for i in batch]), g, o)
             all_moved = orthogonal(g + (m - g) * o.momentum if o.nesterov else m, o)
             moved |= zip(batch, all_moved.unbind(0) if len(batch) > 1 else [all_moved], strict=True)
-        return (self._moved(*all_updates[i], moved[i]) for i in range(len(all_updates)))
+        return (self._apply(*all_updates[i], moved[i]) for i in range(len(all_updates)))
 
-    def _moved(self, p: Tensor, g: Tensor, s: State, o: Any, moved: Tensor) -> Tensor:
+    def _apply(self, p: Tensor, g: Tensor, s: State, o: Any, moved: Tensor) -> Tensor:
         s["momentum_buffer"].assign_(_mean(s["momentum_buffer"], g, o))
         rate = o.lr * ADJUSTED[o.adjust_lr_fn](*p.shape)
         if o.weight_decay:

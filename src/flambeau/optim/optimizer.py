@@ -201,7 +201,7 @@ class Optimizer:
         """
         if not callable(grads):
             grads = self._check_gradients(grads, "")
-        for hook in self._hooked("step_pre"):
+        for hook in self._hooks_of("step_pre"):
             hook(self, (grads,), {})
         loss = None
         if callable(grads):
@@ -209,7 +209,7 @@ class Optimizer:
                 grads = self._check_gradients(grads(), "a function that gives ")
             loss = grads.loss
         self._step(grads)
-        for hook in self._hooked("step_post"):
+        for hook in self._hooks_of("step_post"):
             hook(self, (grads,), {})
         return loss
 
@@ -255,11 +255,11 @@ class Optimizer:
         copies from now on.
         """
         going = {id(p) for _, p, _ in moved}
-        stays = {_first(self._shared(self.state[p])) for p in self.params if id(p) not in going}
+        stays = {_first(self._shared_numbers(self.state[p])) for p in self.params if id(p) not in going}
         seen: dict[int, State] = {}
         counted: list[tuple[State, Any]] = []
         for group, p, _ in moved:
-            s = self._shared(self.state[p])
+            s = self._shared_numbers(self.state[p])
             key = _first(s)
             if s and key not in seen:
                 seen[key] = {n: tensor(t) for n, t in s.items()} if key in stays else s
@@ -276,13 +276,13 @@ class Optimizer:
         with_terms: list[Update] = []
         for p, g, o in updates:
             s = self.state[p]
-            key = _first(self._shared(s)), id(o)
+            key = _first(self._shared_numbers(s)), id(o)
             if key not in terms:
                 terms[key] = self.terms(s, o)
             with_terms.append((p, g, {**s, **terms[key]} if terms[key] else s, o))
         return with_terms
 
-    def _shared(self, s: State) -> State:
+    def _shared_numbers(self, s: State) -> State:
         return {n: s[n] for n in self.counts if n in s}
 
     def _stream(
@@ -343,7 +343,7 @@ class Optimizer:
             for name, first in self.begin(p, o).items():
                 if name not in own:
                     own[name] = _full(p, first, device).to(device)
-            if self.is_counted(o) and not self._shared(own):
+            if self.is_counted(o) and not self._shared_numbers(own):
                 if p.device not in shared:
                     firsts = {n: _plain_number(o, v) for n, v in self.counts.items()}
                     shared[p.device] = {n: Tensor.full((), v, device=p.device) for n, v in firsts.items()}
@@ -367,10 +367,10 @@ class Optimizer:
         """Return what a later run needs to continue, in PyTorch's layout: `state`, tensors by the parameter's
         index and by name, and `param_groups`, options with the indices of their parameters.
         """
-        for hook in self._hooked("state_dict_pre"):
+        for hook in self._hooks_of("state_dict_pre"):
             hook(self)
         out = self._state_dict()
-        for hook in self._hooked("state_dict_post"):
+        for hook in self._hooks_of("state_dict_post"):
             out = hook(self, out) or out
         return out
 
@@ -389,10 +389,10 @@ class Optimizer:
 
         The options are loaded too; missing state, of parameters that were never updated, begins again.
         """
-        for hook in self._hooked("load_state_dict_pre"):
+        for hook in self._hooks_of("load_state_dict_pre"):
             state_dict = hook(self, state_dict) or state_dict
         self._load(state_dict)
-        for hook in self._hooked("load_state_dict_post"):
+        for hook in self._hooks_of("load_state_dict_post"):
             hook(self)
 
     def _load(self, state_dict: dict[str, Any]) -> None:
@@ -407,11 +407,11 @@ class Optimizer:
                 group.update({k: v for k, v in saved.items() if k not in ("params", "param_names")})
                 self._choices[i] = ()
                 for number, p in zip(saved["params"], group["params"], strict=True):
-                    self.state[p] = self._loaded(p, state_dict["state"].get(number, {}), shared)
+                    self.state[p] = self._restore(p, state_dict["state"].get(number, {}), shared)
             self._complete()
         realize(*self._tensors())
 
-    def _loaded(self, p: Tensor, saved: dict[str, Any], shared: dict[Any, State]) -> State:
+    def _restore(self, p: Tensor, saved: dict[str, Any], shared: dict[Any, State]) -> State:
         """A parameter's saved state. Numbers that were shared, or whose equality is known without a read, are
         shared again.
         """
@@ -449,7 +449,7 @@ class Optimizer:
         """Call hook(optimizer) after a state_dict was loaded; the returned handle has remove()."""
         return hang(self._hooks.setdefault("load_state_dict_post", {}), hook)
 
-    def _hooked(self, event: str) -> list[Callable[..., Any]]:
+    def _hooks_of(self, event: str) -> list[Callable[..., Any]]:
         return list(self._hooks.get(event, {}).values())
 
     # --- helpers ---
