@@ -1,4 +1,4 @@
-"""The array API's functions that make arrays."""
+"""The array API's creation functions."""
 
 from typing import Any
 
@@ -10,8 +10,9 @@ from ..tensor import Tensor, tensor
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor of anything that holds numbers, in the dtype of an array that is given; a float of 64 bits
-    becomes one of 32 on a GPU, which has none. ValueError if copy=False and a copy is needed."""
+    """Convert numbers, nested lists or an array to a tensor. An array keeps its dtype, but float64
+    becomes float32 on a
+    GPU. ValueError if copy=False and a copy is needed."""
     wanted = None if dtype is None else dt.as_dtype(dtype)
     if isinstance(obj, Tensor):
         t = obj.to(device, wanted or obj.dtype)
@@ -26,7 +27,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
 
 
 def _numbers(obj: Any) -> Any:
-    """Lists of numbers, of lists of tensors."""
+    """Convert tensors in nested lists to numbers."""
     if isinstance(obj, Tensor):
         return obj.tolist()
     return type(obj)(map(_numbers, obj)) if type(obj) in (list, tuple) else obj
@@ -35,7 +36,7 @@ def _numbers(obj: Any) -> Any:
 def arange(
     start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
 ) -> Tensor:
-    """start, start + step, ... short of stop; none where stop is on the other side. -> [n]"""
+    """Return start, start + step, ... below stop (above it for a negative step). -> [n]"""
     start, stop = (0, start) if stop is None else (start, stop)
     if (stop - start) * step < 0:
         stop = start
@@ -43,27 +44,27 @@ def arange(
 
 
 def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Any values: zeros here."""
+    """Return a tensor without defined values: zeros here."""
     return functions.zeros(_sizes(shape), dtype=dtype, device=device)
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Zeros of a shape."""
+    """Return zeros of a shape."""
     return functions.zeros(_sizes(shape), dtype=dtype, device=device)
 
 
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Ones of a shape."""
+    """Return ones of a shape."""
     return functions.ones(_sizes(shape), dtype=dtype, device=device)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """One number in a shape."""
+    """Return a tensor filled with one number."""
     return _fill(_sizes(shape), fill_value, dtype, device)
 
 
 def _fill(shape: tuple[int, ...], value: Any, dtype: Any, device: Any) -> Tensor:
-    """A number, or an array of one, in a shape."""
+    """Expand a number, or a 0-d array, to a shape."""
     if isinstance(value, Tensor):
         return value.to(device, value.dtype if dtype is None else dt.as_dtype(dtype)).expand(shape).clone()
     return functions.full(shape, value, dtype=dtype, device=device)
@@ -74,29 +75,29 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def empty_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Any values in the shape of x."""
+    """Return a tensor without defined values in the shape of x: zeros here."""
     return functions.zeros_like(x, dtype=dtype, device=device)
 
 
 def zeros_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Zeros in the shape of x."""
+    """Return zeros in the shape of x."""
     return functions.zeros_like(x, dtype=dtype, device=device)
 
 
 def ones_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Ones in the shape of x."""
+    """Return ones in the shape of x."""
     return functions.ones_like(x, dtype=dtype, device=device)
 
 
 def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """One number in the shape of x."""
+    """Return a tensor in the shape of x, filled with one number."""
     return _fill(x.shape, fill_value, dtype or x.dtype, device or x.device)
 
 
 def eye(
     n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
 ) -> Tensor:
-    """Ones on diagonal k, zeros beside it."""
+    """Return ones on diagonal k and zeros elsewhere."""
     n_cols = n_rows if n_cols is None else n_cols
     rows = functions.arange(n_rows, device=device).unsqueeze(1)
     columns = functions.arange(n_cols, device=device)
@@ -106,20 +107,21 @@ def eye(
 def linspace(
     start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
 ) -> Tensor:
-    """num numbers in equal steps from start to stop, which comes last or, without endpoint, is left out."""
+    """Return num evenly spaced numbers from start to stop, including stop if `endpoint`."""
     if endpoint:
         return functions.linspace(start, stop, num, dtype=dtype, device=device)
     return functions.linspace(start, stop, num + 1, dtype=dtype, device=device)[:-1]
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
-    """Coordinates of a grid, of the coordinates along each axis."""
+    """Return the coordinate arrays of a grid from the coordinates along each axis."""
     return list(functions.meshgrid(*arrays, indexing=indexing))
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor of another library's array, whose memory is shared on the NumPy device. ValueError if
-    copy=False and a copy is needed."""
+    """Convert another library's array to a tensor. The NumPy device shares its memory. ValueError if
+    copy=False and
+    a copy is needed."""
     to = get_device(device)
     if copy is False and to.kind != "cpu" and not (isinstance(x, Tensor) and x.device is to):
         raise ValueError("from_dlpack(..., copy=False): GPU memory can't be shared: allow a copy")
@@ -128,10 +130,10 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """The lower triangle, zero above diagonal k."""
+    """Return the lower triangle, with zeros above diagonal k."""
     return x.tril(k)
 
 
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """The upper triangle, zero below diagonal k."""
+    """Return the upper triangle, with zeros below diagonal k."""
     return x.triu(k)

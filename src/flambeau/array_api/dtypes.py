@@ -23,12 +23,12 @@ SCALARS = (bool, int, float, complex)  # by category
 
 
 def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
-    """The same values in another dtype; x itself where nothing changes and no copy is asked for."""
+    """Cast x to another dtype. Returns x itself if nothing changes and copy=False."""
     return x.to(device, dt.as_dtype(dtype), copy=copy)
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether the promotion of a dtype (or an array's) and `to` is `to`."""
+    """Whether promoting a dtype (or an array's) with `to` gives `to`."""
     return promote(_dtype_of(from_), dt.as_dtype(to)) is dt.as_dtype(to)
 
 
@@ -43,7 +43,8 @@ def iinfo(type: Any, /) -> Any:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind ("real floating", ...), is another, or is one of several. ValueError for
+    """Whether a dtype belongs to a kind ("real floating", ...), equals another, or matches one of a
+    tuple. ValueError for
     an unknown kind."""
     if is_tuple(kind):
         return any(isdtype(dtype, k) for k in kind)
@@ -55,7 +56,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    """The dtype that an operation on these arrays, dtypes and Python numbers has. ValueError for numbers
+    """Return the result dtype of an operation on arrays, dtypes and Python numbers. ValueError for numbers
     alone."""
     dtypes = [_dtype_of(a) for a in arrays_and_dtypes if not isinstance(a, SCALARS)]
     if not dtypes:
@@ -69,7 +70,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 
 def promote(*dtypes: dt.DType) -> dt.DType:
-    """The dtype that holds all, by the standard: int64 of uint32 and a signed one, else as `+` promotes."""
+    """Promote dtypes by the standard: uint32 and a signed dtype give int64; all others as `+` promotes."""
     if dt.uint32 in dtypes and any(d.kind == "i" for d in dtypes):
         dtypes = (*dtypes, dt.int64)
     return dt.promote(*dtypes)
@@ -80,18 +81,19 @@ def _dtype_of(a: Any) -> dt.DType:
 
 
 class Info:
-    """What `__array_namespace_info__` gives."""
+    """The result of `__array_namespace_info__`."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Masks as indices and shapes that hang on values are there; ranks have no limit."""
+        """Return the capabilities: boolean indexing and data-dependent shapes are supported, ranks are
+        unlimited."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
 
     def default_device(self) -> Any:
-        """The device that arrays are made on where none is named."""
+        """Return the default device of new arrays."""
         return get_device()
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, dt.DType]:
-        """The dtypes that numbers, integers and indices become."""
+        """Return the default dtypes of floats, complex numbers, integers and indices."""
         real = dt.default_float()
         return {
             "real floating": real,
@@ -101,16 +103,17 @@ class Info:
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, dt.DType]:
-        """The standard's dtypes that a device holds, of one kind or all: a GPU holds no floats of 64 bits."""
+        """Return the standard's dtypes that a device supports, of one kind or all. GPUs lack float64 and
+        complex128."""
         every = get_device(device).kind == "cpu"
         known = {name: dt.DTYPES[name] for name in DTYPES if every or dt.DTYPES[name].on_gpu}
         return {name: d for name, d in known.items() if kind is None or isdtype(d, kind)}
 
     def devices(self) -> list[Any]:
-        """The default device, and the NumPy device."""
+        """Return the default device and the NumPy device."""
         return list(dict.fromkeys([get_device(), get_device("cpu")]))
 
 
 def __array_namespace_info__() -> Info:
-    """Capabilities, devices and dtypes."""
+    """Return the capabilities, devices and dtypes."""
     return Info()

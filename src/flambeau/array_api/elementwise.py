@@ -1,4 +1,4 @@
-"""The array API's functions of elements: ours under its names, two arrays promoted by its rule first."""
+"""The array API's elementwise functions: ours under its names, with its promotion of two arrays."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from ..core import dtype as dt
 from ..tensor import Tensor
 from .dtypes import promote
 
-# the standard's name, and ours where it is another
+# the standard's name -> ours, if it differs
 OF_ONE = (
     "abs acos acosh asin asinh atan atanh bitwise_invert:bitwise_not ceil conj cos cosh exp expm1 floor"
     " isfinite isinf isnan log log10 log1p log2 logical_not negative:neg positive real reciprocal"
@@ -30,7 +30,7 @@ def _of_two(name: str, ours: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def alike(*xs: Any) -> Any:
-    """Arrays in the dtype that the standard promotes them to: 0-d ones count as others do. Numbers stay."""
+    """Promote arrays by the standard, in which 0-d arrays count fully. Python numbers stay."""
     dtypes = {x.dtype for x in xs if isinstance(x, Tensor)}
     if len(dtypes) < 2:
         return xs
@@ -39,27 +39,28 @@ def alike(*xs: Any) -> Any:
 
 
 def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
-    """Values held inside [min, max]; the dtype stays."""
+    """Clamp values to [min, max], and keep the dtype."""
     return x.clone() if min is None and max is None else x.clamp(min, max).to(x.dtype)
 
 
 def imag(x: Tensor, /) -> Tensor:
-    """The imaginary parts; zeros of real numbers."""
+    """Return the imaginary parts; zeros for real numbers."""
     return x.imag if x.dtype.is_complex else functions.zeros_like(x)
 
 
 def round(x: Tensor, /) -> Tensor:
-    """The nearest integers, of two that are as near the even one; of complex numbers' parts each."""
+    """Round to the nearest integers, ties to even. Complex numbers round by parts."""
     return functions.complex(x.real.round(), x.imag.round()) if x.dtype.is_complex else x.round()
 
 
 def sign(x: Tensor, /) -> Tensor:
-    """-1, 0 or 1; NaN of NaN; of complex numbers x / |x|."""
+    """Return -1, 0 or 1; NaN for NaN; x / |x| for complex numbers."""
     return x.sgn() if x.dtype.kind != "f" else functions.where(x.isnan(), x, x.sign())
 
 
 def where(condition: Tensor, x1: Any = None, x2: Any = None, /) -> Any:
-    """x1 where the condition is true, else x2; of a condition alone the places where it is."""
+    """Select x1 where the condition is true, else x2. With the condition alone, return the indices where
+    it is true."""
     if x1 is None:
         return functions.where(condition)
     return functions.where(condition.to(dt.bool_), *alike(x1, x2))

@@ -1,4 +1,4 @@
-"""The array API's extension of Fourier transforms."""
+"""The array API's Fourier transform extension."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,20 +32,20 @@ fftn, ifftn, rfftn, irfftn = map(_of_several, ("fftn", "ifftn", "rfftn", "irfftn
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies of fft's result, in cycles a unit of d, the spacing. -> [n]"""
+    """Return the frequencies of fft's result in cycles per unit of the spacing d. -> [n]"""
     return _ours.fftfreq(n, d, dtype=dtype, device=device)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies of rfft's result, in cycles a unit of d, the spacing. -> [n // 2 + 1]"""
+    """Return the frequencies of rfft's result in cycles per unit of the spacing d. -> [n // 2 + 1]"""
     return _ours.rfftfreq(n, d, dtype=dtype, device=device)
 
 
 def fftshift(x: Tensor, /, *, axes: Any = None) -> Tensor:
-    """Frequency 0 moved to the middle of axes (None: of all)."""
+    """Move frequency 0 to the middle of axes (None: all)."""
     return _ours.fftshift(x, dim=axes)
 
 
 def ifftshift(x: Tensor, /, *, axes: Any = None) -> Tensor:
-    """What fftshift undoes."""
+    """Undo fftshift."""
     return _ours.ifftshift(x, dim=axes)

@@ -1,4 +1,4 @@
-"""The array API's extension of linear algebra."""
+"""The array API's linear algebra extension."""
 
 from typing import Any
 
@@ -11,88 +11,88 @@ from .statistical import sum as _sum
 
 
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
-    """The triangle whose product with its adjoint is x. [..., n, n] -> [..., n, n]"""
+    """Compute the Cholesky factor of x. [..., n, n] -> [..., n, n]"""
     return _ours.cholesky(x, upper=upper)
 
 
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """Cross products of vectors of 3 along an axis."""
+    """Compute cross products of 3-vectors along an axis."""
     return _ours.cross(x1, x2, dim=axis)
 
 
 def det(x: Tensor, /) -> Tensor:
-    """Determinants. [..., n, n] -> [...]"""
+    """Compute determinants. [..., n, n] -> [...]"""
     return _ours.det(x)
 
 
 def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
-    """Diagonals of the last two axes. [..., m, n] -> [..., k]"""
+    """Return diagonals of the last two axes. [..., m, n] -> [..., k]"""
     return _ours.diagonal(x, offset=offset)
 
 
 def eigh(x: Tensor, /) -> Any:
-    """(eigenvalues, eigenvectors) of a matrix that is its own adjoint."""
+    """Compute (eigenvalues, eigenvectors) of a Hermitian matrix."""
     return _ours.eigh(x)
 
 
 def eigvalsh(x: Tensor, /) -> Tensor:
-    """Eigenvalues of a matrix that is its own adjoint. [..., n, n] -> [..., n]"""
+    """Compute the eigenvalues of a Hermitian matrix. [..., n, n] -> [..., n]"""
     return _ours.eigvalsh(x)
 
 
 def inv(x: Tensor, /) -> Tensor:
-    """Inverses. [..., n, n] -> [..., n, n]"""
+    """Compute inverses. [..., n, n] -> [..., n, n]"""
     return _ours.inv(x)
 
 
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """Products of matrices."""
+    """Multiply matrices."""
     x1, x2 = alike(x1, x2)
     return x1 @ x2
 
 
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
-    """Norms of the last two axes."""
+    """Compute norms over the last two axes."""
     return _ours.matrix_norm(x, ord=ord, keepdim=keepdims)
 
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
-    """x times itself, n times; of a negative n the inverse's."""
+    """Raise x to the integer power n; a negative n uses the inverse."""
     return _ours.matrix_power(x, n)
 
 
 def matrix_rank(x: Tensor, /, *, rtol: Any = None) -> Tensor:
-    """How many singular values are above rtol times the largest."""
+    """Count the singular values above rtol times the largest."""
     return _ours.matrix_rank(x, rtol=rtol)
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
-    """The last two axes exchanged."""
+    """Transpose the last two axes."""
     return x.transpose(-1, -2)
 
 
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """All products of two vectors. [m], [n] -> [m, n]"""
+    """Compute the outer product of two vectors. [m], [n] -> [m, n]"""
     return functions.outer(x1, x2)
 
 
 def pinv(x: Tensor, /, *, rtol: Any = None) -> Tensor:
-    """Pseudoinverses, by singular values above rtol times the largest."""
+    """Compute pseudoinverses from the singular values above rtol times the largest."""
     return _ours.pinv(x, rtol=rtol)
 
 
 def qr(x: Tensor, /, *, mode: str = "reduced") -> Any:
-    """(Q, R): orthonormal columns, and the upper triangle that makes x of them."""
+    """Compute (Q, R) with orthonormal columns Q, upper triangular R and x = Q R."""
     return _ours.qr(x, mode)
 
 
 def slogdet(x: Tensor, /) -> Any:
-    """(sign, logabsdet) of determinants."""
+    """Compute (sign, logabsdet) of determinants."""
     return _ours.slogdet(x)
 
 
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """The solution of x1 @ y = x2; x2 is a vector only where it has one axis."""
+    """Solve x1 @ y = x2; x2 is a vector only if it has one axis."""
     if x2.ndim == 1:
         return _ours.solve(x1, x2.unsqueeze(-1)).squeeze(-1)
     lead = broadcast(x1.shape[:-2], x2.shape[:-2])
@@ -100,34 +100,34 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> Any:
-    """(U, S, Vh): singular vectors and values."""
+    """Compute (U, S, Vh): singular vectors and values."""
     return _ours.svd(x, full_matrices)
 
 
 def svdvals(x: Tensor, /) -> Tensor:
-    """Singular values, the largest first."""
+    """Compute the singular values, largest first."""
     return _ours.svdvals(x)
 
 
 def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
-    """Products of elements, summed over axes of both."""
+    """Contract axes of two arrays."""
     a, b = alike(x1, x2)
     return functions.tensordot(a, b, axes)
 
 
 def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
-    """Sums of the diagonals of the last two axes. [..., m, n] -> [...]"""
+    """Sum the diagonals of the last two axes. [..., m, n] -> [...]"""
     return _sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """Sums of products along an axis, of the conjugate of x1."""
+    """Sum the products of x1's conjugate and x2 along an axis."""
     x1, x2 = alike(x1, x2)
     return (x1.conj() * x2).sum(axis)
 
 
 def vector_norm(x: Tensor, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
-    """Norms along axes (None: of all)."""
+    """Compute norms along axes (None: all)."""
     if axis is not None and not isinstance(axis, int) and not len(axis):
         x, axis, keepdims = x.unsqueeze(0), 0, False  # no axes: each element is a vector
     return _ours.vector_norm(x, ord=ord, dim=axis, keepdim=keepdims)

@@ -1,4 +1,4 @@
-"""The array API's functions that move elements, and take some."""
+"""The array API's manipulation and indexing functions."""
 
 from math import prod
 from typing import Any
@@ -10,18 +10,19 @@ from .elementwise import alike
 
 
 def reshape(x: Tensor, /, shape: Any, *, copy: bool | None = None) -> Tensor:
-    """The same elements in another shape; with copy, as a tensor of its own."""
+    """Reshape x; with copy=True, return a new tensor."""
     y = x.reshape(_axes(shape))
     return y.clone() if copy else y
 
 
 def permute_dims(x: Tensor, /, axes: Any) -> Tensor:
-    """The axes in another order."""
+    """Permute the axes."""
     return x.permute(tuple(axes))
 
 
 def expand_dims(x: Tensor, /, *, axis: Any = 0) -> Tensor:
-    """An axis of size 1 put in, or several: places of the result. IndexError for one that is outside."""
+    """Insert one or several axes of size 1 at positions of the result. IndexError for a position out of
+    range."""
     axes, rank = _axes(axis), x.ndim + len(_axes(axis))
     for a in axes:
         if not -rank <= a < rank:
@@ -34,7 +35,7 @@ def expand_dims(x: Tensor, /, *, axis: Any = 0) -> Tensor:
 
 
 def squeeze(x: Tensor, /, axis: Any) -> Tensor:
-    """Axes of size 1 taken out. ValueError for one of another size."""
+    """Remove axes of size 1. ValueError for an axis of another size."""
     for a in _axes(axis):
         if x.shape[a] != 1:
             raise ValueError(f"squeeze(axis={axis}): axis {a} has size {x.shape[a]}, not 1")
@@ -42,68 +43,68 @@ def squeeze(x: Tensor, /, axis: Any) -> Tensor:
 
 
 def broadcast_to(x: Tensor, /, shape: Any) -> Tensor:
-    """Repeated to a shape, without copying."""
+    """Broadcast to a shape, without copying."""
     return x.expand(_axes(shape))
 
 
 def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
-    """Each repeated to the shape of all."""
+    """Broadcast arrays to their common shape."""
     return list(functions.broadcast_tensors(*arrays))
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Tensor:
-    """Arrays one after another along an axis; None: flattened."""
+    """Concatenate arrays along an axis; None flattens them."""
     if axis is None:
         return functions.cat(alike(*(x.reshape(-1) for x in arrays)), 0)
     return functions.cat(alike(*arrays), axis)
 
 
 def stack(arrays: Any, /, *, axis: int = 0) -> Tensor:
-    """Arrays along a new axis."""
+    """Stack arrays along a new axis."""
     return functions.stack(alike(*arrays), axis)
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """The slices of an axis."""
+    """Return the slices of an axis."""
     return tuple(x.unbind(axis))
 
 
 def flip(x: Tensor, /, *, axis: Any = None) -> Tensor:
-    """The elements of axes (None: all) in reverse order."""
+    """Reverse the elements of axes (None: all)."""
     return x.flip(tuple(range(x.ndim)) if axis is None else _axes(axis))
 
 
 def moveaxis(x: Tensor, source: Any, destination: Any, /) -> Tensor:
-    """Axes moved to other places."""
+    """Move axes to other positions."""
     return x.movedim(source, destination)
 
 
 def roll(x: Tensor, /, shift: Any, *, axis: Any = None) -> Tensor:
-    """Elements moved on along axes, the last to the front; None: of all in a row."""
+    """Roll elements cyclically along axes; None rolls the flattened array."""
     if axis is not None and isinstance(shift, int) and not isinstance(axis, int):
         shift = (shift,) * len(axis)
     return x.roll(shift, axis)
 
 
 def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
-    """Each element of an axis (None: of all in a row) as often as `repeats` says."""
+    """Repeat each element of an axis (None: of the flattened array) `repeats` times."""
     return x.repeat_interleave(repeats, axis)
 
 
 def tile(x: Tensor, repetitions: Any, /) -> Tensor:
-    """The whole array side by side, as often as said for each axis."""
+    """Repeat the array along each axis."""
     return x.tile(*_axes(repetitions))
 
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Whole slices of an axis at the indices. ValueError without an axis where there are several."""
+    """Take slices of an axis at indices. ValueError without an axis if there are several."""
     if axis is None and x.ndim != 1:
         raise ValueError(f"take(axis=None): the array has {x.ndim} axes: name one")
     return x[(*[slice(None)] * ((axis or 0) % x.ndim), indices)]
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
-    """An element of the axis for each index."""
+    """Take an element of the axis for each index."""
     if prod(indices.shape) and indices.dtype.kind != "i":
         indices = indices.long()
     return x.take_along_dim(indices, axis)

@@ -1,4 +1,4 @@
-"""The array API's functions that sort, search, and find different values."""
+"""The array API's sorting, searching and set functions."""
 
 from typing import Any, NamedTuple
 
@@ -9,30 +9,30 @@ from .elementwise import alike
 
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The elements of an axis in order."""
+    """Sort the elements of an axis."""
     return x.sort(dim=axis, descending=descending, stable=stable)[0]
 
 
 def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The places of an axis in the order of their elements."""
+    """Return the indices that sort an axis."""
     return x.argsort(dim=axis, descending=descending, stable=stable)
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
-    """The places of what is not 0: an array of indices for each axis. ValueError without axes."""
+    """Return the indices of nonzero elements: an array for each axis. ValueError for a 0-d array."""
     if not x.ndim:
         raise ValueError("nonzero(): the array has no axes: reshape it to (1,)")
     return tuple(x.nonzero(as_tuple=True))
 
 
 def searchsorted(x1: Tensor, x2: Any, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
-    """Where each of x2 goes into x1, which is in order or is so at the places of sorter."""
+    """Return the insertion points of x2 in x1, which is sorted, or sorted by the indices `sorter`."""
     x1, x2 = alike(x1, x2)
     return functions.searchsorted(x1, x2, side=side, sorter=sorter)
 
 
 class All(NamedTuple):
-    """What unique_all gives."""
+    """The result of unique_all."""
 
     values: Tensor
     indices: Tensor
@@ -41,22 +41,23 @@ class All(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What unique_counts gives."""
+    """The result of unique_counts."""
 
     values: Tensor
     counts: Tensor
 
 
 class Inverse(NamedTuple):
-    """What unique_inverse gives."""
+    """The result of unique_inverse."""
 
     values: Tensor
     inverse_indices: Tensor
 
 
 def unique_all(x: Tensor, /) -> All:
-    """Different values in order, the first place of each in x in a row, the number of each element's value
-    and how many there are of each."""
+    """Return the sorted unique values, the first flat index of each in x, each element's index into them,
+    and their
+    counts."""
     values, inverse, counts = x.unique(return_inverse=True, return_counts=True)
     flat = inverse.reshape(-1)
     places = functions.arange(flat.shape[0], dtype=flat.dtype, device=x.device)
@@ -65,16 +66,16 @@ def unique_all(x: Tensor, /) -> All:
 
 
 def unique_counts(x: Tensor, /) -> Counts:
-    """Different values in order, and how many there are of each."""
+    """Return the sorted unique values and their counts."""
     return Counts(*x.unique(return_counts=True))
 
 
 def unique_inverse(x: Tensor, /) -> Inverse:
-    """Different values in order, and the number of each element's value."""
+    """Return the sorted unique values, and each element's index into them."""
     values, inverse = x.unique(return_inverse=True)
     return Inverse(values, inverse.reshape(x.shape))
 
 
 def unique_values(x: Tensor, /) -> Tensor:
-    """Different values in order; each NaN is one."""
+    """Return the sorted unique values; each NaN counts as unique."""
     return x.unique()

@@ -1,4 +1,4 @@
-"""The array API's functions that reduce and accumulate."""
+"""The array API's reductions and cumulative functions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from ..tensor import Tensor
 
 
 def _reduction(name: str, text: str, of_bools: bool = False) -> Callable[..., Tensor]:
-    """The method of a name with the standard's words for its arguments; no axes (an empty tuple) are none.
+    """Make a reduction from the method `name` with the standard's argument names; axis=() reduces nothing.
 
     of_bools: the elements count as bools, and so does the result, also of uint8.
     """
@@ -51,14 +51,14 @@ def _sum(name: str, text: str) -> Callable[..., Tensor]:
 
 
 def _product(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """The product over several axes, one by one."""
+    """Multiply over several axes, one by one."""
     for a in sorted((a % x.ndim for a in axes), reverse=True):
         x = x.prod(dim=a, keepdim=keepdims)
     return x
 
 
 def _sum_dtype(x: Tensor, dtype: Any) -> dt.DType:
-    """The dtype that sums of x have: that which is asked for, else integers in 64 bits."""
+    """Return the dtype of sums of x: the requested one, else 64-bit integers for integers."""
     if dtype is not None:
         return dt.as_dtype(dtype)
     return {"u": dt.uint64, "i": dt.int64, "b": dt.int64}.get(x.dtype.kind, x.dtype)
@@ -69,24 +69,24 @@ prod = _sum("prod", "The product of axes (None: of all); of integers in 64 bits.
 
 
 def var(x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The variance of axes (None: of all), divided by n - correction."""
+    """Compute the variance over axes (None: all), divided by n - correction."""
     x, axis, keepdims = _with_axes(x, axis, keepdims)
     return x.var(dim=axis, correction=correction, keepdim=keepdims)
 
 
 def std(x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The standard deviation of axes (None: of all), divided by n - correction."""
+    """Compute the standard deviation over axes (None: all), divided by n - correction."""
     x, axis, keepdims = _with_axes(x, axis, keepdims)
     return x.std(dim=axis, correction=correction, keepdim=keepdims)
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the largest element of an axis; None: of all in a row."""
+    """Return the index of the largest element of an axis; None: of the flattened array."""
     return _place(x, "argmax", axis, keepdims)
 
 
 def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the smallest element of an axis; None: of all in a row."""
+    """Return the index of the smallest element of an axis; None: of the flattened array."""
     return _place(x, "argmin", axis, keepdims)
 
 
@@ -98,7 +98,7 @@ def _place(x: Tensor, name: str, axis: int | None, keepdims: bool) -> Tensor:
 
 
 def count_nonzero(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """How many elements of axes (None: of all) are not 0."""
+    """Count the nonzero elements over axes (None: all)."""
     return sum(x != 0, axis=axis, keepdims=keepdims)
 
 
@@ -129,5 +129,5 @@ cumulative_prod = _accumulation(
 def diff(
     x: Tensor, /, n: int = 1, axis: int = -1, *, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """Differences of neighbours along an axis, n times over."""
+    """Compute the n-th differences of neighbours along an axis."""
     return x.diff(n=n, dim=axis, prepend=prepend, append=append)

@@ -11,13 +11,13 @@ from . import amp
 
 
 def is_available() -> bool:
-    """Whether there is a GPU, which may be one that a driver computes on the CPU."""
+    """Whether there is a GPU adapter, which may be a software one."""
     note(ANY_MAKE)
     return accelerator.is_available()
 
 
 def device_count() -> int:
-    """How many GPUs there are."""
+    """The number of GPUs."""
     note(ANY_MAKE)
     return accelerator.device_count()
 
@@ -29,33 +29,33 @@ def current_device() -> int:
 
 
 def get_device_name(device: Any = None) -> str:
-    """What the driver calls a GPU."""
+    """The driver's name of a GPU."""
     note(ANY_MAKE)
     return get_device("gpu" if device is None else device).name.partition(":")[2]
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes of tensors that are there now."""
+    """The current bytes of tensors."""
     return accelerator.memory_allocated(device)
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes of tensors so far."""
+    """The peak bytes of tensors."""
     return accelerator.max_memory_allocated(device)
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes that were taken from the driver."""
+    """The bytes allocated from the driver."""
     return accelerator.memory_reserved(device)
 
 
 def synchronize(device: Any = None) -> None:
-    """Return when everything submitted is done."""
+    """Wait until everything submitted is done."""
     accelerator.synchronize(device)
 
 
 def empty_cache() -> None:
-    """Give memory that no tensor uses back to the driver."""
+    """Return unused memory to the driver."""
     accelerator.empty_cache()
 
 

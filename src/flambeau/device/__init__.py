@@ -1,4 +1,4 @@
-"""The device seam: which device a name means, and the few calls that every device answers."""
+"""Opens devices by name, and holds the default device."""
 
 import os
 import sys
@@ -13,7 +13,8 @@ from ..errors import DeviceError, suggest
 from .protocol import Caches, Device
 
 IN_BROWSER = sys.platform == "emscripten"
-LIBRARIES = ("torch", "cupy", "jax", "array_api_strict")  # what device/array_namespace.py knows besides NumPy
+# array libraries of device/array_namespace.py besides NumPy
+LIBRARIES = ("torch", "cupy", "jax", "array_api_strict")
 _devices: dict[str, Device] = {}
 _lock = threading.RLock()
 FORKED = (
@@ -23,19 +24,20 @@ FORKED = (
 
 
 class _Default:
-    """The default device; None while none is chosen."""
+    """The default device; None before one is chosen."""
 
     process: Any = None
 
     def __init__(self) -> None:
-        self.blocks: ContextVar[tuple[Any, ...]] = ContextVar("device", default=())  # `with device` around
+        # the enclosing `with device` blocks
+        self.blocks: ContextVar[tuple[Any, ...]] = ContextVar("device", default=())
 
     def get(self) -> Any:
         blocks = self.blocks.get()
         return blocks[-1] if blocks else self.process
 
     def set(self, device: Any) -> None:
-        """Another one, in the innermost block or in all of the process."""
+        """Set the default device of the innermost block, or of the process."""
         if blocks := self.blocks.get():
             self.blocks.set((*blocks[:-1], device))
         else:
@@ -53,11 +55,13 @@ depend_on(default)
 
 
 def get_device(spec: Any = None) -> Device:
-    """The device a name means: None the default, "gpu", "gpu:1", "gpu:NAME" (part of its name), "cpu"
-    (NumPy), or another array library: "torch", "torch:cuda:1", "cupy", "jax".
+    """Open the device of a name: None for the default, "gpu", "gpu:1", "gpu:NAME" (part of its name),
+    "cpu" (NumPy), or
+    another array library: "torch", "torch:cuda:1", "cupy", "jax".
 
-    FLAMBEAU_DEVICE sets the default; without it the best adapter is taken, and with no adapter the CPU. A
-    number is that GPU, and PyTorch's "cuda", "cuda:1" and "mps" are "gpu", "gpu:1" and "gpu".
+    FLAMBEAU_DEVICE sets the default. Without it, the default is the best adapter, or the CPU if there is
+    none. A
+    number selects that GPU, and PyTorch's "cuda", "cuda:1" and "mps" mean "gpu", "gpu:1" and "gpu".
     """
     if spec is None:
         if (chosen := default.get()) is not None:
@@ -73,7 +77,7 @@ def get_device(spec: Any = None) -> Device:
 
 
 class _Kind(type):
-    """What isinstance(x, fb.device) asks: every device is one."""
+    """Makes isinstance(x, fb.device) true for every device."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Caches)
@@ -82,8 +86,8 @@ class _Kind(type):
 class device(metaclass=_Kind):
     """The device of a name: "gpu", "gpu:1", "cpu", or ("gpu", 1); "cuda" and "mps" mean the GPU.
 
-    `with fb.device("cpu"):` makes it the one the default device inside. DeviceError if there is no
-    such device. type: a name, with its number or without; index: the number.
+    `with fb.device("cpu"):` makes it the default device inside the block. DeviceError if there is no
+    such device. type: a name, with or without a number; index: the number.
     """
 
     def __new__(cls, type: Any, index: int | None = None) -> Any:
@@ -91,22 +95,24 @@ class device(metaclass=_Kind):
 
 
 def get_default_device() -> Device:
-    """The device of tensors that name none."""
+    """The device of tensors that are created without a device."""
     return get_device()
 
 
 def set_default_device(device: Any) -> None:
-    """Make tensors that name no device on this one from now on: in the innermost `with device`, or in all of
-    the process; None is the choice of FLAMBEAU_DEVICE again."""
+    """Set the device of tensors that are created without a device: in the innermost `with device` block,
+    or in the
+    process. None restores the choice of FLAMBEAU_DEVICE."""
     default.set(None if device is None else get_device(device))
 
 
 def set_default_dtype(d: Any) -> None:
-    """What numbers with a point become from now on, and what is made of sizes, numbers and integers alone
-    (zeros, rand, layers, 1 / 2 of integers), in all of the process: float32, float16, bfloat16 or float64.
+    """Set the process's dtype of Python floats and of results without float operands (zeros, rand,
+    layers, 1 / 2 of
+    integers): float32, float16, bfloat16 or float64.
 
-    d: a dtype or its name. Random numbers are those of float32, rounded. TypeError for an object that is
-    not a float, and ValueError for float64 where the default device is a GPU.
+    d: a dtype or its name. Random numbers are drawn in float32 and rounded. TypeError for other dtypes, and
+    ValueError for float64 if the default device is a GPU.
     """
     dtype = as_dtype(d)
     if dtype is float64 and (device := get_device()).kind == "gpu":
@@ -116,10 +122,11 @@ def set_default_dtype(d: Any) -> None:
 
 
 async def open_device(spec: Any = None) -> Device:
-    """`get_device`, awaited: what a page calls first, since a browser gives its GPU only to those who wait.
+    """Open a device like `get_device`, but as a coroutine. A page calls it first, because browsers open a GPU
+    asynchronously.
 
-    spec: a device's name, as get_device takes it; None for the best. After the GPU was lost it
-    opens it again; tensors from before are gone.
+    spec: a device's name, as in get_device; None for the best. After a loss of the GPU it opens it again;
+    earlier tensors are lost.
     """
     if IN_BROWSER and spec != "cpu" and (spec is None or isinstance(spec, str)):
         from ..device import web
@@ -129,7 +136,7 @@ async def open_device(spec: Any = None) -> Device:
 
 
 def number_of(device: Any) -> int | None:
-    """The number that a GPU's name may have: gpu:0 is the best."""
+    """Return the number of a GPU in names: gpu:0 is the best."""
     if device.kind != "gpu":
         return None
     if IN_BROWSER:
@@ -141,7 +148,7 @@ def number_of(device: Any) -> int | None:
 
 
 def reopen(name: str) -> Device:
-    """The device that a pickle names; for another machine's GPU the best that is here."""
+    """Open the device named in a pickle; the best GPU if the name is of another machine."""
     try:
         return get_device(name)
     except DeviceError:
@@ -149,7 +156,7 @@ def reopen(name: str) -> Device:
 
 
 def _device_of(value: Any) -> Any:
-    """A device itself, or that which a tensor is on."""
+    """Return the device itself, or the device of a tensor."""
     try:
         return value if isinstance(value, Caches) else value.device
     except AttributeError:
@@ -173,12 +180,12 @@ def _open(key: str) -> Device:
 
 
 def _open_or_none(name: str) -> Device | None:
-    """The device of this name, if it is open: two names for one GPU mean one device."""
+    """Return the device of this name if it is open. Two names of one GPU give one device."""
     return next((d for d in _devices.values() if d.name == name), None)
 
 
 def _open_default(_kind: str, _which: str) -> Device:
-    """The best adapter, or with none NumPy; a page has its GPU or none."""
+    """Open the best adapter, or NumPy without one. In a page there is only its GPU."""
     try:
         return _open_gpu("gpu", "")
     except DeviceError as e:
@@ -209,7 +216,7 @@ def _open_numpy(_kind: str, _which: str) -> Device:
 
 
 def _open_library(library: str, where: str) -> Device:
-    """An array library's device: "torch" is "torch:cpu"."""
+    """Open an array library's device: "torch" is "torch:cpu"."""
     from .cpu import CpuDevice
 
     where = where or ("cpu" if library == "torch" else "")
@@ -222,7 +229,7 @@ ANY_MAKE = (
     " for the second"
 )
 OTHERS = ("cuda", "mps", "xpu")  # PyTorch's names of GPUs
-OPENED = {  # how a name is opened, by what stands before its colon
+OPENED = {  # the part of a name before its colon -> its opening function
     "default": _open_default,
     "gpu": _open_gpu,
     "cpu": _open_numpy,
@@ -243,7 +250,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def lanes_of(adapter: str) -> int:
-    """The number of floats in a register of a software adapter's CPU: SwiftShader uses SSE."""
+    """Return the number of floats in a register of a software adapter's CPU; SwiftShader uses SSE."""
     return 4 if "swiftshader" in adapter.lower() else 8
 
 
@@ -261,7 +268,7 @@ class Arrived:
 
 
 def locate_error(message: str, wgsl: str) -> str:
-    """A compiler's message, with the shader lines around the position that it names."""
+    """Add the shader lines around the position in a compiler's message."""
     import re
 
     place = re.search(r":(\d+):(\d+)", message)

@@ -1,4 +1,4 @@
-"""Adapters: which GPUs the machine shows through WebGPU, and which of them a name means."""
+"""Adapters: lists the machine's GPUs through WebGPU, and finds one by name."""
 
 import os
 import sys
@@ -13,19 +13,19 @@ from . import FORKED, cffi_header, dawn, diagnose
 
 RANK = {"DiscreteGPU": 0, "IntegratedGPU": 1, "Unknown": 2, "CPU": 3}
 BACKENDS = {"vulkan": "Vulkan", "gl": "OpenGL", "metal": "Metal", "dx12": "D3D12"}
-# Vulkan before GL on the same card: GL shows it a second time, with fewer abilities.
+# Vulkan before GL: GL lists the same card again, with fewer features.
 API_RANK = {"Vulkan": 0, "Metal": 0, "D3D12": 1, "OpenGL": 2, "OpenGLES": 3}
 INSTALL = {"wgpu": "pip install wgpu", "dawn": "pip install 'flambeau[dawn]'"}  # by provider
 REINSTALL = "pip install --force-reinstall wgpu, with pip 21 or newer"
-_process = 0  # that listed the adapters: what it holds is of no use in a fork of it
+_process = 0  # the process that listed the adapters, which are useless in its forks
 
 
 class Refused(DeviceError):
-    """A driver does not open an adapter that it listed."""
+    """A driver failed to open an adapter that it listed."""
 
 
 class Adapter(NamedTuple):
-    """One way to a GPU: the card, the API it is reached by and the provider's own object."""
+    """A GPU as seen through one API: the card, the API and the provider's object."""
 
     name: str
     type: str
@@ -43,9 +43,10 @@ class Adapter(NamedTuple):
 
 @cache
 def provider() -> Any:
-    """wgpu, or with FLAMBEAU_WEBGPU=dawn wgpudawn, which has the same API."""
+    """Import wgpu, or with FLAMBEAU_WEBGPU=dawn wgpudawn, which has the same API."""
     wanted = os.environ.get("FLAMBEAU_WEBGPU", "wgpu")
-    os.environ.setdefault("EGL_LOG_LEVEL", "fatal")  # Mesa's EGL complains on machines without a screen
+    # Mesa's EGL prints warnings on machines without a display
+    os.environ.setdefault("EGL_LOG_LEVEL", "fatal")
     os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp" if os.name == "posix" else "")
     if wanted not in INSTALL:
         raise DeviceError(f"FLAMBEAU_WEBGPU={wanted}: unknown provider", "use 'wgpu' or 'dawn'")
@@ -69,7 +70,7 @@ def provider() -> Any:
 
 @cache
 def adapters() -> tuple[Adapter, ...]:
-    """Every adapter, best first: discrete, integrated, software; FLAMBEAU_BACKEND keeps one API."""
+    """List all adapters, best first: discrete, integrated, software. FLAMBEAU_BACKEND selects one API."""
     wanted = os.environ.get("FLAMBEAU_BACKEND", "").lower()
     if wanted and wanted not in BACKENDS:
         raise DeviceError(f"FLAMBEAU_BACKEND={wanted}: unknown backend", f"use one of {', '.join(BACKENDS)}")
@@ -94,7 +95,7 @@ def _describe(raw: Any) -> Adapter:
 
 
 def choose(which: str) -> Adapter:
-    """The adapter that "", "1" or part of a name means; DeviceError says what there is."""
+    """Find the adapter of "" (the best), a number or a part of a name. DeviceError lists the adapters."""
     every = adapters()
     if os.getpid() != _process:
         name = f"gpu:{which}" if which else "gpu"
@@ -115,8 +116,9 @@ def choose(which: str) -> Adapter:
 
 
 def open_adapter(which: str, open_one: Callable[[Adapter], Any]) -> Any:
-    """What is made of the adapter that a name means; "" is the best that its driver does not refuse, and a
-    line tells of those before it."""
+    """Open the adapter of a name by `open_one`. For "" it tries adapters from the best on, and reports on
+    stderr those
+    that a driver failed to open."""
     best = choose(which)
     for adapter, other in pairwise(adapters() if not which else ()):
         try:
@@ -128,16 +130,16 @@ def open_adapter(which: str, open_one: Callable[[Adapter], Any]) -> Any:
 
 
 def advice() -> str:
-    """The most likely fix where no adapter is found, in one line."""
+    """Return the most likely fix, in one line, if no adapter is found."""
     return f"{diagnose.likely_fix(diagnose.facts())}, or run 'flambeau doctor'"
 
 
 class quiet_stderr:
-    """Silence the driver's own chatter (libEGL warnings, MESA notes) while adapters are listed."""
+    """Suppress the driver's output (libEGL warnings, MESA notes) while adapters are listed."""
 
     def __enter__(self):
         self._saved = None
-        if sys.stderr is None:  # closed before Python began: 2 may be any file now
+        if sys.stderr is None:  # closed before Python started: descriptor 2 may be another file
             return
         try:
             sys.stderr.flush()

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import DeviceError
 
-# library: where its array API functions are
+# library -> the module of its array API functions
 MODULES = {
     "numpy": "numpy",
     "torch": "array_api_compat.torch",
@@ -42,7 +42,7 @@ CREATING = ("arange", "asarray", "empty", "eye", "full", "linspace", "ones", "ze
 
 @cache
 def module_of(library: str) -> Any:
-    """The library's functions; DeviceError with what to install."""
+    """Import the library's functions; DeviceError says what to install."""
     try:
         return import_module(MODULES[library])
     except ImportError as e:
@@ -54,24 +54,24 @@ def module_of(library: str) -> Any:
 
 
 class Namespace:
-    """The `xp` of references: a library's functions, and ours (OWN) where it has none."""
+    """The `xp` of references: a library's functions, and our own (OWN) for those it lacks."""
 
     def __init__(self, library: str, where: str = ""):
         self.library, self.module = library, module_of(library)
         self.is_numpy = library == "numpy"
         self.place = device_named(library, where)
-        self.fault: Any = None  # an index outside its dim in the op that runs (see `faults`)
+        self.fault: Any = None  # an index out of range in the current op (see `faults`)
 
     def __getattr__(self, name: str) -> Any:
         function = self._find(name)
-        setattr(self, name, function)  # the next look-up finds it at once
+        setattr(self, name, function)  # the next lookup skips __getattr__
         return function
 
     def _find(self, name: str) -> Any:
         own = OWN.get((self.library, name)) or (None if hasattr(self.module, name) else OWN.get(("", name)))
         if own is not None:
             return partial(own, self)
-        if name in ("float64", "int64"):  # which JAX may not have, though it has the names
+        if name in ("float64", "int64"):  # JAX has names of dtypes that it may not support
             return self.dtype(name)
         names = (name, NUMPY.get(name)) if self.is_numpy else (STANDARD.get(name, name), name)
         function = next((getattr(self.module, n) for n in names if n and hasattr(self.module, n)), None)
@@ -95,7 +95,7 @@ class Namespace:
         )
 
     def dtype(self, name: Any) -> Any:
-        """The library's dtype of that name, or a wider one where it can't compute with it."""
+        """Return the library's dtype of that name, or a wider one if it can't compute with it."""
         if not isinstance(name, str):
             return name
         if self.library == "jax" and "64" in name and not import_module("jax").config.jax_enable_x64:
@@ -104,36 +104,37 @@ class Namespace:
         return getattr(self.module, name if hasattr(self.module, name) else NUMPY[name])
 
     def astype(self, x: Any, dtype: Any) -> Any:
-        """The same values in another dtype (or its name), towards 0; itself where it has it."""
+        """Cast to a dtype or its name, rounding towards 0; returns x itself if it has that dtype."""
         wanted = self.dtype(dtype)
         if self.is_numpy:
             return x.astype(wanted, copy=False)
         return x if x.dtype == wanted else self.module.astype(x, wanted)
 
     def name_of(self, x: Any) -> str:
-        """The name of an array's dtype."""
+        """Return the name of an array's dtype."""
         return str(x.dtype).rpartition(".")[2]
 
     def kind(self, x: Any) -> str:
-        """f, i, u, b or c: the kind of an array's dtype."""
+        """Return the kind of an array's dtype: f, i, u, b or c."""
         name = self.name_of(x)
         return "u" if name.startswith("uint") else name[0]
 
     def errstate(self, **kw: Any) -> Any:
-        """How an op is evaluated: NumPy's warnings about infinities and NaN silenced, products of JAX in f32
-        (a GPU's default there is tf32)."""
+        """Return the context for evaluating an op: without NumPy's warnings about infinities and NaN, and
+        with JAX's
+        products in f32 (its default on GPUs is tf32)."""
         if self.library == "jax":
             return import_module("jax").default_matmul_precision("highest")
         return self.module.errstate(**kw) if self.is_numpy else nullcontext()
 
     def contiguous(self, x: Any) -> Any:
-        """An array that holds no larger one alive."""
+        """Return an array that does not keep a larger one alive."""
         if self.is_numpy:
             return self.module.ascontiguousarray(x).reshape(x.shape)
         return x.contiguous() if self.library == "torch" else x
 
     def from_host(self, array: Any) -> Any:
-        """A NumPy array as this library's, where possible over the same memory."""
+        """Convert a NumPy array to the library's, sharing memory if possible."""
         if self.is_numpy:
             return array
         wider = WIDER.get(self.library, {}).get(array.dtype.name)
@@ -148,7 +149,7 @@ class Namespace:
         )
 
     def to_host(self, x: Any) -> Any:
-        """This library's array as NumPy's, where possible over the same memory."""
+        """Convert the library's array to NumPy's, sharing memory if possible."""
         import numpy as np
 
         if self.library == "torch":
@@ -157,7 +158,7 @@ class Namespace:
 
 
 def device_named(library: str, where: str) -> Any:
-    """A library's own word for a device: "cuda:1" for torch, the first device's number for CuPy."""
+    """Return a library's own device: "cuda:1" for torch, the number for CuPy."""
     if library == "torch":
         return where or "cpu"
     if library == "cupy":
@@ -168,7 +169,7 @@ def device_named(library: str, where: str) -> Any:
     return None
 
 
-# --- what libraries lack, by the functions that all have
+# --- functions that libraries lack, from functions that all have
 # ----------------------------------------------------------------------------
 
 
@@ -183,7 +184,7 @@ def _pad(xp: Namespace, x: Any, widths: Any, constant_values: Any = 0) -> Any:
 
 
 def _windows(xp: Namespace, x: Any, spans: tuple[int, ...], axis: tuple[int, ...]) -> Any:
-    """Every run of `span` neighbours of each axis, as new last dims."""
+    """Return the sliding windows of `span` neighbours along each axis, in new last dims."""
     for a, span in zip(axis, spans, strict=True):
         n = x.shape[a] - span + 1
         cut = [(*(slice(None),) * a, slice(k, k + n), ...) for k in range(span)]
@@ -202,7 +203,7 @@ def _torch_windows(xp: Namespace, x: Any, spans: tuple[int, ...], axis: tuple[in
 
 
 def _einsum(xp: Namespace, terms: str, *parts: Any, optimize: bool = True) -> Any:
-    """Two operands, as a product of everything with everything that is then summed."""
+    """Compute einsum of two operands by a broadcast product and a sum."""
     ins, out = terms.split("->")
     letters = out + "".join(sorted(set(ins) - set(out) - {","}))
     total = None
@@ -216,7 +217,7 @@ def _einsum(xp: Namespace, terms: str, *parts: Any, optimize: bool = True) -> An
 
 
 def _take_along_axis(xp: Namespace, x: Any, index: Any, axis: int) -> Any:
-    """By flat positions: each index's own place, with its index along the axis."""
+    """Compute take_along_axis by flat positions."""
     flat = xp.zeros(index.shape, dtype="int64")
     for d, n in enumerate(x.shape):
         shape = tuple(-1 if e == d else 1 for e in range(index.ndim))
@@ -271,7 +272,7 @@ def _torch_erf(xp: Namespace, x: Any) -> Any:
 
 
 def _erf(xp: Namespace, x: Any) -> Any:
-    """math.erf, element by element."""
+    """Compute erf element by element with math.erf."""
     import math
 
     values = [math.erf(float(v)) for v in xp.reshape(x, (-1,))]
@@ -314,11 +315,11 @@ ERFC_LARGE = (
 
 
 def _numpy_erf(xp: Namespace, x: Any) -> Any:
-    """erf in float64, to 2e-16: 50 times as fast as math.erf element by element."""
+    """Compute erf in float64 to 2e-16, 50 times as fast as math.erf element by element."""
     np = xp.module
     wide = np.asarray(x, np.float64)
     size = np.abs(wide)
-    out = np.where(np.isnan(size), size, 1.0)  # from 6 on the nearest number is 1
+    out = np.where(np.isnan(size), size, 1.0)  # from 6 on erf rounds to 1
     small, large = size <= 0.46875, (size > 4) & (size < 6)
     middle = (size > 0.46875) & (size <= 4)
     y = size[small]

@@ -1,4 +1,4 @@
-"""The hot calls: commands become encoded passes, straight on the C functions of wgpu-native or Dawn."""
+"""The hot path: encodes and submits commands by the C functions of wgpu-native or Dawn."""
 
 import os
 import time
@@ -24,16 +24,16 @@ from ..core.interrupts import uninterrupted
 from ..core.node import is_shared
 
 SPIN_SECONDS = 100e-6  # a blocking wait wakes up ~30 us late: spin first
-NAPS = 50e-6, 1e-3  # seconds: the first, and the longest, between two looks where other threads submit
-COPY_STEP = 3  # what the step of a copy has; that of a dispatch has more
-AT_ONCE = 2e-3  # seconds: a submit that takes longer has computed, as those of software adapters do
-IN_FLIGHT = 8  # submits that may not be done yet: whoever submitted waits for the oldest
-WAITING = 8  # enqueued calls that wait for a common submit at most
+NAPS = 50e-6, 1e-3  # the first and the longest seconds between two polls while other threads submit
+COPY_STEP = 3  # fields of a copy's step; a dispatch's step has more
+AT_ONCE = 2e-3  # seconds: a submit that takes longer computed synchronously, as on software adapters
+IN_FLIGHT = 8  # the most pending submits: the submitting thread waits for the oldest
+WAITING = 8  # the most enqueued calls in a common submit
 SOON = 100e-6  # seconds between two enqueued calls of a loop; after a longer pause nothing waits
 
 
 def path_of(device: Any, provider: Any) -> Any:
-    """The hot calls on the provider's own C functions."""
+    """Return the hot path for the provider's C functions."""
     if provider.__name__ == "wgpu":
         native: Any = import_module("wgpu.backends.wgpu_native")
         return WgpuPath(device, native.ffi, native.lib, native._api)
@@ -42,8 +42,7 @@ def path_of(device: Any, provider: Any) -> Any:
 
 
 class Prepared:
-    """Commands with their objects looked up (None: at their first submit), ready to be encoded again and
-    again."""
+    """Commands with their objects looked up (None: at the first submit), to be encoded repeatedly."""
 
     def __init__(self, steps: list[tuple[Any, ...]] | None, parts: tuple[Any, ...]):
         self.steps, self.parts = steps, parts
@@ -54,11 +53,12 @@ class Prepared:
 
 
 class CPath:
-    """Commands by a provider's C functions: 1 to 3 us a dispatch where its Python API takes 4 to 6."""
+    """Encodes commands by a provider's C functions: 1 to 3 us per dispatch, where its Python API takes 4
+    to 6."""
 
     def __init__(self, device: Any, ffi: Any, lib: Any, api: Any):
         self.device, self.ffi, self.lib, self.api = device, ffi, lib, api
-        self._checked: Any = api.libf  # raises what goes wrong
+        self._checked: Any = api.libf  # raises the provider's errors
         self._compiled: dict[int, Any] = {}  # pipelines that the device holds
         self._group_type = ffi.typeof("WGPUBindGroupDescriptor *")
         self._entries_type = ffi.typeof("WGPUBindGroupEntry[]")
@@ -66,16 +66,17 @@ class CPath:
         self.encoder_desc = ffi.new("WGPUCommandEncoderDescriptor *")
         self.pass_desc = ffi.new("WGPUComputePassDescriptor *")
         self.buffer_desc = ffi.new("WGPUCommandBufferDescriptor *")
-        self._marks: deque[Any] = deque()  # of submits that may not be done
-        self._pacing = RLock()  # held by who waits for the oldest of them: a signal's handler may come in
-        self.paced = 0.0  # seconds of such waits, and of submits that compute at once
+        self._marks: deque[Any] = deque()  # marks of pending submits
+        # held by the thread that waits for the oldest; a signal handler may interrupt it
+        self._pacing = RLock()
+        self.paced = 0.0  # seconds of such waits, and of synchronous submits
         self._waiting: list[Prepared] = []  # enqueued commands, in order
         self._calls = 0  # of `enqueue` since the last submit of them
         self._enqueued = 0.0  # time of the last `enqueue`
         self.finish_encoder = lib.wgpuCommandEncoderFinish
 
     def submission(self, command: Any) -> Iterator[Any]:
-        """An iterator that submits a command buffer when it is consumed, and yields its mark."""
+        """Return an iterator that submits a command buffer when it is consumed, and yields its mark."""
         raise NotImplementedError
 
     def sent(self, mark: Any, began: float) -> None:
@@ -83,12 +84,12 @@ class CPath:
         raise NotImplementedError
 
     def keep_pace(self) -> None:
-        """Wait while too many submits are under way; others may submit meanwhile."""
+        """Wait while too many submits are pending; other threads may submit meanwhile."""
         raise NotImplementedError
 
     def naps(self) -> Iterator[None]:
-        """Pauses between looks, longer and longer. A wait that blocks inside the provider would keep others
-        from submitting."""
+        """Yield growing pauses between polls. A wait inside the provider would keep other threads from
+        submitting."""
         nap, longest = NAPS
         while True:
             time.sleep(nap)
@@ -97,7 +98,7 @@ class CPath:
 
     @staticmethod
     def layout(wgpu: Any, inputs: int, outputs: int) -> tuple[Any, Any]:
-        """Params, buffers to read, buffers to write: the layouts of a bind group and of a pipeline."""
+        """Make the layouts of a bind group (Params, inputs, outputs) and of its pipeline."""
         kinds = ["uniform", *["read-only-storage"] * inputs, *["storage"] * outputs]
         entries = [{"binding": i, "visibility": 4, "buffer": {"type": k}} for i, k in enumerate(kinds)]
         layout = wgpu.create_bind_group_layout(entries=entries)
@@ -117,12 +118,12 @@ class CPath:
         return self.api.GPUBindGroup("", handle, self.device._wgpu)
 
     def prepare(self, *parts: Any) -> "Prepared":
-        """Commands with what replaying them needs, as far as that is compiled already."""
+        """Prepare commands for replay, as far as their pipelines are compiled."""
         steps = [prepared for part in parts if (prepared := self._ready(part)) is not None]
         return Prepared(list(chain(*steps)) if len(steps) == len(parts) else None, parts)
 
     def _ready(self, part: Any) -> list[tuple[Any, ...]] | None:
-        """The steps of commands; None while what they need is compiled."""
+        """Return the steps of commands; None while their pipelines compile."""
         if isinstance(part, Prepared) and part.steps is not None:
             return part.steps
         words = flat([part])
@@ -132,8 +133,9 @@ class CPath:
         return self._look_up(words, spans) if ready else None
 
     def _look_up(self, words: list[int], spans: list[tuple[int, int]]) -> list[tuple[Any, ...]]:
-        """The steps of the commands in `spans`, read by their places: this runs for each of a graph that is
-        new."""
+        """Look up the steps of the commands in `spans`. It reads words by position, because it runs for
+        every command of
+        a new graph."""
         last, known = None, self._compiled
         steps: list[tuple[Any, ...]] = []
         bind, buffers = self.device.bind, self.device._buffers
@@ -153,10 +155,10 @@ class CPath:
         return steps
 
     def enqueue(self, *parts: Any) -> None:
-        """Submit commands at once after a pause, and those of a loop of short calls up to 8 at a time.
+        """Submit commands at once after a pause, and in loops of short calls up to 8 calls at a time.
 
-        A submit takes the host as long as encoding five kernels. `flush` runs before all that could see that
-        commands have not run: another submit, a write, a read, a wait, and the end of a buffer.
+        A submit costs the host as much as encoding five kernels. `flush` runs before any operation that could
+        observe the delay: another submit, a write, a read, a wait, and the release of a buffer.
         """
         ready = [part if isinstance(part, Prepared) else self.prepare(part) for part in parts]
         if any([part.steps is None for part in ready]):
@@ -197,8 +199,9 @@ class CPath:
             encoder.drop()
 
     def submit(self, *parts: Any) -> None:
-        """Encode lists of commands, or prepared ones, and submit once (oftener where a kernel
-        is being compiled: what comes before it runs meanwhile)."""
+        """Encode lists of commands, or prepared ones, and submit once, or several times while kernels
+        compile, so that
+        earlier commands run meanwhile."""
         if self._waiting:
             self.flush()
         encoder = Encoder(self)
@@ -216,7 +219,7 @@ class CPath:
             encoder.drop()
 
     def gather(self, copies: list[tuple[Any, int, int]], into: Any) -> None:
-        """Submit copies of buffers' beginnings into one: (buffer, where to, bytes)."""
+        """Submit copies from the starts of buffers into one buffer: (buffer, offset, bytes)."""
         self.flush()
         encoder = Encoder(self)
         try:
@@ -245,10 +248,11 @@ class CPath:
 
 
 class Encoder:
-    """Commands on their way into one submit after the other.
+    """Encodes commands for one or several submits.
 
-    Its state is its own: an exception at any step, or a submit inside of another (a signal's handler may read
-    a tensor), leaves nothing behind that the next one meets.
+    Each has separate state, so an exception at any step, or a nested submit (a signal handler may read a
+    tensor),
+    does not affect the next one.
     """
 
     __slots__ = ("_compute", "_encoder", "path")
@@ -259,7 +263,7 @@ class Encoder:
         self._compute: Any = None  # the pass that is open
 
     def begun(self) -> Any:
-        """The provider's encoder."""
+        """Return the provider's encoder."""
         if self._encoder is None:
             path = self.path
             self._encoder = path.lib.wgpuDeviceCreateCommandEncoder(path.handle_of_device, path.encoder_desc)
@@ -291,7 +295,7 @@ class Encoder:
         return steps
 
     def flush(self) -> None:
-        """Submit what is encoded, if anything is."""
+        """Submit the encoded commands, if there are any."""
         if self._encoder is None:
             return
         path, command = self.path, self.finish()
@@ -303,7 +307,7 @@ class Encoder:
             self.drop()
 
     def finish(self) -> Any:
-        """What is encoded as a command buffer."""
+        """Finish the encoded commands as a command buffer."""
         self._end()
         return self.path.finish_encoder(self.begun(), self.path.buffer_desc)
 
@@ -314,7 +318,7 @@ class Encoder:
             self.path.lib.wgpuComputePassEncoderRelease(compute)
 
     def drop(self) -> None:
-        """Release what is not submitted."""
+        """Release commands that are not submitted."""
         compute, encoder = self._compute, self._encoder
         self._compute = self._encoder = None
         if compute is not None:
@@ -324,7 +328,7 @@ class Encoder:
 
 
 class WgpuPath(CPath):
-    """Commands by wgpu-native's C functions."""
+    """Encodes commands by wgpu-native's C functions."""
 
     compilers = min(os.cpu_count() or 1, 16)
     has_own_threads = False
@@ -352,7 +356,7 @@ class WgpuPath(CPath):
             mapping.error, mapping.status = error, at["status"]
 
     def _watch_loss(self) -> None:
-        """wgpu only logs a lost device; the log line is where we hear of it."""
+        """Detect a lost device by wgpu's log, the only place that reports it."""
         import logging
 
         device = self.device
@@ -368,9 +372,9 @@ class WgpuPath(CPath):
         logger.propagate = False
 
     def module(self, wgpu: Any, wgsl: str, label: str, trusted: bool) -> Any:
-        """A device's shader module, without checks of indices and loops where it is trusted.
+        """Create a shader module; if `trusted`, without checks of indices and loops.
 
-        With them naga clamps each index into workgroup memory, which costs a matmul a quarter of its speed.
+        With checks naga clamps each index into workgroup memory, which costs a matmul a quarter of its speed.
         """
         if not trusted:
             return wgpu.create_shader_module(label=label, code=wgsl)
@@ -404,14 +408,14 @@ class WgpuPath(CPath):
             self.paced += time.perf_counter() - began
 
     def finish(self, wgpu: Any, commands: Any) -> None:
-        """Submit to a device, and return when that is done."""
+        """Submit to a device, and wait until it is done."""
         raw, command = wgpu._internal, self.ffi.new("WGPUCommandBuffer[1]", [commands._internal])
         mark = self.ffi.new("WGPUSubmissionIndex *")
         mark[0] = self.lib.wgpuQueueSubmitForIndex(wgpu.queue._internal, 1, command)
         self.lib.wgpuDevicePoll(raw, True, mark)
 
     def map(self, buffer: Any, total: int) -> "WgpuMapping":
-        """Ask for a buffer to be mapped, with a callback of our own."""
+        """Request the mapping of a buffer, with our own callback."""
         mapping = WgpuMapping(self, buffer, total)
         number, self._mappings_made = self._mappings_made, self._mappings_made + 1
         self._mappings[number] = mapping
@@ -422,7 +426,7 @@ class WgpuPath(CPath):
         return mapping
 
     def poll(self, wait: bool) -> None:
-        """Let callbacks of what is done be called; with `wait`, when all that was submitted is."""
+        """Run the callbacks of finished work; with `wait`, after all submitted work."""
         self.lib.wgpuDevicePoll(self.handle_of_device, wait, self.ffi.NULL)
 
     def wait(self) -> None:
@@ -436,12 +440,12 @@ class WgpuPath(CPath):
 
 
 class WgpuMapping:
-    """A buffer that is to be read once what was submitted is done, polled for in the calling thread."""
+    """A pending mapping of a buffer, polled in the calling thread."""
 
     def __init__(self, path: WgpuPath, buffer: Any, total: int):
         self.path, self.buffer, self.total = path, buffer, total
         self.status: int | None = None
-        self.error: BaseException | None = None  # what came up in the callback
+        self.error: BaseException | None = None  # an error of the callback
 
     def is_done(self) -> bool:
         if self.status is None:
@@ -449,8 +453,8 @@ class WgpuMapping:
         return self.status is not None or bool(self.path.device.lost)
 
     def wait(self) -> None:
-        """Spin for a while, since who blocks wakes up late, then block; look now and then where other threads
-        submit."""
+        """Spin for a while, because a blocked thread wakes up late, then block. Poll instead if other
+        threads submit."""
         path, device, until = self.path, self.path.device, time.perf_counter() + SPIN_SECONDS
         naps = path.naps()
         while self.status is None and not device.lost:
@@ -477,9 +481,9 @@ class WgpuMapping:
 
 
 class DawnPath(CPath):
-    """Commands by Dawn's C functions; what is not hot by its Python API."""
+    """Encodes commands by Dawn's C functions; other calls use its Python API."""
 
-    compilers = 2  # how many of Dawn's own threads compile at once; its devices are for one of ours
+    compilers = 2  # the number of Dawn's compiling threads; only one thread of ours may use a device
     has_own_threads = True
     tick = 1.0  # ns of one tick of the GPU's clock
 
@@ -489,7 +493,7 @@ class DawnPath(CPath):
         self._submits = 0
 
     def module(self, wgpu: Any, wgsl: str, label: str, trusted: bool) -> Any:
-        """A device's shader module; Dawn leaves checks of indices out for a whole device only."""
+        """Create a shader module. Dawn can omit checks of indices only for a complete device."""
         return wgpu.create_shader_module(label=label, code=wgsl)
 
     def submission(self, command: Any) -> Iterator[Any]:
@@ -497,7 +501,7 @@ class DawnPath(CPath):
 
     def sent(self, mark: Any, began: float) -> None:
         self._submits += 1
-        if self._submits % IN_FLIGHT == 0:  # a mark takes long: up to twice as many are under way
+        if self._submits % IN_FLIGHT == 0:  # a mark is slow: up to twice as many submits may be pending
             self._marks.append(self.device._queue.on_submitted_work_done_async())
 
     def keep_pace(self) -> None:
@@ -519,11 +523,13 @@ class DawnPath(CPath):
         return promise._state != "pending"
 
     def settle(self, promise: Any) -> Any:
-        """What a promise is of, waited for. Dawn's devices are for one thread at a time (a device that takes
-        several locks each call: 1 to 3 us more a dispatch on an H200), so who waits while others submit looks
-        now and then, and who is alone waits with the lock.
+        """Wait for the value of a promise. A Dawn device serves one thread at a time (a thread-safe one
+        locks in each
+        call: 1 to 3 us more per dispatch on an H200), so a thread polls if others submit, and else waits
+        with the
+        lock.
 
-        The callbacks that Dawn calls there drop what they raise: a Ctrl-C waits until they are done.
+        Callbacks that Dawn calls drop exceptions, so Ctrl-C is delayed until they return.
         """
         device = self.device
         device.check()
@@ -539,7 +545,7 @@ class DawnPath(CPath):
         return DawnMapping(self, buffer, total)
 
     def wait(self) -> None:
-        """Mapping would not do: Dawn maps a buffer that no work uses at once."""
+        """Wait for submitted work. Mapping a buffer would not, because Dawn maps unused buffers at once."""
         with self.device.lock:
             self.flush()
             count = len(self._marks)
@@ -558,7 +564,7 @@ class DawnMapping:
         self.promise = buffer.map_async("READ", 0, total)
 
     def is_done(self) -> bool:
-        """Dawn's Python API has no way to ask: whoever awaits a value there waits."""
+        """Return False: Dawn's Python API can't poll, so awaiting a value blocks."""
         return True
 
     def wait(self) -> None:

@@ -1,5 +1,5 @@
-"""wgpu's C header into its parse, which is kept, as cffi reads the text again at every start; and names
-into types."""
+"""Caches cffi's parse of wgpu's C header, which it would repeat at every start, and speeds up its lookup
+of types."""
 
 import pickle
 import re
@@ -11,15 +11,15 @@ from typing import Any
 
 from ..core.files import cache_folder, read_checked, write_checked
 
-LONG = 10_000  # characters: a header, not the name of a type
+LONG = 10_000  # characters: longer texts are headers, not names of types
 
 
 @contextmanager
 def parsed_once() -> Generator[None]:
-    """While this is open, cffi takes the parse of a long text from the user's cache, where it is."""
+    """Inside this context, cffi uses cached parses of long texts."""
     from cffi import cparser
 
-    # cffi's own affair: another version may have them otherwise
+    # private names of cffi, which another version may lack
     usual, pycparser = (getattr(cparser, name, None) for name in ("_get_parser", "pycparser"))
     folder = _folder()
     if usual is None or pycparser is None or folder is None:
@@ -41,19 +41,19 @@ def _folder() -> Path | None:
 
 
 class Parser:
-    """pycparser's, but for long texts that the same version parsed before."""
+    """pycparser's parser, with a cache for long texts."""
 
     def __init__(self, usual: Callable[[], Any], folder: Path, versions: str):
         self.usual, self.folder, self.versions = usual, folder, versions
 
     def parse(self, text: str, *args: Any, **kw: Any) -> Any:
-        """The syntax tree of a C text."""
+        """Return the syntax tree of a C text."""
         if len(text) < LONG:
             return self.usual().parse(text, *args, **kw)
         name = sha256(f"{self.versions}\0{text}".encode()).hexdigest()[:24]
         path = self.folder / f"{name}.pickle"
         if kept := read_checked(path):
-            with suppress(Exception):  # of another Python
+            with suppress(Exception):  # written by another Python
                 return pickle.loads(kept)
         parsed = self.usual().parse(text, *args, **kw)
         with suppress(OSError):
@@ -64,12 +64,13 @@ class Parser:
 def name_types_quickly(ffi: Any) -> None:
     """Let cffi find types by name without the rest of wgpu's header.
 
-    It parses a type's text behind a line for each of the header's 400 names: 5 to 10 ms a type, and opening a
-    device and compiling a kernel take 40 of them. Only the names that are in the text are needed.
+    cffi parses a type's text after a line for each of the header's 400 names, 5 to 10 ms per type, and
+    opening a
+    device and compiling a kernel look up 40 types. Only the names in the text are needed.
     """
     parser: Any = getattr(ffi, "_parser", None)
     kinds = ("typedef", "struct", "enum", "union")
-    if not hasattr(parser, "_declarations"):  # cffi's own affair: another version may have it otherwise
+    if not hasattr(parser, "_declarations"):  # a private name of cffi, which another version may lack
         return
     parse = parser.parse_type
 

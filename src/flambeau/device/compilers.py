@@ -1,4 +1,4 @@
-"""Compiles kernels to pipelines in background threads, and ahead where a driver compiles late."""
+"""Compiles kernels to pipelines in background threads, and ahead of time if a driver compiles late."""
 
 import os
 import sys
@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from ..errors import DeviceError
 
 CHECKERS = 4  # threads that check texts: a thread checks ten while one is compiled
-SCRATCH = 1024  # bytes of a buffer that a kernel binds and does not touch
+SCRATCH = 1024  # bytes of a buffer that a kernel binds but does not access
 OFF = ("MESA_SHADER_CACHE_DISABLE", "MESA_GLSL_CACHE_DISABLE")  # the second is the first's older name
 
 
 class Job(NamedTuple):
-    """A kernel's text, and how many buffers it reads and writes."""
+    """A kernel's text, and the numbers of buffers that it reads and writes."""
 
     wgsl: str
     label: str
@@ -26,33 +26,35 @@ class Job(NamedTuple):
 
 
 class Compiling:
-    """In the calling thread."""
+    """Compiles in the calling thread."""
 
     def __init__(self, device: Any):
         self.device = device
-        self.unchecked: list[tuple[Job, Future[Any]]] = []  # modules that are being made, of texts to check
+        self.unchecked: list[tuple[Job, Future[Any]]] = []  # pending modules of texts to check
 
     def begin(self, job: Job, layout: Any) -> Any:
-        """Begin to compile a text, whose errors may be raised here: a Future of the pipeline, or what has
-        `done` and `result` as well."""
+        """Begin to compile a text. Returns a Future of the pipeline, or an object with `done` and
+        `result`. It may raise
+        the text's errors."""
         pipeline: Future[Any] = Future()
         pipeline.set_result(self.compile(job, self.module(job), layout))
         return pipeline
 
     def module(self, job: Job) -> Any:
-        """The shader module of a text, which is checked for it."""
+        """Check a text, and create its shader module."""
         return self.device._fast.module(self.device._wgpu, job.wgsl, job.label, job.trusted)
 
     def compile(self, job: Job, module: Any, layout: Any) -> Any:
-        """The pipeline of a module."""
+        """Create the pipeline of a module."""
         return create(self.device._wgpu, job, module, layout)
 
 
 class InThreads(Compiling):
-    """In threads of their own: drivers compile outside of Python's lock, and texts are checked outside too.
+    """Compiles in threads: drivers compile and check texts without the GIL.
 
-    A text of our own is checked while the next one is rendered. Threads for that are others than those that
-    compile, so that all texts are checked soon.
+    Our own text is checked while the next one is rendered. Separate threads check and compile, so that
+    all texts
+    are checked early.
     """
 
     def __init__(self, device: Any):
@@ -72,11 +74,11 @@ class InThreads(Compiling):
 
 
 class Ahead(InThreads):
-    """For llvmpipe, which compiles a kernel when it is first dispatched, in the one thread of its device, and
-    keeps the result on disk.
+    """Compiles ahead for llvmpipe, which compiles a kernel at its first dispatch, in the single thread of
+    its device,
+    and caches the result on disk.
 
-    Each thread has a device to dispatch on: the first ours, the others one of their own, of which ours finds
-    on disk what was compiled.
+    Each thread dispatches on its own device (the first on ours). Our device finds their results on disk.
     """
 
     def __init__(self, device: Any):
@@ -85,7 +87,7 @@ class Ahead(InThreads):
         self._free = [device._wgpu]
 
     def compile(self, job: Job, module: Any, layout: Any) -> Any:
-        """The pipeline of a module, which the driver has compiled."""
+        """Create the pipeline of a module, and make the driver compile it."""
         ours, mine = self.device._wgpu, self._own()
         if mine is not ours:
             theirs = self.device._fast.module(mine, job.wgsl, job.label, job.trusted)
@@ -97,7 +99,7 @@ class Ahead(InThreads):
         return pipeline
 
     def _own(self) -> Any:
-        """This thread's device; ours where the driver opens no more."""
+        """Return this thread's device; ours if the driver opens no more."""
         if not hasattr(self._of_thread, "wgpu"):
             self._of_thread.wgpu = self.device._wgpu
             try:
@@ -108,7 +110,7 @@ class Ahead(InThreads):
         return self._of_thread.wgpu
 
     def _dispatch(self, wgpu: Any, job: Job, pipeline: Any) -> None:
-        """Dispatch no workgroups, and return when that is done."""
+        """Dispatch no workgroups, and wait until that is done."""
         kinds = [0x40, *[0x80] * (job.inputs + job.outputs)]  # UNIFORM, STORAGE
         buffers = [wgpu.create_buffer(size=SCRATCH, usage=kind) for kind in kinds]
         entries = [{"binding": i, "resource": {"buffer": b}} for i, b in enumerate(buffers)]
@@ -123,14 +125,14 @@ class Ahead(InThreads):
 
 
 def create(wgpu: Any, job: Job, module: Any, layout: Any) -> Any:
-    """A device's pipeline of a module."""
+    """Create a device's pipeline of a module."""
     return wgpu.create_compute_pipeline(
         label=job.label, layout=layout, compute={"module": module, "entry_point": "main"}
     )
 
 
 def compiles_late(adapter: Any) -> bool:
-    """Whether this is llvmpipe through Vulkan, and keeps what it compiles on disk."""
+    """Whether this is llvmpipe through Vulkan with a disk cache."""
     if adapter.backend != "Vulkan" or not adapter.name.startswith("llvmpipe"):
         return False
     setting = os.environ.get
@@ -140,8 +142,8 @@ def compiles_late(adapter: Any) -> bool:
 
 
 def keeps_pipelines(adapter: Any) -> bool:
-    """Whether this is NVIDIA's driver for Vulkan on Linux, and keeps what it compiles on disk, where each
-    device of the process finds it."""
+    """Whether this is NVIDIA's Vulkan driver on Linux with a disk cache, which all devices of the process
+    share."""
     if adapter.backend != "Vulkan" or not adapter.name.startswith("NVIDIA") or sys.platform != "linux":
         return False
     setting = os.environ.get
@@ -150,8 +152,8 @@ def keeps_pipelines(adapter: Any) -> bool:
 
 
 def _is_writable(folder: str | None) -> bool:
-    """Whether files can be written to a folder, or to one of its name that is yet to be made; without a name
-    to the user's cache."""
+    """Whether files can be written to a folder, which need not exist yet; without a name, to the user's
+    cache."""
     folder = folder or os.environ.get("XDG_CACHE_HOME")
     try:
         path = Path(folder) if folder else Path.home() / ".cache"

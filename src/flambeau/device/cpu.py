@@ -1,4 +1,4 @@
-"""The array devices: every node evaluated by its op's reference on NumPy, or on another array library."""
+"""The array devices: evaluate each node by its op's reference on NumPy, or on another array library."""
 
 import sys
 import threading
@@ -14,14 +14,14 @@ from ..core.shape import Shape
 from .array_namespace import Namespace
 from .protocol import Caches
 
-# What an array library raises for an op that it can't do; running out of memory is none of them.
+# exceptions of an array library for unsupported ops; running out of memory is not among them
 REFUSALS = (AttributeError, TypeError, NotImplementedError, RuntimeError, ValueError, IndexError)
 
 AS_STORED = ("leaf", "source", "movement", "composite")  # kinds that compute nothing
 
 
 class Array:
-    """Where a value of an array device is."""
+    """The storage of a value on an array device."""
 
     __slots__ = ("array", "doubt")
 
@@ -30,8 +30,8 @@ class Array:
 
 
 class CpuDevice(Caches):
-    """NumPy ("cpu"), or another array library on a device of its own. It has no kernels: a plan is the graph
-    itself, op after op."""
+    """NumPy ("cpu"), or another array library with its device. It has no kernels: a plan is the graph
+    itself, op by op."""
 
     kind: Literal["cpu"] = "cpu"
     lost = pool = adapter = identity = None
@@ -39,37 +39,38 @@ class CpuDevice(Caches):
 
     def __init__(self, name: str = "cpu", library: str = "numpy", where: str = ""):
         super().__init__()
-        self.name, self.limits = name, Limits()  # those that a plan is shown for
+        self.name, self.limits = name, Limits()  # the roots of plans that are shown
         self.xp = Namespace(library, where)
         self.numpy = self.xp if self.xp.is_numpy else Namespace("numpy")
-        self.on_host: set[str] = set()  # ops that the library refused: NumPy runs them
-        self.fault: Any = None  # the first index outside its dim since the last read (see `faults`)
+        self.on_host: set[str] = set()  # ops that the library does not support: NumPy runs them
+        self.fault: Any = None  # the first index out of range since the last read (see `faults`)
         self.lock = threading.RLock()
 
     def __repr__(self) -> str:
         return self.name
 
     def store(self, data: Any, shape: Shape, dtype: DType) -> Array:
-        """Take a copy of host data in, in the dtype that computing uses."""
+        """Copy host data to a value, in the dtype that computations use."""
         return Array(self.xp.from_host(from_raw(data, dtype).reshape(shape).copy()))
 
     def load(self, array: Array, dtype: DType) -> bytes:
         return to_raw(self.xp.to_host(array.array), dtype).tobytes()
 
     def hold(self, array: Any) -> Array:
-        """An array of the library's as a value."""
+        """Make a value of the library's array."""
         return Array(array)
 
     def take(self, array: Array, device: "CpuDevice", dtype: Any) -> Array:
-        """Another array device's value as one of this one's, over the same memory where both can reach it."""
+        """Convert another array device's value, sharing memory if both can access it."""
         if device.xp.library == self.xp.library == "torch":
             return Array(array.array.to(self.xp.place), array.doubt)
         host = self.numpy.astype(device.xp.to_host(array.array), dtype.name)
         return Array(self.xp.from_host(host), array.doubt)
 
     def compute(self, roots: list[Node], order: list[Node] | None = None) -> None:
-        """Give every root its value; the others are dropped after their last reader. order: the nodes that
-        the roots need."""
+        """Compute the values of roots; other values are dropped after their last use. order: the nodes
+        that the roots
+        need."""
         order = sorted(order or toposort(roots), key=lambda n: n.serial)
         readers = dict.fromkeys(roots, 1)
         for n in order:
@@ -93,7 +94,7 @@ class CpuDevice(Caches):
             n.buffer = Array(self.xp.contiguous(self.settle(values[n], n.dtype)), doubts[n])
 
     def _record_fault(self) -> Doubt | None:
-        """The doubt of an op that came upon an index outside its dim."""
+        """Record the fault of an op that met an index out of range, and return the doubt of its value."""
         if self.xp.fault is None is self.numpy.fault:
             return None
         fault = self.xp.fault or self.numpy.fault
@@ -102,8 +103,9 @@ class CpuDevice(Caches):
         return Doubt(fault)
 
     def run(self, node: Node, arrays: list[Any]) -> Any:
-        """One op by its reference, in the dtype and shape that its rules promise; as on a GPU, packed types
-        are computed in their wide ones and rounded (or wrapped) after each op."""
+        """Evaluate an op by its reference, in the dtype and shape of its rules. As on a GPU, packed
+        dtypes are computed in
+        their wide dtypes and rounded (or wrapped) after each op."""
         if self.xp.is_numpy:
             return self._evaluate(self.xp, node, arrays)
         if node.op.name not in self.on_host:
@@ -127,7 +129,7 @@ class CpuDevice(Caches):
             return self.settle(xp.asarray(out), node.dtype, xp)
 
     def settle(self, array: Any, dtype: dt.DType, xp: Namespace | None = None) -> Any:
-        """Values as their dtype can hold them."""
+        """Round or wrap values to their dtype."""
         xp = xp or self.xp
         if dtype is dt.bfloat16:
             rounded = from_raw(to_raw(xp.to_host(array), dtype), dtype)
@@ -137,13 +139,13 @@ class CpuDevice(Caches):
         return array & dt.INTS[dtype].max if is_wider else array
 
     def wait(self) -> None:
-        """Everything is done when a call returns."""
+        """Do nothing: calls are synchronous."""
 
     def keep_pace(self) -> None:
-        """Nothing is under way."""
+        """Do nothing: no work is pending."""
 
     def after_fork(self) -> None:
-        """In a forked child: whoever held the lock is not here."""
+        """Replace the lock in a forked child, because its holder does not exist there."""
         self.lock = threading.RLock()
 
 

@@ -1,4 +1,4 @@
-"""Dawn beyond WebGPU: the switches that matrix units need, and what they multiply."""
+"""Dawn beyond WebGPU: the toggles that matrix units need, and the shapes that they multiply."""
 
 from contextlib import suppress
 from importlib import import_module
@@ -7,7 +7,7 @@ from typing import Any
 from ..core.limits import Unit
 
 MATRICES = "chromium-experimental-subgroup-matrix"
-# for the feature; for float16 on NVIDIA, which it needs; for buffer_view, by which kernels write memory
+# for the feature, for float16 on NVIDIA (which it needs), and for buffer_view, by which kernels write memory
 SWITCHES = ("allow_unsafe_apis", "vulkan_enable_f16_on_nvidia", "expose_wgsl_experimental_features")
 UNWANTED = ("timestamp_quantization",)  # what Dawn is not to do: steps of 65 us say nothing of a kernel
 # Dawn clears a buffer at its first use. On an H200 (2026-11-27, driver 580.159.04) that clear ran beside the
@@ -18,8 +18,9 @@ RANGES, UNCHECKED = "enable_integer_range_analysis_in_robustness", "disable_robu
 
 
 def switch_on(wgpudawn: Any) -> None:
-    """Set Dawn's switches, which is possible before its first use alone; another package may have used it
-    already: then there are no matrix units, and timestamps are as coarse as web pages get them."""
+    """Set Dawn's toggles, which is possible only before its first use. If another package has used it
+    already, there
+    are no matrix units, and timestamps are as coarse as in web pages."""
     extras: Any = import_module("wgpudawn.backends.dawn.extras")
     known = extras.all_toggles()
     with suppress(RuntimeError):  # it is in use
@@ -29,8 +30,9 @@ def switch_on(wgpudawn: Any) -> None:
 
 
 def open_device(adapter: Any, unchecked: bool, more: tuple[str, ...] = (), **wanted: Any) -> Any:
-    """A device of an adapter; what a new buffer holds is undefined. `unchecked`: no index is checked, of any
-    kernel; else those whose range the compiler sees are not. more: switches."""
+    """Open a device of an adapter. New buffers have undefined contents. unchecked: no kernel's indices
+    are checked;
+    else only those whose range the compiler knows are not. more: toggles."""
     extras: Any = import_module("wgpudawn.backends.dawn.extras")
     known = extras.all_toggles()
     toggles = [t for t in (RANGES, *([UNCHECKED] if unchecked else []), *more) if t in known]
@@ -39,8 +41,9 @@ def open_device(adapter: Any, unchecked: bool, more: tuple[str, ...] = (), **wan
 
 
 def units(adapter: Any) -> tuple[Unit, ...]:
-    """What the adapter's matrix units multiply of float16 and add up in float32, where subgroups have one
-    size."""
+    """Return the shapes of float16 matrices that the adapter's matrix units multiply and accumulate in
+    float32, if its
+    subgroups have a single size."""
     if MATRICES not in adapter.features or "shader-f16" not in adapter.features:
         return ()
     extras: Any = import_module("wgpudawn.backends.dawn.extras")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-Facts = dict[str, Any]  # what `facts` gives: plain values, so that any machine can be written down in a test
+Facts = dict[str, Any]  # the result of `facts`: plain values, so that a test can describe any machine
 
 NAMES_ICDS = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")  # the first of them wins
 VARIABLES = (
@@ -28,7 +28,7 @@ SYSTEM_FOLDERS = ("/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/")
 
 
 class Trap(NamedTuple):
-    """What is wrong, and what to do about it."""
+    """A problem and its fix."""
 
     problem: str
     fix: str
@@ -38,7 +38,7 @@ class Trap(NamedTuple):
 
 
 def facts() -> Facts:
-    """What this machine shows without opening any driver."""
+    """Collect facts about this machine without opening a driver."""
     env = {name: os.environ[name] for name in VARIABLES if os.environ.get(name)}
     return {
         "system": platform.system(),
@@ -76,7 +76,7 @@ def loader() -> str:
 
 
 def stray_loaders(env: dict[str, str]) -> list[str]:
-    """Vulkan loaders that conda or LD_LIBRARY_PATH put in front of the system's."""
+    """Find Vulkan loaders that conda or LD_LIBRARY_PATH put before the system's."""
     folders = [Path(f) for f in env.get("LD_LIBRARY_PATH", "").split(os.pathsep) if f]
     if "CONDA_PREFIX" in env:
         folders.append(Path(env["CONDA_PREFIX"]) / "lib")
@@ -85,7 +85,7 @@ def stray_loaders(env: dict[str, str]) -> list[str]:
 
 
 def icd_files(env: dict[str, str]) -> list[Path]:
-    """The driver files that the Vulkan loader would read, in its order."""
+    """List the driver files that the Vulkan loader would read, in its order."""
     if not sys.platform.startswith("linux"):
         return []
     own = next((env[name] for name in NAMES_ICDS if name in env), "")
@@ -99,13 +99,13 @@ def icd_files(env: dict[str, str]) -> list[Path]:
 
 
 def driver_files(paths: str) -> list[Path]:
-    """The files of a variable's value, where a folder means all driver files in it."""
+    """List the files in a variable's value; a folder stands for all driver files in it."""
     named = [Path(p) for p in paths.split(os.pathsep) if p]
     return [file for p in named for file in (list_files(p, "*.json") if p.is_dir() else [p])]
 
 
 def icd(path: Path) -> Facts:
-    """A driver file: the library it names, and what is wrong with either ("" for nothing)."""
+    """Read a driver file: the library it names, and the problem of either ("" for none)."""
     library, wrong = "", ""
     try:
         library = json.loads(path.read_text(encoding="utf-8"))["ICD"]["library_path"]
@@ -114,14 +114,14 @@ def icd(path: Path) -> Facts:
     except (ValueError, KeyError, TypeError):
         wrong = "is not a driver file"
     else:
-        # a path with a slash is relative to the file's own folder, a bare name is the linker's to find
+        # a path with a slash is relative to the file's folder; the linker searches for a bare name
         if not loads(str(path.parent / library) if "/" in library else library):
             wrong = f"names {library}, which cannot be loaded"
     return {"path": str(path), "library": library, "wrong": wrong}
 
 
 def has_gpu(f: Facts) -> bool:
-    """Whether a GPU is reached, as far as known: adapters are listed only by the doctor."""
+    """Whether a GPU is available, as far as known: only the doctor lists adapters."""
     return any(a["type"] != "CPU" for a in f.get("adapters", ()))
 
 
@@ -134,12 +134,12 @@ def usable_drivers(f: Facts) -> list[Facts]:
 
 
 def gives(f: Facts, word: str) -> bool:
-    """Whether a driver file that works has this word in its name or its library's."""
+    """Whether a working driver file has this word in its name or its library's."""
     return any(word in i["path"].lower() or word in i["library"].lower() for i in usable_drivers(f))
 
 
 def lacks_graphics(f: Facts) -> bool:
-    """NVIDIA's container runtime gave a card, but not its Vulkan driver; CUDA images ask without one too."""
+    """Whether NVIDIA's container runtime provides a card without its Vulkan driver, as for CUDA images."""
     asked = f["env"].get("NVIDIA_VISIBLE_DEVICES", "void")
     capabilities = f["env"].get("NVIDIA_DRIVER_CAPABILITIES", "compute,utility")
     has_graphics = not {"graphics", "all"}.isdisjoint(capabilities.split(","))
@@ -151,14 +151,13 @@ def names_icds(f: Facts) -> bool:
 
 
 def broken_icds(f: Facts) -> list[Facts]:
-    """Driver files that do not work, where it matters: all of them fail, or the environment names them."""
+    """Return the broken driver files if all are broken, or if the environment names them."""
     bad = [i for i in f["icds"] if i["wrong"]]
     return bad if names_icds(f) or not usable_drivers(f) else []
 
 
 def provider_trap(f: Facts) -> Trap:
-    """Why no adapter could be listed: a setting or the package, which say what to do, or a driver that
-    crashes."""
+    """Return why adapters could not be listed: a setting, a missing package, or a driver that crashes."""
     error, fix = f["provider_error"], f.get("provider_fix", "")
     if fix:
         return Trap(error.removesuffix(f": {fix}"), fix)
@@ -192,7 +191,7 @@ def unreadable_nodes(f: Facts) -> list[str]:
     return [] if any(nodes.values()) else list(nodes)
 
 
-# (is it so, what it is): the first that holds is the likely cause. Asked only where no GPU is reached.
+# (condition, problem): the first that holds is the likely cause. Evaluated only if no GPU is available.
 Rule = tuple[Callable[[Facts], Any], Callable[[Facts], Trap]]
 RULES: list[Rule] = [
     (lambda f: f.get("provider_error"), provider_trap),
@@ -247,7 +246,7 @@ RULES: list[Rule] = [
 
 
 def traps(f: Facts) -> list[Trap]:
-    """All that may hide a GPU, the likeliest first; empty where a GPU is reached."""
+    """Return the possible reasons for a missing GPU, the likeliest first; [] if one is available."""
     if has_gpu(f):
         return []
     return [tell(f) for holds, tell in RULES if holds(f)]
@@ -258,7 +257,7 @@ def describe_adapter(adapter: Facts) -> str:
 
 
 def likely_fix(f: Facts) -> str:
-    """The one thing to do, or why there is none, in a line."""
+    """Return the likeliest fix in one line."""
     wrong = [a for a in f.get("adapters", ()) if a.get("problem")]
     right = [a for a in f.get("adapters", ()) if not a.get("problem")]
     if wrong and (not right or has_gpu({"adapters": wrong})):

@@ -35,7 +35,7 @@ _Set = ctypes.CFUNCTYPE(None, ctypes.c_void_p, _Callback)
 
 
 class DawnCompiler:
-    """A device of Dawn that writes down what it compiles; nothing runs on it."""
+    """A device of Dawn that logs the code it compiles; nothing runs on it."""
 
     def __init__(self, adapter: Any):
         limits = {name: value for name, value in adapter.limits.items() if "compute" in name}
@@ -44,7 +44,7 @@ class DawnCompiler:
         self.device = dawn.open_device(adapter, False, ("dump_shaders",), **wanted)
         self.texts: list[str] = []
         self.by_wgsl: dict[str, Generated] = {}
-        self._log = _Log(self._heard)  # kept: Dawn calls it as long as the device is there
+        self._log = _Log(self._heard)  # kept alive, because Dawn calls it during the device's lifetime
         self._listen()
 
     def _heard(self, kind: int, message: Any, *_: Any) -> None:
@@ -66,7 +66,7 @@ class DawnCompiler:
         )
 
     def compile(self, wgsl: str) -> Generated:
-        """The code that the driver receives; KernelError if it does not compile."""
+        """Return the code that the driver receives; KernelError if it does not compile."""
         if wgsl not in self.by_wgsl:
             self.texts.clear()
             try:
@@ -85,8 +85,9 @@ class DawnCompiler:
 
 @cache
 def dawn_compiler(name: str) -> DawnCompiler:
-    """That of the adapter of a name, else of the best. DeviceError if wgpudawn is not installed, or shows
-    none."""
+    """Open the compiler for the adapter of a name, or for the best. DeviceError if wgpudawn is not
+    installed, or finds
+    no adapter."""
     try:
         import wgpudawn  # type: ignore[import-not-found]
     except (ImportError, OSError):

@@ -1,4 +1,4 @@
-"""Measures what estimates of kernels know of a GPU, once an adapter, and keeps it in the cache folder."""
+"""Measures the speeds of a GPU for the cost estimates of kernels, once per adapter, and caches them."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from ..core.limits import H200, MachineSpeed
 from .tuned import AdapterIdentity
 
 FORMAT = 1
-CORES = {  # by what an adapter's name contains, the first that fits; others are measured
+CORES = {  # part of an adapter's name -> its speeds (the first match); others are measured
     "H100 PCIe": 114,
     "H100": 132,
     "A100": 108,
@@ -22,8 +22,8 @@ CORES = {  # by what an adapter's name contains, the first that fits; others are
     "Tesla T4": 40,
 }
 TURNS = 64  # loop turns of the first try: doubled until a workgroup takes LONG
-LONG = 1e-3  # seconds that are long beside differences between submits
-ROUNDS = 16  # times of one workgroup that so many take that they fill the GPU
+LONG = 1e-3  # seconds that are long compared with the noise of submits
+ROUNDS = 16  # the GPU is full when groups take this multiple of one workgroup's time
 MOST_GROUPS, MOST_TURNS = 1 << 14, 1 << 22
 COPIED = 1 << 27  # bytes that are copied: more than a cache holds
 PRODUCT = 1.17  # times as long a multiply-add takes in a product as in registers alone, on an H200
@@ -57,7 +57,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 
 
 def machine_of(of: AdapterIdentity, device: Any) -> MachineSpeed:
-    """What is kept for an adapter, or else measured now and kept: a tenth of a second."""
+    """Return the cached speeds of an adapter, or measure and cache them in 0.1 s."""
     if "H200" in of.adapter:
         return H200
     path = cache_folder("machines") / (re.sub(r"\W+", "-", f"{of.adapter} {of.driver}").lower() + ".json")
@@ -79,8 +79,9 @@ def _parsed(said: Any) -> MachineSpeed:
 
 
 def measured(name: str, work: Callable[[int, int], float], copy: Callable[[int], float]) -> MachineSpeed:
-    """The speeds of an adapter. work(turns, groups): seconds of so many workgroups; copy(n): of copying n
-    bytes."""
+    """Measure the speeds of an adapter. work(turns, groups): seconds of that many workgroups; copy(n):
+    seconds of
+    copying n bytes."""
     turns, fixed = TURNS, work(1, 1)
     while (one := work(turns, 1) - fixed) < LONG and turns < MOST_TURNS:
         turns *= 2
@@ -96,7 +97,7 @@ def measured(name: str, work: Callable[[int, int], float], copy: Callable[[int],
 
 
 def _timers(device: Any) -> tuple[Callable[[int, int], float], Callable[[int], float]]:
-    """The two functions that `measured` takes, for a device: the least time of three."""
+    """Return the two timing functions for `measured` on a device: each the least of three times."""
     wgpu, queue = device._wgpu, device._queue
     params = wgpu.create_buffer(size=16, usage="UNIFORM|COPY_DST")
     out = wgpu.create_buffer(size=4096, usage="STORAGE")

@@ -1,4 +1,4 @@
-"""The native device: the seam's calls on wgpu (or Dawn), through Vulkan, Metal, DX12 or GL."""
+"""The native device: implements the Protocol `Gpu` by wgpu (or Dawn), through Vulkan, Metal, DX12 or GL."""
 
 import logging
 import os
@@ -26,12 +26,12 @@ from .tuned import AdapterIdentity, choices_for
 
 STORAGE = 0x80 | 0x04 | 0x08  # STORAGE | COPY_SRC | COPY_DST
 UNIFORM = 0x40 | 0x08  # UNIFORM | COPY_DST
-PARAMS_ALIGN = 256  # where a dispatch's Params may start
-PARAMS_WINDOW = 1024  # how many bytes of Params a kernel sees
-PIECE = 1 << 25  # bytes that are written at once; 16 to 64 MB are alike on llvmpipe, 2026-11-23
-GROUPS_KEPT = 4096  # bind groups: buffers come together in ever new ways, and the oldest go
+PARAMS_ALIGN = 256  # alignment of a dispatch's Params
+PARAMS_WINDOW = 1024  # bytes of Params that a kernel binds
+PIECE = 1 << 25  # bytes per write; 16 to 64 MB are equally fast on llvmpipe, 2026-11-23
+GROUPS_KEPT = 4096  # the most cached bind groups: combinations of buffers keep changing
 WANTED_FEATURES = ("shader-f16", "subgroup", "subgroups", "timestamp-query", dawn.MATRICES)
-LIMITS = {  # the portable minimum, beyond which no kernel of ours goes, and the memory limits of the adapter
+LIMITS = {  # the portable minimum, which all our kernels respect, and the memory limits of the adapter
     "max-compute-invocations-per-workgroup": 256,
     "max-compute-workgroup-size-x": 256,
 }
@@ -50,7 +50,7 @@ _announced: set[str] = set()
 
 
 def open_device(adapter: Adapter) -> "NativeDevice":
-    """Open an adapter, and say once that it is a software one."""
+    """Open an adapter, and report once if it is a software adapter."""
     device = NativeDevice(adapter)
     if adapter.is_software and device.name not in _announced:
         _announced.add(device.name)
@@ -59,11 +59,13 @@ def open_device(adapter: Adapter) -> "NativeDevice":
 
 
 class NativeDevice(Caches):
-    """One GPU. Buffers, pipelines and bind groups are known outside by their numbers.
+    """One GPU. Other modules know its buffers, pipelines and bind groups by numbers.
 
-    Whoever takes memory, writes, looks commands up or submits holds `lock`, from the first `pool.take` to the
-    submit of the commands that name what was taken. Nobody waits for the GPU with it: who has submitted lets
-    go, and then keeps pace. Reading waits without it.
+    A thread that takes memory, writes, looks up commands or submits holds `lock` from its first
+    `pool.take` to the
+    submit of the commands that use the buffers. No thread waits for the GPU while holding it: after a
+    submit it
+    releases the lock and then keeps pace. Reads wait without it.
     """
 
     kind: Literal["gpu"] = "gpu"
@@ -96,36 +98,39 @@ class NativeDevice(Caches):
         self.max_binding = self._wgpu.limits["max-storage-buffer-binding-size"]
         self.pool = Pool(self)
         self._buffers: dict[int, Any] = {}
-        # of what several compiling threads share; a signal's handler may be one
+        # protects state shared by compiling threads; reentrant for signal handlers
         self._making = threading.RLock()
-        # of each: a Future, its Job, the layout of bind groups, how many it writes, whether it checks indices
+        # each pipeline: a Future, its Job, the bind group layout, its number of outputs, whether it checks
+        # indices
         self._pipelines: list[tuple[Any, Job, Any, int, bool]] = []
-        self.faults, self.doubts = 0, Doubts()  # where kernels note faults, and which values are of them
+        # the buffer in which kernels record faults, and the values that may depend on them
+        self.faults, self.doubts = 0, Doubts()
         self._layouts: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._groups: dict[tuple[int, ...], Any] = {}
         self._users: dict[int, set[tuple[int, ...]]] = {}  # buffer -> the bind groups it is in
         self._next = 1
-        self._unsent = 0  # bytes that were written since some were sent
+        self._unsent = 0  # bytes written since the last send
         self.stagings = Stagings(self)
         self._fast = _fast_path(self)
         self.compilers = self._fast.compilers
         self._compiling = self._compiling_kind()(self)
         if not adapter.is_software:
             self.limits = replace(self.limits, machine=machine_of(self.identity, self))
-        # waits while too many submits are under way; for who has submitted, without the lock
+        # waits while too many submits are pending; called after a submit, without the lock
         self.keep_pace = self._fast.keep_pace
 
     @property
     def paced(self) -> float:
-        """Seconds for which those who submit have waited because too many submits were under way, or because
-        the submit itself computed."""
+        """The seconds that submitting threads have waited because too many submits were pending, or
+        because the submit
+        itself computed."""
         return self._fast.paced
 
     def __repr__(self) -> str:
         return self.name
 
     def after_fork(self) -> None:
-        """In a forked child: refuse whatever comes, without waiting for who held the lock."""
+        """In a forked child, make all calls raise, without waiting for the holder of the lock."""
         self.lock, self.lost = threading.RLock(), "forked"
         self.keep_pace = lambda: None
         self.__class__ = ForkedDevice  # type: ignore[assignment]
@@ -133,7 +138,7 @@ class NativeDevice(Caches):
     # --- memory ---
 
     def alloc(self, size: int, asked: int, usage: int = STORAGE) -> int:
-        """A buffer's number; DeviceError with the sizes when there is no room."""
+        """Allocate a buffer and return its number; DeviceError with the sizes if memory is exhausted."""
         if asked > self.max_binding:
             raise DeviceError(
                 f"alloc({asked:,} bytes): {self.name} binds at most {self.max_binding:,} bytes a tensor:"
@@ -158,24 +163,24 @@ class NativeDevice(Caches):
         return handle
 
     def free(self, handle: int) -> None:
-        """Give the memory back to the driver, with the bind groups that name it."""
-        self._fast.flush()  # commands that wait may name it
+        """Free the memory, and the bind groups that use it."""
+        self._fast.flush()  # enqueued commands may use it
         for key in self._users.pop(handle, ()):
             self._unbind(key)
         if (buffer := self._buffers.pop(handle, None)) is not None:  # an interrupted call may be repeated
             buffer.destroy()
 
     def size_of(self, handle: int) -> int:
-        """The bytes of a buffer."""
+        """Return the size of a buffer in bytes."""
         return self._buffers[handle].size
 
     def uniform(self, size: int) -> int:
-        """A buffer for the Params of a plan."""
+        """Allocate a buffer for the Params of a plan."""
         return self.alloc(size + PARAMS_WINDOW, size, UNIFORM)
 
     def write(self, handle: int, data: Any) -> None:
         """Copy host bytes to the start of a buffer; the copy is done when this returns."""
-        self._fast.flush()  # commands that wait read what was there
+        self._fast.flush()  # enqueued commands read the earlier contents
         view, buffer = memoryview(data).cast("B"), self._buffers[handle]
         aligned = view.nbytes & ~3
         for at in range(0, aligned, PIECE):
@@ -186,26 +191,26 @@ class NativeDevice(Caches):
             self._queue.write_buffer(buffer, aligned, bytes(view[aligned:]).ljust(4, b"\0"))
 
     def _send_writes(self, size: int) -> None:
-        """Have what was written copied into its buffers now and then: until a submit the driver holds it all,
-        a second time, and the GPU waits."""
+        """Submit pending writes from time to time: until then the driver keeps a second copy of the data,
+        and the GPU
+        idles."""
         self._unsent += size
         if self._unsent >= PIECE:
             self._queue.submit([])
             self._unsent = 0
 
     def read(self, asked: list[tuple[int, int]]) -> list[bytes]:
-        """The bytes of several buffers, after all that was submitted before; one wait for all that one
-        buffer holds."""
+        """Read several buffers after all previous submits, with one wait for each staging buffer."""
         return self.fetch(asked).wait()
 
     def fetch(self, asked: list[tuple[int, int]]) -> Fetch:
-        """Begin to read several buffers, as they are after all that was submitted before."""
+        """Begin to read several buffers, after all previous submits."""
         with self.lock:
             self.check()
             return Fetch(self, asked)
 
     def wait(self) -> None:
-        """Return when everything submitted is done."""
+        """Wait until everything submitted is done."""
         self.check()
         self._fast.wait()
 
@@ -226,8 +231,7 @@ class NativeDevice(Caches):
         return Ahead if compiles_late(self.adapter) else InThreads
 
     def open_twin(self, raw: Any) -> Any:
-        """A further device of the provider, of the same adapter, which `raw` is another object of or the
-        same."""
+        """Open another device of the same adapter. `raw` is an adapter object of it."""
         return open_wgpu(self.adapter._replace(raw=raw))
 
     def pipeline(self, wgsl: str, label: str, inputs: int, outputs: int = 1, proven: bool = False) -> int:
@@ -253,7 +257,7 @@ class NativeDevice(Caches):
             return len(self._pipelines) - 1
 
     def check_texts(self) -> None:
-        """Return when the texts that are being checked are; KernelError for the first that is invalid."""
+        """Wait for pending checks of texts; KernelError for the first invalid one."""
         unchecked = self._compiling.unchecked
         while unchecked:
             job, module = unchecked.pop()
@@ -262,7 +266,7 @@ class NativeDevice(Caches):
 
     @contextmanager
     def _explain_errors(self, job: Job) -> Generator[None]:
-        """Errors inside become a KernelError that names the kernel and shows the line of its text."""
+        """Convert errors of the block to a KernelError with the kernel's name and the line of its text."""
         try:
             yield
         except Exception as e:
@@ -271,29 +275,30 @@ class NativeDevice(Caches):
             raise KernelError(f"{job.label}: {why}") from e
 
     def is_compiled(self, pipeline: int) -> bool:
-        """Whether `compiled` would return at once."""
+        """Whether the pipeline is compiled, so that `compiled` would not wait."""
         return self._pipelines[pipeline][0].done()
 
     def compiled(self, pipeline: int) -> Any:
-        """The provider's pipeline, waited for; KernelError if the driver refuses it."""
+        """Wait for the provider's pipeline; KernelError if the driver rejects it."""
         pending, job = self._pipelines[pipeline][:2]
         with self._explain_errors(job):
             return pending.result()
 
     def outputs_of(self, pipeline: int) -> int:
-        """How many buffers a pipeline writes: the last that it binds."""
+        """Return the number of buffers that a pipeline writes, which are bound last."""
         return self._pipelines[pipeline][3]
 
     def _layout(self, inputs: int, outputs: int) -> tuple[Any, Any]:
-        """One layout for every pipeline of that shape."""
+        """Return the layout for pipelines with these numbers of buffers."""
         layout = self._layouts.get((inputs, outputs))
         if layout is None:
             layout = self._layouts[inputs, outputs] = self._fast.layout(self._wgpu, inputs, outputs)
         return layout
 
     def bind(self, pipeline: int, handles: tuple[int, ...], offset: int = 0) -> Any:
-        """The bind group of a pipeline's layout with these buffers, cached. The first is Params, from byte
-        `offset` on: dynamic offsets cost more than one group for each offset."""
+        """Return the cached bind group of these buffers for a pipeline. The first is Params, from byte
+        `offset` on; a group
+        per offset costs less than dynamic offsets."""
         _, _, layout, outputs, checks = self._pipelines[pipeline]
         if checks:
             handles, outputs = (*handles, self.faults), outputs + 1
@@ -309,7 +314,7 @@ class NativeDevice(Caches):
             for h in handles:
                 self._users.setdefault(h, set()).add(key)
             if len(self._groups) > GROUPS_KEPT:
-                with suppress(RuntimeError):  # a buffer that died here took groups with it
+                with suppress(RuntimeError):  # freeing a buffer here removed its groups
                     self._unbind(next(iter(self._groups)))
         return group
 
@@ -320,7 +325,7 @@ class NativeDevice(Caches):
                 users.discard(key)
 
     def prepare(self, *parts: Any) -> Any:
-        """What `submit` takes in place of lists of commands (or prepared ones) that come again and again."""
+        """Prepare lists of commands (or prepared ones) for repeated submits."""
         return self._fast.prepare(*parts)
 
     def submit(self, *parts: Any) -> None:
@@ -345,8 +350,8 @@ class NativeDevice(Caches):
 
 
 class ForkedDevice(NativeDevice):
-    """What a device becomes in a forked child: the driver's threads are not there, and a wait would not
-    end."""
+    """The class of devices in a forked child, where the driver's threads are missing and a wait would
+    never end."""
 
     def check(self) -> None:
         raise DeviceError(f"{self.name}: {FORKED}")
@@ -357,18 +362,17 @@ class ForkedDevice(NativeDevice):
     alloc = enqueue = fetch = pipeline = prepare = submit = timestamps = wait = write = _refuse
 
     def free(self, handle: int) -> None:
-        """Nothing: the memory is the parent's."""
+        """Do nothing: the memory belongs to the parent."""
 
 
 def identity_of(adapter: Adapter, software: bool) -> AdapterIdentity:
-    """What is measured on this adapter holds for it alone."""
+    """Return the identity for which measurements on this adapter are valid."""
     package, kernels = provider(), "software" if software else "gpu"
     return AdapterIdentity(str(adapter), adapter.driver, f"{package.__name__} {package.__version__}", kernels)
 
 
 def has_software_kernels(adapter: Adapter) -> bool:
-    """Whether an adapter runs the kernels for software adapters; FLAMBEAU_KERNELS says so of any, to test
-    them."""
+    """Whether an adapter runs the kernels for software adapters. FLAMBEAU_KERNELS overrides it for tests."""
     wanted = os.environ.get("FLAMBEAU_KERNELS", "")
     if wanted and wanted not in KERNELS:
         raise DeviceError(f"FLAMBEAU_KERNELS={wanted}: unknown kernels: use 'gpu' or 'software', or unset it")
@@ -376,8 +380,7 @@ def has_software_kernels(adapter: Adapter) -> bool:
 
 
 def checks_wanted() -> str:
-    """FLAMBEAU_CHECKS: "full", kernels that need no check of their indices get it all the same; "off", none
-    gets it."""
+    """Return FLAMBEAU_CHECKS: "full" adds index checks to proven kernels too, "off" to none."""
     wanted = os.environ.get("FLAMBEAU_CHECKS", "")
     if wanted not in ("", "full", "off"):
         raise DeviceError(f"FLAMBEAU_CHECKS={wanted}: unknown checks: use 'full' or 'off', or unset it")
@@ -385,7 +388,7 @@ def checks_wanted() -> str:
 
 
 def limits_of(have: dict[str, int]) -> dict[str, int]:
-    """What is asked of an adapter that has these limits; FLAMBEAU_LIMITS=portable asks for the minimum."""
+    """Return the limits to request from an adapter; FLAMBEAU_LIMITS=portable requests the minimum."""
     wanted = os.environ.get("FLAMBEAU_LIMITS", "")
     if wanted not in ("", "portable"):
         raise DeviceError(f"FLAMBEAU_LIMITS={wanted}: unknown limits: use 'portable', or unset it")
@@ -394,7 +397,7 @@ def limits_of(have: dict[str, int]) -> dict[str, int]:
 
 
 def open_wgpu(adapter: Adapter) -> Any:
-    """A provider's device, with what we ask of it."""
+    """Open a provider's device with the required features and limits."""
     raw = adapter.raw
     limits = limits_of(raw.limits)
     features = [f for f in WANTED_FEATURES if f in raw.features]

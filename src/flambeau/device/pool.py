@@ -1,4 +1,4 @@
-"""The pool: buffers by exact size class, so that a step that looks like the last one allocates nothing."""
+"""The pool: buffers by size class, so that a step like the last one allocates nothing."""
 
 from collections import deque
 from functools import cache
@@ -20,21 +20,22 @@ def size_class(nbytes: int) -> int:
 
 
 class Allocation:
-    """A piece of device memory. When nothing refers to it any more it is put in line to go back to its pool:
-    that may be in any thread, at any moment."""
+    """A block of device memory. When its last reference is dropped, in any thread and at any time, it is
+    queued for
+    return to its pool."""
 
     __slots__ = ("doubt", "handle", "last", "nbytes", "pool", "shared", "size")
 
     def __init__(self, pool: Any, handle: int, nbytes: int, size: int):
         self.pool, self.handle, self.nbytes, self.size = pool, handle, nbytes, size
-        self.shared = False  # by several nodes
-        self.doubt: Any = None  # whether the value is of indices outside their dim (see `faults`)
+        self.shared = False  # several nodes share it
+        self.doubt: Any = None  # whether its value may depend on indices out of range (see `faults`)
         self.last: Any = None  # of a recorded state's: a weak reference to the node that it is the value of
 
     def __del__(self):
         try:
             pool = self.pool
-        except AttributeError:  # a Ctrl-C came before it had any
+        except AttributeError:  # a Ctrl-C interrupted its creation
             return
         pool.ended.append((pool, self.size, self.handle))
 
@@ -44,26 +45,29 @@ class Pool:
 
     A recording has a separate pool, whose buffers only it may write; the device's pool, its `root`,
     counts for all of them. A recording takes once what it was planned to need, so sizes are `exact` there.
-    Whoever takes holds the device's lock until what was taken is written or submitted: then buffers are
-    named by commands in the order in which they are taken. What dies is put in line by any thread, at any
-    moment (the garbage collector asks nobody), and comes back at the next `take`.
+    A thread holds the device's lock from taking a buffer until it is written or submitted, so that
+    commands use
+    buffers in the order in which they are taken. Dead blocks are queued by any thread at any time (by the
+    garbage
+    collector) and return at the next `take`.
 
-    A signal's handler runs between two calls, may take or raise, and finds each handle in one place: free, in
-    line, or of an Allocation. So a handle moves by statements that call nothing.
+    A signal handler runs between two calls, and may take or raise. It must find each handle in exactly
+    one place:
+    free, queued, or in an Allocation. So handles move by statements without calls.
     """
 
     def __init__(self, device: Gpu, root: "Pool | None" = None, exact: bool = False):
         self.device, self.root, self.exact = device, root or self, exact
         self.free: dict[int, list[int]] = {}
-        # what died, in one line a device: of which pool, bytes, handle
+        # queued dead blocks of the device: pool, bytes, handle
         self.ended: deque[tuple[Pool | None, int, int]] = deque() if root is None else root.ended
         self.allocations = self.peak = self._live = self._reserved = 0
         self.closed = False
-        self.idle = 0  # bytes in use that a run holds for its next kernels: they count for no peak
-        self.budget: int | None = None  # the most that may be reserved
+        self.idle = 0  # bytes in use that a run reserves for its next kernels, not counted in peaks
+        self.budget: int | None = None  # the limit of reserved bytes
 
     def take(self, nbytes: int) -> Allocation:
-        """A buffer of at least nbytes; its contents are whatever was there."""
+        """Take a buffer of at least nbytes, with undefined contents."""
         count = self.root
         if self.ended:
             count.collect()
@@ -95,11 +99,11 @@ class Pool:
         root._live += size
 
     def end(self, handle: int) -> None:
-        """Put a buffer of no pool in line, to be freed."""
+        """Queue a buffer without a pool, to be freed."""
         self.ended.append((None, 0, handle))
 
     def collect(self) -> None:
-        """Take back what died; the caller holds the device's lock."""
+        """Take back dead blocks; the caller holds the device's lock."""
         ended = self.ended
         while ended:
             entry = ended[0]
@@ -124,20 +128,20 @@ class Pool:
 
     @property
     def live(self) -> int:
-        """Bytes in use."""
+        """The bytes in use."""
         with self.device.lock:
             self.collect()
             return self._live
 
     @property
     def reserved(self) -> int:
-        """Bytes taken from the driver."""
+        """The bytes allocated from the driver."""
         with self.device.lock:
             self.collect()
             return self._reserved
 
     def trim(self) -> int:
-        """Free every buffer that waits to be used again; returns the bytes freed."""
+        """Free all unused buffers; returns the bytes freed."""
         with self.device.lock:
             self.root.collect()
             freed = self._trim()
@@ -145,7 +149,7 @@ class Pool:
             return freed
 
     def _trim(self) -> int:
-        """Put every free buffer in line, to be freed; the bytes."""
+        """Queue all unused buffers to be freed; returns their bytes."""
         root, ended, freed = self.root, self.ended, 0
         for size, handles in list(self.free.items()):
             while handles:

@@ -1,4 +1,4 @@
-"""Compiles kernels by promises of Dawn, and ahead on more devices where a driver keeps pipelines on disk."""
+"""Compiles kernels by Dawn's promises, and ahead on more devices if a driver caches pipelines on disk."""
 
 from contextlib import suppress
 from typing import Any
@@ -7,28 +7,28 @@ from ..errors import DeviceError
 from .adapters import provider
 from .compilers import Compiling, Job
 
-OWN = 4  # pipelines that our device compiles at a time before others help: it has two threads
-EACH = 3  # pipelines that a helper compiles at a time before another is opened
-HELPERS = 6  # devices at most: each has two threads, takes 70 ms to open, and some memory of the GPU
+OWN = 4  # concurrent pipelines of our device, which has two threads, before helpers are used
+EACH = 3  # concurrent pipelines of a helper before another is opened
+HELPERS = 6  # the most helpers: each has two threads, takes 70 ms to open, and uses GPU memory
 
 
 class Promise:
-    """A pipeline that the provider promises, with the methods of a Future that are used."""
+    """A pipeline that the provider compiles, with the methods of a Future that are used."""
 
     def __init__(self, path: Any, promise: Any):
         self._path, self._promise = path, promise
 
     def done(self) -> bool:
-        """Whether `result` returns at once."""
+        """Whether `result` returns without waiting."""
         return self._path.is_settled(self._promise)
 
     def result(self) -> Any:
-        """The pipeline, waited for."""
+        """Wait for the pipeline."""
         return self._path.settle(self._promise)
 
 
 class Promised(Compiling):
-    """In the threads of the provider: Dawn has two for each device."""
+    """Compiles in the provider's threads: Dawn has two per device."""
 
     def begin(self, job: Job, layout: Any) -> Any:
         return self.promise(job, self.module(job), layout)
@@ -39,17 +39,18 @@ class Promised(Compiling):
 
 
 class PromisedAhead(Promised):
-    """On NVIDIA's driver, which keeps pipelines on disk: what our device has no thread for is compiled on
-    further devices first, and ours finds it on disk.
+    """For NVIDIA's driver, which caches pipelines on disk: when our device's threads are busy, other
+    devices compile
+    first, and ours finds the result on disk.
 
     ResNet-50's training step has 140 pipelines of 31 s processor time, of which Dawn compiles two at a time.
-    All calls come from the thread that holds the device's lock, as Dawn wants it.
+    All calls come from the thread that holds the device's lock, as Dawn requires.
     """
 
     def __init__(self, device: Any):
         super().__init__(device)
-        self._own: list[Any] = []  # promises of our device that were not settled when it was last looked
-        self._ahead: list[Later] = []  # what helpers compile
+        self._own: list[Any] = []  # promises of our device that were pending at the last check
+        self._ahead: list[Later] = []  # pipelines that helpers compile
         self._helpers: list[Helper] = []
 
     def begin(self, job: Job, layout: Any) -> Any:
@@ -67,7 +68,7 @@ class PromisedAhead(Promised):
         return pipeline
 
     def advance(self) -> None:
-        """Begin on our device what helpers have compiled; close helpers without work."""
+        """Begin to compile on our device the pipelines that helpers have finished; close idle helpers."""
         self._own = [p for p in self._own if not p.done()]
         compiled = [later for later in self._ahead if later.is_ahead()]
         self._ahead = [later for later in self._ahead if later not in compiled]
@@ -77,7 +78,8 @@ class PromisedAhead(Promised):
             self._helpers = []
 
     def _free_helper(self) -> "Helper | None":
-        """The helper with the least work, a new one if all have enough; None if the driver opens none."""
+        """Return the helper with the least work, or a new one if all are busy; None if the driver opens
+        no more."""
         helper = min(self._helpers, key=lambda h: len(h.unsettled()), default=None)
         if helper is None or (len(helper.promises) >= EACH and len(self._helpers) < HELPERS):
             with suppress(DeviceError, StopIteration):
@@ -87,18 +89,18 @@ class PromisedAhead(Promised):
 
 
 class Helper:
-    """A further device of the same adapter, of which only its compiler is used."""
+    """Another device of the same adapter, used only for its compiler."""
 
     def __init__(self, device: Any):
         self._path = device._fast
-        # an adapter opens one device: a further one needs another object of the same adapter
+        # an adapter object opens only one device, so each helper needs a new one
         raws = provider().gpu.enumerate_adapters_sync()
         self._wgpu = device.open_twin(next(raw for raw in raws if raw.info == device.adapter.raw.info))
         self._layouts: dict[tuple[int, int], Any] = {}
         self.promises: list[Promise] = []
 
     def unsettled(self) -> list[Promise]:
-        """The pipelines that it is compiling."""
+        """Return the pipelines that it is compiling."""
         self.promises = [p for p in self.promises if not p.done()]
         return self.promises
 
@@ -131,14 +133,14 @@ class Later:
         return own
 
     def done(self) -> bool:
-        """Whether `result` returns at once."""
+        """Whether `result` returns without waiting."""
         self._compiling.advance()
         return self._own is not None and self._own.done()
 
     def result(self) -> Any:
-        """The pipeline, waited for."""
+        """Wait for the pipeline."""
         if self._own is None:
-            with suppress(Exception):  # what goes wrong there goes wrong on our device too, which reports it
+            with suppress(Exception):  # the same error occurs on our device, which reports it
                 self._ahead.result()
             self._compiling.advance()
         return self.take_over().result()

@@ -1,4 +1,4 @@
-"""Reading back: buffers become bytes on the host, through staging buffers that are used again and again."""
+"""Reads buffers back to the host, through reusable staging buffers."""
 
 import mmap
 import os
@@ -9,30 +9,30 @@ from contextlib import suppress
 from typing import Any
 
 STAGING = 0x01 | 0x08  # MAP_READ | COPY_DST
-KEPT = 4  # staging buffers that wait for the next read
-SPIN_SECONDS = 100e-6  # for so long an awaited read is asked after without giving way to other tasks
-ALONE = 1 << 20  # bytes up to which a copy holds the interpreter: a fifth of a millisecond
-LARGE = 1 << 24  # bytes from which on threads are worth their start, a tenth of a millisecond
+KEPT = 4  # the most idle staging buffers
+SPIN_SECONDS = 100e-6  # seconds for which an awaited read is polled without yielding to other tasks
+ALONE = 1 << 20  # bytes up to which a copy holds the GIL: 0.2 ms
+LARGE = 1 << 24  # bytes from which several threads pay off: starting one takes 0.1 ms
 THREADS = min(4, os.cpu_count() or 1)  # on an H200's host 8 are no faster than 4, 2026-11-23
-PAGE = 1 << 21  # bytes of a large page: no two threads touch one first
+PAGE = 1 << 21  # bytes of a large page, so that no two threads fault in the same one
 PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_ANONYMOUS") else {}
 
 
 class Stagings:
-    """Staging buffers of one device: a read takes the smallest that is large enough."""
+    """The staging buffers of one device: a read takes the smallest that is large enough."""
 
     def __init__(self, device: Any):
         self.device = device
         self.free: list[Any] = []
-        self.ended: deque[Any] = deque()  # of reads that were dropped without a wait, by any thread
+        self.ended: deque[Any] = deque()  # buffers of reads that any thread dropped without waiting
 
     def take(self, total: int) -> Any:
         while self.ended:
-            with suppress(IndexError):  # a signal's handler was quicker
+            with suppress(IndexError):  # a signal handler has taken it
                 self.ended.popleft().destroy()
         while fits := [b for b in self.free if b.size >= total]:
             staging = min(fits, key=lambda b: b.size)
-            with suppress(ValueError):  # a signal's handler reads meanwhile, and has taken it
+            with suppress(ValueError):  # a signal handler that reads has taken it
                 self.free.remove(staging)
                 return staging
         size = 1 << max(total - 1, 4095).bit_length()
@@ -41,31 +41,31 @@ class Stagings:
         )
 
     def give(self, buffer: Any) -> None:
-        """Keep the buffer for another read, in the place of the smallest where there are many."""
+        """Keep the buffer for another read, replacing the smallest if there are too many."""
         self.free.append(buffer)
         if len(self.free) > KEPT:
             smallest = min(self.free, key=lambda b: b.size)
-            with suppress(ValueError):  # a signal's handler has taken it
+            with suppress(ValueError):  # a signal handler has taken it
                 self.free.remove(smallest)
                 smallest.destroy()
 
 
 def staging_layout(n: int) -> int:
-    """The bytes that n bytes take in a staging buffer, where each value starts at a multiple of 256."""
+    """Return the space of n bytes in a staging buffer, in which values are aligned to 256 bytes."""
     return -(-n // 256) * 256
 
 
 class Fetch:
-    """Values on their way to the host: `wait()`, or `await arrive()`. Nothing waits before."""
+    """A pending read of values: call `wait()`, or `await arrive()`."""
 
-    parts: Any = ()  # none, where it is interrupted before they are begun
+    parts: Any = ()  # empty if it was interrupted before they began
 
     def __init__(self, device: Any, asked: list[tuple[int, int]]):
         self.device = device
         self.parts = [self._begin(part) for part in batches(asked, device.max_binding)]
 
     def _begin(self, asked: list[tuple[int, int]]) -> tuple[Any, list[tuple[int, int]]]:
-        """Submit the copies of one part, and ask for the staging buffer to be mapped after them."""
+        """Submit the copies of one part, and request the mapping of its staging buffer after them."""
         device, at = self.device, 0
         total = sum(staging_layout(n) for _, n in asked) or 256
         staging = device.stagings.take(total)
@@ -78,14 +78,14 @@ class Fetch:
         return device._fast.map(staging, total), asked
 
     def wait(self) -> list[Any]:
-        """The bytes of all."""
+        """Wait for the bytes of all buffers."""
         for mapping, _ in self.parts:
             mapping.wait()
         return self._collect()
 
     async def arrive(self) -> list[Any]:
-        """The bytes of all; meanwhile other tasks run."""
-        import asyncio  # who awaits has it; to others it would be 15 ms of their start
+        """Wait for the bytes of all buffers while other tasks run."""
+        import asyncio  # only awaiting code needs asyncio, whose import takes 15 ms
 
         until = time.perf_counter() + SPIN_SECONDS
         while not all(mapping.is_done() for mapping, _ in self.parts):
@@ -129,14 +129,15 @@ def _split(view: memoryview, asked: list[tuple[int, int]], ffi: Any) -> list[Any
     return out
 
 
-# --- bytes that a device shows become the host's own ---
+# --- copying mapped memory ---
 
 
 def copy_bytes(view: memoryview, ffi: Any) -> Any:
-    """The bytes of a view, as bytes or as a view that can't be written to: large ones by several threads,
-    into large pages.
+    """Copy the bytes of a view, to bytes or a read-only view. Large ones are copied by several threads
+    into large
+    pages.
 
-    ffi: cffi's, which knows where a view lies.
+    ffi: cffi's, to get the address of a view.
     """
     # One thread alone copies slower than bytes cross the bus, and most of its time is the first touch of new
     # memory. From a mebibyte on others run meanwhile: a checkpoint is read beside a training.
@@ -144,12 +145,12 @@ def copy_bytes(view: memoryview, ffi: Any) -> Any:
 
 
 def _beside_others(view: memoryview, ffi: Any) -> memoryview:
-    from ctypes import memmove  # lets other threads run, as a view's own copy does not
+    from ctypes import memmove  # releases the GIL, unlike a copy of a view
 
     n = view.nbytes
     mapping = mmap.mmap(-1, n, **PRIVATE)
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # a kernel without them
+        with suppress(OSError):  # an operating system without large pages
             mapping.madvise(mmap.MADV_HUGEPAGE)
     to, source = (int(ffi.cast("uintptr_t", ffi.from_buffer(v))) for v in (mapping, view))
     if n < LARGE:

@@ -1,4 +1,4 @@
-"""Timestamps: commands in passes of their own, and when the GPU began and ended each of them."""
+"""Timestamps: encodes commands in separate passes, and reads the begin and end of each from the GPU."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -9,18 +9,18 @@ from ..core.commands import Command, Copy, Dispatch, flat, spans_of
 from ..errors import DeviceError
 from .readback import STAGING
 
-QUERIES = 4096  # of a query set, at most
+QUERIES = 4096  # the most queries of a query set
 RESOLVE = 0x200 | 0x04  # QUERY_RESOLVE | COPY_SRC
 
 
 def split_batches(spans: Iterator[list[Command]], most: int) -> Iterator[list[list[Command]]]:
-    """The spans in lists of at most so many."""
+    """Split spans into lists of at most `most`."""
     while some := list(islice(spans, most)):
         yield some
 
 
 class Stamps:
-    """One submit with its times, which arrive when it is done."""
+    """One submit and its pending times."""
 
     def __init__(self, device: Any, parts: Any):
         if "timestamp-query" not in device._wgpu.features:
@@ -46,7 +46,7 @@ class Stamps:
             compute.set_bind_group(0, self.device.bind(c.pipeline, c.bound(), c.offset))
             compute.dispatch_workgroups(*c.grid)
             return compute.end()
-        encoder.begin_compute_pass(timestamp_writes=begin).end()  # copies are outside of passes: between two
+        encoder.begin_compute_pass(timestamp_writes=begin).end()  # copies run between two passes
         buffers = self.device._buffers
         for source, target, n in (c for c in span if isinstance(c, Copy)):
             encoder.copy_buffer_to_buffer(buffers[source], 0, buffers[target], 0, n)
@@ -60,7 +60,7 @@ class Stamps:
         self.staging.append(staging)
 
     def wait(self) -> list[tuple[int, int]]:
-        """(begin, end) of each span in ns of the GPU's own clock."""
+        """Wait for (begin, end) of each span, in ns of the GPU's clock."""
         period = self.device._fast.tick
         ticks: list[int] = []
         for staging in self.staging:

@@ -1,4 +1,4 @@
-"""Measured choices of kernels, to and from files: this user's, those shipped, and those exported."""
+"""Reads and writes files of measured choices of kernels: the user's, shipped ones, and exported ones."""
 
 import hashlib
 import json
@@ -15,10 +15,10 @@ from ..core.tree import is_list
 from ..errors import FlambeauError
 
 FORMAT = 2
-SHIPPED = Path(__file__).with_name("choices")  # for adapters by name, whatever their drivers
-SHIPPED_FROM = 0.95  # of the default's time: what a choice that is shipped takes at most
+SHIPPED = Path(__file__).with_name("choices")  # shipped choices, by the name of the adapter, for all drivers
+SHIPPED_FROM = 0.95  # the largest fraction of the default's time of a shipped choice
 MODES = ("", "on", "off")
-TOLD = {  # part of an identity: how a line says that it differs
+TOLD = {  # part of an identity -> the text of a difference
     "adapter": "from another adapter",
     "driver": "from another driver",
     "provider": "from another provider",
@@ -29,7 +29,7 @@ Bucket = tuple[Any, ...]
 
 
 class AdapterIdentity(NamedTuple):
-    """What measurements hold for."""
+    """The conditions for which measurements are valid."""
 
     adapter: str
     driver: str
@@ -40,8 +40,9 @@ class AdapterIdentity(NamedTuple):
 
 @dataclass
 class Choice:
-    """The variant of a family that was fastest for a bucket; milliseconds of each, and why others were
-    dropped."""
+    """The fastest variant of a family for a bucket, with the milliseconds of each candidate and the
+    reasons of dropped
+    ones."""
 
     family: str
     bucket: Bucket
@@ -58,7 +59,8 @@ class Choice:
 
 
 def mode() -> str:
-    """FLAMBEAU_TUNE: "on" measures whatever is run, "off" uses no measured choice, "" those there are."""
+    """Return FLAMBEAU_TUNE: "on" measures while running, "off" ignores measured choices, "" uses existing
+    ones."""
     wanted = os.environ.get("FLAMBEAU_TUNE", "")
     if wanted not in MODES:
         raise FlambeauError(f"FLAMBEAU_TUNE={wanted}: unknown: use 'on' or 'off', or unset it")
@@ -67,7 +69,7 @@ def mode() -> str:
 
 @cache
 def templates() -> str:
-    """A hash of the text of all templates."""
+    """Return a hash of all templates' texts."""
     digest = hashlib.sha256()
     for path in sorted(template_folder().rglob("*.wgsl")):
         digest.update(path.relative_to(template_folder()).as_posix().encode() + path.read_bytes())
@@ -75,20 +77,20 @@ def templates() -> str:
 
 
 def choices_file(of: AdapterIdentity) -> Path:
-    """The file of an adapter's choices: one, so that those of an older driver make room for new ones."""
+    """Return the file of an adapter's choices. A new driver's choices replace an older one's."""
     return cache_folder("tuned") / choices_file_name(of)
 
 
 def choices_file_name(of: AdapterIdentity) -> str:
-    """What the file of an adapter's choices is called."""
+    """Return the file name of an adapter's choices."""
     words = f"{of.adapter}-{of.provider.split()[0]}-{of.kernels}"
     return re.sub(r"\W+", "-", words).strip("-").lower() + ".json"
 
 
 def choices_for(of: AdapterIdentity) -> dict[tuple[Any, ...], str]:
-    """What `choose.choose` should pick on an adapter: as measured here, by family and bucket; and as shipped,
-    by the default too. Rules change after a file was shipped, and it says only what each choice was better
-    than."""
+    """Return the choices for `choose.choose` on an adapter: measured ones by family and bucket, shipped
+    ones also by
+    the default. A shipped choice only says which default it beat, and rules may have another default now."""
     if mode() == "off":
         return {}
     choices: dict[tuple[Any, ...], str] = {
@@ -98,7 +100,7 @@ def choices_for(of: AdapterIdentity) -> dict[tuple[Any, ...], str]:
 
 
 def load_shipped(of: AdapterIdentity) -> list[Choice]:
-    """The choices that come with the package for an adapter, whatever its driver and the versions."""
+    """Load the package's choices for an adapter, for any driver and version."""
     path = SHIPPED / choices_file_name(of)
     return (
         json_cache.load_if_usable(
@@ -109,12 +111,12 @@ def load_shipped(of: AdapterIdentity) -> list[Choice]:
 
 
 def better(choices: list[Choice]) -> list[Choice]:
-    """Those worth shipping: measured to take less than SHIPPED_FROM of the default's time."""
+    """Select the choices worth shipping: those below SHIPPED_FROM of the default's time."""
     return [c for c in choices if c.choice != c.default and c.ms[c.choice] < SHIPPED_FROM * c.ms[c.default]]
 
 
 def load_cached(of: AdapterIdentity) -> list[Choice]:
-    """The choices in the cache folder; a line on stderr where a file is there that does not hold here."""
+    """Load the choices in the cache folder; a line on stderr reports a file that is not valid here."""
     path = choices_file(of)
 
     def holding(said: Any) -> list[Choice]:
@@ -127,19 +129,19 @@ def load_cached(of: AdapterIdentity) -> list[Choice]:
 
 
 def unlike(was: AdapterIdentity, of: AdapterIdentity) -> list[str]:
-    """How what a file holds for differs from an adapter here."""
+    """Describe how a file's identity differs from an adapter's."""
     here = of._replace(templates=templates())
     pairs = [(differing, getattr(was, name), getattr(here, name)) for name, differing in TOLD.items()]
     return [f"{differing} ({there}, here {mine})" for differing, there, mine in pairs if there != mine]
 
 
 def read(path: Path) -> tuple[AdapterIdentity, list[Choice]]:
-    """A file's identity and choices; Unusable where it is damaged, OSError if it is not there."""
+    """Read a file's identity and choices; Unusable if it is damaged, OSError if it is missing."""
     return json_cache.load(path, lambda said: parse_choices(path, said))
 
 
 def parse_choices(path: Path, said: Any) -> tuple[AdapterIdentity, list[Choice]]:
-    """The identity and choices that a file's JSON says; what it raises else, `json_cache.load` takes."""
+    """Convert a file's JSON to identity and choices. `json_cache.load` handles its exceptions."""
     if said["format"] != FORMAT:
         raise json_cache.Unusable(path, f"of format {said['format']}, not {FORMAT}")
     choices = [Choice(**c | {"bucket": _hashable(c["bucket"])}) for c in said["choices"]]
@@ -149,7 +151,7 @@ def parse_choices(path: Path, said: Any) -> tuple[AdapterIdentity, list[Choice]]
         raise TypeError("measurements without names")
     if not all(type(t) in (int, float) for c in choices for t in c.ms.values()):
         raise TypeError("a time is not a number")
-    hash(tuple(c.bucket for c in choices))  # TypeError if one is no key
+    hash(tuple(c.bucket for c in choices))  # TypeError if one can't be a dict key
     return AdapterIdentity(**said["of"]), choices
 
 
@@ -158,7 +160,7 @@ def _hashable(value: Any) -> Any:
 
 
 def text_of(of: AdapterIdentity, choices: list[Choice]) -> str:
-    """The text of a file: a choice a line."""
+    """Format a file, a choice per line."""
     head = json.dumps({"format": FORMAT, "of": of._replace(templates=templates())._asdict()})
     rows = sorted(choices, key=lambda c: (c.family, str(c.bucket)))
     lines = ",\n  ".join(json.dumps(asdict(c)) for c in rows)
@@ -166,8 +168,7 @@ def text_of(of: AdapterIdentity, choices: list[Choice]) -> str:
 
 
 def keep(of: AdapterIdentity, choices: list[Choice]) -> None:
-    """Write the choices to the cache folder, with those that are there; where it can't be done a line says
-    so."""
+    """Add choices to the file in the cache folder; a line on stderr reports a failure."""
     path = choices_file(of)
     new = {(c.family, c.bucket) for c in choices}
     before = [c for c in _same(path, of) if (c.family, c.bucket) not in new]
@@ -175,7 +176,7 @@ def keep(of: AdapterIdentity, choices: list[Choice]) -> None:
 
 
 def _same(path: Path, of: AdapterIdentity) -> list[Choice]:
-    """What a file has, if it holds for the same."""
+    """Return a file's choices if its identity is the same."""
     try:
         was, choices = read(path)
     except (json_cache.Unusable, OSError):
@@ -184,7 +185,7 @@ def _same(path: Path, of: AdapterIdentity) -> list[Choice]:
 
 
 def import_choices(path: Path, of: AdapterIdentity) -> list[Choice]:
-    """The choices of an exported file; FlambeauError if it does not hold for this adapter."""
+    """Load the choices of an exported file; FlambeauError if it is not valid for this adapter."""
     try:
         was, choices = read(path)
     except OSError as e:

@@ -1,5 +1,6 @@
-"""The browser's device: the seam's calls on navigator.gpu, by web/executor.js. The only import of js and
-pyodide."""
+"""The browser's device: implements the Protocol `Gpu` on navigator.gpu, by web/executor.js. Only this
+module imports
+js and pyodide."""
 
 import threading
 from array import array
@@ -18,12 +19,12 @@ from . import lanes_of
 from .pool import Pool
 from .protocol import Caches
 
-REPLAY, FREE, FORGET = 3, 4, 5  # commands of executor.js beside those of commands.py
+REPLAY, FREE, FORGET = 3, 4, 5  # commands of executor.js in addition to those of commands.py
 STORAGE, UNIFORM = 0x80 | 0x04 | 0x08, 0x40 | 0x08
-PARAMS_WINDOW = 1024  # how many bytes of Params a kernel sees
-INBOX = 1 << 16  # bytes of a call; more cross in an array of their own
+PARAMS_WINDOW = 1024  # bytes of Params that a kernel binds
+INBOX = 1 << 16  # bytes passed in a call; larger data is passed in a separate array
 INBOXES_KEPT = 64
-RAISED = {"CompileError": KernelError, "CommandError": KernelError}  # the other names are DeviceErrors
+RAISED = {"CompileError": KernelError, "CommandError": KernelError}  # all other names are DeviceErrors
 ADVICE = {
     "DeviceLost": "the GPU was lost ({}), and its contents are lost: `await fb.open_device()` opens it again",
     "OutOfMemory": "out of memory ({}): use a smaller batch",
@@ -37,16 +38,16 @@ _opened: list["WebDevice"] = []
 
 
 async def open_device() -> "WebDevice":
-    """The page's GPU, opened at the first call and after a loss; DeviceError says what is missing."""
+    """Open the page's GPU at the first call and after a loss; DeviceError says what is missing."""
     if not _opened or _opened[0].lost:
         executor = await _call(await _module(), "open")
-        if not _opened or _opened[0].lost:  # another task may have been quicker
+        if not _opened or _opened[0].lost:  # another task may have opened it
             _opened[:] = [WebDevice(executor)]
     return _opened[0]
 
 
 def open_now() -> "WebDevice":
-    """The page's GPU, without await: where it is open, or where this call may wait."""
+    """Return the page's GPU without await, if it is open or this call may wait."""
     ffi: Any = import_module("pyodide.ffi")
     if _opened and not _opened[0].lost:
         return _opened[0]
@@ -56,7 +57,7 @@ def open_now() -> "WebDevice":
 
 
 async def _module() -> Any:
-    """The module executor.js: the worker's of our site, else from this package's own copy of it."""
+    """Return the module executor.js: that of our site's worker, else the package's copy."""
     with suppress(ImportError):
         return import_module("flambeau_page").executor
     js: Any = import_module("js")
@@ -82,16 +83,16 @@ async def _call(target: Any, name: str, *args: Any) -> Any:
 
 
 def error_of(e: Any) -> FlambeauError:
-    """An error of executor.js as the package's own."""
+    """Convert an error of executor.js to the package's error."""
     name, text = getattr(e, "name", ""), getattr(e, "message", str(e))
     return RAISED.get(name, DeviceError)(f"gpu: {ADVICE.get(name, '{}').format(text)}")
 
 
 class WebDevice(Caches):
-    """The page's GPU. Buffers and pipelines are numbers of executor.js; only reads wait."""
+    """The page's GPU. Numbers of executor.js stand for buffers and pipelines; only reads wait."""
 
     kind: Literal["gpu"] = "gpu"
-    adapter = identity = None  # a page has no driver names
+    adapter = identity = None  # pages can't read driver names
     compilers = 1
 
     def __init__(self, executor: Any):
@@ -113,8 +114,9 @@ class WebDevice(Caches):
         self.pool = Pool(self)
         self.ends: list[int] = []  # FREE and FORGET, sent with the next submit
         self._inboxes: Recent[tuple[str, int], Any] = Recent()
-        # one look-up each: a JS attribute costs as much as the call
-        self.faults, self.doubts = 0, Doubts()  # where kernels note faults, and which values are of them
+        # looked up once: reading a JS attribute costs as much as the call
+        # the buffer in which kernels record faults, and the values that may depend on them
+        self.faults, self.doubts = 0, Doubts()
         self._alloc, self._write = executor.alloc, executor.write
         self._submit, self._replay = executor.submit, executor.replay
 
@@ -123,14 +125,14 @@ class WebDevice(Caches):
 
     @property
     def lost(self) -> str | None:
-        """Why the device is gone, or None."""
+        """The reason of the device's loss, or None."""
         why = self._executor.lost
-        # JavaScript's null is an object with a __bool__ of Pyodide's own, a stranger's code to a recording
+        # JavaScript's null is an object with Pyodide's __bool__, which a recording could not follow
         return why if isinstance(why, str) else None
 
     @property
     def can_wait(self) -> bool:
-        """Whether the code that runs now may wait for the GPU (JavaScript entered it so that it can)."""
+        """Whether the running code may wait for the GPU, which depends on how JavaScript called it."""
         can_run_sync: Any = import_module("pyodide.ffi").can_run_sync
 
         return can_run_sync()
@@ -140,7 +142,7 @@ class WebDevice(Caches):
         self._call_js(self._executor.check)
 
     def after_fork(self) -> None:
-        """Nothing: pages do not fork."""
+        """Do nothing: pages do not fork."""
 
     def _call_js(self, call: Any, *args: Any) -> Any:
         try:
@@ -149,9 +151,10 @@ class WebDevice(Caches):
             raise error_of(e) from None
 
     def _array(self, data: memoryview) -> Any:
-        """Words or bytes as a typed array of JavaScript's, good for one call.
+        """Convert words or bytes to a JavaScript typed array, valid for one call.
 
-        The array is reused for the next one of its length: an allocation costs ten times the copy.
+        The next call with data of this length reuses the array: an allocation costs ten times as much as
+        the copy.
         """
         if not 0 < data.nbytes <= INBOX:
             return self._to_js(data)
@@ -168,7 +171,7 @@ class WebDevice(Caches):
     # --- memory ---
 
     def alloc(self, size: int, asked: int, usage: int = STORAGE) -> int:
-        """A buffer's number. Reading what was written to one that did not fit raises DeviceError."""
+        """Allocate a buffer and return its number. If it did not fit, reading it raises DeviceError."""
         if asked > self.max_binding:
             raise DeviceError(
                 f"alloc({asked:,} bytes): {self.name} binds at most {self.max_binding:,} bytes a tensor:"
@@ -177,15 +180,15 @@ class WebDevice(Caches):
         return self._alloc(min(size, self.max_binding), usage)
 
     def free(self, handle: int) -> None:
-        """Give the memory back after the next submit."""
+        """Free the memory after the next submit."""
         self.ends.extend((FREE, handle))
 
     def size_of(self, handle: int) -> int:
-        """The bytes of a buffer."""
+        """Return the size of a buffer in bytes."""
         return self._executor.sizeOf(handle)
 
     def uniform(self, size: int) -> int:
-        """A buffer for the Params of a plan."""
+        """Allocate a buffer for the Params of a plan."""
         return self.alloc(size + PARAMS_WINDOW, size, UNIFORM)
 
     def write(self, handle: int, data: Any) -> None:
@@ -195,16 +198,16 @@ class WebDevice(Caches):
             self._call_js(self._write, handle, self._array(view))
 
     def fetch(self, asked: list[tuple[int, int]]) -> "Fetch":
-        """Begin to read several buffers, as they are after all that was submitted before, in one go."""
+        """Begin to read several buffers in one call, after all previous submits."""
         words = self._words([w for pair in asked for w in pair])
         return Fetch(self._call_js(self._executor.read, words), [n for _, n in asked])
 
     def read(self, asked: list[tuple[int, int]]) -> list[memoryview]:
-        """The bytes of several buffers; FlambeauError if this call may not wait."""
+        """Read several buffers; FlambeauError if this call may not wait."""
         return self.fetch(asked).wait()
 
     def wait(self) -> None:
-        """Return when everything submitted is done."""
+        """Wait until everything submitted is done."""
         run_sync: Any = import_module("pyodide.ffi").run_sync
 
         run_sync(_run_in_page("wait", _call(self._executor, "wait")))
@@ -212,40 +215,40 @@ class WebDevice(Caches):
     # --- kernels ---
 
     def pipeline(self, wgsl: str, label: str, inputs: int, outputs: int = 1, proven: bool = False) -> int:
-        """Begin to compile; reading what a bad kernel was to make raises KernelError. Browsers always check
-        indices."""
+        """Begin to compile. Reading the result of an invalid kernel raises KernelError. Browsers always
+        check indices."""
         number = self._executor.pipeline(wgsl, label, inputs, outputs)
         if not self.faults and DECLARED in wgsl:
             self.faults = self._executor.faults
         return number
 
     def compiled(self, pipeline: int) -> None:
-        """Nothing: a page that waited would keep the browser from compiling."""
+        """Do nothing: a waiting page would keep the browser from compiling."""
 
     def outputs_of(self, pipeline: int) -> int:
-        """How many buffers a pipeline writes: the last that it binds."""
+        """Return the number of buffers that a pipeline writes, which are bound last."""
         return self._executor.outputsOf(pipeline)
 
     def prepare(self, *parts: Any) -> "Prepared":
-        """What `submit` takes in place of lists of commands (or prepared ones) that come again and again."""
+        """Prepare lists of commands (or prepared ones) for repeated submits."""
         return Prepared(self, self._executor.prepare(self._to_js(array("I", _join(parts)))), parts)
 
     def submit(self, *parts: Any) -> None:
-        """Run flat lists of commands (or prepared ones): one number or list to JavaScript, one encoder, one
+        """Run flat lists of commands (or prepared ones) with one call of JavaScript, one encoder and one
         submit."""
         if len(parts) == 1 and not self.ends and isinstance(parts[0], Prepared):
             return self._call_js(self._replay, parts[0].number)
         words, ends = _join(parts), len(self.ends)
         words += self.ends[:ends]
         self._call_js(self._submit, self._words(words))
-        del self.ends[:ends]  # sent; those that came meanwhile are not
+        del self.ends[:ends]  # drop the sent commands, not those added meanwhile
 
     def enqueue(self, *parts: Any) -> None:
-        """`submit`: the browser's own process collects commands."""
+        """Submit at once: the browser's GPU process batches commands."""
         self.submit(*parts)
 
     def keep_pace(self) -> None:
-        """Nothing: a page can't wait here."""
+        """Do nothing: a page can't wait here."""
 
     def timestamps(self, *parts: Any) -> "Stamps":
         """`submit` with each kernel, and each run of copies, in passes of their own, and when the GPU began
@@ -254,7 +257,7 @@ class WebDevice(Caches):
 
 
 def _join(parts: tuple[Any, ...]) -> list[int]:
-    """Lists of commands as one, with what is prepared named by its number."""
+    """Concatenate lists of commands; prepared ones are referred to by number."""
     words: list[int] = []
     for part in parts:
         words += (REPLAY, part.number) if isinstance(part, Prepared) else part
@@ -262,7 +265,8 @@ def _join(parts: tuple[Any, ...]) -> list[int]:
 
 
 class Prepared:
-    """Commands that executor.js keeps for as long as this lives; they may name others that it holds."""
+    """Commands that executor.js keeps during this object's lifetime. They may refer to other prepared
+    ones."""
 
     def __init__(self, device: WebDevice, number: int, parts: tuple[Any, ...]):
         self.device, self.number, self.parts = device, number, parts
@@ -276,13 +280,13 @@ class Prepared:
 
 
 class Stamps:
-    """The times of one submit, on their way."""
+    """The pending times of one submit."""
 
     def __init__(self, promise: Any):
         self.promise, self.submitted = promise, perf_counter_ns()
 
     async def arrive(self) -> list[tuple[int, int]]:
-        """(begin, end) of each span in ns of the GPU's own clock."""
+        """Wait for (begin, end) of each span, in ns of the GPU's clock."""
         JsException: Any = import_module("pyodide.ffi").JsException
 
         try:
@@ -298,7 +302,7 @@ class Stamps:
 
 
 class Fetch:
-    """Bytes on their way from the GPU: `await fetch.arrive()`, or `fetch.wait()` where that is possible."""
+    """A pending read from the GPU: `await fetch.arrive()`, or `fetch.wait()` if this call may wait."""
 
     def __init__(self, promise: Any, sizes: list[int]):
         self.promise, self.sizes = promise, sizes
@@ -324,7 +328,7 @@ class Fetch:
 
 
 def _run_in_page(name: str, coroutine: Any) -> Any:
-    """The coroutine, where run_sync can take it; else an error that says what to do instead."""
+    """Run a coroutine by run_sync if possible; else raise an error with the alternative."""
     can_run_sync: Any = import_module("pyodide.ffi").can_run_sync
 
     if can_run_sync():

@@ -40,7 +40,7 @@ class _Wrapping(Distribution):
 
 
 class Independent(_Wrapping):
-    """Counts the last dims of a batch as part of the event.
+    """Reinterprets the last dims of a batch as dims of the event.
 
     base_distribution: the distribution. reinterpreted_batch_ndims: how many batch dims become event dims.
     Raises ValueError if the batch has fewer.
@@ -108,7 +108,7 @@ class Independent(_Wrapping):
 
 
 class MixtureSameFamily(_Wrapping):
-    """Draws from one of several components, which are the last dim of a batch.
+    """A mixture of components of one family, along the last batch dim.
 
     mixture_distribution: a Categorical over the components. component_distribution: the components.
     Raises ValueError if the mixture is not a Categorical or has another number of weights.
@@ -184,7 +184,8 @@ class MixtureSameFamily(_Wrapping):
 
 
 class TransformedDistribution(_Wrapping):
-    """Maps the draws of a distribution. base_distribution: the distribution; transforms: a map or a list.
+    """The distribution of transformed draws. base_distribution: the distribution; transforms: a map or a
+    list.
 
     Raises ValueError if a map takes events of more dims than the draws have.
 
@@ -252,7 +253,7 @@ class TransformedDistribution(_Wrapping):
         return total + sum_last(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape))
 
     def _orient(self, p: Tensor) -> Tensor:
-        """p, or 1 - p where the maps decrease."""
+        """Return p, or 1 - p if the composed map decreases."""
         sign: Any = prod(t.sign for t in self.transforms)
         return p if isinstance(sign, int) and sign == 1 else sign * (p - 0.5) + 0.5
 
@@ -308,7 +309,7 @@ class LogNormal(TransformedDistribution):
 
 
 class LogisticNormal(TransformedDistribution):
-    """Stick-breaking shares of normal variables. loc, scale: of these. [..., n] -> [..., n + 1]
+    """The logistic normal: stick breaking of normal variables. loc, scale: of these. [..., n] -> [..., n + 1]
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
@@ -352,7 +353,7 @@ class _LogitRelaxed(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         u = open_bits(self._shape(sample_shape), self.logits.device)
-        return (u.log() - (-u).log1p() + self.logits) / self.temperature
+        return (u.log() - (-u).log1p() + self.logits) / self.temperature  # logits plus logistic noise
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -362,7 +363,8 @@ class _LogitRelaxed(Distribution):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """A number near 0 or 1 (Maddison et al., 2017). temperature: lower is nearer; probs or logits: of 1.
+    """A continuous relaxation of Bernoulli (Maddison et al., 2017). temperature: lower is nearer to it;
+    probs or logits: of 1.
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
@@ -411,12 +413,13 @@ class _ExpRelaxed(OneHotCategorical):
         n, t = self.num_events, self.temperature
         log_t = t.log() if isinstance(t, Tensor) else log(t)
         score = (self.logits - value * t).log_softmax(-1).sum(-1)
-        factorial = sum(log(i) for i in range(1, n))
+        factorial = sum(log(i) for i in range(1, n))  # log((n - 1)!)
         return score + factorial + (n - 1) * log_t
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Shares near one class (Maddison et al., 2017). temperature: lower is nearer; probs, logits: of classes.
+    """A continuous relaxation of OneHotCategorical (Maddison et al., 2017). temperature: lower is nearer
+    to it; probs, logits: of classes.
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """

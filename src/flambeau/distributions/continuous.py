@@ -62,7 +62,7 @@ class Normal(ExponentialFamily):
 
 
 class Laplace(Distribution):
-    """Exponential on both sides. loc: the centre; scale: the mean distance from it.
+    """The Laplace distribution. loc: the mean; scale: the mean distance from it.
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
@@ -110,7 +110,7 @@ class Laplace(Distribution):
 
 
 class Cauchy(Distribution):
-    """The tangent of a uniform angle. loc: the median; scale: half the width at half the height.
+    """The Cauchy distribution. loc: the median; scale: the half width at half maximum.
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
@@ -151,7 +151,7 @@ class Cauchy(Distribution):
 
 
 class Gumbel(Distribution):
-    """The limit of the largest of many draws. loc: the mode; scale: the width.
+    """The Gumbel distribution of extremes. loc: the mode; scale: the width.
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
@@ -247,7 +247,7 @@ class Uniform(Distribution):
 
 
 class Exponential(ExponentialFamily):
-    """The time until an event. rate: events per unit of time.
+    """The exponential distribution: the time until an event. rate: events per unit of time.
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
@@ -377,7 +377,7 @@ class HalfCauchy(Distribution):
 
 
 class Weibull(Distribution):
-    """scale * e^(1 / concentration) with a standard exponential e.
+    """The Weibull distribution: scale * e^(1 / concentration) with a standard exponential variable e.
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
@@ -424,7 +424,8 @@ class Weibull(Distribution):
 
 
 class Pareto(Distribution):
-    """scale * u^(-1 / alpha) with a uniform u. scale: the least value; alpha: how fast the tail falls.
+    """The Pareto distribution: scale * u^(-1 / alpha) with a uniform u. scale: the least value; alpha:
+    the tail exponent.
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
@@ -472,7 +473,8 @@ class Pareto(Distribution):
 
 
 class GeneralizedPareto(Distribution):
-    """Excesses over a threshold. loc: the threshold; scale: the width; concentration: the weight of the tail.
+    """The generalised Pareto distribution of excesses. loc: the threshold; scale: the width;
+    concentration: the tail index.
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
@@ -489,7 +491,8 @@ class GeneralizedPareto(Distribution):
         return constraints.interval(self.loc, (self.concentration < 0).where(end, inf))
 
     def _parts(self) -> tuple[Tensor, Tensor]:
-        """(where the tail is exponential, the concentration, or 1 there, to divide by)."""
+        """Return (whether the tail is exponential, the concentration, replaced by 1 there to avoid a
+        division by 0)."""
         flat = self.concentration.abs() < 1e-6
         return flat, flat.where(1.0, self.concentration)
 
@@ -523,7 +526,7 @@ class GeneralizedPareto(Distribution):
 
     def icdf(self, value: Tensor) -> Tensor:
         flat, k = self._parts()
-        time = -(-value).log1p()
+        time = -(-value).log1p()  # of a standard exponential
         return self.loc + self.scale * flat.where(time, (k * time).expm1() / k)
 
     def entropy(self) -> Tensor:
@@ -531,7 +534,8 @@ class GeneralizedPareto(Distribution):
 
 
 class Kumaraswamy(Distribution):
-    """A beta-like number with a cdf in closed form. concentration1, concentration0: its two powers.
+    """The Kumaraswamy distribution, similar to Beta with a closed cdf. concentration1, concentration0:
+    its exponents.
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
@@ -544,7 +548,7 @@ class Kumaraswamy(Distribution):
 
     def _moment(self, n: int):
         a, b = self.concentration1, self.concentration0
-        power = 1 + n / a
+        power = 1 + n / a  # the n-th moment is b B(1 + n / a, b)
         return (power.lgamma() + b.log() + b.lgamma() - (power + b).lgamma()).exp()
 
     @property
@@ -581,7 +585,8 @@ class Kumaraswamy(Distribution):
 
 
 class VonMises(Distribution):
-    """An angle around a centre. loc: the centre, in radians; concentration: one over its spread.
+    """The von Mises distribution of angles. loc: the mean, in radians; concentration: the inverse of its
+    spread.
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
@@ -606,10 +611,12 @@ class VonMises(Distribution):
         return 1 - self.concentration.i1e() / self.concentration.i0e()
 
     def _draw(self, sample_shape: Any) -> Tensor:
-        """By rejection from a wrapped Cauchy (Best and Fisher, 1979), 24 tries of which 2 in 3 succeed."""
+        """Draw by rejection from a wrapped Cauchy (Best and Fisher, 1979): 24 tries, each accepted 2
+        times in 3."""
         shape, k = (24, *self._shape(sample_shape)), self.concentration
         tau = 1 + (1 + 4 * k * k).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * k)
+        # For small k the difference in rho cancels: use the expansion 1 / k + k.
         wide = 1 / k.clamp(max=1e-4) + k.clamp(max=1e-4)
         r = (k > 1e-4).where((1 + rho * rho) / (2 * rho), wide)
 
@@ -624,4 +631,5 @@ class VonMises(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         k = self.concentration
+        # exp(k cos) / (2 pi I0(k)) with the scaled i0e(k) = exp(-k) I0(k), so that nothing overflows
         return k * ((value - self.loc).cos() - 1) - log(2 * pi) - k.i0e().log()

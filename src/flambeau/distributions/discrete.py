@@ -51,7 +51,7 @@ class _ProbsOrLogits(Distribution):
 
 
 class Bernoulli(_ProbsOrLogits, ExponentialFamily):
-    """1 with a probability, else 0. probs or logits: of 1.
+    """1 with probability p, else 0. probs or logits: of 1.
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
@@ -210,7 +210,7 @@ class Binomial(_Counts):
         return ways + value * x - n * COMPOSED["softplus"](x)
 
     def _single_count(self, call: str) -> int:
-        """The number of trials, the same in the batch: it determines the shape of the list of values."""
+        """Return the common number of trials of the batch, which determines the number of values."""
         counts = set(self.total_count.reshape(-1).tolist())
         if len(counts) > 1:
             raise NotImplementedError(
@@ -263,6 +263,7 @@ class NegativeBinomial(_Counts):
 
     def _draw(self, sample_shape: Any) -> Tensor:
         n = self.total_count.expand(*self._shape(sample_shape))
+        # a gamma mixture of Poisson variables, with rates gamma(n) * p / (1 - p)
         return COMPOSED["poisson"]((log_gamma_draw(n) + self.logits).exp())
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -306,11 +307,11 @@ class _Classes(Distribution):
         return self.probs.shape[-1]
 
     def _entropy(self) -> Tensor:
-        x = self.logits.clamp(min=-3.4e38)
+        x = self.logits.clamp(min=-3.4e38)  # 0 * -inf would be NaN
         return -(self.probs * x).sum(-1)
 
     def _draw_indices(self, sample_shape: Any) -> Tensor:
-        """Indices of classes: the largest of log-probability plus Gumbel noise."""
+        """Draw indices of classes by the Gumbel-max trick: the largest log-probability plus Gumbel noise."""
         n = lead(sample_shape)
         shape = (*n, *self.batch_shape, self.num_events)
         logs = self._logits if "logits" in self._params else self._probs.log()
@@ -426,7 +427,8 @@ class Multinomial(Distribution):
     def __init__(
         self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ):
-        if not isinstance(total_count, int):  # pyright: ignore[reportUnnecessaryIsInstance]  # torch takes tensors elsewhere
+        # torch takes tensors elsewhere
+        if not isinstance(total_count, int):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise NotImplementedError("Multinomial(...): total_count must be one integer for the batch")
         self.total_count = total_count
         self._categorical = Categorical(probs, logits, validate_args)
@@ -478,11 +480,13 @@ class Multinomial(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         ways = (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1)
+        # a class of probability 0 that was not drawn contributes 0, not 0 * -inf
         logs = ((value == 0) & (self.logits == -inf)).where(0.0, self.logits)
         return ways + (logs * value).sum(-1)
 
     def entropy(self) -> Tensor:
         n = float(self.total_count)
+        # The count of each class is binomial, so the mean of log(count!) is a sum over its values.
         one = Binomial(self.total_count, probs=self.probs)
         counts = one.enumerate_support(False)[1:]
         weights = (one.log_prob(counts).exp() * (counts + 1).lgamma()).sum((0, -1))
@@ -491,7 +495,7 @@ class Multinomial(Distribution):
 
 
 class ContinuousBernoulli(_ProbsOrLogits):
-    """A number from 0 to 1 with the density p^x (1 - p)^(1 - x), normalised. probs or logits: its parameter.
+    """The density p^x (1 - p)^(1 - x) on [0, 1], normalised. probs or logits: of p.
 
     lims: between these probabilities a Taylor series replaces the formulas, which divide by 0 at 1/2.
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
@@ -510,14 +514,15 @@ class ContinuousBernoulli(_ProbsOrLogits):
         self._set(validate_args, **one_of("ContinuousBernoulli", probs=probs, logits=logits))
 
     def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
-        """(whether p is outside lims, p, p where it is and lims[0] elsewhere)."""
+        """Return (whether p is outside lims, p, p with values inside lims replaced by lims[0])."""
         p = clamp_probs(self.probs)
         apart = (p <= self.lims[0]) | (p > self.lims[1])
         return apart, p, apart.where(p, self.lims[0])
 
     def log_norm(self) -> Tensor:
-        """The logarithm of the factor that normalises the density."""
+        """Return the logarithm of the density's normalising factor."""
         apart, p, q = self._parts()
+        # log(2 artanh(1 - 2 q) / (1 - 2 q)), with the denominator's log taken on each side of 1/2
         low, high = (q <= 0.5).where(q, 0.0), (q >= 0.5).where(q, 1.0)
         under = (q <= 0.5).where((-2 * low).log1p(), (2 * high - 1).log())
         norm = ((-q).log1p() - q.log()).abs().log() - under

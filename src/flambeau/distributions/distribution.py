@@ -38,7 +38,7 @@ class Distribution:
 
     arg_constraints: ClassVar[dict[str, Any]] = {}
     support: Any = None
-    has_rsample: Any = False  # a bool, or a property where it follows from a base distribution
+    has_rsample: Any = False  # a bool, or a property that follows the base distribution
     has_enumerate_support = False
     _validates = True
     _params: tuple[str, ...] = ()
@@ -60,6 +60,7 @@ class Distribution:
         """Store and check parameters, expanded to the batch shape that they broadcast to."""
         if validate_args is not None:
             self._validates = validate_args
+        # A parameter's shape is [*batch, *event]; only the batch parts broadcast with each other.
         tensors, self._params = tensors_of(parameters), tuple(parameters)
         lead = {n: t.shape[: t.ndim - self._event_dim(n)] for n, t in tensors.items()}
         self.batch_shape = broadcast(*lead.values())

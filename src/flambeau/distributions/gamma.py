@@ -30,13 +30,14 @@ class _StandardGamma(Function):
 
 
 def gamma_slope(a: Tensor, x: Tensor) -> Tensor:
-    """dx / da of a gamma draw x of shape a >= 1 at a constant cdf: -(dF / da) / density. [...] -> [...]"""
+    """Return dx / da of a gamma draw x of shape a >= 1 at a constant cdf F: -(dF / da) / density. [...]
+    -> [...]"""
     small, large = _slope_of_small(a, x.clamp(max=0.8)), _slope_of_large(a.clamp(min=8.0), x)
     return (x < 0.8).where(small, (a > 8).where(large, _slope_between(a.clamp(max=8.0), x)))
 
 
 def _slope_of_small(a: Tensor, x: Tensor) -> Tensor:
-    """For x < 0.8: the power series of the cdf around 0."""
+    """Compute the slope for x < 0.8, by the power series of the cdf around 0."""
     term, sum1, sum2 = 1.0, 1 / a, 1 / (a * a)
     for i in range(1, 6):
         term = term * (-x / i)
@@ -45,9 +46,11 @@ def _slope_of_small(a: Tensor, x: Tensor) -> Tensor:
 
 
 def _slope_of_large(a: Tensor, x: Tensor) -> Tensor:
-    """For a > 8: Rice's saddle-point expansion; near the mean, where it divides by 0, a Taylor series."""
+    """Compute the slope for a > 8, by Rice's saddle-point expansion, or near the mean, where that divides
+    by 0, by
+    a Taylor series."""
     near = (x - a).abs() <= 0.1 * a
-    z = x / a  # in ratios, since powers of a overflow
+    z = x / a  # ratios, because powers of a overflow
     series = (1 + 24 * a * (1 + 12 * a)) / (288 * a * a)
     bracket = (1440 + 3600 * z - 720 * z * z + (107 + 318 * z - 65 * z * z) / a) / 4320
     apart = near.where(0.5 * a, x)
@@ -71,7 +74,7 @@ FITTED = (
 
 
 def _slope_between(a: Tensor, x: Tensor) -> Tensor:
-    """For the rest: the fitted rational function."""
+    """Compute the slope elsewhere, by a fitted rational function."""
     u, v = (x / a).log(), a.log()
     c = [p + u * (q + u * r) for p, q, r in zip(*FITTED, strict=True)]
     top = c[0] + v * (c[1] + v * (c[2] + v * c[3]))
@@ -79,9 +82,9 @@ def _slope_between(a: Tensor, x: Tensor) -> Tensor:
 
 
 def log_gamma_draw(a: Tensor) -> Tensor:
-    """Logarithms of gamma draws, since draws of small shapes underflow. [...] -> [...]
+    """Draw logarithms of gamma variables, because draws of small shapes underflow. [...] -> [...]
 
-    A draw of shape a + 1, times u^(1/a) with a uniform u, has shape a.
+    A draw of shape a + 1, times u^(1/a) with a uniform u, has shape a (Marsaglia and Tsang, 2000).
     """
     small = a < 1
     u = open_bits(a.shape, a.device)
@@ -90,7 +93,8 @@ def log_gamma_draw(a: Tensor) -> Tensor:
 
 
 class Gamma(ExponentialFamily):
-    """The time until several events. concentration: how many events; rate: events per unit of time.
+    """The gamma distribution: the time until several events. concentration: their number; rate: events
+    per unit of time.
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
@@ -131,7 +135,7 @@ class Gamma(ExponentialFamily):
 
 
 class Chi2(Gamma):
-    """The sum of squares of standard normal variables. df: how many.
+    """The chi-square distribution: the sum of squares of standard normal variables. df: their number.
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
@@ -192,7 +196,8 @@ class InverseGamma(Distribution):
 
 
 class Dirichlet(ExponentialFamily):
-    """Shares that add up to 1. concentration: one for each share. Raises ValueError if it is 0-d. [..., n]
+    """The Dirichlet distribution of n shares with sum 1. concentration: of each share, [..., n].
+    ValueError if it is 0-d.
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """
@@ -241,7 +246,8 @@ class Dirichlet(ExponentialFamily):
 
 
 class Beta(ExponentialFamily):
-    """The share of the first of two gamma variables. concentration1, concentration0: their shapes.
+    """The beta distribution: x / (x + y) of two gamma variables. concentration1, concentration0: their
+    shapes.
 
     validate_args: read and check parameters and values. Raises ValueError if one violates its constraint.
     """

@@ -59,7 +59,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
 
 
 def _infinite(p: Distribution, q: Distribution) -> Tensor:
-    """p has values outside the support of q."""
+    """Return infinity: p has values outside the support of q."""
     return p.first_parameter() * 0 + inf
 
 
@@ -84,6 +84,7 @@ for _a, _others in (
 @register_kl(Bernoulli, Bernoulli)
 def _(p: Bernoulli, q: Bernoulli) -> Tensor:
     a, b = p.logits, q.logits
+    # log p = -softplus(-logits) and log(1 - p) = -softplus(logits); 0 log 0 counts as 0.
     t1 = (p.probs == 0).where(0.0, p.probs * (softplus(-b) - softplus(-a)))
     t2 = (p.probs == 1).where(0.0, (1 - p.probs) * (softplus(b) - softplus(a)))
     return t1 + t2
@@ -92,7 +93,7 @@ def _(p: Bernoulli, q: Bernoulli) -> Tensor:
 @register_kl(Binomial, Binomial)
 def _(p: Binomial, q: Binomial) -> Tensor:
     divergence = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
-    return (p.total_count > q.total_count).where(inf, divergence)
+    return (p.total_count > q.total_count).where(inf, divergence)  # counts above q's total have probability 0
 
 
 @register_kl(Categorical, Categorical)
@@ -238,8 +239,7 @@ def _(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
         )
     return kl_divergence(p.base_dist, q.base_dist)
 
-
-# --- of two classes: minus p's entropy minus the mean of q's log_prob under p ---
+    # --- of two classes: minus p's entropy minus the mean of q's log_prob under p ---
 
 
 @register_kl(Bernoulli, Poisson)

@@ -131,6 +131,7 @@ class MultivariateNormal(_CovarianceFactor):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         m = squared_distance(self._factor, value - self.loc)
+        # log_det is that of the factor: half of the covariance's.
         return -0.5 * (self.event_shape[0] * log(2 * pi) + m) - log_det(self._factor)
 
     def entropy(self) -> Tensor:
@@ -175,6 +176,7 @@ class LowRankMultivariateNormal(Distribution):
     @property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
+        # Woodbury: D^-1 - D^-1 W (I + W^T D^-1 W)^-1 W^T D^-1
         part = triangular(self._inner, (self.cov_factor / self.cov_diag.unsqueeze(-1)).mT, upper=False)
         return COMPOSED["diag_embed"](1 / self.cov_diag) - part.mT @ part
 
@@ -192,16 +194,17 @@ class LowRankMultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape, device = self._shape(sample_shape), self.loc.device
+        # W z1 + sqrt(D) z2 has the covariance W W^T + D.
         wide = normal_bits((*shape[:-1], self.cov_factor.shape[-1]), device)
         own = normal_bits(shape, device) * self.cov_diag.sqrt()
         return self.loc + (self.cov_factor @ wide.unsqueeze(-1)).squeeze(-1) + own
 
     def log_det_covariance(self) -> Tensor:
-        """The logarithm of the covariance's determinant."""
+        """Return the logarithm of the covariance's determinant, by the matrix determinant lemma."""
         return 2 * log_det(self._inner) + self.cov_diag.log().sum(-1)
 
     def distance(self, d: Tensor) -> Tensor:
-        """d^T covariance^-1 d, by Woodbury's formula."""
+        """Return d^T covariance^-1 d, by Woodbury's formula. [..., n] -> [...]"""
         scaled = d / self.cov_diag
         part = (self.cov_factor.mT @ scaled.unsqueeze(-1)).squeeze(-1)
         return (d * scaled).sum(-1) - squared_distance(self._inner, part)
@@ -273,9 +276,11 @@ class Wishart(_CovarianceFactor, ExponentialFamily):
         return self._df() * (v.square() + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Bartlett's decomposition: square roots of chi-squares on the diagonal, normal draws below."""
+        """Draw by Bartlett's decomposition: roots of chi-square variables on the diagonal, normal ones
+        below."""
         shape, p, device = self._shape(sample_shape), self.event_shape[-1], self.df.device
         halves = 0.5 * (self.df.unsqueeze(-1) - Tensor.arange(p, dtype=dt.int32, device=device).float())
+        # A chi-square of df - i degrees of freedom is twice a gamma draw of shape (df - i) / 2.
         roots = (0.5 * (log_gamma_draw(halves.expand(*shape[:-1])) + log(2.0))).exp()
         factor = self._factor @ (normal_bits(shape, device).tril(-1) + COMPOSED["diag_embed"](roots))
         return factor @ factor.mT
@@ -285,7 +290,7 @@ class Wishart(_CovarianceFactor, ExponentialFamily):
         n, p = self.df, self.event_shape[-1]
         shape = broadcast(self._factor.shape, value.shape)
         inner = triangular(self._factor.expand(*shape), cholesky(value).expand(*shape), upper=False)
-        trace = inner.square().sum((-2, -1))
+        trace = inner.square().sum((-2, -1))  # of covariance^-1 value
         norm = n * (p * log(2) / 2 + log_det(self._factor)) + (n / 2).mvlgamma(p)
         return (n - p - 1) * log_det(cholesky(value)) - trace / 2 - norm
 
@@ -316,7 +321,7 @@ class LKJCholesky(Distribution):
         self.event_shape = (dim, dim)
 
     def _draw(self, sample_shape: Any) -> Tensor:
-        """The onion method: each row has a random length and a random direction."""
+        """Draw by the onion method: each row has a random length and a random direction."""
         n = lead(sample_shape)
         p, device = self.dim, self.concentration.device
         step = Tensor.arange(p - 1, dtype=dt.int32, device=device).float()
@@ -326,6 +331,7 @@ class LKJCholesky(Distribution):
         rows = noise.narrow(-2, 1, p - 1)
         lower = lengths.sqrt() * rows / rows.square().sum(-1, True).sqrt()
         lower = COMPOSED["cat"]([noise.narrow(-2, 0, 1), lower], -2)
+        # Rows have norm 1. The clamp, at the least normal float32, keeps the diagonal positive.
         rest = (1 - lower.square().sum(-1)).clamp(min=1.1754944e-38).sqrt()
         return lower + COMPOSED["diag_embed"](rest)
 
@@ -333,6 +339,8 @@ class LKJCholesky(Distribution):
         self._validate_sample(value)
         p, c = self.dim, self.concentration
         diagonal = value.diagonal(dim1=-2, dim2=-1).narrow(-1, 1, p - 1)
+        # Diagonal element i has the power 2 (c - 1) + p - i; `total` is the log of the normalising constant
+        # (Lewandowski et al., 2009), as in torch.
         powers = 2 * (c - 1).unsqueeze(-1) + tensor([float(p - i) for i in range(2, p + 1)], device=c.device)
         alpha = c + 0.5 * (p - 1)
         total = (alpha - 0.5).mvlgamma(p - 1) - alpha.lgamma() * (p - 1) + 0.5 * (p - 1) * log(pi)

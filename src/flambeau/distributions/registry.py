@@ -14,7 +14,7 @@ class ConstraintRegistry:
 
     def __init__(self, name: str):
         self.name = name
-        self.table: dict[str, Factory] = {}  # by the constraint's name without its bounds
+        self.table: dict[str, Factory] = {}  # by the constraint's name, without bounds
 
     def register(self, constraint: Constraint, factory: Factory) -> Factory:
         """Declare the map onto constraints of this kind. factory: from a constraint to its map."""

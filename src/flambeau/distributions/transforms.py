@@ -42,7 +42,8 @@ def sum_last(x: Tensor, dims: int) -> Tensor:
 
 
 class Transform:
-    """A map of tensors. `t(x)` maps, `t.inv(y)` inverts, and log_abs_det_jacobian is how volumes change.
+    """A map of tensors: `t(x)` applies it, `t.inv(y)` inverts it, log_abs_det_jacobian is the log of its
+    volume factor.
 
     domain, codomain: the sets it maps between. bijective: whether it has an inverse. cache_size: 1 keeps the
     last pair (x, y), so that the inverse of y is x itself. Raises ValueError for numbers other than 0 and 1.
@@ -95,7 +96,7 @@ class Transform:
         return y
 
     def back(self, y: Tensor) -> Tensor:
-        """The x that is mapped to y."""
+        """Return the x that is mapped to y."""
         x, kept = self._kept
         if x is None or kept is not y:
             x = self._inverse(y)
@@ -125,7 +126,7 @@ class Transform:
         return self is other or (type(self) is type(other) and self._identity() == other._identity())
 
     def _identity(self) -> Any:
-        """What two maps of one class must share to be equal."""
+        """Return the key that is equal for equal maps of one class."""
         return ()
 
     __hash__ = object.__hash__
@@ -187,7 +188,8 @@ class ComposeTransform(Transform):
         self.bijective = all(p.bijective for p in self.parts)
 
     def _sides(self) -> tuple[int, int]:
-        """The event dims of domain and codomain, so that every map in between has enough of them."""
+        """Return the event dims of domain and codomain, which must suffice for every map of the
+        composition."""
         first = 0
         for p in reversed(self.parts):
             first = max(first + p.domain.event_dim - p.codomain.event_dim, p.domain.event_dim)
@@ -383,7 +385,7 @@ class PowerTransform(Transform):
 
 
 def _identity_of(value: Any) -> Any:
-    """A number itself; of a tensor its identity, since comparing values would read them."""
+    """Return a number itself, or the id of a tensor, because comparing values would read them."""
     return id(value) if isinstance(value, Tensor) else value
 
 
@@ -533,10 +535,12 @@ class StickBreakingTransform(Transform):
     bijective, domain, codomain = True, constraints.real_vector, constraints.simplex
 
     def _log_pieces_left(self, n: int, device: Any) -> Tensor:
-        """log(n), ..., log(1): the pieces after each. Subtracting them maps x = 0 to equal shares."""
+        """Return log(n), ..., log(1), the logs of the number of remaining pieces. Subtracting them maps x
+        = 0 to equal shares."""
         return Tensor.arange(n, 0, -1, dtype=dt.int32, device=device).float().log()
 
     def _call(self, x: Tensor) -> Tensor:
+        # Each z is a fraction of the remaining stick; 1 - 2^-24 is the largest float32 below 1.
         z = (x - self._log_pieces_left(x.shape[-1], x.device)).sigmoid().clamp(max=1 - 5.9604645e-08)
         rest = (1 - z).cumprod(-1)
         one = Tensor.ones(*x.shape[:-1], 1, device=x.device)
@@ -544,7 +548,7 @@ class StickBreakingTransform(Transform):
 
     def _inverse(self, y: Tensor) -> Tensor:
         first = y.narrow(-1, 0, y.shape[-1] - 1)
-        rest = (1 - first.cumsum(-1)).clamp(min=1.1754944e-38)
+        rest = (1 - first.cumsum(-1)).clamp(min=1.1754944e-38)  # the least normal float32: log stays finite
         return first.log() - rest.log() + self._log_pieces_left(first.shape[-1], y.device)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -592,7 +596,7 @@ class PositiveDefiniteTransform(Transform):
 
 
 def triangle(n: int) -> list[int]:
-    """The flat indices of the elements below the diagonal of an n by n matrix, row by row."""
+    """Return the flat indices of the elements below the diagonal of an n by n matrix, row by row."""
     return [i * n + j for i in range(n) for j in range(i)]
 
 
@@ -617,6 +621,7 @@ class CorrCholeskyTransform(Transform):
         return COMPOSED["cat"]([x, zero], -1)[..., order].reshape(*x.shape[:-1], n, n)
 
     def _call(self, x: Tensor) -> Tensor:
+        # tanh(x) are partial correlations: each is a fraction of what is left of its row's norm 1.
         r = self._fill_lower(x.tanh().clamp(-1 + 1.2e-7, 1 - 1.2e-7), self._side(x.shape[-1]))
         rest = (1 - r.square()).sqrt().cumprod(-1)
         one = Tensor.ones(*rest.shape[:-1], 1, device=x.device)
@@ -624,18 +629,20 @@ class CorrCholeskyTransform(Transform):
         return r * COMPOSED["cat"]([one, rest.narrow(-1, 0, rest.shape[-1] - 1)], -1)
 
     def _rows(self, y: Tensor) -> Tensor:
-        """The numbers below the diagonal. [..., n, n] -> [..., n (n - 1) / 2]"""
+        """Return the elements below the diagonal. [..., n, n] -> [..., n (n - 1) / 2]"""
         n = y.shape[-1]
         return y.reshape(*y.shape[:-2], n * n)[..., tensor(triangle(n), device=y.device)]
 
     def _inverse(self, y: Tensor) -> Tensor:
-        left = 1 - y.square().cumsum(-1)
+        left = 1 - y.square().cumsum(-1)  # the squared norm left in each row after each column
         one = Tensor.ones(*left.shape[:-1], 1, device=y.device)
         left = COMPOSED["cat"]([one, left.narrow(-1, 0, left.shape[-1] - 1)], -1)
         t = self._rows(y) / self._rows(left).clamp(min=1.2e-7).sqrt()
         return 0.5 * (t.log1p() - (-t).log1p())
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        # The slope is that of tanh, 1 - tanh^2, times the root of the norm left before the column (1 in
+        # column 0).
         left = self._rows(COMPOSED["roll"](1 - y.square().cumsum(-1), 1, -1))
         first = {i * (i - 1) // 2 for i in range(1, y.shape[-1])}
         inner = tensor([float(i not in first) for i in range(x.shape[-1])], device=x.device)

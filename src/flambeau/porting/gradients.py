@@ -50,7 +50,7 @@ class ScopeGradients:
         return self.flow.before[e].get(owner, frozenset())
 
     def _way(self, e: GradientEvent) -> str:
-        """ "=" where no earlier gradients are to be kept, "+=" where some may be, or what is wrong."""
+        """Return "=" if no earlier gradients remain, "+=" if some may, or the problem."""
         owners = {owner for use, owner in self._users if e in self.tokens(use, owner)}
         met = {owner: self.tokens(e, owner) for owner in owners}
         if not owners:

@@ -45,7 +45,7 @@ def bartlett(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A triangle. -> [M]
+    """The Bartlett window, a triangle. -> [M]
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
@@ -64,7 +64,7 @@ def blackman(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Blackman's sum of three cosines. -> [M]
+    """The Blackman window, a sum of three cosine terms. -> [M]
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
@@ -83,7 +83,7 @@ def hamming(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Hamming's cosine on a step: 0.54 - 0.46 * cos. -> [M]
+    """The Hamming window, 0.54 - 0.46 * cos. -> [M]
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
@@ -102,7 +102,7 @@ def hann(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Hann's raised cosine. -> [M]
+    """The Hann window, a raised cosine. -> [M]
 
     M: how many points
     sym: symmetric, for filters; else a period of a longer window, for spectra
@@ -122,10 +122,10 @@ def kaiser(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Kaiser's window, of Bessel functions. -> [M]
+    """The Kaiser window, a ratio of Bessel functions I0. -> [M]
 
     M: how many points
-    beta: how far down its sides go
+    beta: the shape; higher values lower the side lobes and widen the main lobe
     sym: symmetric, for filters; else a period of a longer window, for spectra
     Raises ValueError if beta is negative; if dtype is neither float32 nor float64.
     """
