@@ -26,7 +26,7 @@ def current_accelerator(check_available: bool = False) -> Device | None:
 
 
 def device_count() -> int:
-    """How many GPUs there are."""
+    """The number of GPUs."""
     if IN_BROWSER:
         return 1
     from .device.adapters import adapters

@@ -166,7 +166,7 @@ class GradScaler:
         return self._scale.item() if self._enabled else 1.0
 
     def get_growth_factor(self) -> float:
-        """What the scale is multiplied by after `growth_interval` steps."""
+        """The factor of the scale after `growth_interval` steps."""
         return self._options["growth_factor"]
 
     def set_growth_factor(self, new_factor: float) -> None:
@@ -174,7 +174,7 @@ class GradScaler:
         self._give("growth_factor", new_factor)
 
     def get_backoff_factor(self) -> float:
-        """What the scale is multiplied by after a step that was left out."""
+        """The factor of the scale after a skipped step."""
         return self._options["backoff_factor"]
 
     def set_backoff_factor(self, new_factor: float) -> None:

@@ -71,7 +71,7 @@ class made_at:
         self._lines[serial] = line + (f" (layer {layer!r})" if layer else "")
 
     def get(self, node: Node) -> str:
-        """Where a node was made; "" if unknown."""
+        """Return the line that made a node; "" if unknown."""
         return self._lines.get(node.serial, "")
 
     def gradient_of(self, node: Node) -> str:

@@ -237,11 +237,11 @@ class Reading(Sequence[Any]):
         with self._lock:
             return self._lists if self._lists is not None else self._with(self._fetch.wait())
 
-    async def _fetch(self) -> list[Any]:
+    async def _arrive(self) -> list[Any]:
         return self._with(await self._fetch.arrive())
 
     def __await__(self) -> Any:
-        return self._fetch().__await__()
+        return self._arrive().__await__()
 
     def __len__(self) -> int:
         return len(self._tensors)

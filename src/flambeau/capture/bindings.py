@@ -29,7 +29,7 @@ class Placeholder:
         self.place = pool.take(nbytes) if nbytes < LARGE else None
         self.seen: deque[int] = deque(maxlen=SEEN)
 
-    def taken(self, buffer: Any) -> Any:
+    def buffer_for(self, buffer: Any) -> Any:
         """Return the buffer to use in the commands: this one, or `place` if it is new and small."""
         if self.place is None or buffer.handle in self.seen:
             return buffer
@@ -46,12 +46,12 @@ class Submit:
         self.sections = sections(words)
         self.ready: Again[tuple[int, ...], list[Any]] = Again()
 
-    def prepared(self, device: Gpu, filled: tuple[int, ...]) -> list[Any]:
+    def prepare(self, device: Gpu, filled: tuple[int, ...]) -> list[Any]:
         """Return the prepared commands for these buffers (`filled`) in the placeholders."""
-        return self.ready.get(filled) or self._looked_up(device, filled)
+        return self.ready.get(filled) or self._look_up(device, filled)
 
-    def _looked_up(self, device: Gpu, filled: tuple[int, ...]) -> list[Any]:
-        parts = [section.prepared(device, filled) for section in self.sections]
+    def _look_up(self, device: Gpu, filled: tuple[int, ...]) -> list[Any]:
+        parts = [section.prepare(device, filled) for section in self.sections]
         return self.ready.of(filled, lambda: [device.prepare(*parts)], KEPT) or parts
 
 
@@ -62,7 +62,7 @@ class Section:
         self.words, self.placeholders = words, placeholders
         self.ready: Recent[tuple[int, ...], Any] = Recent()
 
-    def prepared(self, device: Gpu, filled: tuple[int, ...]) -> Any:
+    def prepare(self, device: Gpu, filled: tuple[int, ...]) -> Any:
         """Return the prepared commands for these buffers (`filled`) in the placeholders."""
         key = tuple([filled[~placeholder] for placeholder in self.placeholders])
         return self.ready.get(key) or self.ready.keep(key, device.prepare(fill(self.words, filled)), KEPT)

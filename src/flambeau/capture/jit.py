@@ -53,7 +53,7 @@ CHECKS: dict[str, Callable[[int], float]] = {  # after call n: the next call to 
 CHECKS_SHARE = 0.01  # share of the time since the first call that checks may take; others are postponed
 # A recording looks at each function that runs inside, a check does not: the first check is expected to take
 # this part of the recorded call (measured for ResNet-50's training step: a quarter to a tenth).
-UNHEARD = 0.2
+CHECK_SHARE = 0.2
 TRIES = 3  # useless recordings in a row after which a function is no longer recorded
 NONE: Any = object()  # a sentinel that no function returns
 P = ParamSpec("P")
@@ -127,7 +127,7 @@ class Recordings:
         arguments.nodes = [t.node for t in tensors]
         run.realize_nodes(arguments.nodes)
         with device.lock:
-            program, why = self._serving(key)
+            program, why = self._find_program(key)
             out = NONE if program is None else self._replay(program, arguments)
         if out is not NONE:
             device.keep_pace()
@@ -222,7 +222,7 @@ class Recordings:
     def _name(self) -> Any:
         return getattr(self.fn, "__name__", self.fn)
 
-    def _serving(self, key: Any) -> tuple[Program | None, str | None]:
+    def _find_program(self, key: Any) -> tuple[Program | None, str | None]:
         """Return the program for a call with such arguments in the current state, or the name of the
         value that has
         changed since it was recorded."""
@@ -450,7 +450,7 @@ class Call:
         """Build a recording and play it for the result; without a recording, only compute the result."""
         for scalar in self.recorder.numbers:
             self.watch.number(scalar)
-        if not self.trouble and self.recorder.disturbed(self.outputs):
+        if not self.trouble and self.recorder.is_disturbed(self.outputs):
             self.trouble, self.certain = OTHERS, False
         if not self.trouble:
             own_signature = self.signature()
@@ -475,7 +475,7 @@ class Call:
         buffers = [(n, n.buffer) for n in (*self.inputs, *self.roots)]
         try:
             program = Program(self.recorder, self.watch, self.pool, self.inputs, self.roots, asked, parts)
-            program.signature, program.check_cost = own_signature, UNHEARD * self.seconds
+            program.signature, program.check_cost = own_signature, CHECK_SHARE * self.seconds
             out = program.play(self.arguments.nodes, Moves())
         except BaseException:  # nothing is computed: the call changes nothing
             for n, buffer in buffers:

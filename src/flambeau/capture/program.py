@@ -359,7 +359,7 @@ class Program:
         if self.carry:
             after += fill(self.carry, filled)
         # prepare everything that may fail before the first submit, so that no replay stops halfway
-        submits = [(works, one.prepared(device, filled)) for works, one in self.submits]
+        submits = [(works, one.prepare(device, filled)) for works, one in self.submits]
         if after:
             works, parts = submits[-1]
             submits[-1] = works, [*parts, after]
@@ -411,7 +411,7 @@ class Program:
         held = self._take_in(nodes, placeholders, words, {})
         out, after = self._results_of(placeholders)
         works, one = self.submits[0]
-        parts = one.prepared(device, tuple(placeholders))
+        parts = one.prepare(device, tuple(placeholders))
         if words or after:
             parts = [part for part in (words, *parts, after) if part]
         enqueue(device, works, *parts)
@@ -432,7 +432,7 @@ class Program:
             if buffer.handle in self.holds:
                 bound = placeholder.place or self.device.pool.take(placeholder.nbytes)
             else:
-                bound = placeholder.taken(buffer)
+                bound = placeholder.buffer_for(buffer)
             if bound is not buffer:
                 copies.append(bound)
                 words += copy_command(buffer, bound)
@@ -447,7 +447,7 @@ class Program:
             buffer = self.device.pool.take(source.nbytes)
             out.append(Tensor(self._leaf(buffer, shape, dtype)))
             if fills:
-                bound = source.taken(buffer)
+                bound = source.buffer_for(buffer)
                 filled[~source.handle] = bound.handle
                 if bound is buffer:
                     continue

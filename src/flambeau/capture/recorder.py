@@ -56,7 +56,7 @@ class Recorder:
         """Note that another thread assigned to a tensor."""
         self._overheard.append((id(t), weakref.ref(t.node)))
 
-    def disturbed(self, outputs: list[Any]) -> bool:
+    def is_disturbed(self, outputs: list[Any]) -> bool:
         """Whether another thread computed a result of the call, or assigned to a tensor that it uses."""
         nodes = _reachable([*(t.node for t in outputs), *(t.node for t, _ in self.assigned.values())])
         computed = any(n.buffer is not None and n.op.kind != "leaf" and n.serial > self.start for n in nodes)

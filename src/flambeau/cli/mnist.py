@@ -51,7 +51,7 @@ class MnistOptions:
     width: int
     resume: bool
 
-    def settled(self, count: int) -> "MnistOptions":
+    def with_defaults(self, count: int) -> "MnistOptions":
         """Fill in the defaults for `count` digits. ValueError if the batch is larger than that."""
         epochs, batch = (EPOCHS, BATCH) if count > FEW else (EPOCHS_OF_FEW, BATCH_OF_FEW)
         batch = batch if self.batch_size is None else self.batch_size
@@ -243,7 +243,7 @@ def mnist(**options: Any):
     wanted = MnistOptions(**options)
     check_out(wanted.out)
     sets = load(wanted.data)
-    wanted = wanted.settled(len(sets[0]))
+    wanted = wanted.with_defaults(len(sets[0]))
     where, epochs = get_device(wanted.device), wanted.epochs
     click.echo(f"digits: {sets[0].source}\ndevice: {where}")
     fb.manual_seed(wanted.seed)

@@ -145,12 +145,12 @@ def _argument(a: Any, text: str, place: Any) -> Any:
         return a
     try:
         spec = spec_of("x", a)
-        return made_up(spec.dtype, spec.at(1), place)
+        return random_tensor(spec.dtype, spec.at(1), place)
     except (ValueError, TypeError):
         raise FlambeauError(f"tune --op {text!r}: {a!r} is not a tensor: write it as in {SHOWN!r}") from None
 
 
-def made_up(dtype: Any, shape: tuple[int, ...], place: Any) -> Any:
+def random_tensor(dtype: Any, shape: tuple[int, ...], place: Any) -> Any:
     """Make random numbers of a dtype and shape."""
     if dtype.is_float:
         return randn(*shape, device=place).to(dtype).requires_grad_()

@@ -109,7 +109,7 @@ def in_columns(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def variants_table(test: Any) -> str:
-    """How often each variant of a kernel was forced, and in which families of cases."""
+    """Count the forced runs of each variant of a kernel, with their families of cases."""
     counts = {name: t.variants for name, t in test.tallies.items()}
     rows = [("variant", "forced")]
     of = ["of"]

@@ -21,7 +21,7 @@ from ..tensor import Tensor
 from ..tune import autotune
 from .child_process import run_apart
 from .load_model import DIGITS, model_of, parse_input
-from .op_calls import Call, made_up, parse_call, usual
+from .op_calls import Call, parse_call, random_tensor, usual
 
 
 @click.command(short_help="Measure which kernels are fastest here; save the choices.")
@@ -200,7 +200,7 @@ def measure(call: Call, train: bool) -> None:
     if train:
         # gradients stored in memory, as in a model: kernels would treat a constant 1 as a number, not a
         # buffer
-        slopes = [made_up(y.dtype, y.shape, y.device) for y in values]
+        slopes = [random_tensor(y.dtype, y.shape, y.device) for y in values]
         loss, *rest = ((y * slope).sum() for y, slope in zip(results(), slopes, strict=True))
         for more in rest:
             loss = loss + more
@@ -216,4 +216,4 @@ def model_call(name: str, inputs: tuple[str, ...], batch: int, place: Any) -> Ca
     specs = [spec_of(*parse_input(text, "tune")) for text in texts]
     if hasattr(model, "to"):
         model = model.to(place)
-    return lambda: model(*(made_up(s.dtype, s.at(batch), place) for s in specs))
+    return lambda: model(*(random_tensor(s.dtype, s.at(batch), place) for s in specs))

@@ -72,7 +72,7 @@ class NotHere(Exception):
 
 
 class Tools:
-    """What the workloads use of a package: `f` is flambeau or torch, `place` its device."""
+    """The interface of the workloads to a package: `f` is flambeau or torch, `place` its device."""
 
     def __init__(self, f: Any, place: Any):
         self.f, self.place, self.F = f, place, f.nn.functional

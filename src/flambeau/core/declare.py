@@ -1,4 +1,4 @@
-"""How ops are declared: kernels, compositions of other ops, and those that stand for several."""
+"""Decorators that declare ops: kernels, compositions of other ops, and composites with their own gradient."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def text_of(site: int) -> str:
 
 
 def error_of(fault: Fault) -> IndexFault | ValueFault:
-    """The error for a fault."""
+    """Return the exception for a fault."""
     text = text_of(fault.site).format(index=fault.at, size=fault.size)
     kind = ValueFault if NAMES[fault.site // DIMS] in VALUES else IndexFault
     return kind(f"{text}: {ADVICE}")

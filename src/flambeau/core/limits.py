@@ -7,7 +7,7 @@ SOFTWARE_TURNS = 50000  # `Limits.turns` of software adapters: what llvmpipe all
 
 
 class MachineSpeed(NamedTuple):
-    """What estimates of kernels know of a GPU; by default an NVIDIA H200, to which they were fitted.
+    """The speeds of a GPU for cost estimates of kernels, by default of the NVIDIA H200 used to fit them.
 
     cores: multiprocessors, each of which runs workgroups of its own. multiply_add: picoseconds that a core
     takes for one in float32. byte: picoseconds in which the memory moves one.
@@ -23,7 +23,7 @@ H200 = MachineSpeed()
 
 @dataclass(frozen=True)
 class Limits:
-    """What a kernel may use; by default the minimum that every WebGPU device has."""
+    """The resources that a kernel may use; by default the minimum that every WebGPU device has."""
 
     storage_buffers: int = 8
     bundle_buffers: int = 8  # storage buffers of a kernel of horizontal fusion

@@ -159,7 +159,7 @@ class Node:
         return copy
 
     def signature(self) -> tuple[Any, ...]:
-        """What identifies the node apart from its inputs and its quantities."""
+        """Return the identity of the node without its inputs and its quantities."""
         marks = (self.param is not None, self.again)
         return (self.op.name, self.shape, self.dtype.short, *marks, *self.attrs.values())
 

@@ -179,7 +179,7 @@ class Window(NamedTuple):
             raise ValueError(f"{sizes} are not all above 0")
 
     def positions(self, n: int) -> int:
-        """How often the window fits in a dim of size n; ValueError if a size is below 1."""
+        """Count the positions of the window in a dim of size n; ValueError if a size is below 1."""
         self.check()
         return (n + self.before + self.after - self.dilation * (self.kernel - 1) - 1) // self.stride + 1
 

@@ -151,8 +151,8 @@ class ConcatDataset(Dataset):
     def __getitem__(self, index: int) -> Any:
         position = check_index(self, index)
         # The first dataset whose end lies behind the position; empty datasets are skipped.
-        which = bisect_right(self.cumulative_sizes, position)
-        return self.datasets[which][position - (self.cumulative_sizes[which - 1] if which else 0)]
+        part = bisect_right(self.cumulative_sizes, position)
+        return self.datasets[part][position - (self.cumulative_sizes[part - 1] if part else 0)]
 
 
 class StackDataset(Dataset):

@@ -61,7 +61,7 @@ def machine_of(of: AdapterIdentity, device: Any) -> MachineSpeed:
     if "H200" in of.adapter:
         return H200
     path = cache_folder("machines") / (re.sub(r"\W+", "-", f"{of.adapter} {of.driver}").lower() + ".json")
-    kept = json_cache.load_if_usable(path, _parsed, "the measured speeds", "measured again")
+    kept = json_cache.load_if_usable(path, _parse, "the measured speeds", "measured again")
     if kept is None:
         kept = measured(of.adapter, *_timers(device))
         text = json.dumps({"format": FORMAT, **kept._asdict()})
@@ -69,7 +69,7 @@ def machine_of(of: AdapterIdentity, device: Any) -> MachineSpeed:
     return kept
 
 
-def _parsed(said: Any) -> MachineSpeed:
+def _parse(said: Any) -> MachineSpeed:
     if said["format"] != FORMAT:
         raise ValueError("another format")
     machine = MachineSpeed(int(said["cores"]), float(said["multiply_add"]), float(said["byte"]))

@@ -110,7 +110,7 @@ class Common(Protocol):
 
     @property
     def lost(self) -> str | None:
-        """Why the device was lost, or None."""
+        """The reason of the device's loss, or None."""
         ...
 
     @property

@@ -215,8 +215,8 @@ def _is_symmetric(x: Any) -> Any:
 
 
 def _is_square(x: Any) -> Any:
-    same = x.shape[-2] == x.shape[-1]
-    return Tensor.full(x.shape[:-2], same, device=x.device)
+    is_square = x.shape[-2] == x.shape[-1]
+    return Tensor.full(x.shape[:-2], is_square, device=x.device)
 
 
 def _is_lower(x: Any) -> Any:

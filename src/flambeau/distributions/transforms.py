@@ -60,7 +60,7 @@ class Transform:
         self._kept: tuple[Tensor | None, Tensor | None] = (None, None)  # the last x and y
 
     def with_cache(self, cache_size: int = 1) -> "Transform":
-        """The same map with this cache size."""
+        """Return the same map with this cache size."""
         if cache_size == self._cache_size:
             return self
         new = object.__new__(type(self))

@@ -50,7 +50,7 @@ class Batch:
         return Tensor(self.every(y.node))
 
     def every(self, node: Node) -> Node:
-        batched = self.batched(node)
+        batched = self.batch_node(node)
         return self._repeat(node) if batched is None else batched
 
     def _repeat(self, node: Node) -> Node:
@@ -58,7 +58,7 @@ class Batch:
         one = apply(OPS["reshape"], (node,), {"shape": (1, *node.shape)})
         return apply(OPS["expand"], (one,), {"shape": (self.size, *node.shape)})
 
-    def batched(self, root: Node) -> Node | None:
+    def batch_node(self, root: Node) -> Node | None:
         """Return the batched node; None if all examples share it."""
         todo = [root]
         while todo:
@@ -104,7 +104,7 @@ class Batch:
         """Return all inputs with a batch dim."""
         return tuple(self.every(n) for n in node.inputs)
 
-    def aligned(self, node: Node) -> tuple[Node, ...]:
+    def align_inputs(self, node: Node) -> tuple[Node, ...]:
         """Return inputs that broadcast: those with fewer dims get dims of size 1 after the batch dim."""
         rank = max(len(n.shape) for n in node.inputs)
         aligned_inputs: list[Node] = []
@@ -122,7 +122,7 @@ def _again(node: Node, inputs: tuple[Node, ...], **changed: Any) -> Node:
 
 
 def _elementwise(batch: Batch, node: Node) -> Node:
-    return _again(node, batch.aligned(node))
+    return _again(node, batch.align_inputs(node))
 
 
 def _reduce(batch: Batch, node: Node) -> Node:

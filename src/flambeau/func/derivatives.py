@@ -246,7 +246,7 @@ def grad(
     """Make a function that returns the gradient of a scalar-valued function; (gradient, aux) with has_aux.
 
     func: a function of tensors, or of trees of them
-    argnums: the place, or places, of the arguments that gradients are taken by
+    argnums: the position, or positions, of the arguments to differentiate
     Raises ValueError if the function returns no single number.
     """
     both = value_and_grad(func, argnums, has_aux)
@@ -265,7 +265,7 @@ def grad_and_value(
     """Like value_and_grad, but returns (gradient, value), as in torch.func; (gradient, (value, aux)) with
     has_aux.
 
-    argnums: the place, or places, of the arguments that gradients are taken by
+    argnums: the position, or positions, of the arguments to differentiate
     Raises ValueError if the function returns no single number.
     """
     both = value_and_grad(func, argnums, has_aux)
@@ -339,7 +339,7 @@ def jacrev(
     [*output], [*input] -> [*output, *input], in the containers of the output, then of the argument.
 
     func: a function of tensors, or of trees of them
-    argnums: the place, or places, of the arguments that gradients are taken by
+    argnums: the position, or positions, of the arguments to differentiate
     has_aux: the function gives (value, more), and `more` is returned as well
     Raises ValueError if argnums name no argument.
     """
@@ -376,7 +376,7 @@ def jacfwd(
     """Like jacrev, but by one forward-mode pass (see jvp) for each element of the input: for few inputs.
 
     func: a function of tensors, or of trees of them
-    argnums: the place, or places, of the arguments that gradients are taken by
+    argnums: the position, or positions, of the arguments to differentiate
     has_aux: the function gives (value, more), and `more` is returned as well
     Raises ValueError if argnums name no argument.
     """
@@ -420,7 +420,7 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
 
     [*output], [*input] -> [*output, *input, *input]; one backward pass for each element of the gradient.
 
-    argnums: the place, or places, of the arguments that gradients are taken by
+    argnums: the position, or positions, of the arguments to differentiate
     """
     return jacrev(jacrev(func, argnums), argnums)
 

@@ -125,7 +125,7 @@ def _one_for_each(out_dims: Any, out: Any) -> Any:
 def _put(batch: Batch, y: Tensor, dim: int | None) -> Tensor:
     if dim is not None:
         return batch.all_of(y).movedim(0, dim)
-    if batch.batched(y.node) is not None:
+    if batch.batch_node(y.node) is not None:
         raise ValueError(f"vmap(out_dims=None): the result {describe(y)} is not the same for all examples")
     return y
 

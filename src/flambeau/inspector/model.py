@@ -256,7 +256,7 @@ class Inspection:
         Path(path).write_text(text(self), "utf-8")
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the page in a frame."""
+        """Return the HTML for a notebook: the page in a frame."""
         from .page import in_frame
 
         return in_frame(self)
@@ -316,7 +316,7 @@ REFERENCES = {  # rows: which of their fields are numbers of which rows
 
 
 def problems(inspection: Inspection) -> Iterator[str]:
-    """What is wrong with the numbers by which rows refer to each other."""
+    """Find invalid references between rows."""
     for rows, names in REFERENCES.items():
         for i, row in enumerate(getattr(inspection, rows)):
             for name, to in names.items():

@@ -265,7 +265,7 @@ def _template(module: s.WgslModule) -> str:
 
 def patch(templates: dict[str, str]) -> str:
     """Edited templates as a unified diff of `wgsl/` for `git apply`. FlambeauError for a custom op's text,
-    which is in no file there."""
+    which belongs to no file there."""
     out: list[str] = []
     for name, text in templates.items():
         if not (template_folder() / name).is_file():

@@ -69,7 +69,7 @@ class Sites:
         self.slope = node.serial
 
     def place(self, serial: int) -> Place:
-        """What distinguishes nodes of equal structure: their lines, and the modules they were made in."""
+        """Return a key that distinguishes nodes of equal structure: the lines and modules that made them."""
         site = self.of_node.get(serial)
         return () if site is None else (site.file, site.line, *map(id, site.modules))
 

@@ -188,8 +188,8 @@ def naming_over(
 
 
 def emit(raws: Sequence[Raw], naming: Naming, result: int, some: Iterable[int] | None = None) -> WgslFunction:
-    """The function of all steps of an expression, or of some. Names coordinates, and adds quantities to
-    Params. The head's result is an argument of an epilogue."""
+    """Write the WGSL function of all steps of an expression, or of the steps `some`. It names coordinates
+    and adds quantities to Params. The head's result is an argument of an epilogue."""
     steps = range(len(raws)) if some is None else some
     acc = tuple([i for i in steps if raws[i].kind == "acc"])
     steps = [i for i in steps if i not in acc]

@@ -154,9 +154,9 @@ class Learner:
         self._resume(loaders, resume)
         check_monitors(self.callbacks.values(), self.meters, valid_loader is not None)
         at = self.position
-        with self._running(loaders, epochs) as signals:
+        with self._run_session(loaders, epochs) as signals:
             while at.epoch < epochs and at.reason is None:
-                for _ in self._training(train_loader, epochs):
+                for _ in self._train_epoch(train_loader, epochs):
                     self.callbacks.after_step(self)
                     self._saving.after_step(at.step)
                 if at.is_trained and valid_loader is not None:
@@ -239,7 +239,7 @@ class Learner:
 
     # --- parts of the loop ---
 
-    def _training(self, loader: Any, epochs: int) -> Iterator[None]:
+    def _train_epoch(self, loader: Any, epochs: int) -> Iterator[None]:
         """Run the remaining steps of an epoch. Each is submitted to the device without waiting for it."""
         at = self.position
         if at.is_trained:
@@ -347,12 +347,12 @@ class Learner:
             self.emit(message)
 
     @contextmanager
-    def _running(self, loaders: dict[str, Any], epochs: int) -> Generator[Signals]:
+    def _run_session(self, loaders: dict[str, Any], epochs: int) -> Generator[Signals]:
         """Emit the run's start and end, call the callbacks then, and catch signals in between."""
         at, self._fit = self.position, RunningFit(loaders)
         reason: Reason = "error"
         text = ""
-        self.emit(self._started(epochs))
+        self.emit(self._start_event(epochs))
         try:
             with Signals(self.stop) as signals:
                 self.callbacks.begin(self)
@@ -374,7 +374,7 @@ class Learner:
             if error is not None:
                 raise error
 
-    def _started(self, epochs: int) -> RunStarted:
+    def _start_event(self, epochs: int) -> RunStarted:
         count = sum(p.numel() for p in self.model.parameters() if p.requires_grad)
         name, folder = ("run", "") if self.directory is None else (self.directory.name, str(self.directory))
         kind, lr = type(self.optimizer).__name__, self.optimizer.param_groups[0]["lr"]

@@ -119,7 +119,7 @@ def full(shape: Shape, value: int, dtype: dt.DType, device: Any) -> Any:
 
 
 def number(dtype: dt.DType, value: int, like: Any) -> Integer:
-    """A small number in the shape of a tensor."""
+    """Return a small number in the shape of a tensor."""
     return from_narrow(dtype, fill_like(like, value, dt.int32), (value, value))
 
 

@@ -180,7 +180,7 @@ def kappa(table: Tensor, weights: str | None) -> Tensor:
 
 
 class BinaryCohenKappa(TwoByTwo, Binary):
-    """How much better than chance predictions agree with targets.
+    """Cohen's kappa: the agreement of predictions with targets, corrected for chance.
 
     threshold: the probability above which a prediction is positive
     ignore_index: a target that is ignored
@@ -209,7 +209,7 @@ class BinaryCohenKappa(TwoByTwo, Binary):
 
 
 class MulticlassCohenKappa(PairCounts):
-    """How much better than chance predictions agree with targets.
+    """Cohen's kappa: the agreement of predictions with targets, corrected for chance.
 
     num_classes: the number of classes
     ignore_index: a target that is ignored

@@ -66,7 +66,7 @@ class CurveMetric(Metric):
         cell = ok.where(cell, wrong.where(last, last + 1))
         self.states["bins"].replace_(self.states["bins"] + bincount(cell.reshape(-1), length=last + 1))
 
-    def kept(self) -> tuple[Tensor, Tensor]:
+    def all_scores(self) -> tuple[Tensor, Tensor]:
         """Return all scores and targets: 1 or 0, -1 if ignored, -2 if invalid. [labels, n] both"""
         if not self.states["preds"]:
             none = Tensor.zeros((self.labels, 0), device=self.device)
@@ -76,7 +76,7 @@ class CurveMetric(Metric):
     def wrong(self) -> Any:
         if not self.validate_args:
             return ()
-        return ((self.kept()[1] == -2).sum() if self.thresholds is None else self.states["bins"][-1],)
+        return ((self.all_scores()[1] == -2).sum() if self.thresholds is None else self.states["bins"][-1],)
 
     def check(self, counts: Any) -> None:
         if any(counts):
@@ -101,29 +101,31 @@ class CurveMetric(Metric):
         """Count true and false positives at each threshold, from the highest to the lowest. [labels, n]
         both"""
         if self.thresholds is None:
-            ranked = Ranked(*self.kept())
+            ranked = Ranked(*self.all_scores())
             return ranked.tps.flip(1), ranked.fps.flip(1)
         bins = self.states["bins"][:-1].reshape(self.labels, 2, self.cells)
         # counts at or above each threshold: all, less the cumulative counts below it
         above = (bins.sum(2, keepdim=True) - bins.cumsum(2))[:, :, :-1].flip(2)
         return above[:, 1], above[:, 0]
 
-    def sums(self) -> tuple[Tensor, Tensor]:
+    def target_counts(self) -> tuple[Tensor, Tensor]:
         """Count the positive and the negative targets. [labels] both"""
         if self.thresholds is None:
-            target = self.kept()[1]
+            target = self.all_scores()[1]
             return (target == 1).sum(1), (target == 0).sum(1)
         bins = self.states["bins"][:-1].reshape(self.labels, 2, self.cells).sum(2)
         return bins[:, 1], bins[:, 0]
 
-    def averaged(self, area: Tensor) -> Tensor:
+    def average_areas(self, area: Tensor) -> Tensor:
         """Average the areas of labels. Labels with an undefined area (NaN) are skipped."""
         if self.average == "binary":
             return area[0]
         if self.average in (None, "none"):
             return area
         ok = ~area.isnan()
-        weights = ok.to(float32) * (self.sums()[0].to(float32) if self.average == "weighted" else 1.0)
+        weights = ok.to(float32) * (
+            self.target_counts()[0].to(float32) if self.average == "weighted" else 1.0
+        )
         total = ratio(weights * ok.where(area, 0.0), weights.sum()).sum()
         return total if self.average == "weighted" else ok.any().where(total, float("nan"))
 
@@ -267,15 +269,15 @@ class MultilabelScores(CurveMetric):
         target, ok, wrong = split(target.movedim(1, 0).reshape(self.labels, -1), 2, self.ignore_index)
         self._add(by_sigmoid(preds).movedim(1, 0).reshape(self.labels, -1), target, ok, wrong)
 
-    def kept(self) -> tuple[Tensor, Tensor]:
-        scores, target = super().kept()
+    def all_scores(self) -> tuple[Tensor, Tensor]:
+        scores, target = super().all_scores()
         return (scores.reshape(1, -1), target.reshape(1, -1)) if self.average == "micro" else (scores, target)
 
     def points(self) -> tuple[Tensor, Tensor]:
         return self._pool_labels(super().points())
 
-    def sums(self) -> tuple[Tensor, Tensor]:
-        return self._pool_labels(super().sums())
+    def target_counts(self) -> tuple[Tensor, Tensor]:
+        return self._pool_labels(super().target_counts())
 
     def _pool_labels(self, pair: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         """For average="micro", sum the counts over all labels."""
@@ -283,8 +285,8 @@ class MultilabelScores(CurveMetric):
             return pair
         return pair[0].sum(0, keepdim=True), pair[1].sum(0, keepdim=True)
 
-    def averaged(self, area: Tensor) -> Tensor:
-        return area[0] if self.average == "micro" else super().averaged(area)
+    def average_areas(self, area: Tensor) -> Tensor:
+        return area[0] if self.average == "micro" else super().average_areas(area)
 
 
 def check_scores(metric: Metric, preds: Tensor, target: Tensor) -> None:
@@ -305,22 +307,22 @@ class ROCArea(CurveMetric):
 
     def compute(self) -> Any:
         """The area, or one per class for average="none"."""
-        ones, others = self.sums()
+        ones, others = self.target_counts()
         if self.thresholds is None and self.max_fpr is None:
-            return self.averaged(self._pairs(ones, others))
+            return self.average_areas(self._pairs(ones, others))
         tps, fps = self.points()
         start = 0 if self.thresholds is not None else 1  # without thresholds the curve starts at (0, 0)
         x = pad(ratio(fps, others.unsqueeze(1)), (start, 0))
         y = pad(ratio(tps, ones.unsqueeze(1)), (start, 0))
         if self.max_fpr is None:
-            return self.averaged(trapezoid(y, x, dim=1))
-        return self.averaged(_partial(x, y, self.max_fpr))
+            return self.average_areas(trapezoid(y, x, dim=1))
+        return self.average_areas(_partial(x, y, self.max_fpr))
 
     def _pairs(self, ones: Tensor, others: Tensor) -> Tensor:
         """Compute the area as the fraction of (positive, negative) pairs in which the positive scores
         higher. A
         tie counts half. Counting in integers (in halves) keeps it exact."""
-        ranked = Ranked(*self.kept())
+        ranked = Ranked(*self.all_scores())
         lower = ranked.others.take_along_dim(ranked.first, 1) + ranked.others.take_along_dim(ranked.behind, 1)
         pairs = (ranked.is_one.where(lower, 0)).sum(1)
         return ratio(pairs, 2 * ones * others)
@@ -350,13 +352,13 @@ class PrecisionArea(CurveMetric):
     def compute(self) -> Any:
         """The area, or one per class for average="none"."""
         tps, fps = self.points()
-        ones = self.sums()[0]
+        ones = self.target_counts()[0]
         precision, recall = ratio(tps, tps + fps), ratio(tps, ones.unsqueeze(1))
         grown = recall - pad(recall[:, :-1], (1, 0)) if recall.shape[1] else recall
         area = (grown * precision).sum(1)
         if self.thresholds is None and self.is_nan_without_ones:
             area = (ones == 0).where(float("nan"), area)
-        return self.averaged(area)
+        return self.average_areas(area)
 
 
 class BinaryAUROC(ROCArea, BinaryScores):

@@ -60,9 +60,9 @@ class MeanError(Metric):
 
     def compute(self) -> Any:
         """The mean, or one per output."""
-        return self.shaped(mean_of(self.states["sums"]))
+        return self.squeeze_outputs(mean_of(self.states["sums"]))
 
-    def shaped(self, value: Tensor) -> Tensor:
+    def squeeze_outputs(self, value: Tensor) -> Tensor:
         return value if self.num_outputs > 1 else value[0]
 
 
@@ -88,7 +88,7 @@ class MeanSquaredError(MeanError):
     def compute(self) -> Any:
         """The mean, or one per output."""
         mean = mean_of(self.states["sums"])
-        return self.shaped(mean if self.squared else mean.sqrt())
+        return self.squeeze_outputs(mean if self.squared else mean.sqrt())
 
 
 class MeanAbsoluteError(MeanError):
@@ -267,7 +267,7 @@ class MomentMetric(Metric):
         pair = self.pair(by_output(preds, self.num_outputs), by_output(target, self.num_outputs))
         self.states["moments"].replace_(join_moments(self.states["moments"], moments(*pair)))
 
-    def shaped(self, value: Tensor) -> Tensor:
+    def squeeze_outputs(self, value: Tensor) -> Tensor:
         return value if self.num_outputs > 1 else value[0]
 
 
@@ -281,7 +281,7 @@ class PearsonCorrCoef(MomentMetric):
     def compute(self) -> Any:
         """The coefficient of each output, from -1 to 1."""
         _, _, _, _, xx, yy, xy = self.states["moments"].unbind(0)
-        return self.shaped((xy / (xx.sqrt() * yy.sqrt())).clamp(-1, 1))
+        return self.squeeze_outputs((xy / (xx.sqrt() * yy.sqrt())).clamp(-1, 1))
 
 
 class ConcordanceCorrCoef(MomentMetric):
@@ -295,7 +295,7 @@ class ConcordanceCorrCoef(MomentMetric):
         """The coefficient of each output, from -1 to 1."""
         high, low, mx, my, xx, yy, xy = self.states["moments"].unbind(0)
         n = high + low - 1
-        return self.shaped(2 * xy / n / (xx / n + yy / n + (mx - my) ** 2))
+        return self.squeeze_outputs(2 * xy / n / (xx / n + yy / n + (mx - my) ** 2))
 
 
 class ExplainedShare(MomentMetric):
@@ -317,7 +317,7 @@ class ExplainedShare(MomentMetric):
         is_missed, is_spread = missed.abs() > near, spread.abs() > near
         scores = is_missed.where(is_spread.where(1 - missed / spread, 0.0), 1.0)
         if self.multioutput == "raw_values":
-            return self.shaped(scores)
+            return self.squeeze_outputs(scores)
         return (
             scores.mean() if self.multioutput == "uniform_average" else (spread / spread.sum() * scores).sum()
         )

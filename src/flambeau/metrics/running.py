@@ -198,10 +198,10 @@ class RateMetric(Metric):
         now = time.perf_counter(), self.clock()
         if self.began is not None:
             self.states["seconds"] += now[0] - self.began[0]
-            self.states["amount"] += now[1] - self.began[1] + self.gained(*args, **kw)
+            self.states["amount"] += now[1] - self.began[1] + self.update_amount(*args, **kw)
         self.began = now
 
-    def gained(self, *args: Any, **kw: Any) -> float:
+    def update_amount(self, *args: Any, **kw: Any) -> float:
         """Return the amount of one update."""
         return 0.0
 
@@ -220,7 +220,7 @@ class IterationSpeed(RateMetric):
 
     higher_is_better = True
 
-    def gained(self, *args: Any, **kw: Any) -> float:
+    def update_amount(self, *args: Any, **kw: Any) -> float:
         return 1.0
 
 

@@ -93,7 +93,7 @@ class CountMetric(Metric):
         """Return the score of counts."""
         raise NotImplementedError
 
-    def shown(self) -> Stats:
+    def score_counts(self) -> Stats:
         """The counts that the score is computed from."""
         return self.stats()
 

@@ -35,11 +35,11 @@ def _typed_constructor(source: Script, node: ast.Call, path: str) -> Rewrites:
     if not owner or len(node.args) != 1 or _is_size(node.args[0]):
         yield Left(node.lineno, f"{path}(...)", why_not(path))
     elif not TYPED[path]:
-        yield source.replaced(node.func, f"{owner}.Tensor", "Tensor creates float32")
+        yield source.replace_node(node.func, f"{owner}.Tensor", "Tensor creates float32")
     else:
-        yield source.replaced(node.func, f"{owner}.tensor", words)
+        yield source.replace_node(node.func, f"{owner}.tensor", words)
         place = source.end(node.args[0])
-        yield source.inserted(place, f", dtype={owner}.{TYPED[path]}", words)
+        yield source.insert(place, f", dtype={owner}.{TYPED[path]}", words)
 
 
 def _is_size(node: ast.expr) -> bool:

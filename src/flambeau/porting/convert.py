@@ -42,7 +42,7 @@ def convert(text: str, name: str = "<script>") -> Converted:
         *missing_names(source, names),
     ]
     left = sorted({f for f in findings if isinstance(f, Left)}, key=lambda f: (f.line, f.what))
-    new, changes = source.changed([f for f in findings if isinstance(f, Edit)])
+    new, changes = source.apply([f for f in findings if isinstance(f, Edit)])
     return Converted(new, lines, changes, left, [NUMBERS] * _draws(source, names))
 
 

@@ -69,11 +69,11 @@ class Script:
             node = self.parents[node]
         return node
 
-    def replaced(self, node: ast.AST, text: str, words: str) -> Edit:
+    def replace_node(self, node: ast.AST, text: str, words: str) -> Edit:
         """Make the edit that replaces a node."""
         return Edit(self.start(node), self.end(node), text, words)
 
-    def inserted(self, place: int, text: str, words: str) -> Edit:
+    def insert(self, place: int, text: str, words: str) -> Edit:
         """Make the edit that inserts text at a position."""
         return Edit(place, place, text, words)
 
@@ -83,7 +83,7 @@ class Script:
         place = self.starts[statement.end_lineno or 0] if behind else begin
         return Edit(place, place, f"{' ' * statement.col_offset}{text}\n", words)
 
-    def removed(self, statements: list[ast.stmt], words: str) -> list[Edit]:
+    def remove(self, statements: list[ast.stmt], words: str) -> list[Edit]:
         """Make the edits that remove statements and blocks that would be empty, or insert `pass` into
         required blocks."""
         gone: set[ast.AST] = set(statements)
@@ -101,10 +101,10 @@ class Script:
         siblings = next(b for b in _blocks(self.parents[statement]) if statement in b)
         is_needed = all(s in gone for s in siblings) and not isinstance(self.parents[statement], ast.Module)
         if before or (behind and not behind.startswith(b"#")) or is_needed:
-            return self.replaced(statement, "pass", words)
+            return self.replace_node(statement, "pass", words)
         return Edit(first, last, "", words)
 
-    def changed(self, edits: list[Edit]) -> tuple[str, list[Change]]:
+    def apply(self, edits: list[Edit]) -> tuple[str, list[Change]]:
         """Apply edits: the new text, and the change of each changed line."""
         kept = _outermost(edits)
         out: list[bytes] = []

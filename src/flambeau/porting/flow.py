@@ -79,13 +79,13 @@ class Flow:
             return self.block(s.finalbody, join_states([tried, *handled]))
         if isinstance(s, ast.Match):
             return join_states([state, *(self.block(c.body, state) for c in s.cases)])
-        return self.left(s, state)
+        return self.leave(s, state)
 
     def branches(self, s: ast.If, state: State) -> State | None:
         other = None if not s.orelse and _is_idle(s.test) else self.block(s.orelse, state)
         return join_states([self.block(s.body, state), other])
 
-    def left(self, s: ast.stmt, state: State) -> State | None:
+    def leave(self, s: ast.stmt, state: State) -> State | None:
         """Return the state after a statement that may leave the block."""
         if isinstance(s, ast.Return | ast.Raise):
             self.ends.append(state if isinstance(s, ast.Return) else None)

@@ -37,7 +37,7 @@ class ScopeGradients:
         self.ways = {e: self._way(e) for e in scope.of("computed")}
         ends = [source.statement(e.node) for e in scope.of("zero") if e.rule and e not in self.resets]
         zeros: list[ast.stmt] = [s for s in ends if isinstance(s, ast.Expr)]
-        self.removed = source.removed(
+        self.removed = source.remove(
             zeros, ("there are no stored gradients to clear")
         )  # removed together, because they may empty blocks
 
@@ -101,7 +101,7 @@ class ScopeGradients:
             if at.ends:
                 yield self.source.line(statement, f"{self.name} = 0", words, behind=True)
             elif isinstance(statement, ast.Expr | ast.Assign):
-                yield self.source.replaced(statement, f"{self.name} = 0", words)
+                yield self.source.replace_node(statement, f"{self.name} = 0", words)
             else:
                 yield self.left(at, f"write {self.name} = 0 on a separate line")
 
@@ -134,7 +134,7 @@ def backward(g: ScopeGradients, e: GradientEvent) -> Rewrites:
         yield g.left(e, f"write {g.name} {way} ... on a separate line")
         return
     words = RULES["backward"].words
-    yield g.source.inserted(g.source.start(statement), f"{g.name} {way} ", words)
+    yield g.source.insert(g.source.start(statement), f"{g.name} {way} ", words)
 
 
 WRONG = {
@@ -152,7 +152,7 @@ def step(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     if wrong := g.gradient_problem(e):
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{g.source.text(e.node.func)}({g.name})"))
         return
-    yield g.source.inserted(g.source.end(e.node) - 1, g.name, RULES["step"].words)
+    yield g.source.insert(g.source.end(e.node) - 1, g.name, RULES["step"].words)
 
 
 UNFOUND = {
@@ -175,7 +175,7 @@ def scaler(g: ScopeGradients, e: GradientEvent) -> Rewrites:
         call = f"{g.source.text(e.node.func)}({text}, {g.name})"
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=call))
         return
-    yield g.source.inserted(g.source.end(e.node.args[0]), f", {g.name}", RULES["scaler"].words)
+    yield g.source.insert(g.source.end(e.node.args[0]), f", {g.name}", RULES["scaler"].words)
 
 
 def unscale(g: ScopeGradients, e: GradientEvent) -> Rewrites:
@@ -184,7 +184,7 @@ def unscale(g: ScopeGradients, e: GradientEvent) -> Rewrites:
         call = f"{g.source.text(e.node.func)}({g.name})"
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=call))
         return
-    yield g.source.replaced(e.node.args[0], g.name, RULES["unscale"].words)
+    yield g.source.replace_node(e.node.args[0], g.name, RULES["unscale"].words)
 
 
 def read(g: ScopeGradients, e: GradientEvent) -> Rewrites:
@@ -197,7 +197,7 @@ def read(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     if wrong := g.gradient_problem(e):
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{g.name}[{owner}]"))
         return
-    yield g.source.inserted(g.source.start(node), f"{g.name}[", words)
+    yield g.source.insert(g.source.start(node), f"{g.name}[", words)
     yield Edit(g.source.end(node.value), g.source.end(node), "]", words)
 
 
@@ -208,7 +208,7 @@ def question(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     if wrong := g.gradient_problem(e):
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{owner} {word} {g.name}"))
     else:
-        yield g.source.replaced(compared, f"{owner} {word} {g.name}", RULES["question"].words)
+        yield g.source.replace_node(compared, f"{owner} {word} {g.name}", RULES["question"].words)
 
 
 def zero(g: ScopeGradients, e: GradientEvent) -> Rewrites:
@@ -223,7 +223,7 @@ def clip(g: ScopeGradients, e: GradientEvent) -> Rewrites:
         name = CLIPPING[g.scope.names.path(e.node.func)]
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{name}({g.name}, ...)"))
     else:
-        yield g.source.replaced(e.node.args[0], g.name, RULES["clip"].words)
+        yield g.source.replace_node(e.node.args[0], g.name, RULES["clip"].words)
 
 
 def call(g: ScopeGradients, e: GradientEvent) -> Rewrites:
@@ -234,7 +234,7 @@ def call(g: ScopeGradients, e: GradientEvent) -> Rewrites:
         )
         return
     place = g.source.find("(", g.source.end(e.node.func)) + 1
-    yield g.source.inserted(place, g.name + ", " * bool(e.node.args or e.node.keywords), RULES["call"].words)
+    yield g.source.insert(place, g.name + ", " * bool(e.node.args or e.node.keywords), RULES["call"].words)
 
 
 def closure(g: ScopeGradients, e: GradientEvent) -> Rewrites:
@@ -242,13 +242,13 @@ def closure(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     if wrong := g.gradient_problem(e):
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"return {g.name}"))
     else:
-        yield g.source.replaced(e.node.value, g.name, RULES["closure"].words)
+        yield g.source.replace_node(e.node.value, g.name, RULES["closure"].words)
 
 
 def closure_call(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """closure().loss, if the loss is used"""
     if not isinstance(g.source.parents[e.node], ast.Expr):
-        yield g.source.inserted(g.source.end(e.node), ".loss", RULES["closure"].words)
+        yield g.source.insert(g.source.end(e.node), ".loss", RULES["closure"].words)
 
 
 def unknown_closure(g: ScopeGradients, e: GradientEvent) -> Rewrites:
@@ -323,5 +323,5 @@ def gradients(source: Script, names: TorchNames) -> Rewrites:
         g = ScopeGradients(source, scope, name)
         if scope.is_helper:
             place = source.find("(", source.start(scope.node)) + 1
-            yield source.inserted(place, name + ", " * bool(scope.params), RULES["call"].words)
+            yield source.insert(place, name + ", " * bool(scope.params), RULES["call"].words)
         yield from g.edits()

@@ -97,26 +97,26 @@ class Meter:
         self.each = 0.0  # seconds of host time that a timed kernel costs beyond a plain one
         self._pending: list[tuple[list[Cost], Any]] = []
         try:
-            self._tested()  # the first run includes one-time work of the driver and its binding
-            self.why = self._tested()
+            self._test_clock()  # the first run includes one-time work of the driver and its binding
+            self.why = self._test_clock()
         except DeviceError as e:
             self.why = str(e)
         self.how = "repeats" if self.why else "timestamps"
 
     # --- the test of the clock ---
 
-    def _tested(self) -> str:
+    def _test_clock(self) -> str:
         """Return why the device's timestamps can't be trusted; "" if they can."""
         n = 1 << (18 if self.device.limits.software else 24)
         x = empty(n, device=self.device)
         realize(x)
         y, captured = capture(lambda: self._plus_one(x))
         with self.device.lock:
-            why = self._tested_on(captured.words * TESTED)
+            why = self._test_clock_on(captured.words * TESTED)
         del y  # keeps the buffers in the commands alive until here
         return why
 
-    def _tested_on(self, words: list[int]) -> str:
+    def _test_clock_on(self, words: list[int]) -> str:
         begin = perf_counter()
         self.device.submit(words)
         plain = perf_counter() - begin
@@ -140,7 +140,7 @@ class Meter:
     def submit(self, works: tuple[Any, ...], parts: tuple[Any, ...]) -> list[Span]:
         """Run commands. Their spans are known now, or after `finish`."""
         if self.how == "repeats":
-            return self._repeated(works, flat(parts))
+            return self._time_by_repeats(works, flat(parts))
         names = [work for work, _ in spans(self.device, works, flat(parts))]
         if names:
             self._pending.append((names, self.device.timestamps(*parts)))
@@ -156,7 +156,7 @@ class Meter:
                 out.append(Span(work, begin + self.shift, max(end, begin) + self.shift))
         return out
 
-    def _repeated(self, works: tuple[Any, ...], words: list[int]) -> list[Span]:
+    def _time_by_repeats(self, works: tuple[Any, ...], words: list[int]) -> list[Span]:
         out: list[Span] = []
         for work, span in spans(self.device, works, words):
             begin = perf_counter_ns()

@@ -221,7 +221,7 @@ def patch_params(params: "array[int]", patches: list[Patch], order: list[Any]) -
 
 
 def seconds_of(cost: Cost, limits: Any) -> float:
-    """How long a kernel takes at the lowest speed of such an adapter."""
+    """Estimate the seconds of a kernel at the lowest speed of such an adapter."""
     flops, nbytes = limits.pace
     return max(cost.flops / flops, (cost.reads + cost.writes) / nbytes)
 

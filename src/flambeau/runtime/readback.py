@@ -12,7 +12,7 @@ from .state import thread
 
 
 def read(tensors: list[Any]) -> list[Any]:
-    """The bytes of several tensors, with one wait per device."""
+    """Read the bytes of several tensors, with one wait per device."""
     return Readback(tensors).wait()
 
 

@@ -25,7 +25,7 @@ class Chain(NamedTuple):
 
     @property
     def exact(self) -> Array:
-        """Where no order of the operations rounds."""
+        """Whether each element is exact in every order of the operations."""
         return self.mass < EXACT * self.step
 
 

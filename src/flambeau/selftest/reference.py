@@ -1,4 +1,4 @@
-"""What calls compute, in NumPy and float64: by definition, without the package's code."""
+"""References of calls in NumPy and float64, by definition, without the package's code."""
 
 from itertools import product
 from math import erf as _erf

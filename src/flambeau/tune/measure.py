@@ -60,7 +60,7 @@ class Trials:
 
     def check(self, name: str, whole: Plan, kernels: Sequence[Kernel]) -> str:
         """Run a candidate once; the first is the default. Returns how its results are wrong, or ""."""
-        candidate = self.prepared(whole, kernels)
+        candidate = self.prepare(whole, kernels)
         try:
             self.run(candidate, 1)
             written = dict.fromkeys(v for k in kernels for v in k.outputs if v < len(self.order))
@@ -77,7 +77,7 @@ class Trials:
             self.candidates[name] = candidate
         return wrong
 
-    def prepared(self, whole: Plan, kernels: Sequence[Kernel]) -> Candidate:
+    def prepare(self, whole: Plan, kernels: Sequence[Kernel]) -> Candidate:
         """Prepare a candidate's commands on separate buffers."""
         self.sizes = dict(whole.stored) | {i: n.nbytes for i, n in enumerate(self.order)}
         self.costs = {id(k): cost for k, cost in zip(whole.kernels, whole.costs, strict=True)}
@@ -125,11 +125,13 @@ class Trials:
         read = wanted.union(*(k.inputs for k in before)) - need
         buffers = {v: self.leaf(v) for v in read}
         if before:
-            buffers |= self.computed(before, buffers, wanted)
+            buffers |= self.compute_values(before, buffers, wanted)
         self.input_buffers |= {v: buffers[v] for v in wanted if v < len(self.order)}
         return {v: buffers[v] for v in wanted}
 
-    def computed(self, before: list[Kernel], leaves: dict[int, Any], wanted: set[int]) -> dict[int, Any]:
+    def compute_values(
+        self, before: list[Kernel], leaves: dict[int, Any], wanted: set[int]
+    ) -> dict[int, Any]:
         """Compute the wanted values of kernels; the buffers of other values are reused."""
         last = {v: i for i, k in enumerate(before) for v in (*k.outputs, *k.inputs)}
         handles = {v: b.handle for v, b in leaves.items()}

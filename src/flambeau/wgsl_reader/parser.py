@@ -105,7 +105,7 @@ def _after_block(text: str, at: int) -> int:
 
 
 def declarations(text: str) -> s.WgslModule:
-    """What a text declares; bodies of functions are parsed when they are asked for.
+    """Parse the declarations of a text. Bodies of functions are parsed at their first use.
 
     WgslFault with the line of what is not understood.
     """

@@ -177,7 +177,7 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
 def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False) -> LDLFactor:
     """L and D in one matrix, and pivots: ldl_factor_ex without info. [..., n, n] -> [..., n, n], [..., n]
 
-    hermitian: as there.
+    hermitian: as in ldl_factor_ex.
     A: a matrix or a batch of matrices
     """
     return LDLFactor(*linalg_ldl_factor_ex(A, hermitian=hermitian)[:2])
@@ -187,8 +187,8 @@ def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False) -> LDLFactor:
 def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
     """X with A X = B, for the result of ldl_factor(A). [..., n, n], [..., n], [..., n, k] -> [..., n, k]
 
-    LD, pivots: as ldl_factor returns them. hermitian: as there. ValueError if B does not have n rows.
-    Computed on the host, without gradients.
+    LD, pivots: as ldl_factor returns them. hermitian: as in ldl_factor_ex.
+    ValueError if B does not have n rows. Computed on the host, without gradients.
     """
     a, b = matrices(LD, square=True, complex_too=True), matrices(B, complex_too=True)
     fits(LD, B, a.shape[-1])
