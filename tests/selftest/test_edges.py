@@ -44,6 +44,7 @@ PLANTED = [
     ("sizes from values", T, "unique", lambda x: x.reshape(-1)),
     ("tensors as arguments", T, "ldexp", lambda x, other: x * 2),
     ("complex numbers", fb.linalg, "vector_norm", not_by_abs),
+    ("complex numbers", T, "logcumsumexp", lambda z, dim: z.cumsum(dim)),
 ]
 
 

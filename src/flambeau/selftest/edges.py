@@ -122,6 +122,8 @@ OF_COMPLEX: tuple[Row, ...] = (
     ("fb.complex({x}, {y}).sum({d}).real", "{x}.sum({d})"),
     ("(fb.complex({x}, {y}) @ fb.complex({y}, {x}).mT).real",
      "{x} @ {y}.swapaxes(-1, -2) - {y} @ {x}.swapaxes(-1, -2)"),
+    ("fb.complex({x}, {y}).logcumsumexp({d}).exp().real",
+     "np.cumsum(np.exp({x}) * np.cos({y}), {d})"),
 )  # fmt: skip
 
 

@@ -93,6 +93,9 @@ def binary(b: Builder) -> Texts:
     if not x.is_number:
         sign = b.one("&|^")
         return f"{x.name} {sign} {y.name}", f"{x.name} {sign} {y.name}"
+    if x.is_float and y.is_float and b.whole(0, 7) == 0:
+        (name, sign), alpha = b.one((("add", "+"), ("sub", "-"))), b.one((2, -1, 0.5))
+        return f"{x.name}.{name}({y.name}, alpha={alpha})", f"{x.name} {sign} {alpha} * {y.name}"
     name, says = b.one(
         [
             ("+", "+"),

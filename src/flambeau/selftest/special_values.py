@@ -27,6 +27,7 @@ OF_FLOATS = {
     "over itself": ("{x} / {x}", "{x} / {x}"),
     "a product over a factor": ("{x} * 3 / {x}", "{x} * 3 / {x}"),
     "times its reciprocal": ("{x} * (1 / {x})", "{x} * (1 / {x})"),
+    "a zero over itself": ("({x} > {x}) / {x}", "0 / np.where({x} == 0, np.nan, {x})"),
     "a squared root": ("{x}.sqrt().square()", "np.sqrt({x}) * np.sqrt({x})"),
     "double": ("{x} * 2 + 1", "{x} * 2 + 1"),
     "exp": ("{x}.exp()", "np.exp({x})"),
