@@ -11,8 +11,7 @@ from ..tensor import Tensor, tensor
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
     """Convert numbers, nested lists or an array to a tensor. An array keeps its dtype, but float64
-    becomes float32 on a
-    GPU. ValueError if copy=False and a copy is needed."""
+    becomes float32 on a GPU. ValueError if copy=False and a copy is needed."""
     wanted = None if dtype is None else dt.as_dtype(dtype)
     if isinstance(obj, Tensor):
         t = obj.to(device, wanted or obj.dtype)
@@ -120,8 +119,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """Convert another library's array to a tensor. The NumPy device shares its memory. ValueError if
-    copy=False and
-    a copy is needed."""
+    copy=False and a copy is needed."""
     to = get_device(device)
     if copy is False and to.kind != "cpu" and not (isinstance(x, Tensor) and x.device is to):
         raise ValueError("from_dlpack(..., copy=False): GPU memory can't be shared: allow a copy")

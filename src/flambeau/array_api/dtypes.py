@@ -44,8 +44,7 @@ def iinfo(type: Any, /) -> Any:
 
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype belongs to a kind ("real floating", ...), equals another, or matches one of a
-    tuple. ValueError for
-    an unknown kind."""
+    tuple. ValueError for an unknown kind."""
     if is_tuple(kind):
         return any(isdtype(dtype, k) for k in kind)
     if not isinstance(kind, str):

@@ -56,8 +56,7 @@ class Inverse(NamedTuple):
 
 def unique_all(x: Tensor, /) -> All:
     """Return the sorted unique values, the first flat index of each in x, each element's index into them,
-    and their
-    counts."""
+    and their counts."""
     values, inverse, counts = x.unique(return_inverse=True, return_counts=True)
     flat = inverse.reshape(-1)
     places = functions.arange(flat.shape[0], dtype=flat.dtype, device=x.device)

@@ -59,9 +59,8 @@ def jacobian(
     """Compute the Jacobian of a function at `inputs`, a tensor or a tuple of them.
 
     The result is [*output, *input]; for tuples, nested tuples by output, then by input. strategy:
-    "reverse-mode"
-    or "forward-mode". vectorize: accepted and ignored: rows are always computed together. ValueError for an
-    unknown strategy.
+    "reverse-mode" or "forward-mode". vectorize: accepted and ignored: rows are always computed together.
+    ValueError for an unknown strategy.
 
     func: a function of tensors, or of trees of them
     create_graph: gradients can be differentiated themselves

@@ -18,8 +18,7 @@ class Placeholder:
     """The buffer of an argument or a result in recorded commands: a negative number.
 
     Large buffers are bound directly. Small ones are bound from their second use on. A new small buffer is
-    copied
-    to or from `place`, because a bind group costs more than a small copy.
+    copied to or from `place`, because a bind group costs more than a small copy.
     """
 
     shared, doubt = False, None
@@ -39,8 +38,7 @@ class Placeholder:
 
 class Submit:
     """Commands of one submit, prepared for recent fillings of their placeholders: as a unit for a filling
-    that
-    recurs, else section by section."""
+    that recurs, else section by section."""
 
     def __init__(self, words: list[int]):
         self.sections = sections(words)

@@ -31,8 +31,7 @@ BEFORE_A_NAME = ("PUSH_NULL", "LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NA
 @cache
 def taken_of(code: CodeType, variable: str, everywhere: bool) -> frozenset[tuple[str, bool]] | None:
     """Find the attributes of a variable (a global one if `everywhere`) that code and its inner functions
-    read, each
-    with whether it is called at once. None if the code uses the variable in any other way."""
+    read, each with whether it is called at once. None if the code uses the variable in any other way."""
     if "super" in code.co_names:  # super() finds the first argument itself
         return None
     taken: set[tuple[str, bool]] = set()
@@ -67,9 +66,8 @@ def _is_call(step: dis.Instruction) -> bool:
 
 class Names(NamedTuple):
     """The names in code and its inner functions: the globals they read, each with the attribute read from
-    it ("" for
-    none); the attributes they read from any object; the modules they import, each with its relative level;
-    whether they may read any attribute; the functions by which they reach other objects."""
+    it ("" for none); the attributes they read from any object; the modules they import, each with its
+    relative level; whether they may read any attribute; the functions by which they reach other objects."""
 
     used: frozenset[tuple[str, str]]
     attributes: frozenset[str]

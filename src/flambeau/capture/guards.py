@@ -57,9 +57,8 @@ class Watch:
     """The values that a function reads from closures, globals, defaults and attributes, as they are now.
 
     Every reachable value is followed. If the complete state of one is not known, `trouble` says so and
-    there is no
-    recording. Of modules, classes, and objects of which code only reads attributes, only the names that some
-    code reads from any object are watched.
+    there is no recording. Of modules, classes, and objects of which code only reads attributes, only the
+    names that some code reads from any object are watched.
     """
 
     def __init__(self, function: Any, args: tuple[Any, ...], kw: dict[str, Any], objects: list[Any]):

@@ -65,21 +65,19 @@ def jit(fn: Callable[P, R], *, check: str = "sometimes") -> Callable[P, R]:
     """Record the kernels of a call, and replay them at later calls without Python graphs, planning or
     rendering.
 
-    Tensors and arrays among the arguments, also inside lists, tuples and dicts, may change from call to call;
-    a new shape or dtype records again. Parameters among them, and all tensors from outside of the call, are
-    read and assigned in place: every replay updates parameters, optimiser state and random numbers as the
-    function does. All other values that the function can reach are compared before every replay: other
-    arguments, closures, globals, attributes, whether gradients flow. Put a number that changes into a
-    tensor or
-    a HostScalar. A function that can reach values that can't be compared (a file, an iterator), that reads a
-    tensor's value, or that changes its own dependencies runs unrecorded, and a line on stderr says so.
-    Results
-    have no graph: compute gradients inside. On the CPU device the function simply runs.
+    Tensors and arrays among the arguments, also inside lists, tuples and dicts, may change from call to
+    call; a new shape or dtype records again. Parameters among them, and all tensors from outside of the
+    call, are read and assigned in place: every replay updates parameters, optimiser state and random
+    numbers as the function does. All other values that the function can reach are compared before every
+    replay: other arguments, closures, globals, attributes, whether gradients flow. Put a number that
+    changes into a tensor or a HostScalar. A function that can reach values that can't be compared (a
+    file, an iterator), that reads a tensor's value, or that changes its own dependencies runs unrecorded,
+    and a line on stderr says so. Results have no graph: compute gradients inside. On the CPU device the
+    function simply runs.
 
     Calls 2, 4, 8, 64, 1,024 and 1,000,000 also run the function without a GPU and compare what it would
-    compute
-    with the recording; a line reports differences. Checks take at most 1 % of the time since the first call;
-    others are postponed. `check` may be "always", for tests, or "never".
+    compute with the recording; a line reports differences. Checks take at most 1 % of the time since the
+    first call; others are postponed. `check` may be "always", for tests, or "never".
 
     fn: the function
     Raises ValueError if check is unknown.
@@ -147,8 +145,8 @@ class Recordings:
 
     def _replay(self, program: Program, arguments: "Arguments") -> Any:
         """Replay a program that fits, after a check if one is due. Returns NONE if the program assigns to
-        an argument,
-        or if a signal handler calls it within its own replay. The caller holds the device's lock."""
+        an argument, or if a signal handler calls it within its own replay. The caller holds the device's
+        lock."""
         if program.is_playing or (program.assigned and program.assigns_to(arguments.tensors)):
             return NONE
         program.calls += 1
@@ -185,12 +183,10 @@ class Recordings:
 
     def _check_replay(self, key: Any, program: Program, arguments: "Arguments") -> "Outcome | None":
         """Run the function and compare it with the recording. If they agree, the run is undone; else its
-        result is
-        returned. The caller holds the device's lock.
+        result is returned. The caller holds the device's lock.
 
         It does not listen to the code that runs inside, which takes ten times as long: after a difference
-        the next
-        call is recorded.
+        the next call is recorded.
         """
         start, program.due = perf_counter(), self.next(program.calls)
         with paused():
@@ -224,8 +220,7 @@ class Recordings:
 
     def _find_program(self, key: Any) -> tuple[Program | None, str | None]:
         """Return the program for a call with such arguments in the current state, or the name of the
-        value that has
-        changed since it was recorded."""
+        value that has changed since it was recorded."""
         why = None
         for program in self.programs.get(key, ()):
             why = program.changed()
@@ -360,8 +355,7 @@ def _is_input(value: Any) -> bool:
 
 class Outcome(NamedTuple):
     """The outcome of a call: its recording, if any, its result, the reason for no recording, and whether
-    the next
-    call will fail in the same way."""
+    the next call will fail in the same way."""
 
     program: Program | None
     result: Any

@@ -66,8 +66,7 @@ class Draws:
 
     def renew(self, taken: list[tuple[Any, int, int]]) -> None:
         """Advance each generator by the numbers that the call draws, used or not, and append (generator,
-        begin, end) to
-        `taken`."""
+        begin, end) to `taken`."""
         for source, blocks, draws in self.of:
             first = source.take(4 * blocks)
             taken.append((source, first.block, first.block + blocks))
@@ -77,8 +76,7 @@ class Draws:
 
 class Moves:
     """The changes that a replay makes to nodes and tensors after its submit. A replay that fails before
-    changes
-    nothing."""
+    changes nothing."""
 
     __slots__ = ("drawn", "left", "stays", "words")
 
@@ -166,8 +164,7 @@ class Program:
 
     def _sources(self, outputs: list[Tensor]) -> list[tuple[Any, bool, tuple[Any, ...], Any]]:
         """Return for each result its source in the commands, whether it fills that placeholder itself (an
-        argument does
-        so before, and a result that occurs twice), its shape and dtype."""
+        argument does so before, and a result that occurs twice), its shape and dtype."""
         seen: set[Any] = set(self.inputs)
         sources: list[tuple[Any, bool, Shape, Any]] = []
         for t in outputs:
@@ -198,8 +195,7 @@ class Program:
 
     def _results(self, plan: Any, roots: list[Node], outputs: list[Tensor]) -> dict[int, Placeholder]:
         """Make a placeholder for each result that kernels may write directly into the caller's buffer, by
-        the first value
-        in its buffer."""
+        the first value in its buffer."""
         _, _, first = lifetimes(plan)
         sizes, leaves = dict(plan.stored), set(plan.leaves)
         wanted = {id(t.node) for t in outputs}
@@ -424,8 +420,7 @@ class Program:
         self, nodes: list[Node], filled: list[int], words: list[int], left: dict[Node, Any]
     ) -> list[Any]:
         """Fill the arguments' placeholders, with copies (appended to `words`) of arguments that the
-        commands must not
-        read directly. Returns the copies. left: nodes whose values move before."""
+        commands must not read directly. Returns the copies. left: nodes whose values move before."""
         copies: list[Any] = []
         for i, n in enumerate(nodes):
             placeholder, buffer = self.inputs[i], left.get(n, n.buffer) if left else n.buffer
@@ -456,8 +451,7 @@ class Program:
 
     def replay(self, nodes: list[Node]) -> Any:
         """Run the recorded commands on new inputs. The caller holds the device's lock, so that no other
-        call changes
-        draws, numbers or state meanwhile."""
+        call changes draws, numbers or state meanwhile."""
         if self.is_light:
             return self._play_light(nodes)
         moves = Moves()

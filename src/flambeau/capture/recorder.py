@@ -77,8 +77,7 @@ class Recorder:
 
     def settle(self, outputs: list[Any]) -> list[Node]:
         """Return the nodes that a replay computes: results, and new values of tensors from before the
-        call. Earlier nodes
-        without values are computed now, once."""
+        call. Earlier nodes without values are computed now, once."""
         moved = [t.node for t, _ in self.before]
         roots = [n for n in dict.fromkeys([*(t.node for t in outputs), *moved]) if n.buffer is None]
         first = made_before([*roots, *(old for _, old in self.before)], self.start)

@@ -118,8 +118,7 @@ def _line(e: Exception) -> str:
 
 def _distance(ours: Any, theirs: Any) -> float:
     """Return the largest difference, relative to the largest magnitude. It is infinite if kinds, shapes,
-    texts,
-    NaN or infinities differ."""
+    texts, NaN or infinities differ."""
     import numpy as np
 
     if is_dict(theirs) and is_dict(ours):

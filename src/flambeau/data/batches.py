@@ -24,8 +24,8 @@ def default_convert(data: Any) -> Any:
 
 def default_collate(batch: list[Any]) -> Any:
     """Make a batch of n items: stack tensors, arrays and numbers to tensors [n, ...], list strings, and
-    collate
-    tuples, lists and dicts part by part. ValueError if shapes or keys differ, TypeError for other values."""
+    collate tuples, lists and dicts part by part. ValueError if shapes or keys differ, TypeError for other
+    values."""
     first = batch[0]
     if isinstance(first, Tensor):
         if any(t.shape != first.shape for t in batch):

@@ -58,11 +58,9 @@ class IterableDataset:
     """A dataset without indices or length: a subclass defines `__iter__`.
 
     Each of n workers iterates it and makes every n-th batch, so the batches equal those without workers.
-    If the
-    dataset calls `get_worker_info()` in `__iter__`, it yields only its own share, all of which is batched.
-    A dataset with state_dict and load_state_dict resumes at its position, without workers; others read
-    earlier
-    items again and drop them.
+    If the dataset calls `get_worker_info()` in `__iter__`, it yields only its own share, all of which is
+    batched. A dataset with state_dict and load_state_dict resumes at its position, without workers;
+    others read earlier items again and drop them.
     """
 
     def __iter__(self) -> Iterator[Any]:
@@ -305,8 +303,7 @@ def gather(dataset: Indexable, indices: np.ndarray) -> Any:
 
 def items_of(dataset: Any, indices: np.ndarray) -> list[Any]:
     """Read items into a list: at once if the dataset has `__getitems__`, as Hugging Face's do. An
-    exception says
-    which item it came from."""
+    exception says which item it came from."""
     numbers = indices.tolist()
     # One read for the batch: Arrow tables need it, as reading row by row is slow.
     if hasattr(dataset, "__getitems__"):

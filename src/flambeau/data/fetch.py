@@ -19,8 +19,7 @@ Seed = Callable[[int | None], None]  # seeds for the batch of this number; None:
 
 class Errand(NamedTuple):
     """A request for a batch: its epoch and number, and the indices of its items, or for an iterable
-    dataset the
-    number of the loop over the loader."""
+    dataset the number of the loop over the loader."""
 
     epoch: int
     number: int

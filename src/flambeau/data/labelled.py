@@ -109,8 +109,7 @@ def read_mask(path: str | os.PathLike[str]) -> np.ndarray:
     """Read a mask (`path`) with Pillow: the number of each pixel, uint8 [height, width].
 
     It is the grey value (uint16 for 16 bits) or the palette index. FlambeauError without Pillow,
-    ValueError for
-    an image in colours.
+    ValueError for an image in colours.
     """
     import numpy as np
 

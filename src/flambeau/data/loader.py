@@ -182,8 +182,7 @@ class DataLoader:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore a position: the next loop begins with the batch that would have come next. ValueError
-        within an
-        epoch if the batch size or the number of items differs."""
+        within an epoch if the batch size or the number of items differs."""
         size, position = state_dict.get("batch_size", self.batch_size), state_dict["batch"]
         if position and size != self.batch_size:
             problem = (

@@ -210,8 +210,7 @@ def _unheard_interrupts(method: str) -> Generator[None]:
 
 def serve(pipe: Any, parcel: Parcel) -> None:
     """Run a worker: answer requests until an empty one arrives. An error here ends the process at once,
-    even if
-    the dataset has threads that would keep it alive, because the loop waits for its end."""
+    even if the dataset has threads that would keep it alive, because the loop waits for its end."""
     try:
         _serve(pipe, parcel)
     except BaseException:
@@ -240,10 +239,8 @@ def _listen(pipe: Any, questions: SimpleQueue[bytes]) -> None:
     """Receive requests at once, so that the requesting process never waits; exit when it is gone.
 
     Requests stay bytes in this thread. Unpickling would import their modules (NumPy, the user's) while
-    the first
-    thread opens the dataset and imports the same: circular imports then fail, or see modules half
-    initialised.
-    Whatever ends this thread ends the process.
+    the first thread opens the dataset and imports the same: circular imports then fail, or see modules
+    half initialised. Whatever ends this thread ends the process.
     """
     try:
         with suppress(EOFError, OSError):

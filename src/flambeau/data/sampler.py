@@ -35,8 +35,7 @@ class Sampler:
 
 class OrderedSampler(Sampler):
     """A sampler whose order depends only on a seed and the epoch, so that a loader can resume within an
-    epoch at no
-    cost. `order(epoch)` returns the order; each iteration yields the next epoch."""
+    epoch at no cost. `order(epoch)` returns the order; each iteration yields the next epoch."""
 
     seed: Sequence[int] = (0, 0)
     epoch = 0
@@ -178,10 +177,9 @@ class WeightedRandomSampler(OrderedSampler):
 class DistributedSampler(OrderedSampler):
     """The part of `dataset` for one of several processes: every `num_replicas`-th item, starting at `rank`.
 
-    Parts have equal length: some items are repeated, or left out (`drop_last`). With `shuffle` each epoch has
-    another order, by `seed` and the epoch that all processes pass to `set_epoch`. ValueError for a rank
-    out of
-    range.
+    Parts have equal length: some items are repeated, or left out (`drop_last`). With `shuffle` each epoch
+    has another order, by `seed` and the epoch that all processes pass to `set_epoch`. ValueError for a
+    rank out of range.
     """
 
     def __init__(

@@ -75,8 +75,7 @@ class Setup:
 
 class Parcel:
     """A pickled Setup. It is packed while a process starts, because locks and shared values of
-    multiprocessing can
-    be pickled only then, and opened when that process can report an error."""
+    multiprocessing can be pickled only then, and opened when that process can report an error."""
 
     def __init__(self, fetch: ByIndex | ByTurn, info: WorkerInfo, begin: Begin, method: str):
         self.setup = Setup(fetch, info, begin, get_default_dtype(), get_default_integer())

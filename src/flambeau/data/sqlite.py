@@ -129,8 +129,8 @@ class _NewTable:
 
     def write(self, path: Path, alone: bool = False) -> None:
         """Write in one transaction. `alone`: no other process uses this file, and it is removed on
-        failure, so it
-        needs no journal and no locks (on macOS they would conflict with the lock of `write_whole`)."""
+        failure, so it needs no journal and no locks (on macOS they would conflict with the lock of
+        `write_whole`)."""
         import sqlite3
 
         uri = path.absolute().as_uri() + ("?nolock=1" if alone else "")

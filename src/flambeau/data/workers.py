@@ -59,8 +59,8 @@ def share_begun(dataset: Any, reseed: Callable[[], None] | None) -> tuple[Iterat
     share.
 
     They are if the dataset calls `get_worker_info()` before it yields its first item, or `worker_init_fn`
-    did so
-    for the dataset. Then `reseed` is called, because only workers with the same items draw the same numbers.
+    did so for the dataset. Then `reseed` is called, because only workers with the same items draw the
+    same numbers.
     """
     takes_share = _here.takes_share
 

@@ -56,12 +56,11 @@ depend_on(default)
 
 def get_device(spec: Any = None) -> Device:
     """Open the device of a name: None for the default, "gpu", "gpu:1", "gpu:NAME" (part of its name),
-    "cpu" (NumPy), or
-    another array library: "torch", "torch:cuda:1", "cupy", "jax".
+    "cpu" (NumPy), or another array library: "torch", "torch:cuda:1", "cupy", "jax".
 
     FLAMBEAU_DEVICE sets the default. Without it, the default is the best adapter, or the CPU if there is
-    none. A
-    number selects that GPU, and PyTorch's "cuda", "cuda:1" and "mps" mean "gpu", "gpu:1" and "gpu".
+    none. A number selects that GPU, and PyTorch's "cuda", "cuda:1" and "mps" mean "gpu", "gpu:1" and
+    "gpu".
     """
     if spec is None:
         if (chosen := default.get()) is not None:
@@ -101,15 +100,13 @@ def get_default_device() -> Device:
 
 def set_default_device(device: Any) -> None:
     """Set the device of tensors that are created without a device: in the innermost `with device` block,
-    or in the
-    process. None restores the choice of FLAMBEAU_DEVICE."""
+    or in the process. None restores the choice of FLAMBEAU_DEVICE."""
     default.set(None if device is None else get_device(device))
 
 
 def set_default_dtype(d: Any) -> None:
     """Set the process's dtype of Python floats and of results without float operands (zeros, rand,
-    layers, 1 / 2 of
-    integers): float32, float16, bfloat16 or float64.
+    layers, 1 / 2 of integers): float32, float16, bfloat16 or float64.
 
     d: a dtype or its name. Random numbers are drawn in float32 and rounded. TypeError for other dtypes, and
     ValueError for float64 if the default device is a GPU.

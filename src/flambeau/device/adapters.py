@@ -117,8 +117,7 @@ def choose(which: str) -> Adapter:
 
 def open_adapter(which: str, open_one: Callable[[Adapter], Any]) -> Any:
     """Open the adapter of a name by `open_one`. For "" it tries adapters from the best on, and reports on
-    stderr those
-    that a driver failed to open."""
+    stderr those that a driver failed to open."""
     best = choose(which)
     for adapter, other in pairwise(adapters() if not which else ()):
         try:

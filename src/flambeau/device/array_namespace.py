@@ -121,8 +121,7 @@ class Namespace:
 
     def errstate(self, **kw: Any) -> Any:
         """Return the context for evaluating an op: without NumPy's warnings about infinities and NaN, and
-        with JAX's
-        products in f32 (its default on GPUs is tf32)."""
+        with JAX's products in f32 (its default on GPUs is tf32)."""
         if self.library == "jax":
             return import_module("jax").default_matmul_precision("highest")
         return self.module.errstate(**kw) if self.is_numpy else nullcontext()

@@ -134,8 +134,7 @@ class CPath:
 
     def _look_up(self, words: list[int], spans: list[tuple[int, int]]) -> list[tuple[Any, ...]]:
         """Look up the steps of the commands in `spans`. It reads words by position, because it runs for
-        every command of
-        a new graph."""
+        every command of a new graph."""
         last, known = None, self._compiled
         steps: list[tuple[Any, ...]] = []
         bind, buffers = self.device.bind, self.device._buffers
@@ -200,8 +199,7 @@ class CPath:
 
     def submit(self, *parts: Any) -> None:
         """Encode lists of commands, or prepared ones, and submit once, or several times while kernels
-        compile, so that
-        earlier commands run meanwhile."""
+        compile, so that earlier commands run meanwhile."""
         if self._waiting:
             self.flush()
         encoder = Encoder(self)
@@ -251,8 +249,7 @@ class Encoder:
     """Encodes commands for one or several submits.
 
     Each has separate state, so an exception at any step, or a nested submit (a signal handler may read a
-    tensor),
-    does not affect the next one.
+    tensor), does not affect the next one.
     """
 
     __slots__ = ("_compute", "_encoder", "path")

@@ -65,8 +65,7 @@ def name_types_quickly(ffi: Any) -> None:
     """Let cffi find types by name without the rest of wgpu's header.
 
     cffi parses a type's text after a line for each of the header's 400 names, 5 to 10 ms per type, and
-    opening a
-    device and compiling a kernel look up 40 types. Only the names in the text are needed.
+    opening a device and compiling a kernel look up 40 types. Only the names in the text are needed.
     """
     parser: Any = getattr(ffi, "_parser", None)
     kinds = ("typedef", "struct", "enum", "union")

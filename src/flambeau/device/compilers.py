@@ -34,8 +34,7 @@ class Compiling:
 
     def begin(self, job: Job, layout: Any) -> Any:
         """Begin to compile a text. Returns a Future of the pipeline, or an object with `done` and
-        `result`. It may raise
-        the text's errors."""
+        `result`. It may raise the text's errors."""
         pipeline: Future[Any] = Future()
         pipeline.set_result(self.compile(job, self.module(job), layout))
         return pipeline
@@ -53,8 +52,7 @@ class InThreads(Compiling):
     """Compiles in threads: drivers compile and check texts without the GIL.
 
     Our own text is checked while the next one is rendered. Separate threads check and compile, so that
-    all texts
-    are checked early.
+    all texts are checked early.
     """
 
     def __init__(self, device: Any):
@@ -75,8 +73,7 @@ class InThreads(Compiling):
 
 class Ahead(InThreads):
     """Compiles ahead for llvmpipe, which compiles a kernel at its first dispatch, in the single thread of
-    its device,
-    and caches the result on disk.
+    its device, and caches the result on disk.
 
     Each thread dispatches on its own device (the first on ours). Our device finds their results on disk.
     """

@@ -69,8 +69,7 @@ class CpuDevice(Caches):
 
     def compute(self, roots: list[Node], order: list[Node] | None = None) -> None:
         """Compute the values of roots; other values are dropped after their last use. order: the nodes
-        that the roots
-        need."""
+        that the roots need."""
         order = sorted(order or toposort(roots), key=lambda n: n.serial)
         readers = dict.fromkeys(roots, 1)
         for n in order:
@@ -104,8 +103,7 @@ class CpuDevice(Caches):
 
     def run(self, node: Node, arrays: list[Any]) -> Any:
         """Evaluate an op by its reference, in the dtype and shape of its rules. As on a GPU, packed
-        dtypes are computed in
-        their wide dtypes and rounded (or wrapped) after each op."""
+        dtypes are computed in their wide dtypes and rounded (or wrapped) after each op."""
         if self.xp.is_numpy:
             return self._evaluate(self.xp, node, arrays)
         if node.op.name not in self.on_host:

@@ -19,8 +19,7 @@ RANGES, UNCHECKED = "enable_integer_range_analysis_in_robustness", "disable_robu
 
 def switch_on(wgpudawn: Any) -> None:
     """Set Dawn's toggles, which is possible only before its first use. If another package has used it
-    already, there
-    are no matrix units, and timestamps are as coarse as in web pages."""
+    already, there are no matrix units, and timestamps are as coarse as in web pages."""
     extras: Any = import_module("wgpudawn.backends.dawn.extras")
     known = extras.all_toggles()
     with suppress(RuntimeError):  # it is in use
@@ -31,8 +30,7 @@ def switch_on(wgpudawn: Any) -> None:
 
 def open_device(adapter: Any, unchecked: bool, more: tuple[str, ...] = (), **wanted: Any) -> Any:
     """Open a device of an adapter. New buffers have undefined contents. unchecked: no kernel's indices
-    are checked;
-    else only those whose range the compiler knows are not. more: toggles."""
+    are checked; else only those whose range the compiler knows are not. more: toggles."""
     extras: Any = import_module("wgpudawn.backends.dawn.extras")
     known = extras.all_toggles()
     toggles = [t for t in (RANGES, *([UNCHECKED] if unchecked else []), *more) if t in known]
@@ -42,8 +40,7 @@ def open_device(adapter: Any, unchecked: bool, more: tuple[str, ...] = (), **wan
 
 def units(adapter: Any) -> tuple[Unit, ...]:
     """Return the shapes of float16 matrices that the adapter's matrix units multiply and accumulate in
-    float32, if its
-    subgroups have a single size."""
+    float32, if its subgroups have a single size."""
     if MATRICES not in adapter.features or "shader-f16" not in adapter.features:
         return ()
     extras: Any = import_module("wgpudawn.backends.dawn.extras")

@@ -86,8 +86,7 @@ class DawnCompiler:
 @cache
 def dawn_compiler(name: str) -> DawnCompiler:
     """Open the compiler for the adapter of a name, or for the best. DeviceError if wgpudawn is not
-    installed, or finds
-    no adapter."""
+    installed, or finds no adapter."""
     try:
         import wgpudawn  # type: ignore[import-not-found]
     except (ImportError, OSError):

@@ -80,8 +80,7 @@ def _parse(said: Any) -> MachineSpeed:
 
 def measured(name: str, work: Callable[[int, int], float], copy: Callable[[int], float]) -> MachineSpeed:
     """Measure the speeds of an adapter. work(turns, groups): seconds of that many workgroups; copy(n):
-    seconds of
-    copying n bytes."""
+    seconds of copying n bytes."""
     turns, fixed = TURNS, work(1, 1)
     while (one := work(turns, 1) - fixed) < LONG and turns < MOST_TURNS:
         turns *= 2

@@ -62,10 +62,8 @@ class NativeDevice(Caches):
     """One GPU. Other modules know its buffers, pipelines and bind groups by numbers.
 
     A thread that takes memory, writes, looks up commands or submits holds `lock` from its first
-    `pool.take` to the
-    submit of the commands that use the buffers. No thread waits for the GPU while holding it: after a
-    submit it
-    releases the lock and then keeps pace. Reads wait without it.
+    `pool.take` to the submit of the commands that use the buffers. No thread waits for the GPU while
+    holding it: after a submit it releases the lock and then keeps pace. Reads wait without it.
     """
 
     kind: Literal["gpu"] = "gpu"
@@ -122,8 +120,7 @@ class NativeDevice(Caches):
     @property
     def paced(self) -> float:
         """The seconds that submitting threads have waited because too many submits were pending, or
-        because the submit
-        itself computed."""
+        because the submit itself computed."""
         return self._fast.paced
 
     def __repr__(self) -> str:
@@ -192,8 +189,7 @@ class NativeDevice(Caches):
 
     def _send_writes(self, size: int) -> None:
         """Submit pending writes from time to time: until then the driver keeps a second copy of the data,
-        and the GPU
-        idles."""
+        and the GPU idles."""
         self._unsent += size
         if self._unsent >= PIECE:
             self._queue.submit([])
@@ -297,8 +293,7 @@ class NativeDevice(Caches):
 
     def bind(self, pipeline: int, handles: tuple[int, ...], offset: int = 0) -> Any:
         """Return the cached bind group of these buffers for a pipeline. The first is Params, from byte
-        `offset` on; a group
-        per offset costs less than dynamic offsets."""
+        `offset` on; a group per offset costs less than dynamic offsets."""
         _, _, layout, outputs, checks = self._pipelines[pipeline]
         if checks:
             handles, outputs = (*handles, self.faults), outputs + 1

@@ -21,8 +21,7 @@ def size_class(nbytes: int) -> int:
 
 class Allocation:
     """A block of device memory. When its last reference is dropped, in any thread and at any time, it is
-    queued for
-    return to its pool."""
+    queued for return to its pool."""
 
     __slots__ = ("doubt", "handle", "last", "nbytes", "pool", "shared", "size")
 
@@ -44,12 +43,10 @@ class Pool:
     """Allocates device memory and keeps freed blocks for reuse, last in first out.
 
     A recording has a separate pool, whose buffers only it may write; the device's pool, its `root`,
-    counts for all of them. A recording takes once what it was planned to need, so sizes are `exact` there.
-    A thread holds the device's lock from taking a buffer until it is written or submitted, so that
-    commands use
-    buffers in the order in which they are taken. Dead blocks are queued by any thread at any time (by the
-    garbage
-    collector) and return at the next `take`.
+    counts for all of them. A recording takes once what it was planned to need, so sizes are `exact`
+    there. A thread holds the device's lock from taking a buffer until it is written or submitted, so that
+    commands use buffers in the order in which they are taken. Dead blocks are queued by any thread at any
+    time (by the garbage collector) and return at the next `take`.
 
     A signal handler runs between two calls, and may take or raise. It must find each handle in exactly
     one place:

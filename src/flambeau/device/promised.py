@@ -40,8 +40,7 @@ class Promised(Compiling):
 
 class PromisedAhead(Promised):
     """For NVIDIA's driver, which caches pipelines on disk: when our device's threads are busy, other
-    devices compile
-    first, and ours finds the result on disk.
+    devices compile first, and ours finds the result on disk.
 
     ResNet-50's training step has 140 pipelines of 31 s processor time, of which Dawn compiles two at a time.
     All calls come from the thread that holds the device's lock, as Dawn requires.

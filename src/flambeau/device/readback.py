@@ -134,8 +134,7 @@ def _split(view: memoryview, asked: list[tuple[int, int]], ffi: Any) -> list[Any
 
 def copy_bytes(view: memoryview, ffi: Any) -> Any:
     """Copy the bytes of a view, to bytes or a read-only view. Large ones are copied by several threads
-    into large
-    pages.
+    into large pages.
 
     ffi: cffi's, to get the address of a view.
     """

@@ -41,8 +41,7 @@ class AdapterIdentity(NamedTuple):
 @dataclass
 class Choice:
     """The fastest variant of a family for a bucket, with the milliseconds of each candidate and the
-    reasons of dropped
-    ones."""
+    reasons of dropped ones."""
 
     family: str
     bucket: Bucket
@@ -89,8 +88,8 @@ def choices_file_name(of: AdapterIdentity) -> str:
 
 def choices_for(of: AdapterIdentity) -> dict[tuple[Any, ...], str]:
     """Return the choices for `choose.choose` on an adapter: measured ones by family and bucket, shipped
-    ones also by
-    the default. A shipped choice only says which default it beat, and rules may have another default now."""
+    ones also by the default. A shipped choice only says which default it beat, and rules may have another
+    default now."""
     if mode() == "off":
         return {}
     choices: dict[tuple[Any, ...], str] = {

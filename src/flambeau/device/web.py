@@ -1,6 +1,5 @@
 """The browser's device: implements the Protocol `Gpu` on navigator.gpu, by web/executor.js. Only this
-module imports
-js and pyodide."""
+module imports js and pyodide."""
 
 import threading
 from array import array

@@ -155,6 +155,7 @@ class MixtureSameFamily(_Wrapping):
     @property
     def variance(self) -> Tensor:
         parts, dim = self.component_distribution, -1 - len(self.event_shape)
+        # law of total variance: the mean of the variances, plus the variance of the means
         between = (parts.mean - self.mean.unsqueeze(dim)).square()
         return self._average(parts.variance) + self._average(between)
 
@@ -163,6 +164,8 @@ class MixtureSameFamily(_Wrapping):
 
     def _draw(self, sample_shape: Any) -> Tensor:
         component = self.mixture_distribution.sample(sample_shape)
+        # Draw every component, and select one. Unlike a draw of the selected one, this needs no value of
+        # `component`.
         drawn = self.component_distribution.sample(sample_shape)
         event = self.event_shape
         ones = (1,) * len(event)
@@ -173,7 +176,7 @@ class MixtureSameFamily(_Wrapping):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         each = self.component_distribution.log_prob(self._add_component_dim(value))
-        return (each + self.mixture_distribution.logits).logsumexp(-1)
+        return (each + self.mixture_distribution.logits).logsumexp(-1)  # the logits are normalised
 
     def cdf(self, value: Tensor) -> Tensor:
         each = self.component_distribution.cdf(self._add_component_dim(value))
@@ -244,6 +247,8 @@ class TransformedDistribution(_Wrapping):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
+        # Change of variables: log p(x) minus the sum of log |dy / dx|. `dims` counts the event dims of y at
+        # each map, over which its Jacobian is summed.
         dims, y, total = len(self.event_shape), value, 0.0
         for t in reversed(self.transforms):
             x = t.back(y)
@@ -254,6 +259,7 @@ class TransformedDistribution(_Wrapping):
 
     def _orient(self, p: Tensor) -> Tensor:
         """Return p, or 1 - p if the composed map decreases."""
+        # a sign may be a tensor, as that of AffineTransform's scale: 1 gives p, -1 gives 1 - p
         sign: Any = prod(t.sign for t in self.transforms)
         return p if isinstance(sign, int) and sign == 1 else sign * (p - 0.5) + 0.5
 

@@ -47,8 +47,7 @@ def _slope_of_small(a: Tensor, x: Tensor) -> Tensor:
 
 def _slope_of_large(a: Tensor, x: Tensor) -> Tensor:
     """Compute the slope for a > 8, by Rice's saddle-point expansion, or near the mean, where that divides
-    by 0, by
-    a Taylor series."""
+    by 0, by a Taylor series."""
     near = (x - a).abs() <= 0.1 * a
     z = x / a  # ratios, because powers of a overflow
     series = (1 + 24 * a * (1 + 12 * a)) / (288 * a * a)
@@ -221,6 +220,7 @@ class Dirichlet(ExponentialFamily):
     def mode(self) -> Tensor:
         rest = (self.concentration - 1).clamp(min=0.0)
         largest = COMPOSED["one_hot"](self.concentration.argmax(-1), self.event_shape[0]).to(rest.dtype)
+        # Below 1 the density is unbounded at the corners: the mode is that of the largest concentration.
         is_flat = (self.concentration < 1).all(-1, True)
         return is_flat.where(largest, rest / rest.sum(-1, True))
 
@@ -231,7 +231,7 @@ class Dirichlet(ExponentialFamily):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         a = self.concentration.expand(*self._shape(sample_shape))
-        return log_gamma_draw(a).softmax(-1)
+        return log_gamma_draw(a).softmax(-1)  # normalised gamma draws; in logs, small ones do not underflow
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -276,7 +276,7 @@ class Beta(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._shape(sample_shape)
         logs = [log_gamma_draw(a.expand(*shape)) for a in (self.concentration1, self.concentration0)]
-        return (logs[0] - logs[1]).sigmoid()
+        return (logs[0] - logs[1]).sigmoid()  # x / (x + y), from the logarithms of x and y
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -320,6 +320,7 @@ class FisherSnedecor(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._shape(sample_shape)
         logs = [log_gamma_draw((d * 0.5).expand(*shape)) for d in (self.df1, self.df2)]
+        # A chi-square of d degrees is twice a gamma draw of shape d / 2; the factors 2 cancel.
         return (logs[0] - logs[1]).exp() * (self.df2 / self.df1)
 
     def log_prob(self, value: Tensor) -> Tensor:

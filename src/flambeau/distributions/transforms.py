@@ -97,6 +97,7 @@ class Transform:
 
     def back(self, y: Tensor) -> Tensor:
         """Return the x that is mapped to y."""
+        # By identity: for the y of the last forward call, x is known without rounding.
         x, kept = self._kept
         if x is None or kept is not y:
             x = self._inverse(y)

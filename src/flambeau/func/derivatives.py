@@ -429,8 +429,7 @@ def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     """Compute the Hessian of a scalar-valued function times the tangents, without computing the Hessian.
 
     It is the gradient of the gradient. The result has the containers of `primals` (a tensor, or a tuple
-    of the
-    function's arguments).
+    of the function's arguments).
 
     func: a function of tensors, or of trees of them
     Raises ValueError if the function returns no single number.

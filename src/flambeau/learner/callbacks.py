@@ -71,8 +71,7 @@ class Scheduling(Callback):
 
 class Best(Callback):
     """Tracks the epoch with the best value of `monitor`, by more than `min_delta`, and the epochs since.
-    NaN and
-    infinity never count as the best value.
+    NaN and infinity never count as the best value.
 
     higher: whether higher is better; None asks the metric. The run ends after `patience` epochs without
     improvement.

@@ -57,8 +57,7 @@ class Checkpoints:
     """The checkpoints of a folder: the last `keep` and the best.
 
     `new_events` returns the events of finished writes in the caller's thread. FlambeauError if the folder
-    can't
-    be written to.
+    can't be written to.
     """
 
     def __init__(self, folder: Path, keep: int):
@@ -81,8 +80,7 @@ class Checkpoints:
 
     def begin(self, place: tuple[int, int], state: Any, losses: list[Tensor], is_best: bool = False) -> None:
         """Begin to write a state, after waiting for the previous write. `place` is (epoch, step). If
-        `losses` or
-        weights are not finite, a warning is emitted and nothing is written."""
+        `losses` or weights are not finite, a warning is emitted and nothing is written."""
         name = f"epoch-{place[0]:04}-step-{place[1]:09}.safetensors"
         if name == self.last and self.failed is None and not is_best:
             return
@@ -155,8 +153,7 @@ class Checkpoints:
 
     def newest(self, emit: Callable[[Event], Any]) -> tuple[Path, Any] | None:
         """Load the newest undamaged state and report damaged ones. None if there is no file,
-        FlambeauError if all
-        are damaged."""
+        FlambeauError if all are damaged."""
         paths = self.paths()
         troubles: list[str] = []
         for i, path in enumerate(paths):
@@ -207,8 +204,7 @@ def save_state(path: Path, state: Any) -> None:
 
 def write_proven(path: Path, data: list[Any]) -> None:
     """Write a checksummed file's parts beside `path`, read them back, then rename it to `path`; OSError
-    if that
-    fails."""
+    if that fails."""
     with part_of(path) as part:
         write_through(part, data)
         with map_file(part) as written:

@@ -111,8 +111,7 @@ def check_monitors(callbacks: Iterable[Any], meters: dict[str, SplitMeter], has_
 
 def one_number(loss: Any) -> Any:
     """Return a loss as a tensor []. TypeError for an object that is not a tensor, ValueError for more
-    than one
-    number."""
+    than one number."""
     if not hasattr(loss, "backward"):
         rule = "the loss must be a tensor of one number: return only that"
         raise TypeError(f"loss(...) -> {type(loss).__name__}: {rule}")

@@ -12,10 +12,8 @@ SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM"}  # signals that end a proce
 
 class Signals:
     """Inside this context the first signal calls `ask`, which must not print, because the interrupted
-    code may be
-    printing. Later signals have their previous effect. Python delivers signals only to the main thread;
-    in other
-    threads this context does nothing."""
+    code may be printing. Later signals have their previous effect. Python delivers signals only to the
+    main thread; in other threads this context does nothing."""
 
     def __init__(self, ask: Callable[[], Any]):
         self.ask, self.came = ask, 0

@@ -28,8 +28,8 @@ class Logger:
     """A logger: `write` takes events. `start` opens what a run needs, `end` closes it.
 
     Values and progress are buffered for a quarter of a second, which cuts their cost to a third. Other
-    events are
-    written at once, after the buffered ones, so that a checkpoint's file never precedes its values.
+    events are written at once, after the buffered ones, so that a checkpoint's file never precedes its
+    values.
     """
 
     def __init__(self):

@@ -96,8 +96,7 @@ def check_batch(t: Trained, batch: Any) -> Gradients | str:
 
 def op_of(t: Trained, batch: Any) -> str | None:
     """Find the op that computes the first value of a batch that is not finite with the current weights;
-    None if
-    there is none."""
+    None if there is none."""
     with made_at(t.model) as lines:
         loss, _, grads = gradients(t, batch.inputs, batch.target)
     return first_bad(loss, *(() if t.scaler is not None else grads), lines=lines)

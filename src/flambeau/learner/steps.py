@@ -120,8 +120,7 @@ def make_accumulate(
     t: Trained, into: RecordedMeter, sums: list[tuple[Any, Tensor]], total: Tensor
 ) -> Callable[[tuple[Any, ...], Any], tuple[Tensor, Any, tuple[int, ...]]]:
     """Make the function that adds a batch's gradients to `sums` and its loss to `total`. The third result
-    says
-    which parameters have a gradient."""
+    says which parameters have a gradient."""
 
     def step(inputs: tuple[Any, ...], target: Any) -> tuple[Tensor, Any, tuple[int, ...]]:
         loss, output, grads = gradients(t, inputs, target)
@@ -147,8 +146,7 @@ def make_apply(
     t: Trained, sums: list[tuple[Any, Tensor]], total: Tensor
 ) -> Callable[[Tensor, tuple[int, ...]], Tensor]:
     """Make the function that steps the optimizer with `sums` divided by the number of batches, sets them
-    to zero,
-    and returns the mean loss."""
+    to zero, and returns the mean loss."""
 
     def step(share: Tensor, met: tuple[int, ...]) -> Tensor:
         with no_grad():

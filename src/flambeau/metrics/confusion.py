@@ -172,7 +172,7 @@ def kappa(table: Tensor, weights: str | None) -> Tensor:
     """1 - observed disagreement / disagreement expected by chance (Cohen, 1960). [c, c] -> []"""
     table = table.to(float32)
     rows, columns = table.sum(1, keepdim=True), table.sum(0, keepdim=True)
-    expected = rows * columns / table.sum()
+    expected = rows * columns / table.sum()  # counts if predictions were independent of targets
     i = arange(table.shape[0], dtype=int32, device=table.device)
     apart = (i.unsqueeze(0) - i.unsqueeze(1)).abs().to(float32)
     far = apart if weights == "linear" else apart**2 if weights == "quadratic" else (apart > 0).to(float32)

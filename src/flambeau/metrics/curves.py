@@ -51,8 +51,7 @@ class CurveMetric(Metric):
 
     def _add(self, scores: Tensor, target: Tensor, ok: Tensor, wrong: Tensor) -> None:
         """Count scores from 0 to 1 with their targets (0 or 1), whether each counts, and whether its
-        target is
-        invalid. [labels, n] each"""
+        target is invalid. [labels, n] each"""
         if self.thresholds is None:
             self.states["preds"].append(scores)
             self.states["target"].append(wrong.where(-2, ok.where(target.int(), -1)))
@@ -320,8 +319,7 @@ class ROCArea(CurveMetric):
 
     def _pairs(self, ones: Tensor, others: Tensor) -> Tensor:
         """Compute the area as the fraction of (positive, negative) pairs in which the positive scores
-        higher. A
-        tie counts half. Counting in integers (in halves) keeps it exact."""
+        higher. A tie counts half. Counting in integers (in halves) keeps it exact."""
         ranked = Ranked(*self.all_scores())
         lower = ranked.others.take_along_dim(ranked.first, 1) + ranked.others.take_along_dim(ranked.behind, 1)
         pairs = (ranked.is_one.where(lower, 0)).sum(1)

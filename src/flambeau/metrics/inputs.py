@@ -58,8 +58,7 @@ def check_labels(metric: Any, preds: Tensor, target: Tensor) -> None:
 
 def probabilities(x: Tensor, normalise: Callable[[Tensor], Tensor], seen: Tensor | None = None) -> Tensor:
     """Convert scores to probabilities in float32. If a score (of those `seen`) lies outside of 0 to 1,
-    all are
-    logits and are normalised, as in torchmetrics."""
+    all are logits and are normalised, as in torchmetrics."""
     x = x.to(float32)
     is_outside = (x < 0) | (x > 1)
     return (is_outside if seen is None else is_outside & seen).any().where(normalise(x), x)

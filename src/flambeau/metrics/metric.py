@@ -36,9 +36,8 @@ def _wrap_update(update: Callable[..., None]) -> Callable[..., None]:
 
 def update_all(metrics: "list[Metric]", args: Any, kw: Any) -> None:
     """Count a batch into several metrics. Earlier counts are computed now at the latest, so that a graph
-    never
-    spans more than two updates. This batch is computed in the thread's next run, such as an optimiser's step,
-    which computes the model's output anyway."""
+    never spans more than two updates. This batch is computed in the thread's next run, such as an
+    optimiser's step, which computes the model's output anyway."""
     for x in (*args, *kw.values()):
         if hasattr(x, "__array__") and not isinstance(x, Tensor) and getattr(x, "ndim", 0):
             rule = f"takes tensors, not a {type(x).__module__}.{type(x).__name__}: wrap it in fb.tensor(...)"
@@ -90,9 +89,9 @@ class Metric:
     to restart.
 
     Define `__init__` with `add_state`, `update`, and `compute`, which may return tensors: its caller gets
-    Python
-    numbers. `update` reads no values, so a step that `fb.jit` records may call it. States are attributes;
-    assigning to one writes into its tensor. device: the device of the states, None for the default.
+    Python numbers. `update` reads no values, so a step that `fb.jit` records may call it. States are
+    attributes; assigning to one writes into its tensor. device: the device of the states, None for the
+    default.
     """
 
     higher_is_better: ClassVar[bool | None] = None

@@ -226,8 +226,7 @@ CosineSimilarity = type(
 
 def moments(x: Tensor, y: Tensor) -> Tensor:
     """Compute the moments of a batch: n (a compensated sum of two rows), the means of x and y, and the
-    centred sums
-    of x^2, y^2 and xy. [n, outputs] both -> [7, outputs]"""
+    centred sums of x^2, y^2 and xy. [n, outputs] both -> [7, outputs]"""
     count, outputs = x.shape
     n = full((outputs,), float(count), device=x.device)
     mx, my = (x.mean(0), y.mean(0)) if count else (n, n)

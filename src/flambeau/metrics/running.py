@@ -60,8 +60,7 @@ class CumulativeReward(EpisodeMean):
 
     def update(self, reward: Tensor, done: Tensor) -> None:
         """Count a step by its rewards, and whether it ended the episode. [num_envs] both; ValueError for
-        other
-        shapes."""
+        other shapes."""
         self.add(reward, done)
 
 
@@ -82,8 +81,7 @@ class ExplorationRate(Latest):
 
 class LearningRate(Latest):
     """The current learning rate: of `update(optimizer.lr)`, or of an `optimizer`, which each update reads
-    whatever
-    its arguments are. A Learner passes its own optimizer.
+    whatever its arguments are. A Learner passes its own optimizer.
 
     update raises TypeError for a tensor, or for several numbers.
     """

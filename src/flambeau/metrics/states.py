@@ -18,8 +18,7 @@ def counts(*shape: int, device: Any = None) -> Tensor:
 
 
 def precise(*shape: int, device: Any = None) -> Tensor:
-    """Make zeros for a compensated sum: row 0 the float32 sum, row 1 its accumulated rounding errors. [2,
-    ...]"""
+    """Make zeros for a compensated sum: the float32 sum, and its accumulated rounding errors. [2, ...]"""
     return Tensor.zeros((2, *shape), dtype=float32, device=device)
 
 
@@ -38,8 +37,9 @@ def plus(total: Tensor, x: Tensor) -> Tensor:
     """Add a float to a compensated sum. The rounding error goes to the second row (Knuth's two-sum)."""
     high, low = total[0], total[1]
     new = high + x
-    back = new - high
+    back = new - high  # x as it was added, after rounding
     lost = (high - (new - back)) + (x - back)
+    # After an overflow `lost` is NaN or infinite, but the sum must stay infinite.
     return rows(new, low + lost.nan_to_num(0.0, 0.0, 0.0))
 
 

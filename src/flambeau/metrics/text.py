@@ -43,6 +43,7 @@ class Perplexity(Metric):
         size = preds.shape[2]
         target, ok, wrong = split(target, size, self.ignore_index)
         logits = preds.to(float32).log_softmax(-1)
+        # ignored and invalid targets are clamped to an index that exists, and masked below
         scores = logits.take_along_dim(target.clamp(0, size - 1).unsqueeze(-1), -1).squeeze(-1)
         sums = stack([-ok.where(scores, 0.0).sum(), ok.sum().to(float32)])
         self.states["sums"].replace_(plus(self.states["sums"], sums))
@@ -85,6 +86,7 @@ def check_pairs(metric: Metric, preds: Sequence[Any], target: Sequence[Any]) -> 
 
 def edits(a: Sequence[Any], b: Sequence[Any], substitution: int = 1) -> int:
     """Return the least cost of insertions, deletions and substitutions from a to b (Levenshtein, 1966)."""
+    # Wagner and Fischer's table, row by row: `before` has the costs from a[:i - 1] to each prefix of b.
     before = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         row = [i]

@@ -34,8 +34,7 @@ class GradientEvent:
 
 class Scope:
     """A module or a function, without its inner functions. `helpers` are the script's functions that use
-    gradients
-    computed by their callers; `closures` the names of functions that an optimiser calls."""
+    gradients computed by their callers; `closures` the names of functions that an optimiser calls."""
 
     def __init__(self, node: Any, names: TorchNames, helpers: dict[str, "Scope"], closures: set[str]):
         self.node, self.names, self.helpers = node, names, helpers
@@ -99,8 +98,7 @@ def _parameters(node: Any) -> list[str]:
 
 def _loop_names(loop: ast.AST) -> set[str]:
     """Return the names that a loop sets, if no gradients are computed inside of it: it iterates over
-    tensors that
-    have gradients already. Also the arguments of a lambda."""
+    tensors that have gradients already. Also the arguments of a lambda."""
     if isinstance(loop, ast.Lambda):
         return {*_parameters(loop)}
     if isinstance(loop, ast.For | ast.AsyncFor) and not any(_is_backward(n) for n in ast.walk(loop)):

@@ -139,8 +139,7 @@ def is_empty(token: Any) -> bool:
 
 def _is_idle(test: ast.expr) -> bool:
     """Whether a test can be ignored: `loss.requires_grad`, which holds, or `w.grad is not None` before it
-    is set to
-    zero."""
+    is set to zero."""
     asked = test.left if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot) else test
     return isinstance(asked, ast.Attribute) and asked.attr in ("requires_grad", "grad")
 

@@ -155,6 +155,5 @@ class Profile:
 
 def profile(device: Any = None) -> Profile:
     """Profile the block `with fb.profile() as p:`: each kernel's GPU time, bytes, operations and fraction
-    of this
-    adapter's measured ceilings, the host's stages, memory. `print(p)`, `p.chrome_trace(path)`."""
+    of this adapter's measured ceilings, the host's stages, memory. `print(p)`, `p.chrome_trace(path)`."""
     return Profile(device)

@@ -167,8 +167,7 @@ class Meter:
 
     def _difference(self, span: list[Command]) -> float:
         """Time a kernel by the difference between many runs and one. Results are saved in separate
-        memory, because the
-        pool's may hold inputs of later kernels of the same submit."""
+        memory, because the pool's may hold inputs of later kernels of the same submit."""
         words, aside = encode(span), []
         if isinstance(c := span[0], Dispatch):
             outputs = self.device.outputs_of(c.pipeline)

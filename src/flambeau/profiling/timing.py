@@ -34,10 +34,10 @@ def warm_up(timed: Callable[[], float], spent: float, most: float) -> None:
 def per_run(batch: Callable[[int], object], budget: float, warm: bool) -> float:
     """Return the seconds per run among many consecutive runs.
 
-    batch(n) queues n runs and waits for them. The difference of a long and a short batch contains only runs,
-    because the fixed cost of a batch (commands before the first run, the wait after the last) cancels. If
-    a run
-    is as long as a batch, that cost is negligible. budget: seconds of the short batches. warm: warm up first.
+    batch(n) queues n runs and waits for them. The difference of a long and a short batch contains only
+    runs, because the fixed cost of a batch (commands before the first run, the wait after the last)
+    cancels. If a run is as long as a batch, that cost is negligible. budget: seconds of the short
+    batches. warm: warm up first.
     """
 
     def timed(n: int) -> float:

@@ -64,8 +64,7 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
 
 def replace(out: Path, written: dict[str, bytes]) -> None:
     """Replace the files of a site. An incomplete manifest is written first, so that a build killed here
-    is still
-    recognised as a site. The complete one is written last; until then no page loads it."""
+    is still recognised as a site. The complete one is written last; until then no page loads it."""
     out.mkdir(parents=True, exist_ok=True)
     (out / MANIFEST).write_bytes(b"")
     for name, data in written.items():

@@ -35,10 +35,8 @@ class autotune:
     """Measure the variants of each kernel that runs from now on, or in a `with` block, and use the fastest.
 
     Each variant's results are first compared with the default's. A variant that does not compile or is
-    wrong is
-    dropped and reported on stderr. Choices measured before, here or by others (docs/tuning.md), are not
-    measured
-    again, unless `again`. choices: the results. mode=False switches it off.
+    wrong is dropped and reported on stderr. Choices measured before, here or by others (docs/tuning.md),
+    are not measured again, unless `again`. choices: the results. mode=False switches it off.
     """
 
     def __init__(self, mode: bool = True, again: bool = False):
@@ -101,8 +99,7 @@ def tune_one(
     device: Gpu, roots: list[Node], order: list[Node], choice: Choice, names: tuple[Any, ...]
 ) -> Choice | None:
     """Time every candidate in place of the default. Returns the fastest one that agrees with the default;
-    None if the
-    default can't run, or no candidate changes a kernel."""
+    None if the default can't run, or no candidate changes a kernel."""
     plans = plan_candidates(device, roots, order, choice, names)
     default = plans.pop(choice.default, None)
     if default is None:
@@ -146,8 +143,7 @@ def plan_candidates(
 
 def compile_ahead(device: Gpu, choice: Choice, kernels: list[Kernel]) -> None:
     """Compile the kernels of all candidates in parallel. Errors are ignored here and reported when the
-    candidate runs;
-    a crash is reported by the next process."""
+    candidate runs; a crash is reported by the next process."""
     if device.compilers < 2 or _key(choice, TOGETHER) in (left_out() or ()):
         return
     tell(choice, TOGETHER)
@@ -181,8 +177,7 @@ def candidate_kernels(
     name: str, default: Plan, others: dict[str, Plan]
 ) -> dict[str, tuple[Plan, list[Kernel]]]:
     """Return the kernels to compare, the default's first: those that any candidate replaces, and each
-    candidate's
-    replacements. A candidate without replacements equals the default."""
+    candidate's replacements. A candidate without replacements equals the default."""
     gone = {n: {_same(k): k for k in unlike(default, p)} for n, p in others.items()}
     mine = {key: k for kernels in gone.values() for key, k in kernels.items()}
     candidates = {name: (default, list(mine.values()))} if mine else {}

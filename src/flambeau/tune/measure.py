@@ -30,8 +30,7 @@ THREADS, GROUPS = 256, 256  # of the comparing kernel
 @dataclass
 class Candidate:
     """A candidate that agrees with the default: its prepared commands by submit, its Params and buffers,
-    the runs of a
-    batch, and the milliseconds per run of its batches."""
+    the runs of a batch, and the milliseconds per run of its batches."""
 
     parts: list[Any]
     params: int
@@ -189,8 +188,7 @@ class Trials:
 
     def largest(self, buffers: dict[int, Any]) -> float:
         """Return the largest magnitude that kernels read and write: the rounding of these bounds the
-        error of a result
-        that cancellation makes small."""
+        error of a result that cancellation makes small."""
         every = ((b, self.order[v].nbytes, self.kind(v)) for v, b in buffers.items() if v < len(self.order))
         floats = (of for of in every if of[1] and of[2] != "words")
         return max((apart(self.device, b, b, nbytes, kind)[1] for b, nbytes, kind in floats), default=0.0)
@@ -253,8 +251,7 @@ class Trials:
 
 def apart(device: Gpu, actual: Any, wanted: Any, nbytes: int, kind: str) -> tuple[float, float, bool]:
     """Compare two buffers: the largest error, the largest wanted magnitude, and whether NaN or infinities
-    differ. For
-    "words", only whether any word differs."""
+    differ. For "words", only whether any word differs."""
     import numpy as np
 
     words, over = -(-nbytes // 4), nbytes % 4
