@@ -178,9 +178,10 @@ def _launch(limits: Limits, z: Node, *table: Node, n: int, form: str, whole: int
         "cells": -(-lines * size // 32) * 32 if exchanges else 0, "roots": Frozen(_roots(lengths)),
     }  # fmt: skip
     sizes: dict[str, int | float] = {"count": count}
-    if inner > 1 or whole:
+    in_two_steps = whole > 0 and kind != "table"
+    if inner > 1 or in_two_steps:
         sizes["inner"] = inner
-    if whole:
+    if in_two_steps:
         sizes["whole"] = whole
     width = 1 if kind in ("back", "part") else 2
     flops = int(5 * count * size * log2(size))
