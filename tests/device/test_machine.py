@@ -32,15 +32,15 @@ def simulated(of: MachineSpeed):
 @pytest.mark.parametrize("name", CLASSES)
 def test_cores_and_speeds_are_measured(name):
     of = CLASSES[name]
-    found = machine.measured("an adapter", *simulated(of))
+    found = machine.measure_speeds("an adapter", *simulated(of))
     assert abs(found.cores - of.cores) <= of.cores // 8
     assert found.multiply_add == pytest.approx(of.multiply_add, rel=0.15)
     assert found.byte == pytest.approx(of.byte, rel=0.2)
 
 
 def test_known_adapters_have_the_number_of_cores_of_their_name():
-    assert machine.measured("NVIDIA H100 PCIe", *simulated(CLASSES["large"])).cores == 114
-    assert machine.measured("NVIDIA GeForce RTX 4090", *simulated(CLASSES["large"])).cores == 128
+    assert machine.measure_speeds("NVIDIA H100 PCIe", *simulated(CLASSES["large"])).cores == 114
+    assert machine.measure_speeds("NVIDIA GeForce RTX 4090", *simulated(CLASSES["large"])).cores == 128
 
 
 def test_a_measurement_takes_little_time():
@@ -52,7 +52,7 @@ def test_a_measurement_takes_little_time():
         spent += 3 * work(turns, groups)
         return work(turns, groups)
 
-    machine.measured("an adapter", timed, copy)
+    machine.measure_speeds("an adapter", timed, copy)
     assert spent + 3 * copy(machine.COPIED) < 2
 
 

@@ -486,7 +486,7 @@ from flambeau.core import choose as choice
 from flambeau.kernels import reduce as reduction
 from flambeau.tune import measure as trials
 
-usual, prepared = reduction._stages, trials.Trials.prepared
+usual, prepared = reduction._stages, trials.Trials.prepare
 
 def staged(planner, made, domain):
     names = ["whole", "parts", "crashes", "hangs"]
@@ -505,7 +505,7 @@ def check(self, name, *rest, usual=trials.Trials.check):
     self.trying = name
     return usual(self, name, *rest)
 
-reduction._stages, trials.Trials.prepared, trials.Trials.check = staged, dangerous, check
+reduction._stages, trials.Trials.prepare, trials.Trials.check = staged, dangerous, check
 
 def total(x):
     return (x * 2).sum(1)

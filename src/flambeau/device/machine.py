@@ -63,7 +63,7 @@ def machine_of(of: AdapterIdentity, device: Any) -> MachineSpeed:
     path = cache_folder("machines") / (re.sub(r"\W+", "-", f"{of.adapter} {of.driver}").lower() + ".json")
     kept = json_cache.load_if_usable(path, _parse, "the measured speeds", "measured again")
     if kept is None:
-        kept = measured(of.adapter, *_timers(device))
+        kept = measure_speeds(of.adapter, *_timers(device))
         text = json.dumps({"format": FORMAT, **kept._asdict()})
         json_cache.keep(path, text, "they are measured at each start")
     return kept
@@ -78,7 +78,9 @@ def _parse(said: Any) -> MachineSpeed:
     return machine
 
 
-def measured(name: str, work: Callable[[int, int], float], copy: Callable[[int], float]) -> MachineSpeed:
+def measure_speeds(
+    name: str, work: Callable[[int, int], float], copy: Callable[[int], float]
+) -> MachineSpeed:
     """Measure the speeds of an adapter. work(turns, groups): seconds of that many workgroups; copy(n):
     seconds of copying n bytes."""
     turns, fixed = TURNS, work(1, 1)
@@ -96,7 +98,7 @@ def measured(name: str, work: Callable[[int, int], float], copy: Callable[[int],
 
 
 def _timers(device: Any) -> tuple[Callable[[int, int], float], Callable[[int], float]]:
-    """Return the two timing functions for `measured` on a device: each the least of three times."""
+    """Return the two timing functions for `measure_speeds` on a device: each the least of three times."""
     wgpu, queue = device._wgpu, device._queue
     params = wgpu.create_buffer(size=16, usage="UNIFORM|COPY_DST")
     out = wgpu.create_buffer(size=4096, usage="STORAGE")

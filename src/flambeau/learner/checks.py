@@ -136,10 +136,10 @@ def options_of(optimizer: Any) -> list[dict[str, Any]]:
     return [g | {"lr": g["initial_lr"]} if "initial_lr" in g else g for g in groups]
 
 
-def option_warnings(given: list[dict[str, Any]], taken: list[dict[str, Any]]) -> list[Message]:
+def option_warnings(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[Message]:
     """Return warnings for each option of a checkpoint that replaces the optimiser's."""
     pairs = [
-        (i, k, g[k], t[k]) for i, (g, t) in enumerate(zip(given, taken, strict=True)) for k in t if k in g
+        (i, k, g[k], t[k]) for i, (g, t) in enumerate(zip(before, after, strict=True)) for k in t if k in g
     ]
     rule = "to change it, set optimizer.param_groups[{}][{!r}] in a callback's begin"
     return [

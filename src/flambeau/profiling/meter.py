@@ -75,11 +75,11 @@ def spans(device: Gpu, works: tuple[Any, ...], words: list[int]) -> list[tuple[C
     grid."""
     commands = list(spans_of(words))
     kernels = sum(isinstance(s[0], Dispatch) for s in commands)
-    given = iter(works if len(works) == kernels else ())
+    costs = iter(works if len(works) == kernels else ())
     out: list[tuple[Cost, list[Dispatch | Copy]]] = []
     for span in commands:
         if isinstance(c := span[0], Dispatch):
-            work = next(given, None) or Cost(f"pipeline {c.pipeline}", "", 0, 0, 0, c.grid)
+            work = next(costs, None) or Cost(f"pipeline {c.pipeline}", "", 0, 0, 0, c.grid)
         else:
             moved = sum(c.nbytes for c in span if isinstance(c, Copy))
             work = Cost("copy buffers", "", moved, moved, 0)

@@ -57,9 +57,9 @@ class Trials:
 
     # --- comparing results ---
 
-    def check(self, name: str, whole: Plan, kernels: Sequence[Kernel]) -> str:
+    def check(self, name: str, plan: Plan, kernels: Sequence[Kernel]) -> str:
         """Run a candidate once; the first is the default. Returns how its results are wrong, or ""."""
-        candidate = self.prepare(whole, kernels)
+        candidate = self.prepare(plan, kernels)
         try:
             self.run(candidate, 1)
             written = dict.fromkeys(v for k in kernels for v in k.outputs if v < len(self.order))
@@ -76,11 +76,11 @@ class Trials:
             self.candidates[name] = candidate
         return wrong
 
-    def prepare(self, whole: Plan, kernels: Sequence[Kernel]) -> Candidate:
+    def prepare(self, plan: Plan, kernels: Sequence[Kernel]) -> Candidate:
         """Prepare a candidate's commands on separate buffers."""
-        self.sizes = dict(whole.stored) | {i: n.nbytes for i, n in enumerate(self.order)}
-        self.costs = {id(k): cost for k, cost in zip(whole.kernels, whole.costs, strict=True)}
-        buffers = self.inputs(whole, kernels) | self.outputs(kernels)
+        self.sizes = dict(plan.stored) | {i: n.nbytes for i, n in enumerate(self.order)}
+        self.costs = {id(k): cost for k, cost in zip(plan.kernels, plan.costs, strict=True)}
+        buffers = self.inputs(plan, kernels) | self.outputs(kernels)
         parts, params = self.commands(kernels, {v: b.handle for v, b in buffers.items()})
         return Candidate([self.device.prepare(part) for part in parts], params, buffers, 1, [])
 
@@ -111,13 +111,13 @@ class Trials:
             self.clear(buffers[v])
         return buffers
 
-    def inputs(self, whole: Plan, kernels: Sequence[Kernel]) -> dict[int, Any]:
+    def inputs(self, plan: Plan, kernels: Sequence[Kernel]) -> dict[int, Any]:
         """Return the values that kernels read and do not write, computed by the plan's earlier kernels."""
         wanted = {v for k in kernels for v in k.inputs} - {v for k in kernels for v in k.outputs}
-        written = {v for k in whole.kernels for v in k.outputs} - self.input_buffers.keys()
+        written = {v for k in plan.kernels for v in k.outputs} - self.input_buffers.keys()
         need = wanted & written
         before: list[Kernel] = []
-        for k in reversed(whole.kernels):
+        for k in reversed(plan.kernels):
             if need.intersection(k.outputs):
                 before.insert(0, k)
                 need |= written.intersection(k.inputs)
