@@ -83,7 +83,7 @@ def test_the_kernel_that_measures_runs(gpu):
     assert 0 < work(1, 1) < 60 and 0 < copy(1 << 16) < 60
 
 
-@pytest.mark.parametrize("shape, kernels", [((384, 384, 384), (1, 1, 2)), ((128, 1024, 128), (1, 2, 2))])
+@pytest.mark.parametrize("shape, kernels", [((128, 512, 128), (1, 1, 2)), ((512, 2048, 512), (1, 2, 2))])
 def test_a_sum_is_split_where_cores_would_idle(gpu, shape, kernels):
     """On each of the three classes: the second kernel adds the pieces."""
     m, k, n = shape

@@ -38,7 +38,7 @@ def asked(signature: inspect.Signature) -> list[tuple]:
 def test_every_device_takes_the_calls_of_its_seam(kind):
     """What it takes beyond them has a default; one that refuses everything takes everything."""
     wanted = calls_of(KINDS[kind])
-    assert len(wanted) == {Gpu: 17, Arrays: 8}[KINDS[kind]]
+    assert len(wanted) == {Gpu: 18, Arrays: 8}[KINDS[kind]]
     for name, signature in wanted.items():
         if (own := getattr(kind, name, None)) is getattr(ForkedDevice, "_refuse"):  # noqa: B009  private
             continue

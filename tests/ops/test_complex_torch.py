@@ -115,7 +115,7 @@ def test_svd_gives_v_and_not_its_transpose():
 def test_a_cast_to_real_numbers_warns_that_it_loses_something():
     z = fb.tensor([3 + 4j], device="cpu")
     for cast in (lambda: z.float(), lambda: z.to(fb.int32), lambda: z.type(fb.float16), lambda: z.long()):
-        with pytest.warns(UserWarning, match="lose their imaginary parts"):
+        with pytest.warns(UserWarning, match="imaginary parts would be lost"):
             assert cast().tolist() == [3]
     assert z.bool().tolist() == [True] and z.to(fb.complex64) is z
 

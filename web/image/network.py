@@ -11,7 +11,7 @@ from flambeau_page import emit  # type: ignore[import-not-found]
 
 import flambeau as fb
 from flambeau.errors import FlambeauError
-from flambeau.models.imagenet import CANVAS, resizing
+from flambeau.models.imagenet import CANVAS, resize_matrix
 from flambeau.onnx import OnnxError, OnnxModel, ValueDef
 from flambeau.onnx.read import Beside, read_model
 from flambeau.onnx.values import tensors_in
@@ -185,7 +185,7 @@ def scaled(scale: str) -> None:
 def prepared(canvas: fb.Tensor, side: fb.Tensor, picture: Picture, scale: str) -> fb.Tensor:
     """The picture as the network takes it. uint8 [CANVAS, CANVAS, 4], float [1] -> as the input's shape"""
     colours = canvas[:, :, :3].float().permute(2, 0, 1)
-    small = resizing(side, picture.high) @ colours @ resizing(side, picture.wide).transpose(0, 1)
+    small = resize_matrix(side, picture.high) @ colours @ resize_matrix(side, picture.wide).transpose(0, 1)
     if picture.dtype != "uint8":
         less, by = (fb.tensor(part).reshape(3, 1, 1) for part in SCALES[scale])
         small = (small - less) / by
