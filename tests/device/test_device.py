@@ -310,6 +310,76 @@ def test_dawn_compiles_ahead_on_other_devices():
     assert shown.stdout.splitlines() == lines, shown.stdout + shown.stderr
 
 
+CLOSED = """import gc, os, sys, threading
+import flambeau as fb
+from flambeau.device import native, promised
+from wgpudawn.backends.dawn._api import GPUDevice
+native.keeps_pipelines = lambda adapter: True
+x = fb.ones(3).realize()
+promised.EACH, how = 1, sys.argv[1]
+text = "@compute @workgroup_size(1)\\nfn main() { let x = SIZE; }"
+def begin(numbers):
+    with x.device.lock:
+        return [x.device.pipeline(text.replace("SIZE", f"{n}u"), f"k{n}", 0) for n in numbers]
+def compile(numbers):
+    for n in begin(numbers):
+        x.device.compiled(n)
+def count():
+    gc.collect()
+    return sum(isinstance(o, GPUDevice) and o._internal is not None for o in gc.get_objects())
+opened, open_wgpu = [], native.open_wgpu
+def open_one(adapter):
+    opened.append(0)
+    if how == "refused":
+        os.write(2, b"terminator_CreateDevice: Failed in ICD")
+        raise native.Refused("vkCreateDevice")
+    return open_wgpu(adapter)
+native.open_wgpu = open_one
+if how == "lost":
+    promised.Helper.begin = lambda self, job: self._path.layout(None, 1, 1)
+"""
+ENDS = {
+    "released": """
+x.device._compiling._openings = 3
+for t in range(4):
+    compile(range(12 * t, 12 * t + 12))
+print(count(), len(opened))""",
+    "refused": "compile(range(30)); print(count(), len(opened))",
+    "lost": "compile(range(30)); x.device._compiling.advance(); print(count(), len(opened))",
+    "exit": """
+from flambeau.device.promised import Helper
+import atexit
+compiling, helpers = x.device._compiling, []
+def show():
+    print(len(helpers) > 0, [p.is_pending() for p in compiling._own], count())
+    compile(range(50, 53))
+    print(fb.arange(4).sum().item())
+atexit.unregister(promised._close_all)
+atexit.register(show)  # runs after the compilers are closed
+atexit.register(promised._close_all)
+close, Helper.close = Helper.close, lambda self: (helpers.append(0), close(self))
+begin(range(12))
+if os.fork() == 0:
+    compiling.close()
+    os._exit(len(helpers))
+raise SystemExit(os.wait()[1])""",
+}
+PRINTED = {"released": "1 3", "refused": "1 1", "lost": "1 1", "exit": "True [] 1\n6"}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_dawn_releases_what_compiles_ahead(how):
+    """The other devices are freed after each plan and at exit, and one that fails is not tried again."""
+    from helpers import tint
+
+    if not tint.driver_file():
+        pytest.skip("no SwiftShader beside a Chromium")
+    code = CLOSED.replace("sys.argv[1]", repr(how)) + ENDS[how]
+    shown = python(code, FLAMBEAU_WEBGPU="dawn", VK_ICD_FILENAMES=tint.driver_file())
+    assert shown.stdout.strip() == PRINTED[how], shown.stdout + shown.stderr
+    assert shown.returncode == 0 and "CreateDevice" not in shown.stderr, shown.stderr
+
+
 def test_reads_come_later_and_in_any_order(gpu):
     x = fb.arange(6, device=gpu).realize()
     readings = [fb.read(x * i, x.sum() + i) for i in range(12)]
