@@ -363,8 +363,15 @@ if os.fork() == 0:
     compiling.close()
     os._exit(len(helpers))
 raise SystemExit(os.wait()[1])""",
+    "fork": """
+begin(range(12))
+if os.fork() == 0:  # a release would wait for threads of the parent
+    GPUDevice._release_function = lambda handle: os._exit(9)
+    x.device._wgpu.__del__()
+    raise SystemExit
+print(os.wait()[1])""",
 }
-PRINTED = {"released": "1 3", "refused": "1 1", "lost": "1 1", "exit": "True [] 1\n6"}
+PRINTED = {"released": "1 3", "refused": "1 1", "lost": "1 1", "exit": "True [] 1\n6", "fork": "0"}
 
 
 @pytest.mark.parametrize("how", ENDS)

@@ -87,6 +87,11 @@ class CPath:
         """Wait while too many submits are pending; other threads may submit meanwhile."""
         raise NotImplementedError
 
+    def after_fork(self) -> None:
+        """In a forked child, release none of the provider's objects: Dawn would wait for pending compiles,
+        whose threads are only in the parent, so the child would never end."""
+        self.api.GPUObjectBase._release = lambda _: None
+
     def naps(self) -> Iterator[None]:
         """Yield growing pauses between polls. A wait inside the provider would keep other threads from
         submitting."""

@@ -130,6 +130,7 @@ class NativeDevice(Caches):
         """In a forked child, make all calls raise, without waiting for the holder of the lock."""
         self.lock, self.lost = threading.RLock(), "forked"
         self.keep_pace = lambda: None
+        self._fast.after_fork()
         self.__class__ = ForkedDevice  # type: ignore[assignment]
 
     # --- memory ---
