@@ -436,7 +436,7 @@ def test_a_lost_gpu_is_told_and_loading_again_helps(browser, home):
 
 def test_the_module_is_small_and_typed(folder):
     size = sum((folder / "digits" / name).stat().st_size for name in ("index.js", "executor.js"))
-    assert size < 34_000
+    assert size < 35_000  # 300 bytes of them fill new buffers before a write to a part, for Dawn on NVIDIA
     assert (folder / "digits" / "values.js").stat().st_size < 9_500  # for what is no typed array
     assert "timestamps(" not in (folder / "digits" / "executor.js").read_text()
     types = (folder / "attention" / "index.d.ts").read_text()

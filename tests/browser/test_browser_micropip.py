@@ -184,4 +184,4 @@ def test_wheels_are_compiled_and_named_by_pyodides_python(folder, monkeypatch, t
     (tmp_path / "pyodide-lock.json").write_text("{}")
     with pytest.raises(FlambeauError) as e:
         build_lock(tmp_path)
-    assert str(e.value) == f"web lock: {tmp_path} holds other files: name an empty or a new folder"
+    assert str(e.value) == f"web lock: {tmp_path} holds other files: name an empty or new folder"

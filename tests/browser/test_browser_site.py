@@ -185,7 +185,7 @@ def test_who_loaded_it_once_can_go_offline(browser, site_folder, monkeypatch, co
     twice = [name for name in files if whole.count(f"/{name}") != 1]
     assert not twice or not controlled, f"not downloaded once: {twice} of {asked}"
     apart = sum(sent[f"/{name}"] for name in manifest["mnist"].values())
-    # 8.64 MB on 2026-11-26: the templates lie there compiled alone
+    # 8.88 MB on 2026-11-27: without the docstrings of private functions
     assert sum(sent.values()) - apart < 8.9e6 or not controlled, sent
     context.set_offline(True)
     server.shutdown()
@@ -232,7 +232,7 @@ def test_building_by_the_command_line(tmp_path):
     assert refused.exit_code == 1
     assert (
         refused.output
-        == f"flambeau: web build: {tmp_path / 'mine'} holds other files: name an empty or a new folder\n"
+        == f"flambeau: web build: {tmp_path / 'mine'} holds other files: name an empty or new folder\n"
     )
 
 
@@ -241,7 +241,7 @@ def test_a_port_in_use_is_said(site, tmp_path):
     refused = CliRunner().invoke(main, ["web", "serve", str(tmp_path), "--port", port])
     assert refused.exit_code == 1
     assert (
-        f"web serve: port {port} of 127.0.0.1: Address already in use: give another --port" in refused.output
+        f"web serve: port {port} of 127.0.0.1: Address already in use: pass another --port" in refused.output
     )
 
 

@@ -246,21 +246,21 @@ def test_bad_files_are_told_and_change_nothing(mnist, trained, tmp_path):
     save_file({**load_file(trained), "7.bias": fb.zeros(11)}, tmp_path / "other.safetensors")
     save_file({"x": fb.zeros(300_000)}, tmp_path / "large.safetensors")
     told = {
-        "empty": "is cut short or no .safetensors file (it ends before its header): get a whole copy",
-        "nothing": "holds another network, or one of another version (6 missing: '0.weight'",
-        "more": "holds another network, or one of another version (1 unexpected: '7.more'",
-        "other": "holds another network, or one of another version (1 of another shape: '7.bias'",
-        "nan": "holds no numbers in '0.weight' (NaN or infinite): take another one",
-        "infinite": "holds no numbers in '7.bias' (NaN or infinite): take another one",
-        "large": "holds another network: it has 1.2 MB, and this one's files have less than 1",
-        "letter": "is cut short or no .safetensors file (its header ends early): get a whole copy",
-        "cut": "is cut short or no .safetensors file (",
-        "linear": "holds another network, or one of another version (6 missing: '0.weight'",
+        "empty": "it is truncated or not a .safetensors file (it ends before its header): get a",
+        "nothing": "it holds another network, or one of another version (6 missing: '0.weight'",
+        "more": "it holds another network, or one of another version (1 unexpected: '7.more'",
+        "other": "it holds another network, or one of another version (1 of another shape: '7.bias'",
+        "nan": "it holds NaN or infinite numbers in '0.weight': choose another file",
+        "infinite": "it holds NaN or infinite numbers in '7.bias': choose another file",
+        "large": "it holds another network, of 1.2 MB: this network's files have less than 1 MB",
+        "letter": "it is truncated or not a .safetensors file (its header ends early): get a complete copy",
+        "cut": "it is truncated or not a .safetensors file (",
+        "linear": "it holds another network, or one of another version (6 missing: '0.weight'",
     }
     before = asked_of_trained(mnist)
     for name, text in told.items():
         mnist.set_input_files("#file", tmp_path / f"{name}.safetensors")
-        expect(mnist, "#notices").to_contain_text(f"{name}.safetensors {text}")
+        expect(mnist, "#notices").to_contain_text(f"{name}.safetensors: {text}")
     mnist.evaluate("document.querySelectorAll('.notice button').forEach((button) => button.click())")
     assert asked_of_trained(mnist) == pytest.approx(before, abs=1e-6)
     draw(mnist, 3)
@@ -450,4 +450,4 @@ def test_a_model_for_the_site_is_checked(tmp_path):
     (shown,) = out.glob("mnist/model-*/mnist.safetensors")
     assert shown.read_bytes() == (tmp_path / "fresh.safetensors").read_bytes()
     both = CliRunner().invoke(main, ["web", "serve", str(out), "--model", str(shown)])
-    assert "--model goes into a site that is built now: leave FOLDER out" in both.output
+    assert "--model applies to a site built by this call: leave FOLDER out" in both.output

@@ -100,7 +100,7 @@ OF_REFERENCE = [
     "ref.index_add(x, 1, j, np.concatenate([x, x], 1))", "ref.argsort(q, 1, True)", "ref.sort(q, 0, True)",
     "ref.first(ref.sort(x, 1), 1, 2)", "ref.assign(x, np.s_[1:3, ::2,], 1)",
     "ref.Stream(9 << 33).words(11)", "ref.Stream(3).rand(2, 3)", "ref.remainder(x, -0.75)",
-    "ref.softplus(x)",
+    "ref.softplus(x)", "np.rint(x)", "np.rint(x * 2)",
 ]  # fmt: skip
 
 
@@ -148,6 +148,18 @@ def test_differences_in_both():
         arguments = (1e-3, 1e-5) if name == "within" else ()
         mine = getattr(in_small, name)(*arguments, small.asarray(want, "f8"))
         numpy.testing.assert_allclose(mine.tolist(), bound)
+
+
+def test_functions_that_the_selftest_calls_exist():
+    """A page's own NumPy raises for a missing name where it is first called, which ends the page's run."""
+    asked = {
+        (path.name, node.attr)
+        for path in (ROOT / "src" / "flambeau" / "selftest").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "np"
+    }
+    assert len(asked) >= 100
+    assert not [name for name in sorted(asked) if not hasattr(small, name[1])]
 
 
 def test_the_page_imports_what_there_is():

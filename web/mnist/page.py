@@ -89,15 +89,15 @@ async def use(name: str, weights) -> None:
     async def loaded() -> Net:
         for name, t in load_bytes(data).items():
             if not all(map(math.isfinite, (await t.read()).flat)):
-                raise fb.FlambeauError(f"holds no numbers in {name!r} (NaN or infinite): take another one")
+                raise fb.FlambeauError(f"it holds NaN or infinite numbers in {name!r}: choose another file")
         return Net(data)
 
     try:
         found = await again(loaded)
     except (ValueError, TypeError) as e:
-        rule = str(e).partition("): ")[2].rpartition(": give ")[0]
-        told = f"holds another network, or one of another version ({rule})"
-        raise fb.FlambeauError(f"{told}: take one that this page or `flambeau mnist` saved") from None
+        rule = str(e).partition("): ")[2].rpartition(": ")[0]
+        told = f"it holds another network, or one of another version ({rule})"
+        raise fb.FlambeauError(f"{told}: choose one that this page or `flambeau mnist` saved") from None
     except fb.FlambeauError as e:
         raise fb.FlambeauError(str(e).removeprefix("load_bytes(...): ")) from None
     if name == "trained" and training:

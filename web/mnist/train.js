@@ -231,8 +231,8 @@ export class Train {
     if (!file) return;
     byId("file").value = ""; // so that the same file may be chosen again
     if (file.size > LARGEST)
-      return this.notice(`${file.name} holds another network: it has ${(file.size / 1e6).toFixed(1)} MB, and this one's files`
-        + " have less than 1");
+      return this.notice(`${file.name}: it holds another network, of ${(file.size / 1e6).toFixed(1)} MB: this network's files`
+        + " have less than 1 MB");
     try {
       await this.python.call("page.use", "trained", new Uint8Array(await file.arrayBuffer()));
       this.forget();
@@ -242,7 +242,7 @@ export class Train {
       this.enter(this.state);
       this.say(`loaded ${file.name}: use it, or train it further`);
     } catch (error) {
-      this.notice(`${file.name} ${error.message}`);
+      this.notice(`${file.name}: ${error.message}`);
     }
   }
 }

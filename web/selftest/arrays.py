@@ -340,7 +340,7 @@ log = _unary(math.log, lambda v: nan if v else -inf)
 log1p = _unary(math.log1p, lambda v: -inf if v == -1 else nan)
 sqrt, sin, cos, tanh = map(_unary, (math.sqrt, math.sin, math.cos, math.tanh))
 floor, ceil, trunc = map(_whole, (math.floor, math.ceil, math.trunc))
-rounded = _whole(round)
+rounded = rint = _whole(round)
 isfinite, isnan, isinf = (_unary(f, to="b") for f in (math.isfinite, math.isnan, math.isinf))
 
 
