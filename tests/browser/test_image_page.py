@@ -175,7 +175,7 @@ def takes_networks(page, folder) -> None:
     (folder / "text.onnx").write_text("<!doctype html>")
     page.set_input_files("#file", folder / "text.onnx")
     expect(page, "#own-wrong p").to_have_text("It cannot be run here:")
-    said = r"text\.onnx: is a web page, which a server sent in place of the file"
+    said = r"text\.onnx: is a web page instead of the file: download the file itself"
     assert re.match(said, problems.all_text_contents()[0])
 
     page.set_input_files("#file", path := onnx_files.classifier(folder / "colours.onnx"))

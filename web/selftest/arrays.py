@@ -327,7 +327,7 @@ divide = ufunc(op.truediv, _ratio, "f")
 power = ufunc(op.pow, _power)
 floor_divide = ufunc(op.floordiv, _ratio, whole=op.floordiv)
 remainder = mod = ufunc(op.mod, whole=op.mod)
-fmod = ufunc(math.fmod)
+fmod, copysign = ufunc(math.fmod), ufunc(math.copysign)
 maximum = ufunc(lambda x, y: x if x > y or x != x else y)
 minimum = ufunc(lambda x, y: x if x < y or x != x else y)
 logaddexp = ufunc(_logaddexp, to="f")
@@ -457,6 +457,14 @@ def var(x: Any, axis: Any = None, keepdims: bool = False) -> "ndarray":
 
 def cumsum(x: "ndarray", axis: int, dtype: Any = None) -> "ndarray":
     return add.accumulate(x.astype(dtype or _sized(x.dtype)), axis)
+
+
+def polyval(p: Any, x: "ndarray") -> "ndarray":
+    """The polynomial with the coefficients p, the highest power first."""
+    total = zeros(x.shape, x.dtype)
+    for coefficient in p:
+        total = total * x + coefficient
+    return total
 
 
 def cumprod(x: "ndarray", axis: int, dtype: Any = None) -> "ndarray":
