@@ -100,7 +100,8 @@ OF_REFERENCE = [
     "ref.index_add(x, 1, j, np.concatenate([x, x], 1))", "ref.argsort(q, 1, True)", "ref.sort(q, 0, True)",
     "ref.first(ref.sort(x, 1), 1, 2)", "ref.assign(x, np.s_[1:3, ::2,], 1)",
     "ref.Stream(9 << 33).words(11)", "ref.Stream(3).rand(2, 3)", "ref.remainder(x, -0.75)",
-    "ref.softplus(x)", "np.rint(x)", "np.rint(x * 2)", "np.polyval((0.5, -2.0, 3.0), x)", "np.copysign(x, -x)",
+    "ref.softplus(x)", "np.rint(x)", "np.rint(x * 2)",
+    "np.polyval((0.5, -2.0, 3.0), x)", "np.copysign(x, -x)",
 ]  # fmt: skip
 
 
