@@ -310,7 +310,7 @@ def test_dawn_compiles_ahead_on_other_devices():
     assert shown.stdout.splitlines() == lines, shown.stdout + shown.stderr
 
 
-CLOSED = """import gc, os, sys, threading
+AHEAD_AND_ENDED = """import gc, os, sys, threading
 import flambeau as fb
 from flambeau.device import native, promised
 from wgpudawn.backends.dawn._api import GPUDevice
@@ -381,7 +381,7 @@ def test_dawn_releases_what_compiles_ahead(how):
 
     if not tint.driver_file():
         pytest.skip("no SwiftShader beside a Chromium")
-    code = CLOSED.replace("sys.argv[1]", repr(how)) + ENDS[how]
+    code = AHEAD_AND_ENDED.replace("sys.argv[1]", repr(how)) + ENDS[how]
     shown = python(code, FLAMBEAU_WEBGPU="dawn", VK_ICD_FILENAMES=tint.driver_file())
     assert shown.stdout.strip() == PRINTED[how], shown.stdout + shown.stderr
     assert shown.returncode == 0 and "CreateDevice" not in shown.stderr, shown.stderr

@@ -32,6 +32,10 @@ WAITING = 8  # the most enqueued calls in a common submit
 SOON = 100e-6  # seconds between two enqueued calls of a loop; after a longer pause nothing waits
 
 
+def _keep(_: Any) -> None:
+    """Release nothing."""
+
+
 def path_of(device: Any, provider: Any) -> Any:
     """Return the hot path for the provider's C functions."""
     if provider.__name__ == "wgpu":
@@ -90,7 +94,7 @@ class CPath:
     def after_fork(self) -> None:
         """In a forked child, release none of the provider's objects: Dawn would wait for pending compiles,
         whose threads are only in the parent, so the child would never end."""
-        self.api.GPUObjectBase._release = lambda _: None
+        self.api.GPUObjectBase._release = _keep
 
     def naps(self) -> Iterator[None]:
         """Yield growing pauses between polls. A wait inside the provider would keep other threads from

@@ -186,8 +186,7 @@ def _composite(batch: Batch, node: Node) -> Node:
 
     def gradient(g: Any, y: Any, *_: Any, **__: Any) -> list[Any]:
         one = batch.example(g, 0)
-        # type: ignore[misc]
-        parts = node.op.grad(one, Tensor(node), *map(Tensor, node.parents), **node.attrs)
+        parts = node.op.grad(one, Tensor(node), *map(Tensor, node.parents), **node.attrs)  # type: ignore[misc]
         pairs = zip(parts, node.parents, strict=True)
         batched = [p if p is None else batch.all_of(unbroadcast(p, x.shape)) for p, x in pairs]
         return [m if m is None or not same else m.sum(0) for m, same in zip(batched, shared, strict=True)]

@@ -76,8 +76,8 @@ class Sites:
     def _note(self, serial: int) -> None:
         if get_ident() == self.thread:
             begin = perf_counter()
-            # Pyright: ignore[reportPrivateUsage]  # __next__, Node.__init__, who makes it.
-            site = self._origin_of(sys._getframe(3))
+            # the frame behind __next__ and Node.__init__: the code that creates the node
+            site = self._origin_of(sys._getframe(3))  # pyright: ignore[reportPrivateUsage]
             if site is not None:
                 self.of_node[serial] = site
             self.own += perf_counter() - begin

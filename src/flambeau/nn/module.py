@@ -114,8 +114,7 @@ class Module:
         another tensor."""
         self._check_name("register_parameter", name, self._kinds.get(name) is Parameter)
         # users pass others
-        # pyright: ignore[reportUnnecessaryIsInstance]
-        if param is not None and not isinstance(param, Parameter):
+        if param is not None and not isinstance(param, Parameter):  # pyright: ignore[reportUnnecessaryIsInstance]
             call = f"register_parameter({name!r}, {describe(param)})"
             raise TypeError(f"{call}: takes a Parameter or None: pass nn.Parameter(t)")
         self._register(name, Parameter)
@@ -135,8 +134,7 @@ class Module:
     def _check_name(self, call: str, name: str, same_kind: bool) -> None:
         """ValueError for a name with a dot, none, or one that means something else already."""
         # users pass others
-        # pyright: ignore[reportUnnecessaryIsInstance]
-        if not isinstance(name, str) or not name or "." in name:
+        if not isinstance(name, str) or not name or "." in name:  # pyright: ignore[reportUnnecessaryIsInstance]
             rule = "a name must be a non-empty string without dots: choose another"
             raise ValueError(f"{call}({name!r}): {rule}")
         if hasattr(self, name) and not same_kind and vars(self).get(name, 0) is not None:

@@ -70,8 +70,7 @@ class SequentialLR(Together):
         _start(self._first)
         self._last_lr = self._first.get_last_lr()
 
-    # pyright: ignore[reportIncompatibleMethodOverride] as PyTorch
-    def step(self, epoch: None = None) -> None:
+    def step(self, epoch: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] as PyTorch
         """Advance the active schedule."""
         self.last_epoch += 1
         place = bisect_right(self.milestones, self.last_epoch)
@@ -103,8 +102,7 @@ class ChainedScheduler(Together):
             _start(scheduler)
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
-    # pyright: ignore[reportIncompatibleMethodOverride] as PyTorch
-    def step(self, epoch: None = None) -> None:
+    def step(self, epoch: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] as PyTorch
         """Advance all of them."""
         for scheduler in self.schedulers:
             scheduler.step()
@@ -148,8 +146,7 @@ class CombinedLR(Together):
         """Make the initial step of each part."""
         self.start()
 
-    # pyright: ignore[reportIncompatibleMethodOverride] as PyTorch
-    def step(self, epoch: None = None) -> None:
+    def step(self, epoch: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] as PyTorch
         """Advance all of them, each from the rate that it returned last."""
         self.last_epoch += 1
         self._move(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from ..autodiff.backward import Gradients
 from ..core.autocast import as_given
@@ -79,8 +79,9 @@ class Optimizer:
         self._hooks: dict[str, dict[int, Callable[..., Any]]] = {}
         # for each group: the choices that its state was created for
         self._choices: list[tuple[Any, ...]] = []
-        if isinstance(params, Tensor) or not isinstance(params, Iterable):
-            shown = describe(params) if isinstance(params, Tensor) else repr(params)
+        # at run time users pass what the annotation excludes: one tensor, None
+        if isinstance(wrong := cast(Any, params), Tensor) or not isinstance(wrong, Iterable):
+            shown = describe(wrong) if isinstance(wrong, Tensor) else repr(wrong)
             rule = "takes several tensors or dicts: pass model.parameters() or [tensor]"
             raise TypeError(f"{self._name}({shown}): {rule}")
         given: list[Any] = list(params)

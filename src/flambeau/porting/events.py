@@ -161,8 +161,7 @@ def none(scope: Scope, node: ast.AST) -> GradientEvent | None:
     if not isinstance(node, ast.Assign) or not _is_grad(scope, node.targets[0]):
         return None
     of: Any = node.targets[0]
-    # type: ignore[attr-defined]
-    return GradientEvent("zero", "", node, (scope.owner(of.value),)) if is_none(node.value) else None
+    return GradientEvent("zero", "", node, (scope.owner(of.value),)) if is_none(node.value) else None  # type: ignore[attr-defined]
 
 
 def step(scope: Scope, node: ast.AST) -> GradientEvent | None:

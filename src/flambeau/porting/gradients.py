@@ -303,8 +303,7 @@ def _closures(tree: ast.Module, names: TorchNames) -> set[str]:
     """Return the names of the functions that are passed to an optimiser's step."""
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
     known = {n.name for n in ast.walk(tree) if isinstance(n, FUNCTIONS)}
-    # type: ignore
-    steps = [n for n in calls if n.func.attr == "step" and n.args and isinstance(n.args[0], ast.Name)]
+    steps = [n for n in calls if n.func.attr == "step" and n.args and isinstance(n.args[0], ast.Name)]  # type: ignore
     passed = {n.args[0].id for n in steps if names.is_optimizer(ast.unparse(n.func.value))}  # type: ignore
     return passed & known
 
