@@ -353,7 +353,7 @@ def test_floats_of_eight_bits_are_float16(torch):
 
 def test_what_is_not_data_is_told(torch):
     for make, what in (
-        (lambda: torch.nn.Linear(2, 2), "it names 'torch.nn.modules.linear.Linear': it is code, and nothing"),
+        (lambda: torch.nn.Linear(2, 2), "it names 'torch.nn.modules.linear.Linear': it is code"),
         (lambda: torch.eye(3).to_sparse(), "it is a sparse tensor: save .to_dense()"),
         (lambda: torch.eye(3).to_sparse_csr(), "it is a sparse tensor: save .to_dense()"),
         (lambda: torch.empty(2, device="meta"), "it is a tensor on the meta device, without values"),
