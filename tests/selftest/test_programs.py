@@ -26,6 +26,7 @@ from flambeau.selftest import (
     random_program,
     report,
     script,
+    shrink,
     smaller,
 )
 from flambeau.selftest.bounds import evaluate
@@ -234,6 +235,15 @@ def test_what_is_not_finite_is_drawn_on_demand_and_found(monkeypatch):
     assert [line.text.partition("(")[0][-10:] for line in program.lines] == ["nan_to_num"]
     assert not np.isfinite(wrong.elements.got) and np.isfinite(wrong.elements.want)
     assert "inf" in script(program, wrong, device)
+
+
+def test_a_value_that_is_plain_already_is_not_tried_again():
+    """Shrinking would replace a NaN with itself until its time is over."""
+    for values in ([np.nan, 1], [np.inf, -np.inf], [0.25, 3]):
+        tried = [Input("v0", (2,), fb.float32, data=np.float32(values))]
+        while data := [*shrink.plain(tried[-1])]:
+            tried.append(tried[-1]._replace(data=data[-1]))
+            assert len(tried) < 5
 
 
 def test_a_seed_draws_the_same():

@@ -197,7 +197,7 @@ def plain(input: Input) -> Iterator[Any]:
         return
     counted = np.array([i % 8 + 1 for i in range(a.size)], a.dtype).reshape(a.shape)
     for data in (np.ones_like(a), counted, np.rint(4 * a) / 4 if input.dtype.is_float else a):
-        if not np.array_equal(a, data):
+        if not np.array_equal(a, data, equal_nan=True):  # else a NaN is replaced by itself without end
             yield data
         else:
             return
