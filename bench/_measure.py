@@ -34,16 +34,21 @@ def timed(step: Callable[[], object], seconds: float, warm: int = 1) -> Timing:
     return Timing(len(times), last - begin, median(times) * 1e3)
 
 
+def seconds_of(call: Callable[[], object], wait: Callable[[], object], n: int) -> float:
+    """Seconds of n calls that only queue work, and one wait."""
+    begin = time.perf_counter()
+    for _ in range(n):
+        call()
+    wait()
+    return time.perf_counter() - begin
+
+
 def queued(call: Callable[[], object], wait: Callable[[], object], seconds: float) -> Timing:
     """Time of calls that only queue work, in batches with one wait each; the first batch, which also wakes a
     sleeping GPU, does not count."""
 
     def batch(n: int) -> float:
-        begin = time.perf_counter()
-        for _ in range(n):
-            call()
-        wait()
-        return time.perf_counter() - begin
+        return seconds_of(call, wait, n)
 
     batch(1)
     n = max(int(0.12 / max(batch(4) / 4, 1e-6)), 1)
@@ -61,11 +66,7 @@ def by_difference(call: Callable[[], object], wait: Callable[[], object], second
     """
 
     def batch(n: int) -> float:
-        begin = time.perf_counter()
-        for _ in range(n):
-            call()
-        wait()
-        return time.perf_counter() - begin
+        return seconds_of(call, wait, n)
 
     batch(3)
     once = min(batch(1), batch(1))

@@ -14,6 +14,7 @@ ROOTS = ("sqrt", "rsqrt")
 FOLDED = frozenset({"add", "sub", "bitwise_xor", "lt", "gt", "ne", "remainder", "fmod"})
 CONSTANT = ("iota", "scalar")  # steps that read no element of a buffer
 NOTHING: frozenset[str] = frozenset()
+Elements = dict[str, frozenset[WgslStep]]
 
 
 def exact(steps: Sequence[WgslStep]) -> Sequence[WgslStep]:
@@ -37,20 +38,14 @@ def hide_zeros(steps: Sequence[WgslStep]) -> Sequence[WgslStep]:
     Mesa takes the integer `i - i` for 0, and then `(i - i) / i` and `(i - i) * x` too, also where i is 0 or x
     is not finite.
     """
-    below: dict[str, frozenset[str]] = {}  # the steps that a value depends on, itself too
-    elements: dict[str, frozenset[WgslStep]] = {}  # the reads of elements among these
+    below, elements = _dependencies(steps)
     folded: set[str] = set()
     changed: set[str] = set()
     for s in steps:
-        below[s.var] = frozenset([s.var]).union(*[below.get(a, NOTHING) for a in s.args])
-        read = [s._replace(var="")] if s.kind != "op" and s.kind not in CONSTANT else []
-        elements[s.var] = frozenset(read).union(*[elements.get(a, frozenset[WgslStep]()) for a in s.args])
         if s.kind != "op":
             continue
-        if s.name in FOLDED and not _is_float_op(s):
-            first, second = (elements.get(a, frozenset[WgslStep]()) for a in s.args)
-            if s.args[0] == s.args[1] or not first.isdisjoint(second):
-                folded.add(s.var)
+        if s.name in FOLDED and not _is_float_op(s) and _share_an_element(s, elements):
+            folded.add(s.var)
         if folded and s.name == "cast" and _is_float_op(s):
             changed |= below[s.var] & folded
     if not changed:
@@ -74,7 +69,7 @@ def exact_rests(steps: Sequence[WgslStep]) -> Sequence[WgslStep]:
     """
     differences = {s.var for s in steps if s.name == "sub" and _is_float_op(s)}
     rests = {s.var for s in steps if s.var in differences and s.args[0] in differences}
-    return _renamed(steps, rests, {"sub": "exact_rest"}) if rests else steps
+    return _rename_ops(steps, rests, {"sub": "exact_rest"}) if rests else steps
 
 
 def exact_differences(steps: Sequence[WgslStep]) -> tuple[WgslStep, ...]:
@@ -84,18 +79,12 @@ def exact_differences(steps: Sequence[WgslStep]) -> tuple[WgslStep, ...]:
     WGSL lets a driver compute as if there were neither infinities nor NaN. Mesa takes `x - x`, `x + -x`,
     `(x + y) - x` and `(x - y) + y` for 0 or y, NVIDIA's driver some of these.
     """
-    below: dict[str, frozenset[str]] = {}  # the steps that a value depends on, itself too
-    elements: dict[str, frozenset[WgslStep]] = {}  # the reads of elements among these
+    below, elements = _dependencies(steps)
     changed: set[str] = set()
     for s in steps:
-        below[s.var] = frozenset([s.var]).union(*[below.get(a, NOTHING) for a in s.args])
-        read = [s._replace(var="")] if s.kind != "op" and s.kind not in CONSTANT else []
-        elements[s.var] = frozenset(read).union(*[elements.get(a, frozenset[WgslStep]()) for a in s.args])
-        if s.name in ("add", "sub", "exact_rest") and _is_float_op(s):
-            first, second = (elements.get(a, frozenset[WgslStep]()) for a in s.args)
-            if s.args[0] == s.args[1] or not first.isdisjoint(second):
-                changed |= below[s.var]
-    return _renamed(steps, changed, DIFFERENCES)
+        if s.name in ("add", "sub", "exact_rest") and _is_float_op(s) and _share_an_element(s, elements):
+            changed |= below[s.var]
+    return _rename_ops(steps, changed, DIFFERENCES)
 
 
 class Factors(NamedTuple):
@@ -145,14 +134,31 @@ def exact_quotients(steps: Sequence[WgslStep]) -> tuple[WgslStep, ...]:
             if roots and (first.over & second.over | first.under & second.under) & roots:
                 changed.add(s.var)
         factors[s.var] = product
-    return _renamed(steps, changed, QUOTIENTS | PRODUCTS)
+    return _rename_ops(steps, changed, QUOTIENTS | PRODUCTS)
+
+
+def _dependencies(steps: Sequence[WgslStep]) -> tuple[dict[str, frozenset[str]], Elements]:
+    """For each value the steps that it depends on, itself too, and the reads of elements among these."""
+    below: dict[str, frozenset[str]] = {}
+    elements: Elements = {}
+    for s in steps:
+        below[s.var] = frozenset([s.var]).union(*[below.get(a, NOTHING) for a in s.args])
+        read = [s._replace(var="")] if s.kind != "op" and s.kind not in CONSTANT else []
+        elements[s.var] = frozenset(read).union(*[elements.get(a, frozenset[WgslStep]()) for a in s.args])
+    return below, elements
+
+
+def _share_an_element(s: WgslStep, elements: Elements) -> bool:
+    """Whether both operands of a step depend on the same element, or are the same value."""
+    first, second = (elements.get(a, frozenset[WgslStep]()) for a in s.args)
+    return s.args[0] == s.args[1] or not first.isdisjoint(second)
 
 
 def _is_float_op(s: WgslStep) -> bool:
     return s.kind == "op" and s.dtype.startswith(("f", "bf"))
 
 
-def _renamed(steps: Sequence[WgslStep], changed: set[str], names: dict[str, str]) -> tuple[WgslStep, ...]:
+def _rename_ops(steps: Sequence[WgslStep], changed: set[str], names: dict[str, str]) -> tuple[WgslStep, ...]:
     """The steps, with other operations for those in `changed`."""
     return tuple(
         [

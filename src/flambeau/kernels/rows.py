@@ -86,7 +86,7 @@ def domain_of(group: Group) -> tuple[Shape, int]:
             size *= s
             marks.add(size)
     # Each mark is where a dim of some node ends, counted in elements from the innermost dim. If no shape has
-    # them all as dims, only rows and elements of a row are told apart.
+    # them all as dims, the kernel has two dims: rows, and elements of a row.
     ends = sorted(marks)
     if any(b % a for a, b in pairwise(ends)):
         ends = sorted({1, length, rows * length})
