@@ -342,9 +342,9 @@ def _check_numbers(node: Node, sources: tuple[Node, ...], parts: Any) -> None:
 
 
 def slopes(op: ops.Op, g: Any, y: Any, inputs: list[Any], attrs: dict[str, Any]) -> list[Any]:
-    """The gradients with respect to an op's inputs. A complex gradient is the derivative with respect to
-    the real part plus i times
-    that by the imaginary part, as in PyTorch: g times the conjugate of the derivative."""
+    """The gradients with respect to an op's inputs. A complex gradient is the derivative with respect to the
+    real part plus i times that by the imaginary part, as in PyTorch: g times the conjugate of the
+    derivative."""
     # Gradient rules are written for real numbers. For a holomorphic op the vector-Jacobian product with the
     # conjugate derivative equals conj(rule(conj(g))).
     if not g.dtype.is_complex or not op.holomorphic or op.kind in ("movement", "gather"):

@@ -379,9 +379,8 @@ def record(fn: Callable[..., Any], device: Gpu, arguments: Arguments) -> Outcome
 class Call:
     """A call in a recorder: its result, its computations, and the reason if it can't be replayed.
 
-    listed: other threads, which continue to run, report their assignments. hears: examine each function
-    that runs
-    inside, which takes ten times as long as the call.
+    listed: other threads, which continue to run, report their assignments. hears: examine each function that
+    runs inside, which takes ten times as long as the call.
     """
 
     def __init__(

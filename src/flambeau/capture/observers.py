@@ -23,9 +23,8 @@ IMPORTING = {"importlib._bootstrap", "importlib._bootstrap_external", "_frozen_i
 class Listener:
     """Records which code runs in a block, and which C functions the user's code calls there.
 
-    codes: the followed code. If a profiler is active that excludes others (cProfile of Python 3.11),
-    nothing is
-    recorded. The garbage collector must be off, because its callbacks would be recorded.
+    codes: the followed code. If a profiler is active that excludes others (cProfile of Python 3.11), nothing
+    is recorded. The garbage collector must be off, because its callbacks would be recorded.
     """
 
     def __init__(self, codes: set[CodeType]):

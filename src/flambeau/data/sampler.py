@@ -136,8 +136,7 @@ class WeightedRandomSampler(OrderedSampler):
     """`num_samples` items drawn by `weights`, one for each item; they need not add up to 1.
 
     generator: a Generator, or a seed. ValueError for weights below 0, and without `replacement` for more
-    samples
-    than items.
+    samples than items.
     """
 
     def __init__(

@@ -98,9 +98,8 @@ def write_sqlite(
 
     path: the file, created if missing; its other tables are kept; table: its name; columns: their names, None
     for the keys of the first dict; replace: whether to replace an existing table. The write is atomic:
-    all rows
-    or none. A value is None, a number, a string or bytes, or a 0-d array or tensor; SQLite stores NaN as
-    NULL.
+    all rows or none. A value is None, a number, a string or bytes, or a 0-d array or tensor; SQLite stores
+    NaN as NULL.
     ValueError for other values, with the row's number, and for an existing table without `replace`.
     """
     call, target = f"write_sqlite('{path}', {table!r})", Path(path)

@@ -529,11 +529,10 @@ class DawnPath(CPath):
         return promise._state != "pending"
 
     def settle(self, promise: Any) -> Any:
-        """Wait for the value of a promise. A Dawn device serves one thread at a time (a thread-safe one
-        locks in each
-        call: 1 to 3 us more per dispatch on an H200), so a thread polls if others submit, and else waits
-        with the
-        lock.
+        """Wait for the value of a promise.
+
+        A Dawn device serves one thread at a time (a thread-safe one locks in each call: 1 to 3 us more per
+        dispatch on an H200), so a thread polls if others submit, and else waits with the lock.
 
         Callbacks that Dawn calls drop exceptions, so Ctrl-C is delayed until they return.
         """

@@ -24,10 +24,9 @@ def functional_call(
 ) -> Any:
     """Call a module with other tensors in place of its parameters and buffers.
 
-    parameter_and_buffer_dicts: a dict of dotted names, or several; missing names keep the
-    module's tensors. args: one argument, or a tuple of them; kwargs: those by name. tie_weights: replace
-    a shared
-    tensor under all its names. strict: every name is required. ValueError if a name is unknown or missing.
+    parameter_and_buffer_dicts: a dict of dotted names, or several; missing names keep the module's tensors.
+    args: one argument, or a tuple of them; kwargs: those by name. tie_weights: replace a shared tensor under
+    all its names. strict: every name is required. ValueError if a name is unknown or missing.
     """
     replacements = parameter_and_buffer_dicts
     tensors = (

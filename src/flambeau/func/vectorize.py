@@ -27,13 +27,10 @@ def vmap(
 
     in_dims: the dim of each argument, None for shared arguments; a single value, or the containers of the
     arguments. out_dims: the dim of the examples in the results. randomness: "error" raises for random
-    numbers,
-    "different" draws separately for each example, "same" shares the draws. chunk_size: the number of examples
-    computed at a time. Keyword arguments are mapped over dim 0. The function is traced once with an
-    example that
-    has no value, so it can't read values. ValueError if dims or sizes do not match, FlambeauError if the
-    function
-    reads values.
+    numbers, "different" draws separately for each example, "same" shares the draws. chunk_size: the number of
+    examples computed at a time. Keyword arguments are mapped over dim 0. The function is traced once with an
+    example that has no value, so it can't read values. ValueError if dims or sizes do not match,
+    FlambeauError if the function reads values.
     """
     if randomness not in RANDOMNESS:
         known = ", ".join(map(repr, RANDOMNESS))

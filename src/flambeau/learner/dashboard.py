@@ -64,11 +64,9 @@ class Terminal:
 class Dashboard:
     """The live dashboard on a terminal.
 
-    refresh: frames per second, at most ten; fewer suit slow connections. stay: keep the dashboard after
-    the run
-    until `q` is pressed; the summary stays on the terminal in either case. unicode: False draws in ASCII;
-    None
-    follows the terminal's encoding. learner: the Learner that `q` stops, which sets itself.
+    refresh: frames per second, at most ten; fewer suit slow connections. stay: keep the dashboard after the
+    run until `q` is pressed; the summary stays on the terminal in either case. unicode: False draws in ASCII;
+    None follows the terminal's encoding. learner: the Learner that `q` stops, which sets itself.
     """
 
     def __init__(self, *, refresh: float = 10.0, stay: bool = False, unicode: bool | None = None):

@@ -98,8 +98,7 @@ class RunStarted(Event):
     description.
 
     run: its name; directory: its folder; epochs: their planned number; resumed: whether it continues an
-    earlier
-    run; at: seconds since 1970.
+    earlier run; at: seconds since 1970.
     """
 
     run: str

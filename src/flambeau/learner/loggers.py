@@ -257,10 +257,8 @@ class Page(Logger):
     """Writes a page that a browser reloads by itself: the curves, values and log of the run.
 
     path: the file; None for run.html in the run's directory. every: the least seconds between two writes,
-    which
-    take at most 0.5% of the time; the start and the end of a run are always written. Writes are atomic,
-    and the
-    last page does not reload. ValueError for seconds that are not positive.
+    which take at most 0.5% of the time; the start and the end of a run are always written. Writes are atomic,
+    and the last page does not reload. ValueError for seconds that are not positive.
     """
 
     def __init__(self, path: str | Path | None = None, *, every: float = 2.0):

@@ -96,9 +96,8 @@ def nbytes_of(value: Any) -> int:
 class Losses:
     """The losses of an epoch. Those of a window are read while the next one runs, so nothing waits.
 
-    keep: copies the state; None if it is too large. tell: receives events. blame: returns the exception
-    for an
-    entry whose loss is not finite.
+    keep: copies the state; None if it is too large. tell: receives events. blame: returns the exception for
+    an entry whose loss is not finite.
     """
 
     def __init__(

@@ -12,11 +12,10 @@ from .states import State, tensors_in
 class MetricCollection:
     """Metrics that are updated together, by name; `compute` gives a dict, with one read for all.
 
-    metrics: a list, named by classes, or a dict; additional_metrics follow. prefix, postfix: added to
-    names. Metrics whose `shared_key` is equal (precision, recall and F1 of the same
-    classes) have one state, which one of them updates. ValueError for two metrics with the same name;
-    TypeError
-    for an object that is not a metric.
+    metrics: a list, named by classes, or a dict; additional_metrics follow. prefix, postfix: added to names.
+    Metrics whose `shared_key` is equal (precision, recall and F1 of the same classes) have one state, which
+    one of them updates. ValueError for two metrics with the same name; TypeError for an object that is not a
+    metric.
     """
 
     def __init__(

@@ -490,8 +490,7 @@ class DeepImageStructureAndTextureSimilarity(FeatureMetric):
     2020).
 
     net: images -> a list of features [n, c, h, w], beginning with the image itself; alpha, beta: for each
-    layer
-    the weights of means and structure per channel (equal if None); reduction: "mean", "sum" or "none".
+    layer the weights of means and structure per channel (equal if None); reduction: "mean", "sum" or "none".
     Raises TypeError if net is no network; ValueError if another argument is not valid.
     """
 

@@ -46,9 +46,9 @@ class AFINE(FeatureMetric):
     """The quality of an image against a reference that need not be perfect; lower is better (Chen et al.,
     2025).
 
-    net: images -> a list of features [n, t, c], as `features` of models.ClipVision; weights: the contents
-    of the
-    published file, by part ("natural", "fidelity", "natural_scale", "fidelity_scale", "adapter") and name;
+    net: images -> a list of features [n, t, c], as `features` of models.ClipVision; weights: the contents of
+    the published file, by part ("natural", "fidelity", "natural_scale", "fidelity_scale", "adapter") and
+    name;
     term: "score", from 0 to 100; "unbounded", before it is mapped to that; "fidelity" or "naturalness" alone,
     from -2 to 2; reduction: "mean", "sum" or "none". ValueError for weights that are missing.
     """

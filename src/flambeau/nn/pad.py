@@ -181,8 +181,7 @@ class ReplicationPad2d(_ReplicationPad):
 
 
 class ReplicationPad3d(_ReplicationPad):
-    """Repeat the outermost elements at both ends of
-    the last three dims. [..., d, h, w] -> [..., od, oh, ow]
+    """Repeat the outermost elements at both ends of the last three dims. [..., d, h, w] -> [..., od, oh, ow]
 
     ValueError for a wrong number of paddings.
 

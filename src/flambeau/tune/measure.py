@@ -43,8 +43,7 @@ class Trials:
     """Runs the compared kernels of plans alone, all candidates on the same inputs.
 
     direct: the values that a candidate's kernels read. Float leaves of the graph are random; other leaves
-    keep
-    their values. All other values are computed from these.
+    keep their values. All other values are computed from these.
     """
 
     def __init__(self, device: Gpu, order: list[Node], direct: set[int]):
