@@ -694,7 +694,7 @@ def child():
 pid = os.fork()
 if not pid:
     child()
-    os._exit(0)  # as multiprocessing does: drivers have exits of their own
+    os._exit(0)  # as multiprocessing does
 assert os.waitpid(pid, 0)[1] == 0
 print("parent", (y + x).tolist(), [b.tolist() for b in batches])
 """
@@ -708,12 +708,22 @@ EPOCH = (
 )
 
 
+def environment(provider):
+    """The environment of a process that uses a provider."""
+    env = os.environ | WAYS[provider]
+    if provider == "dawn":
+        pytest.importorskip("wgpudawn", reason="wgpudawn is not installed")
+        env["VK_ICD_FILENAMES"] = tint.driver_file()
+        if not Path(env["VK_ICD_FILENAMES"]).is_file():
+            pytest.skip("no SwiftShader beside a Chromium")
+    return env
+
+
 def forked(**env):
     """The lines that a parent and its child print."""
     done = subprocess.run(
-        [sys.executable, "-c", CHILD],
-        env={**os.environ, **env}, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        [sys.executable, "-c", CHILD], env=env, capture_output=True, text=True, timeout=60
+    )
     assert not done.returncode, done.stderr
     return done.stdout.splitlines()
 
@@ -724,13 +734,57 @@ WAYS = {"wgpu": {}, "dawn": {"FLAMBEAU_WEBGPU": "dawn"}}
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize("provider", WAYS)
 def test_a_forked_child_says_that_it_can_not_use_the_gpu(gpu, provider):
-    env = dict(WAYS[provider])
-    if provider == "dawn":
-        pytest.importorskip("wgpudawn", reason="wgpudawn is not installed")
-        env["VK_ICD_FILENAMES"] = tint.driver_file()
-        if not Path(env["VK_ICD_FILENAMES"]).is_file():
-            pytest.skip("no SwiftShader beside a Chromium")
-    *child, parent = forked(**env)
+    *child, parent = forked(**environment(provider))
     refused = [f"DeviceError {name}: {SPAWN}" for name in [*["GPU"] * 6, "device('gpu:0')", "GPU"]]
     assert child == [*refused, EPOCH, "4 [[1], [2]]"]
     assert parent == "parent [3.0, 3.0, 3.0] [[2, 3], [4, 5], [6, 7]]"
+
+
+ENDING = """import gc, os, sys, threading
+import flambeau as fb
+x = fb.ones(8, device="gpu").realize()
+is_over = threading.Event()
+begun = threading.Event()
+def compile_kernels():
+    y = x
+    while not is_over.is_set():
+        y = y.exp() + y if len(y.shape) % 2 else y.unsqueeze(0).sin()
+        y.tolist()
+        begun.set()
+        y = y.reshape((8,) if y.dim() > 5 else (1,) * y.dim() + (8,))
+thread = threading.Thread(target=compile_kernels)
+thread.start()
+begun.wait()
+def leave(): pass
+def collect():
+    global x
+    x = None
+    gc.collect()
+def compute():
+    print((fb.arange(4, device="cpu") * 2).tolist())
+def exit_3():
+    raise SystemExit(3)
+for end in (leave, collect, compute, exit_3, lambda: os._exit(4)):
+    if not (child := os.fork()):
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+if child:
+    is_over.set()
+    thread.join()
+else:
+    end()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("provider", WAYS)
+def test_a_forked_child_ends_while_the_parent_compiles(gpu, provider):
+    """Mesa's exit function waits for its threads, which a child does not have."""
+    env = environment(provider)
+    if provider == "wgpu":
+        env.pop("VK_ADD_DRIVER_FILES", None)  # SwiftShader's, which would come before Mesa's
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING], env=env, capture_output=True, text=True, timeout=60
+    )
+    assert not done.returncode, done.stderr
+    assert done.stdout.split("\n") == ["0", "0", "[0, 2, 4, 6]", "0", "3", "4", ""]

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..errors import DeviceError
-from . import FORKED, cffi_header, dawn, diagnose
+from . import FORKED, cffi_header, dawn, diagnose, forks
 
 RANK = {"DiscreteGPU": 0, "IntegratedGPU": 1, "Unknown": 2, "CPU": 3}
 BACKENDS = {"vulkan": "Vulkan", "gl": "OpenGL", "metal": "Metal", "dx12": "D3D12"}
@@ -78,6 +78,7 @@ def adapters() -> tuple[Adapter, ...]:
     _process = os.getpid()
     with quiet_stderr():
         every = [_describe(a) for a in provider().gpu.enumerate_adapters_sync()]
+    forks.skip_drivers({type(a.raw) for a in every})
     kept = [a for a in every if not wanted or a.backend == BACKENDS[wanted]]
     return tuple(sorted(kept, key=lambda a: (RANK.get(a.type, 2), API_RANK.get(a.backend, 9))))
 

@@ -22,6 +22,7 @@ from ..core.commands import (
 from ..core.events import stage
 from ..core.interrupts import uninterrupted
 from ..core.node import is_shared
+from .forks import keep
 
 SPIN_SECONDS = 100e-6  # a blocking wait wakes up ~30 us late: spin first
 NAPS = 50e-6, 1e-3  # the first and the longest seconds between two polls while other threads submit
@@ -30,10 +31,6 @@ AT_ONCE = 2e-3  # seconds: a submit that takes longer computed synchronously, as
 IN_FLIGHT = 8  # the most pending submits: the submitting thread waits for the oldest
 WAITING = 8  # the most enqueued calls in a common submit
 SOON = 100e-6  # seconds between two enqueued calls of a loop; after a longer pause nothing waits
-
-
-def _keep(_: Any) -> None:
-    """Release nothing."""
 
 
 def path_of(device: Any, provider: Any) -> Any:
@@ -94,7 +91,7 @@ class CPath:
     def after_fork(self) -> None:
         """In a forked child, release none of the provider's objects: Dawn would wait for pending compiles,
         whose threads are only in the parent, so the child would never end."""
-        self.api.GPUObjectBase._release = _keep
+        self.api.GPUObjectBase._release = keep
 
     def naps(self) -> Iterator[None]:
         """Yield growing pauses between polls. A wait inside the provider would keep other threads from
