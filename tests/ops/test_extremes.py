@@ -59,8 +59,8 @@ def test_integers_stay_integers(device):
     refused = [
         (lambda: x.masked_fill(x < 0, INF), "masked_fill(i64[3], bool[3], inf): int64 has no inf: cast the"
                                             " tensor with .float()"),
-        (lambda: x.addcmul(x, x, value=0.5), "addcmul(i64[3], i64[3], i64[3], value=0.5): value of integers"
-                                             " must be whole: cast the tensors with .float(), or"
+        (lambda: x.addcmul(x, x, value=0.5), "addcmul(i64[3], i64[3], i64[3], value=0.5): value must be an"
+                                             " integer for integer tensors: cast with .float(), or"
                                              " round value"),
         (lambda: fb.zeros(fb.ones(2, device=device)), "zeros(f32[2]): size must be an integer, not 1.0:"
                                                       " use int(...)"),
@@ -206,6 +206,15 @@ def _add_up(device):
         assert abs(y / shape[dim] / tenth - 1) < tol, shape
     rows = 16384 if device.kind == "gpu" else 1024  # NumPy's device holds what is added up
     assert (fb.zeros(rows, 40000, device=device) + 1).sum().item() == rows * 40000
+
+
+def test_variance_with_a_correction_of_all_elements(device):
+    """As in PyTorch and NumPy: the divisor is 0, not negative."""
+    x = fb.tensor([[1.0, 2.0], [3.0, 3.0]], device=device)
+    for correction in (2, 3):
+        same(x.var(1, correction=correction).numpy(), [INF, NAN])
+        same(x.std(1, correction=correction).numpy(), [INF, NAN])
+    same(x[:, :1].var(1).numpy(), [NAN, NAN])
 
 
 OFFSETS = [((64, 1000), 1), ((4, 100_000), 1), ((4100, 512), 1), ((50_000, 8), 0), ((4, 20_000, 3), (0, 1))]

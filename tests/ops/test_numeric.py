@@ -108,12 +108,12 @@ def test_errors(call, text):
     assert str(e.value) == text
 
 
-def test_alpha_of_integers_is_whole():
+def test_alpha_of_integers_is_an_integer():
     with pytest.raises(TypeError) as e:
         fb.ones(2, dtype=fb.int32, device="cpu").add(fb.ones(2, dtype=fb.int32, device="cpu"), alpha=0.5)
     assert str(e.value) == (
-        "add(i32[2], i32[2], alpha=0.5): alpha of integers must be whole: cast the tensors with .float(),"
-        " or round alpha"
+        "add(i32[2], i32[2], alpha=0.5): alpha must be an integer for integer tensors: cast with"
+        " .float(), or round alpha"
     )
 
 

@@ -35,9 +35,9 @@ EXCEPTIONS = {
 }
 REFUSED = {  # what is refused here and not in PyTorch
     "matrix_power": "linear algebra needs floats: cast with .float()",
-    "addmm": "of integers must be whole", "addmv": "of integers must be whole",
-    "addbmm": "of integers must be whole", "baddbmm": "of integers must be whole",
-    "addcmul": "of integers must be whole",
+    "addmm": "must be an integer for integer tensors", "addmv": "must be an integer for integer tensors",
+    "addbmm": "must be an integer for integer tensors", "baddbmm": "must be an integer for integer tensors",
+    "addcmul": "must be an integer for integer tensors",
 }  # fmt: skip
 UNLIKE = {  # values that are not compared
     "kthvalue": "which of equals", "topk": "which of equals", "searchsorted": "of lines that are not sorted",

@@ -33,6 +33,7 @@ def full(
     fill_value: the value of every element
     Raises ValueError if a size is below 0; TypeError if one is not an integer; if the dtype is unknown.
     """
+    # A constant, expanded to the shape: no buffer until an op needs one.
     node = constant(fill_value, dtype=None if dtype is None else dt.as_dtype(dtype))
     check_held(node.dtype, get_device(device))
     node = apply(OPS["expand"], (node,), {"shape": new_sizes((size,))}, device=get_device(device))
@@ -156,16 +157,20 @@ def arange(
     start, end = (0, start) if end is None else (start, end)
     _check_range(start, end, step)
     are_integers = all(isinstance(v, int) for v in (start, end, step))
+    # PyTorch truncates the step of an int64 range before it counts.
     if dtype is not None and dt.as_dtype(dtype) is dt.int64 and not int(step):
         raise ValueError(f"step={step} as int64 is 0: pass an integer other than 0")
     if not are_integers and _is_integer(dtype):
         return finish(_integer_arange(start, end, step, dt.as_dtype(dtype), device), None, requires_grad)
+    # -(-a // b) rounds up: integers are counted exactly, floats in float64.
     n = int(max(0, -((start - end) // step) if are_integers else ceil((end - start) / step)))
     out = _iota(n, device)
+    # A float range is computed in float32 or wider: 16-bit floats hold no large indices exactly.
     if not are_integers:
         out = out.to(_computed_in(dtype))
     elif dtype is None or dt.as_dtype(dtype).is_pair:
         out = out.to(dtype or dt.default_integer())
+    # int32 would wrap around before the cast to the wanted dtype.
     elif max(abs(start), abs(start + n * step)) > 2**31:
         out = out.long()
     out = out if step == 1 else out * step
@@ -190,7 +195,7 @@ def _integer_line(start: Any, end: Any, steps: int, once: bool) -> list[float]:
     """linspace in float64 between truncated bounds. Each half counts from its own end. `once`: product and
     sum are rounded together, else each, as in PyTorch's linspace and logspace."""
     start, end = int(start), int(end)
-    step = (end - start) / max(steps - 1, 1)
+    step = (end - start) / max(steps - 1, 1)  # max: a single element has no step
     # Python integers are exact: a + i * n / unit is rounded once.
     n, unit = step.as_integer_ratio()
     half = steps // 2 if steps > 1 else steps
@@ -237,6 +242,7 @@ def linspace(
         )
     step = (end - start) / max(steps - 1, 1)
     i, wide = _iota(steps, device), _computed_in(dtype)
+    # The second half counts back from the end, so that the last element is exactly `end`.
     forward, back = i.to(wide) * step + start, (steps - 1 - i).to(wide) * -step + end
     return finish((i < (steps + 1) // 2).where(forward, back), dtype, requires_grad)
 
@@ -257,6 +263,7 @@ def logspace(
     Raises ValueError if steps is below 0.
     """
     if _is_integer(dtype):
+        # Of one element PyTorch truncates the power, not the start.
         powers = _integer_line(start, end, steps, False) if steps != 1 else [start * 1.0]
         return finish(_to_integers([_power(base, x) for x in powers], dtype, device), None, requires_grad)
     powers = linspace(start, end, steps, dtype=_computed_in(dtype), device=device)
@@ -296,6 +303,7 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
         raise ValueError("takes vectors (or 0-d tensors): flatten them")
     n = len(vectors)
     place = list(range(n))
+    # "xy": the first vector runs along columns, which are the second dim.
     if indexing == "xy" and n > 1:
         place[:2] = [1, 0]
     sizes = [0] * n
@@ -338,6 +346,7 @@ def _lower_places(row: int, col: int, offset: int, device: Any) -> tuple[Tensor,
     """
     if row < 0 or col < 0:
         raise ValueError(f"row={row} and col={col} are sizes: pass 0 or more")
+    # The first rows are empty, the next ones grow to `col` elements, the rest are full.
     first = min(max(0, -offset), row)
     length = min(max(first + offset + 1, 0), col)  # of the first row
     growing = min(max(0, col - length), row - first)
@@ -388,6 +397,7 @@ def triu_indices(
     offset: which diagonal: above the main one if > 0, below if < 0
     Raises ValueError if row or col is below 0.
     """
+    # A half turn makes an upper triangle a lower one.
     rows, columns = _lower_places(row, col, col - row - offset, device)
     rotated = [row - 1 - rows.flip(0), col - 1 - columns.flip(0)]  # by 180 degrees
     return finish(_op.COMPOSED["stack"](rotated), dtype or dt.default_integer())
@@ -483,11 +493,13 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     d1, d2 = _two_dims(dim1, dim2, input.ndim)
     rest = [d for d in range(input.ndim) if d not in (d1, d2)]
     n, m = input.shape[d1], input.shape[d2]
+    # In rows of m elements one after another, neighbours on a diagonal are m + 1 apart: a slice.
     x = input.permute(*rest, d1, d2).reshape(*(input.shape[d] for d in rest), n * m)
     k = _length(n, m, offset)
     start = offset if offset >= 0 else -offset * m
     elements = x[..., start : start + (k - 1) * (m + 1) + 1 : m + 1] if k else x[..., :0]
     view = _op.Tensor(elements.node)
+    # A write to the diagonal reaches the input and vice versa, as for PyTorch's views.
     link(input, view, DIAGONAL, {"offset": offset, "dim1": d1, "dim2": d2})
     return view
 
@@ -504,11 +516,13 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     """
     n = input.shape[-1] + abs(offset)
     ends = (0, abs(offset))
+    # The padded vector is a column or a row that broadcasts; comparing indices keeps the diagonal.
     x = input.pad(ends).unsqueeze(-1) if offset >= 0 else input.pad(ends).unsqueeze(-2)
     rows, columns = _iota(n, input.device).unsqueeze(-1), _iota(n, input.device)
     y = choose(columns - rows == offset, x, False)
     d1, d2 = _two_dims(dim1, dim2, y.ndim)
     rest = iter(range(y.ndim - 2))
+    # y has both matrix dims last: each dim of the result, in order, is one of them or the next other dim.
     order = [y.ndim - 2 if d == d1 else y.ndim - 1 if d == d2 else next(rest) for d in range(y.ndim)]
     return y.permute(*order)
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 def digits_of(dtype: DType) -> int:
     """The number of random bits for a float dtype: its binary digits, at most 24."""
+    # eps is 2 ** (1 - digits). Samples are made in float32, which has 24.
     return min(round(1 - log2(dt.finfo(dtype).eps)), 24)
 
 
@@ -81,6 +82,7 @@ def randn(
     TypeError for integer dtypes.
     """
     shape, device = new_sizes(size), get_device(device)
+    # Each part has variance 1 / 2.
     scale = 0.5**0.5 if dtype is not None and as_dtype(dtype).is_complex else 1.0
 
     def draw(_: DType) -> Tensor:
@@ -102,6 +104,7 @@ def _scale_words(words: Sequence[Tensor], span: int) -> Tensor:
     # columns are the 32-bit digits of the product before carries; int64 has room for their sums
     mask = 0xFFFFFFFF
     factors = [span & mask, span >> 32] if span >> 32 else [span]
+    # The columns of the lowest len(words) digits are the fraction below 1: they only carry.
     columns: list[Any] = [0] * (len(words) + len(factors))
     for i, w in enumerate(words):
         for j, f in enumerate(factors):
@@ -139,6 +142,7 @@ def random_integers(
     low, high = (integers(value, name, False) for value, name in ((low, "low"), (high, "high")))
     if low >= high:
         raise ValueError(f"low={low} is not below high={high}: pass a larger high")
+    # in Python integers, before anything wraps
     least, most = _limits_of(dtype)
     if low < least or high - 1 > most:
         raise ValueError(f"{dtype.name} holds {least} to {most}, not {low} to {high - 1}: pass another dtype")
@@ -150,29 +154,34 @@ def random_integers(
     # A remainder for small ranges, all bits for the full range of int64, else a multiplication as in Lemire
     # (2019).
     if span <= BIASED:
+        # int32 suffices for small ranges; kernels compute 64-bit integers as two words.
         drawn = bits() % span
         is_small = ends[0] <= low and high <= ends[1] and not dtype.is_pair
         drawn = drawn.int() if is_small else drawn.long()
     elif span == 1 << 64:
+        # Every int64 is equally likely, and stays so when the sum with `low` wraps around.
         drawn = bits().long() | bits().long() << 32
     else:
+        # a word more than the range has: a bias below 2 ** -32
         drawn = _scale_words([bits().long() for _ in range(2 if span < 1 << 32 else 3)], span)
     drawn = drawn + _as_int64(low) if low else drawn
     if not dtype.is_float:
         return drawn.to(dtype)
     drawn = drawn.to(dtype)
     exact = 1 << digits_of(dtype)
-    if -exact <= low and high <= exact:
+    if -exact <= low and high <= exact:  # each integer is a number of the dtype
         return drawn
+    # Beyond, samples are rounded, and may have become `high`.
     return drawn.clamp(-below(-low, dtype, True), below(high - 1, dtype, True))
 
 
 def below(value: float, dtype: DType, or_equal: bool = False) -> float:
     """The largest number of a float dtype below `value`, or (or_equal) not above it."""
     info = dt.finfo(dtype)
+    # frexp's mantissa is in [0.5, 1). Just below a power of two numbers are half as far apart.
     mantissa, exponent = frexp(value)
     step = info.eps * 2.0 ** (exponent - 1 - (mantissa == 0.5 and not or_equal))
-    if abs(value) <= info.tiny:
+    if abs(value) <= info.tiny:  # devices may flush smaller numbers to 0
         return value if or_equal else -info.tiny if value <= 0 else 0.0
     nearest = value // step * step
     return nearest if or_equal or nearest < value else nearest - step
@@ -274,6 +283,7 @@ def uniform_between(
     """
     most = dt.finfo(dtype).max
     require(
+        # float16 overflows at 65504, where float32 samples don't.
         abs(low) <= most and abs(high) <= most,
         f"low={low} or high={high} is out of range for {dtype.name}: pass smaller numbers",
     )
@@ -283,6 +293,7 @@ def uniform_between(
         (f"high - low = {high - low} is out of range for {dtype.name}: pass a smaller range"),
     )
     drawn = uniform_bits(shape, device, generator) * (high - low) + low
+    # rounding may give `high` itself
     return drawn.clamp(low, max(low, below(high, dtype))) if low < high else drawn
 
 
@@ -357,6 +368,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     ValueError for numbers outside 0 to 1; for elements at the next read.
     """
     likely = check_probability(input if p is None else p)
+    # uniform samples are in [0, 1): never below 0, always below 1
     drawn = (uniform_bits(input.shape, input.device, generator) < likely).to(input.dtype)
     return covered(drawn, input) if input.requires_grad else drawn
 
@@ -404,6 +416,7 @@ def laplace(
     Raises ValueError if a size is below 0; TypeError if one is not an integer.
     """
     u = open_bits(new_sizes((size,)), get_device(device), generator) - 0.5
+    # The inverse of the distribution function: -scale * sign(u) * log(1 - 2 |u|), u in (-0.5, 0.5).
     return (u.abs() * -2).log1p() * u.sign() * -scale + loc
 
 
@@ -449,6 +462,7 @@ def geometric(
     ValueError unless 0 < p < 1."""
     require(0 < p < 1, f"p={p} is not between 0 and 1: pass a probability")
     waiting_time = exponential_bits(new_sizes((size,)), get_device(device), generator)
+    # The exponential waiting time of rate -log(1 - p), rounded up: P(result > k) = (1 - p) ** k.
     return (waiting_time * (-1 / log1p(-p))).ceil()
 
 
@@ -482,6 +496,7 @@ def _weights(input: Tensor, need: int) -> Tensor:
     """Weights as floats, checked at the next read: at least `need` in each row are above 0.
     [..., n] -> [..., n]"""
     w = input.detach()
+    # 16 bits hold too few digits for logarithms of weights plus noise.
     w = w if w.dtype.kind == "f" and w.dtype.itemsize > 2 else w.float()
     w = valid(w, (w < 0) | ~w.isfinite(), "multinomial")
     count = (w > 0).sum(-1, keepdim=True)
@@ -505,6 +520,7 @@ def randperm(
     if n < 0:
         raise ValueError(f"n={n} is below 0: pass a length")
     dtype = dt.default_integer() if dtype is None else as_dtype(dtype)
+    # the largest integer up to which all are exact
     most = 1 << digits_of(dtype) if dtype.is_float else _limits_of(dtype)[1]
     require(n - 1 <= most, f"{dtype.name} holds integers up to {most}, not {n - 1}: pass another dtype")
     order = drawn_bits((n,), get_device(device), generator)._argsort(False)

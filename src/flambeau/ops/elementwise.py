@@ -107,13 +107,16 @@ def _power(xp: Namespace, x: Array, y: Array) -> Array:
         x = xp.astype(x, "float64")  # NumPy's powers of float32 are off by one rounding step
     if xp.kind(x) in "fc" or xp.all(y >= 0):
         return xp.pow(x, y)
-    odd = xp.where(y % 2 == 1, x, 1)
+    odd = xp.where(y % 2 == 1, x, 1)  # a power of -1 is -1 again
+    # 1 / x**n of integers, truncated: 0 unless x is 1 or -1 (also for x = 0, as in PyTorch).
     return xp.where(y >= 0, xp.pow(x, xp.abs(y)), xp.where(xp.abs(x) == 1, odd, 0))
 
 
 def _power_grad(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]:
     """The gradient with respect to the exponent is 0 where the base is 0 and the power not negative. No
     factor is infinite where another is 0, so that each can be differentiated again."""
+    # d/dx x**y = y x**(y - 1) and d/dy x**y = z log(x). Where y is 0, the exponent of x becomes 0: x**-1 may
+    # be infinite, and 0 * inf is NaN. Likewise log(1) replaces log(0).
     is_zeroth = y == 0
     flat = (x == 0) & ((y.real if y.dtype.is_complex else y) >= 0)
     return [
@@ -127,6 +130,7 @@ def _shift(op: str, rest: Callable[[Namespace, Array], Array]) -> Reference:
     PyTorch."""
 
     def reference(xp: Namespace, x: Array, y: Array) -> Array:
+        # Shifts by the width or more are undefined in C, and so in NumPy.
         inside = (y >= 0) & (y < (64 if xp.name_of(x).endswith("64") else 32))
         return xp.where(inside, getattr(xp, op)(x, xp.astype(xp.where(inside, y, 0), x.dtype)), rest(xp, x))
 
@@ -136,12 +140,13 @@ def _shift(op: str, rest: Callable[[Namespace, Array], Array]) -> Reference:
 def scale_by(x: Any, alpha: Any, name: str = "alpha") -> Any:
     """alpha * x; x itself where alpha is 1. TypeError if x is an integer and alpha a float, as in PyTorch."""
     if isinstance(alpha, float) and not getattr(x, "dtype", dt.float32).has_gradients:
-        raise TypeError(f"{name} of integers must be whole: cast the tensors with .float(), or round {name}")
+        raise TypeError(f"{name} must be an integer for integer tensors: cast with .float(), or round {name}")
     return x if isinstance(alpha, int | float) and alpha == 1 else x * alpha
 
 
 def _remainder(xp: Namespace, x: Array, y: Array) -> Array:
     """A remainder of floats that is 0 has the sign of x, as in PyTorch."""
+    # `remainder` has the sign of y already; fmod has that of x, so y is added where the signs differ.
     r = xp.fmod(x, y) if xp.kind(x) == "f" else xp.remainder(x, y)
     return xp.where((r != 0) & ((r < 0) != (y < 0)), r + y, r) if xp.kind(x) == "f" else r
 
@@ -179,7 +184,7 @@ def _zeros(g: Tensor, x: Tensor) -> Tensor | None:
 
 def _steps_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
     """The gradient of a step function: 0, also where g is infinite or NaN."""
-    return [_zeros(g, x)]
+    return [_zeros(g, x)]  # no constant where no gradient is needed
 
 
 def _steps_grad_of_two(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]:
@@ -226,10 +231,12 @@ def _div_grad(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]
 
 
 def _copysign_grad(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]:
+    # The factor is 1 if z kept the sign of x, else -1. At x = 0 it is 0, as in PyTorch.
     return [g * (z.signbit() == x.signbit()).where(1.0, -1.0) * (x != 0), _zeros(g, y)]
 
 
 def _next_float(xp: Namespace, x: Array, y: Array) -> Array:
+    # Kernels compute in float32, so 16-bit floats step between float32 numbers.
     wide = "float64" if "float64" in (xp.name_of(x), xp.name_of(y)) else "float32"
     return xp.nextafter(xp.astype(x, wide), xp.astype(y, wide))
 
@@ -288,6 +295,7 @@ def sqrt(input: Tensor) -> Tensor:
     ...
 
 
+# d/dx x**-0.5 = -0.5 x**-1.5, by products of the result
 @analytic(lambda g, y, x: [g * y * y * y * -0.5], lambda xp, x: 1 / xp.sqrt(x), cost=2)
 def rsqrt(input: Tensor) -> Tensor:
     """1 / sqrt(input). [...] -> [...]"""
@@ -360,6 +368,7 @@ def asinh(input: Tensor) -> Tensor:
     ...
 
 
+# two roots, not sqrt(x * x - 1): for complex x with a negative real part that is the other branch
 @analytic(lambda g, y, x: [g / ((x - 1).sqrt() * (x + 1).sqrt())], "acosh", cost=8)
 def acosh(input: Tensor) -> Tensor:
     """Inverse of cosh. [...] -> [...]"""
@@ -405,6 +414,7 @@ def abs(input: Tensor) -> Tensor:
     ...
 
 
+# not NumPy's sign, which is NaN for NaN: PyTorch's is 0
 @elementwise(
     _steps_grad, lambda xp, x: xp.astype(xp.astype(x > 0, "int8") - xp.astype(x < 0, "int8"), x.dtype)
 )
@@ -431,6 +441,7 @@ def trunc(input: Tensor) -> Tensor:
     ...
 
 
+# The gradient is 0 at 0, and g where the input is NaN, as in PyTorch.
 @elementwise(
     lambda g, y, x: [(y <= 0).where(0.0, g)],
     lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
@@ -489,6 +500,7 @@ def minimum(input: Tensor, other: TensorLike) -> Tensor:
     ...
 
 
+# x - floor(x / y) y: the quotient is a step function, so it is a constant factor (detach)
 @elementwise(lambda g, z, x, y: [g, -g * x.floor_divide(y).detach()], _remainder, dtype=_number, cost=4)
 def remainder(input: TensorLike, other: TensorLike) -> Tensor:
     """input - floor(input / other) * other: the sign is other's. [...], [...] -> [...]"""
@@ -637,12 +649,14 @@ def nextafter(input: Tensor, other: TensorLike) -> Tensor:
     ...
 
 
+# NaN at the origin, where z is 0, as in PyTorch
 @elementwise(lambda g, z, x, y: [g * x / z, g * y / z], "hypot", dtype=float_dtype, cost=8)
 def hypot(input: Tensor, other: TensorLike) -> Tensor:
     """sqrt(input * input + other * other), safe for large input. [...], [...] -> [...]"""
     ...
 
 
+# Euclid's algorithm is a loop, hence the cost
 @elementwise(None, "gcd", dtype=_number, cost=64, dtypes="iub")
 def gcd(input: Tensor, other: TensorLike) -> Tensor:
     """Greatest common divisor. [...], [...] -> [...]"""
@@ -656,6 +670,7 @@ def gcd(input: Tensor, other: TensorLike) -> Tensor:
     operands=float_dtype,
     cost=8,
     dtypes="fiub",
+    # exp(x) / (exp(x) + exp(y)): the softmax of the two
     grad=lambda g, z, x, y: [g * (x - y).sigmoid(), g * (y - x).sigmoid()],
 )
 def logaddexp(input: Tensor, other: Tensor) -> Prepared:

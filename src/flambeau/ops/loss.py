@@ -62,6 +62,7 @@ def _place(target: Tensor, classes: int, name: str, none: int = 0) -> Tensor:
 
 def _nan_if_unknown(loss: Tensor, place: Tensor) -> Tensor:
     """Losses, NaN where the target is not a class; the gradient passes through unchanged."""
+    # Adding NaN keeps the gradient; a `where` would make it 0.
     return loss + (place < 0).where(nan, 0.0).to(loss.dtype)
 
 
@@ -85,6 +86,7 @@ def _weigh_by_class(
     loss: Tensor, target: Tensor, d: int, hit: Tensor, weight: Tensor | None, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     """Losses times the weight of their target's class, and these weights. Both are 0 for ignored targets."""
+    # "mean" divides by the sum of the weights of targets that count, not by n, as in PyTorch.
     kept = target != ignore_index
     if weight is None:
         return kept.where(loss, 0.0), kept.float()
@@ -139,7 +141,7 @@ def cross_entropy(
     """
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"label_smoothing={label_smoothing} must be from 0 to 1: pass a fraction")
-    d, n = min(1, input.ndim - 1), input.shape[min(1, input.ndim - 1)]
+    d, n = min(1, input.ndim - 1), input.shape[min(1, input.ndim - 1)]  # [classes] or [n, classes, ...]
     if target.dtype.is_float:
         if target.shape != input.shape:
             rule = "floats are probabilities of all classes: cast classes with .long()"
@@ -151,6 +153,7 @@ def cross_entropy(
         weighted = log_p if weight is None else log_p * _along(weight, d, input.ndim)
         wanted = target * (1 - label_smoothing) + label_smoothing / n if label_smoothing else target
         loss = -(weighted * wanted).sum(d)
+        # the class dim is summed already: the mean is over rows and positions
         return loss.sum() / loss.numel() if reduction == "mean" else _reduce(loss, reduction)
     _, hit = _class_hits(input, target)
     place = _place(target, n, "cross_entropy", ignore_index)
@@ -158,6 +161,7 @@ def cross_entropy(
     _check_class_weights(input, weight)
     loss, share = _weigh_by_class(loss, target, d, hit, weight, ignore_index)
     if label_smoothing:
+        # The uniform part of the target: 1 / n of the sum over all classes.
         each = all_classes if weight is None else all_classes * _along(weight, d, input.ndim)
         spread = (target != ignore_index).where(each.sum(d), 0.0)
         loss = loss * (1 - label_smoothing) + spread * (label_smoothing / n)
@@ -223,6 +227,7 @@ def huber_loss(
         raise ValueError(f"delta={delta}: must be above 0: pass a positive number")
     _warn_of_broadcast(input, target)
     error = input - target
+    # Within delta this is error**2 / 2, beyond it delta * |error| - delta**2 / 2.
     near = hardtanh(error, -delta, delta)
     loss = near * (error - near * 0.5)
     return _reduce(loss if weight is None else loss * weight, reduction)
@@ -267,6 +272,7 @@ def binary_cross_entropy_with_logits(
     if pos_weight is None:
         loss = low.where(0.0, input) - input * target + below
     else:
+        # pos_weight w scales the positive term: (1 - t) x + (1 + (w - 1) t) log(1 + exp(-x)).
         loss = input - input * target + (target * (pos_weight - 1) + 1) * (below + low.where(-input, 0.0))
     return _reduce(loss if weight is None else loss * weight, reduction)
 
@@ -326,6 +332,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     log_target: target has log-probabilities too
     Raises ValueError if reduction is unknown.
     """
+    # xlogy: a target of 0 adds 0, although log(0) is -inf.
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     if reduction != "batchmean":
         return _reduce(loss, reduction)
@@ -351,6 +358,8 @@ def poisson_nll_loss(
     """
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
+        # Stirling: log(t!) is about t log t - t + log(2 pi t) / 2. It is for t > 1; log(0!) and log(1!) are
+        # 0.
         is_large = target > 1
         t = is_large.where(target, 1.0)
         loss = loss + is_large.where(t * t.log() - t + (t * (2 * pi)).log() * 0.5, 0.0)
@@ -386,6 +395,7 @@ def _variance(input: Tensor, var: Tensor | float) -> Tensor:
         return input.full((), float(var), device=input.device)
     if var.shape == input.shape[:-1] and input.ndim:
         return valid(var, var < 0, "gaussian_nll_loss").unsqueeze(-1)
+    # A var of the input's rank may have one dim of size 1 where the input has more.
     others = [n for n, m in zip(var.shape, input.shape, strict=False) if n != m]
     if var.ndim != input.ndim or others not in ([], [1]):
         rule = "pass a number, one var for each element, or one that broadcasts along a dim"
@@ -471,11 +481,12 @@ def multi_margin_loss(
     input = input.reshape(1) if not input.ndim else input
     if weight is not None and weight.shape != input.shape[-1:]:
         raise ValueError(f"weight has shape {list(weight.shape)}: pass one number for each class")
+    # A row [classes] may have a target [1], as in PyTorch.
     target = target.reshape(()) if input.ndim == 1 and target.shape == (1,) else target
     d, hit = _class_hits(input, target)
     place = _place(target, input.shape[d], "multi_margin_loss")
     right = _at_target(input, target, place, dim=d)
-    excess = hit.where(0.0, (margin - right + input).relu())
+    excess = hit.where(0.0, (margin - right + input).relu())  # the class itself adds nothing. [n, classes]
     excess = excess if p == 1 else excess.square()
     loss = excess.sum(d) * (1 / input.shape[d])
     loss = _nan_if_unknown(loss, place)
@@ -498,11 +509,15 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     if not input.ndim:
         input, target = input.reshape(1), target.reshape(1)
     n = input.shape[-1]
+    # A row's classes end before its first negative number: up to there the cumulative count is 0.
     listed = (target < 0).cumsum(-1) == 0
+    # -1 ends a row and is not out of range; other negative numbers are.
     place = _place((target == -1).where(0, target), n, "multilabel_margin_loss")
     unknown, place = (place < 0).any(-1), place.maximum(0)
     classes = type(input).arange(n, dtype=dt.int32, device=input.device)
+    # whether each class is one of the row's targets. [n, classes]
     is_target = ((place.unsqueeze(-1) == classes) & listed.unsqueeze(-1)).any(-2)
+    # max(0, 1 - (input[target] - input[other])). [n, target, other]
     excess = (1 - gather_known(input, -1, place).unsqueeze(-1) + input.unsqueeze(-2)).relu()
     is_pair = listed.unsqueeze(-1) & ~is_target.unsqueeze(-2)
     loss = is_pair.where(excess, 0.0).sum((-2, -1)) * (1 / max(n, 1))
@@ -539,6 +554,7 @@ def triplet_margin_with_distance_loss(
     _check_margin(margin)
     distance = distance_function or pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
+    # swap: the smaller of both distances to the negative (Balntas et al., 2016)
     far = far.minimum(distance(positive, negative)) if swap else far
     return _reduce(_positive_part(near - far + margin), reduction)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from math import nan
+from math import inf, nan
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from ..core import dtype as dt
@@ -81,6 +81,7 @@ def in_float32(x: Tensor, dtype: DTypeLike | None = None) -> tuple[Tensor, dt.DT
 def _grad_extreme(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Gradients:
     """Equal elements share the gradient, as in PyTorch's amax."""
     hit = (x == y).to(x.dtype)
+    # Where y is NaN nothing equals it: 0 / 0 is NaN, as in PyTorch.
     return [g * hit / hit.sum(dims, keepdim=True)]
 
 
@@ -107,6 +108,7 @@ def _others(x: Tensor, dims: tuple[int, ...]) -> Tensor:
     if not rows.numel():
         return x
     one, n = type(x).ones(*rows.shape[:-1], 1, dtype=x.dtype, device=x.device), rows.shape[-1]
+    # Products of all elements before and of all after, so that zeros need no division.
     before = COMPOSED["cat"]([one, rows.narrow(-1, 0, n - 1)], -1)._cumprod(rows.ndim - 1)
     after = COMPOSED["cat"]([one, rows.flip(-1).narrow(-1, 0, n - 1)], -1)._cumprod(rows.ndim - 1).flip(-1)
     product = (before * after).reshape(*(x.shape[d] for d in order))
@@ -198,6 +200,7 @@ def amax(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = 
     """
     dims = reduced_dims(dim, input.ndim)
     _not_empty(input, dims, "the maximum")
+    # Bools have no max kernel: the largest is `any`.
     return input.any(dims, keepdim) if input.dtype is dt.bool_ else drop_dims(input._max(dims), dims, keepdim)
 
 
@@ -231,8 +234,7 @@ def max(input: Tensor, dim: int, keepdim: bool = False) -> Chosen: ...
 @composed
 def max(input: Tensor, dim: int | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """Largest of all elements, or (values, indices) over one dim; the gradient goes to the first largest.
-    With a
-    tensor as dim or other: maximum."""
+    With a tensor as dim or other: maximum."""
     if other is not None or is_tensor(dim):
         return input.maximum(dim if other is None else other)  # type: ignore[arg-type]
     return input.amax() if dim is None else _with_index(input, dim, keepdim, "amax")
@@ -245,8 +247,7 @@ def min(input: Tensor, dim: int, keepdim: bool = False) -> Chosen: ...
 @composed
 def min(input: Tensor, dim: int | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """Smallest of all elements, or (values, indices) over one dim; the gradient goes to the first smallest.
-    With a
-    tensor as dim or other: minimum."""
+    With a tensor as dim or other: minimum."""
     if other is not None or is_tensor(dim):
         return input.minimum(dim if other is None else other)  # type: ignore[arg-type]
     return input.amin() if dim is None else _with_index(input, dim, keepdim, "amin")
@@ -265,15 +266,18 @@ def var(
     dim, correction = _read_correction(dim, unbiased, correction)
     dims = reduced_dims(dim, input.ndim)
     n = math.prod(input.shape[d] for d in dims)
+    # Var(a + i b) = Var(a) + Var(b).
     if input.dtype.is_complex:  # the variances of both parts add up
         of_real, of_imag = (
             x.var(dims, None, keepdim, correction=correction) for x in (input.real, input.imag)
         )
         return of_real + of_imag
     x, dtype = in_float32(input)
-    if n <= correction:
+    if n <= correction and n < 2:  # 0 / 0
         return drop_dims(x._sum(dims) * float("nan"), dims, keepdim).to(dtype)
-    return drop_dims(_variance(x, dims=dims, share=1 / (n - correction)), dims, keepdim).to(dtype)
+    # PyTorch's divisor is at least 0, so a correction of n or more gives infinity (NaN if all are equal).
+    share = 1 / (n - correction) if n > correction else inf
+    return drop_dims(_variance(x, dims=dims, share=share), dims, keepdim).to(dtype)
 
 
 @composed
@@ -351,6 +355,7 @@ def nanmean(
     """The mean of the elements that are not NaN; NaN if all are. [..., n, ...] -> [...]"""
     x, dtype = in_float32(input, dtype)
     is_nan = x.detach().isnan()
+    # As for mean, 0 / 0 gives NaN if no element is left.
     return (is_nan.where(0.0, x).sum(dim, keepdim) / (~is_nan).sum(dim, keepdim, dt.int32)).to(dtype)
 
 
@@ -367,6 +372,7 @@ def all(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = F
     Raises IndexError if there is no such dim; ValueError if one is named twice.
     """
     dims = normal_dims(dim, input.ndim)
+    # A product of zeros and ones cannot overflow.
     y = drop_dims(input.bool().int()._prod(dims), dims, keepdim).bool()
     return y.to(input.dtype) if input.dtype is dt.uint8 else y
 
@@ -378,7 +384,7 @@ def any(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = F
     Raises IndexError if there is no such dim; ValueError if one is named twice.
     """
     dims = normal_dims(dim, input.ndim)
-    y = drop_dims(input.bool()._sum(dims), dims, keepdim) > 0
+    y = drop_dims(input.bool()._sum(dims), dims, keepdim) > 0  # the number of true elements
     return y.to(input.dtype) if input.dtype is dt.uint8 else y
 
 
@@ -390,7 +396,7 @@ def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) ->
     if dtype.is_complex:
         y = _complex_logsumexp(x, dims)
     else:
-        y = _logsumexp(x, dims=dims) if x.numel() else x._sum(dims).log()
+        y = _logsumexp(x, dims=dims) if x.numel() else x._sum(dims).log()  # log(0) of no elements: -inf
     return drop_dims(y, dims, keepdim).to(dtype)
 
 
@@ -417,6 +423,7 @@ class Reduce(Family):
 
 
 def _variance_grad(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...], share: float) -> Gradients:
+    # d/dx of share * sum (x - m)^2 is 2 * share * (x - m): the mean's own part cancels out.
     return [g * (share * 2) * (x - x.mean(dims, keepdim=True))]
 
 
@@ -473,12 +480,14 @@ def _complex_logsumexp(x: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 def _first(x: Tensor, dim: int | None, keepdim: bool, extreme: str) -> Tensor:
     """The smallest index of the extreme: two reductions, both of which use the whole device."""
+    # One of two passes finds the extreme, the other the smallest index that has it.
     d, is_flat = 0 if dim is None else normal_dim(dim, x.ndim), dim is None or not x.ndim
     flat = x.reshape(-1) if is_flat else x
     _not_empty(flat, (d,), "the index of an extreme")
     flat = flat.detach()
     n = flat.shape[d]
     hit = flat == getattr(flat, extreme)(d, keepdim=True)
+    # NaN is the extreme if there is one, but equals nothing.
     hit = hit if not flat.dtype.is_float else hit | flat.isnan()
     places = (
         type(x)
@@ -494,6 +503,6 @@ def _first(x: Tensor, dim: int | None, keepdim: bool, extreme: str) -> Tensor:
 def _with_index(x: Tensor, dim: int, keepdim: bool, extreme: str) -> Chosen:
     dim = integers(dim, "dim", may_be_several=False)
     index = _first(x, dim, True, extreme)
-    values = gather_known(x, dim, index) if x.ndim else x
+    values = gather_known(x, dim, index) if x.ndim else x  # a 0-d tensor is its own extreme
     d = (normal_dim(dim, x.ndim),)
     return Chosen(drop_dims(values, d, keepdim), as_places(drop_dims(index, d, keepdim)))

@@ -45,12 +45,13 @@ def _scores(
 ) -> Array:
     """Attention scores of tensors or arrays: [heads, queries, keys], -inf where masked."""
     group = q.shape[0] // max(k.shape[0], 1)
+    # [key heads, 1, keys, features], beside queries as [key heads, group, queries, features]
     k = k.reshape(k.shape[0], 1, *k.shape[1:])
     s = (q.reshape(k.shape[0], group, *q.shape[1:]) @ k.swapaxes(-1, -2)) * scale
     s = s.reshape(q.shape[0], q.shape[1], k.shape[2])
     s = s if softcap is None else tanh(s * (1 / softcap)) * softcap
     if bias is not None:
-        s = s.reshape(-1, heads, *s.shape[1:])
+        s = s.reshape(-1, heads, *s.shape[1:])  # [batch, heads, queries, keys]
         s = where(bias, s, -inf) if str(bias.dtype).endswith("bool") else s + bias
         s = s.reshape(-1, *s.shape[2:])
     return s
@@ -70,7 +71,8 @@ def _masked_scores(
     s = _scores(q, k, bias, **attrs, where=xp.where, tanh=xp.tanh)
     if causal:
         rows, columns = (xp.arange(n) for n in s.shape[1:])
-        s = xp.where(columns <= rows[:, None] + start, s, -inf)
+        s = xp.where(columns <= rows[:, None] + start, s, -inf)  # query i is at position start + i
+    # A row without keys has the maximum LOWEST: with -inf its weights would be exp(-inf + inf), NaN.
     padded = xp.pad(s, [(0, 0), (0, 0), (0, 1)], constant_values=LOWEST)
     return s, xp.max(padded, axis=-1, keepdims=True)
 
@@ -81,7 +83,7 @@ def _reference(
     s, top = _masked_scores(xp, q, k, *_split_others(others, placed), **attrs)
     w = xp.exp(s - top)
     total = w.sum(-1, keepdims=True)
-    w = w / xp.where(total > 0, total, 1)
+    w = w / xp.where(total > 0, total, 1)  # 0 for a row without keys
     group = q.shape[0] // max(k.shape[0], 1)
     y = w.reshape(-1, group, *w.shape[1:]) @ v.reshape(v.shape[0], 1, *v.shape[1:])
     return y.reshape(*q.shape[:2], -1)
@@ -91,6 +93,7 @@ def _norms(
     xp: Namespace, y: Array, q: Array, k: Array, v: Array, *others: Array, placed: bool, **attrs: Any
 ) -> Array:
     s, top = _masked_scores(xp, q, k, *_split_others(others, placed), **attrs)
+    # The norms of a row without keys make its recomputed weights exp(s - large) = 0.
     total = xp.exp(s - top).sum(-1)
     norms = xp.where(total > 0, top[..., 0], -LOWEST), xp.log(xp.where(total > 0, total, 1))
     return xp.stack(norms, axis=-1)
@@ -107,20 +110,22 @@ def _weights(
 ) -> Tensor:
     """The attention weights, by tensor ops."""
     s = _scores(q, k, bias, **attrs, where=where, tanh=tanh)
-    ok = s >= LOWEST
+    ok = s >= LOWEST  # -inf in a mask is "no key"; a row of LOWEST is not
     if causal:
         rows = type(q).arange(s.shape[1], dtype=dt.int32, device=q.device).unsqueeze(1) + start
         ok = ok & (type(q).arange(s.shape[2], dtype=dt.int32, device=q.device) <= rows)
     s = ok.where(s, LOWEST)
+    # The maximum only shifts, so it needs no gradient.
     w = ok.where((s - s.amax(-1, keepdim=True).detach()).exp(), 0.0)
     total = w.sum(-1, keepdim=True)
-    return w / (total + (total == 0))
+    return w / (total + (total == 0))  # total 0: no key, weights 0
 
 
 def _grad(
     g: Tensor, y: Tensor, q: Tensor, k: Tensor, v: Tensor, *others: Tensor, placed: bool, **attrs: Any
 ) -> list[Tensor | None]:
     start, bias = _split_others(others, placed)
+    # These need a gradient that can be differentiated again, or one that the kernels don't compute.
     if is_grad_enabled() or placed or (bias is not None and bias.requires_grad):
         grads, by_bias = _grad_by_ops(g, q, k, v, start, bias, **attrs)
         return [*grads, *[None] * placed, *([] if bias is None else [by_bias])]
@@ -168,6 +173,7 @@ def _grad_by_ops(
     **attrs: Any,
 ) -> tuple[list[Tensor], Tensor | None]:
     """The gradients with respect to q, k, v and the bias by tensor ops, which can be differentiated again."""
+    # 16-bit products of weights and gradients lose too many digits.
     dtype, (slope, q, k, v) = q.dtype, (x.float() for x in (slope, q, k, v))
     w = _weights(q, k, v, start, bias, scale=scale, softcap=softcap, **attrs)
     group = q.shape[0] // max(k.shape[0], 1)
@@ -215,8 +221,11 @@ def _gradient_reference(at: int) -> Reference:
         group = q.shape[0] // max(k.shape[0], 1)
         start, bias = _split_others(others, placed)
         s, _ = _masked_scores(xp, q, k, start, bias, causal, scale=scale, softcap=softcap, heads=heads)
+        # The weights, from the scores and the row's maximum and log-sum. The minimum undoes rounding
+        # differences between kernels.
         w = xp.exp(xp.minimum(s - rows[..., :1], 0) - rows[..., 1:2]).reshape(-1, group, *s.shape[1:])
         g, q1, k1 = slope.reshape(-1, group, *slope.shape[1:]), q.reshape(-1, group, *q.shape[1:]), k[:, None]
+        # rows[..., 2]: the sum of gradient times result
         z = w * (g @ v[:, None].swapaxes(-1, -2) - rows[..., 2:].reshape(-1, group, s.shape[1], 1))
         if softcap is not None:
             z = z * (1 - xp.tanh(q1 @ k1.swapaxes(-1, -2) * (scale / softcap)) ** 2)
@@ -339,6 +348,7 @@ def _kernel_dtype(*xs: Tensor) -> DType:
 def _stores_scores(device: Any, heads: int, n: int, m: int, start: Any) -> bool:
     """Whether to store the scores. On software adapters two products in register tiles take a half to a
     quarter of the time of the row by row kernel, and compile faster."""
+    # A position in the cache needs the streaming kernel.
     if device.kind != "gpu" or not device.limits.software or start is not None:
         return False
     default = "stored" if heads * n * m <= MOST_SCORES else "streamed"
@@ -348,6 +358,7 @@ def _stores_scores(device: Any, heads: int, n: int, m: int, start: Any) -> bool:
 
 def _pad_features(x: Tensor, rank: int) -> Tensor:
     """Pads with zeros to a multiple of four features, and flattens the leading dims."""
+    # kernels read vec4s; features of 0 add nothing to a score
     rest = -x.shape[-1] % 4
     x = x._pad((0,) * x.ndim, (*(0,) * (x.ndim - 1), rest)) if rest else x
     return x.reshape(prod(x.shape[:rank]), *x.shape[rank:])
@@ -411,7 +422,7 @@ def scaled_dot_product_attention(
         more = [*others, *([] if bias is None else [bias])]
         primitive: Any = q._attention
         y = primitive(k, v, *more, placed=bool(others), **attrs)
-    y = y.narrow(-1, 0, e).reshape(*lead, *heads, n, e)
+    y = y.narrow(-1, 0, e).reshape(*lead, *heads, n, e)  # without the padded features
     return y.to(query.dtype)
 
 
@@ -436,6 +447,8 @@ def _bias(mask: Tensor, shape: Shape, lead: int, rank: int) -> Tensor:
     """The mask as [batch or 1, heads or 1, n or 1, m or 1]."""
     broadcast(mask.shape, shape)
     mask = mask if mask.dtype.kind == "b" else as_float(mask)
+    # Dims of size 1 broadcast in the kernel, except that the leading dims are one: if one is not 1, all are
+    # expanded.
     mask = mask.reshape(*(1,) * (len(shape) - mask.ndim), *mask.shape)
     if any(n != 1 for n in mask.shape[:lead]):
         mask = mask.expand(*shape[:lead], *mask.shape[lead:])

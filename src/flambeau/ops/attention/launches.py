@@ -49,11 +49,13 @@ class AttentionTile(NamedTuple):
 
     def widen(self, *vec4s: int) -> AttentionTile:
         """The tile with enough vec4s per thread for rows of `vec4s`, for one result or two."""
+        # A row's vec4s are dealt to the tx threads of a row.
         wide, deep = (*(-(-n // self.tx) for n in vec4s), 0)[:2]
         return self._replace(wide=wide, deep=deep)
 
     @property
     def name(self) -> str:
+        # FLAMBEAU_VARIANT and `flambeau tune` select a tile by this name.
         return f"{self.height}x{self.width}.{self.rows}x{self.cols}.{self.step}.{self.ahead}"
 
     @property
@@ -74,11 +76,13 @@ class AttentionTile(NamedTuple):
 
     @property
     def right_pitch(self) -> int:
+        # The left operand is a block of queries; the right one of keys (width // 4 vec4s) or values (entire
+        # rows).
         return max(self.width // 4, self.tx * max(self.wide, self.deep))
 
     @property
     def memory(self) -> int:
-        return 16 * self.step * (self.left_pitch + self.right_pitch)
+        return 16 * self.step * (self.left_pitch + self.right_pitch)  # bytes: 16 a vec4
 
     def accumulators(self, products: int) -> int:
         """The accumulators of a thread, with score tiles for `products` products."""
@@ -145,6 +149,7 @@ def _sizes(
 ) -> dict[str, int | float]:
     """The shader parameters of all attention kernels. A bias has strides, 0 along its dims of size 1."""
     q, k = nodes[:2]
+    # exp2 is one instruction, so without a soft cap scores are in units of log 2.
     log2e = 1.4426950408889634
     sizes = {
         "queries": q.shape[1],
@@ -154,9 +159,10 @@ def _sizes(
         "scale": scale,
         "cap": float(softcap or 1),
         "uncap": 1 / (softcap or 1),
-        "score": scale * log2e if softcap is None else scale / softcap,
+        "score": scale * log2e if softcap is None else scale / softcap,  # the argument of tanh
     }
     if biases:
+        # The stride 0 broadcasts a bias over batch, heads, queries or keys.
         _, h, i, j = biases[0].shape
         steps = (h * i * j, i * j, j, 1)
         named = zip(("batch", "head", "query", "key"), biases[0].shape, steps, strict=True)
@@ -196,6 +202,7 @@ def _tiles(
     fitting = [t for t in widened if t.fits(limits) and t.accumulators(products) <= REGISTERS]
 
     def rank(t: AttentionTile):
+        # Tall tiles compute much beyond a short diagonal, and few of them leave a large GPU partly idle.
         waits = max(t.height - 64, 0) if short or length < FULL * t.height else 0
         return max(t.wide, t.deep) > 2, waits
 
@@ -209,13 +216,14 @@ def _choice(
     for few rows."""
     q, k, v = nodes[:3]
     by_name = {t.name: t for t in tiles} | ({"units": units} if units else {})
-    rows = q.shape[0] // max(k.shape[0], 1) * q.shape[1]
+    rows = q.shape[0] // max(k.shape[0], 1) * q.shape[1]  # queries that attend to the same keys
     names = [*by_name, "rows"] if not q.dtype.is_packed else [*by_name]  # "rows" reads no 16-bit floats
     if kind == "forward" and rows <= MOST_FEW:
         names.insert(0, "few")
     use_units = units and max(units.d, units.e) <= subgroup_matrix.MOST[kind] and names[0] != "few"
     default = "units" if use_units else names[0]
     default = "rows" if limits.software and "rows" in names else default
+    # A measured choice holds for calls whose sizes are about the same.
     bucket = (kind, q.dtype.short, q.shape[2], v.shape[2], min(q.shape[1], 1024).bit_length(), causal)
     name = choose(limits, "attention", bucket, names, default)
     return by_name.get(name, name)
@@ -229,6 +237,7 @@ def _vec4_inputs(nodes: Nodes, biases: Nodes) -> tuple[int, ...]:
 def _flops(nodes: Nodes, by_d: int, by_e: int, causal: bool) -> int:
     """The FLOPs of by_d products of width d and by_e products of width e over all scores."""
     q, k, v = nodes[:3]
+    # Two FLOPs a multiply-add; half of the scores are masked if causal.
     return 2 * prod(q.shape[:2]) * k.shape[1] * (by_d * q.shape[2] + by_e * v.shape[2]) // (1 + causal)
 
 
@@ -281,14 +290,18 @@ def _row_launch(
     """The launch of a kernel with a thread for each row of q (of=0) or k (of=1)."""
     q, k, v = nodes[:3]
     d, e = q.shape[2] // 4, v.shape[2] // 4
+    # A row of k meets the queries of all heads that share its keys.
     steps = q.shape[0] // max(k.shape[0], 1) * q.shape[1] if of else k.shape[1]
     if limits.software and 2 * steps <= limits.turns:
         unroll = 1  # on software adapters it compiles in a tenth of the time and runs 1.6 times as fast
     tile = max(SHARED // (d + e) // unroll * unroll, unroll)
+    # Workgroup memory holds a tile of keys and values that all threads read; software adapters have no faster
+    # memory.
     staged = not limits.software and tile * (d + e) <= SHARED
     tile = tile if staged else unroll
     lines, length = nodes[of].shape[:2]
     blocks = -(-length // THREADS)
+    # How often loops turn: a software adapter ends a kernel that turns too often.
     turns = -(-steps // tile) * (1 + tile // unroll + (tile * (d + e) // THREADS if staged else 0))
     return Launch(
         template,
@@ -330,6 +343,7 @@ def _split_keys(
     lanes = min(_power_of_two(d), 8 if d <= 32 else 16)
     at_once = 128 // lanes
     f = Few(_power_of_two(rows), max(2048 // (_power_of_two(rows) * lanes), at_once), lanes, _power_of_two(e))
+    # Pieces of LEAST_KEYS keys or more, and no more workgroups than saturate the memory.
     pieces = max(min(-(-keys // max(LEAST_KEYS, f.keys)), GROUPS // lines), 1)
     length = -(-keys // pieces // f.keys) * f.keys
     pieces = -(-keys // length)
@@ -342,6 +356,7 @@ def _split_keys(
     }
     count = q.shape[0] * q.shape[1]
     options = {"d": d, "e": e, "f": f, "o": _options(nodes, biases, **attrs)}
+    # For each row and piece: the largest score and the sum of weights, which the join needs.
     tops = Written("tops", count * pieces * 2, dt.float32)
     first = Launch(
         "attention/split_keys.wgsl",
@@ -437,6 +452,7 @@ def slopes_on_units(limits: Limits, nodes: Nodes, causal: bool) -> bool:
 
 def by_queries(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
     """The launches of the gradient with respect to the queries."""
+    # after q, k, v, g and the rows' three numbers
     biases, way = nodes[5:], _gradient_variant(limits, "queries", nodes, attrs["causal"])
     if isinstance(way, Units):
         return [_unit_launch(way, nodes, biases, attrs, "query")]
@@ -448,6 +464,7 @@ def by_queries(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
 def by_keys(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
     """The launches of the gradients with respect to the keys and, as a further result, by the values."""
     v, biases, way = nodes[2], nodes[5:], _gradient_variant(limits, "keys", nodes, attrs["causal"])
+    # One kernel stores both gradients: that of the values here, that of the keys as its main result.
     first: dict[str, Any] = {"writes": "values", "elements": prod(v.shape), "dtype": v.dtype}
     also = (Written("values", prod(v.shape), v.dtype, 4),)
     if isinstance(way, Units):

@@ -110,9 +110,11 @@ def _conv_weight(
 ) -> Tensor:
     """The gradient with respect to the weight, [g, o, c, *taps], summed over n and the output positions."""
     nd = x.ndim - 2
+    # x may have more windows than g has elements: see _conv_transpose_grad.
     xw = _cut(_windows(x, w.shape[2:], stride, padding, dilation, groups), 3, g.shape[2:])
     gg = g.reshape(g.shape[0], groups, g.shape[1] // groups, *g.shape[2:])  # [n, g, o, *out]
     out, taps = range(3, 3 + nd), range(3 + nd, 3 + 2 * nd)
+    # Broadcast against each other: g as [g, o, 1, *1, n, *out], windows as [g, 1, c, *taps, n, *out].
     gw = gg.permute(1, 2, 0, *out).reshape(groups, gg.shape[2], *(1,) * (1 + nd), gg.shape[0], *g.shape[2:])
     dw = contract(xw.permute(1, 2, *taps, 0, *out).unsqueeze(1), gw, 1 + nd, "conv_weight")
     return dw.reshape(*w.shape)
@@ -152,6 +154,8 @@ def conv_transpose(
     dilation: the distance between elements of a window, for each dim
     groups: parts that channels are divided into; each result sees the inputs of its own part
     """
+    # With stride 1 it is a convolution, without dilation one for each phase; else products are summed by
+    # element.
     if all(s == 1 for s in stride):
         return _convolve_flipped(x, w, size, padding, dilation, groups)
     if all(d == 1 for d in dilation):
@@ -168,10 +172,12 @@ def _convolve_flipped(
     nd = g.ndim - 2
     wg = _by_group(w, groups)
     o, c = wg.shape[1:3]
+    # Result i sums g[i + padding - dilation * t]: g gets `reach` zeros before it, less the padding.
     reach = [d * (k - 1) for d, k in zip(dilation, w.shape[2:], strict=True)]
     before = [r - p for r, p in zip(reach, padding, strict=True)]
     after = [n - m + p for n, m, p in zip(size, g.shape[2:], padding, strict=True)]
     g, shared = _pad_dims(g, before, after)
+    # Inputs and outputs change places: [groups * c, o, *kernel].
     flipped = wg.transpose(1, 2).flip(tuple(range(3, 3 + nd))).reshape(groups * c, o, *w.shape[2:])
     return conv(g, flipped, stride=(1,) * nd, padding=shared, dilation=dilation, groups=groups)
 
@@ -251,11 +257,14 @@ def _apart(work: int, filters: int, kernel: Shape, stride: tuple[int, ...]) -> t
     def time(apart: tuple[bool, ...]) -> float:
         # Joint phases multiply by the zeros that fill up their taps; separate ones take a launch each.
         each = [(k, s) for a, k, s in zip(apart, kernel, stride, strict=True) if not a]
+        # ceil(k / s) taps for each of min(k, s) phases, of which only k in all are not zeros
         zeros = prod(-(-k // s) * min(k, s) / k for k, s in each)
         rows = max(filters, 1) * prod(min(k, s) for k, s in each)
         kernels = prod(s for a, s in zip(apart, stride, strict=True) if a)
+        # A kernel computes filters in blocks of ROWS, so their number is rounded up.
         return work * zeros * -(-rows // ROWS) * ROWS / rows + PART * kernels
 
+    # 2 ** dims choices at most
     return min(product(*((False, True) if s > 1 else (False,) for s in stride)), key=time)
 
 
@@ -272,6 +281,7 @@ def _by_phases(
     y = _interleave_parts(lambda each: _of_phases(x, w, each, stride, groups), dims, ())
     counts = [parts[0].places * s for parts, s in zip(dims, stride, strict=True)]
     y = y.reshape(x.shape[0], groups * w.shape[1], *counts)
+    # Joint phases begin at a multiple of the stride, up to stride - 1 results before the first wanted.
     before = [0 if a else -(p % s) for a, p, s in zip(apart, padding, stride, strict=True)]
     after = [n - b - m for n, b, m in zip(size, before, counts, strict=True)]
     return y._pad((0, 0, *before), (0, 0, *after)) if any(before + after) else y
@@ -298,6 +308,7 @@ def _of_phases(
     taps = tuple([d.taps for d in dims])
     sizes = [size for d in dims for size in (d.places, d.results)]
     if not all(taps):
+        # A phase beyond the kernel's size has no taps.
         return type(x).zeros(n, groups, c, *sizes, dtype=x.dtype, device=x.device)
     for at, (d, s) in enumerate(zip(dims, stride, strict=True), 2):
         # one phase takes every stride-th tap; the taps of several lie beside each other
@@ -307,6 +318,7 @@ def _of_phases(
     tap, phase = range(3, 3 + 2 * nd, 2), range(4, 4 + 2 * nd, 2)
     # the taps run against the input: x[j - t]
     wp = wp.flip(tuple(tap)).permute(0, *phase, 2, 1, *tap)  # [groups, *phases, c, o, *taps]
+    # The result at j reads x[j - taps + 1] to x[j]: zeros (or cuts, if negative) on both sides.
     before = [d.taps - 1 - d.first for d in dims]
     after = [d.first + d.places - m for d, m in zip(dims, x.shape[2:], strict=True)]
     x, padding = _pad_dims(x, before, after)
@@ -348,7 +360,7 @@ def conv(
     xw, wg = _conv_views(x, w, stride, padding, dilation, groups)
     out, taps = range(3, 3 + nd), range(3 + nd, 3 + 2 * nd)
     xw = xw.permute(0, 1, *out, 2, *taps).unsqueeze(2)  # [n, g, 1, *out, c, *taps]
-    wg = wg.reshape(1, groups, wg.shape[1], *(1,) * nd, *w.shape[1:])
+    wg = wg.reshape(1, groups, wg.shape[1], *(1,) * nd, *w.shape[1:])  # [1, g, o, *1, c, *taps]
     y = contract(xw, wg, 1 + nd, f"conv{nd}d")
     return y.reshape(x.shape[0], w.shape[0], *y.shape[3:])
 
@@ -379,6 +391,7 @@ def _pad_for(
     if padding == "same":
         before, after = same_padding(kernel_size, stride, dilation)
         if before == after:
+            # An odd number of zeros is padded here: a convolution's padding is the same on both sides.
             return x, before
         x = x._pad((0, 0, *before), (0, 0, *after))
     return x, (0,) * nd
@@ -516,6 +529,7 @@ def im2col(
     x, single = add_batch_dim(input, 2)
     kernel = pair(kernel_size)
     y = x._windows(spec_of(kernel, pair(stride), pair(padding), pair(dilation)))  # [n, c, oh, ow, kh, kw]
+    # As in PyTorch, a column has channels first, then the window's rows and columns.
     y = y.permute(0, 1, 4, 5, 2, 3).reshape(x.shape[0], x.shape[1] * prod(kernel), prod(y.shape[2:4]))
     return y.squeeze(0) if single else y
 

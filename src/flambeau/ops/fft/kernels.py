@@ -49,6 +49,7 @@ def radices_of(n: int) -> tuple[int, ...]:
         return (n,)
     rest = [(r, radices_of(n // r)) for r in RADICES if n % r == 0 and n > r]
     passes = [tuple(sorted((r, *more), reverse=True)) for r, more in rest if more]
+    # Each pass exchanges numbers through workgroup memory: first few passes, then small radices.
     return min(passes, key=lambda p: (len(p), sum(p)), default=())
 
 
@@ -104,11 +105,13 @@ def passes_of(
 ) -> tuple[FftPass, ...]:
     """The passes over lines of length n of a workgroup."""
     passes, span = list[FftPass](), 1
+    # Stockham: butterfly j of a line reads elements j + q * apart for q from 0 to r - 1.
     for number, r in enumerate(radices or radices_of(n), first):
         apart, halves = n // r, RADICES[r]
         each = -(-lines * apart // threads)
         names = tuple(tuple(f"x{number}_{b}_{q}" for q in range(r)) for b in range(each))
         order = tuple(range(r))
+        # Two steps of small transforms leave result s of radix a * b in this variable: the transposed order.
         if halves:
             a, b = halves
             order = tuple(s % a * b + s // a for s in range(r))
@@ -135,6 +138,8 @@ def _threads(n: int, lines: int) -> int:
 
 def _lines(n: int, inner: int, count: int) -> int:
     """The lines that a workgroup transforms, a power of two."""
+    # Lines side by side: as many as fill a memory transaction. Lines one after another: enough for CELLS
+    # numbers.
     wanted = max(CELLS // n, 1) if inner == 1 else max(min(COLUMNS, MOST // n), CELLS // n, 1)
     lines = 1 << (min(wanted, MOST // n).bit_length() - 1)
     return min(lines, 1 << (count - 1).bit_length())
@@ -162,10 +167,12 @@ def _inner(z: Shape, n: int, form: str, whole: int) -> tuple[int, int]:
 def _launch(limits: Limits, z: Node, *table: Node, n: int, form: str, whole: int) -> list[Launch]:
     inner, count = _inner(z.shape, n, form, whole)
     kind, numbers = _form(form, n, inner)
+    # With a chirp, the length of the cyclic convolution.
     size = chirp_of(n) if table or form == "table" else numbers
     lines = _lines(size, inner, count)
     threads = _threads(size, lines)
     passes = (_there_and_back if table else passes_of)(size, lines, threads)
+    # Workgroup memory is for exchanges between passes, and for the mirror image of a packed result.
     exchanges = len(passes) > 1 or kind == "packed"
     lengths = {r for p in passes for r in (p.radix, *(p.halves or ()))}
     split, half = lines * size > AT_ONCE, size // 2 + 1
@@ -184,7 +191,7 @@ def _launch(limits: Limits, z: Node, *table: Node, n: int, form: str, whole: int
     if in_two_steps:
         sizes["whole"] = whole
     width = 1 if kind in ("back", "part") else 2
-    flops = int(5 * count * size * log2(size))
+    flops = int(5 * count * size * log2(size))  # the usual count of an FFT
     return [
         Launch(
             "signal/fft.wgsl", (1,) if table else (), -(-count // lines), sizes, options,
@@ -215,6 +222,7 @@ class Frozen(dict[Any, Any]):
 def _reference(xp: Namespace, z: Array, *table: Array, n: int, form: str, whole: int) -> Array:
     z = xp.astype(z, "float64")
     if form == "table":
+        # The chirp exp(i pi k^2 / n), even and cyclic in `whole`. k * k counts modulo 2 n, its period.
         k = xp.arange(whole)
         k = xp.where(2 * k > whole, whole - k, k)
         z = xp.where(k < n, xp.exp(1j * pi / n * (k * k % (2 * n))), 0)[:, None]
@@ -285,7 +293,7 @@ def _fft_lines(z: Tensor, n: int, form: str, whole: int = 0) -> Prepared:
     """
     attrs = {"n": n, "form": form, "whole": whole}
     inner, _ = _inner(z.shape, n, form, whole)
-    if z.device.kind != "gpu" or form == "table" or is_smooth(_form(form, n, inner)[1]):
+    if z.device.kind != "gpu" or form == "table" or is_smooth(_form(form, n, inner)[1]):  # no chirp, no table
         return (z,), attrs
     return (z, _fft_lines(z.new_zeros(1), n, "table", chirp_of(n))), attrs
 
@@ -442,6 +450,7 @@ def _half_weights(x: Tensor, n: int, middle: float, rank: int) -> Tensor:
 
 def _rfft_grad(g: Tensor, y: Tensor, x: Tensor, dim: int) -> list[Tensor | None]:
     n = x.shape[dim]
+    # _irfft adds each complex number twice (itself and its conjugate), so here each counts half.
     return [_irfft(g * _half_weights(x, n, 0.5, x.ndim - dim), dim=dim, n=n)]
 
 
@@ -454,6 +463,7 @@ def _rfft(x: Tensor, *, dim: int) -> Tensor:
         return x.new_zeros(shape)
     if _is_direct(x, n) or _form("half", n, lines.shape[-1])[1] != n:
         return _fft_lines(lines, n, "half").reshape(shape)
+    # Longer lines go in two steps: columns of length a, then rows of length n // a, of which half is written.
     rows, a = lines.transpose(-1, -2), _split(n, _chirps(x))
     if fits(n // a, _chirps(x)) and n <= TWIDDLES:
         y = _fft_lines(rows.reshape(*rows.shape[:-1], a, n // a), a, "real", n)
@@ -462,6 +472,7 @@ def _rfft(x: Tensor, *, dim: int) -> Tensor:
 
 
 def _irfft_grad(g: Tensor, y: Tensor, z: Tensor, dim: int, n: int) -> list[Tensor | None]:
+    # And the reverse.
     return [_rfft(g, dim=dim) * _half_weights(g, n, 2.0, g.ndim - dim)]
 
 
@@ -474,6 +485,8 @@ def _irfft(z: Tensor, *, dim: int, n: int) -> Tensor:
         return z.new_zeros(shape)
     if _is_direct(z, n) or _form("back", n, lines.shape[-2])[1] != n:
         return _fft_lines(lines, n, "back").reshape(shape)
+    # The two steps in reverse: columns from half of their numbers, then rows, of which real parts are
+    # written.
     rows, a = lines.transpose(-2, -3), _split(n, _chirps(z))
     if fits(n // a, _chirps(z)) and n <= TWIDDLES:
         y = _fft_lines(_fft_lines(rows, a, "mirror", n), n // a, "part", n)
@@ -490,6 +503,8 @@ def real_to_complex(x: Tensor) -> Tensor:
     z = transform(x.reshape(*x.shape[:-1], n // 2, 2), False)
     z = cat([z, z.narrow(-2, 0, 1)], -2)
     other = conjugate(z.flip(-2))
+    # X_k = E_k + w^k O_k, with E = (Z + Z') / 2 for even elements, O = -i (Z - Z') / 2 for odd ones; Z' is
+    # the conjugate of the reversed Z.
     odd = multiply(z - other, twiddle(indices(x, n // 2 + 1), n, -1))
     return (z + other + pair(odd[..., 1], -odd[..., 0])) * 0.5
 
@@ -503,6 +518,7 @@ def complex_to_real(z: Tensor, n: int) -> Tensor:
     if n % 2:
         rest = conjugate(z.narrow(-2, 1, (n - 1) // 2).flip(-2))
         return transform(cat([z, rest], -2), True)[..., 0]
+    # real_to_complex backwards: Z = E + i O, whose parts are the even and the odd elements.
     other = conjugate(z.flip(-2))
     odd = multiply(z - other, twiddle(k, n, 1))
     both = (z + other + pair(-odd[..., 1], odd[..., 0])).narrow(-2, 0, n // 2)
