@@ -17,7 +17,7 @@ import flambeau as fb
 from flambeau import nn, optim
 from flambeau.learner import Learner
 from flambeau.models.benchmarked import GPT2_SMALL, draw_weights, gpt
-from flambeau.runtime import readback
+from flambeau.runtime import run
 
 
 def mlp():
@@ -109,13 +109,13 @@ def main() -> None:
         "checkpoints": ByLearner(name, batches, directory=folder.name, checkpoint_every=given.every),
     }
     begun = [0]
-    init = readback.Readback.__init__
+    init = run.Readback.__init__
 
     def counted(self, tensors):
         begun[0] += 1
         init(self, tensors)
 
-    readback.Readback.__init__ = counted
+    run.Readback.__init__ = counted
     found = {name: [] for name in contestants}
     for c in contestants.values():
         c.run()

@@ -14,14 +14,14 @@ import numpy as np
 import flambeau as fb
 from flambeau.device import get_device
 from flambeau.fusion import planner, rewrite
-from flambeau.legalize.cse import Merged
+from flambeau.fusion.rewrite import Merged, places_of
 from flambeau.models.benchmarked import Size, draw_weights, gpt
 from flambeau.nn import functional as F
 
 
 def as_written(roots, order) -> Merged:
     """A graph as it was given."""
-    return Merged(roots, order, order, {n: i for i, n in enumerate(order)}, {})
+    return Merged(roots, order, places_of(order), order, {n: i for i, n in enumerate(order)}, {})
 
 
 @contextmanager

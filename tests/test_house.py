@@ -18,7 +18,7 @@ from helpers.paths import ROOT
 from helpers.quick import QUICK
 
 import flambeau
-from flambeau.codegen.render import block_end
+from flambeau.codegen.environment import block_end
 from flambeau.core.declare import COMPOSED
 from flambeau.core.op import OPS
 
@@ -51,7 +51,7 @@ RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 
 # package: the only place that imports it
 ONLY_IN = {
-    "jinja2": "flambeau.codegen.render",
+    "jinja2": "flambeau.codegen",
     "textual": "flambeau.learner.tui",
     "array_api_compat": "flambeau.device",
     "array_api_strict": "flambeau.device",

@@ -24,7 +24,7 @@ from .errors import IndexFault, ValueFault
 from .ops.index.indices import watched
 from .ops.join import stack
 from .ops.random import get_rng_state, set_rng_state
-from .runtime import readback, run, state
+from .runtime import run, state
 from .tensor import Tensor
 
 HERE = f"{Path(__file__).parent}/"
@@ -125,7 +125,7 @@ class check_indices:
 def _check(places: Any) -> None:
     if state.thread.recorder is None:
         try:
-            readback.read([places])
+            run.read([places])
         except (IndexFault, ValueFault) as e:
             message = str(e).removesuffix(f": {ADVICE}")
             rule = ": use indices in range" if isinstance(e, IndexFault) else ""

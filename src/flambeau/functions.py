@@ -110,7 +110,7 @@ from .ops.special import (
 from .ops.statistics import combinations, corrcoef, cov, gradient, pdist, unravel_index
 # isort: on
 # fmt: on
-from .runtime import readback, run
+from .runtime import run
 from .runtime.exchange import leaf_of_array
 from .tensor import Tensor, tensor
 
@@ -223,7 +223,7 @@ class Reading(Sequence[Any]):
     """The values of several tensors as nested lists: a sequence, whose first use waits, or an awaitable."""
 
     def __init__(self, tensors: tuple[Tensor, ...]):
-        self._tensors, self._fetch = tensors, readback.Readback(list(tensors))
+        self._tensors, self._fetch = tensors, run.Readback(list(tensors))
         self._lists: list[Any] | None = None
         self._lock = Lock()  # several threads may ask
 

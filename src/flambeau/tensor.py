@@ -28,7 +28,7 @@ from .fusion.planner import plan
 from .ops import source as _source
 from .ops.elementwise import covered
 from .ops.table import Table
-from .runtime import readback, run
+from .runtime import run
 from .runtime.exchange import Exchange, leaf
 from .runtime.protocols import Protocols
 from .runtime.state import mark, note_assignment, taken_by, thread
@@ -317,15 +317,15 @@ class Tensor(Protocols, Exchange, Table):
 
     async def read(self) -> Data:
         """The values on the host, awaited; it also works in a browser's event handlers."""
-        return Data((await readback.Readback([self]).arrive())[0], self.shape, self.dtype)
+        return Data((await run.Readback([self]).arrive())[0], self.shape, self.dtype)
 
     def numpy(self, *, force: "bool" = False):  # type: ignore[valid-type]
         """The values as a NumPy array; runs the graph and waits. force: accepted and ignored."""
-        return to_numpy(readback.read([self])[0], self.shape, self.dtype)
+        return to_numpy(run.read([self])[0], self.shape, self.dtype)
 
     def tolist(self):
         """The values as nested lists; runs the graph and waits."""
-        return to_list(readback.read([self])[0], self.shape, self.dtype)
+        return to_list(run.read([self])[0], self.shape, self.dtype)
 
     def item(self):
         """The value of a tensor of one element, as a Python number; runs the graph and waits. ValueError for
@@ -334,7 +334,7 @@ class Tensor(Protocols, Exchange, Table):
             raise ValueError(
                 f"item({_op.describe(self)}): has {self.numel()} elements, not 1: use .tolist() or .numpy()"
             )
-        return to_list(readback.read([self])[0], (1,), self.dtype)[0]
+        return to_list(run.read([self])[0], (1,), self.dtype)[0]
 
     def __repr__(self) -> str:
         if thread.recorder is not None:
@@ -342,7 +342,7 @@ class Tensor(Protocols, Exchange, Table):
         if not self.device.can_wait:
             return f"tensor({_op.describe(self)}, not read: await t.read())"
 
-        data = Data(readback.read([self])[0], self.shape, self.dtype)
+        data = Data(run.read([self])[0], self.shape, self.dtype)
         facts = [] if self.device is get_device() else [f"device={self.device.name!r}"]
         implied = [dt.dtype_of_scalar(v) for v in (1.0, 1, True, 1j)[: 4 if self.numel() else 1]]
         facts += [] if self.dtype in implied else [f"dtype={self.dtype!r}"]
@@ -355,7 +355,7 @@ class Tensor(Protocols, Exchange, Table):
 
         facts = [f"{self.dtype.name} {list(self.shape)} on {self.device.name}"]
         facts += ["requires_grad"] if self.requires_grad else []
-        return in_html(Data(readback.read([self])[0], self.shape, self.dtype), facts)
+        return in_html(Data(run.read([self])[0], self.shape, self.dtype), facts)
 
     # --- inspecting ---
 

@@ -6,7 +6,7 @@ from typing import Any
 from .core import dtype as dt
 from .device import get_device
 from .differences import OF_TERMS, TOLERANCES, Differing, differences, distances, slope_of, within
-from .runtime.readback import read
+from .runtime.run import read
 from .tensor import Tensor, tensor
 
 STEP = 2.0**-10  # of slopes

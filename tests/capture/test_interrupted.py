@@ -5,7 +5,7 @@ import pytest
 from helpers.kernels import planned_for
 
 import flambeau as fb
-from flambeau.device.pool import Pool
+from flambeau.device.memory import Pool
 
 
 class Model:

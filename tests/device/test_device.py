@@ -12,8 +12,7 @@ import pytest
 
 import flambeau as fb
 from flambeau.device import c_path, get_device
-from flambeau.device.pool import size_class
-from flambeau.device.readback import batches
+from flambeau.device.memory import batches, size_class
 from flambeau.errors import KernelError
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau.device import readback
+from flambeau.device import memory
 
 SEED = 20261123
 
@@ -15,7 +15,7 @@ SEED = 20261123
 def lower(request, monkeypatch):
     """Threads from 64 bytes on, in pieces of 32."""
     for name, value in (("LARGE", 64), ("PAGE", 32), ("THREADS", 4)):
-        monkeypatch.setattr(readback, name, value)
+        monkeypatch.setattr(memory, name, value)
     if request.param == "without":
         monkeypatch.delattr(mmap, "MADV_HUGEPAGE", raising=False)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flambeau.codegen import render
+from flambeau.codegen import environment, render
 from flambeau.device import cffi_header
 
 TYPES = (
@@ -132,7 +132,7 @@ def test_a_damaged_template_is_made_anew(templates, tmp_path, cut):
 def test_no_folder_keeps_nothing(templates, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FLAMBEAU_CACHE", str(tmp_path / "file"))
-    assert render.open_cache() is None
+    assert environment.open_cache() is None
     assert [templates()[1] for _ in range(2)] == [1, 1]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from flambeau.core.host import to_numpy
-from flambeau.runtime.readback import read
+from flambeau.runtime.run import read
 
 
 def values(*tensors) -> list[np.ndarray]:

@@ -8,6 +8,7 @@ from jinja2 import ChoiceLoader, DictLoader
 
 import flambeau as fb
 from flambeau.codegen import render
+from flambeau.codegen.environment import elementwise_macro
 from flambeau.core.files import template_folder
 from flambeau.runtime import pipeline
 
@@ -35,7 +36,7 @@ def template(monkeypatch, file, old, new, count=1):
     @cache
     def environment(marked=False):
         own = real(marked).overlay(loader=ChoiceLoader([changed, real(marked).loader]), bytecode_cache=None)
-        own.globals = real(marked).globals | {"elementwise": partial(render._elementwise, own)}
+        own.globals = real(marked).globals | {"elementwise": partial(elementwise_macro, own)}
         return own
 
     monkeypatch.setattr(render, "environment", environment)

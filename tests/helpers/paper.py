@@ -6,7 +6,7 @@ from typing import Any, Literal
 from flambeau.core.faults import Doubts
 from flambeau.core.limits import Limits
 from flambeau.device import Arrived
-from flambeau.device.pool import Pool
+from flambeau.device.memory import Pool
 from flambeau.device.protocol import Caches
 from flambeau.errors import DeviceError
 

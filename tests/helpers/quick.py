@@ -48,7 +48,7 @@ QUICK = {  # package: its tests, one to three
         "test_contract.py::test_enough_results_are_not_split",
         "test_window.py::test_each_pool_is_one_kernel",
     ],
-    "legalize": ["test_cse.py::test_a_product_written_twice_is_computed_once"],
+    "legalize": ["test_rewrite.py::test_shifts"],
     "learner": [
         "test_learner.py::test_stop_ends_the_run_at_the_step",
         "test_checkpoints.py::test_a_damaged_checkpoint_gives_way_to_the_one_before",

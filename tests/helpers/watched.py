@@ -10,7 +10,7 @@ import numpy as np
 
 from flambeau.core.faults import DECLARED
 from flambeau.device import native
-from flambeau.device.pool import Allocation, Pool
+from flambeau.device.memory import Allocation, Pool
 
 STORAGE = re.compile(r"var<storage, \w+> (\w+): array<")
 SIZED = re.compile(r"var(?:<\w+>)? (\w+)\s*(?::|=)\s*array<.+, (\d+)u?>")

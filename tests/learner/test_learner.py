@@ -492,9 +492,9 @@ def test_what_is_raised_for_a_batch_says_which():
 
 
 def test_a_step_is_recorded_once_and_losses_are_read_together(gpu, capsys, monkeypatch):
-    from flambeau.runtime import readback
+    from flambeau.runtime import run
 
-    begun, init = [], readback.Readback.__init__
+    begun, init = [], run.Readback.__init__
 
     def counted(self, tensors):
         begun.append(len(tensors))
@@ -502,7 +502,7 @@ def test_a_step_is_recorded_once_and_losses_are_read_together(gpu, capsys, monke
 
     learner, events = made(str(gpu), metrics=[Right()])
     capsys.readouterr()
-    monkeypatch.setattr(readback.Readback, "__init__", counted)
+    monkeypatch.setattr(run.Readback, "__init__", counted)
     monkeypatch.setattr("flambeau.learner.losses.SECONDS", 1e9)
     learner.fit([(X[:8], Y[:8])] * 40, [(X[:8], Y[:8])] * 9, epochs=2)
     step, valid = learner._steps.step, learner._evaluate["valid"]

@@ -7,7 +7,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn, optim
-from flambeau.runtime import readback
+from flambeau.runtime import run
 
 F = nn.functional
 OPTIMISERS = {
@@ -94,7 +94,7 @@ def test_nothing_is_read_in_the_loop(device, recorded, monkeypatch):
     factors = [fb.tensor(f, device=device) for f in (1.0, 1.0, math.inf, 1.0, 1.0, 1.0)]
     fb.realize(x, y, *factors)
     reads = []
-    monkeypatch.setattr(readback.Readback, "__init__", lambda *_: reads.append(0))
+    monkeypatch.setattr(run.Readback, "__init__", lambda *_: reads.append(0))
     made = [step(x, y, f) for f in factors]
     assert not reads
     monkeypatch.undo()
@@ -116,7 +116,7 @@ def test_reads_are_seen_by_that():
         raise RuntimeError
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(RuntimeError):
-        patch.setattr(readback.Readback, "__init__", heard)
+        patch.setattr(run.Readback, "__init__", heard)
         fb.ones(2, device="cpu").tolist()
     assert seen
 

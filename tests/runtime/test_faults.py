@@ -6,7 +6,7 @@ import pytest
 import flambeau as fb
 from flambeau import debug
 from flambeau.nn import functional as F
-from flambeau.runtime import readback
+from flambeau.runtime import run
 
 N = 3  # what is indexed has so many along the dim
 REFUSES, WRAPS = (-1, -2, -N - 1), (-N - 1, -(2**31))  # negative ones that are outside
@@ -295,7 +295,7 @@ def test_each_device_has_its_own(gpu):
 def test_of_reads_under_way_the_first_tells(gpu):
 
     y = fb.ones(3, device=gpu).gather(0, given([9], gpu))
-    first, second = readback.Readback([y]), readback.Readback([fb.ones(2, device=gpu)])
+    first, second = run.Readback([y]), run.Readback([fb.ones(2, device=gpu)])
     with pytest.raises(IndexError):
         second.wait()
     raises(first.wait, told("gather", 9, 3))

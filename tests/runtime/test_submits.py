@@ -11,7 +11,7 @@ from flambeau.core.limits import Limits
 from flambeau.fusion.plan import Cost
 from flambeau.fusion.planner import plan
 from flambeau.runtime import pipeline
-from flambeau.runtime.pipeline import FIRST, SECONDS, cuts, seconds_of, split_long_kernels
+from flambeau.runtime.pipeline import FIRST, SECONDS, Again, cuts, seconds_of, split_long_kernels
 
 F = fb.nn.functional
 SLOW = (3e4, 3e4)  # operations and bytes a second
@@ -100,3 +100,16 @@ def test_cpu_adapters_have_no_watchdog(gpu):
     if not gpu.adapter.is_software:
         pytest.skip("a GPU")
     assert gpu.limits.pace == (inf, inf)
+
+
+def test_values_are_made_the_second_time():
+    found, made = Again(), []
+
+    def make():
+        made.append(len(made))
+        return made[-1]
+
+    assert [found.of("a", make, 2) for _ in range(3)] == [None, 0, 0]
+    assert [found.of(key, make, 2) for key in "bcbab"] == [None, None, 1, None, None]
+    assert made == [0, 1]
+    assert dict(found) == {"a": None, "b": None}  # the place of "b" went as the oldest

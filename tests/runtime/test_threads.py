@@ -20,7 +20,7 @@ from flambeau import nn, optim
 from flambeau.core import node as graph
 from flambeau.data import DataLoader
 from flambeau.device import c_path, native
-from flambeau.device.pool import Pool
+from flambeau.device.memory import Pool
 from flambeau.nn import functional as F
 from flambeau.ops.random import generator
 from flambeau.profiling.meter import capture

@@ -287,7 +287,7 @@ def test_in_fused_kernels(name, falling, gpu, monkeypatch):
 def test_in_the_planner(falling, gpu, monkeypatch):
     """Different nodes that count as equal."""
     monkeypatch.setattr(
-        "flambeau.legalize.cse.number_of",
+        "flambeau.fusion.rewrite.number_of",
         lambda n: -7 if n.op.name in ("sin", "cos") else number_of(n),
     )
     with faulty.fresh(gpu):

@@ -7,7 +7,7 @@ from pyodide.ffi import can_run_sync  # type: ignore[import-not-found]
 
 import flambeau as fb
 from flambeau.device import get_device
-from flambeau.runtime.readback import Readback
+from flambeau.runtime.run import Readback
 from flambeau.selftest import (
     EVERY,
     Selftest,

@@ -5,9 +5,10 @@ from itertools import groupby
 from typing import Any
 
 from ..core.commands import commands, fill
-from ..core.lru_cache import Again, Recent
-from ..device.pool import Pool
+from ..core.lru_cache import Recent
+from ..device.memory import Pool
 from ..device.protocol import Gpu
+from ..runtime.pipeline import Again
 
 LARGE = 1 << 17  # bytes from which binding a new buffer costs less than copying it
 SEEN = 4  # the most smaller buffers that are bound, for each argument or result

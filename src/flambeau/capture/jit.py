@@ -24,7 +24,7 @@ from ..core.modes import is_grad_enabled, settings
 from ..core.node import Node
 from ..core.op import OPS
 from ..device import get_device
-from ..device.pool import Pool
+from ..device.memory import Pool
 from ..device.protocol import Gpu
 from ..ops.random import Generator
 from ..runtime import run

@@ -18,7 +18,7 @@ from ..core.node import Node, describe, toposort
 from ..core.op import OPS
 from ..core.shape import Shape
 from ..core.tree import leaves, like
-from ..device.pool import Pool
+from ..device.memory import Pool
 from ..fusion.buffers import lifetimes
 from ..ops.random import Noted
 from ..runtime import memory, run

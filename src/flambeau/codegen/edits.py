@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import KernelError
-from .render import WgslLine, edit_environment, line_of, lines_of, template_text
+from .environment import edit_environment
+from .render import WORDS, WgslLine, line_of, lines_of, template_text
 
 
 class TemplateFault(KernelError):
@@ -20,7 +21,7 @@ class TemplateEdits:
 
     def __init__(self) -> None:
         self.changed: dict[str, str] = {}
-        self.environments = [edit_environment(self.changed, marked) for marked in (False, True)]
+        self.environments = [edit_environment(self.changed, WORDS, marked) for marked in (False, True)]
 
     def lines(self, shader: Any, changed: Mapping[str, str]) -> list[WgslLine]:
         """The text of a shader by lines, with the templates `changed` (name to text) in place of ours;

@@ -1,53 +1,29 @@
-"""Renders Shaders to WGSL text with the templates in wgsl/. The only module that imports jinja2."""
+"""Renders Shaders to WGSL text, with types and expressions that the templates in wgsl/ ask for."""
 
-import pickle
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable
 from functools import cache, partial
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import (
-    ChoiceLoader,
-    DictLoader,
-    Environment,
-    FileSystemBytecodeCache,
-    FileSystemLoader,
-    FunctionLoader,
-    ModuleLoader,
-    StrictUndefined,
-    TemplateError,
-    TemplateSyntaxError,
-)
-from jinja2.bccache import Bucket
-from jinja2.ext import Extension
-from jinja2.lexer import Token, TokenStream
+from jinja2 import Environment, FileSystemLoader, ModuleLoader, TemplateError, TemplateSyntaxError
 
 from ..core.dtype import SHORT
-from ..core.files import HERE, cache_folder, read_checked, template_folder, write_checked
+from ..core.files import HERE, template_folder
 from ..errors import KernelError
 from ..kernels.ir import Shader, out_name
-from .expressions import EXPRESSIONS, Wgsl, vec, with_prefix, with_suffix
+from .environment import ADDED, EDITED, Words, build_environment
 
 # A position that LineMarks inserts, \x01file:line\x02: control characters that no template has.
 MARK = re.compile("\x01([^:\x02]*):(\\d+)\x02")
-# `text //% for ...` or `text //% if ...` on a line that is no line statement or comment itself.
-CONTROLLED = re.compile(r"^(?!\s*//[%#])(.*?\S)[ ]+//% ((for|if) .*)$")
-# Of what LineControl makes of a text: raised with each change, since bytecode is cached by the text.
-CONTROL_VERSION = 2
 # A zero term at the beginning of a sum. The pattern begins with literal text, which `re` searches for fast.
 BEGINS_WITH_NOTHING = re.compile(r"0u(?<!\w0u) \+ ")
 # `(x + 0u)` that is no argument list becomes x; a term ` + 0u` is dropped, unless a factor follows it.
 NOTHING_ADDED = re.compile(r"(?<![\w>])\((\w+) \+ 0u\)| \+ 0u\b(?! [*/%])")
+COMPILED = HERE / "templates"  # templates as Python modules, in a site: compiling there takes half a second
 OPS_IN_HEAD = 10
 # (name in templates, the kernel's option with its dtype, elements); `dtype` is by default that of in0
 TYPES = ("T", "dtype", 1), ("V", "acc", 4)
-# Prefix of the file name of an edited template, by which `line_of` finds it in a traceback.
-EDITED = "edited/"
-COMPILED = HERE / "templates"  # templates as Python modules, in a site: compiling there takes half a second
 LIBRARY = (
     "lib/math.wgsl",
     "lib/trig.wgsl",
@@ -61,7 +37,6 @@ LIBRARY = (
     "lib/special.wgsl",
     "lib/words.wgsl",
 )
-ADDED: dict[str, str] = {}  # templates of custom ops
 # Templates whose indices are affine in coordinates that are below their sizes, or brought into range first
 # (what a gather reads), and whose loops end for every size. tests/codegen/test_bounds.py watches each access.
 PROVEN = frozenset(
@@ -91,6 +66,9 @@ PROVEN = frozenset(
         "contract/winograd_weight.wgsl",
     }
 )
+# Of the dtypes without infinities. WGSL has no literal -2147483648: the sign is an operator.
+LARGEST = {"i32": "2147483647", "u32": "4294967295u", "bool": "true"}
+SMALLEST = {"i32": "-2147483647 - 1", "u32": "0u", "bool": "false"}
 
 
 def add_template(name: str, text: str) -> None:
@@ -102,133 +80,11 @@ def add_template(name: str, text: str) -> None:
     ADDED[name] = text
 
 
-def _elementwise(env: Environment, name: str) -> Any:
-    """The macro of an elementwise op: ours, or a custom op's, whose file is named after it."""
-    own = getattr(env.get_template("lib/elementwise.wgsl").module, name, None)
-    return own or env.get_template(name + ".wgsl").module.value  # type: ignore[attr-defined]
-
-
-class BytecodeCache(FileSystemBytecodeCache):
-    """Templates as bytecode in the user's cache: compiling them is the longest part of a start.
-
-    A file that is damaged, or of another text or version, is written again. Without write access nothing is
-    cached.
-    """
-
-    def get_source_checksum(self, source: str) -> str:
-        return f"{CONTROL_VERSION}-{super().get_source_checksum(source)}"
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        try:
-            if data := read_checked(Path(self._get_cache_filename(bucket))):
-                bucket.bytecode_from_string(data)
-        except (EOFError, ValueError, TypeError, pickle.UnpicklingError):  # of another Python
-            bucket.reset()
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        with suppress(OSError):
-            write_checked(Path(self._get_cache_filename(bucket)), bucket.bytecode_to_string())
-
-
-def open_cache(name: str = "templates") -> BytecodeCache | None:
-    """The cache of templates; None if its folder can't be written, or in a page, whose templates are
-    compiled."""
-    with suppress(OSError, RuntimeError):  # RuntimeError: nobody's home
-        folder = cache_folder(name)
-        if sys.platform != "emscripten":
-            folder.mkdir(parents=True, exist_ok=True)
-            return BytecodeCache(str(folder))
-    return None
-
-
-class LineControl(Extension):
-    """Lets a line carry its own loop or condition: `text //% for x in xs`, `text //% if x`. If the line opens
-    a block of WGSL, they control the block.
-
-    It takes one line of a template where line statements around it take three.
-    """
-
-    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
-        if " //% " not in source:
-            return source
-        lines = source.split("\n")
-        for at, line in enumerate(lines):
-            if match := CONTROLLED.match(line):
-                text, statement, kind = match.groups()
-                lines[at] = f"{{% {statement} %}}{text}"
-                end = at + block_end(text, lines[at + 1 :])
-                upto = len(lines[at]) if end == at else lines[end].index("}") + 1
-                lines[end] = f'{lines[end][:upto]} {{{{ "\\n" }}}}{{% end{kind} %}}{lines[end][upto:]}'
-        return "\n".join(lines)
-
-
-def block_end(text: str, after: list[str]) -> int:
-    """How many lines after `text` the `}` of the block that it opens is, by its indentation; 0 if it opens no
-    block, or if that `}` has its own loop or condition. A tag may follow the `}`, as `{%- endmacro %}`."""
-    if text.endswith("{"):
-        close = text[: len(text) - len(text.lstrip())] + "}"
-        for i, line in enumerate(after, 1):
-            if line.startswith(close) and not line.startswith(close + " else"):
-                return i if line.removeprefix(close)[:2] in ("", "{%") else 0
-    return 0
-
-
-class LineMarks(Extension):
-    """Marks each piece of a template's text with its position: \x01file:line\x02."""
-
-    def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
-        for token in stream:
-            if token.type == "data":
-                pieces = enumerate(token.value.split("\n"), token.lineno)
-                marked = (
-                    f"\x01{stream.name}:{at}\x02{text}" if text.strip() else text for at, text in pieces
-                )
-                token = Token(token.lineno, "data", "\n".join(marked))
-            yield token
-
-
 @cache
 def environment(marked: bool = False) -> Environment:
     """The environment that renders templates. marked: with LineMarks, never from COMPILED."""
     ahead = [ModuleLoader(COMPILED)] if COMPILED.is_dir() and not marked else []
-    return _build_environment(Environment, ahead, marked, "templates")
-
-
-def edit_environment(changed: Mapping[str, str], marked: bool = False) -> Environment:
-    """An environment for templates from an untrusted source. Templates in `changed` are read from there at
-    each rendering; a sandbox keeps templates from reaching Python."""
-    from jinja2.sandbox import SandboxedEnvironment
-
-    def read(name: str) -> tuple[str, str, Callable[[], bool]] | None:
-        text = changed.get(name)
-        return None if text is None else (text, EDITED + name, lambda: changed.get(name) == text)
-
-    env = _build_environment(SandboxedEnvironment, [FunctionLoader(read)], marked, "edited-templates")
-    env.auto_reload = True
-    names: Any = env.globals  # typed as what Jinja begins with
-    names["elementwise"] = partial(_elementwise, env)  # not cached: these macros may be edited
-    return env
-
-
-def _build_environment(kind: type[Environment], ahead: list[Any], marked: bool, folder: str) -> Environment:
-    """An environment that searches the loaders `ahead` first and caches bytecode in a folder."""
-    env = kind(
-        extensions=[LineControl, LineMarks] if marked else [LineControl],
-        loader=ChoiceLoader([*ahead, FileSystemLoader(template_folder()), DictLoader(ADDED)]),
-        line_statement_prefix="//%",
-        line_comment_prefix="//#",
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-        cache_size=-1,  # templates stay in memory
-        auto_reload=False,
-        bytecode_cache=open_cache(f"marked-{folder}" if marked else folder),
-    )
-    names: Any = env.globals  # typed as what Jinja begins with
-    names |= {"elementwise": cache(partial(_elementwise, env)), "product": product} | EXPRESSIONS
-    filters: Any = env.filters
-    filters |= {"suffix": with_suffix, "prefix": with_prefix}
-    return env
+    return build_environment(Environment, ahead, WORDS, marked, "templates")
 
 
 def compile_templates(folder: Path) -> None:
@@ -392,3 +248,194 @@ def tidy(text: str) -> str:
             if line[-1] == "{":
                 margin += "  "
     return "\n".join(out) + "\n"
+
+
+# --- expressions and types for templates ---
+
+
+def with_suffix(text: str, end: str) -> str:
+    """A name with a suffix; a filter of templates."""
+    return f"{text}{end}"
+
+
+def with_prefix(text: str, begin: str) -> str:
+    """A name with a prefix; a filter of templates."""
+    return f"{begin}{text}"
+
+
+def parenthesize(text: str) -> str:
+    """An operand of a product: in parentheses unless it is a single name."""
+    return text if text.replace(".", "").isidentifier() else f"({text})"  # `p.size` is one name too
+
+
+def plus(a: str, n: int) -> str:
+    """a + n."""
+    return f"{a} + {n}u" if n else a
+
+
+def times(a: str, n: int) -> str:
+    """a * n."""
+    return a if n == 1 else f"{parenthesize(a)} * {n}u"
+
+
+def over(a: str, n: int) -> str:
+    """a / n."""
+    return a if n == 1 else f"{parenthesize(a)} / {n}u"
+
+
+def modulo(a: str, n: int) -> str:
+    """a % n."""
+    return "0u" if n == 1 else f"{parenthesize(a)} % {n}u"
+
+
+def sum_of(*terms: str) -> str:
+    """The sum of the terms, of which those that are 0 are left out."""
+    return " + ".join([t for t in terms if t and t != "0u"]) or "0u"
+
+
+def index_of(index: Any, suffix: str = "") -> str:
+    """A WgslIndex: its offset, and each coordinate (with a suffix) times its stride."""
+    terms = [f"p.{index.offset}"] if index.offset else []
+    # A stride of 1 is part of the structure, not a Params name.
+    terms += [f"{c}{suffix}" if s == "1" else f"{c}{suffix} * p.{s}" for c, s in index.terms]
+    return " + ".join(terms) or "0u"
+
+
+def within(tests: Iterable[Any]) -> str:
+    """Whether every position of PaddingTests is below its size."""
+    return " & ".join([f"({index_of(t.position)} < p.{t.size})" for t in tests])
+
+
+def of_four(name: str, i: int) -> str:
+    """The i-th of the numbers that lie in the vec4s name0, name1, ..."""
+    return f"{name}{i // 4}.{'xyzw'[i % 4]}"
+
+
+WORDS = Words(
+    {f.__name__: f for f in (parenthesize, plus, times, over, modulo, sum_of, index_of, within, of_four)},
+    {"suffix": with_suffix, "prefix": with_prefix},
+)
+
+
+class Wgsl(str):
+    """A WGSL type as templates see it: its text, related types, and the library functions called for it."""
+
+    dtype: Any
+    width: int
+    called: dict[str, tuple[str, "Wgsl"]]
+
+    def __new__(cls, short: str, width: int, called: dict[str, tuple[str, "Wgsl"]]):
+        dtype = SHORT[short]
+        self = super().__new__(cls, vec(dtype.wgsl, width))
+        self.dtype, self.width, self.called = dtype, width, called
+        return self
+
+    @property
+    def kind(self) -> str:
+        return self.dtype.kind
+
+    @property
+    def zero(self) -> str:
+        return "false" if self.kind == "b" else "0"
+
+    @property
+    def highest(self) -> str:
+        """The largest scalar: the minimum of no elements."""
+        return LARGEST.get(self.dtype.wide.short) or self._constant("infinity")
+
+    @property
+    def lowest(self) -> str:
+        """The smallest scalar: the maximum of no elements."""
+        return SMALLEST.get(self.dtype.wide.short) or self._constant("minus_infinity")
+
+    @property
+    def infinity(self) -> str:
+        return self._splat(self._constant("infinity"))
+
+    @property
+    def minus_infinity(self) -> str:
+        return self._splat(self._constant("minus_infinity"))
+
+    @property
+    def nan(self) -> str:
+        return self._splat(self._constant("not_a_number"))
+
+    def _constant(self, name: str) -> str:
+        """A call of a library function of no arguments: see wgsl/lib/math.wgsl."""
+        return f"{self.scalar.call(name)}()"
+
+    def _splat(self, scalar: str) -> str:
+        return f"{self}({scalar})" if self.width > 1 else scalar
+
+    @property
+    def u(self) -> str:
+        return vec("u32", self.width)
+
+    @property
+    def i(self) -> str:
+        return vec("i32", self.width)
+
+    @property
+    def b(self) -> str:
+        return vec("bool", self.width)
+
+    @property
+    def scalar(self) -> "Wgsl":
+        return Wgsl(self.dtype.short, 1, self.called)
+
+    def fn(self, name: str) -> str:
+        return f"{name}_{self.dtype.wide.short}" + (f"x{self.width}" if self.width > 1 else "")
+
+    def call(self, name: str) -> str:
+        """The name of a library function for this type. Records the function, so that its text is added."""
+        self.called.setdefault(self.fn(name), (name, self))
+        return self.fn(name)
+
+    def of(self, stored: str) -> str:
+        """A stored scalar as a value of this type."""
+        if self.kind == "b":
+            return f"{self}({stored} != 0u)"
+        return self.wrap(f"{self}({stored})")
+
+    def load(self, buffer: str, at: str, width: int) -> str:
+        """Element `at` of a buffer (with its three neighbours at width 4) as a value of this type, splatted
+        when it is narrower."""
+        if self.dtype.is_packed:
+            cell = self._unpack(buffer, at, width)
+        else:
+            cell = f"{buffer}[{over(at, 4) if width == 4 else at}]"
+        if self.kind == "b":
+            cell = f"({cell} != {vec('u32', width)}(0u))"
+        return f"{self}({cell})" if width < self.width else cell
+
+    def _unpack(self, buffer: str, at: str, width: int) -> str:
+        unpack = Wgsl(self.dtype.short, width, self.called).call(f"unpack_{self.dtype.short}")
+        if width == 4:
+            return f"{unpack}({buffer}[{over(at, 4)}])"
+        # The word of the element, and the element's index, whose low bits select the part of the word.
+        return f"{unpack}({buffer}[{over(at, 4 // self.dtype.itemsize)}], {at})"
+
+    def store(self, value: str) -> str:
+        """A value of this type in the form that its buffer holds; four neighbours if it is packed."""
+        if self.dtype.is_packed:
+            assert self.width == 4, "packed elements are written in whole words"
+            return f"{self.call(f'pack_{self.dtype.short}')}({value})"
+        return f"select({self.u}(0u), {self.u}(1u), {value})" if self.kind == "b" else value
+
+    def wrap(self, value: str) -> str:
+        """Bring a computed 8- or 16-bit integer into its range; other types are unchanged."""
+        if not (self.dtype.is_int and self.dtype.is_packed):
+            return value
+        # Left, then right: the right shift fills with the sign bit if the value is an i32.
+        shift = f"{self.u}({32 - 8 * self.dtype.itemsize}u)"
+        return f"(({value} << {shift}) >> {shift})"
+
+    def settle(self, value: str) -> str:
+        """Round a 16-bit float as a store would, and wrap small integers."""
+        if self.dtype.is_float and self.dtype.is_packed:
+            return f"{self.call(f'settle_{self.dtype.short}')}({value})"
+        return self.wrap(value)
+
+
+def vec(scalar: str, width: int) -> str:
+    return scalar if width == 1 else f"vec{width}<{scalar}>"

@@ -1,6 +1,5 @@
-"""Caches that keep the newest entries."""
+"""A cache that keeps the newest entries."""
 
-from collections.abc import Callable
 from typing import TypeVar
 
 K = TypeVar("K")
@@ -16,17 +15,4 @@ class Recent(dict[K, V]):
         self[key] = value
         while len(self) > most:
             del self[next(iter(self))]
-        return value
-
-
-class Again(Recent[K, V | None]):
-    """Values for keys that occur repeatedly: the first time, only the key is stored (its value is None)."""
-
-    def of(self, key: K, make: Callable[[], V], most: int) -> V | None:
-        """The value of a key, created at its second occurrence; None at the first."""
-        if key not in self:
-            return self.keep(key, None, most)
-        value = self[key]
-        if value is None:
-            value = self[key] = make()
         return value

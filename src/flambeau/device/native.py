@@ -17,10 +17,9 @@ from . import FORKED, dawn, lanes_of, locate_error
 from .adapters import Adapter, Refused, provider
 from .compilers import Ahead, Compiling, InThreads, Job, compiles_late, keeps_pipelines
 from .machine import machine_of
-from .pool import Pool
+from .memory import Fetch, Pool, Stagings
 from .promised import Promised, PromisedAhead
 from .protocol import Caches
-from .readback import Fetch, Stagings
 from .timestamps import Stamps
 from .tuned import AdapterIdentity, choices_for
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..profiling.roofline import Ceilings
     from ..runtime.pipeline import Compiled
     from .adapters import Adapter
-    from .pool import Pool
+    from .memory import Pool
     from .tuned import AdapterIdentity
 
 

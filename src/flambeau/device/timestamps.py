@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.commands import Command, Copy, Dispatch, flat, spans_of
 from ..errors import DeviceError
-from .readback import STAGING
+from .memory import STAGING
 
 QUERIES = 4096  # the most queries of a query set
 RESOLVE = 0x200 | 0x04  # QUERY_RESOLVE | COPY_SRC

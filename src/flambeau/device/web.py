@@ -15,7 +15,7 @@ from ..core.limits import SOFTWARE_TURNS, Limits
 from ..core.lru_cache import Recent
 from ..errors import DeviceError, FlambeauError, KernelError
 from . import lanes_of
-from .pool import Pool
+from .memory import Pool
 from .protocol import Caches
 
 REPLAY, FREE, FORGET = 3, 4, 5  # commands of executor.js in addition to those of commands.py

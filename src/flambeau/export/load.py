@@ -17,7 +17,7 @@ from ..core.node import Node, describe
 from ..core.op import OPS
 from ..core.tree import is_dict, is_mapping
 from ..device import get_device
-from ..device.pool import Pool
+from ..device.memory import Pool
 from ..device.protocol import Device, Gpu
 from ..errors import DeviceError, FlambeauError, suggest
 from ..fusion.plan import Cost

@@ -10,7 +10,7 @@ from ..errors import FlambeauError
 from ..fusion.planner import plan
 from ..kernels.ir import Kernel, Shader
 from ..ops.random import generator
-from ..runtime import readback
+from ..runtime import run
 from ..runtime.pipeline import part_of, word_of
 from ..tensor import Tensor
 from .trace import Graph, TracedInput
@@ -87,7 +87,7 @@ class Weights:
             for n in graph.order
             if n.buffer is not None and n.serial >= start and not isinstance(n.buffer, TracedInput)
         ]
-        values = [bytes(v) for v in readback.read([Tensor(n) for n in tensors])] if tensors else []
+        values = [bytes(v) for v in run.read([Tensor(n) for n in tensors])] if tensors else []
         if first:
             self.constants = list(zip(tensors, values, strict=True))
         alike = [(n.shape, n.dtype) for n in tensors] == [(n.shape, n.dtype) for n, _ in self.constants]

@@ -6,8 +6,8 @@ from math import prod
 
 from ..core.limits import Limits
 from ..core.node import Node, walk_nodes
-from ..legalize.cse import Merged
 from .group import Decision
+from .rewrite import Merged
 
 HEADS = ("reduce", "fold", "contract", "opaque", "output", "pair")  # the ops that are kernels of their own
 OPERAND_NODES = 32  # of an expression that a contraction may compute

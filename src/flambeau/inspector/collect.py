@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ..codegen.expressions import vec
-from ..codegen.render import lines_of, template_line
+from ..codegen.render import lines_of, template_line, vec
 from ..core.commands import Dispatch
 from ..core.dtype import SHORT
 from ..kernels.ir import Shader, out_name

@@ -18,7 +18,7 @@ from ..core.dtype import DTYPES, DType
 from ..core.node import describe
 from ..core.tree import is_dict, is_list, is_mapping
 from ..errors import FlambeauError
-from ..runtime import readback
+from ..runtime import run
 from ..tensor import Tensor
 from .elements import LoadOptions
 from .formats import INDEX, NPY, SAFETENSORS, TORCH, entries_at, in_folder, kind_of
@@ -58,7 +58,7 @@ def save(obj: Any, f: Any) -> None:
     tensors, tree = taken_apart(obj)
     is_flat = isinstance(obj, Mapping) and tensors.keys() == obj.keys()
     check_tensors(tensors, f"save(..., {str(f)!r})")
-    raw = readback.read(list(tensors.values()))
+    raw = run.read(list(tensors.values()))
     write_bytes(f, *pack(tensors, raw, None if is_flat else metadata_of(tree)))
 
 

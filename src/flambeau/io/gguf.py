@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core.node import describe
 from ..core.tree import is_mapping, is_sequence
-from ..runtime import readback
+from ..runtime import run
 from ..tensor import Tensor
 from .elements import KINDS, DamagedFile, LoadOptions, RefusedFile, check_shape, shorten_name, tensor_of
 from .gguf_blocks import BLOCKS, decode_blocks
@@ -74,7 +74,7 @@ def save_gguf(
     """
     call = f"save_gguf(..., {source_name(f)})"
     forms = {name: _form(name, t, quantize, call) for name, t in tensors.items()}
-    raw = readback.read([t.float() if forms[name] in QUANTIZED else t for name, t in tensors.items()])
+    raw = run.read([t.float() if forms[name] in QUANTIZED else t for name, t in tensors.items()])
     parts: list[bytes | Any] = []
     for (name, t), part in zip(tensors.items(), raw, strict=True):
         parts.append(quantize_blocks(forms[name], part, t.shape) if forms[name] in QUANTIZED else part)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-from ..runtime import readback
+from ..runtime import run
 from ..tensor import Tensor
 from . import zip_archive
 from .elements import DamagedFile, LoadOptions, check_shape
@@ -44,7 +44,7 @@ def save_npz(tensors: Mapping[str, Tensor], f: Any) -> None:
         raise TypeError(
             f"{call}: {strange!r} is {tensors[strange].dtype.name}, which NumPy lacks: save .float()"
         )
-    raw = readback.read(list(tensors.values()))
+    raw = run.read(list(tensors.values()))
     pairs = zip(tensors.items(), raw, strict=True)
     members = [(f"{name}.npy", b"".join([_header(t), raw_bytes(t, part)])) for (name, t), part in pairs]
     write_bytes(f, zip_archive.store_members(members), name="save_npz")

@@ -12,7 +12,7 @@ from ..core.files import write_whole
 from ..core.node import describe
 from ..core.tree import is_dict, is_list
 from ..errors import FlambeauError
-from ..runtime import readback
+from ..runtime import run
 from ..tensor import Tensor
 from .elements import KINDS, DamagedFile, LoadOptions, RefusedFile, check_shape, shorten_name, tensor_of
 from .sources import Entries, TensorEntry, name_file_in_errors, open_source, source_name
@@ -50,7 +50,7 @@ def save_file(tensors: Mapping[str, Tensor], path: Any, metadata: dict[str, str]
     TypeError for unsupported values.
     """
     check_tensors(tensors, f"save_file({str(path)!r})")
-    raw = readback.read(list(tensors.values()))
+    raw = run.read(list(tensors.values()))
     write_bytes(Path(path), *pack(tensors, raw, metadata))
 
 
@@ -60,7 +60,7 @@ async def save_bytes(tensors: Mapping[str, Tensor], metadata: dict[str, str] | N
     metadata: strings to store with the tensors. TypeError for unsupported values.
     """
     check_tensors(tensors, "save_bytes(...)")
-    return b"".join(pack(tensors, await readback.Readback(list(tensors.values())).arrive(), metadata))
+    return b"".join(pack(tensors, await run.Readback(list(tensors.values())).arrive(), metadata))
 
 
 def check_tensors(tensors: Mapping[str, Tensor], call: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from ..core.dtype import DType
 from ..core.node import describe
 from ..core.shape import contiguous_strides
-from ..runtime import readback
+from ..runtime import run
 from ..tensor import Tensor
 from .safetensors import raw_bytes, write_bytes
 from .sources import source_name
@@ -28,7 +28,7 @@ def save_torch(obj: Any, f: Any) -> None:
     pickle.put(obj, "")
     members: list[tuple[str, Any]] = [("data.pkl", b"\x80\x02" + b"".join(pickle.out) + b".")]
     members += [("byteorder", b"little"), ("version", b"3\n")]
-    raw = readback.read(pickle.tensors)
+    raw = run.read(pickle.tensors)
     members += [
         (f"data/{i}", raw_bytes(t, r)) for i, (t, r) in enumerate(zip(pickle.tensors, raw, strict=True))
     ]

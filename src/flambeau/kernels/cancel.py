@@ -17,21 +17,6 @@ NOTHING: frozenset[str] = frozenset()
 Elements = dict[str, frozenset[WgslStep]]
 
 
-def exact(steps: Sequence[WgslStep]) -> Sequence[WgslStep]:
-    """The steps of a function, with other operations where a driver would drop infinities and NaN."""
-    names = [s.name for s in steps if s.kind == "op"]
-    if names.count("sub") > 1:
-        steps = exact_rests(steps)
-    # Without a negation or a difference nothing cancels, and without a quotient or a root nothing is reduced.
-    if any([n in DIFFERENCES for n in names]):
-        steps = exact_differences(steps)
-    if any([n in QUOTIENTS or n in ROOTS for n in names]):
-        steps = exact_quotients(steps)
-    if "cast" in names and any([n in FOLDED for n in names]):
-        steps = hide_zeros(steps)
-    return steps
-
-
 def hide_zeros(steps: Sequence[WgslStep]) -> Sequence[WgslStep]:
     """The steps of a function, with a hidden operand where a float is a cast of what a driver takes for 0.
 

@@ -9,7 +9,16 @@ from ..core.events import emit as emit_event
 from ..core.events import has_listener
 from ..core.node import Node
 from ..core.shape import Affine, View
-from .cancel import exact
+from .cancel import (
+    DIFFERENCES,
+    FOLDED,
+    QUOTIENTS,
+    ROOTS,
+    exact_differences,
+    exact_quotients,
+    exact_rests,
+    hide_zeros,
+)
 from .ir import PaddingTest, WgslFunction, WgslIndex, WgslStep
 
 Built = TypeVar("Built")
@@ -193,13 +202,28 @@ def emit(raws: Sequence[Raw], naming: Naming, result: int, some: Iterable[int] |
     steps = range(len(raws)) if some is None else some
     acc = tuple([i for i in steps if raws[i].kind == "acc"])
     steps = [i for i in steps if i not in acc]
-    lines = tuple(exact([_name_step(raws, i, naming) for i in steps]))
+    lines = tuple(_exact([_name_step(raws, i, naming) for i in steps]))
     if has_listener("emitted"):
         emit_event("emitted", lines, [raws[i].node for i in steps])
     width = 1 if naming.inner is None else 4
     arguments = tuple([("acc", raws[i].dtype.short, width) for i in acc])
     dtype = raws[result].dtype.short
     return WgslFunction(naming.coords, lines, variable(raws, result), dtype, width, arguments)
+
+
+def _exact(steps: Sequence[WgslStep]) -> Sequence[WgslStep]:
+    """The steps of a function, with other operations where a driver would drop infinities and NaN."""
+    names = [s.name for s in steps if s.kind == "op"]
+    if names.count("sub") > 1:
+        steps = exact_rests(steps)
+    # Without a negation or a difference nothing cancels, and without a quotient or a root nothing is reduced.
+    if any([n in DIFFERENCES for n in names]):
+        steps = exact_differences(steps)
+    if any([n in QUOTIENTS or n in ROOTS for n in names]):
+        steps = exact_quotients(steps)
+    if "cast" in names and any([n in FOLDED for n in names]):
+        steps = hide_zeros(steps)
+    return steps
 
 
 def emit_from(raws: Sequence[Raw], naming: Naming, root: int, held: Container[int]) -> WgslFunction:

@@ -22,7 +22,7 @@ from ..errors import FlambeauError, MissingFile
 from ..io.checkpoint import load_checkpoint, metadata_of, taken_apart
 from ..io.checksum import add_checksum, damage
 from ..io.safetensors import check_tensors
-from ..runtime.readback import Readback
+from ..runtime.run import Readback
 from ..tensor import Tensor
 from .events import Event, Message, Saved
 

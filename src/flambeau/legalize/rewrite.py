@@ -15,7 +15,6 @@ from ..core.op import Op
 from ..kernels.lower import Planned
 from . import complex_numbers, integer_heads, integers
 from .complex_numbers import Parts
-from .cse import Merged, merge, places_of
 from .integers import Integer
 from .pair import Pair, move, tensor_of
 
@@ -46,9 +45,19 @@ TABLES: dict[DType, PairTable] = {int64: INTEGERS, uint64: INTEGERS, complex64: 
 INDEXED = ("_back", "_count", "_gather", "_last", "_put", "_row_order", "_scatter_sorted")
 
 
-def legalize(roots: list[Node], order: list[Node]) -> Merged:
-    """Rewrite a graph to ops that kernels can compute, and merge equal nodes. Each place of `order` keeps a
-    node."""
+class LegalGraph(NamedTuple):
+    """A graph of ops that kernels can compute.
+
+    walk: the nodes that the roots need, inputs first. nodes: what each node of the original order became.
+    """
+
+    roots: list[Node]
+    walk: list[Node]
+    nodes: list[Node]
+
+
+def legalize(roots: list[Node], order: list[Node]) -> LegalGraph:
+    """Rewrite a graph to ops that kernels can compute."""
     with no_grad(), _shallow(order):
         return _Legalizing(roots, order).legalize()
 
@@ -75,7 +84,7 @@ class _Legalizing:
         self.now: dict[Node, Node | Pair] = {}
         self.known = set(order)  # nodes of the original graph, and new ones that are already adopted
 
-    def legalize(self) -> Merged:
+    def legalize(self) -> LegalGraph:
         for place, n in enumerate(self.order):
             result = self._legalize_node(n, place)
             if n in self.asked:
@@ -84,14 +93,7 @@ class _Legalizing:
             self.now[n] = result
         roots = [self._node_for(r) for r in self.roots]
         # Rules also build nodes that no root needs: the walk from the roots leaves them out.
-        walk = toposort(roots)
-        graph = merge(roots, walk)
-        became = dict(zip(walk, graph.order, strict=True))
-        order = [_standing(n, became.get(self._node_for(n), n)) for n in self.order]
-        first = set(order)
-        # Values are places in `order`: new nodes come after the original places.
-        order += dict.fromkeys(n for n in graph.order if n not in first)
-        return graph._replace(order=order, places=places_of(order), in_order=False)
+        return LegalGraph(roots, toposort(roots), [self._node_for(n) for n in self.order])
 
     def _node_for(self, n: Node) -> Node:
         result = self.now[n]
@@ -139,11 +141,6 @@ class _Legalizing:
 
     def _new_inputs(self, n: Node) -> list[Node]:
         return [x for x in n.inputs if x not in self.known]
-
-
-def _standing(n: Node, for_it: Node) -> Node:
-    """The node at a place of the order: the replacement, unless only one of the two is a leaf."""
-    return for_it if (for_it.buffer is None) == (n.buffer is None) else n
 
 
 def _own(result: Node, n: Node) -> Node:

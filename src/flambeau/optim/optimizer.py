@@ -14,8 +14,7 @@ from ..core.node import describe
 from ..core.tree import is_sequence, is_tuple
 from ..core.warn_once import NO_GRAD_KEPT, note
 from ..runtime.exchange import leaf
-from ..runtime.readback import Readback
-from ..runtime.run import realize
+from ..runtime.run import Readback, realize
 from ..tensor import Tensor, tensor
 from .groups import IMPLEMENTATION, SHARED, ParamGroup
 from .state import check_state, copy_state

@@ -15,7 +15,7 @@ from ..core.shape import Shape
 from ..device import get_device
 from ..device.protocol import Arrays, Device
 from ..errors import ValueError
-from . import readback, run
+from . import run
 from .state import thread
 
 CPU = (1, 0)  # DLPack's device for memory of the host
@@ -182,7 +182,7 @@ def _move(x: Any, device: Any) -> Any:
             run.realize_nodes([node])
             raw = device.take(node.buffer, x.device, x.dtype)
         if raw is None:
-            node = leaf(readback.read([x])[0], x.shape, x.dtype, device)
+            node = leaf(run.read([x])[0], x.shape, x.dtype, device)
         else:
             node = Node(OPS["buffer"], (), {}, x.shape, x.dtype, device)
             node.buffer = raw

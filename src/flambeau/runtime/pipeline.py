@@ -8,16 +8,15 @@ Dispatches and submits are kept short enough that no driver takes the GPU for hu
 import struct
 import threading
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from ..codegen.render import is_ours, is_proven, render
 from ..core import commands, events
 from ..core.commands import Dispatch
 from ..core.events import stage
-from ..core.lru_cache import Again
 from ..device.protocol import Gpu
 from ..errors import KernelError
 from ..fusion.plan import Cost, Plan
@@ -26,9 +25,28 @@ from ..kernels.lower import PARAMS
 
 READY_KEPT = 4  # assignments of buffers to a plan whose prepared commands are kept
 PARAMS_ALIGN = 64  # words: alignment of a dispatch's Params
+K = TypeVar("K")
+V = TypeVar("V")
 SECONDS = 0.5  # longest duration of a submit, by a pessimistic estimate; Windows resets the GPU after 2
 FIRST = 12  # kernels of a long plan to submit first: the GPU runs them while the host encodes the rest
 ENOUGH = 1e5  # bytes that these kernels must move: otherwise a further submit only costs the host 25 us
+
+
+class Again(dict[K, V | None]):
+    """Values for keys that occur repeatedly: the first time, only the key is stored (its value is None)."""
+
+    def of(self, key: K, make: Callable[[], V], most: int) -> V | None:
+        """The value of a key, created at its second occurrence; None at the first. Beyond `most` keys, the
+        oldest is dropped."""
+        if key not in self:
+            self[key] = None
+            if len(self) > most:
+                del self[next(iter(self))]
+            return None
+        value = self[key]
+        if value is None:
+            value = self[key] = make()
+        return value
 
 
 class Counters(threading.local):

@@ -6,7 +6,7 @@ from ..core import op as ops
 from ..core.node import Node, describe
 from ..core.op import OPS, apply
 from ..errors import TypeError, ValueError
-from . import readback
+from . import run
 from .exchange import leaf
 from .state import thread
 
@@ -77,7 +77,7 @@ class Protocols:
 
     def __reduce_ex__(self: Any, protocol: Any) -> tuple[Any, ...]:
         """Values, shape, dtype, device, and whether it requires gradients."""
-        raw = bytes(readback.read([self])[0])
+        raw = bytes(run.read([self])[0])
         facts = self.shape, self.dtype, self.device, self.requires_grad and self.is_leaf
         return _unpickle, (type(self), raw, *facts)
 

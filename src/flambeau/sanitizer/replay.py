@@ -11,7 +11,7 @@ from ..core.node import Node, describe, next_serial
 from ..differences import differences, of_largest
 from ..inspector.call import tensors_of
 from ..ops.random import get_rng_state, set_rng_state
-from ..runtime import readback, run
+from ..runtime import run
 from ..runtime.state import note_assignment, overhear, overhear_with
 from ..tensor import Tensor
 from .report import Checked, Wrong
@@ -69,7 +69,7 @@ class Replay:
         results = {f"result {i}": x for i, x in enumerate(tensors_of(result))}
         results |= {f"assigned {describe(t)} ({i})": t for i, (t, _) in enumerate(self.before.values())}
         tensors = list(results.values())
-        raw = readback.read(tensors)
+        raw = run.read(tensors)
         return {name: _host(r, t) for (name, t), r in zip(results.items(), raw, strict=True)}
 
     def _put(self, states: list[tuple[Tensor, Node]]) -> None:

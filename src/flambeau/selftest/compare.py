@@ -16,7 +16,7 @@ from ..core.host import to_numpy
 from ..core.node import toposort
 from ..differences import Differing, differences, distances, slope_of, within
 from ..fusion.planner import plan
-from ..runtime.readback import read
+from ..runtime.run import read
 from .bounds import evaluate
 from .programs import Program, call_program, expected_results, function_of_text, settle_by
 from .reference import Stream

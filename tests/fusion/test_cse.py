@@ -8,7 +8,7 @@ import flambeau as fb
 from flambeau import nn
 from flambeau.core.node import toposort
 from flambeau.fusion.multi_output import without_unread
-from flambeau.legalize.cse import merge
+from flambeau.fusion.rewrite import merge
 from flambeau.runtime.run import graph_key
 
 F = nn.functional
