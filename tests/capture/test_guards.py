@@ -3,8 +3,9 @@
 import copy
 import random
 import weakref
+from collections import namedtuple
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -217,6 +218,25 @@ def test_an_object_found_by_a_weak_reference_is_not_recorded(capsys):
     trainer.steps = 1
     assert anew(call, numbers(3.0)) == (6, False)
     assert "it uses trainer.me, of the class weakref.ReferenceType" in capsys.readouterr().err
+
+
+class Sizes(NamedTuple):
+    heads: float
+    width: int = 4
+
+
+@pytest.mark.parametrize("has_type", [True, False], ids=["NamedTuple", "namedtuple"])
+def test_the_fields_of_a_named_tuple_are_watched(capsys, monkeypatch, has_type):
+    kind = Sizes if has_type else namedtuple("Pair", "heads width")
+    keeper = SimpleNamespace(sizes=kind(2.0, 4))
+    call = fb.jit(lambda x: x * keeper.sizes.heads)
+    for _ in range(3):
+        assert call(numbers(3.0)).tolist() == [6.0]
+    assert len(recordings(call)) == 1 and "unrecorded" not in capsys.readouterr().err
+    keeper.sizes = keeper.sizes._replace(heads=5.0)
+    assert call(numbers(3.0)).tolist() == [15.0]
+    monkeypatch.setattr(kind, "heads", property(lambda self: 7.0))
+    assert call(numbers(3.0)).tolist() == [21.0]
 
 
 def test_an_attribute_that_comes_to_hide_a_constant_of_the_class():

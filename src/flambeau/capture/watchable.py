@@ -38,6 +38,7 @@ pathlib.PurePath pathlib._local.PurePath re.Pattern inspect.Signature inspect.Pa
 typing._Final typing._SpecialForm typing.TypeVar typing.ParamSpec
 builtins.method_descriptor builtins.wrapper_descriptor builtins.classmethod_descriptor builtins.code
 builtins.getset_descriptor builtins.member_descriptor
+collections._tuplegetter _collections._tuplegetter
 """
 PURE, FIXED = frozenset(_PURE.split()), frozenset(_FIXED.split())
 _PLAIN = (int, float, complex, str, bytes, bool, range, slice, DType, Op, GenericAlias, UnionType)
