@@ -310,6 +310,11 @@ def test_comparisons_of_a_value_with_itself(name, dtype, gpu):
         np.testing.assert_array_equal(found.numpy(), getattr(operator, name)(want, want))
 
 
+def test_erfcx_reaches_the_end_of_float64():
+    x = fb.tensor([-26.3, -27.0], dtype=fb.float64, device="cpu")
+    np.testing.assert_allclose(fb.special.erfcx(x).numpy(), [4.990915113089269e300, INF], rtol=1e-12)
+
+
 # --- no axes
 
 

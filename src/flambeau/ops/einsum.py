@@ -40,9 +40,11 @@ def _parse(equation: str, ranks: list[int]) -> tuple[list[str], str]:
     for term, rank, more in zip(terms, ranks, free, strict=True):
         if more < 0 or (more and "..." not in term):
             raise ValueError(f"term {term!r} names {rank - more} dims of an operand that has {rank}")
+    # An ellipsis stands for the last dims in common, so letters are dealt from the right: they broadcast.
     widest = max(free, default=0)
     unused = [c for c in ascii_letters if c not in equation][:widest]
     terms = [t.replace("...", "".join(unused[widest - f :])) for t, f in zip(terms, free, strict=True)]
+    # Without an arrow: the ellipsis, then the letters that occur once, in alphabetical order.
     if not arrow:
         all_named = "".join(named)
         output = "..." * any("..." in t for t in inputs.split(",")) + "".join(
@@ -64,7 +66,7 @@ def _sizes(terms: list[str], shapes: Iterable[Shape]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         for c, n in zip(term, shape, strict=True):
-            if n != 1 and sizes.get(c, 1) not in (1, n):
+            if n != 1 and sizes.get(c, 1) not in (1, n):  # sizes of 1 broadcast
                 raise ValueError(f"{c!r} has sizes {sizes[c]} and {n}")
             sizes[c] = n if sizes.get(c, 1) == 1 else sizes[c]
     return sizes
@@ -89,6 +91,7 @@ def contraction_path(terms: list[str], output: str, sizes: dict[str, int]) -> li
     path: list[tuple[int, int]] = []
     if 2 < len(terms) <= OPTIMAL:
         return _optimal(terms, output, sizes)
+    # Greedy: the product that is smallest beside its operands.
     while len(terms) > 1:
         best = min(combinations(range(len(terms)), 2), key=lambda p: _memory_change(terms, p, output, sizes))
         a, b = (terms[i] for i in best)
@@ -111,6 +114,7 @@ def _optimal(terms: list[str], output: str, sizes: dict[str, int]) -> list[tuple
     n = len(terms)
     everything = (1 << n) - 1
 
+    # The letters of a set's product that the output or a term outside of it needs.
     def kept(s: int) -> set[str]:
         inside = set[str]().union(*(terms[i] for i in range(n) if s >> i & 1))
         return inside & set(output).union(*(terms[i] for i in range(n) if not s >> i & 1))
@@ -129,6 +133,7 @@ def _optimal(terms: list[str], output: str, sizes: dict[str, int]) -> list[tuple
 def _halves(s: int) -> Iterator[tuple[int, int]]:
     """The ways to split a set in two, each once."""
     part = (s - 1) & s
+    # Counting down through the subsets of s; each split comes twice, once with the larger part first.
     while part:
         if part > s ^ part:
             yield part, s ^ part
@@ -140,6 +145,7 @@ def _flatten(best: dict[int, tuple[float, int]], s: int, alive: list[int]) -> li
     part = best[s][1]
     if not part:
         return []
+    # The operands of a subtree are replaced by its product, at the end of the list, as contraction_path says.
     path = _flatten(best, part, alive) + _flatten(best, s ^ part, alive)
     i, j = sorted((alive.index(part), alive.index(s ^ part)))
     del alive[j], alive[i]
@@ -156,7 +162,7 @@ def _diagonal(x: Tensor, a: int, b: int) -> Tensor:
         return x.permute(*rest, a, b).reshape(*shape, n)
     flat = x.permute(*rest, a, b).reshape(*shape, n * n)
     lead = len(shape)
-    return flat._slice((0,) * (lead + 1), (*(1,) * lead, n + 1), (*shape, n))
+    return flat._slice((0,) * (lead + 1), (*(1,) * lead, n + 1), (*shape, n))  # every (n + 1)-th element
 
 
 def _reduce_term(x: Tensor, term: str, rest: set[str]) -> tuple[Tensor, str]:
@@ -180,6 +186,7 @@ def _align(x: Tensor, term: str, letters: str) -> Tensor:
 
 def _product(a: Tensor, ta: str, b: Tensor, tb: str, output: str) -> Tensor:
     """One contraction (an elementwise product if nothing is summed). -> dims in the order of output"""
+    # A summed dim of both is a contraction; a batch dim is in both and in the output.
     summed = "".join(c for c in dict.fromkeys(ta + tb) if c not in output)
     a, b = same_rank(a, b)
     a, b = _align(a, ta, output + summed), _align(b, tb, output + summed)
@@ -217,6 +224,7 @@ def einsum(equation: str | Tensor, *operands: Any) -> Tensor:
     sizes = _sizes(terms, [x.shape for x in tensors])
     pending: list[tuple[Tensor, str]] = []  # operands and products that are not multiplied yet
     for i, (x, t) in enumerate(zip(tensors, terms, strict=True)):
+        # Letters that no other term and no output has are summed before any product.
         pending.append(_reduce_term(x, t, set(output).union(*(u for j, u in enumerate(terms) if j != i))))
     for i, j in contraction_path([t for _, t in pending], output, sizes):
         (a, ta), (b, tb) = pending[i], pending[j]
@@ -236,7 +244,7 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
     Raises ValueError if dims of a and b differ in number.
     """
     if isinstance(dims, int):
-        dims = list(range(a.ndim - dims, a.ndim)), list(range(dims))
+        dims = list(range(a.ndim - dims, a.ndim)), list(range(dims))  # the last dims of a with the first of b
     of_a, of_b = (
         [normal_dim(d, x.ndim) for d in ([named] if isinstance(named, int) else named)]
         for named, x in zip(dims, (a, b), strict=True)
@@ -244,6 +252,7 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
     if len(of_a) != len(of_b):
         raise ValueError(f"{len(of_a)} dims of a and {len(of_b)} of b: name as many")
     names = ascii_letters[: a.ndim + b.ndim]
+    # Summed dims of b get the letter of their partner in a.
     term = list(names[a.ndim :])
     for d, e in zip(of_a, of_b, strict=True):
         term[e] = names[d]
@@ -268,6 +277,7 @@ def _chain(matrices: Sequence[Tensor]) -> Tensor:
     n = len(matrices)
     if n < 1 or any(m.ndim != 2 for m in matrices[1:-1]):
         raise ValueError("takes one or more tensors, all but the first and last of 2 dims")
+    # "ab", "bc", "cd": neighbours share a letter. A vector at an end lacks the outer one.
     names = [ascii_letters[i : i + 2] for i in range(n)]
     if matrices[0].ndim == 1:
         names[0] = names[0][1:]
@@ -328,9 +338,10 @@ def cdist(
         raise ValueError("needs two tensors of rows of one length, and p of 0 or more")
     x1, dtype = in_float32(x1)
     x2 = x2.float()
-    large = max(x1.shape[-2], x2.shape[-2]) > 25
+    large = max(x1.shape[-2], x2.shape[-2]) > 25  # PyTorch's threshold
     if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and large)):
         return _euclid_by_matmul(x1, x2).to(dtype)
+    # Differences of all pairs, [..., n, m, d], have no cancellation and need more memory.
     away = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     return (row_norms(away, p) if away.shape[-1] else away.sum(-1)).to(dtype)
 
@@ -372,6 +383,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     a, b = input.expand(*shape), other.expand(*shape)
     if not shape or shape[dim] != 3:
         raise ValueError(f"dim {dim} of {list(shape)} is not of size 3")
+    # c[i] = a[i + 1] b[i + 2] - a[i + 2] b[i + 1], indices modulo 3.
     return _rotate(a, dim, 1) * _rotate(b, dim, 2) - _rotate(a, dim, 2) * _rotate(b, dim, 1)
 
 

@@ -64,10 +64,12 @@ def write(x: Any, value: Any, name: str, base: str) -> Any:
 
 def in_place(f: Callable[P, Tensor], name: str = "") -> Callable[P, Tensor]:
     """The in-place method of an op; `name` if it is not the op's name and an underscore."""
+    # The name of the op that is not in place, for the hint of errors: "add_" gives add, "__iadd__" gives
+    # __add__.
     base = f.__name__ if not name else name.removesuffix("_") if name[0] != "_" else name.replace("__i", "__")
 
     def method(self: Any, *args: Any, **kw: Any) -> Any:
-        self._check_write()
+        self._check_write()  # a leaf that requires gradients is an error before anything is computed
         result: Any = f(self, *args, **kw)  # type: ignore[call-arg]
         if result is NotImplemented:
             return NotImplemented
@@ -109,6 +111,7 @@ def _random_fill(kinds: str) -> Callable[..., Any]:
         @wraps(draw)
         def method(self: Any, *args: Any, **kw: Any) -> Any:
             self._check_write()
+            # fill_(**{"from": 0, "to": 5}), as PyTorch's signatures have it
             kw = {ENDS.get(k, k): v for k, v in kw.items()}
             try:
                 if self.dtype.kind not in kinds:
@@ -155,8 +158,10 @@ def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tens
         raise ValueError(
             f"fill_diagonal_({describe(input)}): takes a matrix, or dims of equal size: reshape it"
         )
+    # The sum of all strides: one step along every dim. [3, 4] has 4 + 1 = 5.
     step = sum(input.numel() // max(_total(input, d), 1) for d in range(1, input.ndim + 1))
     rows, width = input.shape[0], input.shape[1]
+    # Without wrap the diagonal of a tall matrix ends with its last column.
     end = input.numel() if wrap or input.ndim > 2 or rows <= width else width * width
     flat = input.reshape(-1).slice_assign(slice(0, end, step), fill_value)
     return input.replace_(flat.reshape(*input.shape))
@@ -178,6 +183,7 @@ def uniform_(
     ValueError if low is above high, or the dtype cannot represent them; TypeError for integers.
     """
     parts = [
+        # a complex number has two parts
         uniform_between(low, high, input.shape, input.dtype.real, input.device, generator)
         for _ in range(1 + input.is_complex())
     ]
@@ -192,6 +198,7 @@ def normal_(
 
     ValueError if std is negative; TypeError for integers.
     """
+    # 16-bit floats are drawn in float32 and rounded
     dtype = input.dtype if input.is_complex() else dt.float32
     drawn = randn(input.shape, device=input.device, generator=generator, dtype=dtype)
     return drawn * check_std(std) + mean
@@ -259,9 +266,11 @@ def random_(
     A single number is high, and low is 0. With high=None, or without numbers, up to the largest integer of
     the dtype; for floats up to the largest below which all are exact. ValueError if low is not below high.
     """
+    # As in PyTorch, floats get integers up to 2 ** digits, below which all are exact.
     digits = 1 << digits_of(input.dtype) if input.dtype.is_float else 0
     most = digits or (1 if input.dtype is dt.bool_ else dt.iinfo(input.dtype).max)
     if high is ...:
+        # random_(n) is random_(0, n); random_(low, None) goes up to the largest integer.
         low, high = 0, low
     low, high = low or 0, most + 1 if high is None else high
     return random_integers(low, high, input.shape, input.dtype, input.device, generator)

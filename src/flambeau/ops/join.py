@@ -37,6 +37,7 @@ def _cat_launch(limits: Limits, *nodes: Node, dim: int) -> list[Launch]:
     alone = [_is_large(limits, n) for n in nodes]
     total, most, before, at = sum(widths), limits.storage_buffers - 1, 0, 0
     launches: list[Launch] = []
+    # `most` bindings are left for inputs; a large input ends a group and gets its own launch.
     while at < len(nodes):
         few = widths[at : at + most]
         few = few[: next((i for i in range(len(few)) if alone[at + i]), len(few))]
@@ -55,6 +56,7 @@ def _is_large(limits: Limits, node: Node) -> bool:
     elements = prod(node.shape)
     if limits.software or not LARGE <= elements < LARGE_ON_GPU:
         return elements >= LARGE
+    # these have no elements in another order
     while node.buffer is None and node.op.name in ("reshape", "detach"):
         node = node.inputs[0]
     return node.buffer is None and node.op.kind == "movement"  # else it would be copied first
@@ -62,7 +64,7 @@ def _is_large(limits: Limits, node: Node) -> bool:
 
 def _large(limits: Limits, at: int, rows: int, width: int, total: int, before: int) -> Launch:
     """Copy one input, computed where it is read; a thread copies four neighbours if all rows divide by 4."""
-    wide = 4 if not (width % 4 or total % 4 or before % 4) else 1
+    wide = 4 if not (width % 4 or total % 4 or before % 4) else 1  # vec4s must not cross a row's end
     sizes: dict[str, int | float] = {"size": rows * width // wide, "width": width // wide}
     sizes |= {"whole": total // wide, "before": before // wide}
     threads = GROUP if limits.software else 2 * GROUP
@@ -121,6 +123,7 @@ def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple
     if isinstance(split_size, int):
         if split_size < 1 and n:
             raise ValueError(f"split_size={split_size} is not above 0")
+        # an empty dim gives one empty piece
         sizes = [min(split_size, n - i) for i in range(0, n, max(split_size, 1))] or [n]
     else:
         sizes = list(split_size)
@@ -155,7 +158,9 @@ def tensor_split(
     if isinstance(k, int):
         if k < 1:
             raise ValueError(f"{k} sections: use 1 or more")
+        # the first n % k pieces are larger by one
         return tuple(_pieces(input, d, [n // k + (i < n % k) for i in range(k)]))
+    # Negative cuts count from the end, and all are clamped to the dim, as slices are.
     ends = [min(max(i + n if i < 0 else i, 0), n) for i in k]
     return tuple(input.narrow(d, a, max(b - a, 0)) for a, b in zip([0, *ends], [*ends, n], strict=True))
 
@@ -205,6 +210,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     """Every element of input times other, as blocks. [a, b], [c, d] -> [a * c, b * d]"""
     rank = max(input.ndim, other.ndim)
     a, b = ((1,) * (rank - t.ndim) + t.shape for t in (input, other))
+    # Each dim of the result is a dim of input, then one of other: [a1, 1, a2, 1] * [1, c1, 1, c2].
     x = input.reshape(*(n for s in a for n in (s, 1)))
     y = other.reshape(*(n for s in b for n in (1, s)))
     return (x * y).reshape(*(m * n for m, n in zip(a, b, strict=True)))
@@ -253,7 +259,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
             e != d and n != m for e, (n, m) in enumerate(zip(t.shape, tensors[0].shape, strict=True))
         ):
             raise ValueError(f"shapes {list(tensors[0].shape)} and {list(t.shape)} differ outside dim {d}")
-    parts = [t.to(dtype) for t in tensors if t.shape[d]]
+    parts = [t.to(dtype) for t in tensors if t.shape[d]]  # empty ones add nothing
     if len(parts) < 2:
         return parts[0] if parts else tensors[0].to(dtype)
     if len(parts) <= FEW:
@@ -272,6 +278,7 @@ def _chain(parts: list[Tensor], d: int) -> Tensor:
         after = tuple((total - at - n) * (e == d) for e in range(t.ndim))
         at += n
         padded = t._pad(before, after)
+        # The mask, padded with false, is true where a part has its elements.
         out = padded if out is None else choose(_inside(t, before, after), padded, out)
     return out
 
@@ -305,6 +312,7 @@ def _at_least(rank: int) -> Callable[..., Any]:
         out: list[Tensor] = []
         for t in inputs:
             while t.ndim < rank:
+                # As NumPy and PyTorch: a vector becomes [1, n, 1], a matrix [n, m, 1].
                 t = t.unsqueeze(2 if t.ndim == 2 else 0)
             out.append(t)
         return out[0] if len(tensors) == 1 and not is_list else tuple(out)
@@ -363,6 +371,7 @@ def block_diag(*tensors: Sequence[Tensor]) -> Tensor:
     total, at = sum(b.shape[1] for b in blocks), 0
     rows: list[Tensor] = []
     for b in blocks:
+        # Zeros before and after each block's columns.
         rows.append(b._pad((0, at), (0, total - at - b.shape[1])))
         at += b.shape[1]
     return cat(rows, 0)

@@ -41,6 +41,7 @@ def pairs(f: Callable[[float, float], float]) -> Callable[..., Any]:
 
 def _incomplete_gamma(a: float, x: float) -> tuple[float, float]:
     """The regularised (lower, upper) functions: a series below a + 1, a continued fraction above (Lentz)."""
+    # The limits of the definition; NaN where it has none.
     if not (a >= 0 and x >= 0) or (a == 0 and x == 0) or (math.isinf(a) and math.isinf(x)):
         return math.nan, math.nan
     if x == 0 or math.isinf(a):
@@ -75,10 +76,12 @@ def _incomplete_gamma(a: float, x: float) -> tuple[float, float]:
 
 def _wide_gamma(a: float, x: float) -> tuple[float, float]:
     """The incomplete gamma functions for large a and x near a, by Temme's uniform expansion (DLMF 8.12)."""
+    # eta^2 / 2 = m - log(1 + m) with m = (x - a) / a, by its power series where the difference cancels.
     m = (x - a) / a
     near = m * (1 - m * (1 / 3 - m * (7 / 36 - m * (73 / 540 - m * 1331 / 12960))))
     eta = near if abs(m) < 0.01 else math.copysign(sqrt(2 * (m - math.log1p(m))), m)
     s = eta * sqrt(a / 2)
+    # the Taylor series of Temme's c_0(eta)
     rest = math.exp(-s * s) / sqrt(2 * pi * a) * (eta * (eta * (eta / 864 - 2 / 135) + 1 / 12) - 1 / 3)
     return math.erfc(-s) / 2 - rest, math.erfc(s) / 2 + rest
 
@@ -132,7 +135,8 @@ def _zetas(xp: Any, s: Any, q: Any) -> Any:
 
 def _erfcx(x: float) -> float:
     if x < 10:
-        return math.inf if x < -26 else math.exp(x * x) * math.erfc(x)
+        # exp(x * x) overflows float64; erfc(x) is near 2
+        return math.inf if x < -26.64 else math.exp(x * x) * math.erfc(x)
     # the asymptotic series (DLMF 7.12.1)
     r = 1 / (2 * x * x)
     return (1 - r * (1 - 3 * r * (1 - 5 * r))) / (x * sqrt(pi))
@@ -154,6 +158,7 @@ def _bessel(order: int) -> Callable[[float], float]:
     """exp(-|x|) I(x): a power series up to 20, above it the asymptotic one (Abramowitz and Stegun, 9.7.1)."""
 
     def scaled(x: float) -> float:
+        # 60 terms of (x / 2)^(2 k + order) / (k! (k + order)!) suffice below 20.
         a = abs(x)
         if a < 20:
             terms = (
@@ -183,6 +188,7 @@ def digamma(input: Tensor) -> Tensor:
     ...
 
 
+# d/dq zeta(s, q) = -s zeta(s + 1, q)
 @elementwise(lambda g, z, s, q: [None, -g * s * (s + 1).zeta(q)], _zetas, dtype=float_dtype, cost=80)
 def zeta(input: Tensor, other: TensorLike) -> Tensor:
     """Hurwitz' zeta: the sum of (other + k)**-input over k >= 0, for input > 1 and other > 0; no gradient by
@@ -192,6 +198,7 @@ def zeta(input: Tensor, other: TensorLike) -> Tensor:
 
 
 @elementwise(
+    # d/dx P(a, x) = x^(a - 1) exp(-x) / Gamma(a), by logarithms since Gamma overflows.
     lambda g, y, a, x: [None, g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
     pairs(lambda a, x: _incomplete_gamma(a, x)[0]),
     dtype=float_dtype,
@@ -225,6 +232,7 @@ def erfc(input: Tensor) -> Tensor:
     ...
 
 
+# d/dx exp(x^2) erfc(x) = 2 x erfcx(x) - 2 / sqrt(pi)
 @elementwise(lambda g, y, x: [g * (x * y * 2 - 2 / sqrt(pi))], each(_erfcx), dtype=float_dtype, cost=12)
 def erfcx(input: Tensor) -> Tensor:
     """exp(input * input) * erfc(input). [...] -> [...]"""
@@ -232,6 +240,7 @@ def erfcx(input: Tensor) -> Tensor:
 
 
 @elementwise(
+    # The inverse function's derivative: 1 / phi(y).
     lambda g, y, x: [g * (y * y * 0.5).exp() * sqrt(2 * pi)], each(_ndtri), dtype=float_dtype, cost=12
 )
 def ndtri(input: Tensor) -> Tensor:
@@ -245,6 +254,7 @@ def erfinv(input: Tensor) -> Tensor:
     ...
 
 
+# I0' = I1, and the factor exp(-|x|) adds -sign(x) y.
 @elementwise(lambda g, y, x: [g * (x.i1e() - y * x.sign())], each(_bessel(0)), dtype=float_dtype, cost=40)
 def i0e(input: Tensor) -> Tensor:
     """exp(-|input|) * i0(input). [...] -> [...]"""
@@ -252,6 +262,7 @@ def i0e(input: Tensor) -> Tensor:
 
 
 @elementwise(
+    # I1' = I0 - I1 / x
     lambda g, y, x: [g * (x.i0e() - y * x.sign() - _over(y, x))], each(_bessel(1)), dtype=float_dtype, cost=40
 )
 def i1e(input: Tensor) -> Tensor:
@@ -260,6 +271,7 @@ def i1e(input: Tensor) -> Tensor:
 
 
 @elementwise(
+    # As in PyTorch, no gradient by x where it is 0 and log(y) is not finite or is of a negative number.
     lambda g, z, x, y: [g * ((x == 0) & (y <= 0)).where(0.0, y.log()), g * x / y],
     lambda xp, x, y: xp.where((x == 0) & ~xp.isnan(y), 0, x * xp.log(y)),
     dtype=float_dtype,
@@ -301,6 +313,7 @@ def polygamma(input: Tensor, n: Any = None) -> Tensor:
 
     Raises ValueError if n is not an integer of at least 0.
     """
+    # PyTorch has both polygamma(n, x) and x.polygamma(n).
     if not is_tensor(input) or (is_tensor(n) and not input.ndim and input.dtype.kind in "iu"):
         input, n = n, input  # the call polygamma(n, x), whose n may be a 0-d tensor
     n = integers(n, "n", may_be_several=False)
@@ -314,7 +327,7 @@ def polygamma(input: Tensor, n: Any = None) -> Tensor:
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)); with eps, x is first clamped to [eps, 1 - eps]. [...] -> [...]"""
     x, dtype = in_float32(input)
-    x = x if eps is None else x.clamp(eps, 1 - eps)
+    x = x if eps is None else x.clamp(eps, 1 - eps)  # 0 and 1 would give infinities
     return _logit(x).to(dtype)
 
 
@@ -325,9 +338,11 @@ def sinc(input: Tensor) -> Tensor:
     real = turns.real if dtype.is_complex else turns
     x = turns * pi
     near = x.abs() < 0.8
+    # Below 0.8 the Taylor series of sin(x) / x: the quotient is 0 / 0 at 0.
     s = near.where(x, 0.0).square()
     series = 1 - s / 6 * (1 - s / 20 * (1 - s / 42 * (1 - s / 72 * (1 - s / 110))))
-    # the period is subtracted before the product with pi, which would round it
+    # The nearest even integer is a multiple of the period. It is subtracted before the product with pi, which
+    # would round it.
     wave = ((turns - (real * 0.5).round() * 2) * pi).sin()
     return near.where(series, wave / near.where(1.0, x)).to(dtype)
 
@@ -370,6 +385,7 @@ def _over(y: Tensor, x: Tensor) -> Tensor:
     return zero.where(0.5, y / zero.where(1.0, x))
 
 
+# NaN outside [0, 1], as in PyTorch.
 @composite(grad=lambda g, y, x: [g * ((x >= 0) & (x <= 1)).where(1 / (x * (1 - x)), math.nan)])
 def _logit(x: Tensor) -> Tensor:
     return (x / (1 - x)).log()
@@ -405,10 +421,11 @@ def _polygamma(x: Tensor, *, n: int) -> Tensor:
     """(-1)**(n+1) n! zeta(n + 1, x); below 0.5 by the nth derivative of pi cot(pi x), a polynomial of cot."""
     mirrored = x < 0.5
     sign = (-1) ** (n + 1)
+    # zeta(n + 1, x) for x of 0.5 or more; reflected (1 - x) below.
     right = x.full((), float(n + 1), device=x.device).zeta(mirrored.where(1 - x, x)) * math.factorial(n)
     turn = mirrored.where(x - x.round(), 0.25) * pi
     cot, slope = turn.cos() / turn.sin(), _cotangent_slope(n)
-    polynomial = slope[-1]
+    polynomial = slope[-1]  # Horner's scheme
     for c in slope[-2::-1]:
         polynomial = polynomial * cot + c
     return mirrored.where(-right - polynomial * pi ** (n + 1), right * sign)

@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 def _fold(xp: Namespace, x: Array, spec: tuple[Window, ...], size: Shape):
     n = len(spec)
     lead = x.shape[: x.ndim - 2 * n]
+    # A strided addition for each tap: windows overlap, so one assignment would lose sums.
     out = xp.zeros((*lead, *(s + w.before + w.after for s, w in zip(size, spec, strict=True))), dtype=x.dtype)
     positions, taps = x.shape[x.ndim - 2 * n : x.ndim - n], x.shape[x.ndim - n :]
     for flat in range(prod(taps)):
         tap: list[int] = []
-        for k in reversed(taps):
+        for k in reversed(taps):  # the coordinates of the flat tap
             flat, t = divmod(flat, k)
             tap.insert(0, t)
         where = tuple(
@@ -64,7 +65,7 @@ class Pooling(Family):
 
 def lowest(dtype: DType) -> float | int:
     """The lowest value of a dtype: the padding of a maximum."""
-    return {"f": float("-inf"), "i": -(2 ** (8 * dtype.itemsize - 1))}.get(dtype.kind, 0)
+    return {"f": float("-inf"), "i": -(2 ** (8 * dtype.itemsize - 1))}.get(dtype.kind, 0)  # 0 for unsigned
 
 
 def _inside(x: Tensor, spec: tuple[Window, ...]) -> Tensor:
@@ -78,6 +79,7 @@ def _is_padded(spec: tuple[Window, ...]) -> bool:
 
 def _max_windows(x: Tensor, spec: tuple[Window, ...]) -> Tensor:
     xw = x._windows(spec)
+    # Padding must never be the maximum, not even of negative elements.
     return _inside(x, spec).where(xw, lowest(x.dtype)) if _is_padded(spec) else xw
 
 
@@ -103,6 +105,7 @@ def _first_tap(x: Tensor, y: Tensor, spec: tuple[Window, ...]) -> Tensor:
 
 def _max_pool_grad(g: Tensor, y: Tensor, x: Tensor, spec: tuple[Window, ...]) -> list[Tensor | None]:
     n = len(spec)
+    # one tap of each window gets the gradient
     is_maximum = _first_tap(x.detach(), y.detach(), spec) == _taps(x, spec)
     return [fold(is_maximum.where(g.reshape(*g.shape, *(1,) * n), 0.0), spec, x.shape[x.ndim - n :])]
 
@@ -134,6 +137,7 @@ def _after(n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_m
     if not ceil_mode:
         return padding
     last = -(-(n + 2 * padding - span) // stride)
+    # A last window that would begin in the padding after the input is left out, as in PyTorch.
     last -= last * stride >= n + padding
     return max(padding, last * stride + span - n - padding)
 
@@ -198,6 +202,7 @@ def _window_sum_grad(g: Tensor, y: Tensor, x: Tensor, spec: tuple[Window, ...]) 
     n = len(spec)
     size = x.shape[x.ndim - n :]
     if any(w.stride != 1 for w in spec):
+        # A sum's gradient reaches each element of its window.
         return [fold(g.reshape(*g.shape, *(1,) * n).expand(*g.shape, *(w.kernel for w in spec)), spec, size)]
     # With stride 1 the adjoint is the same window sum, padded by what the windows overhang.
     spans = [w.dilation * (w.kernel - 1) for w in spec]
@@ -216,6 +221,7 @@ def window_sum(x: Tensor, *, spec: tuple[Window, ...]) -> Tensor:
 
 def _count(x: Tensor, n: int, positions: int, w: Window, padding: int, include: bool) -> Tensor:
     """The number of elements of each window along one dim. -> [positions] int32"""
+    # Windows end at the padding at most; what ceil_mode adds beyond it never counts.
     start = type(x).arange(positions, dtype=dt.int32, device=x.device) * w.stride - padding
     end = (start + w.kernel).clamp(max=n + padding)
     return end - start if include else end.clamp(max=n) - start.clamp(min=0)
@@ -231,6 +237,7 @@ def _divisor(
     if includes_all or not _is_padded(spec):
         return prod(w.kernel for w in spec)
     divisor: Any = 1
+    # A window's size is the product of its sizes along each dim.
     for i, (w, p) in enumerate(zip(spec, padding, strict=True)):
         count = _count(x, x.shape[x.ndim - nd + i], positions[i], w, p, include)
         divisor = count.reshape(-1, *(1,) * (nd - 1 - i)) * divisor
@@ -250,6 +257,7 @@ def _avg_pool(
     if divisor_override == 0:
         raise ValueError("divisor_override is 0: pass another number")
     spec = _pool_spec(x, nd, kernel_size, stride, padding, 1, ceil_mode)
+    # Sums of 16-bit floats need float32, those of integers int64.
     is_integer = not x.dtype.has_gradients
     x, dtype = (widen_integers(x), x.dtype) if is_integer else in_float32(x)
     total = window_sum(x, spec=spec)
@@ -324,6 +332,7 @@ def _lp_pool(nd: int):
         kernel = pair(kernel_size, nd)
         x, dtype = in_float32(input)
         powers = x if norm_type == 1 else x.square() if norm_type == 2 else x.pow(norm_type)
+        # As in PyTorch, the mean times the kernel's size: a window cut off by ceil_mode is scaled up.
         total = _avg_pool(powers, nd, kernel, stride, 0, ceil_mode, True) * prod(kernel)
         some = total != 0  # the root of 0 gets gradient 0
         safe = some.where(total, 1.0)
@@ -348,6 +357,7 @@ def _unpooled_size(
     if output_size is None:
         return size
     wanted = pair(output_size, nd) if isinstance(output_size, int) else tuple(output_size)[-nd:]
+    # Several input sizes give the same windows: they differ by less than a stride.
     if any(abs(o - n) >= s for o, n, s in zip(wanted, size, stride, strict=True)):
         raise ValueError(f"output_size {list(wanted)} differs by more than the stride from {list(size)}")
     return wanted
@@ -361,6 +371,7 @@ def _unpooled(x: Tensor, index: Any, *, size: Any) -> Tensor:
     index: indices into the last dim of the result
     """
     empty = type(x).zeros(*x.shape[:-1], size, dtype=x.dtype, device=x.device)
+    # "assign": of several values for an index the last one stays, as in PyTorch.
     return scatter_along(empty, -1, index, x, "assign", "max_unpool")
 
 

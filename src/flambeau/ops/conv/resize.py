@@ -53,6 +53,7 @@ class Kind(NamedTuple):
 
 def _cubic(x: Tensor) -> Tensor:
     """Keys' cubic convolution kernel with a = -0.75, for distances 0 to 2."""
+    # (a + 2) x^3 - (a + 3) x^2 + 1, and beyond 1: a (x^3 - 5 x^2 + 8 x - 4).
     near = ((x * 1.25) - 2.25) * x * x + 1
     far = ((x * -0.75 + 3.75) * x - 6) * x + 3
     return (x <= 1).where(near, far)
@@ -60,7 +61,7 @@ def _cubic(x: Tensor) -> Tensor:
 
 def _sinc(x: Tensor) -> Tensor:
     some = x != 0
-    x = some.where(x, 1.0) * pi
+    x = some.where(x, 1.0) * pi  # no 0 / 0
     return some.where(x.sin() / x, 1.0)
 
 
@@ -69,7 +70,7 @@ def _linear(x: Tensor) -> Tensor:
 
 
 def _lanczos(x: Tensor) -> Tensor:
-    return (x < 3).where(_sinc(x) * _sinc(x / 3), 0.0)
+    return (x < 3).where(_sinc(x) * _sinc(x / 3), 0.0)  # three lobes
 
 
 KINDS = {
@@ -88,9 +89,10 @@ def _position(i: Tensor, line: ResizedDim) -> tuple[Tensor, Tensor]:
 
 
 def _weight(frac: Tensor, tap: Any, kind: Kind, total: Tensor | None = None) -> Tensor:
-    if kind.weight is None:
+    if kind.weight is None:  # nearest: the only tap has all the weight
         return frac * 0 + 1
     w = kind.weight((frac + (kind.before - tap)).abs())
+    # Linear and cubic weights add up to 1 by themselves, those of Lanczos almost.
     return w if total is None else w / total
 
 
@@ -109,6 +111,7 @@ def _gather_rows(x: Tensor, dim: int, index: Tensor) -> Tensor:
 def _weighted_sum(x: Tensor, dim: int, index: Tensor, weight: Tensor) -> Tensor:
     """The weighted sum of the elements along a dim that each row of `index` selects.
     [..., n, ...], [k, m], [k, m] -> [..., m, ...]"""
+    # A sum of a few gathers fuses to one kernel, where a reduction would need another.
     y: Any = 0
     for k in range(index.shape[0]):
         y = slices(x, index[k], dim=dim) * _broadcast_along(weight[k], dim, x.ndim) + y
@@ -132,7 +135,7 @@ def resize(x: Tensor, *, dim: int, line: Any) -> Tensor:
         return slices(x, floor.clamp(0, line.n - 1), dim=dim)
     taps = arange(kind.taps, dtype=dt.int32, device=x.device).unsqueeze(1)
     total = _total(frac, kind)
-    index = (floor + (taps - kind.before)).clamp(0, line.n - 1)
+    index = (floor + (taps - kind.before)).clamp(0, line.n - 1)  # beyond the ends the outermost inputs repeat
     return _weighted_sum(x, dim, index, _weight(frac, taps, kind, total)).to(x.dtype)
 
 
@@ -157,8 +160,9 @@ def _most_outputs(line: ResizedDim, kind: Kind) -> int:
     def first(floor: int) -> int:
         return max(0, -((line.b - floor * line.d) // line.a))
 
-    low, top = kind.before - kind.taps + 1, kind.before
+    low, top = kind.before - kind.taps + 1, kind.before  # how far the taps reach
     inner = -(-kind.taps * line.d // line.a) + 1
+    # Taps before the first input count for it: all outputs with a floor up to `top`. Likewise at the end.
     ends = (min(first(top + 1), line.o), line.o - first(line.n - 1 + low))
     return max(1, min(max(inner, *ends), line.o))
 
@@ -180,8 +184,11 @@ def _resize_back(x: Tensor, *, dim: Any, line: Any) -> Tensor:
     j = arange(line.n, dtype=dt.int32, device=x.device)
     for tap in range(kind.taps):
         hit = (floor + (tap - kind.before)).clamp(0, line.n - 1) == j
+        # A clamped tap counts for the outermost input; taps of one output may hit it twice.
         weight = hit.where(_weight(frac, tap, kind, total), 0.0) + weight
+    # candidates beyond the last output have no weight
     weight, i = (i < line.o).where(weight, 0.0), i.clamp(max=line.o - 1)
+    # A longer sum is a reduction over a dim of candidates.
     if most <= FEW:
         return _weighted_sum(x, dim, i, weight).to(x.dtype)
     outputs = _gather_rows(x, dim, i.mT)
@@ -221,6 +228,7 @@ def _line(n: int, o: int, ratio: Fraction, kind: str, align: bool) -> ResizedDim
     if align:
         ratio = Fraction(n - 1, o - 1) if o > 1 else Fraction(0)
     a, d = ratio.numerator, ratio.denominator
+    # Centres map by (i + 1/2) ratio - 1/2, aligned ones by i ratio, both with a common denominator.
     line = ResizedDim(n, o, a, 0, d, kind) if align else ResizedDim(n, o, 2 * a, a - d, 2 * d, kind)
     if not _fits(line):
         raise ValueError(
@@ -251,6 +259,7 @@ def nearest_line(
     the indices. The arguments are those of nearest_places."""
     places = nearest_places(n, o, factor, exact, image, wide)
     a, d = _ratio(n, o, factor).as_integer_ratio()
+    # "nearest-exact" takes the input under the output's centre, (i + 1/2) ratio; "nearest" under its edge.
     line = ResizedDim(n, o, 2 * a, a, 2 * d, "nearest") if exact else ResizedDim(n, o, a, 0, d, "nearest")
     on_line = (min((i * line.a + line.b) // line.d, n - 1) for i in range(o))
     if _fits(line) and all(map(eq, on_line, places)):
@@ -290,7 +299,7 @@ def _target(
         factors = [float(s) for s in each]
         if len(factors) != nd or any(not 0 < s < inf for s in factors):
             raise ValueError(f"scale_factor {scale_factor} is not one number above 0, or {nd}")
-        out = tuple(int(n * s) for n, s in zip(size, factors, strict=True))
+        out = tuple(int(n * s) for n, s in zip(size, factors, strict=True))  # rounded down, as in PyTorch
         scales = scales if recompute else [*factors]
     if min(*size, *out) < 1:
         raise ValueError(f"sizes {list(size)} to {list(out)} must not be 0")
@@ -352,6 +361,7 @@ def interpolate(
             input = _nearest(input, d + 2, out[d], factors[d], mode == "nearest-exact")
         return input
     x, dtype = in_float32(input)
+    # Bytes are interpolated in float32 and become bytes again.
     dtype = dt.uint8 if input.dtype is dt.uint8 else dtype
     # whether dims of the same size are copied, whatever the factor, as in PyTorch
     copies = antialias or kind == "linear"

@@ -40,14 +40,16 @@ def _sample_indices(n: int, periodic: bool, device: Any) -> tuple[Tensor, int]:
     """The indices of n samples, and the number of steps of the whole window."""
     if n < 0:
         raise ValueError(f"{n} samples are not a window: pass 0 or more")
+    # A periodic window of n samples is a symmetric one of n + 1 without its last.
     return op.Tensor.arange(n, dtype=dt.int32, device=device).float(), max(n if periodic else n - 1, 1)
 
 
 def _cosines(n: int, terms: Sequence[float | HostScalar], periodic: bool, device: Any) -> Tensor:
     """Sums of cosines with alternating signs. -> [n]"""
     k, steps = _sample_indices(n, periodic, device)
-    if n == 1:
+    if n == 1:  # 1, as in PyTorch, whatever the terms
         return k + 1.0
+    # a0 - a1 cos(w) + a2 cos(2 w) - ...
     waves = [(k * (2 * pi * i / steps)).cos() * ((-1) ** i * a) for i, a in enumerate(terms)]
     return reduce(add, waves)
 
@@ -139,6 +141,8 @@ def kaiser_window(
     k, steps = _sample_indices(window_length, periodic, device)
     if window_length == 1:
         return finish(k + 1.0, dtype, requires_grad)
+    # I0(beta sqrt(1 - t^2)) / I0(beta) for t from -1 to 1; i0e and the difference of exponents don't
+    # overflow.
     inside = (1.0 - (k * (2 / steps) - 1.0) ** 2).clamp(min=0.0).sqrt() * beta
     top = (k[:1] * 0.0 + beta) if window_length else k
     return finish(inside.i0e() / top.i0e() * (inside - beta).exp(), dtype, requires_grad)
@@ -226,7 +230,7 @@ def signal_windows_gaussian(
     if std <= 0:
         raise ValueError(f"std={std} is not positive: pass a larger one")
     k, steps = _sample_indices(M, not sym, device)
-    x = (k - (steps if M > 1 else 0) / 2) * (1 / std)
+    x = (k - (steps if M > 1 else 0) / 2) * (1 / std)  # a single sample is the middle
     return finish((x * x * -0.5).exp(), window_dtype(dtype), requires_grad)
 
 
@@ -289,6 +293,7 @@ def _window(window: Tensor | None, win_length: int, n_fft: int, like: Tensor) ->
         window = type(like).ones(win_length, device=like.device)
     if window.shape != (win_length,):
         raise ValueError(f"the window has shape {list(window.shape)}, not [{win_length}]")
+    # An odd rest leaves one more zero after it, as in PyTorch.
     before = (n_fft - win_length) // 2
     return window._pad((before,), (n_fft - win_length - before,))
 
@@ -301,6 +306,7 @@ def _pad_ends(x: Tensor, by: int, mode: str) -> Tensor:
     if mode == "reflect":
         if by >= n:
             raise ValueError(f"{n} samples are too few to reflect {by}: use pad_mode='constant'")
+        # the end itself isn't repeated
         ends = x.narrow(-1, 1, by).flip(-1), x.narrow(-1, n - 1 - by, by).flip(-1)
     elif mode == "circular":
         ends = x.narrow(-1, n - by, by), x.narrow(-1, 0, by)
@@ -345,9 +351,9 @@ def stft(
     x = _pad_ends(x, n_fft // 2, pad_mode) if center else x
     if x.shape[-1] < n_fft:
         raise ValueError(f"{x.shape[-1]} samples are fewer than n_fft={n_fft}: use a smaller one")
-    frames = x._windows((Window(n_fft, hop, 1, 0, 0),)) * shape
+    frames = x._windows((Window(n_fft, hop, 1, 0, 0),)) * shape  # [..., frames, n_fft]
     norm = "ortho" if normalized else None
-    y = (fft_rfft if onesided else fft_fft)(frames, norm=norm).transpose(-1, -2)
+    y = (fft_rfft if onesided else fft_fft)(frames, norm=norm).transpose(-1, -2)  # [..., frequencies, frames]
     return y if return_complex else y.view_as_real()
 
 
@@ -387,10 +393,11 @@ def istft(
     frames = fft_ifft(z, norm=norm) if return_complex else fft_irfft(half, n_fft, norm=norm)
     count = frames.shape[-2]
     spec, size = (Window(n_fft, hop, 1, 0, 0),), (n_fft + hop * (count - 1),)
+    # Overlap-add, divided by the sum of squared windows, is the least-squares signal (Griffin and Lim, 1984).
     signal = fold(frames * shape, spec, size)
     weight = fold((shape * shape).expand(count, n_fft), spec, size)
-    start = n_fft // 2 if center else 0
+    start = n_fft // 2 if center else 0  # the padding of center=True is cut off
     stop = size[0] - (n_fft // 2 if center else 0) if length is None else min(start + length, size[0])
     y = signal[..., start:stop] / weight[start:stop]
-    missing = 0 if length is None else length - (stop - start)
+    missing = 0 if length is None else length - (stop - start)  # samples after the last frame are zeros
     return y._pad((0,) * y.ndim, (*(0,) * (y.ndim - 1), missing)) if missing else y

@@ -104,8 +104,9 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: TensorLike) -> Ten
     d = normal_dim(dim, input.ndim)
     index = as_index(input, index, d, "index_fill", wraps=True)
     n = input.shape[d] if input.ndim else 1
-    if not index.numel():
+    if not index.numel():  # PyTorch takes an empty index of any dtype
         return input
+    # The last source of each element, -1 without one: here only whether it has one.
     hit = index.reshape(-1)._last(n) >= 0
     hit = hit.reshape(*(n if e == d else 1 for e in range(input.ndim)))
     return choose(hit, value, input).to(input.dtype)
@@ -133,6 +134,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     """
     n = input.numel()
     index = as_index(input.reshape(-1), index, 0, "put", wraps=True)
+    # a single source for all indices
     source = source if source.numel() == index.numel() else source.expand(*index.shape)
     rows = source.reshape(-1, 1)
     join = "sum" if accumulate else "assign"
@@ -200,6 +202,8 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     arange, above = type(input).arange, max(-offset, 0)
     on = (
         arange(m, dtype=dt.int32, device=input.device)
+        # An element of the diagonal in each row of the matrix: src as a column, which broadcasts over
+        # columns.
         - arange(n, dtype=dt.int32, device=input.device).unsqueeze(1)
         == offset
     )
@@ -274,9 +278,11 @@ def scatter_along(
     src = _source(x, src, place.shape)
     if 0 in place.shape:
         return x
+    # A bool "sum" is any, which the comparisons don't compute.
     if place.shape[d] <= FEW and reduce == "sum" and include_self and x.dtype is not dt.bool_:
         return _scatter_few(x, place, src, dim=d)
     flat: Any = None
+    # Row-major: the flat index of each source's element in x.
     step = 1
     for e in reversed(range(x.ndim)):
         at = place if e == d else along(x, place.shape[e], e, x.ndim)
@@ -294,6 +300,7 @@ def _scatter_few(x: Tensor, place: Tensor, src: Tensor, *, dim: int) -> Tensor:
     else:
         places = along(x, n, dim, x.ndim + 1)
         added = choose(place.unsqueeze(dim) == places, src.unsqueeze(dim), 0).sum(dim + 1, dtype=x.dtype)
+    # index may be smaller than x outside of dim; beyond it nothing is added.
     grown = tuple(a - b for a, b in zip(x.shape, added.shape, strict=True))
     return x + (added._pad((0,) * x.ndim, grown) if any(grown) else added)
 
@@ -312,7 +319,7 @@ def _by_slices(
         )
     if source.dtype is not x.dtype:
         raise TypeError(f"source is {source.dtype.short}, the tensor {x.dtype.short}: cast one of them")
-    front = x.movedim(d, 0)
+    front = x.movedim(d, 0)  # [n, *rest], so that a slice is a row
     rows, rest = front.shape[0], front.shape[1:]
     src = source.movedim(d, 0).reshape(-1, prod(rest))
     y = join_rows(front.reshape(rows, prod(rest)), index.reshape(-1), src, reduce, include_self)
@@ -328,12 +335,14 @@ def put_at(x: Tensor, key: Any, value: Any, join: str = "assign") -> Tensor:
         return masked
     plan = parse(x, key)
     result = plan.result
+    # PyTorch drops leading dims of size 1 that the selection lacks.
     while value.ndim > len(result) and value.shape[0] == 1:
         value = value.reshape(*value.shape[1:])
     value = value.expand(*result)
     if 0 in result:
         return x
     y = cut(x, plan)
+    # Slices are overwritten in their cut; arrays of indices write rows of it.
     if plan.picks:
         y = _put_at_arrays(y, plan, value, join)
     else:
@@ -349,6 +358,7 @@ def _by_mask(x: Tensor, key: Any, value: Tensor) -> Tensor | None:
     if not is_tensor(mask) or mask.dtype is not dt.bool_ or mask.shape != x.shape[: mask.ndim]:
         return None
     rest = x.shape[mask.ndim :]
+    # compares from the last dim
     fits = all(a in (1, b) for a, b in zip(value.shape[::-1], rest[::-1], strict=False))
     if value.ndim > len(rest) or not fits:
         return None

@@ -42,6 +42,7 @@ def scan_launches(
     """The launches of an inclusive scan of `shape` along `dim`. source: an input, by position, which is
     computed where it is read, or an intermediate result by name."""
     outer, n, inner = prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
+    # A running extreme is a pair: its value and its index.
     state = {"dtype": dt.uint32, "width": 2} if op in ("max", "min") else {"dtype": dtype, "width": 1}
     traced = source if isinstance(source, int) else None
     launch = {"traced": traced, "options": {"op": op, "dtype": dtype.short}}
@@ -70,6 +71,7 @@ def _by_thread(
     computed first."""
     outer, n, inner = shape
     rows = max(outer * inner, 1)
+    # As many pieces as occupy the device, of LEAST elements or more; no loop longer than the limit.
     pieces = max(min(THREADS[limits.software] // rows, n // LEAST, most), -(-n // limits.turns), 1)
     piece = -(-n // pieces)
     pieces = -(-n // piece) if n else 1
@@ -79,12 +81,14 @@ def _by_thread(
 
     def scan_pass(reads: tuple[int | str, ...], totals: bool, carried: str, **rest: Any) -> Launch:
         launch = _with(fields, totals=totals, carried=carried)
+        # vec4s of a piece, the ends, and the totals before it
         turns = piece // 4 + 4 + (pieces if carried == "totals" else 0)
         return Launch("scan/serial.wgsl", reads, groups, sizes, **launch, **rest, turns=turns)
 
     if pieces == 1:
         return [scan_pass(reads, False, "", **end)]
     first = scan_pass(reads, True, "", writes="totals", elements=wide, **state)
+    # Pairs of a value and an index have no scan of their totals.
     if pieces <= FEW or state["width"] > 1:
         return [first, scan_pass((*reads, "totals"), False, "totals", **end)]
     again = {"traced": None, "options": fields["options"]}
@@ -104,14 +108,17 @@ def _by_tile(
     """Several short rows to a workgroup; one long row to one, or to several after the totals of its
     pieces."""
     segmented = n <= TILE
+    # A workgroup scans as many entire rows as fit in a tile.
     stretch = n * max(TILE // max(n, 1), 1) if segmented else n
     size, lines = rows * n, (-(-rows * n // max(stretch, 1)))
+    # One piece for short rows, or where rows alone occupy the device; else pieces of entire tiles.
     pieces = 1 if segmented or rows >= ALONE else max(min(GROUPS // rows, n // TILE), 1)
     piece = -(-stretch // pieces // TILE) * TILE if pieces > 1 else stretch
     pieces = -(-stretch // piece) if stretch else 1
     sizes = {"stretch": stretch, "pieces": pieces, "piece": piece, "size": size}
     count = lines * pieces
 
+    # Four elements a thread, if they are in one row and computed here.
     fours = n % 4 == 0 and not end and fields["traced"] is not None and state["width"] == 1
 
     def scan_pass(reads: tuple[int | str, ...], carried: bool, **rest: Any) -> Launch:
@@ -178,7 +185,7 @@ def _shift(x: Tensor, by: int, dim: int, start: float) -> Tensor:
     n = x.shape[dim]
     if abs(by) >= n:
         return x.new_full(x.shape, start)
-    kept = x.narrow(dim, max(-by, 0), n - abs(by))
+    kept = x.narrow(dim, max(-by, 0), n - abs(by))  # what stays inside
     shape = tuple(abs(by) if d == dim else size for d, size in enumerate(x.shape))
     rest = x.new_full(shape, start)
     return cat([rest, kept] if by > 0 else [kept, rest], dim)
@@ -190,6 +197,7 @@ def _rests(g: Tensor, x: Tensor, dim: int) -> Tensor:
     # Recursive doubling: total sums `by` terms of the recurrence, times is the product of x over as many.
     total, times, by = g, _shift(x, -1, dim, 0.0), 1
     while by < x.shape[dim]:
+        # In a step, a sum of `by` terms takes in the `by` terms after it: twice as many.
         total = total + times * _shift(total, -by, dim, 0.0)
         times, by = times * _shift(times, -by, dim, 0.0), by * 2
     return total
@@ -215,6 +223,7 @@ def _signs_apart(g: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
     """part(log(g)) for positive g minus part(log(-g)) for negative g."""
 
     def of(g: Tensor) -> Tensor:
+        # -1e30 stands for log(0): -inf - (-inf) would be NaN.
         return part((g > 0).where((g > 0).where(g, 1.0).log(), -1e30))
 
     return of(g) - of(-g)
@@ -243,7 +252,7 @@ def _shares_before_grad(u: Tensor, z: Tensor, g: Tensor, x: Tensor, y: Tensor, d
 def _shares_before(g: Tensor, x: Tensor, y: Tensor, *, dim: int) -> Tensor:
     """The same sum over the g and x of each element and earlier ones; 0 where y is -inf."""
     empty = y == -inf
-    end = empty.where(0.0, y)
+    end = empty.where(0.0, y)  # any number: the result is 0
     return empty.where(0.0, _signs_apart(g, lambda log: ((log + x)._logcumsumexp(dim) - end).exp()))
 
 
@@ -256,6 +265,7 @@ def _running_best(xp: Any, x: Any, dim: int, better: Any) -> Any:
         at = xp.zeros(best.shape, dtype="int32")
         for i in range(x.shape[-1]):
             here = x[..., i]
+            # NaN stays the best once it is seen, and each later NaN replaces it, as in PyTorch.
             wins = (here != here) | ((best == best) & better(here, best))
             best, at = xp.where(wins, here, best), xp.where(wins, i, at)
             index[..., i] = at
@@ -299,6 +309,7 @@ def _complex_logcumsumexp(x: Tensor, dim: int) -> Tensor:
         return x
     sizes, angles = x.real, x.imag
     sums = sizes._logcumsumexp(dim)
+    # exp(x) / exp(sums) summed up: absolute values of 1 or less.
     re, im = (_shares_before(part, sizes, sums, dim=dim) for part in (angles.cos(), angles.sin()))
     log = complex(re, im).log()
     size, angle = sums + log.real, log.imag
@@ -313,10 +324,12 @@ def _turns(x: Tensor, size: Tensor, angle: Tensor, dim: int) -> Tensor:
     it changes where the angle crosses pi.
     """
     before, smaller = _shift(angle, 1, dim, 0.0), _shift(size, 1, dim, -inf)
+    # How many turns the angle is away from that of the new element, if that sets the turns here.
     set_to = ((x.imag - angle) / (2 * pi)).round()
     crossed = ((before - angle) / (2 * pi)).round()._cumsum(dim)
     places = type(x).arange(x.shape[dim], dtype=dt.int32, device=x.device)
     places = places.reshape(*(-1 if d == dim else 1 for d in range(x.ndim)))
+    # The latest element that was as large as the sum before it.
     start = (x.real >= smaller).where(places, -1)._cummax(dim)
     return ((set_to - crossed)._gather(start, dim) + crossed) * (2 * pi)
 
@@ -358,9 +371,11 @@ def diff(
         return x
     ends = [part for part in (prepend, input, append) if part is not None]
     x = cat(ends, d) if len(ends) > 1 else x
+    # After as many differences as elements nothing is left.
     for _ in range(min(n, x.shape[d])):
         m = x.shape[d] - 1
         after, before = x.narrow(d, 1, m), x.narrow(d, 0, m)
+        # PyTorch's difference of bools.
         x = after ^ before if x.dtype is dt.bool_ else after - before
     return x
 
@@ -406,11 +421,12 @@ def _areas(y: Tensor, x: Tensor | None, dx: float | None, dim: int) -> tuple[Ten
         raise ValueError("takes at least 1 dim: reshape the 0-d tensor")
     d = normal_dim(dim, y.ndim)
     m = max(y.shape[d] - 1, 0)
-    heights = (y.narrow(d, y.shape[d] - m, m) + y.narrow(d, 0, m)) * 0.5
+    heights = (y.narrow(d, y.shape[d] - m, m) + y.narrow(d, 0, m)) * 0.5  # mean heights of neighbours
     if x is None:
         return heights * (1.0 if dx is None else dx), d
     if x.ndim == 1:
         x = x.reshape(*(-1 if e == d else 1 for e in range(y.ndim)))
+    # from the end: x may have fewer dims than y
     return heights * x.diff(dim=d - y.ndim), d
 
 

@@ -37,6 +37,7 @@ MOST = 32768  # elements of a workgroup's piece: its counts have 16 bits
 
 def _argsort_launches(limits: Limits, x: Node, descending: bool, bits: int) -> list[Launch]:
     rows, n = prod(x.shape[:-1]), x.shape[-1]
+    # From one launch for short rows to three launches for every 4 bits of long ones.
     options = {"dtype": x.dtype.short, "descending": descending}
     if limits.software and 0 < n <= FEWEST:
         return [_in_registers(rows, n, options)]
@@ -45,13 +46,13 @@ def _argsort_launches(limits: Limits, x: Node, descending: bool, bits: int) -> l
         return [_in_memory(rows, n, options)]
     if not limits.software and 0 < rows * n * n <= RANKED:
         return [_by_rank(rows, n, options)]
-    bits = 1 if x.dtype is dt.bool_ else bits
+    bits = 1 if x.dtype is dt.bool_ else bits  # bits above these are equal
     return _by_digits(limits, rows, n, options, -(-bits // 4))
 
 
 def _by_rank(rows: int, n: int, options: dict[str, Any]) -> Launch:
     """Computes the rank of each element by comparison with all others of its row."""
-    pieces = -(-n // 16)
+    pieces = -(-n // 16)  # 256 threads rank 16 elements, 16 of them for each
     sizes: dict[str, Any] = {"n": n, "pieces": pieces}
     return Launch(
         "sort/rank.wgsl",
@@ -67,7 +68,7 @@ def _by_rank(rows: int, n: int, options: dict[str, Any]) -> Launch:
 
 def _in_registers(rows: int, n: int, options: dict[str, Any]) -> Launch:
     """One thread for each row, padded to a power of two."""
-    wide = max(1 << (n - 1).bit_length(), 2)
+    wide = max(1 << (n - 1).bit_length(), 2)  # padding sorts last
     options = options | {"wide": wide, "network": _network(wide)}
     sizes: dict[str, Any] = {"n": n, "rows": rows}
     return Launch("sort/network.wgsl", (), -(-rows // 64), sizes, options, workgroup=(64, 1, 1), traced=0)
@@ -76,6 +77,7 @@ def _in_registers(rows: int, n: int, options: dict[str, Any]) -> Launch:
 @cache
 def _network(n: int) -> tuple[tuple[int, int], ...]:
     """The comparisons that sort n elements, n a power of two (Batcher's odd-even mergesort, 1968)."""
+    # Runs of `width` are sorted; a round merges pairs of them.
     pairs: list[tuple[int, int]] = []
     width = 1
     while width < n:
@@ -92,7 +94,7 @@ def _network(n: int) -> tuple[tuple[int, int], ...]:
 def _in_memory(rows: int, n: int, options: dict[str, Any]) -> Launch:
     """Rows padded to a power of two, as many as fit in the memory of a workgroup of some size."""
     wide = max(1 << (n - 1).bit_length(), 2)
-    span = max(wide, 512)
+    span = max(wide, 512)  # a workgroup sorts 512 elements or more: several short rows
     sizes: dict[str, Any] = {"n": n, "rows": rows, "wide": wide}
     return Launch(
         "sort/bitonic.wgsl",
@@ -124,6 +126,7 @@ def _by_digits(limits: Limits, rows: int, n: int, options: dict[str, Any], passe
     # A pass reads the (key, index) pairs of the previous one; the first reads the input, the last writes only
     # indices.
     for i in range(passes):
+        # One row of counts by digit, then piece: its scan is where each digit of each piece goes.
         first, last = i == 0, i == passes - 1
         source: dict[str, Any] = {"traced": 0} if first else {}
         reads = () if first else (f"pairs{i - 1}",)
@@ -145,6 +148,7 @@ def _by_digits(limits: Limits, rows: int, n: int, options: dict[str, Any], passe
             )
         )
         launches += scan_launches(limits, shape, 1, "sum", dt.uint32, "counts", "starts")
+        # pairs of a key and its index
         to = {} if last else {"writes": f"pairs{i}", "elements": 2 * rows * n, "dtype": dt.uint32, "width": 2}
         launches.append(
             Launch(
@@ -166,11 +170,14 @@ def _pieces(limits: Limits, rows: int, n: int) -> tuple[int, int]:
     """(elements of a piece, pieces of a row): enough pieces to occupy the device, of at most MOST
     elements."""
     want = (THREADS[True] if limits.software else GROUPS) // max(rows, 1)
+    # A piece for each thread (software) or workgroup, if there are elements enough; no loop longer than the
+    # limit.
     size = PIECE[limits.software]
     pieces = max(min(want, n // size), -(-n // limits.turns), 1)
     if limits.software:
         piece = max(-(-n // pieces), 1)
     else:
+        # passes of a workgroup are full, but for the last
         piece = min(max(-(-n // (pieces * size)), 1) * size, MOST)
     return piece, max(-(-n // piece), 1)
 
@@ -193,7 +200,7 @@ def _back_launches(limits: Limits, x: Node, places: Node) -> list[Launch]:
 
 def _back_reference(xp: Any, x: Any, places: Any) -> Any:
     out = xp.empty_like(x)
-    xp.put_along_axis(out, places, x, axis=-1)
+    xp.put_along_axis(out, places, x, axis=-1)  # not a gather: each element is written to its place
     return out
 
 
@@ -257,6 +264,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     Raises ValueError if k is not from 0 to n.
     """
     d, x = normal_dim(dim, input.ndim), input if input.ndim else input.reshape(1)
+    # A 0-d tensor is its own only element.
     if not 0 <= k <= x.shape[d]:
         raise ValueError(f"k={k} is not from 0 to {x.shape[d]}, the size of dim {d}")
     if not input.ndim:
@@ -357,17 +365,20 @@ def _in_order(x: Tensor, places: Tensor, *, dim: int) -> Tensor:
 def _top(x: Tensor, k: int, largest: bool) -> Tensor:
     """Indices of the k best of the last dim; for a long row, the best of the k best of each block."""
     n = x.shape[-1]
+    # Beyond FEW of each block there is little to leave out: one sort of the row.
     if k > FEW or n <= 2 * BLOCK:
         return x._argsort(largest).narrow(x.ndim - 1, 0, k)
     blocks = n // BLOCK
     lead = x.shape[:-1]
     in_blocks = x.narrow(x.ndim - 1, 0, blocks * BLOCK).reshape(*lead, blocks, BLOCK)
     starts = type(x).arange(blocks, dtype=dt.int32, device=x.device).unsqueeze(1) * BLOCK
+    # Indices in a block become indices in the row.
     best = (in_blocks._argsort(largest).narrow(x.ndim, 0, k) + starts).reshape(*lead, blocks * k)
     rest = n - blocks * BLOCK
     if rest:
         tail = _top(x.narrow(x.ndim - 1, n - rest, rest), min(k, rest), largest) + (n - rest)
         best = cat([best, tail], -1)
+    # The k best of a row are among the k best of its blocks.
     return gather_known(best, -1, _top(gather_known(x, -1, best), k, largest))
 
 
@@ -456,5 +467,6 @@ def isin(
     if not tests.shape[0]:
         return type(x).full(x.shape, bool(invert), device=x.device)
     table = tests.sort(0)[0]
+    # A value above all others is sought at n, which a gather clamps to the last element: they differ.
     is_in = table._gather(table._search(x.reshape(-1), False), 0).reshape(*x.shape) == x
     return ~is_in if invert else is_in
