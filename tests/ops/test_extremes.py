@@ -315,6 +315,14 @@ def test_erfcx_reaches_the_end_of_float64():
     np.testing.assert_allclose(fb.special.erfcx(x).numpy(), [4.990915113089269e300, INF], rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "dtype, most", [("float16", 65504.0), ("bfloat16", 3.3895314e38), ("float64", 1.7976931348623157e308)]
+)
+def test_nan_to_num_gives_the_extremes_of_the_dtype(dtype, most):
+    x = fb.tensor([INF, -INF, NAN], dtype=getattr(fb, dtype), device="cpu").nan_to_num()
+    np.testing.assert_allclose(x.tolist(), [most, -most, 0], rtol=1e-7)
+
+
 # --- no axes
 
 

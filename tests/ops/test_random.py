@@ -260,6 +260,13 @@ def test_edges_of_probabilities(p, kept):
     assert (x.clone().bernoulli_(fb.full((5,), p, device="cpu")).numpy() == p).all()
 
 
+def test_alpha_dropout_that_drops_nothing_draws_nothing():
+    x, state = fb.ones(8, device="cpu"), fb.get_rng_state()
+    for f in (F.alpha_dropout, F.feature_alpha_dropout):
+        assert f(x, 0.5, training=False) is x and f(x, 0.0, training=True) is x
+    assert fb.get_rng_state() == state
+
+
 def test_weights_of_0_are_never_drawn(kernels):
     w = fb.tensor([[0.0, 1e-30, 0.0, 1e30], [5.0, 0.0, 0.0, 1e-7]], device=kernels).repeat(50, 1)
     drawn = w.multinomial(2, generator=fb.Generator(1)).numpy().reshape(50, 2, 2)

@@ -36,13 +36,15 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     if approximate == "tanh":
         # (1 + tanh(u)) / 2 as sigmoid(2 u): nothing cancels below 0, and it is one exponential
         return input * ((input + input * input * input * 0.044715) * (2 * sqrt(2 / pi))).sigmoid()
-    return input * 0.5 * ((input * sqrt(0.5)).erf() + 1)
+    return input * 0.5 * ((input * sqrt(0.5)).erf() + 1)  # x Phi(x), by Phi(x) = (1 + erf(x / sqrt(2))) / 2
 
 
 @composed
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta; x itself above the threshold, where they agree. [...] -> [...]"""
     x, dtype = in_float32(input)
+    # The clamp keeps exp finite above the threshold, where its result is not used: inf * 0 in a gradient is
+    # NaN.
     scaled = x * beta
     y = (scaled > threshold).where(x, scaled.clamp(max=threshold).exp().log1p() * (1 / beta))
     return y.to(dtype)
@@ -58,7 +60,7 @@ def logsigmoid(input: Tensor) -> Tensor:
 @composed
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x, or x * negative_slope where x < 0. [...] -> [...]"""
-    return (input > 0).where(input, input * negative_slope)
+    return (input > 0).where(input, input * negative_slope)  # the slope at 0 is negative_slope, as in PyTorch
 
 
 def _elu_grad(g: Tensor, y: Tensor, x: Tensor, alpha: float, slope: float) -> list[Tensor | None]:
@@ -92,7 +94,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 def _limit(input: Tensor, min_val: float, max_val: float) -> Tensor:
     """clamp, with gradient 0 at both ends."""
     low, high = fit_to_dtype(min_val, input.dtype), fit_to_dtype(max_val, input.dtype)
-    above = (input <= low).where(low, input)
+    above = (input <= low).where(low, input)  # comparisons also let NaN pass
     return (above >= high).where(high, above)
 
 
@@ -181,6 +183,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 @composed
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x, or 0 where |x| <= lambd."""
+    # NaN stays NaN, as in PyTorch
     return ((input < -lambd) | (input > lambd) | input.isnan()).where(input, 0.0)
 
 
@@ -230,6 +233,7 @@ def softmin(input: Tensor, dim: int = -1, dtype: DTypeLike | None = None) -> Ten
 def quiet_softmax(input: Tensor, dim: int = -1) -> Tensor:
     """exp(x) / (1 + sum(exp(x))): softmax whose weights may all be near 0 (Miller, 2023).
     [..., n, ...] -> same"""
+    # The added 1 is exp(0) of one more logit, so that 0 takes part in the maximum.
     top = input.detach().amax(dim, keepdim=True).maximum(0)
     e = (input - top).exp()
     return e / (e.sum(dim, keepdim=True) + (-top).exp())
@@ -290,4 +294,5 @@ def gumbel_softmax(
     shape = [-1 if e == d else 1 for e in range(y.ndim)]
     indices = type(logits).arange(y.shape[d], dtype=dt.int32, device=y.device).reshape(*shape)
     one_hot = (indices == y.detach().argmax(dim, keepdim=True)).to(y.dtype)
+    # Straight through: the value is one-hot, the gradient that of y.
     return one_hot - y.detach() + y

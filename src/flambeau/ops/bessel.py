@@ -91,13 +91,14 @@ def _series(name: str, u: Tensor) -> Tensor:
     first, *others = FITS[name]
     now = before = u * 0.0
     for c in reversed(others):
-        now, before = u * now * 2.0 - before + c, now
+        now, before = u * now * 2.0 - before + c, now  # b_k = 2 u b_(k+1) - b_(k+2) + c_k
     return u * now - before + first
 
 
 def _waves(n: int, x: Tensor, kind: str) -> Tensor:
     """Far from 0: sqrt(2 / (pi x)) (p cos(w) - 8 / x q sin(w)), w = x - (2 n + 1) pi / 4; y has the sine."""
     z = NEAR / x
+    # p and q are even series in 1 / x, fitted over u = 2 (8 / x)^2 - 1
     u, w = z * z * 2.0 - 1.0, x - (2 * n + 1) * pi / 4
     p, q = _series(f"p{n}", u), z * _series(f"q{n}", u)
     wave = p * w.cos() - q * w.sin() if kind == "j" else p * w.sin() + q * w.cos()
@@ -109,13 +110,14 @@ def _first(n: int, x: Tensor) -> Tensor:
     size = x.abs()
     near = _series(f"j{n}_near", (x.clamp(-NEAR, NEAR) ** 2) * (2 / NEAR**2) - 1.0)
     far = _waves(n, size.clamp(min=NEAR), "j")
-    return (size > NEAR).where(far * x.sign() if n else far, near * x if n else near)
+    return (size > NEAR).where(far * x.sign() if n else far, near * x if n else near)  # j1 is odd, j0 even
 
 
 def _second(n: int, x: Tensor) -> Tensor:
     """y of order 0 or 1: -inf at 0, NaN below."""
     t = x.clamp(max=NEAR)
     near = _series(f"y{n}_near", t * t * (2 / NEAR**2) - 1.0)
+    # y_n = (2 / pi) log(x) j_n + a series; y1 has -2 / (pi x) too.
     log = t.log() * (2 / pi)
     near = near * t + log * _first(1, t) - (2 / pi) / t if n else near + log * _first(0, t)
     far = _waves(n, x.clamp(min=NEAR), "y")
@@ -128,8 +130,10 @@ def _scaled_modified_k(n: int, x: Tensor) -> Tensor:
     t = x.clamp(0.0, SMALL)
     near = _series(f"k{n}_near", t * t * (2 / SMALL**2) - 1.0)
     log = (t * 0.5).log()
+    # k0 = -log(x / 2) i0 + a series, k1 = 1 / x + log(x / 2) i1 + x times a series.
     near = near * t + log * t.i1() + 1.0 / t if n else near - log * t.i0()
     wide = x.clamp(min=SMALL)
+    # sqrt(x) exp(x) k is a series in 1 / x
     far = _series(f"k{n}_far", SMALL / wide * 2.0 - 1.0) * wide.rsqrt()
     y = (x > SMALL).where(far, near * t.exp())
     return (x == 0).where(float("inf"), (x < 0).where(float("nan"), y))
@@ -145,6 +149,7 @@ def _j0(x: Tensor) -> Tensor:
 
 
 def _j1_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
+    # J1' = J0 - J1 / x, which tends to 1/2 at 0.
     return [g * (_j0(x) - (x == 0).where(0.5, y / (x == 0).where(1.0, x)))]
 
 
@@ -163,6 +168,7 @@ def _y0(x: Tensor) -> Tensor:
 
 
 def _y1_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
+    # Y1' = Y0 - Y1 / x
     return [g * (_y0(x) - y / x)]
 
 
@@ -172,6 +178,7 @@ def _y1(x: Tensor) -> Tensor:
 
 
 def _k0e_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
+    # (exp(x) K0)' = exp(x) (K0 - K1), and K1' = -K0 - K1 / x.
     return [g * (y - _k1e(x))]
 
 
@@ -200,10 +207,12 @@ def _airy(x: Tensor) -> Tensor:
     inner = x.clamp(AIRY_LOW, AIRY_HIGH)
     near = _series("ai_near", (inner - middle) * (2 / (AIRY_HIGH - AIRY_LOW)))
     high = x.clamp(min=AIRY_HIGH)
+    # Ai(x) ~ exp(-z) / (2 sqrt(pi) x^(1/4)) times a series in 1 / z, z = 2/3 x^(3/2).
     exponent = _phase(high)
     first = 2 / 3 * AIRY_HIGH**1.5
     fade = _series("ai_far", first / exponent * 2.0 - 1.0) * (-exponent).exp()
     above = fade * high.sqrt().rsqrt() * (0.5 / sqrt(pi))
+    # Ai(-x) ~ (sin(z + pi/4) p - cos(z + pi/4) q / z) / (sqrt(pi) x^(1/4)).
     size = (-x).clamp(min=-AIRY_LOW)
     phase, first = _phase(size), 2 / 3 * (-AIRY_LOW) ** 1.5
     u, w = (first / phase) ** 2 * 2.0 - 1.0, phase + pi / 4

@@ -103,6 +103,7 @@ def _viewed_shape(was: dt.DType, now: dt.DType, shape: Shape, dtype: Any = None)
     if not shape:
         rule = "reshape(1) it: a 0-d tensor can't be viewed as elements of another size"
         raise ValueError(f"elements of {now.name} have another size: {rule}")
+    # elements of the new size in a row, and bytes left over
     n, rest = divmod(shape[-1] * _size(was), _size(now))
     if rest:
         step = _size(now) // _size(was)
@@ -131,6 +132,7 @@ def _regroup(u: Tensor, itemsize: int) -> Tensor:
         return stack([((u >> at) & mask).to(wanted) for at in range(0, bits, 8 * itemsize)], -1).reshape(-1)
     if bits == 8 * itemsize:
         return u
+    # Neighbours in a row: the first has the low bytes.
     parts = u.reshape(-1, 8 * itemsize // bits).to(max(wanted, dt.uint32, key=lambda d: d.itemsize))
     joined = parts[:, 0]
     for i in range(1, parts.shape[1]):
@@ -159,15 +161,19 @@ def _floats_of(u: Tensor, dtype: dt.DType) -> Tensor:
 def _bits_of_half(x: Tensor) -> Tensor:
     b = BITS(x)
     e = (b >> 23) & 255
+    # Below 2^-14 a half is a multiple of its smallest number; the exact count is its bits.
     small = (x.float().abs() * (1 / HALF_SMALLEST)).to(dt.uint32)
+    # The exponent and the upper 10 bits of the mantissa, with the smaller exponent bias.
     normal = ((b & 0x7FFFFFFF) >> 13) - (HALF_BIAS << 10)
     finite = (e <= HALF_BIAS).where(small, normal)
+    # sign; infinity, or NaN with its payload
     return (((b >> 16) & 0x8000) | (e == 255).where(0x7C00 | ((b >> 13) & 0x3FF), finite)).to(dt.uint16)
 
 
 def _half_of_bits(u: Tensor) -> Tensor:
     e, m = (u >> 10) & 31, u & 0x3FF
     small = BITS(m.float() * HALF_SMALLEST)
+    # exponent 0: subnormal, a multiple of the smallest number
     finite = (e == 0).where(small, ((u & 0x7FFF) << 13) + (HALF_BIAS << 23))
     bits = ((u & 0x8000) << 16) | (e == 31).where(0x7F800000 | (m << 13), finite)
     return FLOAT(bits).to(dt.float16)

@@ -33,6 +33,7 @@ def _join_parts(xp: Namespace, real: Array, imag: Array) -> Array:
 
 def _as_complex(xp: Namespace, x: Array) -> Array:
     if xp.is_numpy:
+        # pairs of floats are complex numbers in memory
         parts = xp.astype(x, "float64" if x.dtype == "float64" else "float32")
         wanted = "complex128" if x.dtype == "float64" else "complex64"
         return xp.ascontiguousarray(parts).view(wanted)[..., 0]
@@ -145,6 +146,7 @@ def sgn(input: Tensor) -> Tensor:
     """x / |x|, 0 for 0: the sign of real numbers, the direction of complex ones. [...] -> [...]"""
     if not input.dtype.is_complex:
         return input.sign()
+    # In the direction of x; 1 in place of 0 keeps the gradient at 0 finite.
     size = input.abs()
     return input / (size == 0).where(1.0, size)
 

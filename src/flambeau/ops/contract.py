@@ -39,17 +39,19 @@ def _dtype(a: DType, b: DType, **_: Any) -> DType:
 
 
 def _grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor, nk: int, label: str, **_: Any) -> list[Tensor | None]:
-    g = g.reshape(*g.shape, *(1,) * nk)
+    g = g.reshape(*g.shape, *(1,) * nk)  # the summed dims of g, to broadcast
     return [_grad_operand(g, b, a, label), _grad_operand(g, a, b, label)]
 
 
 def _grad_operand(g: Tensor, other: Tensor, x: Tensor, label: str) -> Tensor:
     """The sum of g * other over the dims along which x was broadcast."""
     rank = x.ndim
+    # Where x has size 1 and the product more, each element of x was used several times.
     summed = [d for d in range(rank) if x.shape[d] == 1 and {g.shape[d], other.shape[d]} != {1}]
     if not summed:
         return (g * other).expand(*x.shape)
     kept = [d for d in range(rank) if d not in summed]
+    # The summed dims last, as contract has them.
     order = (*kept, *summed)
     out = contract(g.permute(*order), other.permute(*order), len(summed), label)
     out = out.expand(*(x.shape[d] for d in kept))
@@ -58,6 +60,7 @@ def _grad_operand(g: Tensor, other: Tensor, x: Tensor, label: str) -> Tensor:
 
 def _einsum(xp: Namespace, a: Array, b: Array, nk: int, **_: Any) -> Array:
     rank = a.ndim
+    # Dims of size 1 lose their letter, so that einsum broadcasts them.
     letters = "abcdefghijklmnopqrstuvwxyz"[:rank]
     shape = broadcast(a.shape, b.shape)
     keep = [[d for d in range(rank) if x.shape[d] != 1 or shape[d] == 1] for x in (a, b)]
@@ -97,12 +100,13 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(f"inner sizes differ: {a.shape[-1]} and {b.shape[-2]}")
     rank, (*lead, k, n) = max(a.ndim, b.ndim), b.shape
+    # Both operands end in k: [..., m, 1, k] and [..., 1, n, k], two views that broadcast.
     b = make_view(b, "permute", dims=(*range(b.ndim - 2), b.ndim - 1, b.ndim - 2))
     ones = [(1,) * (rank - x.ndim) for x in (a, b)]
     a = make_view(a, "reshape", shape=(*ones[0], *a.shape[:-1], 1, k))
     b = make_view(b, "reshape", shape=(*ones[1], *lead, 1, n, k))
     y = contract(a, b, 1, "matmul")
-    y = y.squeeze(-1) if other.ndim == 1 else y
+    y = y.squeeze(-1) if other.ndim == 1 else y  # a vector's dim is dropped again
     return y.squeeze(-2 if other.ndim > 1 else -1) if input.ndim == 1 else y
 
 
@@ -251,6 +255,7 @@ class Contract(Family):
     @kernel("contract", shape=_shape, dtype=_dtype, grad=_grad, xp=_einsum, dtypes="fiuc")
     def _contract(self: Any, other: Tensor, nk: int, label: str) -> Prepared:
         """Sum of products over the last nk dims of two views of equal rank."""
+        # Only a lower precision is an attribute, so that graphs of the default stay as they are.
         precision = modes.get_matmul_precision()
         allowed = {} if precision == "highest" else {"precision": precision}
         return (self, other), {"nk": nk, "label": label} | allowed

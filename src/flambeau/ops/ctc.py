@@ -71,7 +71,7 @@ def _alphas_reference(xp: Namespace, x: Array, jump: Array) -> Array:
         last = y[:, t - 1]
         reached = xp.logaddexp(last, _behind(xp, last, 1, LOWEST))
         reached = xp.logaddexp(reached, _behind(xp, last, 2, LOWEST) + jump)
-        y[:, t] = xp.maximum(reached + x[:, t], x.dtype.type(LOWEST))
+        y[:, t] = xp.maximum(reached + x[:, t], x.dtype.type(LOWEST))  # sums of LOWEST stay at LOWEST
     return y
 
 
@@ -89,6 +89,7 @@ def _earlier(y: Tensor, k: int) -> Tensor:
 
 def _walk_back(g: Tensor, weights: Sequence[Tensor]) -> Tensor:
     """The adjoint of the recursion: the same recursion from the last step and state to the first."""
+    # Weight k leads from state s - k at step t - 1 to state s at step t: shifted to where it starts from.
     later = [w._pad((0, -1, -k), (0, 1, k)).flip((1, 2)) for k, w in enumerate(weights)]
     return g.flip((1, 2))._ctc_walk(*later).flip((1, 2))
 
@@ -109,6 +110,7 @@ def _alphas_grad(g: Tensor, y: Tensor, x: Tensor, jump: Tensor) -> list[Tensor |
 
 
 def _walk_grad(g: Tensor, y: Tensor, x: Tensor, *weights: Tensor) -> list[Tensor | None]:
+    # by the input; a weight's gradient is this times the value that it multiplied
     back = _walk_back(g, weights)
     return [back, *(back * _earlier(y, k) for k in range(3))]
 
@@ -168,6 +170,8 @@ def _split_targets(targets: Tensor, lengths: Tensor | Sequence[int]) -> Tensor:
     starts = [sum(counts[:i]) for i in range(len(counts))]
     if sum(counts) != targets.shape[0]:
         raise ValueError(f"target_lengths add up to {sum(counts)}, but there are {targets.shape[0]} targets")
+    # Row i has elements starts[i] + 0, 1, ...; indices beyond its length are read, and ignored by their
+    # users.
     place = type(targets).arange(max(counts, default=0), dtype=dt.int32, device=targets.device)
     place = place + targets.new_tensor(starts, dtype=dt.int32).reshape(-1, 1)
     return targets[place.clamp(max=max(targets.shape[0] - 1, 0))] if targets.shape[0] else place
@@ -210,7 +214,8 @@ def _negative_log(
     b = alphas._gather((last - 1).clamp(min=0).unsqueeze(1), 1).squeeze(1)
     b = (target_lengths > 0).where(b, LOWEST)
     top = a.maximum(b).detach()
-    y = -(top + ((a - top).exp() + (b - top).exp()).log())
+    y = -(top + ((a - top).exp() + (b - top).exp()).log())  # log(exp(a) + exp(b))
+    # Without steps only the empty target is possible, with probability 1.
     return (input_lengths > 0).where(y, (target_lengths > 0).where(-LOWEST, 0.0))
 
 
@@ -254,7 +259,7 @@ def ctc_loss(
     counts = _lengths(target_lengths, n, x, range(rows.shape[1] + 1), "target_lengths")
     x, dtype = in_float32(x)
     y = _negative_log(x, _labels(rows, counts, classes, blank), lengths, counts, blank)
-    y = (y < -LOWEST / 2).where(y, 0.0 if zero_infinity else float("inf"))
+    y = (y < -LOWEST / 2).where(y, 0.0 if zero_infinity else float("inf"))  # no alignment
     if reduction == "none":
         return (y.squeeze(0) if single else y).to(dtype)
     return (y.sum() if reduction == "sum" else (y / counts.clamp(min=1)).mean()).to(dtype)
@@ -277,10 +282,12 @@ def _lattice(log_probs: Tensor, labels: Tensor, blank: int) -> Tensor:
     2 u + 1 by a label, which leads to u + 1. [n, t, u, c], [n, u - 1] -> [n, 2 (t + u - 1), 2 u]
     """
     n, steps, rows = log_probs.shape[:3]
+    # The label that each node may emit; the last row has emitted all of them.
     index = labels.reshape(n, 1, rows - 1, 1).expand(n, steps, rows - 1, 1)
     emitted = log_probs[:, :, : rows - 1]._gather(index, 3).squeeze(3).pad((0, 1), value=LOWEST)
     ways = [_by_diagonals(way.permute(0, 2, 1)) for way in (log_probs[..., blank], emitted)]
     leaving = stack(ways, 2).flatten(1, 2)
+    # At even steps the even states are nodes; at odd steps both states are ways that leave them.
     state = type(log_probs).arange(2 * rows, dtype=dt.int32, device=log_probs.device).reshape(1, -1, 1)
     being = (state % 2 == 0).where(0.0, LOWEST).expand(leaving.shape)
     return stack([being, leaving], 3).flatten(2).permute(0, 2, 1)
@@ -319,7 +326,7 @@ def rnnt_loss(
     lengths = _lengths(logit_lengths, n, logits, range(1, steps + 1), "rnnt_loss logit_lengths")
     counts = _lengths(target_lengths, n, logits, range(rows), "rnnt_loss target_lengths")
     x, dtype = in_float32(logits)
-    x = x.log_softmax(-1).clamp(min=LOWEST)
+    x = x.log_softmax(-1).clamp(min=LOWEST)  # a probability of 0 has a finite logarithm here, too
     lattice = _lattice(x, _labels(targets, counts, classes, blank, "rnnt_loss"), blank)
     alphas = lattice._ctc_alphas(x.new_full((n, 2 * rows), LOWEST)).flatten(1)
     last = (lengths.clamp(min=1) + counts) * 2 - 1  # leaves the last node by a blank

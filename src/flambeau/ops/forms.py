@@ -44,6 +44,7 @@ def _strided_places(self: Any, size: Any, stride: Any, storage_offset: int | Non
     if first < 0 or min(stride, default=0) < 0 or (prod(size) and last >= self.numel()):
         call = f"as_strided({describe(self)}, {list(size)}, {list(stride)}, {first})"
         raise ValueError(f"{call}: it reaches element {last} of {self.numel()}: pass sizes that fit")
+    # The flat index of each element: an outer sum over dims.
     places = self.arange(1, device=self.device) + first
     for n, s in zip(size, stride, strict=True):
         places = places.unsqueeze(-1) + self.arange(n, device=self.device) * s
@@ -136,7 +137,7 @@ def new(input: Tensor, *size: int | Sequence[int]) -> Tensor:
     return input.new_empty(*size)
 
 
-def set_(input: Tensor, source: Any = None) -> Tensor:
+def set_(input: Tensor, source: Any = None) -> Tensor:  # without a source PyTorch sets an empty tensor
     """Assigns the value of another tensor of the same shape; returns the tensor."""
     return input.assign_(input.new_empty(0) if source is None else source)
 

@@ -71,6 +71,7 @@ def _windows(xp: Any, x: Any, spec: Sequence[Window]) -> Any:
 def unslice(g: Tensor, full: Shape, starts: tuple[int, ...], steps: tuple[int, ...], shape: Shape) -> Tensor:
     """The adjoint of slice: flip negative steps, spread long ones, pad with zeros to the full shape."""
     back = [d for d, s in enumerate(steps) if s < 0]
+    # The elements in ascending order, with step - 1 zeros between neighbours.
     g = g.flip(back) if back else g
     for d, step in enumerate(steps):
         if abs(step) > 1 and shape[d] > 1:
@@ -91,6 +92,7 @@ def spread(x: Tensor, dim: int, step: int) -> Tensor:
     """Put step - 1 zeros between neighbours of a dim. [..., n, ...] -> [..., (n - 1) * step + 1, ...]"""
     n = x.shape[dim]
     x = x.unsqueeze(dim + 1)
+    # Each element begins a group of `step`, whose other elements are zeros.
     x = Movement._pad(x, (0,) * x.ndim, tuple((step - 1) * (d == dim + 1) for d in range(x.ndim)))
     x = x.reshape(*x.shape[:dim], n * step, *x.shape[dim + 2 :])
     return x.narrow(dim, 0, (n - 1) * step + 1)
@@ -132,6 +134,7 @@ def reshape(input: Tensor, *shape: int | Sequence[int]) -> Prepared:
     if sizes.count(-1) > 1:
         raise ValueError("only one size can be -1")
     if -1 in sizes:
+        # The product has the factor -1 of the unknown size.
         known = -prod(sizes)
         sizes[sizes.index(-1)] = n // known if known else 0
     if prod(sizes) != n or any(s < 0 for s in sizes):
@@ -176,7 +179,7 @@ def expand(input: Tensor, *shape: int | Sequence[int]) -> Prepared:
     Raises ValueError if a size that is not 1 would change.
     """
     sizes = list(sizes_of(shape))
-    lead = len(sizes) - input.ndim
+    lead = len(sizes) - input.ndim  # new dims are in front
     for d, n in enumerate(input.shape):
         e = d + lead
         if lead < 0 or (n != 1 and sizes[e] not in (-1, n)):
@@ -199,6 +202,7 @@ def flip(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
         an integer.
     """
     dims = normal_dims(sizes_of(dims), input.ndim)
+    # A slice with step -1 from the last element.
     starts = tuple(max(n - 1, 0) if d in dims else 0 for d, n in enumerate(input.shape))
     return input._slice(starts, tuple(-1 if d in dims else 1 for d in range(input.ndim)), input.shape)
 

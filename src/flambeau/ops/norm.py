@@ -73,6 +73,7 @@ def affine_norm(
     """(x - mean) / sqrt(var + eps) * weight + bias, all but x by channel. [n, c, ...], [c] -> [n, c, ...]"""
     wide, dtype = in_float32(x)
     scale = (var + eps).rsqrt()
+    # the affine map by channel is one product and one sum
     scale = scale if weight is None else scale * weight
     y = (wide - by_channel(mean, x.ndim)) * by_channel(scale, x.ndim)
     return (y if bias is None else y + by_channel(bias, x.ndim)).to(dtype)
@@ -96,6 +97,7 @@ def batch_affine_norm(
 ) -> Tensor:
     """affine_norm whose mean and var are those of x; gradients flow through them. [n, c, ...], [c] -> same"""
     wide, dtype = in_float32(x)
+    # One number serves for all channels that have no weight or bias.
     weight, bias = (
         type(x).full((1,), value, device=x.device) if factor is None else as_float(factor)
         for factor, value in ((weight, 1.0), (bias, 0.0))
@@ -113,7 +115,7 @@ def _batch_affine_grad(
     scale = (var + eps).rsqrt()
     unit = (x - by_channel(mean, x.ndim)) * by_channel(scale, x.ndim)
     shift, stretch = g.sum(dims), (g * unit).sum(dims)
-    share = x.shape[1] / max(x.numel(), 1)
+    share = x.shape[1] / max(x.numel(), 1)  # 1 / n for means over the n values of a channel
     rest = by_channel(shift * share, x.ndim) + unit * by_channel(stretch * share, x.ndim)
     return [(g - rest) * by_channel(scale * weight, x.ndim), None, None, stretch, shift]
 
@@ -134,7 +136,7 @@ def track(
     if not n:
         return
     running_mean.assign_(running_mean + (mean - running_mean) * share)
-    running_var.assign_(running_var + (var * (n / (n - 1)) - running_var) * share)
+    running_var.assign_(running_var + (var * (n / (n - 1)) - running_var) * share)  # Bessel's correction
 
 
 @composed
@@ -163,7 +165,7 @@ def batch_norm(
     if not training:
         if running_mean is None or running_var is None:
             raise ValueError("without training, running_mean and running_var are required: pass both")
-        if input.ndim < 2 and not input.numel():
+        if input.ndim < 2 and not input.numel():  # as in PyTorch, an empty vector passes
             return input.clone()
         return affine_norm(input, running_mean, running_var, weight, bias, eps)
     if eps <= 0:
@@ -199,6 +201,7 @@ def group_norm(
     if c % num_groups:
         raise ValueError(f"{c} channels do not divide into {num_groups} groups: pass a divisor")
     wide, dtype = in_float32(input)
+    # each group of each sample is a row
     x = wide.reshape(n, num_groups, c // num_groups * prod(input.shape[2:]))
     y = standardize(x, (x.ndim - 1,), eps).reshape(*input.shape)
     y = y if weight is None else y * by_channel(weight, input.ndim)
@@ -234,6 +237,7 @@ def instance_norm(
         raise ValueError("a channel with one value has no variance: pass larger inputs")
     if running_mean is not None and running_var is not None and input.shape[0]:
         dims = tuple(range(2, input.ndim))
+        # As in PyTorch, running statistics of all samples: the mean of each sample's variance.
         var = input.detach().var(dims, correction=0).mean(0)
         track(running_mean, running_var, input.detach().mean((0, *dims)), var, n, momentum)
     return group_norm(input, input.shape[1], weight, bias, eps)
@@ -284,6 +288,7 @@ def rms_norm(
     Raises ValueError if the last dims are not normalized_shape.
     """
     dims = _last_dims(input.shape, normalized_shape)
+    # the eps of float32, in which the mean is computed
     least = 1.1920928955078125e-07 if eps is None else eps
     x, dtype = in_float32(input)
     y = (x * (x.square().mean(dims, keepdim=True) + least).rsqrt()).to(dtype)
@@ -303,6 +308,7 @@ def local_response_norm(
         raise ValueError("takes at least 3 dims, [n, c, ...]: reshape it")
     if not input.numel():
         return input
+    # channels beyond the first and last count as 0
     windows = (Window(size, 1, 1, size // 2, (size - 1) // 2),)
     mean = input.square().movedim(1, -1)._windows(windows).mean(-1).movedim(-1, 1)
     return input / (mean * alpha + k).pow(beta)
@@ -333,6 +339,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     if c % (r * r):
         raise ValueError(f"{c} channels do not divide by {r} * {r}: pass another factor")
     n = len(batch)
+    # [..., c, r, r, h, w] to [..., c, h, r, w, r]
     x = input.reshape(*batch, c // (r * r), r, r, h, w)
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
     return x.permute(*order).reshape(*batch, c // (r * r), h * r, w * r)
@@ -350,5 +357,6 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     if h % r or w % r:
         raise ValueError(f"sizes {h} and {w} do not divide by {r}: pass another factor")
     n = len(batch)
+    # [..., c, h, r, w, r] to [..., c, r, r, h, w]
     x = input.reshape(*batch, c, h // r, r, w // r, r)
     return x.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*batch, c * r * r, h // r, w // r)

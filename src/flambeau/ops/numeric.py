@@ -40,6 +40,7 @@ def clamp(input: Tensor, min: TensorLike | None = None, max: TensorLike | None =
         raise ValueError("min and max are both None: pass at least one of them")
     if is_tensor(min) and is_tensor(max) and min.requires_grad:
         min = (min < max).where(min, min.detach())  # as in PyTorch, no gradient if the bounds are equal
+    # NaN compares as false, so it stays
     x = input if min is None else choose(_or_is_nan(input < min, min), min, input)
     return x if max is None else choose(_or_is_nan(x > max, max), max, x)
 
@@ -62,6 +63,7 @@ def clamp_max(input: Tensor, max: TensorLike) -> Tensor:
 @composed
 def lerp(input: Tensor, end: TensorLike, weight: TensorLike) -> Tensor:
     """input + weight * (end - input); exactly `end` for weight 1. [...], [...], [...] -> [...]"""
+    # From the nearer end, as PyTorch: no rounding at either end.
     difference = end - input
     from_start, from_end = input + difference * weight, end - difference * (1 - weight)
     if is_tensor(weight):
@@ -107,7 +109,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 @composed
 def fmax(input: Tensor, other: TensorLike) -> Tensor:
     """The larger of both, input if they are equal; if one is NaN, the other. [...], [...] -> [...]"""
-    return choose(_is_nan(other) | (input >= other), input, other)
+    return choose(_is_nan(other) | (input >= other), input, other)  # False for a NaN input: the other
 
 
 @composed
@@ -131,6 +133,7 @@ def heaviside(input: Tensor, values: TensorLike) -> Tensor:
 def lcm(input: Tensor, other: Tensor) -> Tensor:
     """Least common multiple; 0 where either operand is 0. [...], [...] -> [...]"""
     divisor = input.gcd(other)
+    # divided first, so that the product overflows less; gcd(0, 0) is 0
     return (input // (divisor == 0).where(1, divisor) * other).abs()
 
 
@@ -140,6 +143,7 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     # exp2 of the difference itself: a driver may round two factors of log(2) differently
     below = input < other  # one mask for both terms: abs and maximum have no second derivative at equality
     top = below.where(other, input)
+    # both infinite and equal: inf - inf would be NaN
     gap = (top.isinf() & (input == other)).where(0.0, below.where(input - other, other - input))
     return top + gap.exp2().log1p() * (1 / log(2))
 
@@ -148,14 +152,15 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
 def nan_to_num(
     input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """NaN becomes `nan`, infinities posinf and neginf (by default the largest floats). [...] -> [...]"""
+    """NaN becomes `nan`, infinities posinf and neginf (by default the dtype's extremes). [...] -> [...]"""
     if input.dtype.is_complex:
         parts = (part.nan_to_num(nan, posinf, neginf) for part in (input.real, input.imag))
         return COMPOSED["complex"](*parts)
     if not input.dtype.is_float:
         return input
-    high = 3.4028234663852886e38 if posinf is None else posinf
-    low = -3.4028234663852886e38 if neginf is None else neginf
+    limits = dt.finfo(input.dtype)
+    high = limits.max if posinf is None else posinf
+    low = limits.min if neginf is None else neginf
     x = input.isnan().where(nan, input)
     return input.isposinf().where(high, input.isneginf().where(low, x))
 
@@ -184,6 +189,7 @@ def isclose(
     if rtol < 0 or atol < 0:
         raise ValueError(f"rtol={rtol} or atol={atol} is below 0: pass 0 or more")
     x, y = as_float(input), as_float(other)
+    # An infinite tolerance, rtol * inf, makes nothing close: only equal infinities are.
     near = x.isfinite() & y.isfinite() & ((x - y).abs() <= y.abs() * rtol + atol)
     near = near | (input == other)
     return near | (x.isnan() & y.isnan()) if equal_nan else near
@@ -224,6 +230,7 @@ class MantissaExponent(NamedTuple):
 @composed
 def frexp(input: Tensor) -> MantissaExponent:
     """(mantissa, exponent): input = mantissa * 2**exponent, |mantissa| in [0.5, 1). [...] -> [...], [...]"""
+    # x = m 2**e; the product with 2**-e is exact.
     power = input.exponent()
     return MantissaExponent(input.ldexp(-power), power)
 

@@ -42,7 +42,7 @@ LEGENDRE = Recurrence(lambda x: x, lambda k, x: x * ((2 * k + 1) / (k + 1)), lam
 
 def _values(rule: Recurrence, x: Tensor, most: int) -> Iterator[Tensor]:
     """The polynomials of degree 0, 1, ... `most` at x."""
-    before, now = x * 0.0 + 1.0, rule.first(x)
+    before, now = x * 0.0 + 1.0, rule.first(x)  # the value 1 in x's shape and dtype, NaN for NaN
     yield before
     for k in range(1, most + 1):
         yield now
@@ -55,7 +55,7 @@ def _value(rule: Recurrence, x: Tensor, n: Any) -> Tensor:
         *_, last = _values(rule, x, int(n)) if n >= 0 else [x * 0.0]
         return last
     n = n.int()
-    result = n * 0 + x * 0.0
+    result = n * 0 + x * 0.0  # 0 for degrees below 0
     for k, value in enumerate(_values(rule, x, read_scalars(n.amax())[0] if n.numel() else -1)):
         result = (n == k).where(value, result)
     return result

@@ -65,7 +65,7 @@ def _floats(words: Tensor, scales: Tensor, bits: int, block: int) -> Tensor:
     """The float32 matrix that words and scales encode. [n, k * bits / 32], [n, k / block] -> [n, k]"""
     shifts = type(words).arange(32 // bits, dtype=dt.int32, device=words.device).to(dt.uint32) * bits
     cells = (words.unsqueeze(-1) >> shifts) & (2**bits - 1)
-    values = cells.float() - float(2 ** (bits - 1))
+    values = cells.float() - float(2 ** (bits - 1))  # the codes are excess 2^(bits - 1)
     n, blocks = scales.shape
     return (values.reshape(n, blocks, block) * scales.float().unsqueeze(-1)).reshape(n, blocks * block)
 
@@ -96,7 +96,7 @@ def _grad(
     g: Tensor, y: Tensor, x: Tensor, words: Tensor, scales: Tensor, *bias: Tensor, bits: int, block: int
 ) -> Gradients:
     """Weights are for inference: only the input and the bias have gradients."""
-    of_input = g.matmul(_floats(words, scales, bits, block)).to(x.dtype)
+    of_input = g.matmul(_floats(words, scales, bits, block)).to(x.dtype)  # a product with the float matrix
     of_bias = [g.sum(tuple(range(g.ndim - 1))).to(b.dtype) if g.ndim > 1 else g.to(b.dtype) for b in bias]
     return [of_input, None, None, *of_bias]
 
@@ -106,9 +106,10 @@ def _launch(
 ) -> list[Launch]:
     m, n, k = prod(x.shape[:-1]), words.shape[0], x.shape[-1]
     sizes = {"n": n, "m": m, "blocks": k // block}
+    # Workgroup memory may be too small for the tiles.
     fits = (n for n in ("shared", "blocks") if _tile_of(n, m, bits).memory(bits) <= limits.workgroup_memory)
     names = ("rows",) if limits.software else (*fits, "words", "tiles")
-    bucket = (bits, 1 << max(min(m, 256) - 1, 0).bit_length())
+    bucket = (bits, 1 << max(min(m, 256) - 1, 0).bit_length())  # powers of two: few measurements serve all m
     name = choose(limits, "quantized", bucket, names, _by_rule(names, m))
     blocks = partial(_shared_memory_launch, name="blocks")
     make = {
@@ -209,8 +210,9 @@ def _shared_memory_launch(
     tile = _tile_of(name, m, bits)
     chunks, turn = k // per, tile.lanes * tile.ahead
     lines, columns = -(-n // (4 * tile.lines)), -(-m // tile.vectors)
+    # "blocks" splits rows only where there are too few workgroups, into pieces of 4 turns or more.
     pieces = max(min(SPREAD // (lines * columns), chunks // (4 * turn)), 1) if name == "blocks" else 1
-    long = -(-chunks // (pieces * turn)) * turn
+    long = -(-chunks // (pieces * turn)) * turn  # cells of a piece, in turns that all lanes share
     parts = -(-chunks // long)
     sizes = sizes | {"chunks": chunks, "lines": lines, "columns": columns, "long": long, "parts": parts}
     options = {"bits": bits, "each": block // per, "parts": parts > 1} | tile._asdict()
@@ -231,7 +233,7 @@ def _in_parts(
     if sizes["parts"] == 1:
         return [Launch(template, tuple(range(3 + biases)), groups, sizes, options, **launch)]
     size, parts = sizes["m"] * sizes["n"], sizes["parts"]
-    launch = launch | {"writes": "parts", "elements": parts * size}
+    launch = launch | {"writes": "parts", "elements": parts * size}  # sums of each piece, [parts, m, n]
     first = Launch(template, (0, 1, 2), groups, sizes, options, **launch)
     reads, sizes = ("parts", *range(3, 3 + biases)), {"size": size, "parts": parts, "n": sizes["n"]}
     return [first, Launch("quantized/sum.wgsl", reads, -(-size // 128), sizes, workgroup=(128, 1, 1))]
@@ -241,6 +243,7 @@ def _tiles(limits: Limits, sizes: dict[str, int], k: int, bits: int, block: int,
     """64 vectors by 64 rows a workgroup; long rows are split into pieces if there are too few workgroups."""
     n, m = sizes["n"], sizes["m"]
     lines, columns = -(-n // 64), -(-m // 64)
+    # Pieces of PIECE terms or more, a multiple of 32; the last one may be shorter.
     long = -(-k // min(max(FILL // (lines * columns), 1), max(k // PIECE, 1)) // 32) * 32
     parts = -(-k // long)
     of_tiles = {"lines": lines, "columns": columns, "long": long, "parts": parts}
@@ -297,12 +300,15 @@ def quantize(input: Tensor, bits: int = 4, block: int = 32) -> Quantized:
         raise ValueError(
             f"rows of {k} elements do not divide into blocks of {block}: use a block that divides {k}"
         )
-    most, per = 2 ** (bits - 1) - 1, 32 // bits
+    most, per = 2 ** (bits - 1) - 1, 32 // bits  # -128 and -8 are not used: codes are symmetric
     blocks = input.detach().float().reshape(n, k // block, block)
+    # The product multiplies by the rounded scale, so codes are rounded to multiples of it.
     scales = (blocks.abs().amax(-1) / most).bfloat16().realize()
     step = scales.float().unsqueeze(-1)
+    # a block of zeros has scale 0
     cells = (blocks / (step == 0).where(1.0, step)).round().clamp(-most, most) + float(most + 1)
     shifts = type(input).arange(per, dtype=dt.int32, device=input.device).to(dt.uint32) * bits
+    # codes share no bits, so the sum joins them
     words = (cells.to(dt.uint32).reshape(n, k // per, per) << shifts).sum(-1, dtype=dt.uint32).realize()
     return Quantized(words, scales, bits, block)
 

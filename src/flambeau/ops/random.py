@@ -94,6 +94,7 @@ class Generator:
         """The position of the next n numbers, which are then used up."""
         with self.lock:
             seed, block = self._seed, self.offset
+            # Draws begin at a block of four numbers, whose rest is skipped.
             self.offset += -(-n // 4)
         return StreamPlace(seed & 0xFFFFFFFF, seed >> 32, 0, 0).at_block(block)
 
@@ -151,7 +152,7 @@ class Noted:
             self.begins.setdefault(d.source, d.at)
             before.append(self.blocks.get(d.source, 0))
             self.blocks[d.source] = before[-1] + -(-d.n // 4)
-        if self._seedings != Generator.seedings:
+        if self._seedings != Generator.seedings:  # a stream was restarted meanwhile: positions stay as drawn
             return
         for source, blocks in self.blocks.items():
             with source.lock:
@@ -162,6 +163,7 @@ class Noted:
 
     def take_back(self) -> None:
         """Return the numbers to each generator that has not drawn since."""
+        # Only if no later draw followed: else its numbers would be drawn twice.
         for source, blocks in self.blocks.items():
             with source.lock:
                 if source.offset == self.begins[source] + blocks:
@@ -256,6 +258,7 @@ random_bits = Op(
 
 def uniform_of(bits: Tensor, digits: int = 24) -> Tensor:
     """Uniform in [0, 1) from the high `digits` bits: exact in float32, so equal on every device."""
+    # High bits: float32 holds 24, so no rounding gives 1.
     return (bits >> 32 - digits).float() * 2.0**-digits
 
 
@@ -288,16 +291,19 @@ def normal_bits(shape: Shape, device: Any, source: Generator | None = None) -> T
 
 def _keep_mask(input: Tensor, p: float, shape: Shape) -> Tensor:
     """True with probability 1 - p, one draw for each element of `shape`."""
+    return uniform_bits(shape, input.device) >= p  # uniform is in [0, 1): p = 0 keeps all, p = 1 none
+
+
+def _check_rate(p: float) -> None:
     if not 0 <= p <= 1:
         raise ValueError(f"p={p} must be from 0 to 1: pass a probability")
-    return uniform_bits(shape, input.device) >= p
 
 
 def _drop(input: Tensor, p: float, training: bool, shape: Shape) -> Tensor:
-    if not 0 <= p <= 1:
-        raise ValueError(f"p={p} must be from 0 to 1: pass a probability")
+    _check_rate(p)
     if not training or p == 0:
         return input
+    # the scale keeps the mean; for p = 1 nothing is kept
     return _keep_mask(input, p, shape).where(input * (1 / (1 - p) if p < 1 else 0.0), 0.0)
 
 
@@ -357,9 +363,10 @@ FLOOR = -1.7580993408473766  # the limit of selu at -inf
 
 def _alpha_drop(input: Tensor, p: float, training: bool, shape: Shape) -> Tensor:
     """Dropped elements become FLOOR; then an affine map restores mean 0 and variance 1."""
-    keep = _keep_mask(input, p, shape)
-    if not training or p == 0:
+    _check_rate(p)
+    if not training or p == 0:  # nothing is drawn, as in PyTorch
         return input
+    keep = _keep_mask(input, p, shape)
     # For an input of mean 0 and variance 1 the mean becomes p * FLOOR and the variance (1 - p) * (1 + p *
     # FLOOR^2).
     scale = ((1 - p) * (1 + p * FLOOR**2)) ** -0.5 if p < 1 else 0.0

@@ -81,6 +81,7 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
     a, b = ([normal_dim(d, input.ndim) for d in dims] for dims in (a, b))
     if len(a) != len(b) or len(set(a)) != len(a) or len(set(b)) != len(b):
         raise ValueError(f"source {a} and destination {b} must name equally many dims, each once")
+    # Moved dims are at their destinations, the others fill up in order.
     rest = iter(d for d in range(input.ndim) if d not in a)
     return input.permute(*(a[b.index(d)] if d in b else next(rest) for d in range(input.ndim)))
 
@@ -142,7 +143,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     for shift, dim in zip(shifts, dims, strict=True):
         d = normal_dim(dim, x.ndim)
         n = x.shape[d] if x.ndim else 0
-        by = shift % n if n else 0
+        by = shift % n if n else 0  # a negative shift goes to lower indices
         x = cat([x.narrow(d, n - by, by), x.narrow(d, 0, n - by)], d) if by else x
     return x
 
@@ -161,6 +162,7 @@ def repeat(input: Tensor, *repeats: int | Sequence[int]) -> Tensor:
         )
     shape = (1,) * (len(times) - input.ndim) + input.shape
     joined = tuple(r * n for r, n in zip(times, shape, strict=True))
+    # [n, m] to [1, n, 1, m], expanded to [r, n, s, m], and joined.
     x = input.reshape(*(n for s in shape for n in (1, s)))
     x = x.expand(*(n for pair in zip(times, shape, strict=True) for n in pair))
     return x.reshape(*joined)
@@ -251,7 +253,7 @@ def tensor_unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor
         return input.reshape(1).unfold(0, size, step)[0]
     if not 0 <= size <= input.shape[d] or step < 1:
         raise ValueError(f"size {size} and step {step} do not fit in dim {d} of size {input.shape[d]}")
-    if size == 0:
+    if size == 0:  # windows of no elements begin at 0, step, ... up to the end
         shape = (*input.shape[:d], input.shape[d] // step + 1, *input.shape[d + 1 :], 0)
         return type(input).zeros(shape, dtype=input.dtype, device=input.device)
     return input.movedim(d, -1)._windows(((size, step, 1, 0, 0),)).movedim(-2, d)
@@ -295,14 +297,16 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 def _pad_constant(x: Tensor, pairs: Sequence[tuple[int, ...]], value: float | None) -> Tensor:
     before, after = (tuple(p[i] for p in pairs) for i in (0, 1))
     out = x._pad(before, after)
-    if not value:
+    if not value:  # None and 0: the pad itself
         return out
+    # A mask, padded with false, selects the elements; elsewhere the value.
     inside = type(x).full(x.shape, True, device=x.device)
     return choose(inside._pad(before, after), out, value).to(x.dtype)
 
 
 def _pad_dim(x: Tensor, d: int, before: int, after: int, mode: str) -> Tensor:
     """One dim with both ends padded by views of it."""
+    # Negative padding cuts first.
     cut = [min(b, 0) for b in (before, after)]
     if (
         mode == "replicate" and x.shape[d] and x.shape[d] + sum(cut) <= 0
@@ -312,7 +316,7 @@ def _pad_dim(x: Tensor, d: int, before: int, after: int, mode: str) -> Tensor:
     if any(cut):
         x = x.narrow(d, -cut[0], x.shape[d] + sum(cut))
     before, after, n = max(before, 0), max(after, 0), x.shape[d]
-    most = EDGES[mode](n)
+    most = EDGES[mode](n)  # -1: any
     if max(before, after) > most >= 0 or (n == 0 and before + after):
         raise ValueError(f"mode={mode!r} can pad dim {d} of size {n} by at most {max(most, 0) if n else 0}")
     ends = {"circular": _wrap_ends, "reflect": _mirror_ends}.get(mode, _repeat_ends)
@@ -328,6 +332,7 @@ def _wrap_ends(x: Tensor, d: int, before: int, after: int) -> tuple[Tensor, Tens
 
 def _mirror_ends(x: Tensor, d: int, before: int, after: int) -> tuple[Tensor, Tensor]:
     n = x.shape[d]
+    # The element at the end itself isn't repeated.
     return x.narrow(d, min(1, n), before).flip(d), x.narrow(d, max(n - 1 - after, 0), after).flip(d)
 
 
@@ -350,7 +355,7 @@ EDGES: dict[str, Callable[[int], int]] = {
 def _repeat_on_host(repeats: Any, n: int) -> list[int]:
     """The index of the element for each place of the result, on the host."""
     counts = list(repeats)
-    if any(c < 0 for c in counts) or len(counts) not in (1, n):
+    if any(c < 0 for c in counts) or len(counts) not in (1, n):  # a single count is for all
         raise ValueError(f"repeats must be {n} counts of at least 0")
     return [i for i, c in enumerate(counts * n if len(counts) == 1 else counts) for _ in range(c)]
 

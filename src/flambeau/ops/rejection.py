@@ -43,6 +43,7 @@ def tail(k: Tensor) -> Tensor:
 def invert(u: Tensor, log_mass: Callable[[Any], Any]) -> Tensor:
     """The number whose cumulative probability reaches u; log_mass gives log-probabilities of 0, 1, ..."""
     k = type(u).arange(WALK, dtype=dt.int32, device=u.device).float().reshape(WALK, *(1,) * u.ndim)
+    # how many cumulative probabilities are below u
     return (u > log_mass(k).exp().cumsum(0)).to(u.dtype).sum(0)
 
 
@@ -77,8 +78,10 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     k, end = hat(draw(TRIES), a, b, high + 0.43)
     v, from_0 = draw(TRIES), k.clamp(min=0.0)
     excess = (from_0 + 1 - high) / high
+    # log of the mean's probability mass at k, by Stirling's formula; log1p keeps digits for k near the mean.
     mass = high * excess - (from_0 + 0.5) * excess.log1p() - 0.5 * (high.log() + log(2 * pi))
     inside = v.log() + bound - (a / (end * end) + b).log() <= mass - tail(from_0)
+    # Quick acceptance (a squeeze), quick rejection near both ends, else the test by the mass.
     accepted = (k >= 0) & (((end >= 0.07) & (v <= quick)) | (((end >= 0.013) | (v <= end)) & inside))
     drawn = (means < FEW).where(small, first_accepted(k, accepted))
     drawn = means.isfinite().where(drawn, float("nan")).to(input.dtype)
@@ -129,6 +132,7 @@ def _by_rejection(n: Tensor, p: Tensor, draw: Callable[..., Tensor]) -> Tensor:
     top = (m + 0.5) * ((m + 1) / (odds * (n - m + 1))).log() + tail(m) + tail(n - m)
 
     drawn, end = hat(draw(TRIES), a, b, n * p + 0.5)
+    # clamped where it is rejected anyway: logarithms stay finite
     v, k = draw(TRIES), drawn.clamp(min=0.0).minimum(n)
     rest = (n + 1) * ((n - m + 1) / (n - k + 1)).log()
     mass = top + rest + (k + 0.5) * (odds * (n - k + 1) / (k + 1)).log() - tail(k) - tail(n - k)
@@ -147,7 +151,7 @@ def gamma_above_one(a: Tensor, generator: Generator | None = None) -> Tensor:
     d = a - 1 / 3
     c = (9 * d).rsqrt()
 
-    shape = (8, *a.shape)
+    shape = (8, *a.shape)  # 8 proposals: each is rejected with a probability below 5 %
     x, u = normal_bits(shape, a.device, generator), open_bits(shape, a.device, generator)
     # d (1 + c x)^3 for a normal x is nearly a gamma number; it is accepted by the ratio of the densities
     root = 1 + c * x

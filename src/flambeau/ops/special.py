@@ -241,7 +241,10 @@ def erfcx(input: Tensor) -> Tensor:
 
 @elementwise(
     # The inverse function's derivative: 1 / phi(y).
-    lambda g, y, x: [g * (y * y * 0.5).exp() * sqrt(2 * pi)], each(_ndtri), dtype=float_dtype, cost=12
+    lambda g, y, x: [g * (y * y * 0.5).exp() * sqrt(2 * pi)],
+    each(_ndtri),
+    dtype=float_dtype,
+    cost=12,
 )
 def ndtri(input: Tensor) -> Tensor:
     """The inverse of ndtr. [...] -> [...]"""
@@ -263,7 +266,10 @@ def i0e(input: Tensor) -> Tensor:
 
 @elementwise(
     # I1' = I0 - I1 / x
-    lambda g, y, x: [g * (x.i0e() - y * x.sign() - _over(y, x))], each(_bessel(1)), dtype=float_dtype, cost=40
+    lambda g, y, x: [g * (x.i0e() - y * x.sign() - _over(y, x))],
+    each(_bessel(1)),
+    dtype=float_dtype,
+    cost=40,
 )
 def i1e(input: Tensor) -> Tensor:
     """exp(-|input|) * i1(input). [...] -> [...]"""

@@ -45,12 +45,13 @@ def cov(
     x, dtype = in_float32(input)
     x = x.reshape(1, -1) if input.ndim < 2 else x
     weights = _column_weights(x.shape[1], fweights, aweights)
-    w = weights[0] * weights[1] if len(weights) == 2 else next(iter(weights), None)
+    w = weights[0] * weights[1] if len(weights) == 2 else next(iter(weights), None)  # both weights multiply
     if w is None:
         total, divisor = x.shape[1], max(x.shape[1] - correction, 0)
     else:
         total = w.sum()
         total = valid(total, total == 0, "cov sum")
+        # numpy.cov's divisor: with aweights the correction is scaled by their mean square.
         lost = correction if aweights is None else (w * aweights).sum() / total * correction
         divisor = (total - lost).clamp(min=0.0)
     # in two passes: products of deviations, corrected by the mean's rounding error (Chan, Golub and LeVeque,
@@ -74,7 +75,7 @@ def corrcoef(input: Tensor) -> Tensor:
     Raises ValueError if there are more than 2 dims.
     """
     c = input.cov()
-    if not c.ndim:
+    if not c.ndim:  # the correlation of a row with itself: 1, or NaN without variance
         return c / c
     spread = (c.diagonal().real if c.dtype.is_complex else c.diagonal()).sqrt()
     c = c / spread.unsqueeze(1) / spread
@@ -109,6 +110,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     if input.shape[0] < 2:
         return input[:0, :0].sum(1)
     x, dtype = in_float32(input)
+    # pairs above the diagonal, row by row
     i, j = triu_indices(x.shape[0], x.shape[0], 1, dtype=dt.int32, device=x.device)
     return row_norms(slices(x, i, dim=0) - slices(x, j, dim=0), p).to(dtype)
 
@@ -124,7 +126,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise ValueError("takes 1 dim and r of at least 0")
     chosen = list((combinations_with_replacement if with_replacement else choices)(range(input.shape[0]), r))
     if not chosen or not r:
-        return input[:0].reshape(0, r) if r else input[:0]
+        return input[:0].reshape(0, r) if r else input[:0]  # PyTorch's result for r = 0: empty
     places = input.new_tensor([i for row in chosen for i in row], dt.int32)
     return slices(input, places, dim=0).reshape(len(chosen), r)
 
@@ -137,6 +139,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     indices: flat indices, integers
     """
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    # row-major
     return tuple(as_places(indices // max(prod(sizes[d + 1 :]), 1) % max(n, 1)) for d, n in enumerate(sizes))
 
 
@@ -174,11 +177,13 @@ def _slopes(x: Tensor, d: int, step: Any, order: int) -> Tensor:
     f = x.movedim(d, -1)
     if is_tensor(step):
         gaps = step.diff()
+        # The parabola through three points at distances a and b: second order for unequal distances, too.
         a, b = gaps[:-1], gaps[1:]
         inner = (f[..., 2:] - f[..., 1:-1]) * (a / (b * (a + b)))
         inner = inner + (f[..., 1:-1] - f[..., :-2]) * (b / (a * (a + b)))
     else:
         gaps, inner = [step] * (n - 1), (f[..., 2:] - f[..., :-2]) * (0.5 / step)
+    # With two points there is a single gap: indices modulo their number.
     first = _end(f, gaps[0], gaps[1 % (n - 1)], order)
     last = -_end(f.flip(-1), gaps[n - 2], gaps[(n - 3) % (n - 1)], order)
     return cat([first, inner, last], -1).movedim(-1, d)
@@ -189,4 +194,5 @@ def _end(f: Tensor, a: Any, b: Any, order: int) -> Tensor:
     rise = (f[..., 1:2] - f[..., :1]) / a
     if order == 1:
         return rise
+    # The slope of a parabola: the first difference, extrapolated by the change to the second one.
     return rise + (rise - (f[..., 2:3] - f[..., 1:2]) / b) * (a / (a + b))

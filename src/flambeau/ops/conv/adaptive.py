@@ -56,7 +56,7 @@ def _places(x: Tensor, size: Shape, out_size: Shape) -> tuple[Tensor, Tensor]:
     index: Any = 0
     inside: Any = True
     for i, (n, o, step) in enumerate(zip(size, out_size, contiguous_strides(size), strict=True)):
-        own = (o, *(1,) * (2 * nd - 1 - i))
+        own = (o, *(1,) * (2 * nd - 1 - i))  # the dim's output axis, before all window axes
         tap = (
             type(x).arange(_longest(n, o), dtype=dt.int32, device=x.device).reshape(-1, *(1,) * (nd - 1 - i))
         )
@@ -70,6 +70,7 @@ def _gather_windows(x: Tensor, nd: int, out_size: Shape) -> tuple[Tensor, Tensor
     """The windows of the last nd dims, and which elements are inside them. [..., *size] -> [..., *o, *k]"""
     size, lead = x.shape[x.ndim - nd :], x.shape[: x.ndim - nd]
     index, inside = _places(x, size, out_size)
+    # one gather over the flattened dims
     flat = index.reshape(*(1,) * len(lead), prod(index.shape)).expand(*lead, prod(index.shape))
     return x.reshape(*lead, prod(size))._gather(flat, len(lead)).reshape(*lead, *index.shape), inside
 
@@ -106,6 +107,7 @@ def _adaptive_taken(x: Tensor, index: Tensor, *, out_size: Shape) -> Tensor:
     lead = x.ndim - nd
     xw, inside = _gather_windows(x, nd, out_size)
     own, _ = _gather_windows(index, nd, out_size)
+    # An element counts where its index names the result's own position.
     positions = type(x).arange(prod(out_size), dtype=dt.int32, device=x.device).reshape(*out_size, *(1,) * nd)
     return (inside & (own == positions)).where(xw, 0).sum(tuple(range(lead + nd, lead + 2 * nd)))
 
@@ -115,7 +117,7 @@ def _max_places(x: Tensor, y: Tensor, nd: int) -> Tensor:
     size, out_size = x.shape[x.ndim - nd :], y.shape[y.ndim - nd :]
     xw, inside = _gather_windows(x, nd, out_size)
     hit = xw == y.reshape(*y.shape, *(1,) * nd)
-    hit = (hit | xw.isnan() if x.dtype.is_float else hit) & inside
+    hit = (hit | xw.isnan() if x.dtype.is_float else hit) & inside  # NaN is the maximum, but equals nothing
     index, _ = _places(x, size, out_size)
     return hit.where(index, prod(size) - 1)._min(tuple(range(xw.ndim - nd, xw.ndim))).reshape(*y.shape)
 
@@ -151,12 +153,13 @@ def adaptive_mean(x: Tensor, out_size: Shape) -> Tensor:
     nd = len(out_size)
     size, lead = x.shape[x.ndim - nd :], x.ndim - nd
     x, dtype = in_float32(x)
+    # Windows that tile are a reshape: [..., o, n / o, ...].
     if all(o and n % o == 0 for n, o in zip(size, out_size, strict=True)):
         tiles = [m for n, o in zip(size, out_size, strict=True) for m in (o, n // o)]
         return x.reshape(*x.shape[:lead], *tiles).mean(tuple(lead + 1 + 2 * i for i in range(nd))).to(dtype)
     count: Any = 1
     for i, (n, o) in enumerate(zip(size, out_size, strict=True)):
-        own = _starts(x, n, o, 1) - _starts(x, n, o)
+        own = _starts(x, n, o, 1) - _starts(x, n, o)  # windows differ in size
         count = own.reshape(-1, *(1,) * (nd - 1 - i)) * count
     return (adaptive_sum(x, out_size=tuple(out_size)) / count).to(dtype)
 

@@ -34,7 +34,7 @@ class Taps(NamedTuple):
 def _reflect(x: Tensor, low: float, high: float) -> Tensor:
     """Reflects positions at both ends until they are inside."""
     span = high - low
-    if span <= 0:
+    if span <= 0:  # a single place
         return x * 0
     away = (x < low).where(low - x, x - low)  # unlike abs, it has a gradient at `low`
     # Reflection has the period 2 span; odd turns run backwards.
@@ -52,6 +52,7 @@ def _clip(x: Tensor, n: int) -> Tensor:
 def _apply_padding(x: Tensor, n: int, padding: str, align: bool) -> Tensor:
     """Reflects or clips positions, depending on the padding mode."""
     if padding == "reflection":
+        # align: about the centres of the outermost elements, else about their edges.
         x = _reflect(x, 0.0, n - 1.0) if align else _reflect(x, -0.5, n - 0.5)
     return x if padding == "zeros" else _clip(x, n)
 
@@ -60,6 +61,7 @@ def taps_at(x: Tensor, n: int, kind: str = "linear", padding: str = "zeros", ali
     """The taps of positions x in a dim of n; 0 is the centre of the first element."""
     rule = KINDS[kind]
     x = _apply_padding(x, n, padding, align) if kind != "cubic" else x
+    # nearest rounds halves to even, as PyTorch's nearbyint
     floor = (x.round() if kind == "nearest" else x.floor()).detach()
     tap = type(x).arange(rule.taps, dtype=dt.int32, device=x.device).float() - rule.before
     places = floor.unsqueeze(-1) + tap
@@ -70,7 +72,7 @@ def taps_at(x: Tensor, n: int, kind: str = "linear", padding: str = "zeros", ali
     # As in PyTorch, bicubic interpolation pads each tap, the others the position.
     if kind == "cubic":
         places = _apply_padding(places, n, padding, align)
-    inside = (places >= 0) & (places <= n - 1)
+    inside = (places >= 0) & (places <= n - 1)  # zeros: taps beyond the ends have no weight
     return Taps(places.clamp(0, n - 1).int(), inside.where(weight, 0.0))
 
 
@@ -82,6 +84,7 @@ def sample_taps(x: Tensor, taps: list[Taps], size: Shape) -> Tensor:
     index: Any = 0
     weight: Any = 1.0
     for i, (t, step) in enumerate(zip(taps, contiguous_strides(tuple(size)), strict=True)):
+        # The taps of dim i along axis i: their indices and weights broadcast to an outer product.
         shape = (*t.index.shape[:-1], *(1,) * i, t.index.shape[-1], *(1,) * (len(taps) - 1 - i))
         index = t.index.reshape(*shape) * step + index
         weight = t.weight.reshape(*shape) * weight
@@ -121,7 +124,8 @@ def grid_sample(
     flat = grid.float().reshape(grid.shape[0], prod(out), nd)
     taps: list[Taps] = []
     for i, n in enumerate(size):
-        at = flat[:, :, nd - 1 - i]
+        at = flat[:, :, nd - 1 - i]  # (x, y, z): the last dim of the input first
+        # From -1 to 1 over the centres of the outermost elements, or over their edges, to element numbers.
         x = (at + 1) * ((n - 1) / 2) if align else ((at + 1) * n - 1) * 0.5
         taps.append(taps_at(x, n, MODES[mode], padding_mode, align))
     x, dtype = in_float32(input)
@@ -145,13 +149,13 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         raise ValueError("needs theta [n, 2, 3] with size (n, c, h, w), or [n, 3, 4] with (n, c, d, h, w)")
     x, dtype = in_float32(theta)
     t = x.reshape(size[0], *(1,) * nd, nd, nd + 1)
-    y = t[..., nd]
+    y = t[..., nd]  # the translation, to which each coordinate times its column is added
     for i, n in enumerate(size[2:]):
         steps = type(theta).arange(n, dtype=dt.int32, device=theta.device).float()
         if align_corners:
             x = steps * (2 / (n - 1)) - 1 if n > 1 else steps * 0
         else:
-            x = (steps * 2 + (1 - n)) * (1 / n)
+            x = (steps * 2 + (1 - n)) * (1 / n)  # the centres of elements: (2 i + 1 - n) / n
         y = x.reshape(-1, *(1,) * (nd - i)) * t[..., nd - 1 - i] + y
     return y.to(dtype)
 
@@ -223,6 +227,7 @@ def deform_conv2d(
     groups, taps = offset.shape[1] // (2 * prod(kernel)), prod(kernel)
     _deform_check(x, w, offset, mask, out, groups)
     settings = (out, kernel, stride, padding, dilation, groups)
+    # Groups of channels move like samples of a batch.
     places = [_kernel_places(x, offset, d, *settings).reshape(n * groups, taps * prod(out)) for d in range(2)]
     taps_of_dims = [taps_at(at, m) for at, m in zip(places, size, strict=True)]
     cols = sample_taps(x.reshape(n * groups, c // groups, prod(size)), taps_of_dims, tuple(size))

@@ -54,7 +54,7 @@ def _dim_of(dim: int, rank: int) -> int:
 def _scale(y: Tensor, n: int, norm: str | None, back: bool) -> Tensor:
     if norm not in NORMS:
         raise ValueError(f"norm={norm!r} is not 'backward', 'ortho' or 'forward'")
-    power = NORMS[norm][back]
+    power = NORMS[norm][back]  # index by bool: forward or inverse
     return y * (1 / n if power == 1 else 1 / sqrt(n)) if power else y
 
 
@@ -63,7 +63,7 @@ def _resize_dim(x: Tensor, d: int, n: int | None) -> Tensor:
     n = x.shape[d] if n is None else n
     if n < 1:
         raise ValueError(f"a transform of {n} elements is not defined: pass n of at least 1")
-    after = tuple((n - x.shape[d]) * (e == d) for e in range(x.ndim))
+    after = tuple((n - x.shape[d]) * (e == d) for e in range(x.ndim))  # negative: cut
     return x if x.shape[d] == n else x._pad((0,) * x.ndim, after)
 
 
@@ -143,7 +143,7 @@ def _irfft(z: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     n = 2 * (z.shape[d] - 1) if n is None else n
     if n < 1:
         raise ValueError(f"a transform of {n} elements is not defined: pass n of at least 1")
-    z = _resize_dim(z, d, n // 2 + 1)
+    z = _resize_dim(z, d, n // 2 + 1)  # of n real numbers only the first n // 2 + 1 results are needed
     return _scale(fo._irfft(z, dim=d, n=n), n, norm, True)
 
 
@@ -157,6 +157,7 @@ def fft_hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | Non
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     Raises ValueError if n is below 1.
     """
+    # hfft is irfft of the conjugate, scaled as a forward transform: the norms' roles are exchanged.
     return _irfft(fo.conjugate(_pairs(input)), n, dim, SWAPPED.get(norm, norm))
 
 
@@ -179,9 +180,10 @@ def _dims(
     """The dims to transform and their lengths (None: as they are)."""
     s = (s,) if isinstance(s, int) else s
     if dim is None:
+        # Without dim the last len(s) dims, as in PyTorch.
         dim = range(rank) if s is None else range(rank - len(s), rank)
     dims = [_dim_of(d, rank) for d in ((dim,) if isinstance(dim, int) else dim)]
-    lengths = [None] * len(dims) if s is None else [None if n == -1 else n for n in s]
+    lengths = [None] * len(dims) if s is None else [None if n == -1 else n for n in s]  # -1: as it is
     if len(lengths) != len(dims) or not dims:
         raise ValueError(f"s={lengths} and dim={dims} differ in length, or are empty")
     return list(zip(dims, lengths, strict=True))
@@ -208,7 +210,7 @@ def fft_fftn(
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     Raises ValueError if s and dim differ in length.
     """
-    (d, n), *rest = _dims(input.ndim, s, dim)
+    (d, n), *rest = _dims(input.ndim, s, dim)  # the first transform reads real numbers as they are
     z = _transform_any(input, n, d, norm, False)
     return _transform_each(z, rest, norm, False).view_as_complex()
 
@@ -242,6 +244,7 @@ def fft_rfftn(
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     Raises ValueError if s and dim differ in length; TypeError for complex numbers.
     """
+    # Real numbers along the last dim first: the others transform only half.
     *rest, (d, n) = _dims(input.ndim, s, dim)
     return _transform_each(_rfft(input, n, d, norm), rest, norm, False).view_as_complex()
 
@@ -330,6 +333,7 @@ def fft_fftfreq(
 ) -> Tensor:
     """The frequencies of a transform of n samples, d apart. -> [n]"""
     k = _tensor().arange(n, dtype=dt.int32, device=device)
+    # the upper half are negative frequencies
     return finish((k > (n - 1) // 2).where(k - n, k).float() * (1 / (n * d)), dtype, requires_grad)
 
 

@@ -55,8 +55,10 @@ def limit_norms(input: Tensor, weight: Tensor, longest: float, p: float) -> None
     with no_grad():
         table = weight.detach()
         size = table.norm(p, 1, True)
+        # rows that input names
         named = type(weight).zeros(weight.shape[0], dtype=dt.bool_, device=weight.device)
         named = named.index_fill(0, input.reshape(-1), True).unsqueeze(1)
+        # As in PyTorch, 1e-7 keeps the scaled norm from exceeding the limit.
         weight.assign_(table * (named & (size > longest)).where(longest / (size + 1e-7), 1.0))
 
 
@@ -88,6 +90,7 @@ def _check_offsets(offsets: Tensor, n: int) -> Tensor:
     [b]"""
     offsets = offsets.int()
     first = type(offsets).arange(offsets.shape[0], dtype=dt.int32, device=offsets.device) == 0
+    # Each offset is at least the one before; the first has the 0 of the padding before it.
     bad = (offsets < offsets._pad((1,), (-1,))) | (first & (offsets != 0))
     return checked_places(bad.where(-1, offsets), n + 1, "inside", "offsets")
 
@@ -112,10 +115,12 @@ def _pool(rows: Tensor, used: Tensor, bag: Tensor, bags: int, mode: str) -> Tens
         # zeros that still depend on the table, for its gradient
         return rows.sum(0).expand(bags, rows.shape[1])
     zeros = type(rows).zeros(bags, rows.shape[1], dtype=rows.dtype, device=rows.device)
+    # how many used rows each bag has
     count = type(rows).zeros(bags, 1, device=rows.device)._add_at(0, bag, used.float())
     if mode == "max":
         places = bag.unsqueeze(1).expand(*rows.shape)
         visible = used.where(rows, float("-inf"))
+        # amax without the zeros: a negative maximum stays
         return (count > 0).where(zeros.scatter_reduce(0, places, visible, "amax", include_self=False), 0.0)
     total = zeros._add_at(0, bag, used.where(rows, 0.0))
     return total if mode == "sum" else total / count.clamp(min=1.0)
@@ -170,9 +175,11 @@ def embedding_bag(
     rows, dtype = in_float32(_rows(input, weight, row, "embedding_bag"))
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)
+    # No index equals -1, so without a padding row all are used (the or keeps the shape).
     used = (input != (-1 if row is None else row)).unsqueeze(-1) | (row is None)
     if offsets is None:
         return _pool_rows(rows, used, mode).to(dtype)
     bags = offsets.shape[0]
     y = _pool(rows, used, _bags(offsets, input.shape[0]), bags, mode).to(dtype)
+    # the end of the last bag began an empty one
     return y.narrow(0, 0, bags - 1) if include_last_offset else y

@@ -55,6 +55,7 @@ class IndexPlan:
     def place(self) -> int:
         """The position of the picked dims in the result: that of the first index array, or 0 if other dims
         lie between index arrays. 0-d arrays count as integers."""
+        # As in NumPy, picked dims stay in their place if index arrays are adjacent, else they come first.
         arrays = [d for d, k in self.picks if k.ndim] or [0]
         picked = {d for d, _ in self.picks}
         rest = [d for d in range(arrays[-1]) if d not in picked]
@@ -101,6 +102,7 @@ def _item(x: Tensor, k: Any) -> Any:
     if isinstance(k, bool):
         return Flag(k)
     if is_tensor(k):
+        # a 0-d bool tensor is read
         return k if k.ndim or k.dtype is not dt.bool_ else Flag(read_scalars(k)[0])
     try:
         return as_integer(k)
@@ -147,12 +149,12 @@ def _expand_ellipsis(items: list[Any], rank: int) -> list[Any]:
     used = sum(_width(k) for k in items if k is not Ellipsis)
     if used > rank:
         raise IndexError(f"{used} indices for rank {rank}: remove some")
-    at = dots[0] if dots else len(items)
+    at = dots[0] if dots else len(items)  # without `...` the key's end
     return items[:at] + [slice(None)] * (rank - used) + items[at + 1 :]
 
 
 def _add(plan: IndexPlan, start: int, step: int, size: int) -> None:
-    plan.starts.append(start if size else 0)
+    plan.starts.append(start if size else 0)  # an empty slice may begin past the end
     plan.steps.append(step if size else 1)
     plan.sizes.append(size)
 
@@ -167,12 +169,13 @@ def _add_slice(plan: IndexPlan, item: Any, n: int) -> None:
 def _add_integer(plan: IndexPlan, item: int, n: int) -> None:
     if not -n <= item < n:
         raise IndexError(f"index {item} is out of range for dim {len(plan.sizes)} of size {n}")
-    _add(plan, item % n, 1, 1)
+    _add(plan, item % n, 1, 1)  # a slice of 1; `final` lacks the dim
 
 
 def _add_array(plan: IndexPlan, x: Tensor, item: Any, used: int) -> None:
     """Add index arrays (several for a mask), each for one dim."""
     if isinstance(item, Flag):
+        # A pick from the new dim of size 1: the index [0] keeps it, no index empties it.
         plan.picks.append((len(plan.final), x.new_zeros(int(item.value), dtype=dt.int32)))
         plan.final.append(1)
         return
@@ -181,6 +184,7 @@ def _add_array(plan: IndexPlan, x: Tensor, item: Any, used: int) -> None:
         sizes = x.shape[used : used + item.ndim]
         if tuple(item.shape) != sizes:
             raise IndexError(f"mask has shape {list(item.shape)}, the dims that it indexes {list(sizes)}")
+        # a mask of d dims is d index arrays, the coordinates of its true elements
         arrays = item.nonzero(as_tuple=True) if is_tensor(item) else item.nonzero()
     for d, k in enumerate(arrays, used):
         n = x.shape[d]
@@ -199,6 +203,7 @@ def cut(x: Tensor, plan: IndexPlan) -> Tensor:
 
 def uncut(x: Tensor, y: Tensor, plan: IndexPlan) -> Tensor:
     """x with y written to the elements that `cut` reads. -> the shape of x"""
+    # The reverse of cut: reshape, unslice, and keep x elsewhere.
     sizes, steps = tuple(plan.sizes), tuple(plan.steps)
     y = y.reshape(*sizes)
     if sizes == x.shape and all(s == 1 for s in steps):
@@ -228,11 +233,12 @@ def one_index(y: Tensor, plan: IndexPlan) -> tuple[list[int], Tensor]:
     """The picked dims, and one index into these dims flattened together. -> [*m]"""
     dims = [d for d, _ in plan.picks]
     shape = plan.shape
+    # Host arrays become one flat index on the host: one upload.
     if not any(is_tensor(k) for _, k in plan.picks):
         import numpy as np
 
         place = np.zeros(shape, "i8")
-        for d, k in plan.picks:
+        for d, k in plan.picks:  # row-major over the picked dims
             place = place * y.shape[d] + k
         if prod(shape) and prod(y.shape[d] for d in dims) == 0:
             raise IndexError(f"the dims {dims} have no elements to index")
@@ -248,6 +254,7 @@ def pick(y: Tensor, plan: IndexPlan) -> Tensor:
     """Index by arrays: the shape of the arrays replaces the picked dims."""
     dims, index = one_index(y, plan)
     at, k = dims[0], len(dims)
+    # Adjacent dims are joined in place, others moved to the front first.
     if dims == list(range(at, at + k)):
         y = y.flatten(at, at + k - 1) if k > 1 else y
     else:

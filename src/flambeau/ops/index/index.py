@@ -37,6 +37,7 @@ def _gather_shape(x: Shape, index: Shape, dim: int) -> Shape:
 
 
 def _gather(xp: Any, x: Any, index: Any, dim: int) -> Any:
+    # the index may be smaller outside of dim
     cut = tuple(slice(None) if d == dim else slice(m) for d, m in enumerate(index.shape))
     n = x.shape[dim]
     index = xp.where(index < 0, n - 1, xp.clip(index, 0, max(n - 1, 0)))  # clamped as in kernels
@@ -103,6 +104,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     indices = as_index(input, indices, d, "take_along_dim", wraps=True)
     if indices.ndim != input.ndim:
         raise ValueError(f"tensor and indices differ in rank: {input.ndim} and {indices.ndim}")
+    # the size of each dim that broadcasts; 0 stays 0
     sizes = [max(a, b) if b and a else 0 for a, b in zip(input.shape, indices.shape, strict=True)]
     x = input.expand(*(n if e == d else s for e, (n, s) in enumerate(zip(input.shape, sizes, strict=True))))
     shape = (indices.shape[d] if e == d else s for e, s in enumerate(sizes))
@@ -156,6 +158,7 @@ class Indexing(Family):
         shape=_gather_shape,
         dtype=lambda x, index, dim: x,
         xp=_gather,
+        # The adjoint adds each element's gradient where it was read.
         grad=lambda g, y, x, index, dim: [
             type(g).zeros(x.shape, dtype=g.dtype, device=g.device)._scatter_at(dim, index, g),
             None,

@@ -112,11 +112,12 @@ def checked_places(index: Tensor, n: int, mode: str, name: str, dim: int = 0, no
 def valid(x: Tensor, is_bad: Tensor, name: str) -> Tensor:
     """x, unchanged. If is_bad is true anywhere, the next read raises the fault `name` (of faults.VALUES). x
     may have more leading dims than is_bad."""
-    return x + checked_places(is_bad.int(), 1, "inside", name).to(x.dtype)
+    return x + checked_places(is_bad.int(), 1, "inside", name).to(x.dtype)  # 0 for all that is valid
 
 
 def _is_inside(node: Node, n: int) -> bool:
     """Whether a node is a view of places that were checked already, such as the index of a gradient."""
+    # Movement ops only reorder places, but for a pad, which adds zeros.
     while node.op.kind == "movement" and node.inputs and node.op.name != "_pad":
         node = node.inputs[0]
     return node.op.name == "_inside" and node.attrs["n"] <= n and node.attrs["mode"] != "known"
@@ -127,7 +128,7 @@ def check_host_indices(index: Any, n: int, dim: int, wraps: bool = True) -> Any:
     import numpy as np
 
     array = np.asarray(index)
-    array = array.astype("i4") if not array.size else array
+    array = array.astype("i4") if not array.size else array  # an empty list is of floats for NumPy
     if array.dtype.kind not in "iu":
         raise TypeError(f"{index!r:.40} are not indices: use integers")
     bad = array[(array < (-n if wraps else 0)) | (array >= n)]
@@ -164,7 +165,7 @@ def nd_places(x: Tensor, indices: Any, name: str) -> tuple[Tensor, int]:
         raise IndexError(f"the last dim of indices has {k} integers: use 1 to {x.ndim}")
     place: Any = 0
     for d in range(k):
-        place = as_index(x, indices.select(-1, d), d, name, wraps=True) + place * x.shape[d]
+        place = as_index(x, indices.select(-1, d), d, name, wraps=True) + place * x.shape[d]  # row-major
     return place, k
 
 

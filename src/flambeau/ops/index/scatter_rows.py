@@ -33,7 +33,7 @@ GROUP = 64
 
 def begun(n: int, value: str, dtype: dt.DType = dt.int32) -> Launch:
     """The launch that fills a result of n elements, which atomics then update."""
-    width = 4 if n >= 4 else 1
+    width = 4 if n >= 4 else 1  # vec4s are filled if there is one; the rest is within the buffer's padding
     count = -(-n // width)
     return Launch("map/fill.wgsl", (), -(-count // GROUP), {"size": count}, {"value": value}, width=width)
 
@@ -49,6 +49,7 @@ def _last_launches(limits: Limits, place: Node, n: int) -> list[Launch]:
 
 def _last_xp(xp: Any, place: Any, n: int) -> Any:
     out = xp.full((n,), -1, dtype="int32")
+    # in place and unordered, but a maximum doesn't depend on the order
     xp.maximum.at(out, place, xp.arange(place.shape[0], dtype="int32"))
     return out
 
@@ -70,6 +71,7 @@ def _scatter_launch(
         dtype=dt.uint32,
     )
     launches, levels, span = [starts], 0, CHUNK
+    # Long runs in levels: partial results of 64 sources, then of 64 of these.
     while levels < 2 and count >= span * 16:
         size = count // span * width
         launches.append(
@@ -88,6 +90,7 @@ def _scatter_launch(
         span, levels = span * CHUNK, levels + 1
     reads = (2, 3, "starts", *(f"part{level}" for level in range(levels)))
     sizes = {"size": rows * width, "width": width} | ({"chunk": CHUNK} if levels else {})
+    # A run of all sources: partial results in its middle, single sources at both ends.
     turns = count // CHUNK**levels + 2 * CHUNK * levels + 32
     last = Launch(
         "scatter/segments.wgsl",
@@ -106,6 +109,7 @@ def _scatter_launch(
 
 def _scatter_xp(xp: Any, x: Any, keys: Any, order: Any, src: Any, join: str) -> Any:
     y = x.copy()
+    # in the order of `order`, one after another
     fold = {"sum": xp.add, "prod": xp.multiply, "max": xp.maximum, "min": xp.minimum}[join]
     fold.at(y, keys, src[order])
     return y
@@ -155,16 +159,18 @@ def join_rows(x: Tensor, place: Tensor, src: Tensor, reduce: str, include_self: 
         return x
     if x.dtype is dt.bool_ and reduce != "assign":
         return join_rows(x.int(), place, src.int(), reduce, include_self).bool()
-    if reduce == "assign":
+    if reduce == "assign":  # no arithmetic: the last source is copied
         return put_rows(x, place, src.to(x.dtype), join="assign")
     hit = None if include_self else is_indexed(x, place)
     if hit is not None:
         start = {"sum": 0, "mean": 0, "prod": 1}.get(reduce)
+        # Without include_self, indexed rows begin at the neutral element.
         x = choose(hit, _extreme(x.dtype, reduce) if start is None else start, x)
     if reduce == "mean":
         total = put_rows(x, place, src, join="sum")
-        start = column(x, 1) if hit is None else hit.where(0, 1)
+        start = column(x, 1) if hit is None else hit.where(0, 1)  # the old row counts as one of the elements
         count = put_rows(start, place, column(src, 1), join="sum")
+        # integers round down, as in PyTorch
         return total / count if x.dtype.has_gradients else total // count
     return put_rows(x, place, src, join={"amax": "max", "amin": "min"}.get(reduce, reduce))
 
@@ -194,6 +200,7 @@ def _put_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor, join:
 def _assign_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> Gradients:
     """The last of equal indices gets the gradient; the replaced row gets none."""
     last = place._last(x.shape[0])
+    # whether a source is the one that was written
     is_last = slices(last, place, dim=0) == type(g).arange(src.shape[0], dtype=dt.int32, device=g.device)
     of_x = (last < 0).unsqueeze(1).where(g, 0)
     return [of_x, None, is_last.unsqueeze(1).where(slices(g, place, dim=0), 0)]
@@ -252,6 +259,7 @@ def _put_rows(x: Tensor, place: Tensor, src: Tensor, *, join: str) -> Tensor:
     if join == "assign":
         last = place._last(x.shape[0])
         last = last.unsqueeze(1)
+        # Each row gathers its last source; places without one keep the row.
         return choose(last >= 0, src._gather(last.expand(*x.shape), 0), x)
     # the bits of the largest place: fewer radix passes
     order = place._argsort(False, max(x.shape[0] - 1, 1).bit_length())
@@ -259,6 +267,7 @@ def _put_rows(x: Tensor, place: Tensor, src: Tensor, *, join: str) -> Tensor:
 
 
 def _one_row(x: Tensor, place: Tensor, src: Tensor, join: str) -> Tensor:
+    # one row: a comparison, not a sort
     hit = type(x).arange(x.shape[0], dtype=dt.int32, device=x.device) == place
     joined = {"sum": x.__add__, "prod": x.__mul__, "max": x.maximum, "min": x.minimum}
     return choose(hit.unsqueeze(1), src if join == "assign" else joined[join](src), x)

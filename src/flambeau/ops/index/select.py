@@ -42,11 +42,13 @@ def places_of(flags: Tensor, size: int | None = None) -> tuple[Tensor, Tensor]:
     If size is larger than the number, the remaining places are past the end.
     """
     n = flags.shape[0]
+    # how many are true up to each place
     sums = flags.int()._cumsum(0) if n else type(flags).zeros(1, dtype=flags.int().dtype, device=flags.device)
     total = sums[max(n, 1) - 1]
     if size is None:
         sums.realize()  # else the ops after the read would sum again
     count = read_scalars(total)[0] if size is None else size
+    # The i-th true element is the first place with i true ones so far: a binary search.
     return sums._search(type(flags).arange(1, count + 1, dtype=dt.int32, device=flags.device), False), total
 
 
@@ -72,7 +74,7 @@ def nonzero(input: Tensor, as_tuple: bool = False, *, size: int | None = None, f
     within = type(x).arange(places.shape[0], dtype=dt.int32, device=x.device) < total
     coordinates: list[Tensor] = []
     for d, n in enumerate(x.shape):
-        c = places // max(prod(x.shape[d + 1 :]), 1) % max(n, 1)
+        c = places // max(prod(x.shape[d + 1 :]), 1) % max(n, 1)  # row-major coordinates
         coordinates.append(c if size is None else within.where(c, fill_value))
     if as_tuple:
         return tuple(as_places(a) for a in coordinates)
@@ -237,6 +239,7 @@ def _order(lines: Tensor) -> Tensor:
         return type(lines).arange(n, dtype=dt.int32, device=lines.device)
     order = lines[:, m - 1]._argsort(False)
     for column in reversed(range(m - 1)):
+        # A later sort is stable, so it keeps the order of the columns sorted before.
         order = order._gather(lines[:, column]._gather(order, 0)._argsort(False), 0)
     return order
 
@@ -248,16 +251,19 @@ def _runs(
     of the runs."""
     n = lines.shape[0]
     values = lines.detach()
+    # An element that differs from the one before starts a run; NaN differs from NaN, as in PyTorch.
     differs = (values[1:] != values[: max(n - 1, 0)]).any(1)
     starts = cat([type(lines).full((1,), True, device=lines.device), differs]) if n > 1 else None
     starts = type(lines).full((n,), True, device=lines.device) if starts is None else starts
     firsts, _ = places_of(starts)
     out = [restore.lines(slices(lines, firsts, dim=0))]
     if return_inverse:
+        # The run's number at each sorted line, moved back to the line's own position.
         number = starts.int()._cumsum(0) - 1 if n else firsts
         out.append(as_places(restore.numbers(number if order is None or not n else number._back(order))))
     if return_counts:
         k = firsts.shape[0]
+        # A run ends where the next one starts.
         ends = (
             cat([firsts[1:], type(lines).full((1,), n, dtype=dt.int32, device=lines.device)]) if k else firsts
         )

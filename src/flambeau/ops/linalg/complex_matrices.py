@@ -50,6 +50,7 @@ def diagonal_matrices(d: Tensor) -> Tensor:
 def each(xp: Any, f: Callable[..., Any], shape: Shape, *xs: Any) -> Any:
     """f of every matrix of a batch, NaN where it raises LinAlgError. -> [..., *shape]"""
     lead = xs[0].shape[:-2]
+    # a failed matrix leaves its NaN, the others are computed
     out = xp.full((*lead, *shape), float("nan"), dtype=xs[0].dtype)
     if any(0 in x.shape for x in xs):
         return out
@@ -75,10 +76,12 @@ def _lu_of(xp: Any, a: Any) -> Any:
     m, n = a.shape
     a, order, pivots = a.copy(), list(range(m)), [0] * m
     for k in range(min(m, n)):
+        # The largest |real| + |imag| of the column, as LAPACK's izamax.
         p = k + int(xp.argmax(xp.abs(a[k:, k].real) + xp.abs(a[k:, k].imag)))
         a[[k, p]], pivots[k] = a[[p, k]], p + 1
         order[k], order[p] = order[p], order[k]
         with xp.errstate():
+            # a zero pivot: the column below is 0 already
             a[k + 1 :, k] = a[k + 1 :, k] / a[k, k] if a[k, k] else 0
         a[k + 1 :, k + 1 :] -= a[k + 1 :, k : k + 1] * a[k, k + 1 :]
     return xp.concatenate([a, xp.asarray([order, pivots], dtype=a.dtype).T], axis=1)
@@ -138,6 +141,7 @@ def _svd_reference(xp: Any, a: Any) -> Any:
 
 
 def _solve_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Gradients:
+    # X = A^-1 B: gB = A^-H gX, gA = -gB X^H.
     gb = on_host(Host._solve_on_host, a.mH, g)
     return [-(gb @ y.mH), gb]
 
@@ -152,6 +156,7 @@ def _cholesky_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     inner = _halve_diagonal(y.mH @ g)
     inner = inner + inner.mH
     left = on_host(Host._solve_on_host, y.mH, inner)
+    # L^-H (phi + phi^H) L^-1 / 2, by two solves.
     return [on_host(Host._solve_on_host, y.mH, left.mH).mH * 0.5]
 
 
@@ -168,7 +173,7 @@ def _qr_grad(g: Tensor, y: Tensor, a: Tensor, complete: bool) -> Gradients:
     q, r, gq, gr = y[..., :m, :], y[..., m:, :].mT, g[..., :m, :], g[..., m:, :].mT
     k = min(m, n)
     square, last = r[..., :k], None
-    if n > k:
+    if n > k:  # the last columns of R: Q^H times those of A
         last = q @ gr[..., k:]
         gq, gr = gq + a[..., k:] @ gr[..., k:].mH, gr[..., :k]
     inner = (gr @ square.mH - q.mH @ gq).triu()
@@ -212,6 +217,7 @@ def _svd_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
 
 def _slogdet_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     """The logarithm's derivative is the inverse; its imaginary part is the angle of the sign."""
+    # The sign turns by the imaginary part of d log(det).
     angle = (g[..., 0].conj() * y[..., 0]).imag
     slope = g[..., 1].real - angle * 1j
     return [inverse(a).mH * slope.unsqueeze(-1).unsqueeze(-1)]
@@ -335,6 +341,7 @@ def svd(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def triangular(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Tensor:
     """X with T @ X = b for one triangle T of a, with ones on its diagonal if unit. -> [..., n, k]"""
+    # The kept triangle lacks the diagonal if that counts as ones.
     kept = (1 if upper else -1) if unit else 0
     half = a.triu(kept) if upper else a.tril(kept)
     return solve(half + eye(a, a.shape[-1]) if unit else half, b)

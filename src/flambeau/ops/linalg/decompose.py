@@ -74,7 +74,7 @@ def linalg_cholesky(A: Tensor, upper: bool = False) -> Tensor:
     """
     a = matrices(A, square=True, complex_too=True)
     factorise = host.cholesky if is_complex(a) else lf.cholesky
-    return factorise(a.mH).mH if upper else factorise(a)
+    return factorise(a.mH).mH if upper else factorise(a)  # A^H has the same lower triangle as A an upper one
 
 
 @composed
@@ -115,6 +115,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     low, b = host.same(low, b) if is_complex(low, b) else (low, b)
     low, b = lf.broadcast_batches(low.mH if upper else low, b)
     solve = _triangular_for(low)
+    # A = L L^H: L Y = B, then L^H X = Y.
     return solve(low.mH, solve(low, b, upper=False, unit=False), upper=True, unit=False)
 
 
@@ -178,6 +179,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
         side = "rows" if left else "columns"
         rule = f"it must have {m} {side}, and tau at most {min(a.shape[-2:])} factors, not {k}"
         raise ValueError(f"other has shape {list(b.shape)}: {rule}")
+    # Q = I - V T V^H, applied from the left or the right; Q^H has T^H.
     v, t = lf.reflectors(a[..., :k], tau, _triangular_for(a))
     t = t.mH if transpose else t
     return b - v @ (t @ (v.mH @ b)) if left else b - ((b @ v) @ t) @ v.mH
@@ -208,7 +210,7 @@ def linalg_householder_product(A: Tensor, tau: Tensor) -> Tensor:
 def _lower_triangle(a: Tensor, UPLO: str) -> Tensor:
     if UPLO.upper() not in ("L", "U"):
         raise ValueError(f"UPLO={UPLO!r} is unknown: use 'L' or 'U'")
-    return a if UPLO.upper() == "L" else a.mH
+    return a if UPLO.upper() == "L" else a.mH  # the adjoint has the upper triangle of a below its diagonal
 
 
 @composed
@@ -253,8 +255,10 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, driver: str | None = None)
         return _complex_svd(a, full_matrices)
     a = _not_larger(a)
     m, n = a.shape[-2:]
+    # a wide matrix by its transpose, with U and V exchanged
     u, s, v = lf.svd_parts(lf.svd(a if m >= n else mT(a)), max(m, n))
     if full_matrices and m != n:
+        # A complete QR of U adds orthonormal columns; they are arbitrary, so they have no gradient.
         further = lf.qr(u.detach(), complete=True)[..., : max(m, n), min(m, n) :]
         u = lf.join([u, further], -1)
     return SVD(u, s, mT(v)) if m >= n else SVD(v, s, mT(u))
@@ -288,7 +292,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDTopLeve
     some: the reduced form, with min(m, n) columns
     """
     if not compute_uv:
-        m, n = input.shape[-2:]
+        m, n = input.shape[-2:]  # PyTorch's zeros for vectors that are not computed
         return SVDTopLevel(
             lf.zeros(input, *input.shape[:-1], m),
             linalg_svdvals(input),

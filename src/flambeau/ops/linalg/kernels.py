@@ -56,6 +56,7 @@ def qr_turns(m: int, n: int) -> int:
 
 def columns_of(turns: Callable[[int, int], int], m: int, most: int) -> int:
     """The number of columns of [m, n] that one launch may factorise, at most `most`."""
+    # the most columns whose loops are short enough
     return next((n for n in range(most, 1, -1) if turns(m, n) <= TURNS), 1)
 
 
@@ -92,7 +93,7 @@ def _cholesky_launch(limits: Limits, x: Node) -> list[Launch]:
 
 def _triangular_launch(limits: Limits, a: Node, b: Node, upper: bool, unit: bool) -> list[Launch]:
     *lead, n, cols = b.shape
-    count = prod(lead) * cols
+    count = prod(lead) * cols  # a thread for each right-hand side
     sizes = {"count": count, "size": n, "cols": cols}
     options = {"upper": upper, "unit": unit, "block": _block(n)}
     return [Launch("linalg/triangular_solve.wgsl", (0,), -(-count // 64), sizes, options, traced=1)]
@@ -121,6 +122,7 @@ def _sweeps(
     turns: loop iterations of one round. A launch does one or more sweeps, or part of a sweep if that is too
     long.
     """
+    # A sweep of `size` rows and columns has size - 1 rounds, in which each meets another one.
     rounds, room = sizes["size"] - 1, max(TURNS // turns, 1)
     each = min(max(room // rounds, 1), SWEEPS)
     spans = [(0, rounds)] * -(-SWEEPS // each)
@@ -144,6 +146,7 @@ def _sweeps(
 
 def _jacobi_sizes(x: Node) -> dict[str, int]:
     *lead, n, _ = x.shape
+    # an even number, so that all are in pairs
     return {"count": prod(lead), "n": n, "size": max(n + n % 2, 2)}
 
 
@@ -168,6 +171,7 @@ def _svd_launch(limits: Limits, x: Node) -> list[Launch]:
     count, n, size = sizes.values()
     w = threads(limits, 4 * n)
     team = w
+    # A team of threads rotates a pair of columns; all pairs of a round at once, if there are threads enough.
     while team > 1 and team * (size // 2) > w:
         team //= 2
     turns = -(-size // 2 * team // w) * (3 * -(-size // team) + team + 1)

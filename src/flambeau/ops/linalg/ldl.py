@@ -63,12 +63,13 @@ def _factor_of(xp: Any, a: Any, hermitian: bool) -> Any:
         return xp.abs(x.real) + xp.abs(x.imag)
 
     low = xp.tril(a, -1)
-    main = xp.diagonal(a)
+    main = xp.diagonal(a)  # only the lower triangle is read
     s = low + adjoint(low) + xp.diag(main.real if hermitian else main)
     n, pivots, k = len(s), [0] * len(s), 0
     while k < n:
         wide, row = _pivot(size, s, k)
         last, end = k + wide - 1, k + wide
+        # Rows and columns are exchanged together, which keeps the matrix symmetric.
         swapped = [*range(k, n)]
         swapped[last - k], swapped[row - k] = row, last
         s[k:, k:] = s[swapped][:, swapped]
@@ -79,6 +80,7 @@ def _factor_of(xp: Any, a: Any, hermitian: bool) -> Any:
             s[end:, k:end] = xp.linalg.solve(block.T, below.T).T
             s[end:, end:] -= s[end:, k:end] @ adjoint(below)
         for i in range(k, end):
+            # LAPACK: 1-based, negative for both columns of a 2 x 2 block
             pivots[i] = (row + 1) * (1 if wide == 1 else -1)
         k = end
     return xp.concatenate([xp.tril(s), xp.asarray([pivots], dtype=s.dtype).T], axis=1)
@@ -96,7 +98,7 @@ def _solve_one(xp: Any, packed: Any, b: Any, hermitian: bool) -> Any:
         x[[last, row]] = x[[row, last]]
         x[end:] -= low[end:, k:end] @ x[k:end]
         block = low[k:end, k:end]
-        strict = xp.tril(block, -1)
+        strict = xp.tril(block, -1)  # the block's upper element mirrors its lower one
         x[k:end] = xp.linalg.solve(block + (xp.conj(strict.T) if hermitian else strict.T), x[k:end])
         k = end
     # Backward: the transposed factor, with the exchanges undone in reverse order.
@@ -168,7 +170,7 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
     packed = host.on_host(Symmetric._ldl_on_host, a.detach(), hermitian=bool(hermitian))
     n = a.shape[-1]
     pivots = packed[..., n].real.to(dt.int32)
-    single = (pivots > 0) & (lf.diagonal(packed[..., :n]) == 0)
+    single = (pivots > 0) & (lf.diagonal(packed[..., :n]) == 0)  # a zero 1 x 1 block makes D singular
     first = single.int().argmax(-1).int() + 1 if n else single.sum(-1).int()
     return LDLFactorEx(packed[..., :n], pivots, single.any(-1).where(first, 0) if n else first)
 

@@ -76,6 +76,7 @@ def first_failed(diagonal: Tensor) -> Tensor:
     if n == 0:
         return diagonal.sum(-1).int()
     bad = (diagonal == 0) | diagonal.isnan()
+    # argmax gives the first of equal elements.
     first = bad.int().argmax(-1).int() + 1
     return bad.any(-1).where(first, 0)
 
@@ -185,11 +186,13 @@ def linalg_lu_solve(
         not broadcast; TypeError for integers.
     """
     if not left:
+        # X A = B is A^H X^H = B^H.
         return linalg_lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     n = matrices(LU, square=True, complex_too=True).shape[-1]
     a, b = lf.broadcast_batches(*(host.same(LU, B) if is_complex(LU, B) else (LU, B)))
     solve = host.triangular if is_complex(a) else lf.triangular
     order = Factor._row_order(pivots, n).expand(*a.shape[:-1])
+    # A = P L U, so A^H X = B is U^H L^H (P^T X) = B.
     if adjoint:
         x = solve(a.mH, b, upper=False, unit=False)
         return lf.take_rows(solve(a.mH, x, upper=True, unit=True), lf.inverse_order(order))
@@ -221,6 +224,7 @@ def _solve_packed(packed: Tensor, b: Tensor, adjoint: bool) -> Tensor:
 
 
 def _solve_grad(g: Tensor, y: Tensor, a: Tensor, b: Tensor, packed: Tensor, adjoint: bool) -> Gradients:
+    # With the same LU: gb = A^-T g and ga = -gb X^T.
     gb = _solve(a, g, packed, adjoint=not adjoint)
     return [-(y @ mT(gb) if adjoint else gb @ mT(y)), gb, None]
 
@@ -260,8 +264,9 @@ def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool 
     a, b = matrices(A, square=True), as_float(B)
     vector = is_vector(a, b)
     b = b.unsqueeze(-1) if vector else b
-    a, b = (a, b) if left else (mT(a), mT(b))
+    a, b = (a, b) if left else (mT(a), mT(b))  # X A = B is A^T X^T = B^T
     fits(A, b, a.shape[-1])
+    # The gradient is that of _solve, not of the factorisation.
     packed = lf.lu(a.detach())
     info = lu_info(packed)
     a, b, packed = lf.broadcast_batches(a, b, packed)
@@ -361,6 +366,7 @@ def _sign(packed: Tensor) -> Tensor:
     """1 for an even number of row exchanges, -1 for an odd one. [..., m, n + 2] -> [...]"""
     pivots = lf.lu_pivots(packed)
     places = type(pivots).arange(1, pivots.shape[-1] + 1, dtype=dt.int32, device=pivots.device)
+    # a pivot that isn't its own row is an exchange
     return 1.0 - (pivots != places).int().sum(-1).remainder(2).float() * 2.0
 
 
@@ -370,6 +376,7 @@ def _det_grad(g: Tensor, y: Tensor, a: Tensor, packed: Tensor) -> Gradients:
     d = lf.diagonal(packed[..., :n])
     tiny = (d == 0).float() * 1e-12
     packed = lf.join([packed[..., :n] + lf.diagonal_matrices(tiny), packed[..., n:]], -1)
+    # P, L and U of the matrix with the changed diagonal: A^-T from two triangular systems.
     det = ((d + tiny).prod(-1) * _sign(packed) * g).unsqueeze(-1).unsqueeze(-1)
     x = lf.triangular(mT(packed[..., :n]), lf.identity(a, n).expand(*a.shape), upper=False, unit=False)
     x = lf.triangular(mT(packed[..., :n]), x, upper=True, unit=True)
@@ -394,6 +401,7 @@ def linalg_det(A: Tensor) -> Tensor:
     if is_complex(a):
         sign, size = host.slogdet(a)
         return sign * size.exp()
+    # the determinant of an empty matrix is 1
     return _det(a, lf.lu(a)) if 0 not in a.shape else a.sum((-2, -1)) + 1
 
 
@@ -411,6 +419,7 @@ def linalg_slogdet(A: Tensor) -> SignLogDet:
         return SignLogDet(*host.slogdet(a))
     packed = lf.lu(a)
     d = lf.diagonal(packed[..., :-2])
+    # the sign is a step function
     return SignLogDet((d.sign().prod(-1) * _sign(packed)).detach(), d.abs().log().sum(-1))
 
 

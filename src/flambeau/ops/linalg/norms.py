@@ -45,8 +45,10 @@ def _power_grad(g: Tensor, y: Tensor, x: Tensor, ord: float, dims: tuple[int, ..
     zero = y == 0
     if ord == 2:  # x itself, not its absolute value: second derivatives stay exact at 0
         return [zero.where(0.0, g) / zero.where(1.0, y) * x]
+    # d/dx (sum |x|^p)^(1/p) = sign(x) |x|^(p - 1) / y^(p - 1)
     scale = zero.where(0.0, g) / zero.where(1.0, y) ** (ord - 1)
     size = x.abs()
+    # 0^(p - 1) is infinite for p < 1
     return [scale * x.sign() * ((size == 0).where(0.0, (size == 0).where(1.0, size) ** (ord - 1)))]
 
 
@@ -118,12 +120,14 @@ def linalg_matrix_norm(
     if ord == "fro":
         return linalg_vector_norm(x, 2, (rows, columns), keepdim).to(result.real)
     if ord in (1, -1, float("inf"), float("-inf")):
+        # 1 is the largest sum of a column, inf of a row.
         along, over = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = x.abs().sum(along, keepdim=True)
         norm = (_largest if ord > 0 else type(sums).amin)(sums, over, keepdim=True)
         return drop_dims(norm, (rows, columns), keepdim).to(result.real)
     if ord not in ("nuc", 2, -2):
         raise ValueError(f"ord={ord!r} is not a matrix norm: use 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2")
+    # singular values are of the last two dims
     order = (*(d for d in range(x.ndim) if d not in (rows, columns)), rows, columns)
     values = linalg_svdvals(x.permute(*order))
     norm = values.sum(-1) if ord == "nuc" else _largest(values, -1) if ord == 2 else values.amin(-1)
@@ -166,6 +170,7 @@ def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
         values = linalg_svdvals(A)
         low, high = values.amin(-1), values.amax(-1)
         return high / low if p != -2 else low / high
+    # p = 1, inf, "fro", "nuc" by the definition.
     a = lu.matrices(A, square=True)
     return linalg_matrix_norm(a, p) * linalg_matrix_norm(lu.linalg_inv(a), p)
 
@@ -182,12 +187,13 @@ def _threshold(largest: Tensor, shape: Shape, atol: Any, rtol: Any) -> Tensor:
     """The bound below which singular values count as 0: the larger of atol and rtol * largest, as in
     PyTorch."""
     if rtol is None:
-        rtol = max(shape[-2:]) * EPS if atol is None else 0.0
+        rtol = max(shape[-2:]) * EPS if atol is None else 0.0  # PyTorch's default
     bound = largest * _column(rtol)
     return bound if atol is None else bound.maximum(_column(atol))
 
 
 def _singular_values(a: Tensor, hermitian: bool) -> Tensor:
+    # for Hermitian matrices singular values are absolute eigenvalues
     return linalg_eigvalsh(a).abs() if hermitian else linalg_svdvals(a)
 
 
@@ -221,6 +227,7 @@ def linalg_matrix_rank(
 def _pseudo_grad(g: Tensor, y: Tensor, a: Tensor, bound: Tensor) -> Gradients:
     """Golub and Pereyra (1973)."""
     gt, yt = g.mH, y.mH
+    # Two forms of one formula: k is the smaller square matrix.
     if a.shape[-2] <= a.shape[-1]:
         k = gt @ y
         ky = k @ yt
@@ -259,7 +266,7 @@ def linalg_pinv(
     a = lu.matrices(A, square=hermitian, complex_too=True)
     if 0 in a.shape:
         return a.new_zeros(*a.shape[:-2], a.shape[-1], a.shape[-2])
-    a = a.tril() + a.tril(-1).mH if hermitian else a
+    a = a.tril() + a.tril(-1).mH if hermitian else a  # as in PyTorch, only the lower triangle is read
     largest = linalg_svdvals(a.detach()).amax(-1, keepdim=True)
     return _pseudo(a, _threshold(largest, a.shape, atol, rtol))
 
@@ -275,6 +282,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 def _by_qr(a: Tensor, b: Tensor) -> Tensor:
     m, n = a.shape[-2:]
+    # Tall: R X = Q^H B. Wide, with A^H = Q R: X = Q R^-H B, which has the least norm.
     if m >= n:
         q, r = linalg_qr(a)
         return lu.linalg_solve_triangular(r, q.mH @ b, upper=True)
@@ -307,6 +315,7 @@ def linalg_lstsq(
     if driver in (None, "gels"):
         x = _by_qr(a, b)
     elif driver in ("gelsy", "gelsd", "gelss"):
+        # The rank decides which singular values are inverted, so both use one bound.
         rcond = EPS * max(m, n) if rcond is None else rcond
         x = linalg_pinv(a, rtol=rcond) @ b
         rank = linalg_matrix_rank(a, rtol=rcond)

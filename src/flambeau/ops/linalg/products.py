@@ -35,12 +35,13 @@ def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
     a = lu.matrices(A, square=True, complex_too=True)
     a, n = (lu.linalg_inv(a), -n) if n < 0 else (a, n)
     power = None
+    # Powers of two of a; those in n's binary form are multiplied.
     while n:
         if n & 1:
             power = a if power is None else power @ a
         a, n = (a @ a if n > 1 else a), n >> 1
     one = lf.identity(a, a.shape[-1]).to(a.dtype).expand(*a.shape)
-    return covered(one, a) if power is None else power
+    return covered(one, a) if power is None else power  # A^0 does not depend on A: gradient 0
 
 
 def _exponential_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
@@ -63,7 +64,8 @@ def _exponential(a: Tensor) -> Tensor:
     one = lf.identity(a, a.shape[-1])
     y = one
     for k in range(8, 0, -1):
-        y = one + (x @ y if k < 8 else x) * (1 / k)
+        y = one + (x @ y if k < 8 else x) * (1 / k)  # Horner's scheme
+    # Matrices of a batch are squared as often as each was halved.
     for i in range(HALVINGS):
         y = (times > i).where(y @ y, y)
     return y
@@ -141,7 +143,7 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
     m, n = x.shape[-2:]
     if offset:
         rows, columns = min(max(-offset, 0), m), min(max(offset, 0), n)
-        x = x[..., rows:, columns:]
+        x = x[..., rows:, columns:]  # the offset diagonal is the main one of a part
     return lf.diagonal(x)
 
 
@@ -155,7 +157,7 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) 
     if dims is not None:
         moved = [normal_dim(d, a.ndim) for d in dims]
         a = a.permute(*(d for d in range(a.ndim) if d not in moved), *moved)
-    shape = a.shape[B.ndim :]
+    shape = a.shape[B.ndim :]  # the dims of X
     if prod(shape) != prod(B.shape):
         raise ValueError(
             f"{list(a.shape)} is not square for {list(B.shape)}: {prod(B.shape)} by {prod(shape)}"
@@ -225,4 +227,5 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     d = normal_dim(dim, input.ndim)
     x, dtype = in_float32(input)
     size = linalg_vector_norm(x, p, tuple(e for e in range(input.ndim) if e != d), True)
+    # PyTorch's 1e-7 keeps rounding from exceeding maxnorm
     return (x * (size > maxnorm).where(maxnorm / (size + 1e-7), 1.0)).to(dtype)

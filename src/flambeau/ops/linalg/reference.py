@@ -21,6 +21,7 @@ def lu(xp: Any, x: Any) -> Any:
     order = xp.broadcast_to(rows, (*lead, m))
     pivots = xp.zeros((*lead, m))
     for k in range(min(m, n)):
+        # Rows above k are done: -1 is below all sizes, and NaN below all numbers but these.
         size = xp.where(rows < k, -1.0, xp.abs(x[..., k]))
         best = xp.argmax(xp.where(xp.isnan(size), -0.5, size), axis=-1)[..., None]
         swapped = xp.where(rows == k, best, xp.where(rows == best, k, rows))
@@ -28,7 +29,7 @@ def lu(xp: Any, x: Any) -> Any:
         order = xp.take_along_axis(order, swapped, axis=-1)
         pivots = xp.where(rows == k, best + 1, pivots)
         pivot = x[..., k : k + 1, k : k + 1]
-        left = x[..., k : k + 1] / xp.where(pivot == 0, 1.0, pivot)
+        left = x[..., k : k + 1] / xp.where(pivot == 0, 1.0, pivot)  # a zero pivot: the column below is 0
         below = places > k
         right = xp.where(_steps(xp, x, axis=-1) > k, x[..., k : k + 1, :], 0.0)
         x = xp.where(below & (_steps(xp, x, axis=-1) == k), left, x)
@@ -43,6 +44,7 @@ def cholesky(xp: Any, x: Any) -> Any:
     out: list[Any] = []
     for k in range(x.shape[-1]):
         square = x[..., k : k + 1, k : k + 1]
+        # NaN from the first pivot on that is not positive.
         column = xp.where(rows >= k, x[..., k : k + 1] / xp.where(square > 0, xp.sqrt(square), xp.nan), 0.0)
         x = x - column * xp.swapaxes(column, -1, -2)
         out.append(column)
@@ -74,6 +76,7 @@ def qr(xp: Any, x: Any) -> Any:
         alpha = x[..., min(k, m - 1) : min(k, m - 1) + 1, k : k + 1]
         size = xp.sqrt(alpha * alpha + below)
         is_done = below == 0
+        # The sign opposite to alpha's: alpha - beta doesn't cancel.
         beta = xp.where(is_done, alpha, xp.where(alpha >= 0, -size, size))
         tau = xp.where(is_done, 0.0, (beta - alpha) / xp.where(is_done, 1.0, beta))
         v = xp.where(rows == k, 1.0, column / xp.where(is_done, 1.0, alpha - beta)) if k < m else column * 0
@@ -111,6 +114,6 @@ def row_order(xp: Any, pivots: Any, rows: int) -> Any:
     places = xp.arange(rows)
     order = xp.broadcast_to(places, (*pivots.shape[:-1], rows))
     for k in range(pivots.shape[-1]):
-        row = pivots[..., k : k + 1] - 1
+        row = pivots[..., k : k + 1] - 1  # 1-based
         order = xp.take_along_axis(order, xp.where(places == k, row, xp.where(places == row, k, places)), -1)
     return order

@@ -39,9 +39,10 @@ MOST = 1024  # workgroups
 
 def _count_launches(limits: Limits, x: Node, bins: int) -> list[Launch]:
     n = prod(x.shape)
-    fours = 4 if n % 4 == 0 else 1
+    fours = 4 if n % 4 == 0 else 1  # elements of a load
     parts = min(max(-(-n // PART), 1), MOST)
     part = -(-n // (parts * fours)) * fours
+    # Counters in workgroup memory, a power of two; more bins count in the result directly.
     cells = max(1 << (bins - 1).bit_length(), 64) if bins <= BINS else 0
     sizes: dict[str, Any] = {"bins": bins, "n": n, "part": part}
     options = {"cells": cells, "atomics": True}
@@ -54,13 +55,14 @@ def _count_launches(limits: Limits, x: Node, bins: int) -> list[Launch]:
         workgroup=(256, 1, 1),
         traced=0,
         fours=fours == 4,
+        # loops over the part, and over the counters that are added at the end
         turns=part // 256 + 1 + bins // 256,
     )
     return [begun(bins, "0"), count]
 
 
 def _count_reference(xp: Any, x: Any, bins: int) -> Any:
-    inside = x[(x >= 0) & (x < bins)]
+    inside = x[(x >= 0) & (x < bins)]  # np.bincount accepts no negative numbers
     return xp.bincount(inside.reshape(-1), minlength=bins)
 
 
@@ -100,9 +102,10 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         raise ValueError(f"max={max} is below min={min}: swap them")
     x = as_float(input.detach()).reshape(-1)
     low, high = _range(x, min, max, 1.0)
+    # the last bin includes its upper edge
     place = ((x - low) / (high - low) * bins).floor().int().minimum(bins - 1)
     inside = (x >= low) & (x <= high)
-    return counts(inside.where(place, -1), bins).to(_float_of(input))
+    return counts(inside.where(place, -1), bins).to(_float_of(input))  # -1 is counted nowhere
 
 
 @composed
@@ -127,10 +130,12 @@ def histogram(
     if edges.ndim != 1 or n < 1:
         raise ValueError("bins must be a positive number, or at least 2 sorted edges")
     inside = (x >= edges[0]) & (x <= edges[n])
+    # Edges up to x, less one: a value at an edge is in the bin after it, but for the last edge.
     place = (edges._search(x, True) - 1).minimum(n - 1)
     place = inside.where(place, -1)
     hist = counts(place, n).float() if weight is None else _sum_weights(place, weight.reshape(-1), n)
     if density:
+        # counts over width and total: the area is 1
         hist = hist / (hist.sum() * (edges.narrow(0, 1, n) - edges.narrow(0, 0, n)))
     return HistogramEdges(hist.to(_float_of(input)), edges.to(_float_of(input)))
 
@@ -178,10 +183,10 @@ def histogramdd(
     if min(sizes) < 1 or any(edges.ndim != 1 for edges in grid):
         raise ValueError("bins must be positive numbers, or at least 2 sorted edges for each dim")
     place: Any = 0
-    inside: Any = x[:, 0] == x[:, 0]
+    inside: Any = x[:, 0] == x[:, 0]  # false for NaN
     for c, edges, n in zip(columns, grid, sizes, strict=True):
         inside = inside & (c >= edges[0]) & (c <= edges[n])
-        place = place * n + (edges._search(c, True) - 1).minimum(n - 1)
+        place = place * n + (edges._search(c, True) - 1).minimum(n - 1)  # row-major cell of the grid
     place = inside.where(place, -1)
     total = prod(sizes)
     hist = counts(place, total).float() if weight is None else _sum_weights(place, weight.reshape(-1), total)
@@ -212,7 +217,7 @@ def _sum_weights(x: Tensor, weights: Tensor, bins: int) -> Tensor:
     """The sum of the weights of each of 0 to bins - 1; other elements are left out. [n], [n] -> [bins]"""
     inside = (x >= 0) & (x < bins)
     dtype = weights.dtype.as_float if weights.dtype.is_float else dt.accumulation_dtype(weights.dtype)
-    zeros = type(x).zeros(bins + 1, dtype=dtype, device=x.device)
+    zeros = type(x).zeros(bins + 1, dtype=dtype, device=x.device)  # one bin more takes what is left out
     return zeros._scatter_at(0, inside.where(x, bins), weights.to(zeros.dtype)).narrow(0, 0, bins)
 
 
@@ -240,6 +245,7 @@ def _range(x: Tensor, low: Any, high: Any, wide: float) -> tuple[Tensor, Tensor]
         raise ValueError(f"the range of {low} to {high} is not finite: pass finite ends")
     if low == high and x.shape[0]:
         low, high = x.amin(), x.amax()
+        # a range that isn't finite is a fault at the next read
         low = valid(low, ~(low.isfinite() & high.isfinite()), "histc")
         same = low == high
         return same.where(low - wide, low), same.where(high + wide, high)
@@ -260,4 +266,5 @@ def _edges(x: Tensor, bins: Any, ends: Any) -> Tensor:
         raise ValueError(f"range={(low, high)} ends before it begins: swap the ends")
     low, high = _range(x, low, high, 0.5)
     step = type(x).arange(bins + 1, dtype=dt.int32, device=x.device).float()
+    # exactly the upper end, without rounding
     return (step == bins).where(high, low + step * ((high - low) / bins))

@@ -32,7 +32,7 @@ def _line(x: Tensor, dim: int | None) -> tuple[Tensor, int]:
 
 
 def _evenly_grad(g: Tensor, y: Tensor, x: Tensor, value: Tensor) -> Gradients:
-    hit = (x == y) | (x.isnan() & y.isnan()) if x.dtype.is_float else x == y
+    hit = (x == y) | (x.isnan() & y.isnan()) if x.dtype.is_float else x == y  # the value may be NaN
     return [hit.where(g / hit.sum().to(g.dtype), 0.0), None]
 
 
@@ -49,7 +49,7 @@ def _median(x: Tensor, dim: int | None, keepdim: bool, rank: Callable[[int, Tens
     n = line.shape[d]
     place = (
         places.narrow(d, (n - 1) // 2, 1)
-        if nan_count is None
+        if nan_count is None  # without NaN the lower middle is known
         else gather_known(places, d, rank(n, nan_count))
     )
     values, index = at_rank(line, place, d, keepdim)
@@ -112,6 +112,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Chosen:
     # one.
     differs = ordered.narrow(d, 1, n - 1) != ordered.narrow(d, 0, n - 1)
     before = tuple(int(e == d) for e in range(line.ndim))
+    # Where each run starts, carried along it by a running maximum.
     starts = (differs._pad(before, (0,) * line.ndim)).where(at.expand(*line.shape), 0)
     length = at - starts.cummax(d)[0]
     place = gather_known(places, d, length.argmax(d, keepdim=True))
@@ -188,11 +189,12 @@ def _quantile(
 
 def _between(ordered: Tensor, nan_count: Tensor, parts: Tensor, interpolation: str, skip: bool) -> Tensor:
     n = ordered.shape[-1]
-    top = (n - 1 - nan_count).clamp(min=0) if skip else nan_count * 0 + (n - 1)
+    top = (n - 1 - nan_count).clamp(min=0) if skip else nan_count * 0 + (n - 1)  # the last rank that counts
     rank = parts * top.to(parts.dtype)
     if interpolation in ("lower", "higher", "nearest"):
         rank = {"lower": rank.floor, "higher": rank.ceil, "nearest": rank.round}[interpolation]()
     low, high = rank.floor(), rank.ceil()
+    # Between equal infinities the interpolation would be inf - inf.
     below, above = gather_known(ordered, -1, low.int()), gather_known(ordered, -1, high.int())
     weight = (rank - low) if interpolation == "linear" else (rank != low) * 0.5
     values = (below.isinf() & (below == above)).where(below, below.lerp(above, weight))
