@@ -262,7 +262,7 @@ def test_edges_of_probabilities(p, kept):
 
 def test_alpha_dropout_that_drops_nothing_draws_nothing():
     x, state = fb.ones(8, device="cpu"), fb.get_rng_state()
-    for f in (F.alpha_dropout, F.feature_alpha_dropout):
+    for f in (fb.alpha_dropout, fb.nn.functional.feature_alpha_dropout):
         assert f(x, 0.5, training=False) is x and f(x, 0.0, training=True) is x
     assert fb.get_rng_state() == state
 

@@ -24,12 +24,14 @@ def join_masks(
     key_padding_mask [b, m].
     """
     if attn_mask is not None and attn_mask.ndim == 3:
-        attn_mask = attn_mask.reshape(-1, heads, *attn_mask.shape[1:])
+        attn_mask = attn_mask.reshape(-1, heads, *attn_mask.shape[1:])  # [b * h, n, m] to [b, h, n, m]
+    # [b, m] to [b, 1, 1, m]: the same for all heads and queries
     padding = None if key_padding_mask is None else key_padding_mask.unsqueeze(1).unsqueeze(1)
     masks = [m for m in (attn_mask, padding) if m is not None]
     if all(m.dtype.kind == "b" for m in masks):
-        kept = [m.logical_not() for m in masks]
+        kept = [m.logical_not() for m in masks]  # PyTorch's True is "masked out", here True is "attend"
         return None if not kept else kept[0] if len(kept) == 1 else kept[0] & kept[1]
+    # a bool mask beside a float one becomes -inf
     added = [m.where(float("-inf"), 0.0) if m.dtype.kind == "b" else m for m in masks]
     return (added[0] if len(added) == 1 else added[0] + added[1]).to(dtype)
 
@@ -79,6 +81,7 @@ class MultiheadAttention(Module):
 
     def _make(self, bias: bool, add_bias_kv: bool, device: Any) -> None:
         e = self.embed_dim
+        # PyTorch's layout: one matrix for q, k and v if all have embed_dim features.
         if self.kdim == self.vdim == e:
             self.in_proj_weight = new_parameter(3 * e, e, device=device)
             init.xavier_uniform_(self.in_proj_weight)
@@ -105,11 +108,12 @@ class MultiheadAttention(Module):
         bias = self.in_proj_bias
         if query is key is value and self.in_proj_weight is not None:
             return list(linear(query, self.in_proj_weight, bias).chunk(3, -1))
-        biases = [None] * 3 if bias is None else bias.chunk(3)
+        biases = [None] * 3 if bias is None else bias.chunk(3)  # three products
         maps = zip((query, key, value), self._weights(), biases, strict=True)
         return [linear(x, w, b) for x, w, b in maps]
 
     def _heads(self, x: Tensor) -> Tensor:
+        # [b, n, h * d] to [b, h, n, d]
         return x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
 
     def forward(
@@ -150,6 +154,7 @@ class MultiheadAttention(Module):
         else:
             y, weights = self._attend(_batch_first((query, key, value)), masks, need_weights, is_causal)
             y = y.transpose(0, 1)
+        # [b, h, n, m] to the mean over heads
         return y, weights.mean(-3) if weights is not None and average_attn_weights else weights
 
     def _attend(
@@ -161,6 +166,7 @@ class MultiheadAttention(Module):
         k, v, more = self._append(k, v)
         q, k, v = map(self._heads, (q, k, v))
         p = self.dropout if self.training else 0.0
+        # The causal kernel needs no mask tensor; it neither returns weights nor knows padding.
         if causal and not need_weights and padding is None and not more:
             y, weights = scaled_dot_product_attention(q, k, v, None, p, True), None
         else:
@@ -169,7 +175,7 @@ class MultiheadAttention(Module):
                 y, weights = with_weights(q, k, v, mask, p)
             else:
                 y, weights = scaled_dot_product_attention(q, k, v, mask, p), None
-        return self.out_proj(y.transpose(1, 2).flatten(-2)), weights
+        return self.out_proj(y.transpose(1, 2).flatten(-2)), weights  # [b, h, n, d] to [b, n, h * d]
 
     def _append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, int]:
         """Append the keys and values of add_bias_kv and add_zero_attn; also return their number."""
@@ -258,6 +264,7 @@ def multi_head_attention_forward(
     if static_k is not None or static_v is not None:
         rule = "not supported: use scaled_dot_product_attention"
         raise TypeError(f"multi_head_attention_forward: static_k and static_v: {rule}")
+    # A layer without parameters of its own, whose weights are the arguments.
     layer: Any = Module.__new__(MultiheadAttention)
     embed_dim = query.shape[-1]
     layer.embed_dim, layer.num_heads, layer.dropout = embed_dim, num_heads, dropout_p

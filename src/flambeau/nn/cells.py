@@ -63,6 +63,7 @@ def gate(x: Tensor, i: int) -> Tensor:
 
 def under_each_other(parts: list[Tensor]) -> Tensor:
     """Stack parts [..., 1, n] in one value, which one kernel stores. -> [..., parts, n]"""
+    # a select by position, so that one kernel stores all parts
     place, out = Tensor.arange(len(parts), dtype=dt.int32, device=parts[0].device).unsqueeze(1), parts[-1]
     for i, part in enumerate(parts[:-1]):
         out = (place == i).where(part, out)
@@ -100,7 +101,7 @@ def _affine(x: Tensor, a: float, b: float) -> Tensor:
 
 
 def _affine_slope(x: Tensor, y: Tensor, a: float, b: float) -> Tensor:
-    return full_like(x, a)
+    return full_like(x, a)  # the shape of x, the derivative a
 
 
 def _hard_sigmoid(x: Tensor, a: float, b: float) -> Tensor:
@@ -108,7 +109,7 @@ def _hard_sigmoid(x: Tensor, a: float, b: float) -> Tensor:
 
 
 def _hard_sigmoid_slope(x: Tensor, y: Tensor, a: float, b: float) -> Tensor:
-    return ((y > 0) & (y < 1)).where(a, 0.0)
+    return ((y > 0) & (y < 1)).where(a, 0.0)  # at the bends 0, as clamp's is not
 
 
 def _scaled_tanh(x: Tensor, a: float, b: float) -> Tensor:
@@ -151,7 +152,7 @@ def activation(name: str, *numbers: float) -> Activation:
     if name.lower() not in ACTIVATIONS:
         raise ValueError(f"activation {name!r} is unknown: use one of {', '.join(ACTIVATIONS)}")
     usual, function, slope = ACTIVATIONS[name.lower()]
-    numbers = (*numbers, *usual[len(numbers) :])
+    numbers = (*numbers, *usual[len(numbers) :])  # what is not passed has ONNX's default
     if not numbers:
         return Activation(function, slope)
 
@@ -183,6 +184,7 @@ def clip_arguments(a: Activation, bound: float | None) -> Activation:
 
 
 def _clipped_slope(slope: Callable[[Tensor, Tensor], Tensor], bound: float, x: Tensor, y: Tensor) -> Tensor:
+    # outside the bounds the argument is constant
     return (x.abs() <= bound).where(slope(_within(x, bound), y), 0.0)
 
 
@@ -235,9 +237,12 @@ def lstm(how: LstmGates) -> Cell:
     count = 4 - coupled
 
     def open_gates(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> _Opened:
+        # own_gates is a product of all gates at once; `old` is the cell before the step.
         x, old = gates + own_gates(shown, s, count), gate(state, 1)
         i, *f, g, o = (gate(x, k) for k in range(count))
         if s.peepholes is not None:
+            # Peepholes: the gates also see the cell, the output gate the new one (Gers and Schmidhuber,
+            # 2000).
             i = i + s.peepholes[0] * old
             f = [each + s.peepholes[2] * old for each in f]
         taken = how.gate.function(i)
@@ -316,6 +321,7 @@ def _gru_that_resets_before(how: GruGates) -> Cell:
     products and two kernels."""
 
     def part(shown: Tensor, s: Sequence, begin: int, gates: int) -> Tensor:
+        # The rows of the weight that belong to the gates `begin` to `begin + gates`.
         n = shown.shape[-1]
         bias = None if s.bias is None else s.bias.narrow(0, begin * n, gates * n)
         return own_gates(shown, s._replace(weight=s.weight.narrow(0, begin * n, gates * n), bias=bias), gates)

@@ -22,6 +22,7 @@ class _Numbered(Module):
         """Replace the modules by these, under the names "0", "1", ..."""
         for m in modules:
             check_module(self, m)
+        # Names are removed and set again, so that vars() has them in the order of the list.
         for name, _ in list(self._own(Module)):
             delattr(self, name)
         for i, m in enumerate(modules):
@@ -41,7 +42,7 @@ class _Numbered(Module):
     def insert(self, index: int, module: Module) -> Self:
         """Insert a module before an index; returns self."""
         check_module(self, module)
-        if index == len(self):
+        if index == len(self):  # nothing to renumber
             self.add_module(str(index), module)
             return self
         modules = list(self)
@@ -64,7 +65,7 @@ class _Numbered(Module):
         return any(m is module for m in self)
 
     def __getitem__(self, index: int | slice) -> Any:
-        chosen = list(self._own(Module))[index]
+        chosen = list(self._own(Module))[index]  # a pair, or a list of pairs for a slice
         return self._part(dict(chosen)) if isinstance(chosen, list) else chosen[1]
 
     def _part(self, chosen: dict[str, Module]) -> Any:
@@ -80,7 +81,7 @@ class _Numbered(Module):
         self._renumber(modules)
 
     def __add__(self, other: Iterable[Module]) -> Any:
-        return self[:].extend(other)
+        return self[:].extend(other)  # a new container: [:] copies
 
     def __iadd__(self, other: Iterable[Module]) -> Self:
         return self.extend(other)
@@ -132,6 +133,7 @@ class ModuleList(_Numbered):
         """The printed lines; equal neighbours share one line with their number."""
         lines: list[str] = []
         first = 0
+        # PyTorch prints "(0-2): 3 x Linear(...)".
         for text, alike in groupby(map(repr, self)):
             n = len(list(alike))
             lines.append(f"({first}): {text}" if n == 1 else f"({first}-{first + n - 1}): {n} x {text}")

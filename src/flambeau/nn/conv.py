@@ -42,6 +42,8 @@ class Convolution(Module):
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride = pair(kernel_size, self.nd), pair(stride, self.nd)
         self.dilation = pair(dilation, self.nd)
+        # A convolution's weight is [out, in / groups, *kernel], a transposed one's [in, out / groups,
+        # *kernel].
         first, second = channels if swap else channels[::-1]
         shape = (first, second // groups, *self.kernel_size)
         self.weight = new_parameter(*shape, device=device)
@@ -102,8 +104,9 @@ class _Conv(Convolution):
             before, after = padding, padding
             if padding == "same":
                 before, after = conv.same_padding(self.kernel_size, self.stride, self.dilation)
+            # `pad` takes (left, right) of the last dim first.
             pairs: list[Any] = [n for side in zip(before[::-1], after[::-1], strict=True) for n in side]
-            x, padding = x.pad(pairs, self.padding_mode), 0
+            x, padding = x.pad(pairs, self.padding_mode), 0  # the padding is in x now
         run = type(self).function
         return run(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
@@ -201,6 +204,7 @@ class _ConvTranspose(Convolution):
             size, self.kernel_size, self.stride, self.padding, (0,) * self.nd, self.dilation
         )
         wanted = output_size[-self.nd :]
+        # Below the stride (or dilation) all sizes have the same windows.
         most = tuple(n + max(s, d) - 1 for n, s, d in zip(least, self.stride, self.dilation, strict=True))
         if len(wanted) != self.nd or any(
             not a <= n <= b for a, n, b in zip(least, wanted, most, strict=False)

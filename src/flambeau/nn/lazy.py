@@ -26,10 +26,13 @@ class LazyLayer(Module):
         """Store the options of the layer to become, and create its parameters without a shape."""
         self._given = {"device": device, **options}
         # a template of the smallest size
+        # 1 is the size that follows from the input (groups divides it); its parameters' names and kinds are
+        # all that is used.
         example = self.becomes(int(options.get("groups", 1)), **self._given)
         for key, _ in list(example._own(Parameter)):
             setattr(self, key, UninitializedParameter(device=device))
         for key, b in list(example._own(Tensor)):
+            # the count has a shape already
             buffer = b if key == "num_batches_tracked" else UninitializedBuffer(device=device)
             self.register_buffer(key, buffer)
 
@@ -50,6 +53,7 @@ class LazyLayer(Module):
 
     def _become(self, size: int) -> None:
         """Become the layer for inputs of that size; values that were loaded meanwhile stay."""
+        # Hooks and the mode may have been set before the first call.
         hooks, training = self._hooks, self.training
         fresh = dict(vars(self.becomes(size, **self._given)))
         for key in [k for k, v in vars(self).items() if isinstance(v, Tensor)]:
@@ -64,12 +68,13 @@ class LazyLayer(Module):
             fresh[key] = value
         del self._given
         vars(self).update({**fresh, "_hooks": hooks, "training": training})
+        # The layer changes its class in place: references to it, such as a Sequential's, stay valid.
         layer: Any = self
         layer.__class__ = self.becomes
 
     def forward(self, x: Tensor, *more: Any, **kw: Any) -> Any:
         self.initialize_parameters(x)
-        return self.forward(x, *more, **kw)
+        return self.forward(x, *more, **kw)  # now the forward of the class that it became
 
 
 class _LazyConv(LazyLayer):

@@ -21,6 +21,7 @@ class BCELoss(FunctionLayer):
     weight: Tensor | None
 
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
+        # A buffer, so that the weight moves with the module; it is in the state_dict, as in PyTorch.
         self.reduction = reduction
         self.register_buffer("weight", weight)
 
@@ -116,7 +117,7 @@ class CrossEntropyLoss(FunctionLayer):
         not in 0 to 1, or for other shapes or another reduction; TypeError for a target of another
         dtype; IndexError, at the next read, for an invalid class.
 
-    ignore_index: a class that is ignored
+    ignore_index: targets of this class add nothing to the loss or its mean
     """
 
     weight: Tensor | None
@@ -197,7 +198,7 @@ class KLDivLoss(FunctionLayer):
     [n, ...], [n, ...] -> [], or [n, ...] for "none".
 
     reduction: "mean", "sum" or "none": how the losses are combined
-    log_target: the target is logarithms too
+    log_target: the target has log-probabilities too
     Raises ValueError if reduction is unknown.
     """
 
@@ -317,7 +318,7 @@ class MultiMarginLoss(FunctionLayer):
 class NLLLoss(FunctionLayer):
     """The negative log-probability of each target class, weighted. [n, classes, ...], [n, ...] int -> []
 
-    ignore_index: a class that is ignored
+    ignore_index: targets of this class add nothing to the loss or its mean
     reduction: "mean", "sum" or "none": how the losses are combined
     Raises ValueError if the target's shape does not fit; TypeError if it is not of integers.
     """
@@ -337,7 +338,7 @@ class NLLLoss(FunctionLayer):
 class NLLLoss2d(FunctionLayer):
     """The negative log-probability of each target class, weighted. [n, classes, ...], [n, ...] int -> []
 
-    ignore_index: a class that is ignored
+    ignore_index: targets of this class add nothing to the loss or its mean
     reduction: "mean", "sum" or "none": how the losses are combined
     Raises ValueError if the target's shape does not fit; TypeError if it is not of integers.
     """
@@ -387,7 +388,7 @@ class PoissonNLLLoss(FunctionLayer):
     log(target!). -> []
 
     log_input: the input is the logarithm of the rate
-    eps: a small number that keeps divisions from 0
+    eps: a small number that is added to the rate before its logarithm
     reduction: "mean", "sum" or "none": how the losses are combined
     Raises ValueError if reduction is unknown.
     """
@@ -435,9 +436,9 @@ class SoftMarginLoss(FunctionLayer):
 class TripletMarginLoss(FunctionLayer):
     """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []
 
-    p: which norm the distance is
-    eps: a small number that keeps divisions from 0
-    swap: take the distance from positive to negative where that is less
+    p: the order of the norm
+    eps: a small number that is added to the differences
+    swap: use the distance from positive to negative if it is smaller
     reduction: "mean", "sum" or "none": how the losses are combined
     Raises ValueError if reduction is unknown.
     """
@@ -471,9 +472,9 @@ class TripletMarginWithDistanceLoss(FunctionLayer):
     anchor: the rows that others are compared with
     positive: rows that should be near
     negative: rows that should be far
-    distance_function: of two tensors of rows; the Euclidean distance where there is none
-    margin: how much farther the negative should be
-    swap: take the distance from positive to negative where that is less
+    distance_function: takes two tensors of rows and returns their distances; None is the Euclidean distance
+    margin: how much farther the negative must be
+    swap: use the distance from positive to negative if it is smaller
     reduction: "mean", "sum" or "none": how the losses are combined
     Raises ValueError if reduction is unknown.
     """

@@ -43,7 +43,10 @@ class Module:
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute. A parameter, buffer or module comes after the others of its kind, and its name
         keeps its place while it is None. TypeError for another value under the name of one of them."""
+        # The kind of the new value, and that of the name: what a name holds may be None, but not change
+        # silently.
         kind, before = next((kind for kind in KINDS if isinstance(value, kind)), None), self._kind(name)
+        # before: the kind that the name had; a member of another kind must be deleted first.
         if before is not None and (kind, before) not in REPLACED:
             self._check_value(name, value, before)
         has_setter = hasattr(getattr(type(self), name, None), "__set__")  # which decides
@@ -69,6 +72,7 @@ class Module:
         """Record the kind of a name; a name of a new kind comes after the others of that kind."""
         if self._kind(name) is kind:
             return
+        # Popped and set again by __setattr__, so that vars() lists it after the others of its kind.
         vars(self).pop(name, None)
         self._buffer_names.pop(name, None)
         self._kinds.pop(name, None)
@@ -95,6 +99,7 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__}(...): it has no forward: define forward(self, x)")
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
+        # most modules have no hook: a plain call
         return hooks.call(self, args, kw) if hooks.are_there(self) else self.forward(*args, **kw)
 
     # --- parameters, buffers, modules ---
@@ -107,6 +112,7 @@ class Module:
         self._buffer_names[name] = persistent
         object.__setattr__(self, name, tensor)
         if tensor is not None:
+            # Its value is computed with the next run, not each time something reads the buffer.
             with_next_run(tensor)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
@@ -144,6 +150,8 @@ class Module:
     def _own(self, kind: type) -> Iterator[tuple[str, Any]]:
         """(name, value) of the module's own parameters (kind Parameter), buffers (Tensor) or modules
         (Module)."""
+        # A buffer is a plain tensor, a parameter a subclass of it: the record of buffers tells them apart.
+        # list(): hooks may set attributes meanwhile.
         for name, value in list(vars(self).items()):
             if isinstance(value, kind) and (name in self._buffer_names) == (kind is Tensor):
                 yield name, value
@@ -176,7 +184,7 @@ class Module:
         memo: modules to leave out; the returned ones are added. remove_duplicate: a shared module is returned
         once.
         """
-        pairs = ((name[:-1], m) for name, m in self._tree(_with_dot(prefix)))
+        pairs = ((name[:-1], m) for name, m in self._tree(_with_dot(prefix)))  # without the last dot
         return _once(pairs, memo) if remove_duplicate else pairs
 
     def modules(self) -> Iterator["Module"]:
@@ -364,9 +372,11 @@ class Module:
             raise TypeError(
                 f"{type(self).__name__}.to({dtype}): parameters must be floats: pass a float dtype"
             )
+        # keeps_dtype names buffers such as rotary tables, which lose too much in 16 bits.
         kept = {id(getattr(m, name)) for m in self.modules() for name in m.keeps_dtype}
         for t in [*self.parameters(), *self.buffers()]:
             wanted, is_cast = t.requires_grad, t.dtype.is_float and id(t) not in kept
+            # A new node in the same tensor object: optimisers and other modules may hold it.
             t.node = t.detach().to(device, dtype if is_cast else None).node
             t.requires_grad_(wanted)
             with_next_run(t)
@@ -402,6 +412,7 @@ class Module:
 
         def call() -> Any:
             y = self(*example, **kw)
+            # Results and gradients are outputs of one plan, as in a training step.
             return [y, *y.sum().backward()] if train else y
 
         return compile_call(call)
@@ -478,6 +489,7 @@ class Module:
             hooks.tell(m, "load_state_dict_pre", m, state, name, {}, strict, [], [], [])
         own, places = self._state(), {name: (m, last) for name, m, last in self._places("")}
         keys = Keys([n for n in own if n not in state], [n for n in state if n not in own])
+        # e.g. a nested dict, or a number
         strange = [n for n in own if n in state and not hasattr(state[n], "shape")]
         bad = [n for n in own if n in state and n not in strange and _differ(own[n], state[n])]
         problems = _list_names("missing", keys.missing_keys, lambda n: repr(n)) if strict else []
@@ -490,10 +502,11 @@ class Module:
         problems += _list_names("no tensor", strange, lambda n: f"{n!r} is {describe(state[n])}")
         if problems:
             cure = "use a state_dict of the same model" + ("" if bad or strange else ", or strict=False")
+            # A checkpoint often holds the state_dict in a dict with other things.
             inside = next((n for n in state if isinstance(state[n], Mapping)), None)
             cure = cure if inside is None else f"pass the object at {inside!r}"
             raise ValueError(f"load_state_dict({len(state)} tensors): {'; '.join(problems)}: {cure}")
-        with no_grad():
+        with no_grad():  # own tensors may require gradients
             for name in [n for n in own if n in state]:
                 _load(*places[name], state[name], assign)
         for m in self._inside_out():
@@ -594,11 +607,14 @@ def _load(owner: Module, name: str, loaded: Any, assign: bool) -> None:
     """Copy loaded values into a module's tensor, or with `assign` replace the tensor."""
     own = getattr(owner, name)
     if is_lazy(own):
+        # A lazy parameter takes its shape from the file.
         own.materialize(tuple(loaded.shape))
     if not assign:
+        # PyTorch before 0.4 saved 0-d tensors as [1]
         own.assign_(loaded[0] if (own.shape, tuple(loaded.shape)) == OLD_SCALAR else loaded)
         return
     value = loaded if isinstance(loaded, Tensor) else tensor(loaded, device=own.device)
+    # A plain tensor under a parameter's name becomes one; whether it is trained stays as it was.
     if isinstance(own, Parameter):
         value = value if isinstance(value, Parameter) else Parameter(value.detach(), own.requires_grad)
     setattr(owner, name, value)

@@ -74,6 +74,7 @@ class BatchNorm(NormBase):
         self.register_buffer("running_mean", Tensor.zeros(num_features, device=device) if tracked else None)
         self.register_buffer("running_var", Tensor.ones(num_features, device=device) if tracked else None)
         if tracked:
+            # int64, as in PyTorch: the count of batches is in the state_dict.
             count = Tensor.full((), 0, dt.int64, device)
             self.register_buffer("num_batches_tracked", count)
         self._cast(dtype)
@@ -92,9 +93,11 @@ class BatchNorm(NormBase):
 
     def forward(self, x: Tensor) -> Tensor:
         self._check(x)
+        # Without running statistics eval mode normalises by the batch, as in PyTorch.
         if self.training or self.running_mean is None or self.running_var is None:
             mean, var = moments(x)
             if self.training and self.track_running_stats:
+                # n: values of a channel
                 self._track(mean.detach(), var.detach(), x.numel() // self.num_features)
             return batch_affine_norm(x, mean, var, self.weight, self.bias, self.eps)
         return affine_norm(x, self.running_mean, self.running_var, self.weight, self.bias, self.eps)
@@ -120,6 +123,7 @@ class BatchNorm(NormBase):
         if self.running_mean is None or self.running_var is None:
             return
         count = self.num_batches_tracked + 1
+        # None: the cumulative mean of all batches, by a share of 1 / count.
         share = self.momentum if self.momentum is not None else 1 / count.float()
         self.num_batches_tracked.assign_(count)
         track(self.running_mean, self.running_var, mean, var, n, share)
@@ -192,10 +196,11 @@ class InstanceNorm(BatchNorm):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.ndim == self.ranks[0] - 1:
+        if x.ndim == self.ranks[0] - 1:  # one sample: without a batch dim
             return self.forward(x.unsqueeze(0)).squeeze(0)
         if x.ndim not in self.ranks or x.shape[1] != self.num_features:
             self._check(x)
+        # eval mode uses running statistics only if there are any
         own = self.training or not self.track_running_stats
         running = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
         momentum = self.momentum or 0.0  # None leaves the running statistics unchanged, as in PyTorch

@@ -61,6 +61,7 @@ class AdaptiveMaxPool1d(FunctionLayer):
         self.output_size, self.return_indices = output_size, return_indices
 
     def forward(self, input: Tensor) -> Any:
+        # PyTorch's layers take return_indices before ceil_mode, its functions after: passed by name.
         return adaptive.adaptive_max_pool1d(
             input, output_size=self.output_size, return_indices=self.return_indices
         )
@@ -115,6 +116,7 @@ class AvgPool1d(FunctionLayer):
         count_include_pad: bool = True,
     ):
         self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad = (
+            # Set by name: extra_repr shows the arguments of __init__ that have an attribute.
             kernel_size,
             stride,
             padding,

@@ -104,6 +104,7 @@ class _Steps:
         steps = range(len(batch_sizes))
         kept = [[t < n for n in lengths] for t in steps]
         self.kept = tensor(kept, device=device).reshape(len(steps), len(lengths), 1, 1)
+        # Each sequence is reversed within its own length.
         # steps of the padding map to themselves
         turned = [[n - 1 - t if t < n else t for n in lengths] for t in steps]
         self.turned = tensor(turned, device=device).unsqueeze(2)
@@ -133,7 +134,7 @@ class RNNBase(RecurrentModule):
         for option in ("bias", "batch_first"):
             if not isinstance(value := getattr(self, option), bool):
                 raise TypeError(f"{name}({option}={value!r}): must be a bool: pass True or False")
-        if isinstance(p, bool) or not 0 <= p <= 1:
+        if isinstance(p, bool) or not 0 <= p <= 1:  # True would count as 1
             raise ValueError(f"{name}(dropout={p}): must be from 0 to 1: pass a probability")
         if not 0 <= self.proj_size < self.hidden_size:
             rule = f"must be 0 (off) to {self.hidden_size - 1}, below hidden_size: pass another value"
@@ -145,6 +146,7 @@ class RNNBase(RecurrentModule):
         if self.reverse and self.bidirectional:
             rule = "bidirectional already includes the reverse direction: leave one of them out"
             raise ValueError(f"{name}(bidirectional=True, reverse=True): {rule}")
+        # Options of the constructor that are no attributes in PyTorch.
         device, dtype, gates = (*map(self.__dict__.pop, ("device", "dtype")), cell_of(self).gates)
         for layer in range(self.num_layers):
             # PyTorch's order of states: layer * directions + direction
@@ -163,6 +165,7 @@ class RNNBase(RecurrentModule):
 
     def _make(self, layer: int, suffix: str, gates: int, device: Any) -> None:
         out = self.out_size
+        # Layers after the first read both directions of the one before.
         width = self.input_size if layer == 0 else out * (1 + self.bidirectional)
         shapes = {"weight_ih": (gates, width), "weight_hh": (gates, out)}
         shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)} if self.bias else {}
@@ -184,7 +187,7 @@ class RNNBase(RecurrentModule):
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         if isinstance(input, PackedSequence):
             return self._of_packed(input, hx)
-        x = input.transpose(0, 1) if self.batch_first and input.ndim == 3 else input
+        x = input.transpose(0, 1) if self.batch_first and input.ndim == 3 else input  # [t, b, input]
         batched = x.ndim == 3
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
             rule = f"takes 3 dims (or 2, without a batch) of which the last is {self.input_size}"
@@ -200,6 +203,7 @@ class RNNBase(RecurrentModule):
     def _of_packed(self, packed_input: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
         x = pad_steps(packed_input.data, packed_input.batch_sizes)
         start = self._start(hx, x, True)
+        # A packed sequence is sorted by length, so its states are too.
         if packed_input.sorted_indices is not None:
             start = tuple(t.index_select(1, packed_input.sorted_indices) for t in start)
         y, state = self._run(x, start, _Steps(packed_input.batch_sizes, x.device))
@@ -220,7 +224,7 @@ class RNNBase(RecurrentModule):
         wanted = [(count, batch, n) if batched else (count, n) for n in self._sizes()]
         if hx is None:
             return tuple(Tensor.zeros(count, batch, s[-1], dtype=x.dtype, device=x.device) for s in wanted)
-        states: tuple[Tensor, ...] = tuple(hx) if is_sequence(hx) else (hx,)
+        states: tuple[Tensor, ...] = tuple(hx) if is_sequence(hx) else (hx,)  # an LSTM's pair, or one tensor
         if [t.shape for t in states] != wanted:
             shapes = " and ".join(str(list(s)) for s in wanted)
             own = " and ".join(str(list(t.shape)) for t in states)
@@ -235,10 +239,12 @@ class RNNBase(RecurrentModule):
         """[t, b, input] -> [t, b, directions * out], and the last states."""
         last: list[tuple[Tensor, ...]] = []
         for layer in range(self.num_layers):
+            # As in PyTorch, between layers, not after the last.
             if layer and self.dropout:
                 x = dropout(x, self.dropout, self.training)
             outputs: list[Tensor] = []
             for suffix in self._suffixes(layer):
+                # States are in the order of layers and directions, and `last` counts those done.
                 y, state = self._direction(x, suffix, tuple(t[len(last)] for t in start), steps)
                 outputs.append(y)
                 last.append(state)
@@ -254,12 +260,14 @@ class RNNBase(RecurrentModule):
             cast("Any", getattr(self, name + suffix, None))
             for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh", "weight_hr")
         )
+        # One product for all steps: only the state's part is sequential.
         gates = linear(turn(x) if back else x, weight, bias)
         cell = start[1] if len(start) > 1 else None
         kept = None if steps is None else steps.kept
         s = Sequence(gates, own, start[0], own_bias, project, cell, kept)  # type: ignore[arg-type]
         states = recurrence(cell_of(self), s)
         y = shown_by(states, project)
+        # the last output, and the cell beside the last state
         ends = (y[-1],) if cell is None else (y[-1], states[-1].select(-2, 1))
         return turn(y) if back else y, ends
 
@@ -455,7 +463,9 @@ class RNNCellBase(RecurrentModule):
             Tensor.zeros(*lead, self.hidden_size, dtype=x.dtype, device=x.device) if h is None else h
             for h in start
         ]
+        # the visible state first, an LSTM's cell after it
         shown, *cell = (h.reshape(-1, self.hidden_size) for h in rows)
+        # one step of a batch: [1, b, gates * hidden]
         gates = linear(x.reshape(1, -1, self.input_size), self.weight_ih, self.bias_ih)
         s = Sequence(gates, self.weight_hh, shown, self.bias_hh, None, *cell)
         state = recurrence(cell_of(self), s)[0]

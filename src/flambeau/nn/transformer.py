@@ -45,6 +45,7 @@ class _Layer(Module):
     def __post_init__(self):
         p, width = self.dropout, self.d_model
         own = self.__dict__
+        # Constructor options that are no attributes in PyTorch.
         device, dtype, eps, bias = map(own.pop, ("device", "dtype", "layer_norm_eps", "bias"))
         self.activation = _activation(self.activation)
         for name in self.attentions():
@@ -55,6 +56,7 @@ class _Layer(Module):
         self.linear1 = Linear(width, self.dim_feedforward, bias, device=device)
         self.dropout = Dropout(p)
         self.linear2 = Linear(self.dim_feedforward, width, bias, device=device)
+        # One norm and dropout more than attentions: for the linear layers.
         parts = range(1, len(self.attentions()) + 2)
         for i in parts:
             setattr(self, f"norm{i}", LayerNorm(width, eps, bias=bias, device=device))
@@ -70,6 +72,7 @@ class _Layer(Module):
         """Add the result of each sublayer to x, with the norm before or after it."""
         for i, part in enumerate(parts, 1):
             norm, drop = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
+            # pre-norm or post-norm
             x = x + drop(part(norm(x))) if self.norm_first else norm(x + drop(part(x)))
         return x
 

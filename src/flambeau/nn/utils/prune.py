@@ -27,7 +27,7 @@ def _count(method: str, amount: float, size: int) -> int:
 
 def _smallest(scores: Tensor, n: int) -> Tensor:
     """0 for the n smallest, 1 for the others. [size] -> [size]"""
-    return (scores.argsort().argsort() >= n).to(scores.dtype)
+    return (scores.argsort().argsort() >= n).to(scores.dtype)  # argsort of argsort is the rank
 
 
 class BasePruningMethod(ABC):
@@ -69,6 +69,7 @@ class BasePruningMethod(ABC):
         """
         method = cls(*args, **kw)
         method.name = name
+        # The first pruning of a parameter; later ones multiply its mask.
         if _hook(module, name) is None:
             weight = getattr(module, name)
             delattr(module, name)
@@ -78,7 +79,7 @@ class BasePruningMethod(ABC):
         before = getattr(module, f"{name}_mask")
         scores = getattr(module, f"{name}_orig").detach() if importance_scores is None else importance_scores
         before.assign_(method.compute_mask(scores, before) * before)
-        method(module, ())
+        method(module, ())  # the pruned value is there before the next call
         return method
 
     def remove(self, module: Module) -> None:
@@ -105,7 +106,7 @@ class _Unstructured(BasePruningMethod):
     """Prunes an amount of the least important remaining elements."""
 
     def __init__(self, amount: float):
-        _count(type(self).__name__, amount, 1 << 62)
+        _count(type(self).__name__, amount, 1 << 62)  # checks the amount; the size is not known yet
         self.amount = amount
 
     def scores(self, t: Tensor) -> Tensor:
@@ -115,6 +116,7 @@ class _Unstructured(BasePruningMethod):
         left = int(default_mask.sum().item())
         n = _count(type(self).__name__, self.amount, left)
         gone = default_mask.numel() - left  # they are the least important
+        # Pruned elements have score -1, below all others, and are counted with the new ones.
         flat = (default_mask > 0).where(self.scores(t), -1.0).reshape(-1)
         return _smallest(flat, n + gone).reshape(t.shape)
 
@@ -145,7 +147,7 @@ class _Structured(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         own = self.dim % t.ndim
-        there = default_mask.amax(self._others(t)) > 0
+        there = default_mask.amax(self._others(t)) > 0  # slices that have unpruned elements
         left = int(there.sum().item())
         n = _count(type(self).__name__, self.amount, left) + t.shape[own] - left
         mask = _smallest(there.where(self.slices(t), -1.0), n)
@@ -237,6 +239,7 @@ def global_unstructured(
         vars(m).get(f"{name}_mask", v * 0 + 1) for (m, name), v in zip(pairs, values, strict=True)
     ]
     joined = cat([m.reshape(-1) for m in masks])
+    # One ranking over all parameters' elements.
     mask = pruning_method(**kw).compute_mask(cat([v.reshape(-1) for v in values]), joined)
     at = 0
     for (module, name), v in zip(pairs, values, strict=True):
