@@ -227,8 +227,8 @@ def short(term="score"):
 
 
 ERRORS = {
-    "AFINE(net='clip'): flambeau ships no weights: pass net=, CLIP's network for images, and weights=,"
-    " the contents of A-FINE's file": lambda: m.AFINE("clip", WEIGHTS),
+    "AFINE(net='clip'): flambeau contains no network weights: pass net=, CLIP's network for images,"
+    " and weights=, the contents of A-FINE's file": lambda: m.AFINE("clip", WEIGHTS),
     "AFINE(weights=...): adapter.k are missing: pass the contents of A-FINE's file, by part and name": (
         lambda: m.AFINE(net, {k: v for k, v in WEIGHTS.items() if k != "adapter"})
     ),

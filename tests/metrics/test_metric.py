@@ -46,7 +46,7 @@ def test_updates_read_nothing(gpu, reads):
     both["loss"].update(x.sum())
     assert not reads
     found = both.compute()
-    assert len(reads) == 1  # one for all, and for what targets were no classes
+    assert len(reads) == 1  # one for all, and for the targets that are not classes
     assert found["loss"] == 11.5 and {k: pytest.approx(found[k]) for k in WANTED} == WANTED
     three(gpu).reset()
     assert len(reads) == 1
@@ -619,7 +619,7 @@ def test_targets_that_are_no_classes_are_told_by_compute():
     x = fb.tensor(P, device="cpu")
     bad = fb.tensor([0, 3, -1, 2], device="cpu")
     rule = "use those, or pass ignore_index for positions without a"
-    of_classes = f"2 targets or predictions were no class of 0 to 2: {rule} class"
+    of_classes = f"2 targets or predictions were not classes of 0 to 2: {rule} class"
     for make in (m.MulticlassAccuracy, m.MulticlassConfusionMatrix):
         metric = make(3, device="cpu")
         metric.update(x, bad)
@@ -634,9 +634,8 @@ def test_targets_that_are_no_classes_are_told_by_compute():
         curve.update(x, bad)
         with pytest.raises(ValueError) as told:
             curve.compute()
-        assert (
-            str(told.value) == f"MulticlassAUROC.compute(): 2 targets were no class of 0 to 2: {rule} target"
-        )
+        text = f"MulticlassAUROC.compute(): 2 targets were not classes of 0 to 2: {rule} target"
+        assert str(told.value) == text
     one = m.BinaryAccuracy(device="cpu")
     one.update(fb.tensor([0.2, 0.8], device="cpu"), fb.tensor([0, 2], device="cpu"))
     with pytest.raises(ValueError) as told:
@@ -646,7 +645,7 @@ def test_targets_that_are_no_classes_are_told_by_compute():
     tokens.update(x.unsqueeze(0), bad.unsqueeze(0))
     with pytest.raises(ValueError) as told:
         tokens.compute()
-    assert str(told.value) == f"Perplexity.compute(): 2 targets were no tokens of the logits: {rule} token"
+    assert str(told.value) == f"Perplexity.compute(): 2 targets were not tokens of the logits: {rule} token"
     mean = m.MeanMetric(nan_strategy="error", device="cpu")
     mean.update(float("nan"))
     with pytest.raises(ValueError) as told:

@@ -128,7 +128,7 @@ FID, LPIPS, DISTS = (
     m.LearnedPerceptualImagePatchSimilarity,
     m.DeepImageStructureAndTextureSimilarity,
 )
-NONE = "flambeau ships no weights: pass"
+NONE = "flambeau contains no network weights: pass"
 SSIM = m.StructuralSimilarityIndexMeasure
 ERRORS = {
     "fid": (

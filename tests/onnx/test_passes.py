@@ -5,7 +5,7 @@ from onnx import helper, numpy_helper, parser
 
 import flambeau as fb
 from flambeau.nn import functional as F
-from flambeau.onnx.passes import asked_for, fold_norms
+from flambeau.onnx.passes import fold_norms, needed_nodes
 from flambeau.onnx.read import read_model
 
 SHAPES = """<ir_version: 9, opset_import: ["": 17]>
@@ -38,7 +38,7 @@ def test_a_value_that_an_inner_graph_reads_is_kept():
       y = If (c) <then_branch = t () => (float[2] r) { r = Abs(a) },
                   else_branch = e () => (float[2] q) { q = Neg(a) }> }"""
     graph = read_model(parser.parse_model(text)).graph
-    assert [n.op for n in asked_for(graph.nodes, ["y"])] == ["Neg", "If"]
+    assert [n.op for n in needed_nodes(graph.nodes, ["y"])] == ["Neg", "If"]
     model = fb.onnx.load(parser.parse_model(text), device="cpu")
     for flag, expected in [(True, [1, 2]), (False, [1, -2]), (True, [1, 2])]:
         assert model(np.array([1, -2], "f4"), np.array(flag)).tolist() == expected

@@ -12,7 +12,7 @@ from ..tensor import Tensor
 from . import constraints
 from .constraints import dependent_property
 from .continuous import Normal
-from .discrete import Categorical, OneHotCategorical, odds
+from .discrete import Categorical, OneHotCategorical, log_odds
 from .distribution import Distribution, one_of
 from .transforms import (
     ComposeTransform,
@@ -26,8 +26,8 @@ from .transforms import (
 positive, unit = constraints.positive, constraints.unit_interval
 
 
-class _Wrapping(Distribution):
-    """A distribution that holds others and expands them with itself."""
+class _Wrapper(Distribution):
+    """The base of distributions that hold others, which `expand` expands too."""
 
     def _reshape(self, batch_shape: tuple[int, ...]) -> None:
         raise NotImplementedError
@@ -39,7 +39,7 @@ class _Wrapping(Distribution):
         return new
 
 
-class Independent(_Wrapping):
+class Independent(_Wrapper):
     """Reinterprets the last dims of a batch as dims of the event.
 
     base_distribution: the distribution. reinterpreted_batch_ndims: how many batch dims become event dims.
@@ -56,12 +56,14 @@ class Independent(_Wrapping):
             raise ValueError(f"Independent(...): {dims}: pass at most {len(base.batch_shape)}")
         self.base_dist, self.reinterpreted_batch_ndims = base, n
         shape = (*base.batch_shape, *base.event_shape)
+        # [*batch, *event] stays; only the boundary moves by n dims to the left
         cut = len(base.batch_shape) - n
         self.batch_shape, self.event_shape = shape[:cut], shape[cut:]
         if validate_args is not None:
             self._validates = validate_args
 
     def _reshape(self, batch_shape: tuple[int, ...]) -> None:
+        # to the base these dims are still batch dims
         lead = self.event_shape[: self.reinterpreted_batch_ndims]
         self.base_dist = self.base_dist.expand((*batch_shape, *lead))
 
@@ -107,7 +109,7 @@ class Independent(_Wrapping):
         return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"
 
 
-class MixtureSameFamily(_Wrapping):
+class MixtureSameFamily(_Wrapper):
     """A mixture of components of one family, along the last batch dim.
 
     mixture_distribution: a Categorical over the components. component_distribution: the components.
@@ -121,6 +123,7 @@ class MixtureSameFamily(_Wrapping):
         mix, parts = mixture_distribution, component_distribution
         if not isinstance(mix, Categorical):
             raise ValueError(f"MixtureSameFamily({mix!r}, ...): the mixture must be a Categorical")
+        # components are the last batch dim: [*batch, n]
         *lead, n = parts.batch_shape or (0,)
         if mix.num_events != n:
             raise ValueError(f"MixtureSameFamily(...): {mix.num_events} weights for {n} components")
@@ -186,7 +189,7 @@ class MixtureSameFamily(_Wrapping):
         return f"MixtureSameFamily({self.mixture_distribution!r}, {self.component_distribution!r})"
 
 
-class TransformedDistribution(_Wrapping):
+class TransformedDistribution(_Wrapper):
     """The distribution of transformed draws. base_distribution: the distribution; transforms: a map or a
     list.
 
@@ -207,8 +210,10 @@ class TransformedDistribution(_Wrapping):
         if len(shape) < composed.domain.event_dim:
             events = f"{composed!r} maps events of {composed.domain.event_dim} dims"
             raise ValueError(f"TransformedDistribution({base!r}, ...): {events}: pass a base of that many")
+        # A map may broadcast (a loc with more dims): expand the base to the shape that its inverse gives.
         forward = composed.forward_shape(shape)
         base = base.expand(composed.inverse_shape(forward)[: len(shape) - len(base.event_shape)])
+        # A map of vectors on scalar draws: the last batch dims become the event.
         more = composed.domain.event_dim - len(base.event_shape)
         self.base_dist = Independent(base, more) if more > 0 else base
         event = composed.codomain.event_dim + max(len(base.event_shape) - composed.domain.event_dim, 0)
@@ -308,9 +313,11 @@ class LogNormal(TransformedDistribution):
     @property
     def variance(self) -> Tensor:
         s = self.scale.square()
+        # (exp(s) - 1) exp(2 loc + s): expm1 for small variances
         return s.expm1() * (2 * self.loc + s).exp()
 
     def entropy(self) -> Tensor:
+        # H(exp(x)) = H(x) + E[log |d exp(x) / dx|] = H(x) + E[x]
         return self.base_dist.entropy() + self.loc
 
 
@@ -325,6 +332,7 @@ class LogisticNormal(TransformedDistribution):
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         base = Normal(loc, scale, validate_args)
+        # stick breaking takes vectors
         base = base if base.batch_shape else base.expand((1,))
         super().__init__(base, StickBreakingTransform(), validate_args)
 
@@ -355,7 +363,7 @@ class _LogitRelaxed(Distribution):
 
     @property
     def logits(self) -> Tensor:
-        return self._logits if "logits" in self._params else odds(self._probs)
+        return self._logits if "logits" in self._params else log_odds(self._probs)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         u = open_bits(self._shape(sample_shape), self.logits.device)
@@ -363,6 +371,8 @@ class _LogitRelaxed(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
+        # the density of a logistic variable with location logits / t and scale 1 / t (Maddison et al.,
+        # 2017)
         d = self.logits - value * self.temperature
         slope = self.temperature.log() if isinstance(self.temperature, Tensor) else log(self.temperature)
         return slope + d - 2 * COMPOSED["softplus"](d)

@@ -54,6 +54,7 @@ class Constraint:
     event_dim = 0
 
     def __init__(self, name: str = "", rule: Rule | None = None, **attributes: Any):
+        # attributes: bounds that the registry reads (lower_bound), is_discrete, event_dim
         self.name, self.rule = name or type(self).__name__, rule
         for key, value in attributes.items():
             setattr(self, key, value)
@@ -79,6 +80,7 @@ class _Dependent(Constraint):
 
 def is_dependent(constraint: Any) -> bool:
     """Whether a constraint depends on parameters, so that it can't be checked by itself."""
+    # `independent` around a dependent set is dependent too
     return isinstance(getattr(constraint, "base", constraint), _Dependent)
 
 
@@ -159,10 +161,12 @@ class MixtureSameFamilyConstraint(Constraint):
         self.base, self.is_discrete, self.event_dim = base, base.is_discrete, base.event_dim
 
     def check(self, value: Any) -> Any:
+        # [..., components], and all over them
         return self.base.check(value.unsqueeze(value.ndim - self.event_dim)).all(-1)
 
 
 def _is_integer(x: Any) -> Any:
+    # integers: all True, in the value's shape
     return x == x.floor() if x.dtype.is_float else x == x
 
 
@@ -181,18 +185,18 @@ def less_than(upper_bound: Any) -> Constraint:
     return Constraint(f"less_than({upper_bound})", lambda x: x < upper_bound, upper_bound=upper_bound)
 
 
-def _between(name: str, rule: Rule, low: Any, high: Any, **attributes: Any) -> Constraint:
+def _bounded(name: str, rule: Rule, low: Any, high: Any, **attributes: Any) -> Constraint:
     return Constraint(f"{name}({low}, {high})", rule, lower_bound=low, upper_bound=high, **attributes)
 
 
 def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     """Values from lower_bound to upper_bound, both included."""
-    return _between("interval", lambda x: (x >= lower_bound) & (x <= upper_bound), lower_bound, upper_bound)
+    return _bounded("interval", lambda x: (x >= lower_bound) & (x <= upper_bound), lower_bound, upper_bound)
 
 
 def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     """Values from lower_bound up to but not including upper_bound."""
-    return _between(
+    return _bounded(
         "half_open_interval", lambda x: (x >= lower_bound) & (x < upper_bound), lower_bound, upper_bound
     )
 
@@ -200,7 +204,7 @@ def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
 def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     """Integers from lower_bound to upper_bound, both included."""
     rule: Rule = lambda x: _is_integer(x) & (x >= lower_bound) & (x <= upper_bound)  # noqa: E731
-    return _between("integer_interval", rule, lower_bound, upper_bound, is_discrete=True)
+    return _bounded("integer_interval", rule, lower_bound, upper_bound, is_discrete=True)
 
 
 def multinomial(upper_bound: Any) -> Constraint:
@@ -211,6 +215,7 @@ def multinomial(upper_bound: Any) -> Constraint:
 
 
 def _is_symmetric(x: Any) -> Any:
+    # float32 tolerances: a product such as A A^T is symmetric up to rounding only
     return all_last((x - x.mT).abs() <= 1e-5 + 1e-4 * x.abs(), 2)
 
 
@@ -232,6 +237,7 @@ def _is_semidefinite(x: Any) -> Any:
 
 
 def _is_definite(x: Any) -> Any:
+    # info is 0 if the factorisation succeeds: cheaper than eigenvalues, as in torch
     return _is_symmetric(x) & (COMPOSED["linalg_cholesky_ex"](x)[1] == 0)
 
 
@@ -244,7 +250,7 @@ boolean = Constraint("boolean", lambda x: (x == 0) | (x == 1), is_discrete=True)
 one_hot = Constraint(
     "one_hot", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), is_discrete=True, event_dim=1
 )
-real = Constraint("real", lambda x: x == x)
+real = Constraint("real", lambda x: x == x)  # excludes NaN, allows infinities, as torch does
 real_vector = independent(real, 1)
 positive = greater_than(0.0)
 nonnegative = greater_than_eq(0.0)

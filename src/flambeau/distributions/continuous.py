@@ -90,6 +90,7 @@ class Laplace(Distribution):
         return 2 * self.scale.square()
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
+        # by the inverse cdf; open_bits draws from (0, 1) without the ends, where the log is infinite
         u = open_bits(self._shape(sample_shape), self.loc.device) - 0.5
         return self.loc - self.scale * u.sign() * (u.abs() * -2).log1p()
 
@@ -98,6 +99,7 @@ class Laplace(Distribution):
         return -(value - self.loc).abs() / self.scale - (2 * self.scale).log()
 
     def cdf(self, value: Tensor) -> Tensor:
+        # both sides in one formula: expm1 keeps the accuracy near the median
         d = value - self.loc
         return 0.5 - 0.5 * d.sign() * (-d.abs() / self.scale).expm1()
 
@@ -123,6 +125,7 @@ class Cauchy(Distribution):
 
     @property
     def mean(self) -> Tensor:
+        # the integral of the mean does not converge
         return self.loc * nan
 
     @property
@@ -179,11 +182,13 @@ class Gumbel(Distribution):
         return self.stddev.square()
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
+        # -log of a standard exponential variable is a standard Gumbel variable
         time = exponential_bits(self._shape(sample_shape), self.loc.device)
         return self.loc - self.scale * time.log()
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
+        # density exp(z - exp(z)) / scale
         z = (self.loc - value) / self.scale
         return z - z.exp() - self.scale.log()
 
@@ -221,6 +226,7 @@ class Uniform(Distribution):
 
     @property
     def mode(self) -> Tensor:
+        # every value in [low, high) has the same density
         return self.high * nan
 
     @property
@@ -233,6 +239,7 @@ class Uniform(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
+        # without checks a value outside has density 0, as in torch
         inside = (value >= self.low) & (value < self.high)
         return inside.where(-(self.high - self.low).log(), -inf)
 
@@ -282,6 +289,7 @@ class Exponential(ExponentialFamily):
         return self.rate.log() - self.rate * value
 
     def cdf(self, value: Tensor) -> Tensor:
+        # 1 - exp(-rate x), accurate for small x
         return -(-self.rate * value).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -328,6 +336,7 @@ class HalfNormal(Distribution):
         return (value / (self.scale * sqrt(2))).erf()
 
     def icdf(self, value: Tensor) -> Tensor:
+        # |z| <= x has the probability 2 Phi(x) - 1
         return self.scale * ((value + 1) / 2).ndtri()
 
     def entropy(self) -> Tensor:
@@ -395,11 +404,14 @@ class Weibull(Distribution):
     @property
     def mode(self) -> Tensor:
         k = self.concentration
+        # for k <= 1 the density falls from 0 on
         return self.scale * ((k - 1) / k).clamp(min=0.0) ** (1 / k)
 
     @property
     def variance(self) -> Tensor:
         k = self.concentration
+        # Gamma(1 + 2/k) - Gamma(1 + 1/k)^2 through lgamma: the gamma function itself overflows float32
+        # above 35
         first = (1 + 1 / k).lgamma()
         return self.scale.square() * ((1 + 2 / k).lgamma().exp() - (2 * first).exp())
 
@@ -409,6 +421,7 @@ class Weibull(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
+        # log density = log(k / scale) + (k - 1) z - exp(k z) with z = log(x / scale)
         k, z = self.concentration, (value / self.scale).log()
         return (k / self.scale).log() + (k - 1) * z - (k * z).exp()
 
@@ -442,6 +455,7 @@ class Pareto(Distribution):
 
     @property
     def mean(self) -> Tensor:
+        # a / (a - 1) is infinite for alpha <= 1, which the clamp gives by division by 0
         a = self.alpha.clamp(min=1)
         return a * self.scale / (a - 1)
 
@@ -456,6 +470,7 @@ class Pareto(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         time = exponential_bits(self._shape(sample_shape), self.scale.device)
+        # the logarithm of a Pareto variable is a shifted exponential one of rate alpha
         return self.scale * (time / self.alpha).exp()
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -487,6 +502,7 @@ class GeneralizedPareto(Distribution):
 
     @dependent_property
     def support(self) -> constraints.Constraint:
+        # a negative tail index bounds the values above
         end = self.loc - self.scale / self.concentration
         return constraints.interval(self.loc, (self.concentration < 0).where(end, inf))
 
@@ -494,6 +510,7 @@ class GeneralizedPareto(Distribution):
         """Return (whether the tail is exponential, the concentration, replaced by 1 there to avoid a
         division by 0)."""
         flat = self.concentration.abs() < 1e-6
+        # where() computes both sides: the unused one must not divide by 0, since its gradient would be NaN
         return flat, flat.where(1.0, self.concentration)
 
     @property
@@ -558,6 +575,7 @@ class Kumaraswamy(Distribution):
     @property
     def mode(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
+        # below 1 the density is unbounded at an end
         return ((a < 1) | (b < 1)).where(nan, ((a - 1) / (a * b - 1)) ** (1 / a))
 
     @property
@@ -576,6 +594,7 @@ class Kumaraswamy(Distribution):
         return -(self.concentration0 * (-(value**self.concentration1)).log1p()).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
+        # (1 - (1 - u)^(1/b))^(1/a), by log1p and expm1 for u near 0
         rest = (-value).log1p() / self.concentration0
         return (-rest.expm1()) ** (1 / self.concentration1)
 
@@ -614,18 +633,22 @@ class VonMises(Distribution):
         """Draw by rejection from a wrapped Cauchy (Best and Fisher, 1979): 24 tries, each accepted 2
         times in 3."""
         shape, k = (24, *self._shape(sample_shape)), self.concentration
+        # tau, rho and r as in the paper
         tau = 1 + (1 + 4 * k * k).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * k)
         # For small k the difference in rho cancels: use the expansion 1 / k + k.
         wide = 1 / k.clamp(max=1e-4) + k.clamp(max=1e-4)
         r = (k > 1e-4).where((1 + rho * rho) / (2 * rho), wide)
 
+        # All tries at once: a loop until acceptance would read the device. (1/3)^24 = 4e-12 draws find
+        # none.
         u, v, w = (open_bits(shape, k.device) for _ in range(3))
         z = (pi * u).cos()
         f = (1 + r * z) / (r + z)
         c = k * (r - f)
         accepted = (c * (2 - c) - v > 0) | ((c / v).log() + 1 - c >= 0)
         angle = first_accepted((w - 0.5).sign() * f.clamp(-1, 1).acos(), accepted) + self.loc
+        # to [-pi, pi)
         return (angle + pi).remainder(2 * pi) - pi
 
     def log_prob(self, value: Tensor) -> Tensor:

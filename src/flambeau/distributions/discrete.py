@@ -10,7 +10,7 @@ from ..ops.random import exponential_bits, gumbel_bits, open_bits
 from ..tensor import Tensor
 from . import constraints
 from .constraints import dependent_property
-from .distribution import Distribution, ExponentialFamily, lead, one_of, tensors_of
+from .distribution import Distribution, ExponentialFamily, one_of, sample_dims, tensors_of
 from .gamma import log_gamma_draw
 
 real, positive, unit = constraints.real, constraints.positive, constraints.unit_interval
@@ -23,7 +23,7 @@ def clamp_probs(probs: Tensor) -> Tensor:
     return probs.clamp(EPS, 1 - EPS)
 
 
-def odds(probs: Tensor) -> Tensor:
+def log_odds(probs: Tensor) -> Tensor:
     """The log-odds of probabilities. [...] -> [...]"""
     p = clamp_probs(probs)
     return p.log() - (-p).log1p()
@@ -42,7 +42,7 @@ class _ProbsOrLogits(Distribution):
     @property
     def logits(self) -> Tensor:
         """The log-odds."""
-        return self._logits if "logits" in self._params else odds(self._probs)
+        return self._logits if "logits" in self._params else log_odds(self._probs)
 
     @property
     def param_shape(self) -> tuple[int, ...]:
@@ -68,6 +68,7 @@ class Bernoulli(_ProbsOrLogits, ExponentialFamily):
     @property
     def mode(self) -> Tensor:
         p = self.probs
+        # both values are equally likely at 1/2: NaN, as in torch
         return (p == 0.5).where(nan, (p >= 0.5).to(p.dtype))
 
     @property
@@ -81,6 +82,7 @@ class Bernoulli(_ProbsOrLogits, ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         x = self.logits
+        # value log p + (1 - value) log(1 - p) in log-odds: finite for p that rounds to 0 or 1
         return value * x - COMPOSED["softplus"](x)
 
     def entropy(self) -> Tensor:
@@ -118,6 +120,7 @@ class Geometric(_ProbsOrLogits):
         return (1 / self.probs - 1) / self.probs
 
     def _draw(self, sample_shape: Any) -> Tensor:
+        # floor of an exponential time with rate -log(1 - p) is geometric
         time = exponential_bits(self._shape(sample_shape), self.probs.device)
         return (time / -(-clamp_probs(self.probs)).log1p()).floor()
 
@@ -128,6 +131,7 @@ class Geometric(_ProbsOrLogits):
         return value * (-p).log1p() + self.probs.log()
 
     def entropy(self) -> Tensor:
+        # the entropy of one trial times the mean number of trials, 1 / p
         loss = COMPOSED["binary_cross_entropy_with_logits"](self.logits, self.probs, reduction="none")
         return loss / self.probs
 
@@ -161,6 +165,7 @@ class Poisson(ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
+        # xlogy: rate 0 with value 0 has log-probability 0; lgamma(k + 1) = log k!
         return value.xlogy(self.rate) - self.rate - (value + 1).lgamma()
 
 
@@ -206,11 +211,13 @@ class Binomial(_Counts):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         n, x = self.total_count, self.logits
+        # log of n over k
         ways = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
         return ways + value * x - n * COMPOSED["softplus"](x)
 
     def _single_count(self, call: str) -> int:
         """Return the common number of trials of the batch, which determines the number of values."""
+        # reads the device: the shape of the result depends on the count
         counts = set(self.total_count.reshape(-1).tolist())
         if len(counts) > 1:
             raise NotImplementedError(
@@ -269,8 +276,10 @@ class NegativeBinomial(_Counts):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         n, x = self.total_count, self.logits
+        # log of (1 - p)^n p^k; torch's `probs` is that of the events counted by k
         chances = n * COMPOSED["logsigmoid"](-x) + value * COMPOSED["logsigmoid"](x)
         ways = (n + value).lgamma() - (value + 1).lgamma() - n.lgamma()
+        # n = 0 fails at once: lgamma(0) is infinite, but the count is 0 with certainty
         return chances + ((n + value) == 0).where(0.0, ways)
 
 
@@ -283,6 +292,7 @@ class _Classes(Distribution):
         ((name, value),) = tensors_of(one_of(call, probs=probs, logits=logits)).items()
         if value.ndim < 1:
             raise ValueError(f"{call}(...): {name} needs at least 1 dim: pass one value for each class")
+        # Stored normalised, so log_prob needs no softmax.
         total = value.sum(-1, True) if name == "probs" else value.logsumexp(-1, True)
         self._set(validate_args, **{name: value / total if name == "probs" else value - total})
 
@@ -294,6 +304,7 @@ class _Classes(Distribution):
     @property
     def logits(self) -> Tensor:
         """The logarithms of the probabilities."""
+        # clamped, as in torch: a probability of 0 has the logit log(1.19e-7), so gradients stay finite
         return self._logits if "logits" in self._params else clamp_probs(self._probs).log()
 
     @property
@@ -312,8 +323,9 @@ class _Classes(Distribution):
 
     def _draw_indices(self, sample_shape: Any) -> Tensor:
         """Draw indices of classes by the Gumbel-max trick: the largest log-probability plus Gumbel noise."""
-        n = lead(sample_shape)
+        n = sample_dims(sample_shape)
         shape = (*n, *self.batch_shape, self.num_events)
+        # unclamped: a class of probability 0 has -inf and is never drawn
         logs = self._logits if "logits" in self._params else self._probs.log()
         return (logs + gumbel_bits(shape, logs.device)).argmax(-1)
 
@@ -335,6 +347,7 @@ class Categorical(_Classes):
 
     @property
     def mean(self) -> Tensor:
+        # an index has no mean; NaN in the batch shape, as in torch
         return self.probs.sum(-1) * nan
 
     @property
@@ -350,6 +363,7 @@ class Categorical(_Classes):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
+        # [..., n] both; then pick one of the n
         value, logs = COMPOSED["broadcast_tensors"](value.int().unsqueeze(-1), self.logits)
         return logs.gather(-1, value[..., :1]).squeeze(-1)
 
@@ -413,6 +427,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         p = self.probs
+        # the value is the draw (p - p is 0), the gradient that of p
         return self._draw(sample_shape).detach() + (p - p.detach())
 
 
@@ -473,7 +488,8 @@ class Multinomial(Distribution):
         return self.total_count * self.probs * (1 - self.probs)
 
     def _draw(self, sample_shape: Any) -> Tensor:
-        n = lead(sample_shape)
+        n = sample_dims(sample_shape)
+        # [total, ...] draws, counted by a sum of one-hot vectors [..., n]
         index = self._categorical.sample((self.total_count, *n))
         return COMPOSED["one_hot"](index, self.event_shape[0]).sum(0).to(self.probs.dtype)
 
@@ -516,32 +532,33 @@ class ContinuousBernoulli(_ProbsOrLogits):
     def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return (whether p is outside lims, p, p with values inside lims replaced by lims[0])."""
         p = clamp_probs(self.probs)
-        apart = (p <= self.lims[0]) | (p > self.lims[1])
-        return apart, p, apart.where(p, self.lims[0])
+        is_outside = (p <= self.lims[0]) | (p > self.lims[1])
+        return is_outside, p, is_outside.where(p, self.lims[0])
 
     def log_norm(self) -> Tensor:
         """Return the logarithm of the density's normalising factor."""
-        apart, p, q = self._parts()
+        is_outside, p, q = self._parts()
         # log(2 artanh(1 - 2 q) / (1 - 2 q)), with the denominator's log taken on each side of 1/2
         low, high = (q <= 0.5).where(q, 0.0), (q >= 0.5).where(q, 1.0)
         under = (q <= 0.5).where((-2 * low).log1p(), (2 * high - 1).log())
         norm = ((-q).log1p() - q.log()).abs().log() - under
         x = (p - 0.5).square()
-        return apart.where(norm, log(2.0) + (4 / 3 + 104 / 45 * x) * x)
+        return is_outside.where(norm, log(2.0) + (4 / 3 + 104 / 45 * x) * x)
 
     @property
     def mean(self) -> Tensor:
-        apart, p, q = self._parts()
+        is_outside, p, q = self._parts()
         x = p - 0.5
+        # Loaiza-Ganem and Cunningham (2019)
         exact = q / (2 * q - 1) + 1 / ((-q).log1p() - q.log())
-        return apart.where(exact, 0.5 + (1 / 3 + 16 / 45 * x.square()) * x)
+        return is_outside.where(exact, 0.5 + (1 / 3 + 16 / 45 * x.square()) * x)
 
     @property
     def variance(self) -> Tensor:
-        apart, p, q = self._parts()
+        is_outside, p, q = self._parts()
         x = (p - 0.5).square()
         exact = q * (q - 1) / (1 - 2 * q).square() + 1 / ((-q).log1p() - q.log()).square()
-        return apart.where(exact, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
+        return is_outside.where(exact, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(open_bits(self._shape(sample_shape), self.probs.device))
@@ -552,15 +569,16 @@ class ContinuousBernoulli(_ProbsOrLogits):
         return value * x - COMPOSED["softplus"](x) + self.log_norm()
 
     def cdf(self, value: Tensor) -> Tensor:
-        apart, _, q = self._parts()
+        is_outside, _, q = self._parts()
+        # at p = 1/2 the distribution is uniform: cdf and icdf are the identity
         exact = (q**value * (1 - q) ** (1 - value) + q - 1) / (2 * q - 1)
-        inside = apart.where(exact, value)
+        inside = is_outside.where(exact, value)
         return (value <= 0).where(0.0, (value >= 1).where(1.0, inside))
 
     def icdf(self, value: Tensor) -> Tensor:
-        apart, _, q = self._parts()
+        is_outside, _, q = self._parts()
         exact = ((-q + value * (2 * q - 1)).log1p() - (-q).log1p()) / (q.log() - (-q).log1p())
-        return apart.where(exact, value)
+        return is_outside.where(exact, value)
 
     def entropy(self) -> Tensor:
         low, high = (-self.probs).log1p(), self.probs.log()

@@ -14,6 +14,7 @@ from . import constraints
 
 def tensors_of(parameters: dict[str, Any]) -> dict[str, Tensor]:
     """Convert parameters to float tensors, on the device of the first one that is a tensor already."""
+    # so that a number beside a tensor on the GPU needs no second device
     device = next((v.device for v in parameters.values() if isinstance(v, Tensor)), None)
     tensors: dict[str, Tensor] = {}
     for name, value in parameters.items():
@@ -22,7 +23,7 @@ def tensors_of(parameters: dict[str, Any]) -> dict[str, Tensor]:
     return tensors
 
 
-def lead(sample_shape: Any) -> tuple[int, ...]:
+def sample_dims(sample_shape: Any) -> tuple[int, ...]:
     """The sample dimensions as a tuple; an integer is one dimension. Raises TypeError for other values."""
     sizes = integers(sample_shape, "sample_shape")
     return (sizes,) if isinstance(sizes, int) else tuple(sizes)
@@ -62,10 +63,11 @@ class Distribution:
             self._validates = validate_args
         # A parameter's shape is [*batch, *event]; only the batch parts broadcast with each other.
         tensors, self._params = tensors_of(parameters), tuple(parameters)
-        lead = {n: t.shape[: t.ndim - self._event_dim(n)] for n, t in tensors.items()}
-        self.batch_shape = broadcast(*lead.values())
+        batch_shapes = {n: t.shape[: t.ndim - self._event_dim(n)] for n, t in tensors.items()}
+        self.batch_shape = broadcast(*batch_shapes.values())
         for name, t in tensors.items():
-            setattr(self, self._slot(name), t.expand(*self.batch_shape, *t.shape[len(lead[name]) :]))
+            # a view: parameters are not copied, and log_prob gets the full batch shape by broadcasting
+            setattr(self, self._slot(name), t.expand(*self.batch_shape, *t.shape[len(batch_shapes[name]) :]))
         self._check_parameters(tensors)
 
     def _slot(self, name: str) -> str:
@@ -89,6 +91,7 @@ class Distribution:
                 )
 
     def _checks(self, value: Tensor) -> bool:
+        # a check reads the device: not while recording, and not where reading must be awaited
         return self._validates and thread.recorder is None and value.device.can_wait
 
     def _validate_sample(self, value: Any) -> None:
@@ -99,6 +102,7 @@ class Distribution:
         shape = self.batch_shape + self.event_shape
         if not isinstance(value, Tensor):
             raise ValueError(f"{call}: takes a tensor")
+        # NumPy's rule, aligned at the last dim
         for n, m in zip(reversed(value.shape), reversed(shape)):
             if 1 not in (n, m) and n != m:
                 raise ValueError(
@@ -113,6 +117,7 @@ class Distribution:
         return getattr(self, self._slot(self._params[0]))
 
     def _copy(self) -> Self:
+        # without __init__, which would check the parameters again
         new = object.__new__(type(self))
         vars(new).update(vars(self))
         return new
@@ -132,7 +137,7 @@ class Distribution:
         """Bring the attributes that follow from parameters up to date in an expanded copy."""
 
     def _shape(self, sample_shape: Any) -> tuple[int, ...]:
-        return (*lead(sample_shape), *self.batch_shape, *self.event_shape)
+        return (*sample_dims(sample_shape), *self.batch_shape, *self.event_shape)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Draws without a gradient. -> [*sample_shape, *batch_shape, *event_shape]"""
@@ -180,6 +185,7 @@ class Distribution:
 
     def _insert_batch(self, values: Tensor, expand: bool) -> Tensor:
         """Insert the batch dimensions, of size 1 or expanded. [n, *event] -> [n, *batch, *event]"""
+        # torch's layout: the values come first
         event = values.shape[1:]
         ones = values.reshape(values.shape[0], *(1,) * len(self.batch_shape), *event)
         return ones.expand(values.shape[0], *self.batch_shape, *event) if expand else ones

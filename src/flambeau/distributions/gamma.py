@@ -32,12 +32,14 @@ class _StandardGamma(Function):
 def gamma_slope(a: Tensor, x: Tensor) -> Tensor:
     """Return dx / da of a gamma draw x of shape a >= 1 at a constant cdf F: -(dF / da) / density. [...]
     -> [...]"""
+    # where() computes all three: clamp each argument to the range of its formula, so that none gives NaN
     small, large = _slope_of_small(a, x.clamp(max=0.8)), _slope_of_large(a.clamp(min=8.0), x)
     return (x < 0.8).where(small, (a > 8).where(large, _slope_between(a.clamp(max=8.0), x)))
 
 
 def _slope_of_small(a: Tensor, x: Tensor) -> Tensor:
     """Compute the slope for x < 0.8, by the power series of the cdf around 0."""
+    # P(a, x) Gamma(a) / x^a = sum of (-x)^i / (i! (a + i)); sum2 is minus its derivative by a
     term, sum1, sum2 = 1.0, 1 / a, 1 / (a * a)
     for i in range(1, 6):
         term = term * (-x / i)
@@ -46,20 +48,22 @@ def _slope_of_small(a: Tensor, x: Tensor) -> Tensor:
 
 
 def _slope_of_large(a: Tensor, x: Tensor) -> Tensor:
-    """Compute the slope for a > 8, by Rice's saddle-point expansion, or near the mean, where that divides
-    by 0, by a Taylor series."""
+    """Compute the slope for a > 8 by Rice's saddle-point expansion; near the mean, where that divides by 0,
+    by a Taylor series."""
+    # as PyTorch's _standard_gamma_grad
     near = (x - a).abs() <= 0.1 * a
     z = x / a  # ratios, because powers of a overflow
     series = (1 + 24 * a * (1 + 12 * a)) / (288 * a * a)
     bracket = (1440 + 3600 * z - 720 * z * z + (107 + 318 * z - 65 * z * z) / a) / 4320
-    apart = near.where(0.5 * a, x)
-    ratio = (apart / a).log()
+    x_or_half = near.where(0.5 * a, x)
+    ratio = (x_or_half / a).log()
     rise = (8 * a).sqrt()
-    power = (apart - a - a * ratio) ** -1.5
-    both = rise / (a - apart) + (apart < a).where(-power, power)
-    inner = ratio * both - (2 / a).sqrt() * (a + apart) / (a - apart).square()
+    power = (x_or_half - a - a * ratio) ** -1.5
+    poles = rise / (a - x_or_half) + (x_or_half < a).where(-power, power)
+    inner = ratio * poles - (2 / a).sqrt() * (a + x_or_half) / (a - x_or_half).square()
+    # Gamma(a) relative to its leading Stirling term
     stirling = 1 + (1 + 1 / (24 * a)) / (12 * a)
-    return near.where(series * bracket, -stirling * apart * inner / rise)
+    return near.where(series * bracket, -stirling * x_or_half * inner / rise)
 
 
 # coefficients of a rational function of log(x / a) and log(a), fitted to log(dx / da): PyTorch's (BSD)
@@ -74,6 +78,7 @@ FITTED = (
 
 def _slope_between(a: Tensor, x: Tensor) -> Tensor:
     """Compute the slope elsewhere, by a fitted rational function."""
+    # a polynomial of degree 2 in u gives the 8 coefficients of a cubic fraction in v
     u, v = (x / a).log(), a.log()
     c = [p + u * (q + u * r) for p, q, r in zip(*FITTED, strict=True)]
     top = c[0] + v * (c[1] + v * (c[2] + v * c[3]))
@@ -85,10 +90,10 @@ def log_gamma_draw(a: Tensor) -> Tensor:
 
     A draw of shape a + 1, times u^(1/a) with a uniform u, has shape a (Marsaglia and Tsang, 2000).
     """
-    small = a < 1
+    is_small = a < 1
     u = open_bits(a.shape, a.device)
-    shift = small.where(u.log() / small.where(a, 1.0), 0.0)
-    return _StandardGamma.apply(small.where(a + 1, a)).log() + shift
+    shift = is_small.where(u.log() / is_small.where(a, 1.0), 0.0)
+    return _StandardGamma.apply(is_small.where(a + 1, a)).log() + shift
 
 
 class Gamma(ExponentialFamily):
@@ -118,14 +123,18 @@ class Gamma(ExponentialFamily):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._shape(sample_shape)
+        # a draw of a small shape underflows to 0, where log_prob is infinite: at least the smallest normal
+        # number
         return log_gamma_draw(self.concentration.expand(*shape)).exp().clamp(min=TINY) / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         a, b = self.concentration, self.rate
+        # xlogy: shape 1 at value 0 has density rate
         return a * b.log() + (a - 1).xlogy(value) - b * value - a.lgamma()
 
     def cdf(self, value: Tensor) -> Tensor:
+        # the regularised lower incomplete gamma function
         return self.concentration.igamma(self.rate * value)
 
     def entropy(self) -> Tensor:
@@ -146,6 +155,7 @@ class Chi2(Gamma):
         self._derive_parameters()
 
     def _derive_parameters(self) -> None:
+        # derived attributes: _params holds df alone, so `expand` recomputes these
         self.concentration, self.rate = self.df * 0.5, self.df * 0 + 0.5
 
     _finish_expand = _derive_parameters
@@ -166,6 +176,7 @@ class InverseGamma(Distribution):
     @property
     def mean(self) -> Tensor:
         a = self.concentration
+        # the tail is x^(-a - 1): the mean needs a > 1, the variance a > 2
         return (a > 1).where(self.rate / (a - 1), inf)
 
     @property
@@ -239,6 +250,7 @@ class Dirichlet(ExponentialFamily):
         return (a - 1).xlogy(value).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
 
     def entropy(self) -> Tensor:
+        # log B(a) + (a0 - n) digamma(a0) - sum of (a - 1) digamma(a), with a0 the total
         a, n = self.concentration, self.event_shape[0]
         total = a.sum(-1)
         rest = (n - total) * total.digamma() + ((a - 1) * a.digamma()).sum(-1)
@@ -304,6 +316,7 @@ class FisherSnedecor(Distribution):
 
     @property
     def mean(self) -> Tensor:
+        # NaN below, as in torch and SciPy's definition of the moments
         return (self.df2 > 2).where(self.df2 / (self.df2 - 2), nan)
 
     @property
@@ -354,12 +367,14 @@ class StudentT(Distribution):
     @property
     def variance(self) -> Tensor:
         d = self.df
+        # infinite for 1 < df <= 2, undefined below
         wide = (d > 2).where(self.scale.square() * d / (d - 2), inf)
         return (d > 1).where(wide, nan)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._shape(sample_shape)
         half = (self.df * 0.5).expand(*shape)
+        # sqrt(df / c) with c = 2 gamma(df / 2): exp((log(df / 2) - log gamma) / 2)
         spread = (0.5 * (half.log() - log_gamma_draw(half))).exp()
         return self.loc + self.scale * normal_bits(shape, self.df.device) * spread
 

@@ -50,6 +50,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
 
     p, q: distributions. Raises NotImplementedError if no formula is registered. -> [*batch_shape]
     """
+    # the nearest pair of base classes, p's first: Chi2 uses the formula of Gamma
     for a in type(p).__mro__:
         for b in type(q).__mro__:
             if (a, b) in FORMULAS:
@@ -92,6 +93,7 @@ def _(p: Bernoulli, q: Bernoulli) -> Tensor:
 
 @register_kl(Binomial, Binomial)
 def _(p: Binomial, q: Binomial) -> Tensor:
+    # of equal totals: n times the divergence of one trial
     divergence = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
     return (p.total_count > q.total_count).where(inf, divergence)  # counts above q's total have probability 0
 
@@ -99,6 +101,7 @@ def _(p: Binomial, q: Binomial) -> Tensor:
 @register_kl(Categorical, Categorical)
 def _(p: Categorical, q: Categorical) -> Tensor:
     each = p.probs * (p.logits - q.logits)
+    # probs are unclamped: an impossible class of q is infinite, unless p never draws it
     each = (q.probs == 0).where(inf, each)
     return (p.probs == 0).where(0.0, each).sum(-1)
 
@@ -127,6 +130,7 @@ def _(p: Poisson, q: Poisson) -> Tensor:
 @register_kl(Beta, Beta)
 def _(p: Beta, q: Beta) -> Tensor:
     a, b, c, d = p.concentration1, p.concentration0, q.concentration1, q.concentration0
+    # log B(c, d) - log B(a, b), then the means of log x and log(1 - x), which are digamma differences
     sums = c.lgamma() + d.lgamma() + (a + b).lgamma() - a.lgamma() - b.lgamma() - (c + d).lgamma()
     return sums + (a - c) * a.digamma() + (b - d) * b.digamma() + (c + d - a - b) * (a + b).digamma()
 
@@ -142,6 +146,7 @@ def _(p: Dirichlet, q: Dirichlet) -> Tensor:
 @register_kl(Gamma, Gamma)
 def _(p: Gamma, q: Gamma) -> Tensor:
     a, b = p.concentration, q.concentration
+    # E[log x] = digamma(a) - log rate, E[x] = a / rate
     first = b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma()
     return first + (a - b) * a.digamma() + (q.rate - p.rate) * (a / p.rate)
 
@@ -154,12 +159,14 @@ def _(p: Exponential, q: Exponential) -> Tensor:
 
 @register_kl(Cauchy, Cauchy)
 def _(p: Cauchy, q: Cauchy) -> Tensor:
+    # Chyzak and Nielsen (2019)
     sums = (p.scale + q.scale).square() + (p.loc - q.loc).square()
     return sums.log() - (4 * p.scale * q.scale).log()
 
 
 @register_kl(Gumbel, Gumbel)
 def _(p: Gumbel, q: Gumbel) -> Tensor:
+    # E[exp(-x / s)] of a Gumbel variable is exp(-loc / s) Gamma(1 + scale / s)
     ratio, at = p.scale / q.scale, q.loc / q.scale
     centre = p.loc / q.scale
     return (
@@ -181,6 +188,7 @@ def _(p: Normal, q: Normal) -> Tensor:
 
 @register_kl(Laplace, Laplace)
 def _(p: Laplace, q: Laplace) -> Tensor:
+    # E|x - q.loc| = d + p.scale exp(-d / p.scale)
     ratio, d = p.scale / q.scale, (p.loc - q.loc).abs()
     return -ratio.log() + d / q.scale + ratio * (-d / p.scale).exp() - 1
 
@@ -203,6 +211,7 @@ def _(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
     """Traces and distances through the Cholesky factor of q. [..., n, n] -> [...]"""
     n = p.event_shape[0]
     shape = (*(p.loc - q.loc).shape[:-1], n, n)
+    # tr(S_q^-1 S_p) is the squared norm of L_q^-1 L_p
     ratio = triangular(q.scale_tril.expand(*shape), p.scale_tril.expand(*shape), upper=False)
     distance = squared_distance(q.scale_tril, q.loc - p.loc)
     return log_det(q.scale_tril) - log_det(p.scale_tril) + 0.5 * (ratio.square().sum((-2, -1)) + distance - n)
@@ -239,7 +248,8 @@ def _(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
         )
     return kl_divergence(p.base_dist, q.base_dist)
 
-    # --- of two classes: minus p's entropy minus the mean of q's log_prob under p ---
+
+# --- of two classes: minus the entropy of p, minus the mean of q.log_prob under p ---
 
 
 @register_kl(Bernoulli, Poisson)
@@ -262,6 +272,7 @@ def _(p: ContinuousBernoulli | Beta | Gamma | Pareto, q: Exponential) -> Tensor:
 
 @register_kl(Uniform, Exponential)
 def _(p: Uniform, q: Exponential) -> Tensor:
+    # the general formula needs only p.entropy() and p.mean
     return (p.low < 0).where(inf, FORMULAS[Pareto, Exponential](p, q))
 
 
@@ -276,10 +287,12 @@ def _(p: Uniform, q: Exponential) -> Tensor:
 def _(
     p: Beta | ContinuousBernoulli | Exponential | Gamma | Gumbel | Laplace | Pareto | Uniform, q: Normal
 ) -> Tensor:
+    # E[(x - loc)^2] = variance + (mean - loc)^2
     spread = q.scale.square()
     divergence = (
         0.5 * (2 * pi * spread).log() + 0.5 * (p.variance + (p.mean - q.loc).square()) / spread - p.entropy()
     )
+    # a Pareto variable of alpha <= 2 has no variance
     return (p.alpha <= 2).where(inf, divergence) if isinstance(p, Pareto) else divergence
 
 
@@ -308,12 +321,14 @@ def _(p: Beta, q: Gamma) -> Tensor:
 
 @register_kl(Exponential, Gamma)
 def _(p: Exponential, q: Gamma) -> Tensor:
+    # E[log x] of an exponential variable
     logs = -EULER - p.rate.log()
     return -p.entropy() + _gamma_terms(q) - (q.concentration - 1) * logs + q.rate * p.mean
 
 
 @register_kl(Pareto, Gamma)
 def _(p: Pareto, q: Gamma) -> Tensor:
+    # E[log x]: log(x / scale) is exponential of rate alpha
     logs = p.scale.log() + 1 / p.alpha
     divergence = -p.entropy() + _gamma_terms(q) - (q.concentration - 1) * logs + q.rate * p.mean
     return (p.alpha <= 1).where(inf, divergence)
@@ -322,6 +337,7 @@ def _(p: Pareto, q: Gamma) -> Tensor:
 @register_kl(Uniform, Gamma)
 def _(p: Uniform, q: Gamma) -> Tensor:
     width = p.high - p.low
+    # E[log x] = (b log b - a log a) / (b - a) - 1
     logs = (p.high.xlogy(p.high) - p.low.xlogy(p.low)) / width - 1
     divergence = -p.entropy() + _gamma_terms(q) - (q.concentration - 1) * logs + q.rate * p.mean
     return (p.low < 0).where(inf, divergence)
@@ -329,8 +345,9 @@ def _(p: Uniform, q: Gamma) -> Tensor:
 
 @register_kl(Exponential, Gumbel)
 def _(p: Exponential, q: Gumbel) -> Tensor:
-    grows, at = p.rate * q.scale, q.loc / q.scale
-    return grows.log() - 1 + at.exp() * grows / (grows + 1) - at + 1 / grows
+    # E[exp(-x / s)] = rate / (rate + 1 / s)
+    rate_scale, at = p.rate * q.scale, q.loc / q.scale
+    return rate_scale.log() - 1 + at.exp() * rate_scale / (rate_scale + 1) - at + 1 / rate_scale
 
 
 @register_kl(Gamma, Gumbel)
@@ -358,6 +375,7 @@ def _(p: Uniform, q: Gumbel) -> Tensor:
 def _(p: Normal, q: Laplace) -> Tensor:
     d = p.loc - q.loc
     ratio = d / p.scale
+    # E|x - loc| of a normal variable (folded normal)
     distance = (2 / pi) ** 0.5 * p.scale * (-0.5 * ratio.square()).exp() + d * (ratio * 0.5**0.5).erf()
     return -p.entropy() + (2 * q.scale).log() + distance / q.scale
 

@@ -10,7 +10,7 @@ from ..core.shape import broadcast
 from ..ops.random import normal_bits
 from ..tensor import Tensor, tensor
 from . import constraints
-from .distribution import Distribution, ExponentialFamily, lead, one_of, tensors_of
+from .distribution import Distribution, ExponentialFamily, one_of, sample_dims, tensors_of
 from .gamma import Beta, log_gamma_draw
 
 cholesky, triangular = COMPOSED["linalg_cholesky"], COMPOSED["linalg_solve_triangular"]
@@ -36,6 +36,7 @@ def factor_of_precision(precision: Tensor) -> Tensor:
 def squared_distance(factor: Tensor, d: Tensor) -> Tensor:
     """d^T (L L^T)^-1 d. [..., n, n], [..., n] -> [...]"""
     shape = broadcast(factor.shape[:-1], d.shape)
+    # |L^-1 d|^2 by forward substitution: no inverse, and half the work of a solve with the covariance
     columns = d.expand(*shape).unsqueeze(-1)
     return triangular(factor.expand(*shape, shape[-1]), columns, upper=False).squeeze(-1).square().sum(-1)
 
@@ -122,9 +123,11 @@ class MultivariateNormal(_CovarianceFactor):
 
     @property
     def variance(self) -> Tensor:
+        # the diagonal of L L^T
         return self._factor.square().sum(-1).expand(*self.batch_shape, *self.event_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
+        # L z has the covariance L L^T
         noise = normal_bits(self._shape(sample_shape), self.loc.device)
         return self.loc + (self._factor @ noise.unsqueeze(-1)).squeeze(-1)
 
@@ -159,6 +162,7 @@ class LowRankMultivariateNormal(Distribution):
     @property
     def _inner(self) -> Tensor:
         """The Cholesky factor of I + W^T D^-1 W. [..., rank, rank]"""
+        # [rank, rank] instead of [n, n]: the "capacitance" matrix of torch
         w = self.cov_factor
         one = COMPOSED["eye"](w.shape[-1], device=w.device)
         return cholesky(w.mT @ (w / self.cov_diag.unsqueeze(-1)) + one)
@@ -195,12 +199,13 @@ class LowRankMultivariateNormal(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape, device = self._shape(sample_shape), self.loc.device
         # W z1 + sqrt(D) z2 has the covariance W W^T + D.
-        wide = normal_bits((*shape[:-1], self.cov_factor.shape[-1]), device)
+        shared = normal_bits((*shape[:-1], self.cov_factor.shape[-1]), device)
         own = normal_bits(shape, device) * self.cov_diag.sqrt()
-        return self.loc + (self.cov_factor @ wide.unsqueeze(-1)).squeeze(-1) + own
+        return self.loc + (self.cov_factor @ shared.unsqueeze(-1)).squeeze(-1) + own
 
     def log_det_covariance(self) -> Tensor:
         """Return the logarithm of the covariance's determinant, by the matrix determinant lemma."""
+        # det(D + W W^T) = det(I + W^T D^-1 W) det D
         return 2 * log_det(self._inner) + self.cov_diag.log().sum(-1)
 
     def distance(self, d: Tensor) -> Tensor:
@@ -291,12 +296,14 @@ class Wishart(_CovarianceFactor, ExponentialFamily):
         shape = broadcast(self._factor.shape, value.shape)
         inner = triangular(self._factor.expand(*shape), cholesky(value).expand(*shape), upper=False)
         trace = inner.square().sum((-2, -1))  # of covariance^-1 value
+        # log of 2^(n p / 2) |S|^(n / 2) Gamma_p(n / 2), with |S|^(1/2) = det L
         norm = n * (p * log(2) / 2 + log_det(self._factor)) + (n / 2).mvlgamma(p)
         return (n - p - 1) * log_det(cholesky(value)) - trace / 2 - norm
 
     def entropy(self) -> Tensor:
         n, p = self.df, self.event_shape[-1]
         halves = 0.5 * (n.unsqueeze(-1) - Tensor.arange(p, dtype=dt.int32, device=n.device).float())
+        # the multivariate digamma function of n / 2
         slopes = halves.digamma().sum(-1)
         size = (p + 1) * (log_det(self._factor) + p * log(2) / 2)
         return size + (n / 2).mvlgamma(p) - (n - p - 1) / 2 * slopes + n * p / 2
@@ -322,9 +329,11 @@ class LKJCholesky(Distribution):
 
     def _draw(self, sample_shape: Any) -> Tensor:
         """Draw by the onion method: each row has a random length and a random direction."""
-        n = lead(sample_shape)
+        n = sample_dims(sample_shape)
         p, device = self.dim, self.concentration.device
         step = Tensor.arange(p - 1, dtype=dt.int32, device=device).float()
+        # row i + 1 has i + 1 free elements: its squared length is Beta(a, b), its direction uniform on a
+        # sphere
         a, b = 0.5 * (step + 1), self.concentration.unsqueeze(-1) + 0.5 * (p - 2) - 0.5 * step
         lengths = Beta(a.expand(*b.shape), b, validate_args=False).sample(n).unsqueeze(-1)
         noise = normal_bits(self._shape(n), device).tril(-1)

@@ -14,7 +14,7 @@ class ConstraintRegistry:
 
     def __init__(self, name: str):
         self.name = name
-        self.table: dict[str, Factory] = {}  # by the constraint's name, without bounds
+        self.table: dict[str, Factory] = {}  # by the constraint's name without bounds: "greater_than"
 
     def register(self, constraint: Constraint, factory: Factory) -> Factory:
         """Declare the map onto constraints of this kind. factory: from a constraint to its map."""
@@ -33,20 +33,20 @@ def kind_of(constraint: Any) -> str:
     return repr(constraint).partition("(")[0]
 
 
-def _affine_after(first: transforms.Transform, loc: Any, scale: Any) -> transforms.Transform:
+def _compose_affine(first: transforms.Transform, loc: Any, scale: Any) -> transforms.Transform:
     return transforms.ComposeTransform([first, transforms.AffineTransform(loc, scale)])
 
 
 def _above(c: Any) -> transforms.Transform:
-    return _affine_after(transforms.ExpTransform(), c.lower_bound, 1)
+    return _compose_affine(transforms.ExpTransform(), c.lower_bound, 1)
 
 
 def _below(c: Any) -> transforms.Transform:
-    return _affine_after(transforms.ExpTransform(), c.upper_bound, -1)
+    return _compose_affine(transforms.ExpTransform(), c.upper_bound, -1)
 
 
 def _between(c: Any) -> transforms.Transform:
-    return _affine_after(transforms.SigmoidTransform(), c.lower_bound, c.upper_bound - c.lower_bound)
+    return _compose_affine(transforms.SigmoidTransform(), c.lower_bound, c.upper_bound - c.lower_bound)
 
 
 def _factories(of: ConstraintRegistry) -> dict[str, Factory]:
@@ -72,4 +72,5 @@ def _factories(of: ConstraintRegistry) -> dict[str, Factory]:
 biject_to, transform_to = ConstraintRegistry("biject_to"), ConstraintRegistry("transform_to")
 for _registry in (biject_to, transform_to):
     _registry.table.update(_factories(_registry))
+# need not be one-to-one: softmax is cheaper than stick breaking, and mostly elementwise
 transform_to.table["simplex"] = lambda c: transforms.SoftmaxTransform()

@@ -1,4 +1,4 @@
-"""Maps of random values, with inverses and the logarithms of their Jacobians' determinants."""
+"""Invertible maps of random values, and the logarithms of their Jacobian determinants."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
@@ -38,6 +38,7 @@ __all__ = [
 
 def sum_last(x: Tensor, dims: int) -> Tensor:
     """The sum over the last `dims` dimensions."""
+    # flattened first: one kernel, and it works for dims of size 0
     return x.reshape(*x.shape[: x.ndim - dims], -1).sum(-1) if dims else x
 
 
@@ -75,6 +76,7 @@ class Transform:
     @property
     def event_dim(self) -> int:
         """The dims of an event. Raises ValueError if those of domain and codomain differ."""
+        # stick breaking maps vectors to vectors, but CorrCholesky maps vectors to matrices
         if self.domain.event_dim == self.codomain.event_dim:
             return self.domain.event_dim
         raise ValueError(
@@ -85,10 +87,11 @@ class Transform:
     @property
     def inv(self) -> "Transform":
         """The inverse map."""
-        return _Inverse(self)
+        return _InverseTransform(self)
 
     def __call__(self, x: Tensor) -> Tensor:
         kept, y = self._kept
+        # by identity, since comparing values would read them
         if y is None or kept is not x:
             y = self._call(x)
             if self._cache_size:
@@ -130,13 +133,14 @@ class Transform:
         """Return the key that is equal for equal maps of one class."""
         return ()
 
+    # __eq__ without __hash__ would make instances unhashable.
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
 
-class _Inverse(Transform):
+class _InverseTransform(Transform):
     """The inverse of a map."""
 
     def __init__(self, of: Transform):
@@ -153,7 +157,7 @@ class _Inverse(Transform):
         return self._of
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        return _Inverse(self._of.with_cache(cache_size))
+        return _InverseTransform(self._of.with_cache(cache_size))
 
     def __call__(self, x: Tensor):
         return self._of.back(x)
@@ -191,6 +195,7 @@ class ComposeTransform(Transform):
     def _sides(self) -> tuple[int, int]:
         """Return the event dims of domain and codomain, which must suffice for every map of the
         composition."""
+        # backwards: a map that reduces dims needs that many more at the start
         first = 0
         for p in reversed(self.parts):
             first = max(first + p.domain.event_dim - p.codomain.event_dim, p.domain.event_dim)
@@ -228,6 +233,8 @@ class ComposeTransform(Transform):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         if not self.parts:
             return x * 0
+        # The chain rule: log dets add up. `dims` is the event rank before each map; a map of fewer dims
+        # (exp) has a value for each element, which are summed.
         terms: list[Tensor] = []
         dims = self.domain.event_dim
         for p in self.parts:
@@ -374,6 +381,7 @@ class PowerTransform(Transform):
         return y ** (1 / self.exponent)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        # dy/dx = exponent * x^(exponent - 1) = exponent * y / x
         return (self.exponent * y / x).abs().log()
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
@@ -401,6 +409,7 @@ class SigmoidTransform(Transform):
     codomain = constraints.unit_interval
 
     def _call(self, x: Tensor) -> Tensor:
+        # the smallest normal float32 and the largest one below 1: log and log1p stay finite
         return x.sigmoid().clamp(1.1754944e-38, 1 - 5.9604645e-08)
 
     def _inverse(self, y: Tensor) -> Tensor:
@@ -408,6 +417,7 @@ class SigmoidTransform(Transform):
         return y.log() - (-y).log1p()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        # log(s (1 - s)) with log s = -softplus(-x)
         return -COMPOSED["softplus"](-x) - COMPOSED["softplus"](x)
 
 
@@ -425,6 +435,7 @@ class SoftplusTransform(Transform):
         return COMPOSED["softplus"](x)
 
     def _inverse(self, y: Tensor) -> Tensor:
+        # log(exp(y) - 1), without the overflow of exp
         return (-(-y).expm1()).log() + y
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -448,6 +459,7 @@ class TanhTransform(Transform):
         return y.atanh()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        # log(1 - tanh(x)^2) as a formula that does not cancel for large |x| (TensorFlow Probability's)
         return 2 * (log(2.0) - x - COMPOSED["softplus"](-2 * x))
 
 
@@ -554,6 +566,8 @@ class StickBreakingTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         x = x - self._log_pieces_left(x.shape[-1], x.device)
+        # the matrix is triangular: log det is the sum of log(z (1 - z) * rest); y = z * rest, and log(1 -
+        # z) = logsigmoid(x) - x
         return (-x + COMPOSED["logsigmoid"](x) + y.narrow(-1, 0, y.shape[-1] - 1).log()).sum(-1)
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
@@ -570,6 +584,7 @@ class LowerCholeskyTransform(Transform):
     """
 
     bijective = True
+    # no log_abs_det_jacobian, as in torch: the elements above the diagonal have no effect
     domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
 
     def _call(self, x: Tensor) -> Tensor:
@@ -610,12 +625,14 @@ class CorrCholeskyTransform(Transform):
     bijective, domain, codomain = True, constraints.real_vector, constraints.corr_cholesky
 
     def _side(self, count: int) -> int:
+        # n (n - 1) / 2 = count solved for n
         n = round((0.25 + 2 * count) ** 0.5 + 0.5)
         if n * (n - 1) // 2 != count:
             raise ValueError(f"CorrCholeskyTransform: {count} numbers are not n (n - 1) / 2 for any n")
         return n
 
     def _fill_lower(self, x: Tensor, n: int) -> Tensor:
+        # Gather from x with a 0 appended: elements on and above the diagonal read that 0.
         places = {p: i for i, p in enumerate(triangle(n))}
         zero = Tensor.zeros(*x.shape[:-1], 1, device=x.device)
         order = tensor([places.get(p, len(places)) for p in range(n * n)], device=x.device)
@@ -722,6 +739,7 @@ class _Parts(Transform):
         return self._map_parts(_invert_map, y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        # parts may have different event ranks: sum all to the same one, so that they can be joined
         most = max(t.domain.event_dim for t in self.transforms)
 
         def one(t: Transform, x: Tensor, y: Tensor) -> Tensor:

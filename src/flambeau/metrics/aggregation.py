@@ -35,11 +35,13 @@ class Aggregator(Metric):
         x = self._float(value)
         w = self._float(weight).expand(x.shape)
         if self.nan_strategy == "disable":
+            # an all-False mask of x's shape, so that the callers need no branch
             return x, w, x.isnan() & False
         nans = x.isnan() | w.isnan()
         if isinstance(self.nan_strategy, float):
             return nans.where(self.nan_strategy, x), nans.where(1.0, w), nans & False
         if "nans" in self.states:
+            # counted on the device; `check` raises or warns when compute reads it
             self.states["nans"].replace_(self.states["nans"] + nans.sum())
         return x, w, nans
 
@@ -72,8 +74,8 @@ class SumMetric(Aggregator):
 
     def update(self, value: Any) -> None:
         """Add a number, or the elements of a tensor. [...]"""
-        x, _, out = self.clean(value)
-        self.states["total"].replace_(plus(self.states["total"], out.where(0.0, x).sum()))
+        x, _, skipped = self.clean(value)
+        self.states["total"].replace_(plus(self.states["total"], skipped.where(0.0, x).sum()))
 
     def compute(self) -> Any:
         """The sum."""
@@ -94,8 +96,8 @@ class MeanMetric(Aggregator):
 
     def update(self, value: Any, weight: Any = 1.0) -> None:
         """Add a number, or the elements of a tensor, with their weights. [...]"""
-        x, w, out = self.clean(value, weight)
-        sums = stack([out.where(0.0, x * w).sum(), out.where(0.0, w).sum()])
+        x, w, skipped = self.clean(value, weight)
+        sums = stack([skipped.where(0.0, x * w).sum(), skipped.where(0.0, w).sum()])
         self.states["sums"].replace_(plus(self.states["sums"], sums))
 
     def compute(self) -> Any:
@@ -127,10 +129,11 @@ class Extreme(Aggregator):
 
     def update(self, value: Any) -> None:
         """Compare with a number, or with the elements of a tensor. [...]"""
-        x, _, out = self.clean(value)
+        x, _, skipped = self.clean(value)
+        # an empty tensor has no extreme
         if not x.numel():
             return
-        kept, extreme = self.states["value_"], out.where(self.start, x)
+        kept, extreme = self.states["value_"], skipped.where(self.start, x)
         kept.assign_(kept.minimum(extreme.amin()) if self.least else kept.maximum(extreme.amax()))
 
     def compute(self) -> Any:
@@ -175,15 +178,16 @@ class CatMetric(Aggregator):
 
     def update(self, value: Any) -> None:
         """Keep a number, or the elements of a tensor. [...]"""
-        x, _, out = self.clean(value)
-        self.states["values"].append(stack([x.reshape(-1), out.reshape(-1).to(float32)]))
+        x, _, skipped = self.clean(value)
+        # [2, n]: values and the mask. Dropping the skipped ones here would need their number, a readback.
+        self.states["values"].append(stack([x.reshape(-1), skipped.reshape(-1).to(float32)]))
 
     def compute(self) -> Any:
         """A list of the values."""
         if not self.states["values"]:
             return []
-        x, out = cat(self.states["values"], 1).unbind(0)
-        return x if self.nan_strategy == "disable" else x[out == 0]
+        x, skipped = cat(self.states["values"], 1).unbind(0)
+        return x if self.nan_strategy == "disable" else x[skipped == 0]
 
 
 class Latest(Metric):
@@ -202,6 +206,7 @@ class Latest(Metric):
         if value is None or isinstance(value, Tensor):
             rule = "it takes a Python number, which needs no readback: pass one, or use MeanMetric"
             raise TypeError(f"{self.name}({', '.join(map(describe, values))}): {rule}")
+        # a HostScalar keeps its number in .value
         self.states["last"] = float(getattr(value, "value", value))
 
     def compute(self) -> Any:

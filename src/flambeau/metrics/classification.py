@@ -15,6 +15,8 @@ class AccuracyScore(CountMetric):
     higher_is_better = True
 
     def score(self, tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> Tensor:
+        # One class against all others: with c classes most elements are true negatives, so (tp + tn) / n
+        # would be near 1.
         if isinstance(self, Multiclass):
             return ratio(tp, tp + fn)
         return ratio(tp + tn, tp + tn + fp + fn)
@@ -57,6 +59,8 @@ class NegativePredictiveScore(CountMetric):
         return ratio(tn, tn + fn, self.zero_division)
 
 
+# b = beta: van Rijsbergen's (1979) F measure, (1 + b^2) p r / (b^2 p + r), written without the two
+# divisions.
 class FBeta(CountMetric):
     """(1 + b^2) tp / ((1 + b^2) tp + b^2 fn + fp)."""
 
@@ -89,6 +93,8 @@ class CountScores(CountMetric):
         if self.average != "weighted":
             return table
         weights = table[..., 4:5]
+        # torchmetrics divides multilabel weights by the sum over samples and labels, multiclass by that of
+        # a sample.
         over = weights.sum(-2, keepdim=True) if isinstance(self, Multiclass) else weights.sum()
         return (table * (weights / over)).sum(-2)
 
@@ -509,8 +515,8 @@ class MultilabelStatScores(CountScores, Multilabel):
 
 
 class Accuracy(TaskClass):
-    """BinaryAccuracy, MulticlassAccuracy or MultilabelAccuracy, by the task. The average is "micro" unless
-    given.
+    """BinaryAccuracy, MulticlassAccuracy or MultilabelAccuracy, by the task. The default average is
+    "micro".
 
     task: "binary", "multiclass" or "multilabel"
     options: those of that class
@@ -522,7 +528,7 @@ class Accuracy(TaskClass):
 
 class HammingDistance(TaskClass):
     """BinaryHammingDistance, MulticlassHammingDistance or MultilabelHammingDistance, by the task. The
-    average is "micro" unless given.
+    default average is "micro".
 
     task: "binary", "multiclass" or "multilabel"
     options: those of that class
@@ -537,8 +543,8 @@ class HammingDistance(TaskClass):
 
 
 class Precision(TaskClass):
-    """BinaryPrecision, MulticlassPrecision or MultilabelPrecision, by the task. The average is "micro"
-    unless given.
+    """BinaryPrecision, MulticlassPrecision or MultilabelPrecision, by the task. The default average is
+    "micro".
 
     task: "binary", "multiclass" or "multilabel"
     options: those of that class
@@ -553,8 +559,8 @@ class Precision(TaskClass):
 
 
 class Recall(TaskClass):
-    """BinaryRecall, MulticlassRecall or MultilabelRecall, by the task. The average is "micro" unless
-    given.
+    """BinaryRecall, MulticlassRecall or MultilabelRecall, by the task. The default average is
+    "micro".
 
     task: "binary", "multiclass" or "multilabel"
     options: those of that class
@@ -565,8 +571,8 @@ class Recall(TaskClass):
 
 
 class Specificity(TaskClass):
-    """BinarySpecificity, MulticlassSpecificity or MultilabelSpecificity, by the task. The average is
-    "micro" unless given.
+    """BinarySpecificity, MulticlassSpecificity or MultilabelSpecificity, by the task. The default average is
+    "micro".
 
     task: "binary", "multiclass" or "multilabel"
     options: those of that class
@@ -582,7 +588,7 @@ class Specificity(TaskClass):
 
 class NegativePredictiveValue(TaskClass):
     """BinaryNegativePredictiveValue, MulticlassNegativePredictiveValue or
-    MultilabelNegativePredictiveValue, by the task. The average is "micro" unless given.
+    MultilabelNegativePredictiveValue, by the task. The default average is "micro".
 
     task: "binary", "multiclass" or "multilabel"
     options: those of that class
@@ -597,8 +603,8 @@ class NegativePredictiveValue(TaskClass):
 
 
 class FBetaScore(TaskClass):
-    """BinaryFBetaScore, MulticlassFBetaScore or MultilabelFBetaScore, by the task. The average is "micro"
-    unless given.
+    """BinaryFBetaScore, MulticlassFBetaScore or MultilabelFBetaScore, by the task. The default average is
+    "micro".
 
     task: "binary", "multiclass" or "multilabel"
     options: those of that class
@@ -613,8 +619,8 @@ class FBetaScore(TaskClass):
 
 
 class F1Score(TaskClass):
-    """BinaryF1Score, MulticlassF1Score or MultilabelF1Score, by the task. The average is "micro" unless
-    given.
+    """BinaryF1Score, MulticlassF1Score or MultilabelF1Score, by the task. The default average is
+    "micro".
 
     task: "binary", "multiclass" or "multilabel"
     options: those of that class
@@ -625,8 +631,8 @@ class F1Score(TaskClass):
 
 
 class StatScores(TaskClass):
-    """BinaryStatScores, MulticlassStatScores or MultilabelStatScores, by the task. The average is "micro"
-    unless given.
+    """BinaryStatScores, MulticlassStatScores or MultilabelStatScores, by the task. The default average is
+    "micro".
 
     task: "binary", "multiclass" or "multilabel"
     options: those of that class

@@ -50,15 +50,16 @@ class MetricCollection:
         self._metrics[name] = metric
 
     def _share(self) -> None:
-        """Make metrics with equal keys use the states of one of them: of the one that has counted most."""
+        """Make metrics with equal keys use the state of one of them, the largest."""
         groups: dict[Any, list[str]] = {}
         for name, metric in self._metrics.items():
             key = metric.shared_key()
             groups.setdefault(name if key is None else key, []).append(name)
         self.compute_groups: list[list[str]] = []
         for names in groups.values():
+            # Micro counts follow from the counts of each class, not the reverse: the largest state leads.
             size = {n: sum(t.numel() for t in tensors_in(self._metrics[n].states)) for n in names}
-            leader = max(names, key=lambda n: size[n])  # the first metric of each group
+            leader = max(names, key=lambda n: size[n])  # of equal ones the first
             self.compute_groups.append([leader, *(n for n in names if n != leader)])
             for name in names:
                 self._metrics[name].share(self._metrics[leader])
@@ -117,9 +118,10 @@ class MetricCollection:
         return {f"{n}.{k}": s for n, m in self._leaders.items() for k, s in m.state_dict().items()}
 
     def load_state_dict(self, state_dict: dict[str, State]) -> None:
-        """Continue where state_dict was taken; ValueError as Metric.load_state_dict's."""
+        """Restore the states; ValueError as Metric.load_state_dict's."""
         parts: dict[str, dict[str, State]] = {name: {} for name in self._leaders}
         for key, state in state_dict.items():
+            # a metric's name may contain dots, a state's may not
             name, _, last = key.rpartition(".")
             if name not in parts:
                 near = suggest(key, [f"{n}.{k}" for n, m in self._leaders.items() for k in m.states])

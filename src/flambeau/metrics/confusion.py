@@ -33,12 +33,13 @@ def normalise(table: Tensor, how: str | None) -> Tensor:
 
 
 class TwoByTwo(LabelCounts):
-    """[[tn, fp], [fn, tp]] from the counts that accuracy uses."""
+    """[[tn, fp], [fn, tp]] from the counts of LabelCounts."""
 
     ignored_are_seen = False
     normalize: str | None = None
 
     def table(self) -> Tensor:
+        # rows are targets 0 and 1, columns predictions 0 and 1
         tp, fp, tn, fn = self.stats()
         return stack([stack([tn, fp], -1), stack([fn, tp], -1)], -2)
 
@@ -118,8 +119,9 @@ class PairCounts(Metric):
         c = self.num_classes
         target, ok, wrong = split(target, c, self.ignore_index)
         predicted = (preds.argmax(1) if preds.ndim > target.ndim else preds).int()
-        strange = ok & ((predicted < 0) | (predicted >= c))
-        pair = (ok & ~strange).where(target * c + predicted, (wrong | strange).where(c * c, c * c + 1))
+        invalid = ok & ((predicted < 0) | (predicted >= c))
+        # index of a pair: target * c + prediction, row-major in the table
+        pair = (ok & ~invalid).where(target * c + predicted, (wrong | invalid).where(c * c, c * c + 1))
         predicted = bincount(pair.reshape(-1), length=c * c + 1)
         self.states["confmat"].replace_(self.states["confmat"] + predicted)
 
@@ -174,9 +176,12 @@ def kappa(table: Tensor, weights: str | None) -> Tensor:
     rows, columns = table.sum(1, keepdim=True), table.sum(0, keepdim=True)
     expected = rows * columns / table.sum()  # counts if predictions were independent of targets
     i = arange(table.shape[0], dtype=int32, device=table.device)
-    apart = (i.unsqueeze(0) - i.unsqueeze(1)).abs().to(float32)
-    far = apart if weights == "linear" else apart**2 if weights == "quadratic" else (apart > 0).to(float32)
-    return 1 - (far * table).sum() / (far * expected).sum()
+    distance = (i.unsqueeze(0) - i.unsqueeze(1)).abs().to(float32)
+    # |i - j| or its square; without weights every disagreement counts 1
+    unweighted = (distance > 0).to(float32)
+    weight = distance if weights == "linear" else distance**2 if weights == "quadratic" else unweighted
+    # 0 / 0 = NaN if all elements are in one class, as in torchmetrics
+    return 1 - (weight * table).sum() / (weight * expected).sum()
 
 
 class BinaryCohenKappa(TwoByTwo, Binary):
@@ -184,7 +189,7 @@ class BinaryCohenKappa(TwoByTwo, Binary):
 
     threshold: the probability above which a prediction is positive
     ignore_index: a target that is ignored
-    weights: "linear" or "quadratic": what farther classes count
+    weights: "linear" or "quadratic": the weight of a disagreement by its distance
     validate_args: whether compute raises if a target is not a class
     Raises ValueError if an argument is not valid.
     """
@@ -213,7 +218,7 @@ class MulticlassCohenKappa(PairCounts):
 
     num_classes: the number of classes
     ignore_index: a target that is ignored
-    weights: "linear" or "quadratic": what farther classes count
+    weights: "linear" or "quadratic": the weight of a disagreement by its distance
     validate_args: whether compute raises if a target is not a class
     Raises ValueError if an argument is not valid.
     """
@@ -279,12 +284,14 @@ class AveragedOverlap(Overlap):
             union = (tp + fp + fn) * ~ignored
             return ratio(tp.sum(-1), union.sum(-1), self.zero_division)
         # "macro" over classes skips those without targets and predictions, as torchmetrics does.
+        # tp + 1 != 0: a weight of 1 for every class
         weights = tp + fn if self.average == "weighted" else tp + 1 != 0
         if self.average == "macro" and not self.is_multilabel:
             weights = tp + fp + fn != 0
         return average_classes(self.score(tp, fp, tn, fn), self.average, weights * ~ignored)
 
     def _is_ignored(self, classes: int) -> Tensor:
+        # For labels ignore_index is a target value (-1), not a label: then no column is dropped.
         index = -1 if self.ignore_index is None or self.is_multilabel else self.ignore_index
         return arange(classes, dtype=int32, device=self.device) == index
 
@@ -373,8 +380,8 @@ class CohenKappa(TaskClass):
 
 
 class JaccardIndex(TaskClass):
-    """BinaryJaccardIndex, MulticlassJaccardIndex or MultilabelJaccardIndex, by the task. The average is
-    "macro" unless given.
+    """BinaryJaccardIndex, MulticlassJaccardIndex or MultilabelJaccardIndex, by the task. The default
+    average is "macro".
 
     task: "binary", "multiclass" or "multilabel"
     options: those of that class

@@ -24,6 +24,7 @@ from .scores import ratio
 from .states import counts
 from .task_dispatch import TaskClass
 
+# "micro" has no meaning for a curve of one class against the others.
 CURVE_AVERAGES = ("macro", "weighted", "none", None)
 
 
@@ -58,6 +59,8 @@ class CurveMetric(Metric):
             return
         # Bins are [label, target, place between thresholds]. The last one counts invalid targets; ignored
         # elements get an index beyond it, which bincount drops.
+        # right=True: a score equal to threshold i lies at or above it, in cell i + 1. Cells: k + 1 for k
+        # thresholds.
         place = bucketize(scores, self.thresholds, right=True, out_int32=True)
         label = arange(scores.shape[0], dtype=int32, device=scores.device).unsqueeze(1)
         cell = (label * 2 + target.int()) * self.cells + place
@@ -68,6 +71,7 @@ class CurveMetric(Metric):
     def all_scores(self) -> tuple[Tensor, Tensor]:
         """Return all scores and targets: 1 or 0, -1 if ignored, -2 if invalid. [labels, n] both"""
         if not self.states["preds"]:
+            # no batch yet: cat needs at least one tensor
             none = Tensor.zeros((self.labels, 0), device=self.device)
             return none, none.int()
         return cat(self.states["preds"], 1), cat(self.states["target"], 1)
@@ -79,7 +83,7 @@ class CurveMetric(Metric):
 
     def check(self, counts: Any) -> None:
         if any(counts):
-            known = "neither 0 nor 1" if self.labels_are_bits else f"no class of 0 to {self.labels - 1}"
+            known = "neither 0 nor 1" if self.labels_are_bits else f"not classes of 0 to {self.labels - 1}"
             raise ValueError(
                 f"{self.name}.compute(): {counts[0]} targets were {known}: use those, or pass"
                 " ignore_index for"
@@ -90,6 +94,7 @@ class CurveMetric(Metric):
 
     def shared_key(self) -> Any:
         """Curves of the same scores share their state if their thresholds are equal."""
+        # AUROC and average precision of the same scores differ only in compute.
         kind = next(k for k in (BinaryScores, MulticlassScores, MultilabelScores) if isinstance(self, k))
         bins = None if self.thresholds is None else self.thresholds_key
         return ("curve", kind.__name__, self.labels, self.ignore_index, bins, str(self.device))
@@ -121,6 +126,7 @@ class CurveMetric(Metric):
             return area[0]
         if self.average in (None, "none"):
             return area
+        # A class without positives, or without negatives, has no area (0 / 0): leave it out of the mean.
         ok = ~area.isnan()
         weights = ok.to(float32) * (
             self.target_counts()[0].to(float32) if self.average == "weighted" else 1.0
@@ -133,6 +139,7 @@ class Ranked:
     """Sorted scores, with the true and false positives if each score is the threshold. [labels, n]"""
 
     def __init__(self, preds: Tensor, target: Tensor):
+        # ascending; `ones[i]` counts the positives among the i lowest scores, so the rest lie at or above i
         order = preds.argsort(1)
         scores, target = preds.take_along_dim(order, 1), target.take_along_dim(order, 1)
         self.is_one = target == 1
@@ -163,8 +170,9 @@ def thresholds_tensor(name: str, thresholds: Any, device: Any) -> Tensor | None:
             raise ValueError(f"{name}(thresholds={thresholds}): {rule}")
         return linspace(0, 1, thresholds, device=device)
     values = thresholds.tolist() if isinstance(thresholds, Tensor) else list(thresholds)
-    risen = all(a <= b for a, b in pairwise(values))
-    if not values or not risen or not all(0 <= v <= 1 for v in values):
+    # equal thresholds are allowed
+    is_sorted = all(a <= b for a, b in pairwise(values))
+    if not values or not is_sorted or not all(0 <= v <= 1 for v in values):
         raise ValueError(f"{name}(thresholds={values}): {rule}")
     return tensor(values, dtype=float32, device=device)
 
@@ -189,6 +197,8 @@ class BinaryScores(CurveMetric):
         check_pair(self, preds, target)
         check_scores(self, preds, target)
         target, ok, wrong = split(target.reshape(1, -1), 2, self.ignore_index)
+        # Logits are recognised by a score outside of 0 to 1, of elements that are not ignored. The decision
+        # stays on the device.
         x = preds.reshape(1, -1).to(float32)
         seen = target != self.ignore_index if self.ignore_index is not None else target == target
         is_outside = (((x < 0) | (x > 1)) & seen).any()
@@ -233,6 +243,7 @@ class MulticlassScores(CurveMetric):
         is_outside = (((x < 0) | (x > 1)) & seen).any()
         classes = arange(self.labels, dtype=int32, device=x.device).unsqueeze(1)
         # count each invalid target once, not per class
+        # [c, n]: each element is one sample of every class's binary curve
         ok, wrong = ok.expand(self.labels, -1), wrong & (classes == 0)
         self._add(is_outside.where(x.softmax(0), x), target == classes, ok, wrong)
 
@@ -322,6 +333,7 @@ class ROCArea(CurveMetric):
         higher. A tie counts half. Counting in integers (in halves) keeps it exact."""
         ranked = Ranked(*self.all_scores())
         lower = ranked.others.take_along_dim(ranked.first, 1) + ranked.others.take_along_dim(ranked.behind, 1)
+        # Mann and Whitney's (1947) U: per positive, twice the negatives below it plus those that tie
         pairs = (ranked.is_one.where(lower, 0)).sum(1)
         return ratio(pairs, 2 * ones * others)
 
@@ -352,8 +364,11 @@ class PrecisionArea(CurveMetric):
         tps, fps = self.points()
         ones = self.target_counts()[0]
         precision, recall = ratio(tps, tps + fps), ratio(tps, ones.unsqueeze(1))
-        grown = recall - pad(recall[:, :-1], (1, 0)) if recall.shape[1] else recall
-        area = (grown * precision).sum(1)
+        # sum of (R_i - R_(i-1)) P_i, a step function: no interpolation, as in scikit-learn's
+        # average_precision_score
+        recall_steps = recall - pad(recall[:, :-1], (1, 0)) if recall.shape[1] else recall
+        area = (recall_steps * precision).sum(1)
+        # torchmetrics: a multiclass class without positives is NaN, a binary or multilabel one 0
         if self.thresholds is None and self.is_nan_without_ones:
             area = (ones == 0).where(float("nan"), area)
         return self.average_areas(area)
@@ -451,7 +466,7 @@ class MultilabelAveragePrecision(PrecisionArea, MultilabelScores):
 
 
 class AUROC(TaskClass):
-    """BinaryAUROC, MulticlassAUROC or MultilabelAUROC, by the task. The average is "macro" unless given.
+    """BinaryAUROC, MulticlassAUROC or MultilabelAUROC, by the task. The default average is "macro".
 
     task: "binary", "multiclass" or "multilabel"
     options: those of that class
@@ -464,7 +479,7 @@ class AUROC(TaskClass):
 
 class AveragePrecision(TaskClass):
     """BinaryAveragePrecision, MulticlassAveragePrecision or MultilabelAveragePrecision, by the task. The
-    average is "macro" unless given.
+    default average is "macro".
 
     task: "binary", "multiclass" or "multilabel"
     options: those of that class

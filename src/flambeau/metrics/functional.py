@@ -40,13 +40,13 @@ LEFT_OUT = {"FrechetInceptionDistance"}  # it takes two kinds of batches
 # the arguments of a batch, with their meaning
 BATCH = {
     "preds": "predictions",
-    "target": "what is wanted",
-    "img1": "the one images",
-    "img2": "the other images",
+    "target": "the true values",
+    "img1": "images",
+    "img2": "the images to compare them with",
 }
 
 
-def small(name: str) -> str:
+def snake_case(name: str) -> str:
     """Convert `MeanSquaredError` to `mean_squared_error`."""
     return NAMES.get(name) or re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
@@ -54,6 +54,7 @@ def small(name: str) -> str:
 def function_of(kind: type[Metric]) -> Callable[..., Any]:
     """Make a function of a batch and of the class's arguments from a metric's class. Arguments with a default
     are keyword-only, because torchmetrics orders them differently."""
+    # TaskClass takes its arguments in __new__.
     own = inspect.signature(kind.__new__ if "by_task" in vars(kind) else kind.__init__).parameters.values()
     shown = [p for p in own if p.name not in ("self", "cls", "device")]
     batch = [p for p in inspect.signature(kind.update).parameters.values() if p.name != "self"]
@@ -75,14 +76,16 @@ def function_of(kind: type[Metric]) -> Callable[..., Any]:
             raise TypeError(f"{value.__name__}(...): {e}: pass {signature}") from None
         arguments |= arguments.pop(rest[0].name, {}) if rest else {}
         pair = [arguments.pop(p.name) for p in by_place[:2]]
+        # states on the device of the batch
         if tensors := tensors_in(pair):
             arguments = {"device": tensors[0].device, **arguments}
         metric = kind(**arguments)
+        # unwrap: the bare update, without no_grad and without scheduling, so that gradients flow
         inspect.unwrap(type(metric).update)(metric, *pair)
         return metric.value()
 
     value.__signature__ = signature  # type: ignore[attr-defined]
-    value.__name__ = value.__qualname__ = small(kind.__name__)
+    value.__name__ = value.__qualname__ = snake_case(kind.__name__)
     value.__module__ = __name__
     doc = inspect.getdoc(kind)
     batch_lines = [f"{p.name}: {BATCH[p.name]}" for p in by_place[:2] if p.name in BATCH]
@@ -95,7 +98,7 @@ def _functions() -> dict[str, Callable[..., Any]]:
     modules = (classification, confusion, curves, image, naturalness, regression, text)
     kinds = [(n, k, m) for m in modules for n, k in vars(m).items() if isinstance(k, type)]
     return {
-        small(name): function_of(kind)
+        snake_case(name): function_of(kind)
         for name, kind, module in kinds
         if issubclass(kind, Metric) and kind.__module__ == module.__name__ and not kind.__subclasses__()
         if name not in LEFT_OUT

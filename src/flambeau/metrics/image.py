@@ -15,6 +15,7 @@ from .metric import Metric
 from .regression import check_same
 from .states import State, counts, mean_of, plus, precise, total_of
 
+# torchmetrics' names; "none" and None are the same.
 REDUCTIONS = ("elementwise_mean", "sum", "none", None)
 
 
@@ -117,6 +118,7 @@ class PeakSignalNoiseRatio(Metric):
         return ratios.sum() if self.reduction == "sum" else ratios.mean()
 
     def _of(self, error: Tensor) -> Tensor:
+        # log(range^2 / error) in natural logarithms, converted to the base; error 0 gives +inf
         return (2 * log(self.span) - error.log()) * (10 / log(self.base))
 
 
@@ -138,11 +140,14 @@ class Neighbourhood:
         size: Sequence[int] = self.size if is_row(self.size) else [self.size] * dims
         if not self.gaussian:
             return [[1 / k] * k for k in size]
+        # The size follows from sigma; kernel_size counts for uniform windows only.
         return [gaussian_weights(int(3.5 * s + 0.5), s) for s in sigma]  # cut at 3.5 sigma, as torchmetrics
 
     def averages(self, x: Tensor) -> Tensor:
         """Compute weighted means around each position, with reflected borders. [n, c, ...]"""
         dims = x.ndim - 2
+        # A separable window: one convolution along each dim, of the channels as separate images [n c, 1,
+        # ...].
         taps = self.taps(dims)
         pads = [p for weights in reversed(taps) for p in (len(weights) // 2,) * 2]
         flat = F.pad(x.reshape(-1, 1, *x.shape[2:]), pads, mode="reflect")
@@ -191,13 +196,16 @@ class StructureMetric(ImageMetric):
         """Return (structural similarity of each image [n], contrast term at each position [n, c, ...])."""
         n = x.shape[0]
         if self.data_range is None:
+            # The range of this batch, a tensor: no readback, but the value depends on how data are batched.
             reach = (x.amax() - x.amin()).maximum(y.amax() - y.amin())
         else:
             reach = span(self.name, self.data_range)
             x, y = in_range(x, self.data_range), in_range(y, self.data_range)
+        # stabilise the divisions where the means or variances are near 0
         c1, c2 = (self.k1 * reach) ** 2, (self.k2 * reach) ** 2
         # One convolution of all five: E[x], E[y], E[x^2], E[y^2], E[xy]. Variances follow as E[x^2] - E[x]^2.
         mx, my, xx, yy, xy = self.window.averages(cat([x, y, x * x, y * y, x * y])).split(n)
+        # E[x^2] - E[x]^2 may be below 0 by rounding.
         spread = (xx - mx * mx).clamp(min=0) + (yy - my * my).clamp(min=0) + c2
         contrast = (2 * (xy - mx * my) + c2) / spread
         likeness = (2 * mx * my + c1) / (mx * mx + my * my + c1) * contrast
@@ -232,6 +240,7 @@ class StructuralSimilarityIndexMeasure(StructureMetric):
         self.add(self.similarities(*self.check_images(preds, target))[0])
 
 
+# the exponents of Wang et al. (2003), measured with viewers, from the finest scale to the coarsest
 BETAS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
@@ -268,6 +277,8 @@ class MultiScaleStructuralSimilarityIndexMeasure(StructureMetric):
         """Count images. [n, c, h, w] or [n, c, d, h, w]; ValueError for others."""
         x, y = self.check_images(preds, target)
         sizes: Sequence[int] = self.window.size if is_row(self.window.size) else [self.window.size]
+        # Each scale halves the image: the window must still fit the smallest one. torchmetrics has the same
+        # bounds.
         least = (max(sizes) - 1) * max(1, len(self.betas) - 1) ** 2
         if min(x.shape[-2:]) < 2 ** len(self.betas) or min(x.shape[-2:]) // max(
             1, len(self.betas) - 1
@@ -294,7 +305,9 @@ class MultiScaleStructuralSimilarityIndexMeasure(StructureMetric):
         product = None
         for i, beta in enumerate(self.betas):
             similarity, contrast = self.similarities(x, y)
+            # brightness counts at the coarsest scale only
             part = similarity if i == len(self.betas) - 1 else self._inner(contrast)
+            # A negative contrast to a fractional exponent would be NaN.
             part = part.relu() if self.normalize == "relu" else (part + 1) / 2 if self.normalize else part
             product = part**beta if product is None else product * part**beta
             x, y = pool(x, 2), pool(y, 2)
@@ -306,10 +319,10 @@ class MultiScaleStructuralSimilarityIndexMeasure(StructureMetric):
 
 
 def check_network(name: str, argument: str, network: Any, wanted: str) -> None:
-    """Raise TypeError for an object that can't be called, such as a network's name: no weights are
-    shipped."""
+    """Raise TypeError for an object that can't be called, such as a network's name (torchmetrics downloads
+    its weights; flambeau contains none)."""
     if not callable(network):
-        rule = f"flambeau ships no weights: pass {wanted}"
+        rule = f"flambeau contains no network weights: pass {wanted}"
         raise TypeError(f"{name}({argument}={network!r}): {rule}")
 
 
@@ -353,19 +366,23 @@ class FrechetInceptionDistance(Metric):
             wanted = self.states["real_mean"].shape[0]
             refuse(self, imgs, x, f"features are not [n, {wanted}]: pool and flatten them")
         count, mean = x.shape[0], x.mean(0)
+        # a compensated count, [sum, error]: float32 is exact to 2^24 images only
         n = full((2,), float(count), device=x.device) * tensor([1.0, 0.0], device=x.device)
-        apart = x - mean
-        self._add("real" if real else "fake", {"n": n, "mean": mean, "spread": apart.T @ apart})
+        centred = x - mean
+        self._add("real" if real else "fake", {"n": n, "mean": mean, "spread": centred.T @ centred})
 
     def _add(self, kind: str, part: dict[str, Tensor]) -> None:
         """Join moments (Chan, Golub and LeVeque, 1983)."""
         n, mean, spread = (self.states[f"{kind}_{k}"] for k in part)
+        # Sums of squares about the mean, not raw ones: raw sums over 10^5 images lose the variance to
+        # rounding.
         before, added = total_of(n), total_of(part["n"])
         both = before + added
         share = (both > 0).where(added / both, 0.0)
-        far = part["mean"] - mean
-        new = spread + part["spread"] + far.unsqueeze(0) * far.unsqueeze(1) * (before * share)
-        moved = mean + far * share
+        difference = part["mean"] - mean
+        # the correction for different means: n m / (n + m) times the outer product of their difference
+        new = spread + part["spread"] + difference.unsqueeze(0) * difference.unsqueeze(1) * (before * share)
+        moved = mean + difference * share
         n.assign_(plus(plus(n, part["n"][0]), part["n"][1]))
         mean.assign_(moved)
         spread.assign_(new)
@@ -386,6 +403,7 @@ class FrechetInceptionDistance(Metric):
     def compute(self) -> Any:
         """The distance, at least 0. ValueError for fewer than 2 images of a kind."""
         parts = [[self.states[f"{k}_{s}"] for s in ("n", "mean", "spread")] for k in ("real", "fake")]
+        # unbiased covariance, as in the reference implementation
         (m1, s1), (m2, s2) = ((mean, spread / (total_of(n) - 1)) for n, mean, spread in parts)
         # |m1 - m2|^2 + tr(s1) + tr(s2) - 2 tr(sqrt(s1 s2)). The last trace is that of sqrt(r s2 r) with
         # r = sqrt(s1), which is symmetric, so eigh suffices; negative eigenvalues are rounding.
@@ -417,6 +435,7 @@ class FeatureMetric(ImageMetric):
 
     def layers(self, x: Tensor) -> Sequence[Tensor]:
         """The features of images. [n, c, h, w] each"""
+        # Iterating over one tensor would take its samples for layers.
         features = self.net(x)
         if isinstance(features, Tensor):
             rule = (
@@ -444,7 +463,7 @@ class LearnedPerceptualImagePatchSimilarity(FeatureMetric):
     net: images -> a list of features [n, c, h, w] (VGG's, AlexNet's or SqueezeNet's); weights: for each layer
     one number a channel, or None for 1 / channels; reduction: "mean", "sum" or "none"; normalize: images are
     from 0 to 1, not from -1 to 1. shift, scale: channels are normalised to (x - shift) / scale.
-    Raises TypeError if net is no network; ValueError if another argument is not valid.
+    Raises TypeError if net is not a network; ValueError if another argument is not valid.
     """
 
     def __init__(
@@ -468,21 +487,24 @@ class LearnedPerceptualImagePatchSimilarity(FeatureMetric):
         one, other = (self._features(x) for x in self.check_images(img1, img2))
         if self.weights is not None:
             self.check_weights("weights", self.weights, one)
-        apart = [self._layer_distance(i, a, b) for i, (a, b) in enumerate(zip(one, other, strict=True))]
-        self.add(sum(apart[1:], apart[0]))
+        distances = [self._layer_distance(i, a, b) for i, (a, b) in enumerate(zip(one, other, strict=True))]
+        self.add(sum(distances[1:], distances[0]))
 
     def _features(self, x: Tensor) -> Sequence[Tensor]:
         x = 2 * x - 1 if self.normalize else x
         shift, scale = (
             tensor(list(v), device=x.device).reshape(1, -1, 1, 1) for v in (self.shift, self.scale)
         )
+        # each position's vector over channels has length 1
         return [f / (f.square().sum(1, keepdim=True) + 1e-8).sqrt() for f in self.layers((x - shift) / scale)]
 
     def _layer_distance(self, layer: int, a: Tensor, b: Tensor) -> Tensor:
         """Sum the squared differences of normalised features over channels, and average over positions.
         [n]"""
-        far = (a - b).square().mean((2, 3))
-        return far.mean(1) if self.weights is None else (far * self.weights[layer].reshape(1, -1)).sum(1)
+        difference = (a - b).square().mean((2, 3))
+        if self.weights is None:
+            return difference.mean(1)
+        return (difference * self.weights[layer].reshape(1, -1)).sum(1)
 
 
 class DeepImageStructureAndTextureSimilarity(FeatureMetric):
@@ -491,7 +513,7 @@ class DeepImageStructureAndTextureSimilarity(FeatureMetric):
 
     net: images -> a list of features [n, c, h, w], beginning with the image itself; alpha, beta: for each
     layer the weights of means and structure per channel (equal if None); reduction: "mean", "sum" or "none".
-    Raises TypeError if net is no network; ValueError if another argument is not valid.
+    Raises TypeError if net is not a network; ValueError if another argument is not valid.
     """
 
     def __init__(
@@ -521,12 +543,14 @@ class DeepImageStructureAndTextureSimilarity(FeatureMetric):
                 if factors is None
                 else [w.reshape(1, -1) for w in factors]
             )
+        # the weights sum to 1 over all layers and both terms
         total = sum((w.sum() for group in weights for w in group), tensor(0.0, device=preds.device))
         likeness = [self._like(a, b, p, q) for a, b, p, q in zip(one, other, *weights, strict=True)]
         self.add(1 - sum(likeness[1:], likeness[0]) / total)
 
     def _like(self, a: Tensor, b: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
         """Weight the similarity of means and structure of one layer, as in SSIM, over channels. [n]"""
+        # c1 and c2 of SSIM, for features instead of pixels
         small = 1e-6
         ma, mb = a.mean((2, 3)), b.mean((2, 3))
         means = (2 * ma * mb + small) / (ma * ma + mb * mb + small)
@@ -584,6 +608,7 @@ class DiceScore(Metric):
                 f"the shape does not fit input_format={self.input_format!r}: pass images of classes",
             )
         a, b = labels
+        # [n, 3, c]: intersection, predicted and actual positions of each class
         counts = stack([(a & b).flatten(2).sum(2), a.flatten(2).sum(2), b.flatten(2).sum(2)], 1)
         if self.aggregation_level == "global":
             self.states["places"].replace_(self.states["places"] + counts.sum(0))
@@ -619,6 +644,7 @@ class DiceScore(Metric):
             kept = kept.unsqueeze(0)
         places: Tensor = kept
         places = places if self.include_background else places[:, :, 1:]
+        # [n, c] each; a class without predicted and actual positions is 0 / 0 = NaN, and left out of means
         shared, predicted, actual = places.to(float32).unbind(1)
         if self.average == "micro":
             shared, predicted, actual = (t.sum(1) for t in (shared, predicted, actual))
@@ -627,6 +653,7 @@ class DiceScore(Metric):
         if self.average == "macro":
             return nanmean(nanmean(score, 1), 0)
         if self.average == "weighted":
+            # weights by the actual positions of a sample; a sample of NaN alone stays NaN
             weighted = score.nan_to_num(0.0) * (actual / actual.sum(1, keepdim=True))
             return nanmean(score.isnan().all(1).where(float("nan"), weighted.sum(1)), 0)
         return nanmean(score, 0)

@@ -60,6 +60,7 @@ def probabilities(x: Tensor, normalise: Callable[[Tensor], Tensor], seen: Tensor
     """Convert scores to probabilities in float32. If a score (of those `seen`) lies outside of 0 to 1,
     all are logits and are normalised, as in torchmetrics."""
     x = x.to(float32)
+    # `any` is a tensor: where() selects on the device, and both branches are computed.
     is_outside = (x < 0) | (x > 1)
     return (is_outside if seen is None else is_outside & seen).any().where(normalise(x), x)
 
@@ -93,8 +94,10 @@ def top_label(preds: Tensor, target: Tensor, k: int) -> Tensor:
         return best
     classes = arange(preds.shape[1], dtype=int32, device=preds.device).reshape(-1, *[1] * (preds.ndim - 2))
     target = target.unsqueeze(1)
+    # [n, 1, ...]: the score of the target class, by a mask and a sum instead of a gather
     own = (classes == target).where(preds.float(), 0.0).sum(1, keepdim=True)
     scores = preds.float()
+    # the number of classes ranked before the target: in the top k if it is below k
     before = (scores > own) | ((scores == own) & (classes < target))  # the lower class index wins a tie
     is_top = before.sum(1, dtype=int32) < k
     return is_top.where(target.squeeze(1), best)

@@ -15,7 +15,7 @@ from ..functions import read
 from ..runtime.run import realize
 from ..runtime.state import thread, with_next_run
 from ..tensor import Tensor
-from .states import JOINED, State, copy_state, fill_containers, pending_parts, tensors_in
+from .states import MERGES, State, copy_state, fill_containers, pending_parts, tensors_in
 
 BATCHES = "outputs and targets"
 
@@ -24,14 +24,14 @@ def _wrap_update(update: Callable[..., None]) -> Callable[..., None]:
     """Wrap a subclass's update, so that it runs through `update_all`."""
 
     @wraps(update)
-    def settled(self: "Metric", *args: Any, **kw: Any) -> None:
-        if type(self).update is settled:
+    def run_update(self: "Metric", *args: Any, **kw: Any) -> None:
+        if type(self).update is run_update:
             update_all([self], args, kw)
         else:  # super().update(...) inside a subclass's update, which is wrapped itself
             update(self, *args, **kw)
 
-    settled.alone = update  # type: ignore[attr-defined]
-    return settled
+    run_update.alone = update  # type: ignore[attr-defined]
+    return run_update
 
 
 def update_all(metrics: "list[Metric]", args: Any, kw: Any) -> None:
@@ -78,6 +78,7 @@ def unread_values(metric: "Metric") -> tuple[Any, Any]:
 def values_of(metrics: list["Metric"], asked: list[Any], numbers: Any) -> list[Any]:
     """Return the metrics' values from the numbers that were read, after checking the counts of invalid
     input."""
+    # (value, counts of invalid input) of each metric, with numbers in place of tensors
     pairs = fill_containers(asked, iter(numbers))
     for metric, (_, wrong) in zip(metrics, pairs, strict=True):
         metric.check(wrong)
@@ -120,6 +121,7 @@ class Metric:
         states = vars(self).get("states", {})
         if name not in states:
             object.__setattr__(self, name, value)
+        # assign_ keeps the tensor object, which recordings and shared metrics hold
         elif isinstance(states[name], Tensor) and states[name] is not value:
             states[name].assign_(value)
         else:
@@ -143,12 +145,12 @@ class Metric:
         if isinstance(default, list) and default:
             raise ValueError(f"{call}: a list state must start empty: pass []")
         how = "cat" if dist_reduce_fx is None and isinstance(default, list) else dist_reduce_fx
-        if how is not None and how not in JOINED and not callable(how):
+        if how is not None and how not in MERGES and not callable(how):
             raise ValueError(
                 f'{call}: states are joined by "sum", "max", "min", "cat" or a function: pass one of these'
             )
         self._defaults[name] = copy_state(default.to(self.device) if isinstance(default, Tensor) else default)
-        self._reductions[name] = JOINED.get(how, how) if isinstance(how, str) else how
+        self._reductions[name] = MERGES.get(how, how) if isinstance(how, str) else how
         self.states[name] = self._fresh(name)
 
     def _fresh(self, name: str) -> State:
@@ -232,6 +234,7 @@ class Metric:
                 raise TypeError(f"{self.name}.merge_state(...): {name}: {rule}")
             mine, other = self.states[name], theirs[name]
             if isinstance(mine, Tensor):
+                # in place, so that a metric that shares this state sees the sum
                 mine.assign_(how(mine, other.to(self.device)))
             else:
                 self.states[name] = how(mine, other)

@@ -1,4 +1,4 @@
-"""A-FINE: the naturalness of an image and its fidelity to another, by CLIP features (Chen et al., 2025)."""
+"""A-FINE: an image's naturalness, and its fidelity to a reference, by CLIP features (Chen et al., 2025)."""
 
 # pyright: basic
 
@@ -38,6 +38,7 @@ def logistic(x: Tensor, middle: Any, width: Any) -> Tensor:
 
 def moments(level: Tensor) -> tuple[Tensor, Tensor]:
     """Return means and variances over positions. [n, t, c] -> [n, c] both"""
+    # over positions, as global pooling does; biased variance
     mean = level.mean(1)
     return mean, (level - mean.unsqueeze(1)).square().mean(1)
 
@@ -95,6 +96,8 @@ class AFINE(FeatureMetric):
         if self.term == "fidelity":
             self.add(near)
             return
+        # Equation of the paper: D = exp(k (N(reference) - N(image))) N(image) + fidelity. The worse the
+        # reference, the more the image's own naturalness weighs.
         sharpness = F.softplus(self.weights["adapter"]["k"])
         scores = (sharpness * (self._natural(wanted) - natural)).exp() * natural + near
         self.add(scores if self.term == "unbounded" else 100 * logistic(scores, CENTRE, SPREAD))
@@ -104,12 +107,14 @@ class AFINE(FeatureMetric):
         mean, std = (tensor(list(v), device=x.device).reshape(1, 3, 1, 1) for v in (MEAN, STD))
         features = self.layers((x - mean) / std)
         self._check_layers(features)
+        # level 0 is the image itself, [n, h w, 3]
         return [x.flatten(2).transpose(1, 2), *(f.to(float32).relu() for f in features)]
 
     def _check_layers(self, features: Sequence[Tensor]) -> None:
         """Raise ValueError if the features do not match the weights."""
         natural, alpha = self.weights["natural"], self.weights["fidelity"]["alpha"]
         hidden, width = natural["proj_feat.weight"].shape
+        # the head reads mean and variance of 3 colours, and `hidden` projected numbers for each layer
         count = (natural["proj_head.0.weight"].shape[1] - 2 * len(MEAN)) // hidden
         fits = len(features) == count and all(f.ndim == 3 and f.shape[2] * 2 == width for f in features)
         if not fits or alpha.numel() != len(MEAN) + count * width // 2:
@@ -124,6 +129,7 @@ class AFINE(FeatureMetric):
         projected = [F.linear(f, w["proj_feat.weight"], w["proj_feat.bias"]) for f in features]
         inner = F.linear(cat([image, *projected], 1), w["proj_head.0.weight"], w["proj_head.0.bias"])
         raw = F.linear(F.gelu(inner), w["proj_head.2.weight"], w["proj_head.2.bias"]).squeeze(1)
+        # yita3, yita4: the published names of the middle and the width
         return 4 * logistic(raw, scale["yita3"], scale["yita4"].abs()) - 2
 
     def _near(self, seen: list[Tensor], wanted: list[Tensor]) -> Tensor:
@@ -134,6 +140,7 @@ class AFINE(FeatureMetric):
         alphas, betas = (split(w / total, sizes) for w in weights)
         likeness = [self._like(*each) for each in zip(seen, wanted, alphas, betas, strict=True)]
         scale = self.weights["fidelity_scale"]
+        # the published code clamps these two parameters when it uses them
         middle, width = scale["yita3"].clamp(*MIDDLES), scale["yita4"].clamp(*WIDTHS)
         return 4 * logistic(1 - sum(likeness[1:], likeness[0]), middle, width) - 2
 

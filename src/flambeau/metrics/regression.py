@@ -10,7 +10,7 @@ from .inputs import check_count, check_option, refuse
 from .metric import Metric
 from .states import mean_of, plus, precise, rows, total_of
 
-SMALL = 1.17e-6  # lower bound for the denominators of percentages
+SMALL = 1.17e-6  # lower bound for the denominators of percentages, torchmetrics' value
 MULTIOUTPUT = ("raw_values", "uniform_average", "variance_weighted")
 
 
@@ -110,8 +110,9 @@ class LogCoshError(MeanError):
     """
 
     def error(self, preds: Tensor, target: Tensor) -> Tensor:
-        apart = (preds - target).abs()
-        return apart + (apart * -2).exp().log1p() - log(2)
+        # log cosh d = |d| + log(1 + exp(-2 |d|)) - log 2, since cosh overflows in float32 for |d| above 89
+        distance = (preds - target).abs()
+        return distance + (distance * -2).exp().log1p() - log(2)
 
 
 class MeanSquaredLogError(OneOutput):
@@ -203,6 +204,7 @@ class CosineOfRows(Metric):
         if preds.ndim != 2:
             refuse(self, preds, target, "it takes rows: pass [n, d]")
         preds, target = check_same(self, preds, target)
+        # a row of zeros gives NaN, as in torchmetrics
         cosines = (preds * target).sum(1) / (preds.norm(dim=1) * target.norm(dim=1))
         if "each" in self.states:
             self.states["each"].append(cosines)
@@ -228,6 +230,7 @@ def moments(x: Tensor, y: Tensor) -> Tensor:
     """Compute the moments of a batch: n (a compensated sum of two rows), the means of x and y, and the
     centred sums of x^2, y^2 and xy. [n, outputs] both -> [7, outputs]"""
     count, outputs = x.shape
+    # rows: 0 and 1 count (sum, error), 2 mean of x, 3 mean of y, 4 xx, 5 yy, 6 xy
     n = full((outputs,), float(count), device=x.device)
     mx, my = (x.mean(0), y.mean(0)) if count else (n, n)
     dx, dy = x - mx, y - my
@@ -238,6 +241,7 @@ def join_moments(a: Tensor, b: Tensor) -> Tensor:
     """Merge the moments of two sets of rows (Chan, Golub and LeVeque, 1983). [7, outputs] both"""
     n = plus(plus(a[:2], b[0]), b[1])
     na, nb, both = a[0] + a[1], b[0] + b[1], n[0] + n[1]
+    # both empty: 0 / 0, and the moments stay 0
     share = (both > 0).where(nb / both, 0.0)
     dx, dy = b[2] - a[2], b[3] - a[3]
     w = na * share  # na nb / (na + nb), the factor of the squared difference of means
@@ -293,6 +297,7 @@ class ConcordanceCorrCoef(MomentMetric):
     def compute(self) -> Any:
         """The coefficient of each output, from -1 to 1."""
         high, low, mx, my, xx, yy, xy = self.states["moments"].unbind(0)
+        # 2 cov / (var x + var y + (mean x - mean y)^2), with unbiased moments, as in torchmetrics
         n = high + low - 1
         return self.squeeze_outputs(2 * xy / n / (xx / n + yy / n + (mx - my) ** 2))
 
@@ -313,6 +318,7 @@ class ExplainedShare(MomentMetric):
 
     def averaged(self, missed: Tensor, spread: Tensor, near: float) -> Tensor:
         """Return 1 - missed / spread: 1 if the residuals are 0, else 0 if the targets are constant."""
+        # Constant targets make the ratio 0 / 0 or x / 0: by convention 1 for a perfect fit, else 0.
         is_missed, is_spread = missed.abs() > near, spread.abs() > near
         scores = is_missed.where(is_spread.where(1 - missed / spread, 0.0), 1.0)
         if self.multioutput == "raw_values":
@@ -366,6 +372,7 @@ class R2Score(ExplainedShare):
         if not self.adjusted:
             return score
         n = n[0]
+        # 1 - (1 - R2) (n - 1) / (n - k - 1) for k regressors; with too few targets the plain score
         return (n - 1 > self.adjusted).where(1 - (1 - score) * (n - 1) / (n - self.adjusted - 1), score)
 
     def wrong(self) -> Any:
@@ -399,10 +406,12 @@ class SpearmanCorrCoef(Metric):
 
     def compute(self) -> Any:
         """The coefficient of each output, from -1 to 1."""
+        # [2, outputs, n]; before the first batch NaN, as of an empty mean
         kept = self.states["pairs"]
         both = cat(kept, 2) if kept else full((2, self.num_outputs, 1), float("nan"), device=self.device)
         x, y = ranks(both).unbind(0)
         dx, dy = x - x.mean(1, keepdim=True), y - y.mean(1, keepdim=True)
+        # 1e-6 as in torchmetrics: constant ranks give 0 instead of NaN
         spread = (dx * dx).mean(1).sqrt() * (dy * dy).mean(1).sqrt()
         correlations = ((dx * dy).mean(1) / (spread + 1e-6)).clamp(-1, 1)
         return correlations if self.num_outputs > 1 else correlations[0]
@@ -411,5 +420,6 @@ class SpearmanCorrCoef(Metric):
 def ranks(x: Tensor) -> Tensor:
     """Return ranks from 1; equal values get their mean rank. [..., n]"""
     ordered = x.sort(-1).values
+    # a value's ranks are below + 1 to upto, whose mean is (below + upto + 1) / 2
     below, upto = searchsorted(ordered, x), searchsorted(ordered, x, right=True)
     return (below + upto + 1).to(float32) / 2

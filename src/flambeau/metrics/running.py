@@ -36,15 +36,17 @@ class EpisodeMean(Metric):
         self.add_state("so_far", Tensor.zeros((num_envs,), dtype=float32, device=self.device), "sum")
         self.add_state("sums", precise(2, device=self.device), "precise")
 
-    def add(self, gained: Tensor, done: Tensor) -> None:
+    def add(self, reward: Tensor, done: Tensor) -> None:
         """Count a step of each environment. [num_envs] both"""
-        for values in (gained, done):
+        for values in (reward, done):
             if values.shape != (self.num_envs,):
-                refuse(self, gained, done, f"has num_envs={self.num_envs}: pass [{self.num_envs}]")
+                refuse(self, reward, done, f"has num_envs={self.num_envs}: pass [{self.num_envs}]")
+        # The sum of a finished episode moves from `so_far` to `sums`; `where` does it for all environments
+        # at once.
         done = done != 0
-        now = self.states["so_far"] + gained.to(float32)
-        ended = stack([done.where(now, 0.0).sum(), done.sum().to(float32)])
-        self.states["sums"].replace_(plus(self.states["sums"], ended))
+        now = self.states["so_far"] + reward.to(float32)
+        finished = stack([done.where(now, 0.0).sum(), done.sum().to(float32)])
+        self.states["sums"].replace_(plus(self.states["sums"], finished))
         self.states["so_far"].replace_(done.where(0.0, now))
 
     def compute(self) -> Any:
@@ -59,7 +61,7 @@ class CumulativeReward(EpisodeMean):
     """
 
     def update(self, reward: Tensor, done: Tensor) -> None:
-        """Count a step by its rewards, and whether it ended the episode. [num_envs] both; ValueError for
+        """Count a step by its rewards, and whether it finished the episode. [num_envs] both; ValueError for
         other shapes."""
         self.add(reward, done)
 
@@ -71,7 +73,7 @@ class EpisodeLength(EpisodeMean):
     """
 
     def update(self, done: Tensor) -> None:
-        """Count a step by whether it ended the episode. [num_envs]; ValueError for another shape."""
+        """Count a step by whether it finished the episode. [num_envs]; ValueError for another shape."""
         self.add(done * 0 + 1, done)
 
 
@@ -102,8 +104,8 @@ class LearningRate(Latest):
         super().update(*(values if self.optimizer is None else (self.optimizer.lr,)))
 
 
-class Measured(Metric):
-    """The mean of a measurement of the host at each update. `update` ignores its arguments."""
+class HostMean(Metric):
+    """The mean of a measurement of the host, one at each update. `update` ignores its arguments."""
 
     def __init__(self):
         super().__init__("cpu")
@@ -124,12 +126,13 @@ class Measured(Metric):
         return self.states["total"] / self.states["updates"] if self.states["updates"] else float("nan")
 
 
-class CpuMemory(Measured):
+class CpuMemory(HostMean):
     """Bytes of main memory that this process uses; OSError if the system does not report them."""
 
     def measure(self) -> float:
         try:
             with open("/proc/self/statm", encoding="ascii") as f:
+                # statm: sizes in pages; the second is the resident set
                 return float(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         except OSError:
             return self._peak()
@@ -141,14 +144,15 @@ class CpuMemory(Measured):
         except ImportError:
             rule = "this system does not report the memory of a process: leave the metric out"
             raise OSError(f"{self.name}.update(): {rule}") from None
+        # macOS: ru_maxrss is in bytes there (Linux, which has /proc, counts in kilobytes)
         return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
-class CpuTemperature(Measured):
+class CpuTemperature(HostMean):
     """Degrees Celsius of the processor's hottest sensor, as Linux reports it. OSError if it reports none."""
 
     def measure(self) -> float:
-        readings = readings_of_cpu(tuple(SENSORS))
+        readings = find_cpu_sensors(tuple(SENSORS))
         if not readings:
             rule = "this system has no processor temperature sensor: leave the metric out"
             raise OSError(f"{self.name}.update(): {rule}")
@@ -156,7 +160,7 @@ class CpuTemperature(Measured):
 
 
 @cache
-def readings_of_cpu(sensors: tuple[tuple[str, str, str], ...]) -> list[Path]:
+def find_cpu_sensors(sensors: tuple[tuple[str, str, str], ...]) -> list[Path]:
     """Find the files of the processor's sensors, once."""
     return [
         path
@@ -167,7 +171,7 @@ def readings_of_cpu(sensors: tuple[tuple[str, str, str], ...]) -> list[Path]:
     ]
 
 
-class GpuMemory(Measured):
+class GpuMemory(HostMean):
     """Bytes in use on a device (None: the default one), from fb.memory."""
 
     def __init__(self, device: Any = None):
@@ -185,7 +189,7 @@ class RateMetric(Metric):
         super().__init__("cpu")
         self.add_state("amount", 0.0, "sum")
         self.add_state("seconds", 0.0, "sum")
-        self.began: tuple[float, float] | None = None
+        self.started: tuple[float, float] | None = None
 
     def clock(self) -> float:
         """Return a running count of the host, whose increase is added to the amount."""
@@ -194,10 +198,11 @@ class RateMetric(Metric):
     def update(self, *args: Any, **kw: Any) -> None:
         """Add the amount and the seconds since the last update."""
         now = time.perf_counter(), self.clock()
-        if self.began is not None:
-            self.states["seconds"] += now[0] - self.began[0]
-            self.states["amount"] += now[1] - self.began[1] + self.update_amount(*args, **kw)
-        self.began = now
+        if self.started is not None:
+            self.states["seconds"] += now[0] - self.started[0]
+            # the first update only starts the clock, since it has no interval before it
+            self.states["amount"] += now[1] - self.started[1] + self.update_amount(*args, **kw)
+        self.started = now
 
     def update_amount(self, *args: Any, **kw: Any) -> float:
         """Return the amount of one update."""
@@ -206,7 +211,7 @@ class RateMetric(Metric):
     def reset(self) -> None:
         """Reset; counting starts now."""
         super().reset()
-        self.began = time.perf_counter(), self.clock()
+        self.started = time.perf_counter(), self.clock()
 
     def compute(self) -> float:
         """The ratio; NaN before the second update."""

@@ -37,6 +37,7 @@ class Stats(NamedTuple):
 
 def ratio(num: Tensor, den: Tensor, empty: float = 0.0) -> Tensor:
     """Return num / den of counts or floats as float32, and `empty` where den is 0."""
+    # The division also runs where den is 0; `where` discards its NaN. Gradients don't flow through counts.
     return (den != 0).where(num.to(float32) / den.to(float32), empty)
 
 
@@ -70,6 +71,7 @@ class CountMetric(Metric):
     def _add(self, conditions: Tensor) -> None:
         """Add the sums of k conditions. [k, n, ..., c], samples in dim 1"""
         if not self.samplewise:
+            # [k, n, ..., c] -> [k, c]. int32 within a batch: WGSL has no int64, whose emulation is slower.
             middle = tuple(range(1, conditions.ndim - 1))
             self.states["counts"].replace_(self.states["counts"] + conditions.sum(middle, dtype=int32))
         else:
@@ -105,8 +107,9 @@ class CountMetric(Metric):
         tp, fp, _, fn = stats
         weights = tp + fn
         if self.average == "macro":
-            drops = self.drops_absent and self.top_k > 1  # otherwise only classes without predictions too
+            drops = self.drops_absent and self.top_k > 1  # else only those without predictions too
             weights = (weights if drops else weights + fp) != 0
+            # labels all count 1: torchmetrics drops absent classes of "multiclass" only
             weights = (tp + 1 != 0) if self.is_multilabel else weights
         return average_classes(self.score(*stats), self.average, weights)
 
@@ -140,6 +143,7 @@ class LabelCounts(CountMetric):
 
     def stats(self) -> Stats:
         tp, predicted, actual, n, _ = self.total.unbind(-2)
+        # n = tp + fp + tn + fn, predicted = tp + fp, actual = tp + fn
         return Stats(tp, predicted - tp, n - predicted - actual + tp, actual - tp)
 
     def _wrong(self) -> Any:
@@ -157,9 +161,8 @@ class Binary(LabelCounts):
     """One label per element: preds are probabilities, logits or 0 and 1. [n, ...] and [n, ...]"""
 
     average = "binary"
-    ignored_are_seen = (
-        True  # as in torchmetrics, scores of ignored targets also decide whether preds are logits
-    )
+    # as in torchmetrics, scores of ignored targets also decide whether preds are logits
+    ignored_are_seen = True
 
     def __init__(
         self,
@@ -182,8 +185,8 @@ class Binary(LabelCounts):
         check_pair(self, preds, target)
         if self.samplewise and preds.ndim < 2:
             refuse(self, preds, target, 'there is nothing to average within a sample: leave out "samplewise"')
-        is_whole = self.ignored_are_seen or self.ignore_index is None
-        yes = is_one(preds, self.threshold, None if is_whole else target != self.ignore_index)
+        sees_all = self.ignored_are_seen or self.ignore_index is None
+        yes = is_one(preds, self.threshold, None if sees_all else target != self.ignore_index)
         self._count(yes.unsqueeze(-1), target.unsqueeze(-1))
 
     def compute(self) -> Any:
@@ -191,8 +194,8 @@ class Binary(LabelCounts):
         return self.score(*self.stats().total())
 
     def shared_key(self) -> Any:
-        is_whole = self.ignored_are_seen or self.ignore_index is None
-        key = ("binary", self.threshold, self.ignore_index, is_whole, str(self.device))
+        sees_all = self.ignored_are_seen or self.ignore_index is None
+        key = ("binary", self.threshold, self.ignore_index, sees_all, str(self.device))
         return None if self.samplewise else key
 
 
@@ -273,6 +276,7 @@ class Multiclass(CountMetric):
         self.num_classes, self.top_k, self.average = num_classes, top_k, average
         self.ignore_index = ignore_index
         self.validate_args, self.zero_division = validate_args, zero_division
+        # micro needs no class counts: 3 numbers instead of 3 (c + 1), and one kernel less
         is_micro = average == "micro" and multidim_average == "global"
         self._keep(multidim_average, 3, 1 if is_micro else num_classes + 1)
 
@@ -292,16 +296,16 @@ class Multiclass(CountMetric):
             refuse(self, preds, target, 'there is nothing to average within a sample: leave out "samplewise"')
         target, ok, wrong = split(target, self.num_classes, self.ignore_index)
         predicted = top_label(preds, target, self.top_k) if preds.ndim > target.ndim else preds.int()
-        strange = ((predicted < 0) | (predicted >= self.num_classes)) & ok
+        invalid = ((predicted < 0) | (predicted >= self.num_classes)) & ok
         if self.is_micro:
-            return self._add(rows((predicted == target) & ok, ok, wrong | strange).unsqueeze(-1))
+            return self._add(rows((predicted == target) & ok, ok, wrong | invalid).unsqueeze(-1))
         # Labels: a class, num_classes if invalid, -1 if not counted (it equals no column).
         none = self.num_classes
-        hit, said = (
+        hit, predicted = (
             ((predicted == target) & ok).where(target, -1),
-            ok.where(strange.where(none, predicted), -1),
+            ok.where(invalid.where(none, predicted), -1),
         )
-        label = rows(hit, said, ok.where(target, wrong.where(none, -1)))
+        label = rows(hit, predicted, ok.where(target, wrong.where(none, -1)))
         self._add(label.unsqueeze(-1) == arange(none + 1, dtype=int32, device=target.device))
 
     def stats(self) -> Stats:
@@ -312,6 +316,7 @@ class Multiclass(CountMetric):
             missed = n - tp
             return Stats(tp, missed, n * (self.num_classes - 2) + tp, missed)
         tp, predicted, actual = total[..., : self.num_classes].unbind(-2)
+        # every counted element has one target class, so their sum is the number of elements
         n = actual.sum(-1, keepdim=True)
         return Stats(tp, predicted - tp, n - predicted - actual + tp, actual - tp)
 
@@ -347,7 +352,7 @@ def check_classes(metric: Any, preds: Tensor, target: Tensor) -> None:
 
 def describe_classes(name: str, num_classes: int, wrong: int) -> str:
     return (
-        f"{name}.compute(): {wrong} targets or predictions were no class of 0 to {num_classes - 1}: use"
+        f"{name}.compute(): {wrong} targets or predictions were not classes of 0 to {num_classes - 1}: use"
         " those, or pass ignore_index for positions without a class"
     )
 

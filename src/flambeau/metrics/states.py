@@ -25,6 +25,7 @@ def precise(*shape: int, device: Any = None) -> Tensor:
 def rows(*values: Tensor) -> Tensor:
     """Stack tensors of equal shape by selecting with an index. Unlike a stack, which is written row by row,
     it fuses with its use. k of [...] -> [k, ...]"""
+    # row i where index == i: an elementwise expression, which fuses with the addition to a state
     which = arange(len(values), dtype=int32, device=values[0].device)
     which = which.reshape(-1, *[1] * values[0].ndim)
     table = values[-1].unsqueeze(0)
@@ -48,7 +49,8 @@ def total_of(state: Tensor) -> Tensor:
     return state[0] + state[1]
 
 
-def _both(ours: Tensor, theirs: Tensor) -> Tensor:
+def _add_precise(ours: Tensor, theirs: Tensor) -> Tensor:
+    # add both rows: the other sum, and its rounding errors
     return plus(plus(ours, theirs[0]), theirs[1])
 
 
@@ -80,9 +82,9 @@ def latest(ours: Any, theirs: Any) -> Any:
 
 
 # merges two states, by the name of dist_reduce_fx; functions at module level, so that they can be pickled
-JOINED: dict[str, Callable[[Any, Any], Any]] = {
+MERGES: dict[str, Callable[[Any, Any], Any]] = {
     "sum": _sum,
-    "precise": _both,
+    "precise": _add_precise,
     "max": _max,
     "min": _min,
     "cat": _cat,
@@ -100,6 +102,7 @@ def pending_parts(state: State) -> list[Tensor]:
     """Return the tensors of a state that are not computed yet: in a list, those at the end."""
     if not is_list(state):
         return [state] if isinstance(state, Tensor) and state.node.buffer is None else []
+    # earlier batches are computed already, so stop at the first one that is
     return list(takewhile(lambda t: t.node.buffer is None, reversed(state)))
 
 

@@ -60,7 +60,7 @@ class Perplexity(Metric):
         if any(counts):
             cure = "use those, or pass ignore_index for positions without a token"
             raise ValueError(
-                f"{self.name}.compute(): {counts[0]} targets were no tokens of the logits: {cure}"
+                f"{self.name}.compute(): {counts[0]} targets were not tokens of the logits: {cure}"
             )
 
 
@@ -71,9 +71,9 @@ def texts(metric: Metric, preds: Any, target: Any) -> list[tuple[str, str]]:
     """Pair predictions with targets. TypeError for values other than strings, ValueError for unequal
     lengths."""
     first, second = ([x] if isinstance(x, str) else list(x) for x in (preds, target))
-    strange = [x for x in (*first, *second) if not isinstance(x, str)]
-    if strange:
-        raise TypeError(f"{metric.name}({describe(strange[0])}): takes strings: decode tokens first")
+    others = [x for x in (*first, *second) if not isinstance(x, str)]
+    if others:
+        raise TypeError(f"{metric.name}({describe(others[0])}): takes strings: decode tokens first")
     check_pairs(metric, first, second)
     return list(zip(first, second, strict=True))
 
@@ -91,6 +91,7 @@ def edits(a: Sequence[Any], b: Sequence[Any], substitution: int = 1) -> int:
     for i, x in enumerate(a, 1):
         row = [i]
         for j, y in enumerate(b, 1):
+            # delete x, insert y, or replace x by y (free if equal)
             row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (x != y and substitution)))
         before = row
     return before[-1]
@@ -103,6 +104,7 @@ class ErrorRate(Metric):
 
     def __init__(self):
         super().__init__("cpu")
+        # Python ints: strings are counted on the host, without a tensor.
         self.add_state("errors", 0, "sum")
         self.add_state("total", 0, "sum")
 
@@ -216,6 +218,8 @@ class BLEUScore(Metric):
             arguments = f"n_gram={n_gram}, weights of {len(weights)}"
             raise ValueError(f"{self.name}({arguments}): each n-gram length needs a weight: pass {n_gram}")
         self.n_gram, self.smooth, self.epsilon = n_gram, smooth, epsilon
+        # found_n, total_n: matched and predicted n-grams over the corpus. BLEU sums counts before dividing,
+        # unlike a mean of sentences.
         self.weights = list(weights or [1 / n_gram] * n_gram)
         for i in range(1, n_gram + 1):
             self.add_state(f"found_{i}", 0, "sum")
@@ -233,10 +237,13 @@ class BLEUScore(Metric):
         for text, references in zip(preds, target, strict=True):
             words, others = text.split(), [r.split() for r in references]
             states["preds_len"] += len(words)
+            # the closest reference length; of two equally close ones the first
             states["target_len"] += min(map(len, others), key=lambda n: abs(len(words) - n))
             mine = runs(words, self.n_gram)
             known: Counter[Any] = Counter()
             for other in others:
+                # | is the maximum of counts: an n-gram may match as often as in the reference with most of
+                # it (clipping)
                 known |= runs(other, self.n_gram)
             for run, n in mine.items():
                 states[f"total_{len(run)}"] += n
@@ -256,9 +263,11 @@ class BLEUScore(Metric):
 
     def _shares(self, pairs: list[tuple[int, int]]) -> list[float]:
         """Return the smoothed precision of each length; [] if the score is 0 without smoothing."""
+        # no word in common is 0 with any smoothing
         if not pairs[0][0] or (not isinstance(self.smooth, str) and not all(hits for hits, _ in pairs)):
             return []
         if self.smooth is True:
+            # add one to both counts, but not for single words
             return [pairs[0][0] / pairs[0][1], *((f + 1) / (n + 1) for f, n in pairs[1:])]
         shares: list[float] = []
         empty = 0
@@ -276,6 +285,7 @@ def common(a: Sequence[str], b: Sequence[str]) -> list[list[int]]:
     for x in a:
         row = [0]
         for j, y in enumerate(b):
+            # table[i][j]: the longest common subsequence of a[:i] and b[:j]
             row.append(table[-1][j] + 1 if x == y else max(row[-1], table[-1][j + 1]))
         table.append(row)
     return table
@@ -285,6 +295,7 @@ def in_common(a: Sequence[str], b: Sequence[str]) -> set[int]:
     """Return the positions in b of one longest common subsequence."""
     table, i, j = common(a, b), len(a), len(b)
     places: set[int] = set()
+    # walk back from the end of both texts through the table
     while i and j:
         if a[i - 1] == b[j - 1]:
             i, j = i - 1, j - 1
@@ -312,10 +323,9 @@ class ROUGEScore(Metric):
     """The n-grams and the longest word sequence that a summary shares with its reference (Lin, 2004).
 
     use_stemmer: stem words with nltk. normalizer: a function of a text, which replaces the default of
-    lower-case
-    letters and digits; tokenizer: a function from a text to words. accumulate: "best" or "avg" of references.
-    rouge_keys: "rouge1" to "rouge9", "rougeL", "rougeLsum" (by lines); one or several. The value is a dict
-    with "rougeL_precision", "rougeL_recall", "rougeL_fmeasure" and so on.
+    lower-case letters and digits; tokenizer: a function from a text to words. accumulate: "best" or "avg"
+    of references. rouge_keys: "rouge1" to "rouge9", "rougeL", "rougeLsum" (by lines); one or several. The
+    value is a dict with "rougeL_precision", "rougeL_recall", "rougeL_fmeasure" and so on.
     Raises ValueError if an argument is not valid.
     """
 
@@ -343,9 +353,10 @@ class ROUGEScore(Metric):
 
     def words(self, text: str) -> list[str]:
         """Split a text into normalised words."""
+        # the default of Google's rouge_score
         plain = self.normalizer(text) if self.normalizer else re.sub("[^a-z0-9]+", " ", text.lower())
         words = self.tokenizer(plain) if self.tokenizer else re.split(r"\s+", plain)
-        if self.stem:
+        if self.stem:  # words of up to 3 letters are not stemmed, as in rouge_score
             words = [self.stem(w) if len(w) > 3 else w for w in words]
         return [w for w in words if w]
 
@@ -353,6 +364,7 @@ class ROUGEScore(Metric):
         """Count texts and the references of each, a string or several; ValueError for unequal numbers."""
         preds = [preds] if isinstance(preds, str) else list(preds)
         target = [target] if isinstance(target, str) else list(target)
+        # one text and a list of strings: all are references of that text
         if len(preds) == 1 and len(target) > 1 and all(isinstance(t, str) for t in target):
             target = [target]
         target = [[t] if isinstance(t, str) else list(t) for t in target]
@@ -361,6 +373,7 @@ class ROUGEScore(Metric):
             self.states["total"] += 1
             for key in self.rouge_keys:
                 each = [self._score(key, text, r) for r in references]
+                # by F1; the first of equal ones
                 best = max(each, key=lambda s: s[2])
                 mean = [sum(s) / len(each) for s in zip(*each, strict=True)]
                 for part, value in zip(PARTS, best if self.accumulate == "best" else mean, strict=True):
@@ -378,6 +391,8 @@ class ROUGEScore(Metric):
         return scores(hits, sum(mine.values()), sum(other.values()))
 
     def _by_lines(self, text: list[str], reference: list[str]) -> Scores:
+        # rougeLsum: the union of the longest common subsequences of each reference line with all lines
+        # (Lin, 2004)
         a, b = [self.words(t) for t in text], [self.words(t) for t in reference]
         # Each word counts as a hit at most as often as it occurs in both texts.
         left, other, hits = Counter(w for t in a for w in t), Counter(w for t in b for w in t), 0

@@ -23,6 +23,7 @@ def gpt(f: Any, size: Size) -> Any:
     """GPT-2 (Radford et al., 2019), with weights from N(0, 0.02). [b, t] -> [b, t, vocabulary]"""
     nn, F = f.nn, f.nn.functional
 
+    # Classes inside the function: their base is f.nn.Module of either package.
     class Block(nn.Module):
         def __init__(self):
             super().__init__()

@@ -24,9 +24,9 @@ class BertConfig:
     intermediate_size: hidden features of a perceptron
     hidden_act: the name of the activation between the two layers of a perceptron
     max_position_embeddings: the largest number of positions
-    type_vocab_size: kinds of sentences
+    type_vocab_size: the number of sentence types
     layer_norm_eps: the norms' eps
-    position_embedding_type: "absolute": no other is known
+    position_embedding_type: must be "absolute"
     """
 
     vocab_size: int = 30522
@@ -63,6 +63,7 @@ class BertEmbeddings(nn.Module):
     def forward(self, ids: Tensor, types: Tensor | None) -> Tensor:
         places = Tensor.arange(ids.shape[1], dtype=dt.int32, device=ids.device)
         x = self.word_embeddings(ids) + self.position_embeddings(places)
+        # without types all tokens are of sentence 0
         first = self.token_type_embeddings.weight[0]
         return self.LayerNorm(x + (first if types is None else self.token_type_embeddings(types)))
 
@@ -88,6 +89,7 @@ class BertOutput(nn.Module):
         self.LayerNorm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
 
     def forward(self, y: Tensor, x: Tensor) -> Tensor:
+        # post-norm: BERT normalises after the residual sum
         return self.LayerNorm(self.dense(y) + x)
 
 
@@ -123,6 +125,7 @@ class BertModel(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Return the tokens' vectors, and the pooled vector of the first token. attention_mask: [b, n], 0 for
         padding."""
+        # [b, 1, 1, n]: the same keys for all heads and queries
         mask = None if attention_mask is None else (attention_mask != 0).unsqueeze(1).unsqueeze(1)
         x = self.embeddings(input_ids, token_type_ids)
         for layer in self.encoder["layer"]:
@@ -135,14 +138,17 @@ class BertModel(nn.Module):
         x, _ = self(input_ids, attention_mask)
         if attention_mask is None:
             return F.normalize(x.mean(1))
+        # the mean without padding; clamp: a row of padding alone gives 0, not NaN
         kept = (attention_mask != 0).float().unsqueeze(-1)
         return F.normalize((x * kept).sum(1) / kept.sum(1).clamp(min=1))
 
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Convert a state_dict to these names, also from one with a prefix, heads or old names of norms."""
+        # gamma and beta are TensorFlow's names of a norm's weight and bias
         rows = [(r"^bert\.", ""), (r"\.gamma$", ".weight"), (r"\.beta$", ".bias")]
         state = without(rename_weights(state, rows), r"^cls\.", r"^classifier\.", r"position_ids$")
         if "pooler.dense.weight" not in state:  # of a masked language model
+            # such a file has no pooler: keep the random one, since `embed` does not use it
             own = self.state_dict()
             state |= {name: own[name] for name in ("pooler.dense.weight", "pooler.dense.bias")}
         return state

@@ -105,6 +105,7 @@ class ClipVision(nn.Module):
         if x.ndim != 4 or x.shape[2] % size or x.shape[3] % size:
             rule = f"takes [n, 3, h, w] with sides that are multiples of {size}: resize the images"
             raise ValueError(f"ClipVision({describe(x)}): {rule}")
+        # [n, width, h / size, w / size] -> [n, patches, width]
         x = self.conv1(x).flatten(2).transpose(1, 2)
         x = cat([self.class_embedding.expand(x.shape[0], 1, -1), x], 1)
         x = self.ln_pre(x + self._positions(x.shape[1]))
@@ -120,6 +121,7 @@ class ClipVision(nn.Module):
         own = self.positional_embedding
         if count == own.shape[0]:
             return own
+        # as one image [1, 1, places, width]; the published A-FINE weights depend on this form
         size = (count, own.shape[1])
         return nn.functional.interpolate(own[None, None], size=size, mode="bicubic")[0, 0]
 

@@ -55,6 +55,7 @@ class LayerNorm2d(nn.LayerNorm):
     """A layer norm over the channels of images. [n, c, h, w] -> [n, c, h, w]"""
 
     def forward(self, x: Tensor) -> Tensor:
+        # nn.LayerNorm normalises the last dims: channels go last and back
         return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
@@ -73,6 +74,7 @@ class ConvNeXtBlock(nn.Module):
     residual. [n, c, h, w] -> same"""
 
     def __init__(self, channels: int):
+        # layer scale (Touvron et al., 2021): blocks begin near the identity
         self.gamma = nn.Parameter(Tensor.full((channels,), 1e-6))
         self.conv_dw = nn.Conv2d(channels, channels, 7, padding=3, groups=channels)
         self.norm, self.mlp = nn.LayerNorm(channels, 1e-6), Mlp(channels, 4 * channels)
@@ -113,6 +115,7 @@ class ConvNeXt(nn.Module):
 
     def __init__(self, depths: tuple[int, ...], dims: tuple[int, ...], num_classes: int = 1000):
         self.stem = nn.Sequential(nn.Conv2d(3, dims[0], 4, 4), LayerNorm2d(dims[0], 1e-6))
+        # the stem has the width of stage 0, so that stage needs no downsampling
         before = (dims[0], *dims)
         sizes = enumerate(zip(before, dims, depths, strict=False))
         self.stages = nn.Sequential(*(ConvNeXtStage(*size, i > 0) for i, size in sizes))

@@ -44,6 +44,7 @@ def train_step(model: nn.Module, optimizer: Any, x: Tensor, y: Tensor) -> tuple[
     """`loss_and_right` of a batch, and one step of the optimiser by its gradients; for `fb.jit`. -> [], []"""
     loss, right = loss_and_right(model, x, y)
     grads = loss.backward()
+    # before the step, which replaces the weights that `right` depends on
     realize(right)
     optimizer.step(grads)
     return loss, right

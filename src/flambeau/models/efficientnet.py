@@ -60,6 +60,8 @@ class ConvSame(nn.Conv2d):
     def forward(self, x: Tensor) -> Tensor:
         pads: list[int] = []
         for n, k, s in zip(x.shape[:1:-1], self.kernel_size[::-1], self.stride[::-1], strict=True):
+            # n, k, s from the last dim to the first, as F.pad takes its pairs; the output has ceil(n / s)
+            # positions
             total = max((ceil(n / s) - 1) * s + k - n, 0)
             pads += [total // 2, total - total // 2]
         return super().forward(nn.functional.pad(x, pads))
@@ -72,6 +74,7 @@ def _conv(planes: int, out: int, kernel: int, stride: int, kind: EfficientKind, 
 
 
 def _norm(planes: int, kind: EfficientKind) -> nn.BatchNorm2d:
+    # TensorFlow's batch norms have eps 0.001 (and timm's tf_ models keep it)
     return nn.BatchNorm2d(planes, 1e-3 if kind.is_tensorflow else 1e-5)
 
 
@@ -94,6 +97,7 @@ class SeparableConv(nn.Module):
         kernel, stride = stage
         self.act = nn.ReLU6() if kind.is_lite else nn.SiLU()
         self.conv_dw, self.bn1 = _conv(planes, planes, kernel, stride, kind, planes), _norm(planes, kind)
+        # The reduction counts from the block's input, before the expansion.
         self.se = nn.Identity() if kind.is_lite else SqueezeExcite(planes, planes // 4)
         self.conv_pw, self.bn2 = _conv(planes, out, 1, 1, kind), _norm(out, kind)
         self.is_residual = stride == 1 and planes == out
@@ -120,6 +124,7 @@ class MBConv(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         y = self.act(self.bn1(self.conv_pw(x)))
         y = self.se(self.act(self.bn2(self.conv_dw(y))))
+        # linear: no activation after the projection, which would lose information in few channels
         y = self.bn3(self.conv_pwl(y))
         return x + y if self.is_residual else y
 
@@ -144,6 +149,7 @@ class EfficientNet(nn.Module):
             blocks: list[nn.Module] = []
             for j in range(count if is_fixed else ceil(count * scale.depth)):
                 stage = (kernel, stride if j == 0 else 1)
+                # an expansion of 1 has no expanding convolution
                 one = SeparableConv(planes, out, stage, kind) if ratio == 1 else None
                 blocks.append(one or MBConv(planes, out, stage, ratio, kind))
                 planes = out
@@ -189,6 +195,7 @@ SEPARABLE = SQUEEZE | {"_bn1": "bn1", "_project_conv": "conv_pw", "_bn2": "bn2"}
 
 def _rename(name: str, places: list[str], state: Mapping[str, Any]) -> str:
     """timm's name for a name of efficientnet-pytorch; unknown names are returned unchanged."""
+    # efficientnet-pytorch numbers blocks over all stages; `places` maps that number to stage and block.
     match = re.fullmatch(r"_blocks\.(\d+)\.(\w+)\.(\w+)", name)
     if match is None:
         layer, _, last = name.partition(".")

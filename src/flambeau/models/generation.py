@@ -73,6 +73,7 @@ class Sampling:
 
 def top_k_of(logits: Tensor, k: int) -> Tensor:
     """Set all scores but the k best of each row to -inf (Fan et al., 2018). [b, n] -> [b, n]"""
+    # The k-th best score is the threshold, so ties with it are kept too.
     least = logits.topk(min(k, logits.shape[-1]), -1)[0][:, -1:]
     return (logits >= least).where(logits, float("-inf"))
 
@@ -80,6 +81,7 @@ def top_k_of(logits: Tensor, k: int) -> Tensor:
 def top_p_of(logits: Tensor, p: Any) -> Tensor:
     """Set all scores to -inf but the best of each row that together have probability p, at least one
     (Holtzman et al., 2019). [b, n] -> [b, n]"""
+    # By a threshold, like top_k: no indices need to be scattered back.
     best = logits.sort(-1, descending=True)[0]
     shares = best.softmax(-1)
     # A token is kept if those before it have less than p together: the first one always is.
@@ -97,8 +99,10 @@ class Step:
 
     def __init__(self, model: Any, past: Past):
         self.model, self.past, self.generator = model, past, Generator()
+        # HostScalars: a replayed step reads their current values, so one recording serves all temperatures.
         self.inverse, self.top_p = HostScalar(1.0), HostScalar(1.0)
         device = past.padding.device
+        # done is a tensor of the step: a recorded step updates it without a readback.
         self.done = Tensor.zeros(past.size.batch, 1, dtype=dt.bool_, device=device)
         self.replayed = jit(self.next)
 
@@ -115,6 +119,7 @@ class Step:
 
         rule: the result of `rule_of`, on which a recorded step depends.
         """
+        # Only the last position's scores are needed; the head is the largest product of a small model.
         x = self.model.hidden(ids, self.past)[:, -1:]
         draw, ends, pad = rule
         token = self.choose(self.model.head(x)[:, 0].float(), draw)
@@ -132,6 +137,7 @@ class Step:
         if draw is None:
             return logits.argmax(-1, keepdim=True)
         is_heated, top_k, is_cut = draw
+        # the order of transformers' logits processors: temperature, top_k, top_p
         if is_heated:
             logits = logits * self.inverse
         if top_k is not None:
@@ -150,6 +156,8 @@ def rule_of(s: Sampling) -> StepRule:
 
 def _draw_seed() -> int:
     """A new seed from the default generator, which fb.manual_seed sets."""
+    # The multiplier is 2^64 divided by the golden ratio (Weyl sequence): neighbouring blocks get distant
+    # seeds.
     place = default_generator.take(4)
     return default_generator.initial_seed() ^ (place.block + 1) * 0x9E3779B97F4A7C15
 
@@ -169,6 +177,7 @@ def prompt_of(input_ids: Any, attention_mask: Any, pad: int, device: Any) -> Pro
         rows: list[list[int]] = [list(row) for row in input_ids]
         longest = max(map(len, rows), default=0)
         if attention_mask is None and any(len(row) < longest for row in rows):
+            # Padding on the left: the last column has the last token of every row.
             attention_mask = [[0] * (longest - len(row)) + [1] * len(row) for row in rows]
         input_ids = tensor([[pad] * (longest - len(row)) + row for row in rows], dtype=dt.int32)
     ids = tensor(input_ids) if not isinstance(input_ids, Tensor) else input_ids
@@ -228,8 +237,8 @@ class Decoder:
     ) -> Tensor:
         """As `generate` of the model, with its errors. [b, n] -> [b, n + max_new_tokens at most]"""
         ends = {"eos_token_id": eos_token_id, "pad_token_id": pad_token_id}
-        own = {**ends_of(self.model), **{name: token for name, token in ends.items() if token != CONFIG}}
-        how = Sampling(do_sample, temperature, top_k, top_p, seed, **own)
+        tokens = {**ends_of(self.model), **{n: token for n, token in ends.items() if token != CONFIG}}
+        how = Sampling(do_sample, temperature, top_k, top_p, seed, **tokens)
         if type(max_new_tokens) is not int or max_new_tokens < 1:
             raise ValueError(
                 f"generate(max_new_tokens={max_new_tokens!r}): pass a number of tokens, 1 or more"
@@ -244,6 +253,7 @@ class Decoder:
     def _begin(self, prompt: Prompt, new: int, how: Sampling) -> tuple[Tensor, Step]:
         """The first input of the decoder, and a step whose cache has the encoder's result, if any."""
         model, (batch, n) = self.model, prompt.ids.shape
+        # an encoder-decoder: the prompt goes to the encoder, and the decoder begins with a start token
         if hasattr(model, "read"):
             step = self.step_of(batch, new + 1, prompt.mask is not None, n)
             step.begin(how, None)
@@ -261,10 +271,12 @@ class Decoder:
         """The step for texts of this size; one of an earlier text if it fits."""
         weight = next(self.model.parameters())
         longest = getattr(self.model, "longest", length + ROUND)
+        # rounded up, but not beyond the positions that the model has
         length = max(length, min(-(-length // ROUND) * ROUND, longest))
         key = (batch, length, is_padded, memory, weight.device.name, weight.dtype.short)
         step = self.steps.pop(key, None)
         if step is None:
+            # Dicts keep their order: the first key is the least recently used.
             while len(self.steps) >= KEPT:
                 del self.steps[next(iter(self.steps))]
             more = {"memory": memory} if memory else {}
@@ -331,20 +343,22 @@ def ends_of(model: Any) -> dict[str, Any]:
 
 
 def _write(
-    of: Step, ids: Tensor, new: int, how: Sampling, tell: Callable[[list[int]], Any]
+    step: Step, ids: Tensor, new: int, how: Sampling, report: Callable[[list[int]], Any]
 ) -> Iterator[list[int]]:
-    """Generate the tokens of each row until all rows have ended; each is read a few steps later."""
-    under_way: deque[Reading] = deque()
+    """Generate the tokens of each row until all rows have ended. A token is read a few steps after its
+    submission, so the last steps may be computed in vain."""
+    pending: deque[Reading] = deque()
     rule, ended = rule_of(how), [False] * ids.shape[0]
-    token, step = of.next(ids, rule), 1
-    under_way.append(read(token))
-    while under_way:
-        if step < new and len(under_way) <= LAG:
-            token, step = of.replayed(token, rule), step + 1
-            under_way.append(read(token))
+    # The prompt runs eagerly, since its length differs from text to text; steps of one token are replayed.
+    token, steps = step.next(ids, rule), 1
+    pending.append(read(token))
+    while pending:
+        if steps < new and len(pending) <= LAG:
+            token, steps = step.replayed(token, rule), steps + 1
+            pending.append(read(token))
             continue
-        tokens: list[int] = [row[0] for row in under_way.popleft()[0]]
-        tell(tokens)
+        tokens: list[int] = [row[0] for row in pending.popleft()[0]]
+        report(tokens)
         yield tokens
         ended = [was or token in how.ends for was, token in zip(ended, tokens, strict=True)]
         if all(ended):

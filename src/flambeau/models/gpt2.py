@@ -56,10 +56,11 @@ class GPT2Config:
         others = ("scale_attn_by_inverse_layer_idx", "add_cross_attention")
         if not self.scale_attn_weights or any(getattr(self, name) for name in others):
             raise ValueError("GPT2Config: GPT-2 scales scores by features alone, and has no encoder: "
-                             "take a config.json without scale_attn_weights, scale_attn_by_inverse_layer_idx "
+                             "use a config.json without scale_attn_weights, scale_attn_by_inverse_layer_idx "
                              "and add_cross_attention")  # fmt: skip
 
 
+# OpenAI's TensorFlow code had a 1-wide convolution here; its weight's layout remains in all files.
 class Conv1D(nn.Module):
     """A linear layer whose weight is transposed: [in, out]. [..., features] -> [..., out]"""
 
@@ -80,6 +81,7 @@ class GPT2Attention(nn.Module):
 
     def forward(self, x: Tensor, at: int, past: Past | None, mask: Tensor | None) -> Tensor:
         b, n, d = x.shape
+        # [b, n, 3 d] -> 3 of [b, heads, n, d / heads]
         q, k, v = self.c_attn(x).reshape(b, n, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
         if past is None:
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)  # [b, heads, n, d / heads]
@@ -126,6 +128,7 @@ class GPT2Model(nn.Module):
         n = ids.shape[1]
         places = Tensor.arange(n, dtype=dt.int32, device=ids.device) if past is None else past.places(n)
         mask = None if past is None else past.mask(n)
+        # learned absolute positions: hence the limit n_positions
         x = self.wte(ids) + self.wpe(places)
         for at, block in enumerate(self.h):
             x = block(x, at, past, mask)

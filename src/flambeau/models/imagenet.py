@@ -44,10 +44,13 @@ def labels() -> tuple[str, ...]:
 def resize_matrix(side: Tensor, pixels: int = PIXELS, canvas: int = CANVAS) -> Tensor:
     """The matrix that resizes `side` pixels (float [1]) to `pixels`: a triangle filter as wide as a new
     pixel, or as an old one if that is wider. -> [pixels, canvas]"""
+    # old pixels for each new one; centres are at half integers
     scale = side / pixels
     old = Tensor.arange(canvas, dtype=dt.float32, device=side.device) + 0.5
     middle = ((Tensor.arange(pixels, dtype=dt.float32, device=side.device) + 0.5) * scale).unsqueeze(1)
+    # Pillow's bilinear filter: it widens when an image shrinks, so that no pixel is skipped (antialiasing)
     weight = (1 - (old - middle).abs() / scale.clamp(min=1)).clamp(min=0)
+    # columns beyond the image are empty canvas
     weight = (old < side).where(weight, 0.0)
     return weight / weight.sum(1, keepdim=True)
 
@@ -57,7 +60,10 @@ def prepare_canvas(canvas: Tensor, side: Tensor) -> Tensor:
     input. uint8 [CANVAS, CANVAS, 4], float [1] -> [1, 3, PIXELS, PIXELS], about -1 to 1"""
     across = resize_matrix(side)
     colours = canvas[:, :, :3].float().permute(2, 0, 1)  # [3, rows, columns]
+    # [pixels, canvas] @ [3, canvas, canvas] @ [canvas, pixels]: one matrix for both dims, since the image
+    # is square
     small = across @ colours @ across.transpose(0, 1)
+    # the normalisation of TensorFlow's EfficientNet-Lite
     return ((small - 127) / 128).unsqueeze(0)
 
 

@@ -141,10 +141,13 @@ class LlamaConfig:
     @property
     def rope(self) -> dict[str, Any]:
         """The parameters of rotary positions: rope_theta, rope_type and its numbers, from either field."""
+        # later dicts win: rope_parameters of transformers 5, rope_scaling of older files
         return {"rope_theta": self.rope_theta} | (self.rope_scaling or {}) | (self.rope_parameters or {})
 
     def window_of(self, layer: int) -> int | None:
         """The number of keys that a layer's query attends to, None for all earlier ones."""
+        # Mistral: sliding_window alone. Qwen: use_sliding_window, from max_window_layers on. Newer files:
+        # layer_types.
         if self.sliding_window is None or not (self.traits.slides or self.use_sliding_window):
             return None
         if self.layer_types is not None:
@@ -174,6 +177,7 @@ class LlamaAttention(nn.Module):
         self.rotation = Rotation(wide, config.rope) if config.turns(layer) else None
         heads, kv = config.num_attention_heads * wide, config.kv_heads * wide
         qkv_bias = bias or config.traits.qkv_bias
+        # Grouped queries: kv_heads may be fewer than heads, so the keys' width differs from the queries'.
         self.q_proj = nn.Linear(d, heads, qkv_bias)
         self.k_proj, self.v_proj = nn.Linear(d, kv, qkv_bias), nn.Linear(d, kv, qkv_bias)
         self.o_proj = nn.Linear(heads, d, bias)
@@ -225,6 +229,7 @@ def _near(n: int, window: int | None, device: Any) -> Tensor | None:
     if window is None or window >= n:
         return None
     places = Tensor.arange(n, dtype=dt.int32, device=device)
+    # key j of query i if j > i - window; causality is the kernel's
     return places > places.unsqueeze(1) - window
 
 
@@ -301,6 +306,8 @@ class LlamaForCausalLM(nn.Module):
         """A GGUF file's tensors under these names, with the rotary features of a head in two halves."""
         out, config = rename_weights(state, GGUF), self.config
         heads = {"q_proj": config.num_attention_heads, "k_proj": config.kv_heads}
+        # llama.cpp's converter permutes rows of Llama and Mistral to pairs (0, 1), (2, 3), ...;
+        # transformers pairs i with i + features / 2.
         for name in out if config.traits.interleaves else ():
             count = heads.get(name.rpartition(".")[0].rpartition(".")[2])
             if count is not None:

@@ -8,6 +8,7 @@ from ..tensor import Tensor
 
 def divisible(value: float, by: int = 8) -> int:
     """Round a number of channels to a multiple of `by`, but not below 9/10 of it."""
+    # TensorFlow's make_divisible: channels in multiples of 8 suit vector units
     near = max(by, int(value + by / 2) // by * by)
     return near + by if near < 0.9 * value else near
 
@@ -39,6 +40,7 @@ class InvertedResidual(nn.Module):
         self.conv = nn.Sequential(
             *wider,
             conv_norm(hidden, hidden, 3, stride, nn.ReLU6, groups=hidden),
+            # linear bottleneck: no activation after the projection
             nn.Conv2d(hidden, oup, 1, bias=False),
             nn.BatchNorm2d(oup),
         )
@@ -66,6 +68,7 @@ class MobileNetV2(nn.Module):
     """
 
     def __init__(self, num_classes: int = 1000, width_mult: float = 1.0, dropout: float = 0.2):
+        # width_mult below 1 does not shrink the last layer
         inp, last = divisible(32 * width_mult), divisible(1280 * max(1.0, width_mult))
         features: list[nn.Module] = [conv_norm(3, inp, 3, 2, nn.ReLU6)]
         for ratio, channels, count, stride in V2:
@@ -89,6 +92,7 @@ class SqueezeExcitation(nn.Module):
         self.fc1, self.fc2 = nn.Conv2d(channels, narrow, 1), nn.Conv2d(narrow, channels, 1)
 
     def forward(self, x: Tensor) -> Tensor:
+        # hard sigmoid, relu6(x + 3) / 6, instead of the sigmoid of Hu et al.
         share = self.fc2(self.fc1(x.mean((2, 3), keepdim=True)).relu())
         return x * nn.functional.hardsigmoid(share)
 
@@ -121,6 +125,7 @@ class SqueezedResidual(nn.Module):
         return x + self.block(x) if self.is_residual else self.block(x)
 
 
+# kernel, expanded, out, squeeze-and-excitation, hard swish, stride
 LARGE = (
     Row(3, 16, 16, False, False, 1),
     Row(3, 64, 24, False, False, 2),
@@ -168,6 +173,7 @@ class MobileNetV3(nn.Module):
         width_mult: float = 1.0,
         dropout: float = 0.2,
     ):
+        # torchvision's settings of v3: eps and momentum of the batch norms
         norm, inp = Norm(1e-3, 0.01), divisible(16 * width_mult)
         features: list[nn.Module] = [conv_norm(3, inp, 3, 2, nn.Hardswish, norm=norm)]
         for row in rows:

@@ -34,6 +34,7 @@ class Past(nn.Module):
     ):
         batch, layers, heads, length, features = size
         self.size, self.is_padded, self.memory = size, is_padded, memory
+        # Fixed sizes: a recorded step writes to the same buffers at a place that it counts on the device.
         self.layers = nn.ModuleList(
             nn.KVCache(batch, heads, length, features, device=device, dtype=dtype) for _ in range(layers)
         )
@@ -65,10 +66,12 @@ class Past(nn.Module):
 
     def count(self) -> Tensor:
         """The number of tokens in the cache, padding included. -> [1]"""
+        # + 0: a new tensor, since the count changes during the call
         return self.layers[0].count + 0
 
     def places(self, n: int) -> Tensor:
         """The positions of the next n tokens; those of padding are 0. -> [1 or batch, n]"""
+        # a row's first token has position 0, after its padding
         at = Tensor.arange(n, dtype=dt.int32, device=self.padding.device) + self.count()
         return (at - self.padding.unsqueeze(1)).clamp(min=0) if self.is_padded else at.unsqueeze(0)
 

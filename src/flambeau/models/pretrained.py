@@ -67,6 +67,7 @@ def from_pretrained(folder: Any, device: Any = None, dtype: Any = None) -> Any:
         raise FlambeauError(f"{call}: {CONFIG}: {e}") from None
     if (folder / GENERATION).exists() and hasattr(model, "new_past"):
         model.generation = _ends(folder / GENERATION)
+    # before loading, so that each tensor is converted once
     if device is not None or dtype is not None:
         model.to(device=device, dtype=dtype)
     try:
@@ -99,6 +100,7 @@ def _ends(path: Path) -> dict[str, Any]:
     """The eos and pad tokens, by the names of Sampling."""
     tokens = {name: value for name, value in _json(path).items() if name in ENDS and value is not None}
     for name, value in tokens.items():
+        # several end tokens are a list (Llama 3); the padding is one token
         many = value if is_list(value) and name == "eos_token_id" else [value]
         if not all(type(token) is int for token in many):
             raise FlambeauError(f"{path}: {name} is {value!r}, which is not a token: get a complete copy")

@@ -43,8 +43,11 @@ class Bottleneck(nn.Module):
     expansion = 4
 
     def __init__(self, inplanes: int, planes: int, stride: int = 1, groups: int = 1, width: int = 64):
+        # ResNeXt 32x4d: 32 groups of planes * 4 / 64 channels. Wide ResNet: width 128 doubles it.
         narrow = planes * width // 64 * groups
         self.conv1, self.bn1 = _conv1x1(inplanes, narrow), nn.BatchNorm2d(narrow)
+        # The stride is in the 3 x 3 convolution, as in torchvision (ResNet 1.5), not in the first as in the
+        # paper.
         self.conv2, self.bn2 = _conv3x3(narrow, narrow, stride, groups), nn.BatchNorm2d(narrow)
         self.conv3, self.bn3 = _conv1x1(narrow, planes * 4), nn.BatchNorm2d(planes * 4)
         self.downsample = _shortcut(inplanes, planes * 4, stride)
@@ -78,6 +81,7 @@ class ResNet(nn.Module):
         self.bn1, self.maxpool = nn.BatchNorm2d(64), nn.MaxPool2d(3, 2, 1)
         inplanes = 64
         for i, count in enumerate(layers):
+            # the first block of a stage changes the number of planes and, after stage 1, halves the size
             planes = 64 << i
             outs = [inplanes] + [planes * block.expansion] * (count - 1)
             strides = [1 if i == 0 else 2] + [1] * (count - 1)

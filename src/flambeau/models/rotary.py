@@ -52,9 +52,11 @@ def frequencies(
     formula, needs = SCALINGS[kind]
     if missing := [name for name in needs if not isinstance(rope.get(name), int | float)]:
         raise ValueError(f"rope_type {kind!r}: {', '.join(missing)} is missing: use a complete config.json")
+    # theta^(-2 i / features): pair 0 turns by 1 radian for each position, later pairs slower
     plain = [rope["rope_theta"] ** (-2 * i / features) for i in range(features // 2)]
     if factors is None:
         return formula(plain, rope)
+    # llama.cpp has the result of the llama3 formula in its factors
     slowed = [f / factor for f, factor in zip(plain, factors, strict=True)]
     return slowed if kind == "llama3" else formula(slowed, rope)
 
@@ -86,6 +88,7 @@ class Rotation(nn.Module):
 
     def angles(self, places: Tensor) -> tuple[Tensor, Tensor]:
         """Cosines and sines for positions. [1 or b, n] -> [1 or b, 1, n, features / 2] twice"""
+        # float32 even in a 16-bit model, see keeps_dtype
         angles = places.float().unsqueeze(-1) * self.inv_freq.float()
         return angles.cos().unsqueeze(1), angles.sin().unsqueeze(1)
 

@@ -60,7 +60,7 @@ def settings(kind: type[Kind], config: Mapping[str, Any] | Kind) -> Kind:
     for field in fields(kind):  # type: ignore[arg-type]
         if field.name in config:
             sizes[field.name] = config[field.name]
-            problems += _wrong(field, config[field.name])
+            problems += _problems_of(field, config[field.name])
         elif field.default is MISSING:
             problems.append(f"{field.name} is missing")
     if problems:
@@ -68,14 +68,17 @@ def settings(kind: type[Kind], config: Mapping[str, Any] | Kind) -> Kind:
     return kind(**sizes)
 
 
-def _wrong(field: Any, value: Any) -> list[str]:
-    """What is wrong with a value: its type, or that it is not a size. An empty list if nothing is."""
+def _problems_of(field: Any, value: Any) -> list[str]:
+    """The problem of a value of the wrong type, or of a number that is not a size; [] without one."""
     kind = field.type
+    # int | None -> (int, NoneType); list[int] -> list
     kinds = tuple(get_origin(k) or k for k in (get_args(kind) if isinstance(kind, UnionType) else (kind,)))
     fits = isinstance(value, kinds) or (kind is float and isinstance(value, int))
+    # bool is a subclass of int in Python, but true is not a size
     if not fits or (isinstance(value, bool) and bool not in kinds):
         return [f"{field.name} is {value!r}, not {getattr(kind, '__name__', kind)}"]
     if isinstance(value, int | float) and not isinstance(value, bool):
+        # token ids may be 0; sizes and eps may not
         least = 0 if field.default == 0 or field.name.endswith("_id") else 1e-30
         most = MOST_LAYERS if field.name in LAYERS else 1 << 31
         return [] if least <= value <= most else [f"{field.name} is {value!r}, which is not a size"]

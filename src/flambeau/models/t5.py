@@ -68,6 +68,7 @@ class T5Config:
 def bucket(distance: int, config: T5Config, both_ways: bool) -> int:
     """The bucket of a relative position (key minus query): near ones have their own, farther ones share
     buckets."""
+    # A decoder sees no later keys: all buckets are for the past. An encoder splits them between both sides.
     buckets = config.relative_attention_num_buckets // (2 if both_ways else 1)
     behind = abs(distance) if both_ways else max(-distance, 0)
     first = buckets if both_ways and distance > 0 else 0
@@ -89,6 +90,7 @@ class T5Bias(nn.Module):
         shape = (config.relative_attention_num_buckets, config.num_heads)
         self.weight = nn.init.normal_(nn.Parameter(Tensor.zeros(*shape)))
         self.most = config.relative_attention_max_distance
+        # Distances beyond the maximum share a bucket, so a table of 2 * most + 1 entries has them all.
         table = [bucket(d, config, both_ways) for d in range(-self.most, self.most + 1)]
         self.register_buffer("buckets", tensor(table, dtype=dt.int32), persistent=False)
 
@@ -96,12 +98,12 @@ class T5Bias(nn.Module):
         """The bias of n queries from position `start` on, and m keys."""
         device = self.weight.device
         rows = Tensor.arange(n, dtype=dt.int32, device=device) + start
-        apart = Tensor.arange(m, dtype=dt.int32, device=device) - rows.unsqueeze(1)
-        of = self.buckets[apart.clamp(-self.most, self.most) + self.most]
-        return F.embedding(of, self.weight).permute(2, 0, 1).unsqueeze(0)
+        distances = Tensor.arange(m, dtype=dt.int32, device=device) - rows.unsqueeze(1)
+        buckets = self.buckets[distances.clamp(-self.most, self.most) + self.most]
+        return F.embedding(buckets, self.weight).permute(2, 0, 1).unsqueeze(0)
 
 
-class Sight(NamedTuple):
+class StackCall(NamedTuple):
     """The state that a stack's layers share in a call: the bias of the scores, the mask of the encoder's
     tokens, those tokens, and the cache."""
 
@@ -123,7 +125,7 @@ class T5Attention(nn.Module):
         """[b, n, d] -> [b, heads, n, features]"""
         return layer(x).unflatten(-1, (-1, self.features)).transpose(1, 2)
 
-    def whole(self, y: Tensor) -> Tensor:
+    def merge(self, y: Tensor) -> Tensor:
         """[b, heads, n, features] -> [b, n, d]"""
         return self.o(y.transpose(1, 2).flatten(2))
 
@@ -133,18 +135,20 @@ class T5LayerSelfAttention(nn.Module):
 
     def __init__(self, config: T5Config, at: int, is_decoder: bool):
         self.at, self.is_decoder, self.SelfAttention = at, is_decoder, T5Attention(config)
+        # T5 has no position embeddings: the bias of the first layer is the only information about order.
         if at == 0:  # the first layer's bias is used by all
             self.SelfAttention.relative_attention_bias = T5Bias(config, not is_decoder)
         self.layer_norm = nn.RMSNorm(config.d_model, config.layer_norm_epsilon)
 
-    def forward(self, x: Tensor, sight: Sight) -> Tensor:
+    def forward(self, x: Tensor, call: StackCall) -> Tensor:
         y, a = self.layer_norm(x), self.SelfAttention
         q, k, v = (a.heads(m, y) for m in (a.q, a.k, a.v))
-        if sight.past is not None:
-            y = sight.past.layers[self.at](q, k, v, attn_mask=sight.bias, scale=1.0)
+        if call.past is not None:
+            y = call.past.layers[self.at](q, k, v, attn_mask=call.bias, scale=1.0)
         else:
-            y = F.scaled_dot_product_attention(q, k, v, sight.bias, is_causal=self.is_decoder, scale=1.0)
-        return x + a.whole(y)
+            # scale 1: T5's initialisation includes the factor 1 / sqrt(d_kv) (Raffel et al., 2019)
+            y = F.scaled_dot_product_attention(q, k, v, call.bias, is_causal=self.is_decoder, scale=1.0)
+        return x + a.merge(y)
 
 
 class T5LayerCrossAttention(nn.Module):
@@ -160,11 +164,11 @@ class T5LayerCrossAttention(nn.Module):
         a = self.EncDecAttention
         return a.heads(a.k, memory), a.heads(a.v, memory)
 
-    def forward(self, x: Tensor, sight: Sight) -> Tensor:
+    def forward(self, x: Tensor, call: StackCall) -> Tensor:
         a = self.EncDecAttention
-        k, v = self.keys_values(sight.memory) if sight.memory is not None else sight.past.memory_of(self.at)  # type: ignore[union-attr]
-        y = F.scaled_dot_product_attention(a.heads(a.q, self.layer_norm(x)), k, v, sight.seen, scale=1.0)
-        return x + a.whole(y)
+        k, v = self.keys_values(call.memory) if call.memory is not None else call.past.memory_of(self.at)  # type: ignore[union-attr]
+        y = F.scaled_dot_product_attention(a.heads(a.q, self.layer_norm(x)), k, v, call.seen, scale=1.0)
+        return x + a.merge(y)
 
 
 class T5LayerFF(nn.Module):
@@ -175,10 +179,11 @@ class T5LayerFF(nn.Module):
         names = ("wi_0", "wi_1") if is_gated else ("wi",)
         layers = {name: nn.Linear(config.d_model, config.d_ff, bias=False) for name in names}
         layers["wo"] = nn.Linear(config.d_ff, config.d_model, bias=False)
+        # transformers' name, even if the activation is not ReLU
         self.DenseReluDense, self.act, self.is_gated = nn.ModuleDict(layers), activation(act), is_gated
         self.layer_norm = nn.RMSNorm(config.d_model, config.layer_norm_epsilon)
 
-    def forward(self, x: Tensor, sight: Sight) -> Tensor:
+    def forward(self, x: Tensor, call: StackCall) -> Tensor:
         y, m = self.layer_norm(x), self.DenseReluDense
         y = self.act(m["wi_0"](y)) * m["wi_1"](y) if self.is_gated else self.act(m["wi"](y))
         return x + m["wo"](y)
@@ -192,9 +197,9 @@ class T5Block(nn.Module):
         layers = (T5LayerSelfAttention(config, at, is_decoder), *cross, T5LayerFF(config))
         self.layer = nn.ModuleList(layers)
 
-    def forward(self, x: Tensor, sight: Sight) -> Tensor:
+    def forward(self, x: Tensor, call: StackCall) -> Tensor:
         for layer in self.layer:
-            x = layer(x, sight)
+            x = layer(x, call)
         return x
 
 
@@ -210,9 +215,9 @@ class T5Stack(nn.Module):
         """The bias that all layers add to scores. -> [1, heads, n, m]"""
         return self.block[0].layer[0].SelfAttention.relative_attention_bias(n, m, start)
 
-    def forward(self, x: Tensor, sight: Sight) -> Tensor:
+    def forward(self, x: Tensor, call: StackCall) -> Tensor:
         for block in self.block:
-            x = block(x, sight)
+            x = block(x, call)
         return self.final_layer_norm(x)
 
 
@@ -241,16 +246,18 @@ class T5ForConditionalGeneration(nn.Module):
         """Encode a text for the decoder. [b, m] -> [b, m, d]"""
         m, seen = input_ids.shape[1], _visible(attention_mask)
         bias = self.encoder.bias(m, m)
-        return self.encoder(self.shared(input_ids), Sight(bias if seen is None else seen.where(bias, -1e30)))
+        masked = bias if seen is None else seen.where(bias, -1e30)
+        return self.encoder(self.shared(input_ids), StackCall(masked))
 
-    def hidden(self, ids: Tensor, past: Past | None = None, sight: Sight | None = None) -> Tensor:
-        """The input of the head; `sight` replaces a Past. [b, n] -> [b, n, d]"""
+    def hidden(self, ids: Tensor, past: Past | None = None, call: StackCall | None = None) -> Tensor:
+        """The input of the head; `call` replaces a Past. [b, n] -> [b, n, d]"""
         n = ids.shape[1]
-        if sight is None:
+        if call is None:
             assert past is not None
             bias = self.decoder.bias(n, past.size.length, past.count())
-            sight = Sight(bias, _visible(past.seen) if past.is_padded else None, None, past)
-        x = self.decoder(self.shared(ids), sight)
+            call = StackCall(bias, _visible(past.seen) if past.is_padded else None, None, past)
+        x = self.decoder(self.shared(ids), call)
+        # with a tied head: the embedding's scale is too large for scores (Mesh TensorFlow does the same)
         return x * self.config.d_model**-0.5 if self.config.scales else x
 
     def head(self, x: Tensor) -> Tensor:
@@ -262,8 +269,8 @@ class T5ForConditionalGeneration(nn.Module):
     ) -> Tensor:
         """attention_mask: [b, m], 0 for padding of input_ids."""
         n, memory = decoder_input_ids.shape[1], self.encode(input_ids, attention_mask)
-        sight = Sight(self.decoder.bias(n, n), _visible(attention_mask), memory)
-        return self.head(self.hidden(decoder_input_ids, None, sight))
+        call = StackCall(self.decoder.bias(n, n), _visible(attention_mask), memory)
+        return self.head(self.hidden(decoder_input_ids, None, call))
 
     def new_past(self, batch: int, length: int, is_padded: bool = False, memory: int = 0) -> Past:
         """An empty Past for `length` tokens of `batch` rows and `memory` tokens of the encoder."""
@@ -282,6 +289,7 @@ class T5ForConditionalGeneration(nn.Module):
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Convert a state_dict to these names, also from one that has the embedding several times. If the
         file has a head that differs from the embedding, it is used, whatever config.json says (v1.1)."""
+        # Old files repeat the embedding for each stack, and have an unused bias in the cross-attention.
         state = without(state, r"(en|de)coder\.embed_tokens\.", r"EncDecAttention\.relative_attention_bias")
         if self.lm_head is None and "lm_head.weight" in state:
             head, words = (tensor(state[name], device="cpu") for name in ("lm_head.weight", "shared.weight"))

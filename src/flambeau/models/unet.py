@@ -37,6 +37,7 @@ class Up(nn.Module):
 
     def forward(self, x: Tensor, skip: Tensor) -> Tensor:
         x = self.up(x)
+        # an odd size is halved downwards, so that the doubled one is a pixel smaller: pad it
         high, wide = (a - b for a, b in zip(skip.shape[2:], x.shape[2:], strict=True))
         x = nn.functional.pad(x, [wide // 2, wide - wide // 2, high // 2, high - high // 2])
         return self.conv(cat([skip, x], 1))

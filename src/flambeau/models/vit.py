@@ -91,6 +91,7 @@ class PatchEmbed(nn.Module):
     """Split an image into patches, and embed each as a vector. [n, 3, h, w] -> [n, h * w / size^2, dim]"""
 
     def __init__(self, size: int, dim: int):
+        # a convolution whose stride is its kernel: a linear layer on each patch
         self.proj = nn.Conv2d(3, dim, size, size)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -133,6 +134,7 @@ class VisionTransformer(nn.Module):
     def __init__(self, config: VitConfig, num_classes: int = 1000):
         dim, places = config.embed_dim, (config.img_size // config.patch_size) ** 2 + 1
         self.cls_token = nn.Parameter(Tensor.zeros(1, 1, dim))
+        # one position for each patch and one for the class token
         self.pos_embed = nn.init.trunc_normal_(nn.Parameter(Tensor.zeros(1, places, dim)), std=0.02)
         self.patch_embed = PatchEmbed(config.patch_size, dim)
         self.blocks = nn.Sequential(*(VitBlock(config) for _ in range(config.depth)))
@@ -140,6 +142,7 @@ class VisionTransformer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.patch_embed(x)
+        # The class token is the first; the head reads it alone, as in BERT.
         x = cat([self.cls_token.expand(x.shape[0], -1, -1), x], 1) + self.pos_embed
         return self.head(self.norm(self.blocks(x)[:, 0]))
 
@@ -148,6 +151,7 @@ class VisionTransformer(nn.Module):
         three layers."""
         out = rename_weights(state, TRANSFORMERS)
         for name in [n for n in out if ".attn.query." in n]:
+            # rows of q, then k, then v: the layout of timm's qkv
             parts = [out.pop(name.replace("query", part)) for part in ("query", "key", "value")]
             out[name.replace("query", "qkv")] = cat([tensor(p) for p in parts])
         return out

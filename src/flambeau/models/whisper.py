@@ -82,6 +82,7 @@ class WhisperEncoder(nn.Module):
         self.config = config = settings(WhisperConfig, config)
         d = config.d_model
         self.conv1 = nn.Conv1d(config.num_mel_bins, d, 3, padding=1)
+        # the second convolution halves the 3,000 frames (10 ms each) to 1,500 positions
         self.conv2 = nn.Conv1d(d, d, 3, 2, 1)
         self.embed_positions = nn.Embedding(config.max_source_positions, d)
         self.layers = nn.ModuleList(WhisperEncoderLayer(config) for _ in range(config.encoder_layers))

@@ -47,6 +47,8 @@ def _of_types(schema: Any, node: NodeDef, inputs: list[Any], opset: int) -> Any:
     """The function body for these inputs and types."""
     from onnx import FunctionProto, helper
 
+    # The onnx package builds such a body in C++ from the serialized node and the inputs' types, by opset.
+    # If all versions are newer than the model's opset, the oldest is the nearest.
     types = [_type_of(v) for v in inputs]
     attributes: dict[str, Any] = {n: v for n, v in node.attributes.items() if isinstance(v, PLAIN)}
     names = [name if v is not None else "" for name, v in zip(node.inputs, inputs)]
@@ -73,6 +75,7 @@ def _with_defaults(f: FunctionDef, schema: Any) -> FunctionDef:
     """A function with the operator's defaults for omitted attributes."""
     from dataclasses import replace
 
+    # A body refers to the node's attributes by name; defaults stand in the schema, not in the body.
     read = Reader(f.name, None)
     defaults = {
         n: read.attribute(a.default_value) for n, a in schema.attributes.items() if a.default_value.name

@@ -11,6 +11,7 @@ from typing import Any
 from .graph import DTYPES, REQUIRED, FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError, Ref, ValueDef
 
 # DataType -> the field that holds its numbers if raw_data is empty
+# All others (int8 to int32, bool, float16, bfloat16, float8, small integers) are in int32_data.
 FIELDS = {
     "float32": "float_data",
     "complex64": "float_data",
@@ -36,6 +37,7 @@ def model_of(proto: Any, place: str, files: Any) -> ModelDef:
             f"{place}: has {lacking}: is empty, truncated or not an ONNX file: get a complete copy"
         )
     read = Reader(place, files)
+    # Function keys are (domain, name, overload): overloads exist from IR version 10 on.
     functions = [read.function(f) for f in proto.functions]
     return ModelDef(
         graph=read.graph(proto.graph),
@@ -118,6 +120,7 @@ class Reader:
         return ValueDef(name, dtype, shape, kind.removesuffix("_type"))
 
     def attribute(self, a: Any) -> Any:
+        # Only nodes of functions have references: the value is that of the call's attribute.
         if a.ref_attr_name:
             return Ref(text_of(a.ref_attr_name))
         if a.type not in ATTRIBUTES:
@@ -132,6 +135,7 @@ class Reader:
 
         place = f"{self.place}: tensor {text_of(t.name)!r}"
         dtype, shape = dtype_of(t.data_type, place), tuple(t.dims)
+        # Check the shape before any allocation: a damaged file may claim petabytes.
         if any(n < 0 for n in shape) or prod(shape) > LARGEST:
             raise OnnxError(
                 f"{place}: has the shape {list(shape)}: sizes must be at least 0, with at most"
@@ -139,6 +143,7 @@ class Reader:
             )
         if dtype == "string":
             values = np.array([text_of(s) for s in t.string_data], object)
+        # EXTERNAL: the bytes are in another file
         elif t.data_location == 1:
             values = _unpack(self.files(t, place), dtype, place, prod(shape))
         elif t.HasField("raw_data"):
@@ -159,6 +164,7 @@ class Reader:
         values, places, shape = self.array(s.values), self.array(s.indices), tuple(s.dims)
         if any(n < 0 for n in shape) or prod(shape) > DENSE:
             raise OnnxError(f"{place}: is sparse, of shape {list(shape)}: it would need too much memory")
+        # Indices are [count], of the flattened tensor, or [count, rank], of each dim.
         flat = (
             places
             if places.ndim == 1
@@ -204,11 +210,12 @@ def numpy_dtype(name: str) -> Any:
 
 
 def _unpack(raw: Any, dtype: str, place: str, count: int) -> Any:
-    """Bytes as numbers; several small numbers may share a byte."""
+    """Unpack raw bytes to numbers; several small numbers may share a byte."""
     import numpy as np
 
     numpy_type = numpy_dtype(dtype)
     bits = BITS[dtype] if dtype in BITS else 8 * numpy_type.itemsize
+    # raw_data is little-endian, packed without gaps; the last byte of small numbers may be partly unused.
     needs = -(-count * bits // 8)
     if len(raw) != needs:
         raise OnnxError(f"{place}: has {len(raw):,} bytes, but {count:,} elements of {dtype} need {needs:,}")
@@ -223,8 +230,9 @@ def _unpack_small(packed: Any, dtype: str, count: int) -> Any:
 
     bits = BITS[dtype]
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    # [bytes] -> [bytes, 8 // bits] -> [count]
     codes = (packed[:, None] >> shifts & (1 << bits) - 1).reshape(-1)[:count].astype(np.uint8)
-    if dtype[0] == "i":  # the sign is the highest bit
+    if dtype[0] == "i":  # two's complement: subtract 2**bits where the highest bit is set
         return (codes.astype(np.int8) - ((codes >> bits - 1) << bits).astype(np.int8)).astype(
             numpy_dtype(dtype)
         )

@@ -29,7 +29,9 @@ class Emitter:
     """Collects the nodes and tensors of an ONNX graph."""
 
     def __init__(self, graph: TracedGraph, weights: dict[int, str]):
-        self.graph, self.weights = graph, weights  # weights: names by the id of their node
+        # `taken` holds every name of the file: ONNX has one namespace for inputs, outputs, weights and
+        # values.
+        self.graph, self.weights = graph, weights  # names by the id of a weight's node
         self.nodes: list[Any] = []
         self.tensors: dict[str, Any] = {}
         self.names: dict[int, str] = {id(n): s.name for n, s in zip(graph.inputs, graph.specs)}
@@ -54,6 +56,7 @@ class Emitter:
 
     def tensor(self, array: Any, stem: str = "constant") -> str:
         """An initializer; small equal ones are stored once."""
+        # The name too: dtype.str does not identify the dtypes of ml_dtypes (bfloat16 is "<V2").
         key = (array.dtype.str, array.dtype.name, array.shape, array.tobytes()) if array.size <= 64 else None
         if key in self.cache:
             return self.cache[key]
@@ -74,6 +77,8 @@ class Emitter:
         import numpy as np
 
         sizes = [v if isinstance(v, SizeFormula) else constant_size(v) for v in values]
+        # Fixed sizes are an initializer. Others are computed at run time, one element each, and
+        # concatenated.
         if not any(s.terms for s in sizes):
             return self.tensor(np.array([s.base for s in sizes], np.int64))
         key = tuple(sizes)
@@ -88,6 +93,7 @@ class Emitter:
 
         if s in self.cache:
             return self.cache[s]
+        # base + sum of factor * Shape(input)[dim], in int64 [1] tensors, as Concat and Reshape take them.
         total = self.tensor(np.array([s.base], np.int64)) if s.base or not s.terms else ""
         for symbol, factor in s.terms:
             k, dim = self.graph.symbols[symbol]
@@ -99,6 +105,8 @@ class Emitter:
 
     def run(self) -> list[str]:
         """Emit the nodes that the outputs need. Returns the outputs' names."""
+        # Depth first with an explicit stack: a deep network would exceed Python's recursion limit.
+        # `missing` collects all unknown ops, so that one error lists them; a dict keeps their order.
         missing: dict[str, None] = {}
         pending = list(reversed(self.graph.roots))
         while pending:
@@ -119,9 +127,11 @@ class Emitter:
     def _inputs_of(self, n: TracedNode, missing: dict[str, None]) -> list[TracedNode]:
         if n.node.buffer is not None or id(n) in self.names:
             return []
+        # A composite that has an ONNX operator (conv, softmax) reads its arguments, not its own expansion.
         return n.parents if self._is_known(n) and n.node.op.kind == "composite" else n.inputs
 
     def _is_known(self, n: TracedNode) -> bool:
+        # A parent that the trace did not reach has no name in this graph: then the expansion is emitted.
         check = FITS.get(n.name)
         has_all_parents = len(n.parents) == len(n.node.parents)
         return (
@@ -135,12 +145,15 @@ class Emitter:
             return self._leaf(n)
         if self._is_known(n):
             return EMITTERS[n.name](self, n, *[self.names[id(x)] for x in needed])
+        # Without an emitter the composite's value is that of its expansion, its only input.
         if n.node.op.kind == "composite":
             return self.names[id(n.inputs[0])]
         missing[n.name.lstrip("_")] = None
         return ""
 
     def _leaf(self, n: TracedNode) -> str:
+        # A buffer is a parameter under its own name, or a constant that the model computed before the
+        # trace.
         name = self.weights.get(id(n.node))
         array = to_array(Tensor(n.node))
         if name is None:
@@ -212,7 +225,8 @@ def _is_finite(e: Emitter, n: TracedNode, x: str) -> str:
 
 
 @emits("mul", "maximum", "minimum")
-def _of_bools_too(e: Emitter, n: TracedNode, a: str, b: str) -> str:
+def _product_or_extreme(e: Emitter, n: TracedNode, a: str, b: str) -> str:
+    # ONNX's Mul, Max and Min do not accept bool; on bools they are And, Or and And.
     if n.dtype.kind == "b":
         return e.add("Or" if n.name == "maximum" else "And", a, b)
     return e.add(DIRECT[n.name], a, b)
@@ -222,6 +236,8 @@ def _as_number(e: Emitter, n: TracedNode, value: float) -> str:
     return e.number(value, n.dtype.name)
 
 
+# ONNX lacks exp2, expm1, log1p, log2, log10 and erfc: these compositions are less accurate, expm1 and log1p
+# near 0, erfc for large x.
 UNARY: dict[str, Callable[[Emitter, TracedNode, str], str]] = {
     "rsqrt": lambda e, n, x: e.add("Reciprocal", e.add("Sqrt", x)),
     "square": lambda e, n, x: e.add("Mul", x, x),
@@ -247,7 +263,7 @@ EMITTERS.update(BINARY)
 
 
 @emits("_inside")
-def _inside(e: Emitter, n: TracedNode, x: str, *_: str) -> str:
+def _keep_inside(e: Emitter, n: TracedNode, x: str, *_: str) -> str:
     return x
 
 
@@ -259,6 +275,8 @@ def _cat(e: Emitter, n: TracedNode, *xs: str) -> str:
 @emits("remainder", "floor_divide")
 def _floor_divide(e: Emitter, n: TracedNode, a: str, b: str) -> str:
     if n.dtype.is_int:
+        # ONNX divides integers towards 0 and its Mod has the divisor's sign, as Python's: a - Mod is a
+        # multiple of b, whose quotient is exact and thus the floor.
         rest = e.add("Mod", a, b)
         return rest if n.name == "remainder" else e.add("Div", e.add("Sub", a, rest), b)
     quotient = e.add("Floor", e.add("Div", a, b))
@@ -284,6 +302,7 @@ def _scalar(e: Emitter, size: SizeFormula) -> str:
 def _iota(e: Emitter, n: TracedNode) -> str:
     import numpy as np
 
+    # Sizes are int64 in ONNX, so Range is too: cast it to the dtype of the graph.
     (count,) = n.shape
     if not count.terms:
         return e.tensor(np.arange(count.base, dtype=np.int32))
@@ -303,10 +322,12 @@ def _fixed_numbers(values: Any) -> list[int]:
 
 @emits("reshape")
 def _reshape(e: Emitter, n: TracedNode, x: str) -> str:
+    # One dynamic size can be -1, which the runtime infers: no Shape nodes are needed for it.
     sizes = list(n.shape)
     free = [d for d, s in enumerate(sizes) if s.terms]
     if len(free) == 1 and all(s.base for s in sizes if not s.terms):
         sizes[free[0]] = constant_size(-1)
+    # In ONNX a 0 copies the input's size; allowzero=1 (opset 14) makes it an empty dim, but forbids -1.
     return e.add("Reshape", x, e.ints(*sizes), allowzero=0 if all(s.base or s.terms for s in sizes) else 1)
 
 
@@ -318,12 +339,14 @@ def _expand(e: Emitter, n: TracedNode, x: str) -> str:
 @emits("_slice")
 def _slice(e: Emitter, n: TracedNode, x: str) -> str:
     starts, steps, shape = (n.attrs[k] for k in ("starts", "steps", "shape"))
+    # Dims that are read in full need no entry: Slice lists only the axes that it cuts.
     dims = [
         d
         for d in range(len(shape))
         if (starts[d], steps[d].base, shape[d]) != (constant_size(0), 1, n.inputs[0].shape[d])
     ]
     if not dims:
+        # Checks indices against a size, which Gather and Scatter do themselves.
         return x
     ends = [_end(starts[d], steps[d].base, shape[d]) for d in dims]
     arguments = [starts[d] for d in dims], ends, dims, _fixed_numbers([steps[d] for d in dims])
@@ -332,6 +355,7 @@ def _slice(e: Emitter, n: TracedNode, x: str) -> str:
 
 def _end(start: SizeFormula, step: int, count: SizeFormula) -> SizeFormula:
     """The end of a slice: after its last element, or before the first."""
+    # start + count * step, a formula: the sizes by name are added with their factors.
     terms = dict(start.terms)
     for name, factor in count.terms:
         terms[name] = terms.get(name, 0) + factor * step
@@ -342,6 +366,7 @@ def _end(start: SizeFormula, step: int, count: SizeFormula) -> SizeFormula:
 @emits("_pad")
 def _pad(e: Emitter, n: TracedNode, x: str) -> str:
     before, after = n.attrs["before"], n.attrs["after"]
+    # Negative counts crop. A dynamic size counts as positive here; cropping by one has no fixed form.
     signs = [s.base if not s.terms else 1 for s in (*before, *after)]
     if all(v >= 0 for v in signs):
         return _emit_pad(e, n, x, before, after)
@@ -380,6 +405,8 @@ def _contract(e: Emitter, n: TracedNode, a: str, b: str) -> str:
     plain = _matmul(e, n)
     if plain:
         return plain
+    # Both operands have `rank` dims; the last nk of them are summed. A dim of size 1 broadcasts: leave it
+    # out of that operand's term, since dims with one letter must have equal sizes.
     nk, rank = n.attrs["nk"].base, len(n.inputs[0].shape)
     letters = "abcdefghijklmnopqrstuvwxyz"[:rank]
     both = [p if p != constant_size(1) else q for p, q in zip(n.inputs[0].shape, n.inputs[1].shape)]
@@ -394,6 +421,7 @@ def _contract(e: Emitter, n: TracedNode, a: str, b: str) -> str:
 
 
 def _emit_reshape(e: Emitter, x: str, shape: list[SizeFormula]) -> str:
+    # -1 for a single dynamic size, as in `_reshape`.
     free = [d for d, s in enumerate(shape) if s.terms]
     if len(free) == 1:
         shape = [constant_size(-1) if d == free[0] else s for d, s in enumerate(shape)]
@@ -408,6 +436,7 @@ def _matmul(e: Emitter, n: TracedNode) -> str:
     a, b = a.inputs[0], b.inputs[0]
     if b.name != "permute" or len(a.shape) < 2 or len(b.shape) < 2:
         return ""
+    # ops/contract writes a @ b as a product of a with b transposed: MatMul reads b before that permute.
     dims = [d.base for d in b.attrs["dims"]]
     swapped = [*range(len(dims) - 2), len(dims) - 1, len(dims) - 2]
     fits = a.shape == tuple(s for s in n.inputs[0].shape[-len(a.shape) - 1 : -2]) + n.inputs[0].shape[-1:]
@@ -434,6 +463,7 @@ def _windows(n: TracedNode) -> dict[str, Any]:
 FITS: dict[str, Callable[[TracedNode], bool]] = {
     "max_pool": _is_image,
     "window_sum": lambda n: _is_image(n) and all(w.dilation == 1 for w in n.node.attrs["spec"]),
+    # queries that begin in the middle of a cache have no ONNX form
     "_attention": lambda n: not n.node.attrs["placed"],
 }
 
@@ -445,6 +475,7 @@ def _windows_of(n: TracedNode) -> dict[str, Any]:
         "strides": a["stride"],
         "dilations": a["dilation"],
         "group": a["groups"],
+        # ONNX has all begins, then all ends; padding is symmetric here.
         "pads": [*a["padding"], *a["padding"]],
     }
 
@@ -465,6 +496,7 @@ def _conv_transpose(e: Emitter, n: TracedNode, x: str, w: str) -> str:
 
 def _output_padding(size: SizeFormula, n: SizeFormula, k: int, s: int, p: int, d: int) -> int:
     """The elements of a transposed convolution's dim beyond those that its n windows need."""
+    # n windows cover (n - 1) s - 2p + d (k - 1) + 1 elements. The rest must not depend on a dynamic size.
     if size.terms != tuple([(name, factor * s) for name, factor in n.terms]):
         raise OnnxError("export: an attribute depends on a size: leave that out of dynamic=")
     return size.base - ((n.base - 1) * s - 2 * p + d * (k - 1) + 1)
@@ -479,6 +511,7 @@ def _max_pool(e: Emitter, n: TracedNode, x: str) -> str:
 def _window_sum(e: Emitter, n: TracedNode, x: str) -> str:
     window = _windows(n)
     window.pop("dilations")
+    # ONNX has no sum pool: the mean with the padding included, times the constant number of taps.
     mean = e.add("AveragePool", x, count_include_pad=1, **window)
     return e.add("Mul", mean, e.number(prod(window["kernel_shape"]), n.dtype.name))
 
@@ -491,6 +524,7 @@ def _index_select(e: Emitter, n: TracedNode, x: str, index: str) -> str:
 @emits("_gather")
 def _gather(e: Emitter, n: TracedNode, x: str, index: str) -> str:
     dim, (input_shape, at) = n.attrs["dim"].base, [p.shape for p in n.inputs]
+    # GatherElements requires equal sizes beside the axis; torch.gather reads the leading part of x.
     cut = [d for d in range(len(at)) if d != dim and input_shape[d] != at[d]]
     if cut:
         x = e.add("Slice", x, e.ints(*[0] * len(cut)), e.ints(*[at[d] for d in cut]), e.ints(*cut))
@@ -504,6 +538,7 @@ def _cumsum(e: Emitter, n: TracedNode, x: str) -> str:
 
 @emits("_argsort")
 def _argsort(e: Emitter, n: TracedNode, x: str) -> str:
+    # TopK of all elements is ONNX's only sort. Its second output has the indices, as int64.
     largest, count = n.node.attrs["descending"], e.ints(n.shape[-1])
     places = e.add("TopK", x, count, output=1, axis=-1, largest=int(largest), sorted=1)
     return e.add("Cast", places, to=CODES[n.dtype.name])
@@ -517,10 +552,13 @@ def _dim(n: TracedNode) -> int:
 def _attention(e: Emitter, n: TracedNode, q: str, k: str, v: str, *bias: str) -> str:
     """Emit softmax(q k' scale + bias) v of flattened heads, several of which may share keys."""
     a, (queries, keys, values) = n.node.attrs, [p.shape for p in n.inputs[:3]]
+    # [b * heads, n, d]. Grouped queries: heads that share keys become rows of one product, so that keys are
+    # not repeated.
     shared = queries[0] != keys[0]
     rows = [keys[0], constant_size(-1), queries[2]] if shared else []
     q = e.add("Reshape", q, e.ints(*rows)) if shared else q
     s = e.add("MatMul", q, e.add("Transpose", k, perm=[0, 2, 1]))
+    # scores [b * heads, n, m]; softcap * tanh(s / softcap) bounds them (Gemma 2)
     s = e.add("Mul", s, e.number(a["scale"], n.dtype.name))
     s = e.add("Reshape", s, e.ints(queries[0], queries[1], keys[1])) if shared else s
     if a["softcap"] is not None:
@@ -538,6 +576,7 @@ def _attention(e: Emitter, n: TracedNode, q: str, k: str, v: str, *bias: str) ->
 
 def _add_bias(e: Emitter, n: TracedNode, s: str, bias: str) -> str:
     queries, keys = n.inputs[0].shape, n.inputs[1].shape
+    # The bias broadcasts over [b, heads, n, m]: split the heads for the sum, and flatten them again.
     split = e.add("Reshape", s, e.ints(-1, n.node.attrs["heads"], queries[1], keys[1]))
     if n.inputs[3].dtype.kind == "b":
         split = e.add("Where", bias, split, e.number(float("-inf"), n.dtype.name))
@@ -548,5 +587,6 @@ def _add_bias(e: Emitter, n: TracedNode, s: str, bias: str) -> str:
 
 def _causal(e: Emitter, rows: SizeFormula, columns: SizeFormula) -> str:
     """Emit the causal mask. [rows, columns]"""
+    # column <= row: key j is visible to query i if j <= i.
     at = [e.add("Range", e.number(0, "int64"), _scalar(e, n), e.number(1, "int64")) for n in (rows, columns)]
     return e.add("LessOrEqual", at[1], e.add("Unsqueeze", at[0], e.ints(1)))

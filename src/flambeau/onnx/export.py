@@ -13,6 +13,7 @@ from .emit import Emitter
 from .graph import CODES, OnnxError
 from .trace import InputSpec, SizeFormula, TracedGraph, trace
 
+# Opset 18: reductions take their axes as an input, and Pad has axes. onnxruntime has run it since 1.14.
 OPSET, IR_VERSION = 18, 9
 
 
@@ -47,6 +48,7 @@ def _inputs(model: Callable[..., Any], example: Any) -> dict[str, Tensor]:
 
 def _specs(inputs: dict[str, Tensor], dynamic: Any) -> tuple[list[InputSpec], dict[str, int]]:
     """The inputs with names for dynamic sizes, and the value that each of these has in the trace."""
+    # With dynamic=True all inputs share one name: their first dims must be equal.
     named = {name: {0: "N"} for name, t in inputs.items() if t.ndim} if dynamic is True else dynamic or {}
     unknown = [name for name in named if name not in inputs]
     if unknown:
@@ -59,6 +61,7 @@ def _specs(inputs: dict[str, Tensor], dynamic: Any) -> tuple[list[InputSpec], di
         for dim, symbol in named.get(name, {}).items():
             if not -t.ndim <= dim < t.ndim:
                 raise ValueError(f"export(dynamic={dynamic}): {name!r} has no dim {dim}: it has {t.ndim}")
+            # At least 2 in the trace: a size of 1 broadcasts, and the graph would be one for size 1 only.
             sizes.setdefault(symbol, max(2, t.shape[dim]))
             shape[dim] = symbol
         specs.append(InputSpec(name, t.dtype, tuple(shape)))
@@ -83,6 +86,7 @@ def _proto(model: Any, graph: TracedGraph, names: Any) -> Any:
         raise ValueError(f"export(names={names!r}): the model has {len(results)} outputs")
     outputs: list[Any] = []
     for name, result, n in zip(wanted, results, graph.roots):
+        # Identity: a graph's output needs its own name, even if it is an input, a weight or another output.
         emitter.nodes.append(helper.make_node("Identity", [result], [name]))
         outputs.append(
             helper.make_tensor_value_info(name, CODES[n.dtype.name], list(map(_size_text, n.shape)))

@@ -14,7 +14,7 @@ DRAWS = {
     *("Dropout", "BatchNormalization", "Gradient"),
 }
 OF_SHAPES = {"Shape", "Size"}  # operators that read only the shape of their input
-STEPS = 1 << 20  # the most nodes to visit, counting those in loops each time: beyond, nothing counts as fixed
+STEPS = 1 << 20  # the most node visits (a loop's body counts each time); after these nothing is fixed
 
 
 class Fixed(IntEnum):
@@ -57,7 +57,7 @@ class FixedValues:
                 node, inputs, lambda g, levels_inside: self._graph(g, levels_inside, levels, opsets)
             )
         row = find(node.domain, node.op, opsets.get(node.domain, 1))
-        return [of_row(row, node, inputs)] * len(node.outputs)
+        return [row_level(row, node, inputs)] * len(node.outputs)
 
     def _graph(
         self, graph: GraphDef, inputs: list[Fixed], around: Levels, opsets: dict[str, int]
@@ -70,8 +70,10 @@ class FixedValues:
         return [inside.get(v.name, Fixed.NOTHING) for v in graph.outputs]
 
 
-def of_row(row: Operator | None, node: NodeDef, inputs: list[Fixed]) -> Fixed:
+def row_level(row: Operator | None, node: NodeDef, inputs: list[Fixed]) -> Fixed:
     """The levels of an operator's outputs."""
+    # Weakest input decides, with three exceptions: Shape reads no elements, draws differ at each call, and
+    # an operator that reads an input as numbers (Reshape's shape) has fixed sizes only if that is fixed.
     least = min(inputs, default=Fixed.VALUE)
     if not node.domain and node.op in OF_SHAPES:
         return Fixed.VALUE if least else Fixed.NOTHING
@@ -121,6 +123,7 @@ def _run_to_fixpoint(
     states: list[Fixed], first: int, run: Callable[[list[Fixed]], list[Fixed]]
 ) -> tuple[list[Fixed], list[Fixed], list[Fixed]]:
     """The levels of a body's outputs (before the states, states, after them) for any number of iterations."""
+    # Levels only fall, and there are three of them, so the iteration ends.
     while True:
         outputs = run(states)
         after = [min(pair) for pair in zip(states, outputs[first:])]

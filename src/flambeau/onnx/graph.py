@@ -67,10 +67,11 @@ class ValueDef:
     dtype: str = ""
     shape: tuple[int | str | None, ...] | None = None
     kind: str = "tensor"
-    element: "ValueDef | None" = None  # the type of a sequence's or an optional's elements
+    element: "ValueDef | None" = None
 
     def __str__(self) -> str:
         inner = str(self.element) if self.element else self.dtype or "?"
+        # float32[batch, 3, ?]: names of sizes without quotes (chr(39))
         sizes = "" if self.shape is None else str([("?" if n is None else n) for n in self.shape])
         return f"{inner}{sizes.replace(chr(39), '')}" if self.kind == "tensor" else f"{self.kind}({inner})"
 
@@ -138,7 +139,7 @@ class FunctionDef:
     overload: str = ""
 
 
-REQUIRED = object()
+REQUIRED = object()  # marks a function's attribute without a default
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ class ModelCall:
         recorder = state.thread.recorder
         # other operators need the weight as a tensor
         takes = recorder is None or isinstance(recorder, Recorder)
+        # Folding reads weights as constants; in training they change, and gradients must flow through them.
         self.runner.training = self.training
         return self.runner.run_model(self.weights, fed, takes and not (self.training or is_grad_enabled()))
 
@@ -69,12 +70,15 @@ class OnnxModel(Module):
     """
 
     def __init__(self, definition: ModelDef, device: Any = None, replays: bool = True, fuses: bool = True):
+        # Files are untrusted: all structural problems are reported before anything runs.
         verify(definition)
         self.definition, self.replays = definition.without_arrays(), replays
         self._recordings: Recordings | None = None
         self._can_replay: Recent[Any, bool] = Recent()  # by the shapes and dtypes of earlier inputs
         self.runner = Runner(fuse_patterns(self.definition) if fuses else self.definition, get_device(device))
         graph = definition.graph
+        # Before IR version 4 initializers were listed among the inputs: these have defaults, and may be
+        # fed.
         self.inputs = tuple(v for v in graph.inputs if v.name not in graph.initializers)
         self.outputs = graph.outputs
         self._weights: dict[str, tuple[Module | None, str]] = {}  # None: of the model itself
@@ -92,6 +96,7 @@ class OnnxModel(Module):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "OnnxModel":
         """A copy with its own runner and without recordings."""
+        # The runner's caches refer to this model's weights by identity: the copy begins without them.
         copy = memo[id(self)] = type(self).__new__(type(self))
         runner, own = Runner(self.runner.model, self.device), vars(self)
         fresh: dict[str, Any] = {
@@ -116,6 +121,7 @@ class OnnxModel(Module):
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """Run the graph on arrays, numbers or tensors. ValueError for too many inputs, OnnxError for ones
         that `inputs` does not allow."""
+        # As in onnxruntime's session.run, a dict in gives a list out, even of one output.
         by_name = len(inputs) == 1 and isinstance(inputs[0], Mapping)
         feeds: dict[str, Any] = (
             dict(inputs[0]) if by_name else dict(zip([v.name for v in self.inputs], inputs))
@@ -148,6 +154,7 @@ class OnnxModel(Module):
 
     def _needs_gradients(self, fed: dict[str, Any]) -> bool:
         """Whether an input or a weight requires gradients."""
+        # Read the attributes each time: the user may assign parameters or call requires_grad_().
         weights = (getattr(owner or self, last) for owner, last in self._weights.values())
         return any(requires_grad(v) for v in fed.values()) or any(w.requires_grad for w in weights)
 
@@ -158,6 +165,8 @@ class OnnxModel(Module):
         # a subscriber watches how it is computed
         if state.thread.computing is not None or has_listener("plan"):
             return self._compute(fed)
+        # The first call with these shapes runs eagerly and shows whether everything stays on the device:
+        # host values can't be recorded.
         kind = kinds(fed)
         can = self._can_replay.get(kind)
         if can is None:
@@ -169,6 +178,7 @@ class OnnxModel(Module):
 
     def _replay(self, fed: dict[str, Any]) -> list[Any]:
         """Run `_compute` by a recording."""
+        # A recording reads the buffers of the weights that it was recorded with: start again for others.
         weights, known = self._weights_beside(fed), self._recordings
         if known is None or not known.fn.reads(weights):
             call = ModelCall(self.runner, weights)
@@ -218,6 +228,8 @@ class OnnxModel(Module):
 
     def _take(self, name: str, array: Any, is_state: bool) -> None:
         """Store an initializer: floats as a parameter, large integers as a buffer, others as constants."""
+        # Trained later: floats. Moved with the model but not trained: large integers (quantised weights).
+        # Constants of plans: strings, shapes and other small integers, which stay on the host.
         value = to_value(array, device_of(array, self.device))
         if not isinstance(value, Tensor) or (
             not value.dtype.has_gradients and value.device is not self.device
@@ -228,6 +240,7 @@ class OnnxModel(Module):
         is_buffer = is_state or not value.dtype.has_gradients
         setattr(owner, last, Buffer(value) if is_buffer else Parameter(value, requires_grad=False))
         self._weights[name] = (None if owner is self else owner), last
+        # A scalar weight (a scale, an epsilon) can be a number in kernels while it is unchanged.
         if value.numel() == 1 and value.dtype.is_float:
             self._single[name] = getattr(owner, last).node, to_value(array, cpu())
 
@@ -236,6 +249,8 @@ class OnnxModel(Module):
         owner: Module = self
         *path, last = name.split(".")
         for part in path:
+            # Names come from the file: one that is an attribute of Module ("forward", "to") must not
+            # replace it.
             inner = vars(owner).get(part)
             if inner is None and part and not hasattr(type(owner), part):
                 inner = WeightsOf()
@@ -286,6 +301,7 @@ def mismatch(wanted: ValueDef, value: Any, sizes: dict[str, int]) -> str:
         return ""
     if len(wanted.shape) != len(value.shape):
         return problem
+    # A symbolic size ("batch") is bound by the first input that has it; later inputs must agree.
     for want, n in zip(wanted.shape, value.shape):
         if isinstance(want, str):
             want = sizes.setdefault(want, n)

@@ -1,4 +1,4 @@
-"""Simplifies graphs: removes unused nodes, folds constants and shapes, folds norms into convolutions."""
+"""Simplifies graphs: removes unused nodes, folds constants and shapes, merges norms into convolutions."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -50,11 +50,11 @@ class Folded:
     """Values folded from weights that count as constants, valid while these are unchanged."""
 
     values: dict[str, Any] = field(default_factory=dict[str, Any])
-    # these weights, and all values that depend only on them
+    # the names of these weights, and of all values that depend only on them
     names: set[str] = field(default_factory=set[str])
-    # of these the values that depend on no trainable floats
+    # the subset that depends on no trainable floats
     static: set[str] = field(default_factory=set[str])
-    made_of: dict[str, tuple[Tensor, Node]] = field(default_factory=dict[str, tuple[Tensor, Node]])
+    sources: dict[str, tuple[Tensor, Node]] = field(default_factory=dict[str, tuple[Tensor, Node]])
     tensors: dict[str, Tensor] = field(default_factory=dict[str, Tensor])  # all of these weights
     # values that operators computed from weights, by caller
     kept: dict[Any, Any] = field(default_factory=dict[Any, Any])
@@ -63,8 +63,10 @@ class Folded:
     @staticmethod
     def of(weights: Initializers, frozen: bool) -> "Folded":
         """The initial state: all weights if they are frozen, else those without gradients."""
+        # Integers never have gradients, so they are constants even in training.
         tensors = {n: t for n, t in weights.tensors.items() if frozen or not t.dtype.has_gradients}
         single = [(n, *pair) for n, pair in weights.single.items() if n in tensors]
+        # The file's number holds only while the parameter still has the node that was loaded.
         numbers = {n: number for n, node, number in single if tensors[n].node is node}
         without_gradients = {n for n, t in tensors.items() if not t.dtype.has_gradients}
         constants = weights.constants.values
@@ -87,12 +89,13 @@ class Folded:
 
     def follow(self, names: set[str]) -> None:
         """Remember the current weights of these names, since kept values depend on them."""
-        self.made_of |= {n: (t, t.node) for n in names if (t := self.tensors.get(n)) is not None}
+        self.sources |= {n: (t, t.node) for n in names if (t := self.tensors.get(n)) is not None}
 
     def holds(self, weights: Initializers) -> bool:
         """Whether the weights are unchanged."""
         now = weights.tensors
-        return all(now[n] is t and t.node is node for n, (t, node) in self.made_of.items())
+        # Assignment replaces the tensor, an in-place op its node: both must be the remembered ones.
+        return all(now[n] is t and t.node is node for n, (t, node) in self.sources.items())
 
 
 def folded_nodes(graph: GraphDef, names: set[str], functions: Any) -> list[NodeDef]:
@@ -102,18 +105,19 @@ def folded_nodes(graph: GraphDef, names: set[str], functions: Any) -> list[NodeD
     for node in graph.nodes:
         if folds(node, known, functions):
             folded.append(node)
+            # Nodes are sorted (verify checks it), so one pass reaches all.
             known |= {name for name in node.outputs if name}
     return folded
 
 
-def read_beside(graph: GraphDef, nodes: list[NodeDef]) -> set[str]:
-    """The names that a graph's outputs and its other nodes read."""
+def names_read_outside(graph: GraphDef, nodes: list[NodeDef]) -> set[str]:
+    """The names that a graph's outputs, and its nodes other than `nodes`, read."""
     apart = set(map(id, nodes))
     others = (names_read(n) for n in graph.nodes if id(n) not in apart)
     return {v.name for v in graph.outputs}.union(*others)
 
 
-def asked_for(nodes: Iterable[NodeDef], wanted: Iterable[str]) -> tuple[NodeDef, ...]:
+def needed_nodes(nodes: Iterable[NodeDef], wanted: Iterable[str]) -> tuple[NodeDef, ...]:
     """The nodes that the wanted values need."""
     needed = set(wanted)
     kept: list[NodeDef] = []
@@ -138,9 +142,10 @@ def plan_of(graph: GraphDef, nodes: list[NodeDef], values: dict[str, Any], stati
     """The plan of a graph whose nodes have run: `static` are the names of values that depend on
     shapes only."""
     apart = [n for n in nodes if not all(out in static for out in n.outputs if out)]
-    needed = asked_for(apart, [v.name for v in graph.outputs])
+    needed = needed_nodes(apart, [v.name for v in graph.outputs])
     read = {v.name for v in graph.outputs}.union(*map(names_read, needed))
     known = {name: values[name] for name in static & read}
+    # Shapes as Python lists: operators read them as numbers at each call, without `.tolist()`.
     few = [v for v in known.values() if isinstance(v, Tensor) and v.device.kind == "cpu" and v.numel() <= FEW]
     return GraphPlan(known, needed, {id(v): v.tolist() for v in few}, dict.fromkeys(map(id, known.values())))
 
@@ -164,7 +169,7 @@ def fold_norms(model: ModelDef) -> ModelDef:
         replaced[id(conv)] = None
         replaced[id(norm)] = replace(conv, inputs=(conv.inputs[0], *names), outputs=norm.outputs[:1])
     nodes = tuple(r for n in graph.nodes if (r := replaced.get(id(n), n)) is not None)
-    needed = set(map(id, asked_for(nodes, [v.name for v in graph.outputs])))
+    needed = set(map(id, needed_nodes(nodes, [v.name for v in graph.outputs])))
     nodes = tuple(n for n in nodes if id(n) in needed or not _is_constant(n, known))
     read = {v.name for v in graph.outputs}.union(*map(names_read, nodes))
     kept = {name: a for name, a in arrays.items() if name in read}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from .graph import GraphDef, ModelDef, NodeDef
-from .passes import asked_for, names_read
+from .passes import names_read, needed_nodes
 
 OWN = "flambeau"  # the domain of the operators that replace patterns
 
@@ -63,6 +63,7 @@ class Finder:
 
     def products(self, name: str) -> Scores | None:
         """A product of queries and keys, scaled."""
+        # Factors may stand before the product (PyTorch scales q and k by the root each) or after it.
         product = self.own(name, "MatMul")
         if product is not None:
             (q, of_q), (k, of_k) = (self.scaled(x, form) for x, form in zip(product.inputs, "qk"))
@@ -81,6 +82,7 @@ class Finder:
 
     def sides(self, name: str, *ops: str) -> Iterator[tuple[str, str]]:
         """The operands of a sum, product or quotient, in both orders unless it is a quotient."""
+        # Only a value that nothing else reads may disappear into the fused node.
         node = self.own(name, *ops)
         if node is not None:
             a, b = node.inputs
@@ -95,11 +97,12 @@ PATTERNS = {"MatMul": (Finder.attention,)}  # by the last operator of the patter
 def fuse_patterns(model: ModelDef) -> ModelDef:
     """A model with one node for each pattern."""
     graph = model.graph
-    if any(not domain for domain, _, _ in model.functions):  # operators whose meaning the file can't redefine
+    # A file may define its own MatMul or Softmax in the default domain.
+    if any(not domain for domain, _, _ in model.functions):
         return model
     find, outputs = Finder(graph), [v.name for v in graph.outputs]
     nodes = [_match(find, n) for n in graph.nodes]
-    before, after = (set(map(id, asked_for(each, outputs))) for each in (graph.nodes, nodes))
+    before, after = (set(map(id, needed_nodes(each, outputs))) for each in (graph.nodes, nodes))
     # unused nodes must not run, since they may fail
     kept = tuple(n for n in nodes if id(n) in after or id(n) not in before)
     return replace(model, graph=replace(graph, nodes=kept))

@@ -118,9 +118,11 @@ def _message(view: memoryview, into: ProtoMessage, depth: int) -> ProtoMessage:
     fields, values = KINDS[into.kind], into.__dict__
     for number, wire, value in _parts(view):
         field = fields.get(number)
+        # protobuf's rule for forward compatibility: unknown numbers and unexpected wire types are skipped.
         if field is None or wire not in (WIRES_OF_LISTS if field.many else WIRES)[field.type]:
             continue  # an unknown field
         if field.type not in SCALARS:
+            # protobuf's rule: a message field that occurs twice is merged, a scalar is replaced.
             old = None if field.many else values.get(field.name)
             read = _message(value, old or ProtoMessage(field.type), depth + 1)
         else:
@@ -138,6 +140,7 @@ def _keep(into: ProtoMessage, field: Field, read: Any) -> None:
         else:
             fields[field.name] = several
         return
+    # Setting one field of a oneof clears the others.
     group = ONE_OF.get(into.kind, ())
     for name in [n for n in group if n in fields and n != field.name] if field.name in group else ():
         del fields[name]
@@ -148,6 +151,8 @@ def _parts(view: memoryview) -> Iterator[tuple[int, int, Any]]:
     """(number, wire type, value) of each field: a number, or bytes."""
     at, end = 0, len(view)
     while at < end:
+        # A key is the field number and 3 bits of wire type: 0 varint, 1 eight bytes, 2 length and bytes, 5
+        # four bytes. 3 and 4 (groups) are obsolete.
         key, at = _varint(view, at, end)
         number, wire = key >> 3, key & 7
         if not 0 < number < 1 << 29:
@@ -168,11 +173,12 @@ def _parts(view: memoryview) -> Iterator[tuple[int, int, Any]]:
         at += size
 
 
-WIDTHS = {1: 8, 5: 4}
+WIDTHS = {1: 8, 5: 4}  # bytes by wire type
 
 
 def _varint(view: memoryview, at: int, end: int) -> tuple[int, int]:
     """Decode a number in groups of 7 bits, low ones first; also returns the next offset."""
+    # At most 10 groups hold 64 bits; the top bits of a longer number are cut, as in protobuf.
     value = shift = 0
     while at < end and shift < 70:
         byte = view[at]
@@ -199,13 +205,14 @@ def _integers(signed: bool) -> Callable[[Any, int], Any]:
 
 
 def _to_signed(value: int) -> int:
-    return value - (1 << 64) if value >> 63 else value
+    return value - (1 << 64) if value >> 63 else value  # int64 is two's complement, not zigzag
 
 
 def _floats(code: str) -> Callable[[Any, int], Any]:
     def read(value: Any, wire: int) -> Any:
         if wire != 2:
             return struct.unpack(f"<{code}", value)[0]
+        # Packed: all numbers of the list in one field, little-endian.
         numbers = array(code, bytes(value))
         if sys.byteorder == "big":
             numbers.byteswap()
@@ -222,6 +229,7 @@ SCALARS: dict[str, Callable[[Any, int], Any]] = {
     "bytes": lambda value, _: value,
     "string": lambda value, _: str(value, "utf-8", "backslashreplace"),
 }
+# The wire types that a scalar may have; in a list also 2, the packed form.
 WIRES = {
     **dict.fromkeys((*KINDS, "bytes", "string"), (2,)),
     **{"int": (0,), "uint": (0,), "float": (5,), "double": (1,)},

@@ -25,6 +25,7 @@ def read_model(source: Any, beside: "type[Beside] | None" = None) -> ModelDef:
         _refuse(memoryview(source).cast("B"), "the model")
         return model_of(parse_model(bytes(source), "the model"), "the model", Beside(None))
     path = Path(os.fspath(source))
+    # repr: a path may contain control characters
     place = repr(str(path))
     try:
         with map_file(path) as view:
@@ -90,12 +91,13 @@ class Beside:
                 f"{tensor_name}: is in the file {name!r}, and bytes have no folder: pass the model's path"
             )
         if name not in self.files:
-            self.files[name] = looked_at(self._inside(name, tensor_name), name, tensor_name)
+            self.files[name] = map_file_beside(self._inside(name, tensor_name), name, tensor_name)
         return self.files[name]
 
     def _inside(self, name: str, tensor_name: str) -> Path:
         """The path of a file below the folder, links followed; OnnxError if it is missing."""
         assert self.folder is not None
+        # An untrusted file must not read outside its folder by "..", an absolute path or a link.
         folder = self.folder.resolve()
         try:
             path = (folder / name).resolve()
@@ -106,8 +108,8 @@ class Beside:
         return path
 
 
-def looked_at(path: Path, name: str, tensor_name: str) -> memoryview:
-    """A file's bytes, mapped to memory so that only used parts are read."""
+def map_file_beside(path: Path, name: str, tensor_name: str) -> memoryview:
+    """Map a file to memory, so that only used parts are read."""
     import mmap
 
     try:
@@ -116,6 +118,7 @@ def looked_at(path: Path, name: str, tensor_name: str) -> memoryview:
                 f"{tensor_name}: is in {name!r}, which is missing or not a file: put it beside the model"
             )
         with open(path, "rb") as file:
+            # mmap refuses an empty file
             if not os.fstat(file.fileno()).st_size:
                 return memoryview(b"")
             with suppress(OSError):  # a file system without mapping, such as a web page's

@@ -25,8 +25,8 @@ from .passes import (
     GraphPlan,
     Initializers,
     folded_nodes,
+    names_read_outside,
     plan_of,
-    read_beside,
 )
 from .values import (
     as_constant,
@@ -45,7 +45,7 @@ from .verify import DEEPEST, misuse
 
 PLANS_KEPT = 16
 FOLDINGS_KEPT = 2  # one while gradients are asked for, and one while not
-CHANGES = 4  # after this many changes of weights, fold nothing ahead: the model is being trained
+CHANGES = 4  # after this many weight changes fold no weights: the model is being trained
 Values = MutableMapping[str, Any]
 # a function with the attributes of a node, and its opsets
 Bound = tuple[NodeDef, FunctionDef, dict[str, int]]
@@ -80,6 +80,7 @@ class NodeCall:
 
     def number(self, value: Any) -> Any:
         """A value as a Python number if it is the same in all calls with these shapes, else None."""
+        # [[2]] counts as the number 2: exporters write scalars as tensors of one element.
         known = self.runner.known(value)
         while is_list(known) and len(known) == 1:
             known = known[0]
@@ -88,12 +89,13 @@ class NodeCall:
     def once(self, make: Callable[..., Any], *args: Any, of: tuple[int, ...]) -> Any:
         """make(*args), cached if it depends on constant weights only. of: the inputs that are such weights;
         other arguments are part of the key if they are not tensors."""
+        # Inside a loop or function (depth > 0) the same node runs with different values: don't cache there.
         inputs = self.definition.inputs
         names = {inputs[k] for k in of if k < len(inputs)} - {""}
         if self.depth or not self.runner.folded.names >= names:
             return make(*args)
         rest = tuple(a for a in args if a is not None and not hasattr(a, "__array__"))
-        return self.runner.kept((id(self.definition), make, rest), lambda: make(*args), names)
+        return self.runner.keep_value((id(self.definition), make, rest), lambda: make(*args), names)
 
     def wants(self, k: int) -> bool:
         """Whether output k is used."""
@@ -101,12 +103,14 @@ class NodeCall:
 
     def run(self, graph: GraphDef, *inputs: Any) -> list[Any]:
         """Run a graph among the attributes. It sees the values around the node."""
+        # A subgraph reads outer names (ONNX's lexical scope), and its own outputs must not leak out.
         inside = ChainMap({}, self.values)
         inside.update(zip([v.name for v in graph.inputs], inputs, strict=True))
         return self.runner.graph(graph, inside, self.opsets, self.depth + 1)
 
     def again(self, name: str, values: dict[str, Any]) -> Any:
         """Recompute a value of the node's graph with other values for some names."""
+        # Walk backwards from the value; names that `values` overrides cut the walk.
         needed = {name}
         nodes: list[NodeDef] = []
         for node in reversed(self.around):
@@ -121,17 +125,15 @@ class NodeCall:
 class Runner:
     """Runs a model's graphs on a device and computes constants once."""
 
-    is_unwatched = (
-        # ignored by recordings' guards (capture/guards.py): the file does not change, the rest is derived
-        True
-    )
+    # recordings' guards (capture/guards.py) ignore it: the file does not change, the rest is derived
+    is_unwatched = True
 
     def __init__(self, model: ModelDef, device: Any):
         self.model, self.device, self.training = model, device, False
         self._constants: dict[int, tuple[Any, Any]] = {}  # by node, or array of an initializer
-        self._moved: dict[int, Any] = {}  # constants on the model's device, by id; None until needed
+        self._moved: dict[int, Any] = {}  # constants on the model's device by id; None until needed
         self._bodies: dict[tuple[Any, ...], Bound] = {}
-        self._held: list[FunctionDef] = []
+        self._held: list[FunctionDef] = []  # kept alive, since their ids are keys of `_bodies`
         # plans of the graph, by shapes and dtypes of its inputs
         self._plans: Recent[Any, GraphPlan] = Recent()
         self._plan = GraphPlan()  # the current plan
@@ -161,23 +163,27 @@ class Runner:
         graph = self.model.graph
         with record_with(None):  # a recording must not repeat what is precomputed here
             self.folded = self._begin_folding(weights, frozen)
+            # Later entries win: a folded value replaces the weight of its name.
             values = {**weights.constants.values, **weights.tensors, **self.folded.values}
             key = self.folded, kinds(fed)
             plan = self._plans.get(key) or self._plans.keep(key, self._plan_for(values, fed), PLANS_KEPT)
         self._plan = plan
         values |= {**fed, **plan.known}
         self.nodes(plan.nodes, values, self.model.opsets, 0, graph.nodes)
+        # A replay must notice that a folded weight was assigned: tie the recording to these nodes.
         if isinstance(thread.recorder, Recorder):
-            for t, node in self.folded.made_of.values():
+            for t, node in self.folded.sources.values():
                 thread.recorder.fix(t, node)
         return [self._value_of(values, v.name, "the graph's outputs") for v in graph.outputs]
 
     def _begin_folding(self, weights: Initializers, frozen: bool) -> Folded:
         """The values folded from the current weights."""
         frozen = frozen and self._changes < CHANGES
+        # The modes (autocast, default dtype) change what folding computes; the names are those not fed.
         key = frozen and settings(), frozenset(weights.tensors), frozenset(weights.constants.values)
         folded = self._foldings.get(key)
         if folded is not None and not folded.holds(weights):
+            # Plans hold values folded from the old weights: drop them too.
             self._changes += 1
             self._plans = Recent({k: plan for k, plan in self._plans.items() if k[0] is not folded})
             folded = None
@@ -186,20 +192,22 @@ class Runner:
     def _fold(self, weights: Initializers, frozen: bool) -> Folded:
         """Run the nodes that read only constants and frozen weights."""
         graph, fold = self.model.graph, Folded.of(weights, frozen)
+        # The nodes run with an empty plan, since the current one belongs to other weights.
         self._plan, self.folded = GraphPlan(), fold
         values = {**weights.constants.values, **weights.tensors, **fold.values}
         nodes = folded_nodes(graph, fold.names, self.model.functions)
         for node in nodes:
             self.nodes((node,), values, self.model.opsets, 0, graph.nodes)
         names = {name for node in nodes for name in node.outputs if name}
-        sizes = {name: own_bytes(values[name]) for name in names & read_beside(graph, nodes)}
+        sizes = {name: own_bytes(values[name]) for name in names & names_read_outside(graph, nodes)}
         if sum(sizes.values()) > ROOM:  # each call computes the large ones again
             sizes = {name: 0 for name, size in sizes.items() if not size}
+        # Compute now: otherwise each call's lazy graph would contain the folding again.
         fold.room -= sum(sizes.values())
         store([values[name] for name, size in sizes.items() if size])
         return fold.adding({name: values[name] for name in sizes}, nodes)
 
-    def kept(self, key: Any, make: Callable[[], Any], names: set[str]) -> Any:
+    def keep_value(self, key: Any, make: Callable[[], Any], names: set[str]) -> Any:
         """make(), cached with the weights of these names if there is room for it."""
         folded = self.folded
         if key not in folded.kept:
@@ -211,12 +219,15 @@ class Runner:
                     folded.room -= sum(map(own_bytes, parts))
                     folded.follow(names)
                     store(parts)
+            # An empty tuple remembers that it did not fit.
             folded.kept[key] = (value,) if fits else ()
         return folded.kept[key][0] if folded.kept[key] else make()
 
     def _plan_for(self, values: dict[str, Any], fed: dict[str, Any]) -> GraphPlan:
         """The plan for inputs of these shapes and dtypes. values: weights, constants and folded values."""
         graph, self._plan, values = self.model.graph, GraphPlan(), {**values, **fed}
+        # Weights have fixed shapes; folded values without trainable floats are fixed too; inputs only by
+        # shape.
         levels = {**dict.fromkeys(values, Fixed.SHAPE), **dict.fromkeys(self.folded.static, Fixed.VALUE)}
         levels |= dict.fromkeys(fed, Fixed.SHAPE)
         nodes = [n for n in graph.nodes if not self.folded.names.issuperset(filter(None, n.outputs))]
@@ -282,7 +293,7 @@ class Runner:
         """A node's results, by a function of the file, the operator's row, or ONNX's own function body."""
         opsets, depth = call.opsets, call.depth
         own = self.model.functions.get((node.domain, node.op, node.overload))
-        if own is not None:
+        if own is not None:  # ONNX's rule: a function of the file overrides the operator of that name
             return self._function(*self._bind(node, own, own.opsets or opsets), inputs, depth)
         opset = opsets.get(node.domain, 1)
         row = find(node.domain, node.op, opset)
@@ -292,14 +303,16 @@ class Runner:
 
     def _row(self, row: Operator, call: NodeCall, inputs: list[Any]) -> tuple[Any, ...]:
         node = call.definition
+        # One value for all calls, so that it is moved to a device once.
         if node.op == "Constant" and not node.domain:
             return self.constant(node, lambda: (row.function(**node.attributes),))
         problem = misuse(row, [v is not None for v in inputs], node.attributes)
         if problem:
             raise TypeError(problem)
+        # Order matters: lists are made from host values before the others move to a common device.
         arguments = self._arrange(row, inputs)
         if row.moves:
-            arguments = self._together(arguments)
+            arguments = self._to_one_device(arguments)
         extra = {"node": call} if row.takes_node else {}
         run = partial(row.function, **node.attributes, **extra)
         result: Any = by_places(run, arguments) if row.places else run(*arguments)
@@ -321,8 +334,9 @@ class Runner:
         """A value that depends on shapes only, as Python numbers and lists; else None."""
         return self._plan.lists.get(id(value))
 
-    def _together(self, values: list[Any]) -> list[Any]:
+    def _to_one_device(self, values: list[Any]) -> list[Any]:
         """Move values to one device; a constant is moved once."""
+        # None means that all inputs are on one device already.
         device = common_device(values, self.device)
         if device is None:
             return values
@@ -342,6 +356,7 @@ class Runner:
 
     def _body(self, node: NodeDef, opset: int, inputs: list[Any], opsets: dict[str, int]) -> Bound:
         """ONNX's function body for an operator; created once for inputs of the same types."""
+        # A context-dependent body (ONNX's term) may differ by the inputs' dtypes and ranks.
         types = [v if v is None else (str(getattr(v, "dtype", "")), getattr(v, "ndim", 0)) for v in inputs]
         key = id(node), opset, tuple(types)
         if key not in self._bodies:
@@ -361,6 +376,7 @@ class Runner:
     ) -> tuple[Any, ...]:
         if len(inputs) > len(f.inputs):
             raise ValueError(f"takes {len(f.inputs)} inputs, got {len(inputs)}")
+        # Omitted trailing inputs are None.
         values: Values = dict.fromkeys(f.inputs)
         values.update(zip(f.inputs, inputs))
         self.nodes(f.nodes, values, opsets, depth + 1)
@@ -374,6 +390,7 @@ UNKNOWN = re.compile(r"^\w+\.__new__\(\) got an unexpected keyword argument (.*)
 
 def reason(e: Exception, inputs: list[Any]) -> str:
     """The text of an operator's exception; unexpected ones are reported with the inputs."""
+    # Operators with many attributes are NamedTuples: Python's error names the unknown keyword.
     if unknown := UNKNOWN.search(str(e)):
         return printable(f"has no attribute {unknown[1]}")
     if isinstance(e, MemoryError):
@@ -382,6 +399,7 @@ def reason(e: Exception, inputs: list[Any]) -> str:
         )
     if isinstance(e, ValueError | TypeError | FlambeauError):
         return str(e)
+    # An IndexError or KeyError from inside an operator: show the inputs, which are the likely cause.
     shapes = ", ".join("none" if v is None else describe_value(v) for v in inputs)
     return f"its inputs ({shapes}) and attributes are inconsistent: {type(e).__name__}: {e}"
 
@@ -424,17 +442,17 @@ def _kind(value: Any) -> tuple[Any, ...]:
 def bind_attributes(f: FunctionDef, attributes: dict[str, Any]) -> tuple[NodeDef, ...]:
     """A function's nodes with a call's attributes substituted."""
     values = {name: v for name, v in f.attributes.items() if v is not REQUIRED} | attributes
-    return tuple(_with(node, values) for node in f.nodes)
+    return tuple(_substitute(node, values) for node in f.nodes)
 
 
-def _with(node: NodeDef, values: dict[str, Any]) -> NodeDef:
+def _substitute(node: NodeDef, values: dict[str, Any]) -> NodeDef:
     """Replace a node's Refs by values; attributes without a value are omitted."""
     pairs = ((name, values.get(v.name) if isinstance(v, Ref) else v) for name, v in node.attributes.items())
-    attributes = {name: _inside(v, values) for name, v in pairs if v is not None}
+    attributes = {name: _substitute_in(v, values) for name, v in pairs if v is not None}
     return replace(node, attributes=attributes)
 
 
-def _inside(value: Any, values: dict[str, Any]) -> Any:
+def _substitute_in(value: Any, values: dict[str, Any]) -> Any:
     if isinstance(value, GraphDef):
-        return replace(value, nodes=tuple(_with(n, values) for n in value.nodes))
+        return replace(value, nodes=tuple(_substitute(n, values) for n in value.nodes))
     return value

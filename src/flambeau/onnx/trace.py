@@ -14,7 +14,7 @@ from ..tensor import Tensor
 from .graph import OnnxError
 
 LEAVE = "leave that size out of dynamic="
-UNSAID = {"site"}  # attributes that do not affect the value
+IGNORED = {"site"}  # attributes that do not affect the value
 
 
 class SizeFormula(NamedTuple):
@@ -89,6 +89,8 @@ class TracedGraph:
 
 def trace(fn: Callable[..., Any], specs: list[InputSpec], sizes: dict[str, int], device: Any) -> TracedGraph:
     """Trace a call; sizes: the size of each name in the trace."""
+    # One trace with the given sizes, and for each dynamic size one in which only it is doubled: the same
+    # ops must occur in the same order, so that nodes correspond by position.
     start = next_serial()
     first = _Trace(fn, specs, sizes, device, start)
     others: dict[str, _Trace] = {}
@@ -109,14 +111,17 @@ class _Trace:
     ):
         self.inputs: list[Node] = []
         for place, spec in enumerate(specs):
+            # A placeholder: TracedInput raises an error if the function reads its values.
             node = Node(OPS["buffer"], (), {}, spec.at(sizes), spec.dtype, device)
             node.buffer = TracedInput(place)
             self.inputs.append(node)
+        # Nodes with serials from `start` on belong to the call; older ones are constants.
         tracer = ExportTracer(start)
         try:
             with record_with(tracer), inference(fn):  # type: ignore[arg-type]
                 result = fn(*map(Tensor, self.inputs))
         finally:
+            # Undo assignments of the traced call, newest first: an export must not change the model.
             for t, old in reversed(tracer.assigned):
                 t.node, old.replaced = old, False
         if tracer.assigned:
@@ -124,6 +129,7 @@ class _Trace:
             raise OnnxError(f"export: {rule}")
         tensors, _, names = parts_of(result)
         self.names, self.roots = names, [t.node for t in tensors]
+        # Constants that are computed lazily, as a rotary table: they become initializers.
         run.realize(*(Tensor(x) for x in made_before(self.roots, start)))
         self.order = _order(self.roots, self.inputs)
 
@@ -142,8 +148,8 @@ def _join(specs: Any, sizes: dict[str, int], first: _Trace, others: dict[str, _T
         twins = {name: t.order[place] for name, t in others.items()}
         formula = _Formula(sizes, n)
         shape = formula.of(n.shape, {k: t.shape for k, t in twins.items()})
-        said = {a: v for a, v in n.attrs.items() if a not in UNSAID}
-        attrs = {a: formula.of(v, {k: t.attrs[a] for k, t in twins.items()}) for a, v in said.items()}
+        known_attrs = {a: v for a, v in n.attrs.items() if a not in IGNORED}
+        attrs = {a: formula.of(v, {k: t.attrs[a] for k, t in twins.items()}) for a, v in known_attrs.items()}
         known = n.buffer is not None
         traced = TracedNode(n, [] if known else [traced_nodes[id(x)] for x in n.inputs], [], shape, attrs)
         if not known:
@@ -173,6 +179,8 @@ class _Formula:
         return value
 
     def size(self, value: int, twins: dict[str, int]) -> SizeFormula:
+        # The model computes sizes affinely in each input size: f(2n) - f(n) = factor * n. A remainder means
+        # that it does not (a product of two sizes, or a division that rounds).
         terms: list[tuple[str, int]] = []
         for name, other in twins.items():
             factor, rest = divmod(other - value, self.sizes[name])
@@ -185,11 +193,13 @@ class _Formula:
 
     def scalar(self, value: Any, twins: dict[str, Any]) -> Any:
         """A host number: itself, a SizeFormula, or the Reciprocal of one."""
+        # `held` is the value of a number that recordings can change. NaN counts as equal to itself.
         value, twins = getattr(value, "held", value), {k: getattr(t, "held", t) for k, t in twins.items()}
         if all(t == value or (t != t and value != value) for t in twins.values()):
             return value
         if type(value) is int:
             return self.size(value, twins)
+        # Means multiply by 1 / size: a number whose reciprocal is an integer in all traces is a Reciprocal.
         rounded, inverse = (
             {k: round(t) for k, t in twins.items()},
             {k: round(1 / t) for k, t in twins.items()},

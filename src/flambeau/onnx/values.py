@@ -24,7 +24,7 @@ from ..runtime.state import thread
 from ..tensor import Tensor, tensor
 from .convert import numpy_dtype
 
-SAID_NOTHING = 1 << 38  # the largest value in bytes if the machine does not report its memory
+UNKNOWN_MEMORY = 1 << 38  # assumed bytes of memory if the machine does not report them
 
 
 def cpu() -> Any:
@@ -52,6 +52,8 @@ def to_value(data: Any, device: Any) -> Any:
         return {key: to_value(d, device) for key, d in data.items()}
     import numpy as np
 
+    # U, S and O are NumPy's kinds of texts; they become arrays of Python strings. Other dtypes that no
+    # device has (ml_dtypes) stay as they are.
     array = np.asarray(data)
     if array.dtype.name not in DTYPES:
         return array.astype(object) if array.dtype.kind in "USO" else array
@@ -110,6 +112,7 @@ def as_constant(value: Any, device: Any) -> Any:
     """Move a constant to a device; a single float becomes a number in kernels, without a buffer."""
     if not isinstance(value, Tensor) or value.numel() != 1 or not value.dtype.is_float:
         return move_to(value, device)
+    # A full is a constant in generated shaders: one uniform instead of a storage buffer of 4 bytes.
     return full(tuple(value.shape), value.item(), dtype=value.dtype, device=device)
 
 
@@ -118,6 +121,7 @@ def own_bytes(value: Any) -> int:
     if not isinstance(value, Tensor):
         return 0
     node = value.node
+    # Reshapes and permutes are views: what counts is the node that they read.
     while node.buffer is None and node.op.kind == "movement":
         node = node.inputs[0]
     is_there = node.buffer is not None or node.op.kind == "leaf" or node.op.name in ("constant", "iota")
@@ -130,6 +134,7 @@ def as_words(x: Tensor) -> Tensor:
     shape = (*x.shape[:-1], x.shape[-1] // 4)
     if x.device.kind == "gpu" and thread.recorder is None:
         realize(x)
+        # Little-endian, as WGSL's storage buffers are: byte k of a word is bits 8k to 8k + 7.
         node = Node(OPS["buffer"], (), {}, shape, uint32, x.device)
         node.buffer = x.node.buffer
         return Tensor(node)
@@ -140,6 +145,7 @@ def as_words(x: Tensor) -> Tensor:
 def store(values: list[Tensor]) -> None:
     """Compute values now, outside of a call that is being recorded."""
     realize(*values)
+    # Replace the node by one that has only the buffer, so that the graph it was computed by is freed.
     for t in values:
         node = Node(OPS["buffer"], (), {}, t.shape, t.dtype, t.device)
         node.buffer, t.node = t.node.buffer, node
@@ -148,6 +154,7 @@ def store(values: list[Tensor]) -> None:
 def common_device(values: list[Any], device: Any) -> Any:
     """The device of an operator: the model's if its inputs are on different ones, or NumPy's if one of them
     can't move. None: the inputs are on one device."""
+    # A dtype that no GPU has (float64) can't move there: then all inputs go to NumPy's device.
     places = {id(t.device) for t in tensors_in(values)}
     if len(places) < 2:
         return None
@@ -160,12 +167,13 @@ def host_memory() -> int:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return SAID_NOTHING
+        return UNKNOWN_MEMORY
 
 
 def check_array(dtype: str, shape: Sequence[int], nbytes: int) -> None:
     """ValueError for an array that this machine can't hold: an operating system may promise the memory, and
     kill the process when it is touched."""
+    # Linux overcommits: an allocation succeeds, and the process is killed when it writes to the pages.
     if nbytes > host_memory():
         rule = f"{nbytes:,} bytes exceed the {host_memory():,} of memory of this machine"
         raise ValueError(f"gives {dtype}{list(shape)}: {rule}")
@@ -193,6 +201,7 @@ def by_places(function: Callable[..., Any], inputs: list[Any]) -> Any:
         return function(*inputs)
     if len({a.dtype for a in arrays}) > 1:
         raise TypeError(f"inputs are of several dtypes: {', '.join(sorted({dtype_name(a) for a in arrays}))}")
+    # Strings can't be tensors, but their indices can: gather int indices as data, then pick the strings.
     starts = accumulate([0, *[a.size for a in arrays]])
     arguments = [_places(v, next(starts)) if isinstance(v, np.ndarray) else move_to(v, cpu()) for v in inputs]
     every: Any = np.concatenate([a.reshape(-1) for a in arrays])

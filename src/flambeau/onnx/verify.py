@@ -9,7 +9,7 @@ from .bodies import missing_operator_text, schema_of
 from .graph import FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError
 from .operators.table import Operator, find
 
-TOLD = 20  # problems that an error lists
+LISTED = 20  # the most problems that an error lists
 LARGEST = 2_000_000  # nodes after inlining all functions
 DEEPEST = 60  # nesting depth of graphs and functions
 
@@ -20,8 +20,8 @@ def verify(model: ModelDef) -> None:
     if len(problem_lines) == 1:
         raise OnnxError(f"{model.place}: {problem_lines[0]}")
     if problem_lines:
-        more = [f"and {len(problem_lines) - TOLD} more"] if len(problem_lines) > TOLD else []
-        lines = "".join(f"\n- {line}" for line in [*problem_lines[:TOLD], *more])
+        more = [f"and {len(problem_lines) - LISTED} more"] if len(problem_lines) > LISTED else []
+        lines = "".join(f"\n- {line}" for line in [*problem_lines[:LISTED], *more])
         raise OnnxError(f"{model.place}: has {len(problem_lines)} problems:{lines}")
 
 
@@ -47,6 +47,7 @@ class Check:
         if depth > DEEPEST:
             yield f"graphs are nested more than {DEEPEST} deep"
             return
+        # Names are single-assignment (SSA) in ONNX: a node may not produce a name that it can see.
         own = [v.name for v in g.inputs] + [n for n in g.initializers if n not in {v.name for v in g.inputs}]
         known = {*around, *own}
         yield from (f"the graph has two inputs {name!r}" for name in _twice(v.name for v in g.inputs))
@@ -94,6 +95,7 @@ class Check:
 
     def call(self, node: NodeDef, opsets: dict[str, int]) -> Iterator[str]:
         """Problems of a single node."""
+        # The same order as at run time (Runner._results): function of the file, row, ONNX's own body.
         own = self.model.functions.get((node.domain, node.op, node.overload))
         if own is not None:
             if len(node.inputs) > len(own.inputs):
@@ -112,6 +114,7 @@ class Check:
 
     def functions(self) -> Iterator[str]:
         """Functions that call themselves, or exceed the limit of nodes."""
+        # Functions that call functions grow exponentially ("billion laughs"): count before expanding.
         sizes: dict[int, int] = {}
         for f in self.model.functions.values():
             try:
@@ -129,6 +132,7 @@ class Check:
             raise Loops(" -> ".join(repr(p.name) for p in (*path, f)))
         if len(path) > DEEPEST:
             raise Loops(f"more than {DEEPEST} others")
+        # Memoised by function, so counting is linear though the expansion is not.
         if id(f) not in sizes:
             inner = (self.model.functions.get((n.domain, n.op, n.overload)) for n in _all_nodes(f.nodes))
             sizes[id(f)] = sum(1 if g is None else self._size(g, sizes, (*path, f)) for g in inner)
@@ -157,6 +161,7 @@ def misuse(row: Operator, present: list[bool], attributes: dict[str, Any]) -> st
         most = "any number" if row.most is None else row.most
         wanted = str(row.least) if row.least == row.most else f"{row.least} to {most}"
         return f"takes {wanted} inputs, got {len(present)}"
+    # In ONNX an omitted input is an empty name; only trailing or optional ones may be.
     missing_one = next((row.inputs[k] for k in range(row.least) if not present[k]), "")
     if missing_one and not row.optional:
         return f"its required input {missing_one!r} is left out"

@@ -1,4 +1,4 @@
-"""Activations, Softmax, LogSoftmax and Hardmax."""
+"""Activations, Softmax and LogSoftmax."""
 
 from math import prod
 from typing import Any
@@ -35,6 +35,7 @@ def celu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
 
 
 @operator("Selu")
+# Klambauer et al. (2017): alpha scales the negative side, gamma both.
 def selu(x: Tensor, *, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805) -> Tensor:
     return F.elu(x, alpha) * gamma
 
@@ -81,11 +82,13 @@ def thresholded_relu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
 
 @operator("Shrink", since=9)
 def shrink(x: Tensor, *, bias: float = 0.0, lambd: float = 0.5) -> Tensor:
+    # Integers too: the comparison with lambd, a float, must not round it.
     wide = x.to(x.dtype.as_float)
     return where(wide < -lambd, wide + bias, where(wide > lambd, wide - bias, 0.0)).to(x.dtype)
 
 
 @operator("PRelu", since=7)
+# not F.prelu: from opset 7 on the slope broadcasts to x as NumPy's operands do, aligned at the end
 def prelu(x: Tensor, slope: Tensor) -> Tensor:
     return where(x < 0, x * slope, x)
 
@@ -98,6 +101,7 @@ def prelu_by_channel(x: Tensor, slope: Tensor) -> Tensor:
 
 def _as_matrix(x: Tensor, axis: int) -> Tensor:
     """Flatten the dims before the axis to one, and the others to one."""
+    # Before opset 13 softmax coerced its input to a matrix [dims before the axis, the rest].
     axis = axis % max(x.ndim, 1)
     return x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))
 

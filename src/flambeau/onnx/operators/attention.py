@@ -52,23 +52,27 @@ def merge_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).reshape(x.shape[0], x.shape[2], -1)
 
 
-def both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+def intersect_masks(a: Tensor | None, b: Tensor | None) -> Tensor | None:
     """Combine two masks by and; None is a mask of all."""
     return b if a is None else a if b is None else a & b
 
 
 def causal_mask(n: int, m: int, offset: Any, a: AttentionAttributes, device: Any) -> Tensor | None:
     """The causal mask of n queries and m keys; query i is at position offset + i."""
+    # A window of -1 is unbounded. Causality is a right window of 0, whatever right_window_size says.
     ends = {"left": a.left_window_size, "right": 0 if a.is_causal else a.right_window_size}
     if max(ends.values()) < 0:
         return None
+    # ahead[i, j] = j - (offset + i): positive for keys after the query. [n, m], or [b, 1, n, m] if offset
+    # is a tensor of [b, 1, 1, 1]
     ahead = Tensor.arange(m, device=device) - Tensor.arange(n, device=device).unsqueeze(1) - offset
     left = ahead >= -ends["left"] if ends["left"] >= 0 else None
-    return both(left, ahead <= ends["right"] if ends["right"] >= 0 else None)
+    return intersect_masks(left, ahead <= ends["right"] if ends["right"] >= 0 else None)
 
 
 def _padded_mask(mask: Tensor, m: int) -> Tensor:
     """Extend a mask that is shorter than the keys; the other keys are masked out."""
+    # Opset 24 allows a mask over fewer keys than there are, as a cache that grows has.
     short = m - mask.shape[-1]
     if short <= 0:
         return mask
@@ -103,6 +107,7 @@ def scores_of(q: Tensor, k: Tensor, scale: float) -> Tensor:
 
 def values_by(weights: Tensor, v: Tensor) -> Tensor:
     """[b, heads, n, m], [b, fewer heads, m, e] -> [b, heads, n, e]"""
+    # As in `scores_of`: the heads of a group are rows of one product with their shared values.
     b, heads, n, m = weights.shape
     return (weights.reshape(b, v.shape[1], heads // v.shape[1] * n, m) @ v).reshape(b, heads, n, v.shape[3])
 
@@ -123,9 +128,11 @@ def _with_scores(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, a: AttentionAttributes
 ) -> tuple[Any, ...]:
     """Attention that stores the scores, and the output of qk_matmul_output_mode."""
+    # qk_matmul_output_mode selects a stage: 0 scores, 1 after softcap, 2 with the mask, 3 the weights.
     wide = softmax_dtype(q, a)
     stages = [scores_of(q.to(wide), k.to(wide), a.scale)]  # type: ignore[arg-type]
     capped = stages[0] if not a.softcap else (stages[0] / a.softcap).tanh() * a.softcap
+    # A boolean mask sets -inf at its own stage, so that stage 1 stays finite.
     stages += [capped, _add_bias(capped, None if mask is None or mask.dtype.kind == "b" else mask.to(wide))]
     if mask is not None and mask.dtype.kind == "b":
         stages[2] = _add_bias(capped, mask)
@@ -159,6 +166,7 @@ def attend(
 
     If a.is_causal, query i sees the keys up to position past + i, in addition to the mask.
     """
+    # float64 only on request: the fused kernel accumulates in float32.
     dtype, wide = q.dtype, softmax_dtype(q, a)
     q, k, v = (x.to(wide) if wide is dt.float64 else x for x in (q, k, v))
     mask = None if mask is None else mask if mask.dtype.kind == "b" else mask.to(wide)
@@ -190,9 +198,10 @@ def _allowed_mask(n: int, m: int, past: int, i: AttentionInputs, a: AttentionAtt
     if i.valid is None:
         return causal_mask(n, m, past, a, i.q.device)
     valid = i.valid.reshape(-1, 1, 1, 1)
+    # keys after a sample's valid ones are uninitialised cache rows
     there = Tensor.arange(m, device=i.q.device) < valid
     # the queries are the last n of the valid positions
-    return both(causal_mask(n, m, valid - n, a, i.q.device), there)
+    return intersect_masks(causal_mask(n, m, valid - n, a, i.q.device), there)
 
 
 @operator("Attention", since=23)
@@ -201,9 +210,11 @@ def attention(*inputs: Tensor, node: Any, **attributes: Any) -> tuple[Any, ...]:
     requested)."""
     i, a = AttentionInputs(*inputs), AttentionAttributes(**attributes)
     _check(i, a)
+    # 3 dims: [b, n, heads * d], with head counts as attributes. 4 dims: [b, heads, n, d].
     flat = i.q.ndim == 3
     q, k, v = (split_heads(x, h) for x, h in zip(i[:3], (a.q_num_heads, *[a.kv_num_heads] * 2), strict=True))
     past = 0 if i.past_key is None else i.past_key.shape[2]
+    # present_key and present_value: the whole cache, which the caller passes as past to the next step
     k = k if i.past_key is None else cat([i.past_key, k], 2)
     v = v if i.past_value is None else cat([i.past_value, v], 2)
     if q.shape[1] % k.shape[1]:
@@ -213,6 +224,7 @@ def attention(*inputs: Tensor, node: Any, **attributes: Any) -> tuple[Any, ...]:
     _check_mask(mask, (*q.shape[:3], k.shape[2]))
     if _is_plain(i, a) and not node.wants(3):
         return _merge_heads(attend(q, k, v, mask, a, past), flat), k, v, None
+    # Windows and lengths are one more mask; then causality is inside it, and the flag is dropped.
     mask = combine_masks(mask, _allowed_mask(q.shape[2], k.shape[2], past, i, a))
     if node.wants(3):
         y, scores = _with_scores(q, k, v, mask, a)
@@ -233,6 +245,7 @@ def flex_attention(q: Tensor, k: Tensor, v: Tensor, *, node: Any, **attributes: 
     scale = attributes.get("scale") or 1 / sqrt(q.shape[-1])
     precision = attributes.get("softmax_precision")
     wide = q.dtype.as_float if precision is None else dt.as_dtype(dtype_name_of(precision))
+    # score_mod and prob_mod are subgraphs of one input and one output, [b, heads, n, m].
     scores = scores_of(q, k, scale).to(wide)
     if "score_mod" in attributes:
         (scores,) = node.run(attributes["score_mod"], scores)
@@ -256,6 +269,7 @@ class LinearInputs(NamedTuple):
     beta: Tensor | None = None
 
 
+# update_rule: (needs decay, needs beta)
 RULES = {
     "linear": (False, False),
     "gated": (True, False),
@@ -278,6 +292,8 @@ def _linear_steps(i: LinearInputs, state: Tensor) -> tuple[Tensor, Tensor]:
     """The recurrence, one step for each token. [b, h, t, d] each -> [b, g, t, e], the last state"""
     outputs: list[Tensor] = []
     group = i.q.shape[1] // i.k.shape[1]
+    # S = exp(decay) S, then S = S + k (beta (v - S'k))' (Gated DeltaNet, Yang et al., 2024); without beta S
+    # = S + k v'. The state S is [b, g, d, e]; the output is q'S.
     for t in range(i.q.shape[2]):
         k, v = i.k[:, :, t], i.v[:, :, t]
         if i.decay is not None:
@@ -301,6 +317,7 @@ def linear_attention(
         raise TypeError(f"has no attribute {min(attributes.keys() - {'chunk_size'})!r}")
     i = LinearInputs(*inputs)
     _check_rule(i, rule, (q_num_heads, kv_num_heads))
+    # The recurrence adds up over all tokens: float32, whatever the inputs are.
     heads = (q_num_heads, kv_num_heads, kv_num_heads)
     q, k, v = (split_heads(x, h).float() for x, h in zip(i[:3], heads, strict=True))
     decay = None if i.decay is None else split_heads(i.decay, kv_num_heads).float()
@@ -328,6 +345,7 @@ def rotary_embedding(
         raise TypeError(f"has no attribute {min(attributes)!r}")
     flat = x.ndim == 3
     by_heads = split_heads(x, heads)
+    # Rotary dims are pairs: the caches have one column for two of them. Dims after `dim` are not rotated.
     wanted = (dim or by_heads.shape[-1]) // 2
     if cos.shape[-1] != wanted or sin.shape != cos.shape:
         raise ValueError(f"caches of {list(cos.shape)} and {list(sin.shape)}: rows need {wanted} elements")

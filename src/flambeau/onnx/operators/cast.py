@@ -67,6 +67,7 @@ def convert(x: Any, name: str, saturate: bool, round_mode: str) -> Any:
         if name.startswith("float8") and saturate:
             return saturate_float8(x, name, wanted)
         if name in ("int4", "uint4", "int2", "uint2"):
+            # floats are truncated to int32; int8 is the storage type of ml_dtypes' small integers
             return x.astype(np.int32).astype(np.int8).astype(wanted)
         if x.dtype.kind == "V" and wanted.kind in "iub":  # ml_dtypes
             return x.astype(np.float32).astype(wanted)
@@ -106,6 +107,7 @@ def saturate_float8(x: Any, name: str, wanted: Any) -> Any:
     import ml_dtypes
     import numpy as np
 
+    # saturate=1: values beyond the range, infinity too, become the largest; NaN stays.
     most: Any = np.float32(ml_dtypes.finfo(wanted).max)
     wide = x.astype(np.float32)
     return np.where(np.isnan(wide), wide, np.clip(wide, -most, most)).astype(wanted)
@@ -115,9 +117,11 @@ def power_of_two(x: Any, saturate: bool, round_mode: str) -> Any:
     """float8_e8m0fnu: a float's exponent, rounded "up", "down" or to the "nearest"."""
     import numpy as np
 
+    # float32: 1 sign, 8 exponent and 23 mantissa bits. The result is the biased exponent; 255 is NaN.
     bits = x.view(np.uint32)
     exponent = (bits >> 23 & 0xFF).astype(np.int32)
     rest = bits & 0x7FFFFF
+    # 0x400000 is the half: the nearest power of two rounds up from a mantissa of 1.5 on
     more = {"up": rest > 0, "down": np.zeros_like(rest, bool), "nearest": rest >= 0x400000}[round_mode]
     code = exponent + more
     top = 254 if saturate else 255

@@ -29,11 +29,13 @@ def truth(value: Any) -> bool:
 @operator("Loop", moves=False, optional=True, numbers=("count", "condition"))
 def loop(count: Any, condition: Any, *states: Any, body: GraphDef, node: Any) -> tuple[Any, ...]:
     """Run a loop at most `count` times while the condition holds; returns states and stacked outputs."""
+    # without a count and a condition a loop never ends, as the spec says
     most = None if count is None else count if isinstance(count, int) else count[0]
     goes_on = True if condition is None else truth(condition)
     rows: list[list[Any]] = []
     values, k = list(states), 0
     while goes_on and (most is None or k < most):
+        # body: (iteration, condition, states...) -> (condition, states..., values to stack...)
         held, *results = node.run(body, host(k), host(True, "bool"), *values)
         values, kept = results[: len(values)], results[len(values) :]
         rows.append(kept)
@@ -44,6 +46,7 @@ def loop(count: Any, condition: Any, *states: Any, body: GraphDef, node: Any) ->
 
 def stack_runs(parts: list[Tensor], wanted: ValueDef, device: Any, axis: int = 0) -> Any:
     """Stack the values of each iteration along a new axis."""
+    # No iteration: an empty stack needs the declared sizes and dtype; unknown sizes count as 0.
     if parts:
         return stack(together(parts, device), axis)
     sizes = [n if isinstance(n, int) else 0 for n in wanted.shape or ()]
@@ -76,6 +79,7 @@ def scan_of_batches(
 @operator("Scan", since=9, moves=False)
 def scan(*inputs: Any, body: GraphDef, num_scan_inputs: int, node: Any, **how: Any) -> tuple[Any, ...]:
     """The states after all steps, and the stacked outputs of each step; how: axes and directions."""
+    # body: (states..., elements...) -> (states..., outputs...)
     states, scanned = list(inputs[: len(inputs) - num_scan_inputs]), inputs[len(inputs) - num_scan_inputs :]
     wanted = body.outputs[len(states) :]
     axes, backward, out_axes, out_backward = directions_of(how, len(scanned), len(wanted))
@@ -97,6 +101,7 @@ def scan(*inputs: Any, body: GraphDef, num_scan_inputs: int, node: Any, **how: A
 
 def _axis(axis: int, parts: list[Tensor], wanted: ValueDef) -> int:
     ndim = parts[0].ndim if parts else len(wanted.shape or ())
+    # negative axes count in the stacked result, which has one dim more
     return axis + ndim + 1 if axis < 0 else axis
 
 

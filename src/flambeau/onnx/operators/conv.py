@@ -46,6 +46,8 @@ def _transposed_pads(
     full: list[int], extra: list[int], shape: list[int] | None, a: WindowAttributes, strides: list[int]
 ) -> list[tuple[int, int]]:
     """The elements to cut from the full result of a transposed convolution before and after each dim."""
+    # Three ways: explicit pads cut both ends; output_shape, or SAME (size * stride), leaves the total to
+    # cut.
     wanted = spread(shape, len(full), 0, "output_shape")[-len(full) :] if shape else None
     if wanted is None and not a.auto_pad.startswith("SAME"):
         cuts = pairs_of(a.pads if a.auto_pad == "NOTSET" else None, len(full))
@@ -80,6 +82,7 @@ def conv_transpose(
     a = a._replace(kernel_shape=check_kernel(w, a.kernel_shape))
     windows = windows_of(tuple(x.shape[2:]), list(w.shape[2:]), a._replace(auto_pad="VALID"))
     strides, dilations = [v.stride for v in windows], [v.dilation for v in windows]
+    # the result without any cut: (n - 1) s + d (k - 1) + 1 elements
     full = [
         (n - 1) * v.stride + v.dilation * (v.kernel - 1) + 1
         for n, v in zip(x.shape[2:], windows, strict=True)
@@ -90,6 +93,7 @@ def conv_transpose(
     check_count(prod(n - sum(cut) for n, cut in zip(full, cuts, strict=True)), "the elements of a channel")
     if any(n - before - after < 1 for n, (before, after) in zip(full, cuts, strict=True)):
         raise ValueError(f"the pads {cuts} remove the whole result of {full}")
+    # The kernel cuts the symmetric part of the pads; the rest is cropped, or padded if it is negative.
     same = [max(min(before, after), 0) for before, after in cuts]
     y = compute(x, w, None, stride=strides, padding=same, groups=group, dilation=dilations)
     y = pad_ends(y, [(s - before, s - after) for s, (before, after) in zip(same, cuts, strict=True)])
@@ -135,6 +139,7 @@ def col2im(
     size, block = tuple(image_shape), block_shape
     a = WindowAttributes(dilations=dilations, pads=pads, strides=strides)
     windows = windows_of(size, block, a)
+    # the number of windows in each dim
     places = tuple(w.positions(n) for w, n in zip(windows, size, strict=True))
     if x.ndim != 3 or x.shape[1] % prod(block) or x.shape[2] != prod(places):
         raise ValueError(
@@ -143,6 +148,7 @@ def col2im(
         )
     c, n = x.shape[1] // prod(block), len(size)
     y = x.reshape(x.shape[0], c, *block, *places)
+    # [n, c, *block, *positions] -> [n, c, *positions, *block], as fold takes it
     y = y.permute(0, 1, *range(2 + n, 2 + 2 * n), *range(2, 2 + n))
     return fold(y, windows, size)
 
@@ -155,6 +161,7 @@ def causal_conv_with_state(
     [n, c, k - 1]"""
     if activation not in ("none", "silu", "swish"):
         raise ValueError(f"activation {activation!r} is unknown: use none, silu or swish")
+    # Causal: output l reads inputs l - k + 1 to l. The state supplies those before the sequence.
     before = w.shape[2] - 1
     if past is None:
         past = Tensor.zeros(*x.shape[:2], before, dtype=x.dtype, device=x.device)

@@ -22,17 +22,17 @@ KINDS = {  # attribute: dtype of the result
 
 
 @operator("Constant")
-def constant(*, value: Any = None, sparse_value: Any = None, **given: Any) -> Any:
+def constant(*, value: Any = None, sparse_value: Any = None, **typed: Any) -> Any:
     """A constant on the host, which is moved once to the device of an operator that uses it."""
     import numpy as np
 
     if value is None:
         value = sparse_value
     if value is None:
-        name = next((n for n in given if n in KINDS), None)
+        name = next((n for n in typed if n in KINDS), None)
         if name is None:
             raise TypeError(f"needs one of the attributes value, sparse_value, {', '.join(sorted(KINDS))}")
-        value = np.array(given[name], numpy_dtype(KINDS[name]))
+        value = np.array(typed[name], numpy_dtype(KINDS[name]))
     return to_value(value, cpu())
 
 
@@ -72,5 +72,6 @@ def eye_like(x: Tensor, *, dtype: int | None = None, k: int = 0) -> Tensor:
 def trilu(x: Tensor, k: Any = 0, *, upper: int = 1) -> Tensor:
     diagonal = first_number(k) or 0
     n = max(x.shape[-2:])
+    # k may be any int64; beyond the matrix all values mean the same
     diagonal = min(max(diagonal, -n - 1), n + 1)
     return x.triu(diagonal) if upper else x.tril(diagonal)

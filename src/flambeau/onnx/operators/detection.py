@@ -21,6 +21,7 @@ def _overlaps(box: Any, others: Any) -> Any:
     """Intersection over union of a box with others. [4], [n, 4] -> [n]"""
     import numpy as np
 
+    # boxes without an area overlap nothing: 0 instead of 0 / 0
     low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
     shared = np.clip(high - low, 0, None).prod(1)
     areas: Any = (others[:, 2:] - others[:, :2]).prod(1) + (box[2:] - box[:2]).prod() - shared

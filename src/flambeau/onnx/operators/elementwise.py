@@ -79,6 +79,7 @@ def align_operand(a: Tensor, b: Tensor, axis: int | None, broadcast: int) -> Ten
     """Reshape the second operand for NumPy's broadcasting; before opset 7 `axis` aligned its first dim."""
     if not broadcast or axis is None:
         return b
+    # opsets 1 to 6: b's first dim lies at `axis` of a; trailing 1s align it from the end, as NumPy does
     axis += a.ndim if axis < 0 else 0
     return b.reshape(*b.shape, *[1] * (a.ndim - axis - b.ndim))
 
@@ -96,6 +97,7 @@ def div(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) ->
 
 @operator("Pow")
 def power(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0, node: Any) -> Tensor:
+    # Products are exact to rounding; WGSL's pow is neither that nor defined for negative bases.
     if a.dtype.is_float and b.ndim <= a.ndim and node.number(b) in PRODUCTS:
         return reduce(lambda x, y: x * y, [a] * int(node.number(b)))
     b = align_operand(a, b, axis, broadcast)

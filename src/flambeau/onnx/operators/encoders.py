@@ -20,7 +20,7 @@ def scaler(x: Tensor, *, offset: tuple[float, ...] = (0.0,), scale: tuple[float,
 
 
 NORMS: dict[str, Callable[[Tensor], Tensor]] = {
-    "MAX": lambda x: x.abs().amax(-1, keepdim=True),
+    "MAX": lambda x: x.amax(-1, keepdim=True),  # of signed elements, as in onnxruntime
     "L1": lambda x: x.abs().sum(-1, keepdim=True),
     "L2": lambda x: x.square().sum(-1, keepdim=True).sqrt(),
 }
@@ -32,7 +32,7 @@ def normalizer(x: Tensor, *, norm: str = "MAX") -> Tensor:
     if norm not in NORMS:
         raise ValueError(f"norm {norm!r} is unknown: use MAX, L1 or L2")
     x = x.float()
-    size: Tensor = x.amax(-1, keepdim=True) if norm == "MAX" else NORMS[norm](x)
+    size = NORMS[norm](x)
     return x / where(size == 0, 1.0, size)
 
 
@@ -54,6 +54,7 @@ def imputer(x: Tensor, **attributes: Any) -> Tensor:
     if len(values) not in (1, x.shape[-1]):
         raise ValueError(f"{len(values)} imputed values: takes 1, or {x.shape[-1]} for as many features")
     old = a.replaced_value_float if is_float else a.replaced_value_int64
+    # NaN as the replaced value: compare by isnan
     hit = x.isnan() if old != old else x == old
     return where(hit, tensor(list(values), dtype=x.dtype, device=x.device), x)
 
@@ -65,6 +66,7 @@ def feature_vectorizer(*xs: Tensor, inputdimensions: tuple[int, ...] = ()) -> Te
     sizes = inputdimensions or [x.shape[1] for x in rows]
     if len(sizes) != len(rows):
         raise ValueError(f"inputdimensions has {len(sizes)} numbers for {len(rows)} inputs")
+    # Each input is cut or zero-padded to the width that inputdimensions declares.
     columns = [x[:, :n].pad([0, max(n - x.shape[1], 0)]) for x, n in zip(rows, sizes, strict=True)]
     return cat(columns, 1)
 
@@ -117,6 +119,7 @@ def one_hot_encoder(
 
     table = {c: k for k, c in enumerate(cats_strings or cats_int64s)}
     array = to_array(x)
+    # floats are looked up as integers, as in onnxruntime
     keys = (
         array.reshape(-1).tolist() if array.dtype == object else array.reshape(-1).astype(np.int64).tolist()
     )
@@ -155,6 +158,7 @@ def dict_vectorizer(
     if any(isinstance(v, str) for v in values):
         return np.array([[v or "" for v in values]], object)
     filled = [0 if v is None else v for v in values]
+    # an empty map gives floats
     are_integers = all(isinstance(v, int) for v in filled) and any(v is not None for v in values)
     return host([filled], "int64" if are_integers else "float32")
 

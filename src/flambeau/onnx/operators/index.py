@@ -37,6 +37,7 @@ def gather_nd(x: Tensor, index: Tensor, *, batch_dims: int = 0) -> Tensor:
         return x.gather_nd(index)
     # The batch dims become one, and each index tuple gets its own batch index in front.
     batch, depth = x.shape[:batch_dims], index.shape[-1]
+    # [batch, 1..., 1]: the number of each index tuple's batch element
     own = arange(prod(batch), device=x.device).reshape(-1, *[1] * (index.ndim - batch_dims))
     flat = index.reshape(prod(batch), *index.shape[batch_dims:])
     own = own.broadcast_to((*flat.shape[:-1], 1)).to(index.dtype)
@@ -71,6 +72,7 @@ def tensor_scatter(
     axis %= past.ndim
     steps = arange(update.shape[axis], device=past.device).reshape(*_at(past.ndim, axis))
     if start is not None:
+        # start is [b]; linear mode reports a place beyond the cache as an index error, circular wraps it
         steps = steps + start.reshape(*_at(past.ndim, 0))
     places = steps % past.shape[axis] if mode == "circular" else steps
     return past.scatter(axis, places.broadcast_to(update.shape), update)
@@ -96,6 +98,7 @@ def _ints(numbers: list[int]) -> Any:
 @operator("NonZero", arrays=True, sized_by_values=True)
 def nonzero(x: Any) -> Tensor:
     if isinstance(x, Tensor):
+        # ONNX has [rank, count], torch.nonzero [count, rank]. A scalar has rank 0, so [0, count].
         return x.nonzero().permute(1, 0) if x.ndim else x.reshape(1).nonzero().permute(1, 0)[:0]
     import numpy as np
 
@@ -115,6 +118,7 @@ def unique(x: Any, *, axis: int | None = None, sorted: int = 1) -> tuple[Any, ..
         array if axis is not None else array.reshape(-1), True, True, True, axis=axis
     )
     if not sorted:
+        # np.unique sorts; sorted=0 means the order of first occurrence
         order = np.argsort(first)
         values, first, counts = values.take(order, axis or 0), first[order], counts[order]
         inverse = np.argsort(order)[inverse.reshape(-1)]
@@ -126,6 +130,7 @@ def unique(x: Any, *, axis: int | None = None, sorted: int = 1) -> tuple[Any, ..
 def one_hot(index: Tensor, depth: Any, values: Tensor, *, axis: int = -1) -> Tensor:
     n = int(first_number(depth))
     axis += index.ndim + 1 if axis < 0 else 0
+    # indices out of range give rows of the off value, so no check
     index = from_start(index, n).unsqueeze(axis)
     classes = arange(n, device=index.device).reshape(*_at(index.ndim, axis))
     return where(index == classes.to(index.dtype), values[1], values[0])

@@ -55,6 +55,7 @@ def _best(scores: Tensor, classes: int) -> Any:
     """The index of each row's class; the sign of a single score selects one of two classes."""
     import numpy as np
 
+    # argmax on the host, since labels may be texts
     values = to_array(scores)
     return np.argmax(values, 1) if values.shape[1] > 1 else (values[:, 0] > 0).astype(int)
 
@@ -64,6 +65,7 @@ def linear_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
     """The label of each row, and the scores of all. [n, features] -> [n], [n, classes]"""
     a, x = LinearAttributes(**attributes), _matrix(x)
     labels = a.classlabels_strings or a.classlabels_ints
+    # A binary model may have one row of coefficients, for the second class.
     count = len(a.coefficients) // max(x.shape[1], 1)
     scores = x @ _rows(a.coefficients, count, x).mT
     scores = scores + tensor(list(a.intercepts), device=x.device) if a.intercepts else scores
@@ -123,6 +125,7 @@ def _kernel(x: Tensor, vectors: Tensor, a: SvmAttributes) -> Tensor:
 def svm_regressor(x: Tensor, **attributes: Any) -> Tensor:
     """[n, features] -> [n, 1]; with one_class 1 or -1"""
     a, x = SvmAttributes(**attributes), _matrix(x)
+    # Without support vectors the coefficients are the linear weights themselves.
     if a.n_supports:
         vectors = _rows(a.support_vectors, a.n_supports, x)
         y = _kernel(x, vectors, a) @ _rows(a.coefficients, 1, x).mT
@@ -137,7 +140,7 @@ def _pairs(k: int) -> list[tuple[int, int]]:
     return [(i, j) for i in range(k) for j in range(i + 1, k)]
 
 
-def _between(x: Tensor, a: SvmAttributes) -> Tensor:
+def _pair_scores(x: Tensor, a: SvmAttributes) -> Tensor:
     """The score of each pair of classes, positive for the first. [n, f] -> [n, pairs]"""
     counts = a.vectors_per_class
     starts = [sum(counts[:k]) for k in range(len(counts))]
@@ -196,6 +199,7 @@ def _votes(scores: Any, k: int) -> Any:
 
     votes = np.zeros((len(scores), k), int)
     for at, (i, j) in enumerate(_pairs(k)):
+        # A tie of votes goes to the class with the lower index (argmax), as in libsvm.
         votes[:, i] += scores[:, at] > 0
         votes[:, j] += scores[:, at] <= 0
     return votes.argmax(1)
@@ -209,13 +213,14 @@ def svm_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
     if not a.vectors_per_class:
         scores = x @ _rows(a.coefficients, max(len(labels), 1), x).mT + a.rho[0]
         return labels_at(_best(scores, len(labels)), labels), post_transform_scores(scores, a.post_transform)
-    scores = _between(x, a)
+    scores = _pair_scores(x, a)
     values = to_array(scores)
     best = _votes(values, len(a.vectors_per_class))
     if a.prob_a:
         chances = _probabilities(values, a)
         best = best if len(a.rho) > 1 else chances.argmax(1)
         return labels_at(best, labels), post_transform_scores(host(chances, "float32"), a.post_transform)
+    # two classes: one score, which is positive for the first
     if len(a.rho) == 1:
         return labels_at(best, labels), post_transform_scores(
             stack([-scores[:, 0], scores[:, 0]], 1), a.post_transform

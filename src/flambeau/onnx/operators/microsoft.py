@@ -71,6 +71,7 @@ def bias_add(x: Tensor, bias: Tensor, skip: Tensor) -> Tensor:
 def bias_softmax(x: Tensor, bias: Tensor, *, axis: int = 1, is_inner_broadcast: int) -> Tensor:
     """Softmax of x + bias over the dims from the axis on; the bias has no inner dims, or no outer ones."""
     axis = axis % x.ndim
+    # is_inner_broadcast: the bias repeats over the dims just before the axis, else over the leading ones.
     missing = x.ndim - bias.ndim
     if missing > 0:
         at = axis - missing if is_inner_broadcast else 0
@@ -95,13 +96,14 @@ class MatMulAttributes(NamedTuple):
 def _transpose(x: Tensor, last: int, batch: int) -> Tensor:
     """Transpose the last two dims, or move the batch dims after the first matrix dim."""
     if batch:
+        # transBatchA: [m, batch..., k] -> [batch..., m, k]
         x = x.movedim(0, -2)
     return x.mT if last and x.ndim > 1 else x
 
 
 @operator("FusedMatMul", "TransposeMatMul", domain=MS)
 def fused_matmul(x: Tensor, y: Tensor, **attributes: Any) -> Tensor:
-    """alpha * a @ b, either transposed."""
+    """alpha * a @ b, each optionally transposed."""
     a = MatMulAttributes(**attributes)
     product = _transpose(x, a.transA, a.transBatchA) @ _transpose(y, a.transB, a.transBatchB)
     return product if a.alpha == 1 else product * a.alpha
@@ -121,6 +123,7 @@ def _quick_gelu(x: Tensor, alpha: float = 1.702) -> Tensor:
 
 def _activate(x: Tensor, name: str, numbers: tuple[float, ...]) -> Tensor:
     """The activation of a fused product."""
+    # numbers: activation_alpha and _beta, or activation_params, in the order of the function's parameters
     table: dict[str, Callable[..., Tensor]] = {
         "": _identity,
         "Relu": F.relu,
@@ -174,6 +177,7 @@ def fused_conv(
 @operator("NhwcConv", domain=MS)
 def nhwc_conv(x: Tensor, w: Tensor, b: Tensor | None = None, **attributes: Any) -> Tensor:
     """Conv whose channels are the last dim. [n, *size, c], [o, *kernel, c] -> [n, *out, o]"""
+    # NHWC to NCHW and back
     return conv(x.movedim(-1, 1), w.movedim(-1, 1), b, **attributes).movedim(1, -1)
 
 
@@ -200,7 +204,7 @@ def ms_range(start: Tensor, limit: Tensor, delta: Tensor | None = None) -> Tenso
 
 @operator("Pad", domain=MS, numbers="pads")
 def ms_pad(x: Tensor, pads: Any, value: Any = None, *, mode: str = "constant") -> Tensor:
-    """ONNX's Pad; pads are [2 * n] or [1, 2 * n]."""
+    """ONNX's Pad; the shape of pads is [2 * n] or [1, 2 * n]."""
     return pad(x, pads[0] if pads and isinstance(pads[0], list) else pads, value, mode=mode)
 
 
@@ -220,6 +224,7 @@ def simplified_layer_normalization(
 ) -> tuple[Tensor, Tensor]:
     """RMS norm as ONNX Runtime names it; also 1 / the root of the mean square."""
     dims = tuple(range(axis % x.ndim, x.ndim))
+    # The statistics are in float32 for float16 inputs, as stash_type=1 demands.
     wide = x.to(x.dtype.as_float)
     inverse = (wide.square().mean(dims, keepdim=True) + epsilon).rsqrt()
     return F.rms_norm(x, tuple(x.shape[dims[0] :]), scale, epsilon), inverse
@@ -274,11 +279,14 @@ def embed_layer_normalization(
 ) -> tuple[Any, ...]:
     """Layer norm of BERT's embeddings; also the number of each sample's valid tokens, and the sum."""
     i = EmbedInputs(*inputs)
+    # BERT's input: word + position + segment embeddings, [b, n, hidden]
     places = Tensor.arange(i.ids.shape[1], device=i.ids.device).unsqueeze(0) if i.places is None else i.places
     total = F.embedding(i.ids.long(), i.word) + F.embedding(places.long(), i.position)
     if i.segments is not None and i.segment is not None:
         total = total + F.embedding(i.segments.long(), i.segment)
     if mask_index_type and i.mask is not None:
+        # mask_index of onnxruntime: the number of tokens of each sample, [b] int32; 0 if it is not asked
+        # for
         counted = i.mask.int().sum(1).int()
     else:
         counted = Tensor.zeros(i.ids.shape[0], device=i.ids.device).int()
@@ -303,5 +311,6 @@ def skip_group_norm(
     x: Tensor, gamma: Tensor, beta: Tensor, skip: Tensor, bias: Tensor | None = None, **attributes: Any
 ) -> tuple[Tensor, Tensor]:
     """GroupNorm of x + skip + bias, and the sum."""
+    # skip may be [n, c], one value for each channel of a sample (a time embedding); channels are last here.
     total = _sum(x, skip if skip.ndim == x.ndim else skip.reshape(x.shape[0], 1, 1, -1), bias)
     return group_norm(total, gamma, beta, **attributes), total

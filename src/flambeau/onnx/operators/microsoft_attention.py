@@ -10,9 +10,9 @@ from ...tensor import Tensor
 from .attention import (
     AttentionAttributes,
     attend,
-    both,
     causal_mask,
     combine_masks,
+    intersect_masks,
     merge_heads,
     scores_of,
     split_heads,
@@ -54,6 +54,7 @@ def _padding(mask: Tensor | None, batch: int, m: int) -> Tensor | None:
 
 def _bias(keep: Tensor | None, added: Tensor | None, fill: float) -> Tensor | None:
     """The masks as a bias of the scores; padding gets a finite number, as in onnxruntime."""
+    # Finite (-10000): a row without valid keys then has equal weights instead of NaN.
     mask = None if keep is None else where(keep, 0.0, fill)
     return mask if added is None else added.float() if mask is None else mask + added.float()
 
@@ -102,6 +103,7 @@ def _self_attention(
 ) -> tuple[Any, ...]:
     """Attention of concatenated queries, keys and values. [b, n, q + k + v] -> [b, n, v], present"""
     _refuse("rotary embeddings and shared buffers", a.do_rotary, a.past_present_share_buffer)
+    # One matrix projects to q, k and v side by side; v may have another width (qkv_hidden_sizes).
     sizes = list(a.qkv_hidden_sizes or [projected.shape[-1] // 3] * 3)
     q, k, v = (split_heads(t, a.num_heads) for t in projected.split(sizes, -1))
     past = 0 if i.past is None else i.past.shape[3]
@@ -109,6 +111,7 @@ def _self_attention(
         k, v = cat([i.past[0], k], 2), cat([i.past[1], v], 2)
     bias = _bias(_padding(i.mask, q.shape[0], k.shape[2]), i.added, a.mask_filter_value)
     how = _attributes(q, a.scale, is_causal=a.unidirectional)
+    # present is [2, b, heads, all, d]: keys and values in one tensor, so only for equal widths
     present = stack([k, v]) if k.shape == v.shape else None
     return merge_heads(attend(q, k, v, bias, how, past)), present
 
@@ -135,6 +138,8 @@ class QAttentionInputs(NamedTuple):
 def q_attention(*inputs: Any, **attributes: Any) -> tuple[Any, ...]:
     """Self-attention with a quantised projection. [b, n, i], [i, q + k + v] -> [b, n, v], present"""
     i, a = QAttentionInputs(*inputs), MsAttentionAttributes(**attributes)
+    # int32 sums of 8-bit products times both scales; a w_scale for each column broadcasts over the last
+    # dim.
     projected = matmul_integer(i.x, i.weights, i.x_zero, i.w_zero).float() * (i.x_scale * i.w_scale) + i.bias
     return _self_attention(projected, i, a)
 
@@ -158,12 +163,15 @@ def _unpack(i: MultiHeadInputs, heads: int) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values [b, heads, n, d] from any layout of the inputs, with the bias added."""
     parts: list[Any] = [i.q, i.k, i.v]
     if i.q.ndim == 5:
+        # [b, n, heads, 3, d] -> three of [b, n, heads * d]
         parts = [i.q[:, :, :, k].flatten(2) for k in range(3)]
     elif i.k is not None and i.k.ndim == 5:
         parts[1:] = [i.k[:, :, :, k].flatten(2) for k in range(2)]
     if parts[1] is None or parts[2] is None:
         raise ValueError("keys and values are missing: pass them, or all three in the query")
     if i.bias is not None:
+        # The bias is of q, k and v in one vector. Inputs of 4 dims are projected already: onnxruntime adds
+        # none.
         sizes = [p.shape[-1] if p.ndim == 3 else p.shape[1] * p.shape[3] for p in parts]
         biases = i.bias.split(sizes, 0)
         parts = [p + b if p.ndim == 3 else p for p, b in zip(parts, biases, strict=True)]
@@ -239,6 +247,7 @@ def _grouped_parts(i: GroupedInputs, a: GroupedAttributes) -> list[Tensor]:
     """Queries, keys and values [b, heads, n, d], normalised by head if there are weights for it."""
     parts: list[Any] = [i.q, i.k, i.v]
     if i.k is None:
+        # packed: q's heads, then k's, then v's, all of width d
         d = i.q.shape[-1] // (a.num_heads + 2 * a.kv_num_heads)
         parts = list(i.q.split([a.num_heads * d, *[a.kv_num_heads * d] * 2], -1))
     heads = (a.num_heads, a.kv_num_heads, a.kv_num_heads)
@@ -257,6 +266,7 @@ def _write_rows(past: Tensor | None, new: Tensor, at: Tensor, length: int) -> Te
     b, g, n, d = new.shape
     if past is None or past.shape[2] == 0:
         return new if n == length else new.pad([0, 0, 0, length - n])
+    # Sample b's new rows go to at[b], at[b] + 1, ...: samples of a batch have different lengths.
     cache = past.pad([0, 0, 0, max(length - past.shape[2], 0)])
     rows = (at.reshape(-1, 1, 1, 1) + _places(n, new.device).reshape(1, 1, -1, 1)).expand(b, g, n, d)
     return cache.scatter(2, rows, new)
@@ -270,6 +280,7 @@ def _with_sink(
     scores = (scores / a.softcap).tanh() * a.softcap if a.softcap else scores
     if bias is not None:
         scores = where(bias, scores, -inf) if bias.dtype.kind == "b" else scores + bias
+    # smooth_softmax: exp(0) = 1 in the denominator. With a sink it is exp(sink) of the head.
     rest = Tensor.zeros(1, device=q.device) if sink is None else sink.float()
     column = rest.reshape(1, -1, 1, 1).expand(*scores.shape[:3], 1)
     weights = F.softmax(cat([scores, column], -1), -1)[..., : k.shape[2]]
@@ -288,7 +299,9 @@ def group_query_attention(
     )
     _refuse("the output of scores", node.wants(3))
     q, k, v = _grouped_parts(i, a)
+    # The number of keys sizes the cache, hence sized_by_values: the host must know it.
     n, total = q.shape[2], int(i.total.item())
+    # seqlens_k is the number of valid keys minus 1 in onnxruntime's definition.
     ends = i.last.reshape(-1).long() + 1
     # the samples of a prompt, which are padded at the end, all begin at 0
     first = ends * 0 if n == total else ends - n
@@ -296,10 +309,13 @@ def group_query_attention(
         q, k = _rotate(i, a, q, first), _rotate(i, a, k, first)
     length = max(total, 0 if i.past_key is None else i.past_key.shape[2])
     k, v = _write_rows(i.past_key, k, first, length), _write_rows(i.past_value, v, first, length)
+    # local_window_size counts the query's own position; ONNX's left window does not.
     window = a.local_window_size - 1 if a.local_window_size > 0 else -1
     order = AttentionAttributes(is_causal=a.causal, left_window_size=window)
+    # Rows of a cache after a sample's end are masked: by causality, or by its length if not causal.
     allowed = causal_mask(n, length, first.reshape(-1, 1, 1, 1), order, q.device)
-    allowed = both(allowed, None if a.causal else _places(length, q.device) < ends.reshape(-1, 1, 1, 1))
+    valid = None if a.causal else _places(length, q.device) < ends.reshape(-1, 1, 1, 1)
+    allowed = intersect_masks(allowed, valid)
     added = None if i.added is None else i.added.pad([0, length - i.added.shape[-1]])
     bias, how = combine_masks(added, allowed), _attributes(q, a.scale, softcap=a.softcap)
     if i.sink is not None or a.smooth_softmax > 0:
@@ -328,6 +344,7 @@ def ms_rotary_embedding(
     _refuse("a scale", scale if scale != 1 else 0)
     flat = x.ndim == 3
     by_heads = split_heads(x, heads or x.shape[-1] // (2 * cos.shape[-1]))
+    # [1] is the offset of the first token, [b, n] are all positions.
     if places.numel() == 1:
         places = places.reshape(1, 1) + _places(by_heads.shape[2], x.device)
     cos, sin = (t[places.long()].unsqueeze(1) for t in (cos, sin))

@@ -61,10 +61,12 @@ def matmul_nbits(*inputs: Any, K: int, N: int, block_size: int, node: Any, **mor
         raise ValueError("weight_prepacked: weights in a device-specific order are not supported")
     if a.bits not in (2, 4, 8) or not 0 <= a.accuracy_level <= 4:
         raise ValueError(f"bits={a.bits}, accuracy_level={a.accuracy_level}: takes 2, 4 or 8, and 0 to 4")
+    # Kernels of packed weights have no gradient of scales and zero points: then unpack to floats.
     of_weights = is_grad_enabled() and any(t is not None and t.requires_grad for t in i[2:4])
     fits = a.bits in BITS and a.block_size % 32 == 0 and i.order is None
     if fits and i.x.device.kind == "gpu" and not of_weights:
         return _by_packed(i, a, node)
+    # once: for constant weights the float matrix is computed at the first call and kept.
     w = node.once(_unpack, *i[1:5], a, of=(1, 2, 3, 4))
     y = i.x.float() @ w.mT
     return (y if i.bias is None else y + i.bias.float()).to(i.x.dtype)
@@ -79,6 +81,7 @@ def _by_packed(i: BitsInputs, a: BitsAttributes, node: Any) -> Tensor:
     y = quantized_linear(x, Quantized(words, scales, a.bits, a.block_size), bias)
     if shift is None:
         return y
+    # x (w - point) s = x (w - middle) s + sum(x of the block) (middle - point) s
     sums = x.float().reshape(*x.shape[:-1], a.blocks, a.block_size).sum(-1)
     y = y.float() + sums @ shift.mT
     return (y if i.bias is None else y + i.bias.float()).to(x.dtype)
@@ -86,6 +89,7 @@ def _by_packed(i: BitsInputs, a: BitsAttributes, node: Any) -> Tensor:
 
 def _pack(words: Tensor, scales: Tensor, zeros: Tensor | None, a: BitsAttributes) -> tuple[Any, ...]:
     """[n, words] uint32, [n, blocks] scales, and, if there are zero points, (middle - point) * scale."""
+    # a block's bytes follow each other, so a row is one sequence of words
     scales = scales.reshape(a.N, a.blocks)
     packed = as_words(words.reshape(a.N, -1))
     points = _points(zeros, a)
@@ -114,6 +118,7 @@ def _by_block(w: Tensor, scales: Tensor, zeros: Any, order: Tensor | None, k: in
     if order is None:
         zeros = zeros.unsqueeze(-1) if isinstance(zeros, Tensor) else zeros
         return ((w - zeros) * scales.unsqueeze(-1)).flatten(1)[:, :k]
+    # g_idx (GPTQ's act-order): column k belongs to block order[k], not to block k // block_size.
     at = order.long()
     zeros = zeros[:, at] if isinstance(zeros, Tensor) else zeros
     return (w.flatten(1)[:, :k] - zeros) * scales[:, at]
@@ -136,6 +141,7 @@ def gather_block_quantized(
 
     A scale, and a zero point, for each block along quantize_axis. Bytes hold 8 // bits neighbours of the last
     axis, the first in the low bits; their default zero point is the middle of the range."""
+    # Only packed uint8 shares a byte; int4 and uint4 tables are one element each.
     bits, size, gather_axis, quantize_axis = TableAttributes(**attributes)
     shared = isinstance(table, Tensor) and table.dtype is uint8 and bits < 8
     rank, middle = table.ndim, 2 ** (bits - 1) if isinstance(table, Tensor) and table.dtype is uint8 else 0
@@ -147,6 +153,7 @@ def gather_block_quantized(
     zeros = _as_bytes(zeros, index.device)
     taken, scales = gather(table, index, axis=axis), gather(scales, index, axis=axis)
     points: Any = float(middle) if zeros is None else gather(zeros, index, axis=axis)
+    # Gathering replaces one axis by index.ndim axes: axes behind it move.
     along += index.ndim - 1 if along > axis else 0
     if shared:
         taken = _split(taken, bits, taken.shape[-1] * 8 // bits)
@@ -182,6 +189,7 @@ def dynamic_quantize_matmul(
     a: Tensor, b: Tensor, b_scale: Tensor, b_zero: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
     """a @ b, where a is quantised by its own range. [..., k], [k, n] of 8 bits -> [..., n]"""
+    # One scale for all of a, computed at each call, as in onnxruntime.
     quantized, scale, zero = dynamic_quantize_linear(a)
     y = matmul_integer(quantized, b, zero, b_zero).float() * (b_scale * scale)
     return y if bias is None else y + bias

@@ -48,6 +48,7 @@ def _batch_inference(
 ) -> Tensor:
     """Normalise by the running statistics, as one multiplication and one addition for each channel."""
     wide = x.dtype.as_float
+    # [c]; frozen weights are folded once, so this is computed at the first call only
     factor = scale.to(wide) / (var.to(wide) + epsilon).sqrt()
     return _affine(x.to(wide), factor, b.to(wide) - mean.to(wide) * factor).to(x.dtype)
 
@@ -72,6 +73,7 @@ def batch_normalization_1(*inputs: Tensor, node: Any = None, **attributes: Any) 
         return _batch_training(x, scale, b, (mean, var), a)
     if a.spatial:
         return _batch_inference(x, scale, b, mean, var, a.epsilon)
+    # spatial=0 (opset 1 to 8): statistics for each activation, of the shape [c, ...]
     return (x - mean) / (var + a.epsilon).sqrt() * scale + b
 
 
@@ -160,6 +162,7 @@ def lp_normalization(x: Tensor, *, axis: int = -1, p: int = 2) -> Tensor:
     if p not in (1, 2):
         raise ValueError(f"p={p}: takes 1 or 2")
     total = x.abs().sum(axis, keepdim=True) if p == 1 else x.square().sum(axis, keepdim=True)
+    # divide by 1 where the norm is 0: the result is 0, and so is the gradient
     some = total != 0
     norm = some.where(total, 1.0)
     return x / (norm if p == 1 else norm.sqrt())
@@ -168,6 +171,7 @@ def lp_normalization(x: Tensor, *, axis: int = -1, p: int = 2) -> Tensor:
 @operator("MeanVarianceNormalization")
 def mean_variance_normalization(x: Tensor, *, axes: tuple[int, ...] = (0, 2, 3)) -> Tensor:
     """Mean 0 and variance 1 over the axes; 1e-9 is added to the deviation."""
+    # The reference adds 1e-9 to the deviation, not to the variance.
     centred = x - x.mean(tuple(axes), keepdim=True)
     return centred / (centred.square().mean(tuple(axes), keepdim=True).sqrt() + 1e-9)
 

@@ -7,7 +7,7 @@ from ...core.shape import Window, contiguous_strides
 from ...ops.conv.pool import flat_places, max_pool, window_sum
 from ...tensor import Tensor, tensor
 from .table import operator
-from .window import WindowAttributes, check_count, grown, pad_ends, pairs_of, spread, windows_of
+from .window import WindowAttributes, check_count, grow_windows, pad_ends, pairs_of, spread, windows_of
 
 
 def _windows(x: Tensor, a: WindowAttributes) -> tuple[tuple[Window, ...], tuple[Window, ...]]:
@@ -18,15 +18,17 @@ def _windows(x: Tensor, a: WindowAttributes) -> tuple[tuple[Window, ...], tuple[
         raise ValueError(f"kernel_shape {list(a.kernel_shape)} does not fit an input of {list(x.shape)}")
     size = tuple(x.shape[2:])
     plain = windows_of(size, a.kernel_shape, a)
+    # A window inside the padding alone would have no maximum, and a mean of 0 / 0.
     if any(max(w.before, w.after) > w.dilation * (w.kernel - 1) for w in plain):
         raise ValueError(
             f"pads {list(a.pads or ())} exceed windows of {list(a.kernel_shape)}: some windows would be empty"
         )
-    return plain, grown(size, plain, a.ceil_mode)
+    return plain, grow_windows(size, plain, a.ceil_mode)
 
 
 def _column_major(places: Any, size: tuple[int, ...]) -> Tensor:
     """Convert row-major indices to column-major indices."""
+    # storage_order=1: the first spatial dim varies fastest. Digit by digit: row-major in, column-major out.
     flat, step = 0, 1
     for n, stride in zip(size, contiguous_strides(size), strict=True):
         flat = places // stride % n * step + flat
@@ -54,6 +56,7 @@ def _taps_inside(n: int, w: Window, positions: int, ends: tuple[int, int]) -> li
     """The number of taps of each window inside a dim that is extended by `ends` on both sides."""
     counts: list[int] = []
     for start in range(-w.before, positions * w.stride - w.before, w.stride):
+        # the first and last tap in [-ends[0], n + ends[1]), by divisions that round up and down
         first = max(0, -(-(-ends[0] - start) // w.dilation))
         last = min(w.kernel - 1, (n + ends[1] - 1 - start) // w.dilation)
         counts.append(max(last - first + 1, 0))
@@ -136,11 +139,13 @@ def max_unpool(
     c, *out]"""
     rank = x.ndim - 2
     kernel, steps = spread(kernel_shape, rank, 1, "kernel_shape"), spread(strides, rank, 1, "strides")
+    # the sizes that the pool's input had, up to the elements that its strides skipped
     each = zip(x.shape[2:], kernel, steps, pairs_of(pads, rank), strict=True)
     size = [(n - 1) * s + k - sum(p) for n, k, s, p in each]
     if min(size) < 1:
         raise ValueError(f"the result's sizes would be {size}: use less padding")
     check_count(prod(size), "the elements of a channel")
+    # indices count over the whole tensor, batch and channels included, as MaxPool returns them
     flat = Tensor.zeros(prod((*x.shape[:2], *size)), dtype=x.dtype, device=x.device)
     y = flat.scatter(0, places.reshape(-1), x.reshape(-1)).reshape(*x.shape[:2], *size)
     if output_shape is None:

@@ -17,7 +17,8 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
 def gemm(
     a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, beta: float = 1.0, **transposes: int
 ) -> Tensor:
-    """alpha * a @ b + beta * c; transA and transB transpose. [m, k], [k, n], what [m, n] takes -> [m, n]"""
+    """alpha * a @ b + beta * c; transA and transB transpose. [m, k], [k, n], c like [m, n] -> [m, n]"""
+    # `broadcast` is of opset 1 to 6; NumPy's rules include it
     unknown = sorted(transposes.keys() - {"transA", "transB", "broadcast"})
     if unknown:
         raise TypeError(f"has no attribute {unknown[0]!r}: it has alpha, beta, transA and transB")
@@ -25,6 +26,7 @@ def gemm(
     b = b.transpose(0, 1) if transposes.get("transB") else b
     y = a @ b
     y = y if alpha == 1 else (y * alpha).to(y.dtype)
+    # beta = 0 ignores c, even NaN, as BLAS does
     if c is None or beta == 0:
         return y
     return y + (c if beta == 1 else (c * beta).to(c.dtype))

@@ -61,6 +61,7 @@ def _check_blocks(t: Tensor, x: Tensor, axis: int, size: int) -> None:
 
 def round_to_integer(x: Tensor, zero: Any, name: str) -> Tensor:
     """Round x (halves to even), add the zero point, and clamp to the range of an integer dtype; int32."""
+    # Add the zero point after rounding: round(x) + zero, since x + zero could round a tie differently.
     low, high = RANGES[name]
     y = x.round() if zero is None else x.round() + zero.float()
     return y.clamp(low, high).int()
@@ -70,12 +71,14 @@ def round_to_integer(x: Tensor, zero: Any, name: str) -> Tensor:
 def quantize_linear(x: Tensor, scale: Any, zero: Any = None, **attributes: Any) -> Any:
     """x / scale + zero point, rounded to a dtype of few bits."""
     a = QuantizeAttributes(**attributes)
+    # output_dtype, else the dtype of the zero point, else uint8 (all opsets)
     name = dtype_name_of(a.output_dtype) if a.output_dtype else "uint8" if zero is None else dtype_name(zero)
     scale, zero = (_along(_plain(t, x.device), x, a) for t in (scale, zero))
     y = x.float() / scale.float()
     if name in RANGES:
         quantized = round_to_integer(y, zero, name)
         return cast(quantized, name) if name in ON_DEVICES else convert(quantized.numpy(), name, True, "up")
+    # 8-bit floats: rounded by NumPy, since no device has them
     return convert((y if zero is None else y + zero).numpy(), name, bool(a.saturate), "up")
 
 
@@ -86,6 +89,7 @@ def dequantize_linear(x: Any, scale: Any, zero: Any = None, **attributes: Any) -
     name = dtype_name_of(a.output_dtype) if a.output_dtype else dtype_name(scale)
     x = _plain(x, scale.device if isinstance(scale, Tensor) else None)
     scale, zero = (_along(_plain(t, x.device), x, a) for t in (scale, zero))
+    # int32: the difference of two uint8 may be negative
     wide = x if x.dtype.is_float else x.int()
     y = (wide if zero is None else wide - zero.to(wide.dtype)).float() * scale.float()
     return cast(y, name)
@@ -96,14 +100,16 @@ def dynamic_quantize_linear(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Quantise x to uint8 by its own range; also returns the scale and the zero point."""
     # The range always includes 0, so that 0 is exact.
     low, high = x.amin().clamp(max=0), x.amax().clamp(min=0)
+    # 255 steps of uint8. A constant 0 has span 0: divide by 1, and return the scale 0.
     span = (high - low) / 255
     scale = (span == 0).where(1.0, span)
     zero = (-low / scale).round().clamp(0, 255)
     return cast((x / scale).round().add(zero).clamp(0, 255), "uint8"), span, cast(zero, "uint8")
 
 
-def _whole(x: Tensor, zero: Tensor | None) -> Tensor:
+def _subtract_zero(x: Tensor, zero: Tensor | None) -> Tensor:
     """x without its zero point, in int32."""
+    # in int32 the products of 8-bit numbers and their sums are exact, up to k = 2^15
     return x.int() if zero is None else x.int() - zero.int()
 
 
@@ -117,7 +123,7 @@ def matmul_integer(
     a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None
 ) -> Tensor:
     """[..., m, k], [..., k, n] of 8 bits -> [..., m, n] int32"""
-    return _whole(a, _rows(a_zero)) @ _whole(b, b_zero)
+    return _subtract_zero(a, _rows(a_zero)) @ _subtract_zero(b, b_zero)
 
 
 def _requantize(total: Tensor, factor: Tensor, zero: Tensor) -> Tensor:
@@ -144,6 +150,7 @@ def qlinear_matmul(*inputs: Tensor) -> Tensor:
     i = MatrixInputs(*inputs)
     total = matmul_integer(i.a, i.b, i.a_zero, i.b_zero)
     a_scale, y_scale, y_zero = (_rows(t) for t in (i.a_scale, i.y_scale, i.y_zero))
+    # real = scale * (quantised - zero), so one factor a b / y turns int32 sums to the output's steps
     factor = a_scale.float() * i.b_scale.float() / y_scale.float()  # type: ignore[union-attr]
     return _requantize(total, factor, y_zero)  # type: ignore[arg-type]
 
@@ -176,8 +183,8 @@ def conv_integer(
 ) -> Tensor:
     """[n, c, *size], [o, c / group, *kernel] of 8 bits -> [n, o, *out] int32"""
     x_zero = None if x_zero is None else x_zero.reshape(())
-    weight = _whole(w, _outputs(w_zero, w.ndim))
-    return _conv_int(_whole(x, x_zero), weight, group, WindowAttributes(**window))
+    weight = _subtract_zero(w, _outputs(w_zero, w.ndim))
+    return _conv_int(_subtract_zero(x, x_zero), weight, group, WindowAttributes(**window))
 
 
 class ConvInputs(NamedTuple):
@@ -200,6 +207,7 @@ def qlinear_conv(*inputs: Tensor, group: int = 1, **window: Any) -> Tensor:
     i = ConvInputs(*inputs)
     total = conv_integer(i.x, i.w, i.x_zero, i.w_zero, group=group, **window)
     rank = i.x.ndim - 1
+    # the bias has the scale x_scale * w_scale and zero point 0, so it adds to the int32 sums
     total = total if i.b is None else total + _outputs(i.b, rank)  # type: ignore[operator]
     factor = i.x_scale.float() * _outputs(i.w_scale, rank).float() / i.y_scale.float()  # type: ignore[union-attr]
     return _requantize(total, factor, i.y_zero)

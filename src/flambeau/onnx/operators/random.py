@@ -16,6 +16,7 @@ def generator_for(seed: float | None) -> Generator | None:
     """A new generator for a seed; without a seed None, which means the process's generator."""
     if seed is not None and not abs(seed) < 1e30:
         raise ValueError(f"seed {seed}: takes a finite number")
+    # ONNX's seed is a float: scale it, so that fractions differ
     return None if seed is None else Generator(int(float(seed) * 2**16) & (2**63 - 1))
 
 
@@ -26,7 +27,7 @@ def _draw(kind: str, shape: Any, code: int, seed: float | None, device: Any) -> 
     return draw(*shape, generator=generator_for(seed), device=device_for(dtype, device)).to(dtype)
 
 
-def _as_given(x: Tensor, code: int | None) -> int:
+def _code_for(x: Tensor, code: int | None) -> int:
     return CODES[dtype_name(x)] if code is None else code
 
 
@@ -69,7 +70,7 @@ def random_normal_like(
     node: Any,
 ) -> Tensor:
     """As RandomNormal, in the shape of x and its dtype."""
-    return _draw("normal", x.shape, _as_given(x, dtype), seed, node.device) * scale + mean
+    return _draw("normal", x.shape, _code_for(x, dtype), seed, node.device) * scale + mean
 
 
 @operator("RandomUniformLike", moves=False)
@@ -83,12 +84,13 @@ def random_uniform_like(
     node: Any,
 ) -> Tensor:
     """As RandomUniform, in the shape of x and its dtype."""
-    return _draw("uniform", x.shape, _as_given(x, dtype), seed, node.device) * (high - low) + low
+    return _draw("uniform", x.shape, _code_for(x, dtype), seed, node.device) * (high - low) + low
 
 
 @operator("Multinomial", since=7)
 def multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Tensor:
     """Draw classes by log-weights. [n, classes] -> [n, sample_size]"""
+    # subtract the maximum: exp can't overflow, and the ratios stay
     weights = (x.float() - x.float().amax(1, keepdim=True)).exp()
     return fb.multinomial(weights, sample_size, True, generator=generator_for(seed)).to(
         as_dtype(dtype_name_of(dtype))
@@ -99,4 +101,4 @@ def multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float 
 def bernoulli(x: Tensor, *, dtype: int | None = None, seed: float | None = None) -> Tensor:
     """1 with the probability in x, else 0. [...] -> [...]"""
     drawn = fb.bernoulli(x, generator=generator_for(seed))
-    return drawn.to(as_dtype(dtype_name_of(_as_given(x, dtype))))
+    return drawn.to(as_dtype(dtype_name_of(_code_for(x, dtype))))

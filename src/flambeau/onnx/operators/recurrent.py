@@ -80,6 +80,7 @@ CELLS: dict[str, Callable[[list[Activation], RecurrentAttributes], Cell]] = {
 
 def _reorder(t: Tensor, order: tuple[int, ...], gates: int) -> Tensor:
     """Gates along dim 0 in another order."""
+    # ONNX orders LSTM's gates i, o, f, c and GRU's z, r, h; cells (PyTorch) has i, f, c, o and r, z, h.
     parts = t.chunk(gates, 0)
     return t if order == tuple(range(gates)) else cat([parts[k] for k in order], 0)
 
@@ -98,6 +99,7 @@ def _sequence(i: RecurrentInputs, d: int, kind: str, x: Tensor, weights: tuple[A
     """The Sequence of one direction; weights: the result of `_order_weights`."""
     w, r, of_input, of_state = weights
     none = Tensor.zeros(x.shape[1], r.shape[-1], dtype=x.dtype, device=x.device)
+    # The product with x has no recurrence: one matrix product for all steps. [t, b, gates * h]
     gates = x @ w.transpose(0, 1)
     gates = gates if of_input is None else gates + of_input
     hidden, cell = (none if t is None else t[d] for t in (i.hidden, i.cell))
@@ -144,6 +146,7 @@ def _layer(kind: str, inputs: tuple[Any, ...], attributes: dict[str, Any], node:
         weights = node.once(_order_weights, i.w, i.r, i.b, kind, a.input_forget, d, of=(1, 2, 3))
         s = _sequence(i, d, kind, x, weights)  # type: ignore[arg-type]
         s = s._replace(kept=None if flags is None else flags.unsqueeze(-1))
+        # [t, b, kinds of state, h]: kind 0 is the hidden state, the last one LSTM's cell state
         states = recurrence(CELLS[kind](acts[d], a), s)
         hidden, last = states.select(-2, 0), states[-1]
         # the spec: outputs after the end of a sequence are 0
@@ -193,6 +196,7 @@ def dynamic_quantize_lstm(*inputs: Any, **attributes: Any) -> tuple[Tensor, ...]
     for d in range(directions):
         back = d == 1 or a.direction == "reverse"
         gates = _product(x, q.w[d], q.w_scale[d], q.w_zero[d])
+        # b is [8 * h], input and recurrent biases; both are added once.
         gates = gates if q.b is None else gates + q.b[d].reshape(2, -1).sum(0)
         gates = _backward(gates, q.lengths) if back else gates
         y, hidden, cell = _stepwise(q, d, gates, kept, CELLS["LSTM"](acts[d], a))

@@ -17,21 +17,22 @@ def _entries(name: str, reduce: Any, since: int) -> None:
     """A reduction: its axes are an attribute before an opset, and an input from then on."""
 
     def by_attribute(x: Tensor, *, axes: Any = None, keepdims: int = 1) -> Tensor:
-        return over(reduce, x, axes, keepdims)
+        return reduce_over(reduce, x, axes, keepdims)
 
     def by_input(x: Tensor, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Tensor:
         # Without axes all dims are reduced, unless noop_with_empty_axes keeps only the elementwise part.
         if not axes and noop_with_empty_axes:
             return ELEMENTWISE[name](x) if name in ELEMENTWISE else x
-        return over(reduce, x, axes, keepdims)
+        return reduce_over(reduce, x, axes, keepdims)
 
     operator(name)(by_attribute)
     operator(name, since=since, numbers="axes")(by_input)
 
 
-def over(reduce: Any, x: Tensor, axes: Any, keepdims: int) -> Tensor:
+def reduce_over(reduce: Any, x: Tensor, axes: Any, keepdims: int) -> Tensor:
     """A reduction over axes (all without), in the dtype of x."""
     dims = tuple(d + x.ndim if d < 0 else d for d in (axes or range(x.ndim)))
+    # A scalar has no axes: reduce it as [1]. keepdims must not add a dim.
     if not x.ndim:
         x, dims = x.reshape(1), (0,)
         keepdims = 0
@@ -51,6 +52,7 @@ def _mean(x: Tensor, dims: Any, keep: bool) -> Tensor:
 
 
 def _product(x: Tensor, dims: Any, keep: bool) -> Tensor:
+    # from the last dim on, so that removing one does not renumber the others
     for d in sorted(dims, reverse=True):
         x = x.prod(d, keepdim=keep)
     return x
@@ -58,6 +60,7 @@ def _product(x: Tensor, dims: Any, keep: bool) -> Tensor:
 
 def _extreme(method: str, empty: str) -> Any:
     def reduce(x: Tensor, dims: Any, keep: bool) -> Tensor:
+        # opset 20: the minimum of bools is all, the maximum any
         if x.dtype.kind == "b":
             return x.all(dims, keepdim=keep) if method == "amin" else x.any(dims, keepdim=keep)
         if any(not x.shape[d] for d in dims):  # the result over no elements: the end of the dtype's range
@@ -113,6 +116,7 @@ def _index_of(method: str) -> Any:
     def find(x: Tensor, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Tensor:
         if not select_last_index:
             return getattr(x, method)(axis, keepdim=bool(keepdims))
+        # the last extreme is the first one of the reversed axis
         return x.shape[axis] - 1 - getattr(x.flip((axis,)), method)(axis, keepdim=bool(keepdims))
 
     return find
@@ -125,6 +129,7 @@ operator("ArgMin")(_index_of("argmin"))
 def _scan(method: str, first: int) -> Any:
     def scan(x: Tensor, axis: int, *, exclusive: int = 0, reverse: int = 0) -> Tensor:
         n, x = x.shape[axis], x.flip((axis,)) if reverse else x
+        # Shift by one: the sum before each element, with the neutral element first.
         if exclusive:
             start = full((*x.shape[:axis], 1, *x.shape[axis:][1:]), first, dtype=x.dtype, device=x.device)
             x = cat([start, x.narrow(axis, 0, n - 1)], axis) if n else x
@@ -157,6 +162,7 @@ def topk_of_attribute(x: Tensor, *, k: int, axis: int = -1) -> tuple[Any, ...]:
 
 @operator("TopK", since=10, numbers="k")
 def topk(x: Tensor, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple[Any, ...]:
+    # sorted=0 allows any order, so the sorted one too
     values, places = x.topk(first_number(k), axis, bool(largest), True)
     return values, places
 

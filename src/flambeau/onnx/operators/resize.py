@@ -59,6 +59,7 @@ def single(value: float) -> float:
 
 
 def _crop_coordinates(line: ResizedAxis) -> list[float]:
+    # roi is in fractions of n - 1; a single output takes the middle of the region.
     first, last = (single(end) for end in line.roi)
     if line.o < 2:
         return singles([0.5 * single(first + last) * (line.n - 1)] * line.o)
@@ -76,6 +77,7 @@ def _corners(line: ResizedAxis) -> list[float]:
 
 
 def _middles(line: ResizedAxis) -> list[float]:
+    # o pixels of width 1 / scale, whose centres are at (i + 0.5) / scale
     return singles((i + 0.5) / line.scale for i in range(line.o))
 
 
@@ -84,6 +86,7 @@ def _centres(line: ResizedAxis) -> list[float]:
 
 
 def _symmetric(line: ResizedAxis) -> list[float]:
+    # The centres of a result of fractional size scale * n, moved so that the cropped one stays symmetric.
     length = single(line.scale * line.n)
     offset = single(line.n / 2 * single(1 - single(line.o / length)))
     return singles(offset + (i + 0.5) / line.scale - 0.5 for i in range(line.o))
@@ -110,6 +113,7 @@ OLD = "of opset 10"  # the nearest mode of Upsample, and of Resize before it had
 
 
 def _nearest(at: float, line: ResizedAxis, a: ResizeAttributes) -> int:
+    # Opset 9 and 10 left the rule to the implementation; this is onnxruntime's.
     if a.nearest_mode == OLD:
         return ceil(at) if line.scale < 1 else floor(at)
     return NEAREST[a.nearest_mode](at)
@@ -121,6 +125,7 @@ def _linear(x: float, a: float) -> float:
 
 def _cubic(x: float, a: float) -> float:
     """Keys' cubic convolution."""
+    # Keys (1981): two cubics for |x| <= 1 and 1 < |x| < 2, with the free parameter a = -0.75 or -0.5
     if x <= 1:
         return ((a + 2) * x - (a + 3)) * x * x + 1
     return ((x - 5) * x + 8) * x * a - 4 * a if x < 2 else 0.0
@@ -138,10 +143,12 @@ def _weigh(at: float, line: ResizedAxis, a: ResizeAttributes) -> tuple[list[int]
     reach, weigh = KERNELS[a.mode]
     # antialiasing widens the kernel to the inputs that an output covers
     narrow = min(line.scale, 1.0) if a.antialias else 1.0
+    # 2 * taps inputs around the position; distances shrink with the scale, so the kernel gets wider.
     taps, first = ceil(reach / narrow), floor(at)
     index = list(range(first + 1 - taps, first + taps + 1))
     weight = [weigh(abs(at - k) * narrow, a.cubic_coeff_a) for k in index]
     if a.exclude_outside:
+        # exclude_outside: inputs beyond the edge have no weight; otherwise the edge is repeated.
         weight = [w if 0 <= k < line.n else 0.0 for k, w in zip(index, weight, strict=True)]
     total = sum(weight)
     return index, [w / total for w in weight]
@@ -156,6 +163,7 @@ def _source_weights(line: ResizedAxis, a: ResizeAttributes) -> TakenInputs:
         taken = [([_nearest(at, line, a)], [1.0]) for at in places]
     else:
         taken = [_weigh(at, line, a) for at in places]
+    # [o][taps] -> [taps][o]: one gather for each tap
     index = [[min(max(k, 0), line.n - 1) for k in tap] for tap in zip(*(t[0] for t in taken), strict=True)]
     return TakenInputs(index, [list(w) for w in zip(*(t[1] for t in taken), strict=True)], beyond)
 
@@ -187,6 +195,7 @@ def _resize_dim(x: Tensor, dim: int, line: ResizedAxis, a: ResizeAttributes) -> 
     y: Any = 0
     for places, weights in zip(index, weight, strict=True):
         factor = tensor(weights, dtype=x.dtype, device=x.device).reshape(column)
+        # y = sum over taps of x[places] * weights, one fused kernel
         y = x.index_select(dim, tensor(places, device=x.device)) * factor + y
     return y, beyond
 
@@ -240,6 +249,7 @@ def _lines(x: Tensor, roi: Any, scales: Any, sizes: Any, a: ResizeAttributes) ->
 def resize_dims(x: Tensor, lines: dict[int, ResizedAxis], a: ResizeAttributes) -> Tensor:
     """Resize every dim of `lines`; bytes are rounded and clamped."""
     _check(a)
+    # Dims that are unchanged are skipped; but with another scale than o / n their positions move.
     if a.coordinate_transformation_mode != "tf_crop_and_resize":
         keeps_size = all(v.n == v.o for v in lines.values())
         lines = {
@@ -247,6 +257,7 @@ def resize_dims(x: Tensor, lines: dict[int, ResizedAxis], a: ResizeAttributes) -
         }
     y = x if a.mode == "nearest" else x.to(x.dtype.as_float)
     beyond: Any = None
+    # Dims that shrink most first, so that later dims process fewer elements.
     for dim, line in sorted(lines.items(), key=lambda pair: pair[1].o / max(pair[1].n, 1)):
         y, outside = _resize_dim(y, dim, line, a)
         if any(outside):
@@ -255,6 +266,7 @@ def resize_dims(x: Tensor, lines: dict[int, ResizedAxis], a: ResizeAttributes) -
     if beyond is not None:
         y = where(beyond, a.extrapolation_value, y)
     if y.dtype.is_float and x.dtype.is_int:
+        # onnxruntime rounds uint8 and truncates other integers
         y = y.round().clamp(0, 255) if x.dtype.name == "uint8" else y.trunc()
     return y.to(x.dtype)
 

@@ -12,6 +12,7 @@ from ..values import host
 
 def _softmax_zero(x: Tensor) -> Tensor:
     """Softmax of the scores that are not 0; those stay 0."""
+    # onnxruntime's threshold of 0
     some = x.abs() > 1e-7
     powers = where(some, (x - x.amax(-1, keepdim=True)).exp(), 0.0)
     total = powers.sum(-1, keepdim=True)
@@ -23,6 +24,7 @@ TRANSFORMS: dict[str, Callable[[Tensor], Tensor]] = {
     "SOFTMAX": lambda x: F.softmax(x, -1),
     "LOGISTIC": lambda x: x.sigmoid(),
     "SOFTMAX_ZERO": _softmax_zero,
+    # the quantile of the normal distribution: sqrt(2) erfinv(2x - 1)
     "PROBIT": lambda x: (x * 2 - 1).erfinv() * sqrt(2),
 }
 

@@ -63,6 +63,7 @@ def split_to_sequence(x: Tensor, split: Any = None, *, axis: int = 0, keepdims: 
     if split is None:
         parts = [x.narrow(axis, k, 1) for k in range(n)]
         return parts if keepdims else [p.squeeze(axis) for p in parts]
+    # one number: chunks of that size, the last one smaller; a list: the sizes
     sizes: list[int] = split if is_list(split) else [min(split, n - k) for k in range(0, n, split)]
     if sum(sizes) != n or min(sizes, default=0) < 0:
         raise ValueError(f"split={split} of axis {axis}: its size is {n}")

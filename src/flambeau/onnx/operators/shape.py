@@ -39,6 +39,7 @@ def reshape(x: Tensor, shape: Any, *, allowzero: int = 0) -> Tensor:
         if any(n == 0 and d >= x.ndim for d, n in enumerate(shape)):
             raise ValueError(f"shape={list(shape)}: 0 keeps a size, and the input has {x.ndim} dims")
         shape = [x.shape[d] if n == 0 else n for d, n in enumerate(shape)]
+    # The size of a -1 beside a 0 is undetermined; NumPy and ONNX Runtime take 0.
     if -1 in shape and 0 in shape:
         rest = prod(n for n in shape if n > 0)
         shape = [0 if n == -1 and rest else n for n in shape]
@@ -77,6 +78,7 @@ def unsqueeze_by_attribute(x: Tensor, *, axes: Any) -> Tensor:
 def unsqueeze(x: Tensor, axes: Any) -> Tensor:
     dims: list[int] = list(axes) if is_sequence(axes) else [axes]
     ndim = x.ndim + len(dims)
+    # Axes count in the result, whose rank is x.ndim + len(axes).
     new = {d + ndim if d < 0 else d for d in dims}
     if len(new) < len(dims) or not all(0 <= d < ndim for d in new):
         raise ValueError(f"axes={dims}: must be {len(dims)} different dims of {ndim}")
@@ -89,6 +91,7 @@ def transpose(x: Tensor, *, perm: Any = None) -> Tensor:
     order = [*reversed(range(x.ndim))] if perm is None else list(perm)
     if not x.ndim or sorted(order) != [*range(x.ndim)]:
         return x.permute(*order) if x.ndim else x
+    # A permutation that only moves dims of size 1 keeps the order of elements.
     moved = [d for d in order if x.shape[d] != 1]
     is_in_order = moved == sorted(moved)  # a reshape fuses with the kernel before it, a permutation does not
     return x.reshape(*(x.shape[d] for d in order)) if is_in_order else x.permute(*order)
@@ -96,6 +99,7 @@ def transpose(x: Tensor, *, perm: Any = None) -> Tensor:
 
 @operator("Expand", numbers="shape", places=True)
 def expand(x: Tensor, shape: Any) -> Tensor:
+    # Two-way broadcasting, unlike torch.expand: a 1 in `shape` keeps x's size.
     ndim = max(x.ndim, len(shape))
     own, wanted = [1] * (ndim - x.ndim) + list(x.shape), [1] * (ndim - len(shape)) + list(shape)
     both = [b if a == 1 else a for a, b in zip(own, wanted)]
@@ -177,6 +181,7 @@ def python_slice(start: int, end: int, step: int, n: int) -> slice:
         return slice(start, max(start, end), step)
     start = min(max(start + n if start < 0 else start, -1), n - 1)
     end = min(max(end + n if end < 0 else end, -1), n - 1)
+    # A negative step reads from start down to end + 1; Python writes an end before element 0 as None.
     if start <= end:
         return slice(0, 0, 1)
     return slice(start, None if end < 0 else end, step)
@@ -223,6 +228,7 @@ def pad_or_crop(x: Tensor, pads: Sequence[int], mode: str, value: Any) -> Tensor
 
 
 def _reflect(i: int, n: int) -> int:
+    # The reflection has the period 2 (n - 1), without repeating the ends; a dim of 1 repeats itself.
     span = max(1, 2 * (n - 1))
     i %= span
     return i if i < n else span - i
@@ -245,6 +251,7 @@ def _with_constant(x: Tensor, pads: Any, value: Any) -> Tensor:
         return x
     if not isinstance(value, Tensor):
         return x.pad(widths, "constant", value)
+    # The fill value is computed on the device: select it by a padded mask, without a readback.
     kept = full(x.shape, True, dtype="bool", device=x.device).pad(widths, "constant", False)
     return where(kept, x.pad(widths, "constant", 0), value.reshape(()).to(x.dtype))
 
@@ -255,6 +262,7 @@ def center_crop_pad(x: Tensor, shape: Any, *, axes: Any = None) -> Tensor:
     for axis, wanted in zip(range(x.ndim) if axes is None else axes, shape):
         axis %= x.ndim
         n = x.shape[axis]
+        # floor for both: an odd element is cropped from, or added at, the end, as in the reference of ONNX.
         before = (n - wanted) // 2 if wanted < n else (wanted - n) // 2
         after = abs(wanted - n) - before
         sign = 1 if wanted > n else -1
@@ -267,6 +275,7 @@ def depth_to_space(x: Tensor, *, blocksize: int, mode: str = "DCR") -> Tensor:
     n, c, h, w = x.shape
     b = blocksize
     if mode == "DCR":
+        # DCR: a channel's index is (row in block, column in block, depth); CRD: (depth, row, column).
         y = x.reshape(n, b, b, c // b**2, h, w).permute(0, 3, 4, 1, 5, 2)
     else:
         y = x.reshape(n, c // b**2, b, b, h, w).permute(0, 1, 4, 2, 5, 3)
@@ -287,6 +296,7 @@ def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_ax
     """The first lengths[b] steps of each sequence b in reverse."""
     steps = arange(x.shape[time_axis], device=x.device).reshape(*_at(x.ndim, time_axis))
     many = lengths.to(x.device).reshape(*_at(x.ndim, batch_axis))
+    # step k of a sequence of length l reads l - 1 - k; steps after the end stay where they are
     places = where(steps < many, many - 1 - steps, steps).broadcast_to(x.shape)
     return x.gather(time_axis, places)
 

@@ -30,6 +30,7 @@ def _parts(z: Tensor) -> Tensor:
 def _transform(x: Tensor, length: int | None, dim: int, inverse: int, onesided: int) -> Tensor:
     """Transform x, whose last dim has the parts, in float32 or wider."""
     z = _as_numbers(x)
+    # an inverse of n // 2 + 1 bins has 2 (bins - 1) elements: an even length, as NumPy's irfft
     n = length if length is not None else 2 * (z.shape[dim] - 1) if inverse and onesided else z.shape[dim]
     check_count(n, "the elements of a transform", LONGEST)
     if inverse and onesided:
@@ -83,8 +84,10 @@ def mel_weight_matrix(
 ) -> Tensor:
     """Triangles on the mel scale. -> [length // 2 + 1, bins]"""
     check_count(bins * length, "the elements of the matrix", LONGEST)
+    # O'Shaughnessy's mel scale: 2595 log10(1 + f / 700)
     first, last = (2595 * log10(1 + hertz / 700) for hertz in (low, high))
     mels = [first + i * (last - first) / (bins + 2) for i in range(bins + 2)]
+    # the frequency of each mel as a bin of the spectrum, rounded down
     places = [int((length + 1) * 700 * (10 ** (mel / 2595) - 1) // rate) for mel in mels]
     spectrum = range(length // 2 + 1)
     rows = [[_triangle(k, *places[i : i + 3]) for i in range(bins)] for k in spectrum]
@@ -111,5 +114,6 @@ def _window(name: str, *weights: float) -> None:
 
 
 _window("HannWindow", 0.5, -0.5)
+# a0 - (1 - a0) cos x: Hann 0.5, Hamming 25/46, Blackman with a second cosine
 _window("HammingWindow", 25 / 46, -21 / 46)
 _window("BlackmanWindow", 0.42, -0.5, 0.08)

@@ -33,11 +33,14 @@ def spelled_attention(q: Tensor, k: Tensor, v: Tensor, *more: Tensor, node: Any,
     factors, opset = list(zip(forms, more[added:], strict=True)), node.opsets.get("", 1)
     mask = reduce(lambda a, b: a + b, more[:added]) if added else None
     scores = (*broadcast(q.shape[:-2], k.shape[:-2]), q.shape[-2], k.shape[-1])
+    # Softmax's default axis changed with opset 13
     axis = (-1 if opset >= 13 else 1) if axis is None else axis
     is_last = axis % len(scores) == len(scores) - 1
-    is_whole = mask is None or broadcast(mask.shape, scores) == scores
-    scale, q, k, factors = _scaled_apart(q, k, factors, node)
-    if is_last and is_whole and not factors and _is_long(q, scores):
+    mask_fits = mask is None or broadcast(mask.shape, scores) == scores
+    scale, q, k, factors = _separate_scale(q, k, factors, node)
+    # Conditions of the fused kernel: softmax over keys, a mask that broadcasts to the scores, constant
+    # scale.
+    if is_last and mask_fits and not factors and _is_long(q, scores):
         mask = mask if mask is None else mask.to(mask.dtype.as_float).clamp(min=LOWEST)
         return F.scaled_dot_product_attention(q, k.mT, v, mask, scale=scale).to(v.dtype)
     s = reduce(lambda x, f: x / f[1] if f[0] == "/" else x * f[1], factors, q @ k)
@@ -54,7 +57,9 @@ def _is_long(q: Tensor, scores: tuple[int, ...]) -> bool:
     return q.device.kind == "gpu" and not q.device.limits.software and prod(scores) >= LONG
 
 
-def _scaled_apart(q: Tensor, k: Tensor, factors: Factors, node: Any) -> tuple[float, Tensor, Tensor, Factors]:
+def _separate_scale(
+    q: Tensor, k: Tensor, factors: Factors, node: Any
+) -> tuple[float, Tensor, Tensor, Factors]:
     """The product of the constant factors; queries and keys times their other factors; and the other factors
     of the scores."""
     scale = 1.0

@@ -25,6 +25,7 @@ def string_split(x: Any, *, delimiter: str | None = None, maxsplit: int | None =
     """Split each text, padded with "" to the largest number of pieces; also returns the numbers."""
     import numpy as np
 
+    # Python's split: None splits at runs of whitespace, which ONNX's empty delimiter means too.
     most = -1 if maxsplit is None else maxsplit
     parts = [str(v).split(delimiter or None, most) for v in x.reshape(-1)]
     width = max(map(len, parts), default=0)
@@ -46,6 +47,8 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     if len(pattern) > LONGEST:
         raise ValueError(f"pattern: has {len(pattern):,} characters: {LONGEST:,} at most")
     try:
+        # ONNX has RE2 syntax, which matches in linear time; Python's engine backtracks, so only patterns
+        # whose cost is bounded are accepted.
         tree = parser.parse(pattern)
     except (re.error, RecursionError, OverflowError) as e:
         raise ValueError(f"pattern={pattern!r}: is not a regular expression: {e}") from None
@@ -67,6 +70,7 @@ def _check(tree: Any, inside: bool, pattern: str, counts: list[int]) -> None:
         name = str(op)
         if name in REFUSED:
             raise ValueError(f"pattern={pattern!r}: uses lookahead or lookbehind, which RE2 lacks")
+        # argument is (least, most, subpattern); up to 16 repetitions are bounded.
         repeats = name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and argument[1] > 16
         counts[0] += repeats
         if repeats and inside:
@@ -120,7 +124,7 @@ def label_encoder(x: Any, **attributes: Any) -> Any:
     import numpy as np
 
     if "classes_strings" in attributes:
-        return _encode(
+        return _encode_opset_1(
             x,
             list(attributes["classes_strings"]),
             list(range(len(attributes["classes_strings"]))),
@@ -134,6 +138,7 @@ def label_encoder(x: Any, **attributes: Any) -> Any:
     table = dict(zip(keys.tolist(), values.tolist()))
     if "default_tensor" in attributes:
         default = np.asarray(default).reshape(-1)[0].item()
+    # NaN is not equal to itself, so a dict does not find it; a NaN key matches every NaN.
     nan = next((v for k, v in table.items() if k != k), default)
     array = to_array(x)
     labels = [table.get(v, nan if v != v else default) for v in array.reshape(-1).tolist()]
@@ -142,7 +147,7 @@ def label_encoder(x: Any, **attributes: Any) -> Any:
     )
 
 
-def _encode(x: Any, classes: list[str], places: list[int], attributes: dict[str, Any]) -> Any:
+def _encode_opset_1(x: Any, classes: list[str], places: list[int], attributes: dict[str, Any]) -> Any:
     """Opset 1: map texts to their index among the classes, or back."""
     import numpy as np
 
@@ -185,12 +190,13 @@ def tf_idf_vectorizer(x: Any, *, mode: str, **attributes: Any) -> Tensor:
     check_array("float32", shape, 4 * prod(shape))
     out = np.zeros(shape, np.float32)
     for r, row in enumerate(rows.tolist()):
-        for gram in found_in(row, attributes):
+        for gram in row_ngrams(row, attributes):
             if gram in grams:
                 out[r, places[grams[gram]]] += 1
     weights = np.ones(len(places), np.float32)
     weights[:] = attributes.get("weights") or 1
     scale = np.ones(out.shape[1], np.float32)
+    # weights are in the pool's order, columns in that of ngram_indexes
     scale[list(places)] = weights
     out = {"TF": out, "IDF": (out > 0) * scale, "TFIDF": out * scale}[mode].astype(np.float32)
     return to_value(out if array.ndim > 1 else out[0], x.device if isinstance(x, Tensor) else cpu())
@@ -200,6 +206,7 @@ def ngrams(attributes: dict[str, Any]) -> dict[tuple[Any, ...], int]:
     """The pool's n-grams, each with its number: first those of one element, then of two, and so on."""
     pool = attributes.get("pool_strings") or attributes.get("pool_int64s") or ()
     numbers: dict[tuple[Any, ...], int] = {}
+    # ngram_counts[n - 1] is where the n-grams of n elements begin in the flat pool.
     starts = [*attributes["ngram_counts"], len(pool)]
     if starts != sorted(starts) or starts[0] < 0:
         raise ValueError(f"ngram_counts {starts[:-1]} do not split a pool of {len(pool)} elements")
@@ -209,11 +216,12 @@ def ngrams(attributes: dict[str, Any]) -> dict[tuple[Any, ...], int]:
     return numbers
 
 
-def found_in(row: list[Any], attributes: dict[str, Any]) -> Any:
+def row_ngrams(row: list[Any], attributes: dict[str, Any]) -> Any:
     """The n-grams of a row: of each length, with up to max_skip_count elements left out between two."""
     low, high = attributes["min_gram_length"], attributes["max_gram_length"]
     for n in range(max(low, 1), min(high, len(row)) + 1):
         for skip in range(min(attributes["max_skip_count"], len(row)) + 1 if n > 1 else 1):
+            # the extent of an n-gram whose elements are skip + 1 apart
             span = (n - 1) * (skip + 1) + 1
             for at in range(len(row) - span + 1):
                 yield tuple(row[at : at + span : skip + 1])

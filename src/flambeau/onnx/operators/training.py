@@ -14,6 +14,7 @@ DOMAIN = "ai.onnx.preview.training"
 def gradient(*values: Tensor, xs: Any, y: str, zs: Any = (), node: Any) -> tuple[Any, ...]:
     """Gradients of the value named y by those named xs, at the values given for xs and zs."""
     at = dict(zip([*xs, *zs], values))
+    # values at xs are new leaves; the nodes between them and y run again with gradients
     with enable_grad():
         leaves = {name: at[name].detach().requires_grad_() for name in xs}
         result = node.again(y, {**at, **leaves})
@@ -43,6 +44,7 @@ def adagrad(
     epsilon: float = 1e-6,
     norm_coefficient: float = 0.0,
 ) -> tuple[Any, ...]:
+    # t counts updates from 0 on; g, h: the gradient and the sum of its squares
     step = rate / (1 + t.to(rate.dtype) * decay_factor)
 
     def one(x: Tensor, g: Tensor, h: Tensor) -> tuple[Any, ...]:
@@ -60,6 +62,7 @@ def adam(
     """more: epsilon, norm_coefficient (weight decay added to the gradient), norm_coefficient_post."""
     epsilon = more.get("epsilon", 1e-6)
     n = t.to(rate.dtype)
+    # Bias correction of Kingma and Ba (2015); at t = 0 it is 0 / 0, and the spec uses the plain rate.
     corrected = rate * (1 - beta**n).sqrt() / (1 - alpha**n)
     step = (t > 0).to(rate.dtype) * corrected.nan_to_num(0.0, 0.0, 0.0) + (t == 0).to(rate.dtype) * rate
 
@@ -77,6 +80,7 @@ def adam(
 def momentum(
     rate: Tensor, t: Tensor, *values: Tensor, alpha: float, beta: float, mode: str, norm_coefficient: float
 ) -> tuple[Any, ...]:
+    # The first update takes the gradient fully, later ones times beta (dampening).
     scale = (t == 0).to(rate.dtype) + (t != 0).to(rate.dtype) * beta
 
     def one(x: Tensor, g: Tensor, v: Tensor) -> tuple[Any, ...]:

@@ -41,6 +41,7 @@ def _answers(t: Trees, at: Any, values: Any) -> Any:
     """Whether the condition of each node holds for a value."""
     import numpy as np
 
+    # Lambdas: most models use one mode only, and then only that comparison is computed. [n, trees]
     splits, mode = t.splits[at], t.modes[at]
     tests: tuple[Callable[[], Any], ...] = (
         lambda: values <= splits,
@@ -64,6 +65,7 @@ def _leaves(t: Trees, x: Any) -> Any:
     """The leaf of every row in every tree. [n, features] -> [n, trees]"""
     import numpy as np
 
+    # Inner nodes are numbers from 0 on; leaf l is ~l = -l - 1. So the sign tells when a row has arrived.
     at: Any = np.repeat(t.roots[None], len(x), 0)
     rows = np.arange(len(x))[:, None]
     # All rows walk all trees in step; a walk without a cycle ends after at most as many steps as there are
@@ -91,6 +93,7 @@ def _sum_votes(votes: Votes, leaves: Any, targets: int, how: str) -> Any:
         row, tree = np.nonzero(counts[leaves] > k)
         entry = votes.first[leaves[row, tree]] + k
         join.at(total, (row, votes.targets[entry]), votes.weights[entry])
+    # A target for which no leaf votes has the start value of MIN or MAX: report 0 instead.
     total = np.where(np.isinf(total), 0.0, total).astype(total.dtype) if start else total
     return total / leaves.shape[1] if how == "AVERAGE" else total
 
@@ -142,6 +145,7 @@ def _member_sets(modes: Any, values: Any) -> dict[int, Any]:
     """The member sets of BRANCH_MEMBER nodes, which membership_values separates by NaN."""
     import numpy as np
 
+    # One flat list for all member nodes, in their order, each set ended by NaN.
     nodes = np.flatnonzero(modes == MODES.index("BRANCH_MEMBER"))
     values = np.zeros(0) if values is None else np.asarray(values)
     sets = np.split(values, np.flatnonzero(np.isnan(values)) + 1)
@@ -204,9 +208,11 @@ def _old_trees(attributes: dict[str, Any], votes: str, features: int) -> tuple[T
     values = _take_array(attributes, "nodes_values")
     _take_array(attributes, "nodes_hitrates")
     n = {name: attributes.pop(f"nodes_{name}", None) for name in NODES if name not in ("values", "hitrates")}
+    # Nodes are rows in any order with an id within a tree; votes and children refer to (tree, node).
     keys = list(zip(n["treeids"] or (), n["nodeids"] or (), strict=True))
     place = {key: k for k, key in enumerate(keys)}
     is_leaf = np.array([mode == "LEAF" for mode in n["modes"] or ()], bool)
+    # The number of each leaf among the leaves; `code` is ~leaf for leaves, the row for inner nodes.
     leaf = np.cumsum(is_leaf) - 1
     code = np.where(is_leaf, ~leaf, np.arange(len(keys)))
     yes, no = (
@@ -227,6 +233,7 @@ def _old_trees(attributes: dict[str, Any], votes: str, features: int) -> tuple[T
         first.setdefault(tree, k)
     roots = code[list(first.values())] if first else np.zeros(0, int)
     missing = np.array(n["missing_value_tracks_true"] or [0] * len(keys), bool)
+    # Leaves have feature ids too, which mean nothing: set them to 0, so that the range check ignores them.
     wanted = np.array(n["featureids"] or (), int) * ~is_leaf
     trees = Trees(roots, wanted, values, modes, yes, no, missing, {})
     return _check(trees, int(is_leaf.sum()), features), _old_votes(attributes, votes, place, code)
@@ -252,7 +259,9 @@ def _old_votes(attributes: dict[str, Any], kind: str, place: dict[Any, Any], cod
     leaves = np.array([~code[place[key]] for key in zip(where[0], where[1], strict=True)], int)
     if len(leaves) and leaves.min() < 0:
         raise ValueError(f"{kind}_nodeids names a node that is not a leaf")
+    # Group the votes by leaf (compressed rows), and keep the file's order within one.
     order = np.argsort(leaves, kind="stable")
+    # the number of votes of each leaf; leaves without any count 0
     count = np.bincount(leaves, minlength=int((code < 0).sum()))
     first = np.concatenate([[0], np.cumsum(count)])
     return Votes(first, np.array(where[2], int)[order], weights[order])
@@ -290,6 +299,7 @@ def tree_ensemble_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
     _refuse_rest(attributes)
     classes = len(labels)
     total = _sum_votes(votes, _leaves(trees, data), classes, "SUM")
+    # onnxruntime's binary case: all weights are for one class, and the score's threshold decides.
     if classes == 2 and len(set(votes.targets.tolist())) == 1:
         return _two_classes(total[:, votes.targets[0]], base, labels, transform, votes.weights)
     total = total + base if len(base) else total
@@ -301,6 +311,7 @@ def _two_classes(score: Any, base: Any, labels: Any, transform: str, weights: An
     """Binary classification with weights for one class only: its score decides."""
     import numpy as np
 
+    # Weights that are all at least 0 are probabilities (threshold 0.5); others are log-odds (threshold 0).
     score = score + (base[-1] if len(base) else 0)
     positive = (weights >= 0).all()
     best = (score > (0.5 if positive else 0)).astype(int)

@@ -44,12 +44,13 @@ def pairs_of(pads: list[int] | None, rank: int) -> list[tuple[int, int]]:
 
 def _automatic(n: int, span: int, stride: int, lower: bool) -> tuple[int, int]:
     """Pads that give ceil(n / stride) positions; an odd one comes after, or before if `lower`."""
+    # SAME: as many positions as ceil(n / stride), whatever the kernel is
     total = max((-(-n // stride) - 1) * stride + span - n, 0)
     less = total // 2
     return (total - less, less) if lower else (less, total - less)
 
 
-def _grown(n: int, w: Window) -> Window:
+def _grow(n: int, w: Window) -> Window:
     """With ceil_mode: extend the padding at the end for the last window that starts inside."""
     span = w.dilation * (w.kernel - 1) + 1
     last = -(-(n + w.before + w.after - span) // w.stride)
@@ -59,8 +60,8 @@ def _grown(n: int, w: Window) -> Window:
 
 
 def windows_of(size: tuple[int, ...], kernel: list[int], a: WindowAttributes) -> tuple[Window, ...]:
-    """One Window for each spatial dim, without the padding of ceil_mode (see `grown`); ValueError for invalid
-    attributes."""
+    """One Window for each spatial dim, without the padding of ceil_mode (see `grow_windows`); ValueError for
+    invalid attributes."""
     rank = len(size)
     if a.auto_pad not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
         raise ValueError(f"auto_pad {a.auto_pad!r} is unknown: use NOTSET, VALID, SAME_UPPER or SAME_LOWER")
@@ -81,13 +82,14 @@ def windows_of(size: tuple[int, ...], kernel: list[int], a: WindowAttributes) ->
     return tuple(Window(k, s, d, before, after) for k, s, d, (before, after) in rows)
 
 
-def grown(size: tuple[int, ...], windows: tuple[Window, ...], ceil_mode: int) -> tuple[Window, ...]:
+def grow_windows(size: tuple[int, ...], windows: tuple[Window, ...], ceil_mode: int) -> tuple[Window, ...]:
     """The windows with the padding of ceil_mode."""
-    return tuple(_grown(n, w) for n, w in zip(size, windows, strict=True)) if ceil_mode else windows
+    return tuple(_grow(n, w) for n, w in zip(size, windows, strict=True)) if ceil_mode else windows
 
 
 def pad_input(x: Any, windows: tuple[Window, ...]) -> tuple[Any, list[int]]:
     """Pad x with zeros in dims whose two pads differ; also returns the remaining, symmetric pads."""
+    # F.conv takes one pad for both ends: the surplus of either side is a Pad before it
     left = [min(w.before, w.after) for w in windows]
     rest = [(w.before - p, w.after - p) for w, p in zip(windows, left, strict=True)]
     return (pad_ends(x, rest), left)
