@@ -95,6 +95,7 @@ METADATA = {
     "scores": [0.5, -1.5],
     "kinds": [1, 2, 3],
     "mixed": [1, -1, 2**40],
+    "unsigned": [1, 2**40, 2**63 + 5],
     "none": [],
     "flags": [True, False],
 }
@@ -152,6 +153,10 @@ def test_what_is_quantised_when_it_is_written(tmp_path):
         (
             dict(metadata={"x": [True, 2]}),
             "metadata 'x' is a list of mixed types: use one type",
+        ),
+        (
+            dict(metadata={"x": [-1, 2**63]}),
+            "metadata 'x' has numbers below 0 and above the largest int64: use strings",
         ),
         (
             dict(metadata={"x": 2**64}),

@@ -55,7 +55,7 @@ def save(obj: Any, f: Any) -> None:
     if write is not None:
         write(obj, f)
         return
-    tensors, tree = taken_apart(obj)
+    tensors, tree = split_tensors(obj)
     is_flat = isinstance(obj, Mapping) and tensors.keys() == obj.keys()
     check_tensors(tensors, f"save(..., {str(f)!r})")
     raw = run.read(list(tensors.values()))
@@ -120,21 +120,21 @@ def _load(view: memoryview, f: Any, place: LoadOptions, call: str, stack: ExitSt
         return tensors_of(index, place, call)
     contents = entries_at(view, f, place, call, stack)
     tensors = {name: entry.read() for name, entry in contents.tensors.items()}
-    return around(tensors, contents.metadata, call) if kind is SAFETENSORS else tensors
+    return restore_tree(tensors, contents.metadata, call) if kind is SAFETENSORS else tensors
 
 
 def load_checkpoint(data: memoryview, device: Any, call: str) -> Any:
     """Load the bytes that `save` wrote. FlambeauError reports damaged bytes."""
-    return around(load_tensors(data, device, call), metadata(data), call)
+    return restore_tree(load_tensors(data, device, call), metadata(data), call)
 
 
-def around(tensors: dict[str, Tensor], texts: dict[str, str], call: str) -> Any:
-    """Put tensors into the structure in a file's metadata, if there is one."""
+def restore_tree(tensors: dict[str, Tensor], texts: dict[str, str], call: str) -> Any:
+    """Put tensors into the structure in a file's metadata; a file without one is a flat dict."""
     tree = texts.get(TREE)
     if tree is None:
         return tensors
     try:
-        return _together(json.loads(tree), tensors)
+        return _decode_tree(json.loads(tree), tensors)
     except (ValueError, KeyError, TypeError, RecursionError) as e:
         raise FlambeauError(f"{call}: its structure differs from what save writes: {e}") from None
 
@@ -150,7 +150,7 @@ def metadata_of(tree: Any) -> dict[str, str]:
     return {TREE: json.dumps(tree, separators=(",", ":"))}
 
 
-def taken_apart(obj: Any) -> tuple[dict[str, Tensor], Any]:
+def split_tensors(obj: Any) -> tuple[dict[str, Tensor], Any]:
     """Split a value into tensors by path, and the JSON tree around them."""
     tensors: dict[str, Tensor] = {}
     names: dict[int, str] = {}
@@ -189,12 +189,14 @@ def _encode_tree(obj: Any, path: str, name_of: Callable[[Tensor, str], str]) -> 
     if isinstance(obj, float):
         # JSON has no NaN and no infinities.
         return float(obj) if isfinite(obj) else {"float": str(float(obj))}
+    # bool is an int, and JSON has true and false
     if obj is None or isinstance(obj, str | int):
         return obj
     raise TypeError(f"save: {_place(path)} is {describe(obj)}, {_cure(obj)}")
 
 
 def _key(key: Any, path: str) -> Any:
+    # 60 bits: the reader accepts no longer ones, whose hashes a file could choose (unpickler.key)
     if not isinstance(key, KEYS) or (isinstance(key, int) and key.bit_length() > 60):
         raise TypeError(
             f"save: {_place(path)} has the key {key!r}: keys must be strings or integers of at most 60 bits"
@@ -214,20 +216,21 @@ def _cure(obj: Any) -> str:
     return f"a {kind}, and save writes no pickles: {cure}"
 
 
-MADE: dict[str, Callable[[Any, dict[str, Tensor]], Any]] = {  # the kinds in a tree's {kind: parts}
+DECODERS: dict[str, Callable[[Any, dict[str, Tensor]], Any]] = {  # the kinds in a tree's {kind: parts}
     "tensor": lambda name, tensors: tensors[name],
-    "dict": lambda pairs, tensors: {key(k): _together(v, tensors) for k, v in pairs},
-    "tuple": lambda parts, tensors: tuple(_together(v, tensors) for v in parts),
+    "dict": lambda pairs, tensors: {key(k): _decode_tree(v, tensors) for k, v in pairs},
+    "tuple": lambda parts, tensors: tuple(_decode_tree(v, tensors) for v in parts),
     "dtype": lambda name, tensors: DTYPES[name],
     "bytes": lambda text, tensors: b64decode(text, validate=True),
     "float": lambda text, tensors: float(text),
 }
 
 
-def _together(tree: Any, tensors: dict[str, Tensor]) -> Any:
+def _decode_tree(tree: Any, tensors: dict[str, Tensor]) -> Any:
     if is_list(tree):
-        return [_together(v, tensors) for v in tree]
+        return [_decode_tree(v, tensors) for v in tree]
     if not is_dict(tree):
         return tree
+    # exactly one pair; ValueError otherwise, which restore_tree reports
     ((kind, parts),) = tree.items()
-    return MADE[kind](parts, tensors)
+    return DECODERS[kind](parts, tensors)

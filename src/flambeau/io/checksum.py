@@ -9,7 +9,7 @@ from .safetensors import pack
 
 SEAL = "flambeau.sha256"  # the metadata key of the hash, which is computed with zeros in its own place
 OPEN = "0" * 64
-FOUND = re.compile(rb'"flambeau\.sha256":"([0-9a-f]{64})"')
+PATTERN = re.compile(rb'"flambeau\.sha256":"([0-9a-f]{64})"')
 
 
 def add_checksum(tensors: Mapping[str, Any], raw: list[Any], metadata: dict[str, str]) -> list[Any]:
@@ -42,9 +42,9 @@ def damage(data: memoryview) -> str:
 
 
 def _place(data: memoryview) -> tuple[int, int]:
-    """The position of the hash in a header; ValueError if there is none."""
+    """The position of the hash in a header; ValueError without one."""
     size = int.from_bytes(data[:8], "little")
-    match = FOUND.search(bytes(data[8 : 8 + min(size, len(data))]))
+    match = PATTERN.search(bytes(data[8 : 8 + min(size, len(data))]))
     if match is None:
         raise ValueError("it ends before its hash" if len(data) < 8 + size else "its header has no hash")
     return 8 + match.start(1), 8 + match.end(1)

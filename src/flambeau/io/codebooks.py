@@ -13,7 +13,7 @@ class Codebook:
     values: tuple[int, ...]
     text: str
 
-    def decoded(self) -> bytes:
+    def decode(self) -> bytes:
         """The numbers as bytes, word after word, as int8."""
         # A decoded byte holds 4 or 2 fields, the first in its low bits.
         bits = 2 if len(self.values) < 5 else 4
@@ -24,6 +24,7 @@ class Codebook:
 
 
 CODEBOOKS = {
+    # as base 85 of the packed fields: source code without binary files
     "IQ2_XXS": Codebook(
         256,
         8,

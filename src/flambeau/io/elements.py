@@ -97,6 +97,7 @@ def _leaf_arguments(
 
 def _words(raw: memoryview) -> "array[int]":
     """Convert bool bytes, 0 or not, to words of 0 and 1."""
+    # words: WGSL has no bools in buffers
     out = array("I")
     for at in range(0, len(raw), PIECE):
         out.extend([int(b != 0) for b in raw[at : at + PIECE]])
@@ -109,7 +110,7 @@ def _narrow(name: str, raw: memoryview, dtype: dt.DType) -> "array[float]":
     for at in range(0, len(wide), PIECE):
         part = wide[at : at + PIECE]
         piece = array("f", part)
-        # A search in C for each piece; elements are looked at one by one only if one became infinite.
+        # `in` searches in C. The slow loop over elements runs only if one became infinite.
         if inf in piece or -inf in piece:
             pairs = enumerate(zip(part, piece, strict=True), at)
             for i in (i for i, (a, b) in pairs if isfinite(a) and not isfinite(b)):
@@ -167,13 +168,13 @@ def strided_view(base: Tensor, size: tuple[int, ...], stride: tuple[int, ...], o
     if all(n == 1 or stride[d] == s for d, n, s in zip(order, packed, steps, strict=True)):
         flat = base if offset == 0 and prod(packed) == len(base) else base.narrow(0, offset, prod(packed))
         back = [order.index(d) for d in range(len(order))]
-        moved = flat.reshape(packed)
-        moved = moved if back == sorted(back) else moved.permute(*back)
+        arranged = flat.reshape(packed)
+        arranged = arranged if back == sorted(back) else arranged.permute(*back)
     else:
         # Overlapping or sparse strides need a gather.
         steps = tuple(s if n > 1 else 0 for n, s in zip(once, stride, strict=True))
-        moved = base.as_strided(once, steps, offset)
-    return moved if once == size else moved.expand(*size)
+        arranged = base.as_strided(once, steps, offset)
+    return arranged if once == size else arranged.expand(*size)
 
 
 def span(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> int:

@@ -11,7 +11,7 @@ from ..errors import FlambeauError
 from ..tensor import Tensor
 from . import gguf, npz, safetensors
 from .elements import DamagedFile, LoadOptions, RefusedFile
-from .sharded import index_of, opened_entries
+from .sharded import index_of, open_entries
 from .sources import Entries, LazyWeights, name_file_in_errors, open_source, source_name
 from .torch_file import is_pickle, read_torch
 
@@ -43,6 +43,8 @@ NPY = FileKind(".npy", None)
 def kind_of(view: memoryview) -> FileKind:
     """The format of bytes, by their start; .safetensors by default."""
     begin = bytes(view[:6])
+    # A pickle begins with 0x80 and a protocol, which as a header length is possible: hence this check
+    # first.
     if bytes(view[8:9]) == b"{" and int.from_bytes(view[:8], "little") <= len(view) - 8:
         return SAFETENSORS  # the header's length may equal the first bytes of a pickle
     if begin[:4] == b"GGUF":
@@ -74,7 +76,7 @@ def entries_in(view: memoryview, place: LoadOptions) -> Entries:
 def entries_at(view: memoryview, f: Any, place: LoadOptions, call: str, stack: ExitStack) -> Entries:
     """The tensors of a file and of the other parts of its model, which stay open as long as the stack."""
     contents = entries_in(view, place)
-    return gguf.whole(contents, f, place, call, stack) if kind_of(view) is GGUF else contents
+    return gguf.join_parts(contents, f, place, call, stack) if kind_of(view) is GGUF else contents
 
 
 def tensors_in(view: memoryview, place: LoadOptions) -> dict[str, Tensor]:
@@ -113,7 +115,7 @@ def open_weights(f: Any, device: Any = None, *, keep_wide: bool = False) -> Lazy
         kind = kind_of(view)
         with name_file_in_errors(call, kind.name, view):
             if kind is INDEX and (index := index_of(view, f)) is not None:
-                contents = Entries(opened_entries(index, place, call, stack), {})
+                contents = Entries(open_entries(index, place, call, stack), {})
             else:
                 contents = entries_at(view, f, place, call, stack)
     # Also on Ctrl-C: the stack holds open files until LazyWeights owns it.

@@ -24,10 +24,12 @@ from .sources import Entries, TensorEntry, name_file_in_errors, open_source, sou
 
 MAGIC, VERSION, ALIGNMENT = b"GGUF", 3, 32
 RANK = 4  # dims of a tensor, as in ggml
+# ggml_type numbers of unquantised elements
 PLAIN = {0: "float32", 1: "float16", 30: "bfloat16", 28: "float64"}
 PLAIN.update({24: "int8", 25: "int16", 26: "int32", 27: "int64"})
 NUMBERS = {KINDS[name].dtype: number for number, name in PLAIN.items()}
 FORMATS = {form.number: name for name, form in BLOCKS.items()}
+# metadata types by ggml's numbers (gguf_type), as struct formats
 VALUES = {
     0: "<B",
     1: "<b",
@@ -59,7 +61,7 @@ def load_gguf(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[st
     call = f"load_gguf({source_name(f)})"
     place = LoadOptions.of(device, keep_wide)
     with open_source(f, call) as view, name_file_in_errors(call, ".gguf", view), ExitStack() as stack:
-        part_entries = whole(entries(view, place), f, place, call, stack)
+        part_entries = join_parts(entries(view, place), f, place, call, stack)
         return {name: entry.read() for name, entry in part_entries.tensors.items()}
 
 
@@ -74,6 +76,7 @@ def save_gguf(
     """
     call = f"save_gguf(..., {source_name(f)})"
     forms = {name: _form(name, t, quantize, call) for name, t in tensors.items()}
+    # one readback for all tensors: each waits for the device
     raw = run.read([t.float() if forms[name] in QUANTIZED else t for name, t in tensors.items()])
     parts: list[bytes | Any] = []
     for (name, t), part in zip(tensors.items(), raw, strict=True):
@@ -85,22 +88,27 @@ def _form(name: str, t: Any, quantize: Any, call: str) -> str:
     """The format of a tensor: that of its dtype, or the requested quantised one."""
     if not isinstance(t, Tensor):
         raise TypeError(f"{call}: {name!r} is {describe(t)}, not a tensor: wrap it in fb.tensor(...)")
-    asked = quantize
+    requested = quantize
     if is_mapping(quantize):
-        asked = next((form for pattern, form in quantize.items() if re.search(pattern, name)), None)
-    if asked is not None and asked not in QUANTIZED:
-        rule = f"can't be written as {asked!r}: formats are {', '.join(QUANTIZED)}"
+        requested = next((form for pattern, form in quantize.items() if re.search(pattern, name)), None)
+    if requested is not None and requested not in QUANTIZED:
+        rule = f"can't be written as {requested!r}: formats are {', '.join(QUANTIZED)}"
         raise ValueError(f"{call}: {name!r} {rule}")
-    fits = asked is not None and t.ndim and t.shape[-1] % BLOCKS[asked].elements == 0 and t.dtype.is_float
-    if asked is not None and not fits and isinstance(quantize, Mapping):
-        rule = f"takes floats in rows of a multiple of {BLOCKS[asked].elements}"
-        raise ValueError(f"{call}: {name!r} is {describe(t)}: {asked} {rule}")
-    if t.ndim > RANK or (t.dtype not in NUMBERS and not (asked and fits)):
+    fits = (
+        requested is not None
+        and t.ndim
+        and t.shape[-1] % BLOCKS[requested].elements == 0
+        and t.dtype.is_float
+    )
+    if requested is not None and not fits and isinstance(quantize, Mapping):
+        rule = f"takes floats in rows of a multiple of {BLOCKS[requested].elements}"
+        raise ValueError(f"{call}: {name!r} is {describe(t)}: {requested} {rule}")
+    if t.ndim > RANK or (t.dtype not in NUMBERS and not (requested and fits)):
         rule = f"the format has tensors of up to {RANK} dims of {', '.join(d.name for d in NUMBERS)}"
         raise TypeError(f"{call}: {name!r} is {describe(t)}: {rule}")
     return (
-        asked
-        if asked is not None and fits and (t.ndim > 1 or isinstance(quantize, Mapping))
+        requested
+        if requested is not None and fits and (t.ndim > 1 or isinstance(quantize, Mapping))
         else t.dtype.name
     )
 
@@ -111,6 +119,8 @@ def _file(
     alignment = metadata.get("general.alignment", ALIGNMENT)
     if not _is_alignment(alignment):
         raise ValueError(f"{call}: metadata 'general.alignment' is {alignment!r}, which is not a power of 2")
+    # header: "GGUF", version u32, tensors u64, metadata values u64; then the metadata, then for each tensor
+    # its name, rank u32, sizes u64, type u32, offset u64
     head = [MAGIC, struct.pack("<IQQ", VERSION, len(parts), len(metadata))]
     head += [_text(key) + _value(key, value, call) for key, value in metadata.items()]
     at = 0
@@ -134,6 +144,7 @@ def _is_alignment(n: Any) -> bool:
 
 
 def _text(text: str) -> bytes:
+    # a string is its length u64 and UTF-8 bytes, without a terminating zero
     raw = text.encode()
     return struct.pack("<Q", len(raw)) + raw
 
@@ -146,15 +157,20 @@ def _value(key: str, value: Any, call: str) -> bytes:
     if value and all(is_sequence(v) for v in value):
         inner = b"".join(_value(key, v, call)[4:] for v in value)
         return struct.pack("<IIQ", LIST, LIST, len(value)) + inner
+    # All items have one type: the widest that occurs (double, float, int64, uint64, int32, uint32).
     numbers = {_number(key, v, call) for v in value} or {4}
-    wanted = (
+    item_type = (
         next((n for n in (12, 6, 11, 10, 5, 4) if n in numbers), 0) if len(numbers) > 1 else numbers.pop()
     )
-    if not wanted or (len(numbers) > 1 and numbers & {7, TEXT}):
+    if not item_type or (len(numbers) > 1 and numbers & {7, TEXT}):
         raise TypeError(f"{call}: metadata {key!r} is a list of mixed types: use one type")
-    wanted = 11 if wanted in (4, 5, 10) and len(numbers) > 1 else wanted
-    items = b"".join(_pack_value(wanted, v) for v in value)
-    return struct.pack("<IIQ", LIST, wanted, len(value)) + items
+    if item_type in (4, 5, 10, 11) and len(numbers) > 1:
+        item_type = 10 if max(value) >= 1 << 63 else 11
+        if item_type == 10 and min(value) < 0:
+            rule = "has numbers below 0 and above the largest int64: use strings"
+            raise TypeError(f"{call}: metadata {key!r} {rule}")
+    items = b"".join(_pack_value(item_type, v) for v in value)
+    return struct.pack("<IIQ", LIST, item_type, len(value)) + items
 
 
 def _number(key: str, value: Any, call: str) -> int:
@@ -208,6 +224,7 @@ def entries(view: memoryview, place: LoadOptions) -> Entries:
     if not _is_alignment(alignment):
         raise DamagedFile(f"its alignment is {shorten_name(alignment)}, which is not a power of 2")
     infos = _infos(cursor, count)
+    # the data begin at the next multiple of the alignment
     begin = -(-cursor.at // alignment) * alignment
     spans = [(begin + at, begin + at + size, name) for name, (_, _, at, size) in infos.items()]
     _check_spans(spans, len(view), alignment)
@@ -218,7 +235,7 @@ def entries(view: memoryview, place: LoadOptions) -> Entries:
     return Entries(tensors, metadata)
 
 
-def whole(part_entries: Entries, f: Any, place: LoadOptions, call: str, stack: ExitStack) -> Entries:
+def join_parts(part_entries: Entries, f: Any, place: LoadOptions, call: str, stack: ExitStack) -> Entries:
     """The contents of a file, joined with the other parts of a model that llama.cpp's gguf-split has split.
     The stack keeps the parts open. RefusedFile for a missing part, DamagedFile for another model's part."""
     count, number = part_entries.metadata.get("split.count", 0), part_entries.metadata.get("split.no", 0)
@@ -230,6 +247,7 @@ def whole(part_entries: Entries, f: Any, place: LoadOptions, call: str, stack: E
         for i, path in enumerate(_paths(f, number, count, label))
     ]
     tensors = {name: entry for part in parts for name, entry in part.tensors.items()}
+    # names are unique over all parts, so a lost tensor shows in the count
     wanted = parts[0].metadata.get("split.tensors.count", len(tensors))
     if len(tensors) != sum(len(part.tensors) for part in parts) or len(tensors) != wanted:
         raise DamagedFile(f"{label}, whose parts have {len(tensors):,} tensors of {wanted:,}")
@@ -288,6 +306,7 @@ def _head(view: memoryview) -> tuple[Cursor, int, dict[str, Any]]:
     if bytes(cursor.take(4, "the magic number")) != MAGIC:
         raise DamagedFile("it does not begin with GGUF")
     version = cursor.number("<I", "the version")
+    # a small number in the other byte order has zeros in its low half
     if version & 0xFFFF == 0:
         raise RefusedFile("it is big-endian, which is not supported: convert it to little-endian")
     if version not in (2, 3):
@@ -295,9 +314,10 @@ def _head(view: memoryview) -> tuple[Cursor, int, dict[str, Any]]:
     tensors, values = cursor.number("<Q", "the counts"), cursor.number("<Q", "the counts")
     if tensors > TENSORS + len(view) // 1024:
         raise DamagedFile(f"it declares {tensors:,} tensors, too many for a file of its size")
-    for what, n, least in (("tensors", tensors, 32), ("values of metadata", values, 13)):
+    # a tensor's description takes at least 32 bytes, a metadata value 13
+    for kind, n, least in (("tensors", tensors, 32), ("values of metadata", values, 13)):
         if n * least > len(view):
-            raise DamagedFile(f"it declares {n:,} {what}, too many for a file of its size")
+            raise DamagedFile(f"it declares {n:,} {kind}, too many for a file of its size")
     left = [ITEMS + len(view) // EACH]
     metadata: dict[str, Any] = {}
     for _ in range(values):

@@ -17,10 +17,12 @@ from ..tensor import Tensor, tensor
 from .codebooks import CODEBOOKS
 from .elements import LoadOptions
 
-# the values of 4-bit floats (E2M1), doubled
+# the values of 4-bit floats (E2M1: 0, 0.5, 1, 1.5, 2, 3, 4, 6), doubled
 QUARTERS = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
+# by sign and exponent of a float16: 2^(e - 15) / 1024, so that a mantissa with its implicit 1024 is an
+# integer factor
 POWERS = tuple(sign * (2.0 ** (max(e, 1) - 25) if e < 31 else inf) for sign in (1, -1) for e in range(32))
-# the values of the IQ4 formats
+# the values of the IQ4 formats, a non-uniform grid (kvalues_iq4nl)
 CURVE = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
 
 
@@ -40,11 +42,11 @@ BLOCKS: dict[str, BlockFormat] = {}
 def block(name: str, number: int, elements: int, size: int) -> Callable[[Any], Any]:
     """Register a function that decodes a format."""
 
-    def noted(decode: Any) -> Any:
+    def register(decode: Any) -> Any:
         BLOCKS[name] = BlockFormat(number, elements, size, decode)
         return decode
 
-    return noted
+    return register
 
 
 def decode_blocks(name: str, raw: memoryview, shape: tuple[int, ...], place: LoadOptions) -> Tensor:
@@ -111,7 +113,7 @@ def even(x: Any) -> Any:
 def words_of(name: str, index: Any) -> Any:
     """Look up words of a codebook. [...] -> [..., length]"""
     book = CODEBOOKS[name]
-    words = leaf(book.decoded(), (book.words, book.length), dt.int8, index.device)
+    words = leaf(book.decode(), (book.words, book.length), dt.int8, index.device)
     return Tensor(words)[index].float()
 
 
@@ -120,28 +122,33 @@ def words_of(name: str, index: Any) -> Any:
 
 @block("Q4_0", 2, 32, 18)
 def _(x: Tensor) -> Tensor:
+    # 18 bytes: scale d (float16), 16 bytes of 4 bits. Value: d (q - 8)
     return half_at(x, 0) * (flat(fields(x[:, 2:], 16, 4)) - 8).float()
 
 
 @block("Q4_1", 3, 32, 20)
 def _(x: Tensor) -> Tensor:
+    # 20 bytes: d, minimum m, 16 bytes of 4 bits. Value: d q + m
     return half_at(x, 0) * flat(fields(x[:, 4:], 16, 4)).float() + half_at(x, 2)
 
 
 @block("Q5_0", 6, 32, 22)
 def _(x: Tensor) -> Tensor:
+    # 22 bytes: d, 4 bytes with the fifth bits, 16 bytes with the low 4 bits. Value: d (q - 16)
     q = flat(fields(x[:, 6:], 16, 4)) | flat(fields(x[:, 2:6], 1, 1)) << 4
     return half_at(x, 0) * (q - 16).float()
 
 
 @block("Q5_1", 7, 32, 24)
 def _(x: Tensor) -> Tensor:
+    # 24 bytes: as Q5_0, with m after d
     q = flat(fields(x[:, 8:], 16, 4)) | flat(fields(x[:, 4:8], 1, 1)) << 4
     return half_at(x, 0) * q.float() + half_at(x, 2)
 
 
 @block("Q8_0", 8, 32, 34)
 def _(x: Tensor) -> Tensor:
+    # 34 bytes: d and 32 int8
     return half_at(x, 0) * as_int8(x[:, 2:]).float()
 
 
@@ -150,6 +157,7 @@ def _(x: Tensor) -> Tensor:
 
 @block("Q2_K", 10, 256, 84)
 def _(x: Tensor) -> Tensor:
+    # 84 bytes: 16 bytes of a scale (low) and a minimum (high), 64 bytes of 2 bits, d, dmin
     scales = x[:, :16].unsqueeze(2)
     q = fields(x[:, 16:80], 32, 2).reshape(-1, 16, 16).float()
     scale, least = half_at(x, 80).unsqueeze(2), half_at(x, 82).unsqueeze(2)
@@ -158,6 +166,8 @@ def _(x: Tensor) -> Tensor:
 
 @block("Q3_K", 11, 256, 110)
 def _(x: Tensor) -> Tensor:
+    # 110 bytes: 32 bytes of high bits, 64 of 2 bits, 12 of 16 scales of 6 bits, d. A high bit of 0
+    # subtracts 4.
     scales = flat(fields(x[:, 96:104], 8, 4)) | flat(fields(x[:, 104:108], 4, 2)) << 4
     low = fields(x[:, 32:96], 32, 2).reshape(-1, 16, 16)
     high = fields(x[:, :32], 32, 1).reshape(-1, 16, 16)
@@ -184,16 +194,19 @@ def _k(x: Any, q: Any) -> Any:
 
 @block("Q4_K", 12, 256, 144)
 def _(x: Tensor) -> Tensor:
+    # 144 bytes: d, dmin, 12 bytes of scales and minima, 128 bytes of 4 bits
     return _k(x, fields(x[:, 16:], 32, 4))
 
 
 @block("Q5_K", 13, 256, 176)
 def _(x: Tensor) -> Tensor:
+    # 176 bytes: as Q4_K, with 32 bytes of fifth bits before the 4 bits
     return _k(x, flat(fields(x[:, 48:], 32, 4)) | flat(fields(x[:, 16:48], 32, 1)) << 4)
 
 
 @block("Q6_K", 14, 256, 210)
 def _(x: Tensor) -> Tensor:
+    # 210 bytes: 128 bytes of low 4 bits, 64 of high 2 bits, 16 int8 scales, d
     q = flat(fields(x[:, :128], 64, 4)) | flat(fields(x[:, 128:192], 32, 2)) << 4
     scales = half_at(x, 208) * as_int8(x[:, 192:208]).float()
     return flat(scales.unsqueeze(2) * (q - 32).reshape(-1, 16, 16).float())
@@ -211,6 +224,7 @@ def _thirds(x: Any, count: int) -> Any:
 
 @block("TQ1_0", 34, 256, 54)
 def _(x: Tensor) -> Tensor:
+    # 54 bytes: 32 and 16 bytes of 5 digits, 4 bytes of 4 digits, d
     q = cat([_thirds(x[:, :32], 5), _thirds(x[:, 32:48], 5), _thirds(x[:, 48:52], 4)], 1)
     return half_at(x, 52) * q.float()
 
@@ -226,6 +240,7 @@ def _(x: Tensor) -> Tensor:
 @block("MXFP4", 39, 32, 17)
 def _(x: Tensor) -> Tensor:
     """A table has all products, since some are subnormal, which GPUs flush to 0."""
+    # 17 bytes: an exponent (E8M0, bias 127; 128 since QUARTERS are doubled), 16 bytes of 4 bits
     scales = [2.0 ** (e - 128) for e in range(256)]
     every = table([min(max(s * q, -3.5e38), 3.5e38) for s in scales for q in QUARTERS], x)
     return every[x[:, :1] * 16 + flat(fields(x[:, 1:], 16, 4))]
@@ -233,6 +248,7 @@ def _(x: Tensor) -> Tensor:
 
 @block("NVFP4", 40, 64, 36)
 def _(x: Tensor) -> Tensor:
+    # 36 bytes: 4 scales (E4M3 without sign) of 16 elements each, 32 bytes of 4 bits
     scales = table([_unsigned_float8(e) for e in range(256)], x)[x[:, :4]]
     q = fields(x[:, 4:], 8, 4).reshape(-1, 4, 16)
     return flat(scales.unsqueeze(2) * table(QUARTERS, x)[q])
@@ -255,6 +271,7 @@ def _(x: Tensor) -> Tensor:
 
 @block("IQ4_XS", 23, 256, 136)
 def _(x: Tensor) -> Tensor:
+    # 136 bytes: d, 2 bytes of high scale bits, 4 bytes of low ones, 128 bytes of indices into CURVE
     scales = flat(fields(x[:, 4:8], 1, 4)) | flat(fields(x[:, 2:4], 1, 2)) << 4
     q = table(CURVE, x)[flat(fields(x[:, 8:], 16, 4))].reshape(-1, 8, 32)
     return flat((half_at(x, 0) * (scales - 32).float()).unsqueeze(2) * q)
@@ -278,6 +295,7 @@ def _spread(scales: Any, words: Any, sign: Any) -> Any:
 
 @block("IQ2_XXS", 16, 256, 66)
 def _(x: Tensor) -> Tensor:
+    # 66 bytes: d, then for each 32 elements 4 word indices and 4 bytes of signs and a scale
     pairs = x[:, 2:].reshape(-1, 8, 8)
     scales, sign = _sevens(pairs[:, :, 4:])
     return _spread(half_at(x, 0) * (scales.float() + 0.5) * 0.25, words_of("IQ2_XXS", pairs[:, :, :4]), sign)
@@ -285,6 +303,7 @@ def _(x: Tensor) -> Tensor:
 
 @block("IQ2_XS", 17, 256, 74)
 def _(x: Tensor) -> Tensor:
+    # words of 16 bits: 9 bits of a word index, 7 bits of signs
     low, high = x[:, 2:66:2], x[:, 3:66:2]
     scales = flat(fields(x[:, 66:], 1, 4)).float()
     words = words_of("IQ2_XS", low | (high & 1) << 8)

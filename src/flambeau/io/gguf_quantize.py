@@ -13,11 +13,11 @@ ROWS = 1 << 14  # blocks at once
 def form(name: str) -> Callable[[Any], Any]:
     """Register a function of blocks, float32 [n, elements] -> uint8 [n, bytes]."""
 
-    def noted(quantize: Any) -> Any:
+    def register(quantize: Any) -> Any:
         QUANTIZED[name] = quantize
         return quantize
 
-    return noted
+    return register
 
 
 def quantize_blocks(name: str, raw: Any, shape: tuple[int, ...]) -> bytes:
@@ -50,7 +50,7 @@ def _round_half_away(x: Any) -> Any:
     return np.sign(x) * (floor + np.floor(2 * (a - floor)))
 
 
-def _whole(x: Any, most: int) -> Any:
+def _truncate(x: Any, most: int) -> Any:
     """Truncate a positive number."""
     import numpy as np
 
@@ -78,7 +78,7 @@ def _about_zero(x: Any, bits: int) -> tuple[Any, Any]:
     # number.
     furthest = np.take_along_axis(x, abs(x).argmax(axis=-1, keepdims=True), axis=-1)
     d, middle = furthest / -(1 << bits - 1), 1 << bits - 1
-    return d, _whole(x * _inverse(d) + np.float32(middle + 0.5), 2 * middle - 1)
+    return d, _truncate(x * _inverse(d) + np.float32(middle + 0.5), 2 * middle - 1)
 
 
 def _from_least(x: Any, bits: int) -> tuple[Any, Any, Any]:
@@ -88,7 +88,7 @@ def _from_least(x: Any, bits: int) -> tuple[Any, Any, Any]:
     least = x.min(axis=-1, keepdims=True)
     most = (1 << bits) - 1
     d = (x.max(axis=-1, keepdims=True) - least) / most
-    return d, least, _whole((x - least) * _inverse(d) + np.float32(0.5), most)
+    return d, least, _truncate((x - least) * _inverse(d) + np.float32(0.5), most)
 
 
 def _join(*parts: Any) -> Any:

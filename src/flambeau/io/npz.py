@@ -39,10 +39,10 @@ def save_npz(tensors: Mapping[str, Tensor], f: Any) -> None:
     """
     call = f"save_npz(..., {source_name(f)})"
     check_tensors(tensors, call)
-    strange = next((n for n, t in tensors.items() if t.dtype.name not in WRITTEN), None)
-    if strange is not None:
+    unsupported = next((n for n, t in tensors.items() if t.dtype.name not in WRITTEN), None)
+    if unsupported is not None:
         raise TypeError(
-            f"{call}: {strange!r} is {tensors[strange].dtype.name}, which NumPy lacks: save .float()"
+            f"{call}: {unsupported!r} is {tensors[unsupported].dtype.name}, which NumPy lacks: save .float()"
         )
     raw = run.read(list(tensors.values()))
     pairs = zip(tensors.items(), raw, strict=True)
@@ -69,6 +69,7 @@ def entries(view: memoryview, place: LoadOptions) -> Entries:
 
 
 def _member(name: str, view: memoryview, member: zip_archive.Member, place: LoadOptions) -> TensorEntry:
+    # Only the header is read here: of a compressed member its first bytes.
     raw = view[member.start : member.start + member.packed]
     shape, descr, *_ = header(raw if member.method == zip_archive.STORED else zip_archive.begin(raw))
     return TensorEntry(shape, descr, lambda: array_of(name, zip_archive.contents(view, member), place))

@@ -100,6 +100,7 @@ def pack(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, str]
 
 def raw_bytes(t: Tensor, raw: Any) -> Any:
     """A tensor's bytes in the file format: a bool takes one byte."""
+    # a bool is a u32 on the device: take the low byte of each word
     part = memoryview(raw).cast("B")
     return part[::4].tobytes() if t.dtype is dt.bool_ else part
 
@@ -150,10 +151,10 @@ def load_tensors(data: Any, device: Any, call: str) -> dict[str, Tensor]:
 def entries(view: memoryview, place: LoadOptions) -> Entries:
     """The contents of a file; DamagedFile unless the data matches the header exactly."""
     header, metadata, body = parse_file(view)
-    strange = [n for n, e in header.items() if e["dtype"] not in READ]
-    if strange:
-        listed = [f"{shorten_name(n)} is {header[n]['dtype'][:20]}" for n in strange[:5]] + ["..."] * (
-            len(strange) > 5
+    unknown = [n for n, e in header.items() if e["dtype"] not in READ]
+    if unknown:
+        listed = [f"{shorten_name(n)} is {header[n]['dtype'][:20]}" for n in unknown[:5]] + ["..."] * (
+            len(unknown) > 5
         )
         raise RefusedFile(f"{', '.join(listed)}: only these can be read: {', '.join(sorted(READ))}")
     return Entries({name: _entry(name, e, body, place) for name, e in header.items()}, metadata)
@@ -168,6 +169,7 @@ def parse_file(view: memoryview) -> tuple[dict[str, dict[str, Any]], dict[str, s
     """(entries, metadata, data) of a file; DamagedFile unless the data matches the header exactly."""
     if len(view) < 8:
         raise DamagedFile("it ends before its header")
+    # the file: header length u64 (little-endian), the header as JSON, the data
     (length,) = struct.unpack_from("<Q", view)
     if length > len(view) - 8:
         raise DamagedFile("its header ends early")
@@ -194,6 +196,7 @@ def parse_file(view: memoryview) -> tuple[dict[str, dict[str, Any]], dict[str, s
 def _header(text: bytes) -> tuple[dict[str, Any], dict[str, str]]:
     """Parse a header's entries and metadata; DamagedFile if it is invalid."""
     try:
+        # NaN and Infinity are not JSON, but Python's parser accepts them: _no_number rejects them
         header = json.loads(str(text, "utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
     except Twice:
         raise
@@ -235,6 +238,7 @@ def _span(name: str, entry: Any) -> tuple[int, int]:
     check_shape(name, shape if is_list(shape) else [-1])
     if not _counts(span, PLACE) or len(span) != 2 or span[0] > span[1]:
         raise DamagedFile(f"the data_offsets of {shorten_name(name)} are not [begin, end]")
+    # an unknown dtype is reported by `entries`, which lists all of them
     size = prod(shape) * READ[dtype].size if dtype in READ else 0
     if dtype in READ and size != span[1] - span[0]:
         raise DamagedFile(

@@ -26,6 +26,7 @@ class Index:
 
 def index_of(view: memoryview, f: Any) -> Index | None:
     """Parse bytes as an index; None if they are not one, DamagedFile if it is invalid."""
+    # Hugging Face's index: {"metadata": ..., "weight_map": {tensor: file}}
     if bytes(view[:1]) != b"{":
         return None
     try:
@@ -74,7 +75,7 @@ def tensors_of(index: Index, place: LoadOptions, call: str) -> dict[str, Tensor]
     return out
 
 
-def opened_entries(index: Index, place: LoadOptions, call: str, stack: ExitStack) -> dict[str, Any]:
+def open_entries(index: Index, place: LoadOptions, call: str, stack: ExitStack) -> dict[str, Any]:
     """The entries of all files. The stack keeps the files open."""
     from .formats import entries_in
 

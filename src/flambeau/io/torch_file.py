@@ -30,8 +30,8 @@ from .numpy_elements import tensor_in_form
 from .sources import name_file_in_errors, open_source, source_name
 from .unpickler import (
     Global,
-    Machine,
     Unfinished,
+    Unpickler,
     Vocabulary,
     is_exact_dict,
     is_exact_list,
@@ -47,6 +47,7 @@ FULL_NAMES.update({"Long": "int64", "Int": "int32", "Short": "int16", "Char": "i
 FULL_NAMES.update({"Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128"})
 FULL_NAMES.update({"Untyped": "uint8"})
 STORAGES = {f"{name}Storage": KINDS[kind] for name, kind in FULL_NAMES.items()}
+# torch.FloatStorage, torch.cuda.FloatStorage (moved to any device) and torch.storage.TypedStorage's kinds
 NAMED: dict[str, Any] = {
     f"{place}.{name}": k for name, k in STORAGES.items() for place in ("torch", "torch.cuda", "torch.storage")
 }
@@ -139,6 +140,7 @@ class TorchReading:
                 count = len(raw) // size
                 self.bases[use] = tensor_of(name, raw[: count * size], (count,), part.kind, self.place)
             return strided_view(self.bases[use], part.size, part.stride, part.offset)
+        # an empty view needs no bytes, but may have an offset
         end = max(span(part.size, part.stride, part.offset), part.offset)
         raw = raw[part.offset * size : end * size]
         # Only the bytes between the first and the last element of the view go to the device.
@@ -160,15 +162,17 @@ class TorchReading:
 
     def rebuild_v3(self, storage: Any, offset: Any, size: Any, stride: Any, *rest: Any) -> Any:
         """rest: as above, with the dtype before the view bits."""
+        # v3 has an untyped storage (bytes) and a dtype, for dtypes without a storage class
         kind = plain(rest[2])
         kind = KINDS[kind.name] if isinstance(kind, dt.DType) else kind
         if not isinstance(kind, ElementKind) or not isinstance(storage, Storage):
             raise DamagedFile("a tensor has an invalid dtype, or no storage")
-        bytes_there = Storage(storage.key, kind, storage.count * storage.kind.size // kind.size)
-        return self.with_view_bits(self.rebuild(bytes_there, offset, size, stride), rest[3:])
+        typed = Storage(storage.key, kind, storage.count * storage.kind.size // kind.size)
+        return self.with_view_bits(self.rebuild(typed, offset, size, stride), rest[3:])
 
     def with_view_bits(self, tensor: Any, rest: Any) -> Any:
         """Apply PyTorch's view bits: conjugate, negate."""
+        # conj() and neg of PyTorch are lazy: the file has the bytes of the base
         bits = rest[0] if rest and rest[0] else dict[str, Any]()
         if not is_exact_dict(bits) or not bits.keys() <= {"conj", "neg"}:
             raise DamagedFile("a tensor has flags other than conj and neg")
@@ -261,6 +265,7 @@ def _storage(parts: Any) -> tuple[Storage, Any]:
 
 def _read_zip(view: memoryview, place: LoadOptions) -> Any:
     members = zip_archive.members(view)
+    # PyTorch writes all members into a folder named after the file.
     roots = [name[: -len("data.pkl")] for name in members if name.rpartition("/")[2] == "data.pkl"]
     if len(roots) != 1:
         raise DamagedFile("it is an archive that PyTorch did not write: it has no data.pkl, or several")
@@ -278,6 +283,7 @@ def _read_zip(view: memoryview, place: LoadOptions) -> Any:
     def persistent(parts: Any) -> Storage:
         storage, _ = _storage(parts)
         member = members.get(f"{root}data/{storage.key}")
+        # before any tensor is made: the first reading checks all sizes
         if member is None or member.size != storage.count * storage.kind.size:
             there = "none" if member is None else f"{member.size:,}"
             needed = f"{storage.count * storage.kind.size:,}"
@@ -304,8 +310,8 @@ def _run(
     data: memoryview, at: int, reading: TorchReading, persistent: Callable[..., Any], room: int
 ) -> tuple[Any, int]:
     """The value of the pickle that begins at an offset, and its end."""
-    machine = Machine(data, at, reading.names(), persistent, room)
-    return machine.run(), machine.at
+    unpickler = Unpickler(data, at, reading.names(), persistent, room)
+    return unpickler.run(), unpickler.at
 
 
 def _read_old(view: memoryview, place: LoadOptions) -> Any:
@@ -334,11 +340,12 @@ def _read_old(view: memoryview, place: LoadOptions) -> Any:
         reading.bytes_of = lambda name: view[:0]
         return next_value(0)[0]
     version, at = next_value(at)
-    machine, begin = next_value(at)
-    if version != VERSION or not is_exact_dict(machine) or machine.get("little_endian") is not True:
+    system, begin = next_value(at)
+    if version != VERSION or not is_exact_dict(system) or system.get("little_endian") is not True:
         raise RefusedFile(
             f"it has version {shorten_name(version)} or is big-endian: save it again in PyTorch"
         )
+    # The values come before the storages that they refer to: skip them once, then read them again.
     _, at = next_value(begin)
     keys, at = next_value(at)
     raw = _storages(view, at, keys, roots)
@@ -354,6 +361,7 @@ def _storages(view: memoryview, at: int, keys: Any, roots: dict[str, Storage]) -
     for name in map(str, keys):
         if len(view) - at < 8:
             raise DamagedFile(f"it ends before storage {shorten_name(name)}")
+        # each storage: its number of elements i64, then the elements
         (count,), root = unpack_from("<q", view, at), roots[name]
         end = at + 8 + root.count * root.kind.size
         if count != root.count or end > len(view):

@@ -26,6 +26,7 @@ def save_torch(obj: Any, f: Any) -> None:
     """
     pickle = TorchPickle(f"save_torch(..., {source_name(f)})")
     pickle.put(obj, "")
+    # "version" 3 is the zip format's; PyTorch 2.1 and later read "byteorder"
     members: list[tuple[str, Any]] = [("data.pkl", b"\x80\x02" + b"".join(pickle.out) + b".")]
     members += [("byteorder", b"little"), ("version", b"3\n")]
     raw = run.read(pickle.tensors)
@@ -62,6 +63,7 @@ class TorchPickle:
     # --- one method for each type ---
 
     def number(self, value: int, _: str) -> None:
+        # LONG1 for up to 255 bytes, else LONG4; both are little-endian two's complement
         raw = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
         self.step(
             b"\x8b" + struct.pack("<i", len(raw)) + raw if len(raw) > 255 else bytes([0x8A, len(raw)]) + raw
@@ -72,6 +74,7 @@ class TorchPickle:
         self.step(b"X" + struct.pack("<I", len(raw)) + raw)
 
     def items(self, value: Mapping[Any, Any], path: str) -> None:
+        # EMPTY_DICT, MARK, the pairs, SETITEMS
         self.step(b"}(")
         for key, part in value.items():
             if not isinstance(key, str | int | float | bool | None):
@@ -81,6 +84,7 @@ class TorchPickle:
         self.step(b"u")
 
     def values(self, value: list[Any], path: str) -> None:
+        # EMPTY_LIST, MARK, the values, APPENDS
         self.step(b"](")
         for i, part in enumerate(value):
             self.inside(part, path, i)
@@ -99,6 +103,7 @@ class TorchPickle:
         if id(t) not in self.places:
             self.places[id(t)] = len(self.tensors)
             self.tensors.append(t)
+        # GLOBAL, then MARK MARK: the outer tuple has the arguments, the inner one the persistent id
         function = b"_rebuild_tensor_v2" if name else b"_rebuild_tensor_v3"
         self.step(b"ctorch._utils\n" + function + b"\n((")
         self.text("storage", path)
@@ -106,6 +111,7 @@ class TorchPickle:
         self.text(str(self.places[id(t)]), path)
         self.text("cpu", path)
         self.number(t.numel() if name else t.nbytes, path)
+        # TUPLE, BINPERSID, and the offset 0 (BININT1)
         self.step(b"tQK\x00")
         self.fixed(t.shape, path)
         self.fixed(tuple(contiguous_strides(t.shape)), path)

@@ -47,8 +47,8 @@ class Vocabulary:
         raise RefusedFile(f"it names {shorten_name(name)}: {rule}")
 
 
-class Machine:
-    """The state of reading one pickle: stack, memo and position. `persistent` resolves persistent ids."""
+class Unpickler:
+    """Interprets one pickle: stack, memo and position. `persistent` resolves persistent ids."""
 
     def __init__(
         self, view: memoryview, at: int, names: Vocabulary, persistent: Callable[[Any], Any], room: int
@@ -161,20 +161,21 @@ class Machine:
 
     # --- globals and calls ---
 
-    def named(self, module: Any, name: Any) -> None:
+    def push_global(self, module: Any, name: Any) -> None:
         if type(module) is not str or type(name) is not str:
             raise DamagedFile("a name is not text")
         self.push(self.names.find(f"{module}.{name}"))
 
     def call(self, args: Any) -> None:
+        # only a Global of the table can be called: never a value that the file built
         function = self.pop()
         if not isinstance(function, Global) or function.call is None or not is_exact_tuple(args):
-            named = (
+            label = (
                 shorten_name(function.name)
                 if isinstance(function, Global)
                 else f"a {type(function).__name__}"
             )
-            raise DamagedFile(f"it calls {named}, which is not an allowed function")
+            raise DamagedFile(f"it calls {label}, which is not an allowed function")
         self.charge(args)
         self.push_new(function.call(*args))
 
@@ -254,6 +255,7 @@ def _is_small(value: Any, bits: int) -> bool:
 
 
 def _int(text: bytes) -> int:
+    # protocol 0 writes bools as the integers 00 and 01
     return {b"00": False, b"01": True}[text] if text in (b"00", b"01") else int(text)
 
 
@@ -262,6 +264,7 @@ def _long(raw: memoryview) -> int:
 
 
 def _text(raw: memoryview) -> str:
+    # Python's pickle writes lone surrogates too
     return str(raw, "utf-8", "surrogatepass")
 
 
@@ -270,124 +273,124 @@ def _old_text(raw: Any) -> str:
     return str(raw, "latin-1")
 
 
-def _append(m: Machine) -> None:
+def _append(m: Unpickler) -> None:
     value = plain(m.pop())
     m.top(list).append(value)
 
 
-def _appends(m: Machine) -> None:
+def _appends(m: Unpickler) -> None:
     values = [plain(v) for v in m.pop_marked()]
     m.top(list).extend(values)
 
 
-def _setitem(m: Machine) -> None:
+def _setitem(m: Unpickler) -> None:
     value = plain(m.pop())
     name = key(m.pop())
     m.top(dict)[name] = value
 
 
-def _pairs(m: Machine) -> list[tuple[Any, Any]]:
+def _pairs(m: Unpickler) -> list[tuple[Any, Any]]:
     values = m.pop_marked()
     if len(values) % 2:
         raise DamagedFile("a key has no value")
     return [(key(k), plain(v)) for k, v in zip(values[::2], values[1::2], strict=True)]
 
 
-def _setitems(m: Machine) -> None:
+def _setitems(m: Unpickler) -> None:
     pairs = _pairs(m)
     m.top(dict).update(pairs)
 
 
-def _additems(m: Machine) -> None:
+def _additems(m: Unpickler) -> None:
     values = [key(v) for v in m.pop_marked()]
     m.top(set).update(values)
 
 
-def _mark(m: Machine) -> None:
+def _mark(m: Unpickler) -> None:
     m.left -= 1
     if m.left < 0:
         raise DamagedFile("it creates too many lists for a file of its size")
     m.marks.append(len(m.stack))
 
 
-def _tuple(count: int) -> Callable[[Machine], None]:
-    def step(m: Machine) -> None:
+def _tuple(count: int) -> Callable[[Unpickler], None]:
+    def step(m: Unpickler) -> None:
         values = [plain(m.pop()) for _ in range(count)]
         m.push_new(tuple(reversed(values)))
 
     return step
 
 
-def _reduce(m: Machine) -> None:
+def _reduce(m: Unpickler) -> None:
     args = m.pop()
     m.call(args)
 
 
-def _global(m: Machine) -> None:
+def _global(m: Unpickler) -> None:
     module, name = m.line(), m.line()
-    m.named(str(module, "utf-8"), str(name, "utf-8"))
+    m.push_global(str(module, "utf-8"), str(name, "utf-8"))
 
 
-def _stack_global(m: Machine) -> None:
+def _stack_global(m: Unpickler) -> None:
     name = m.pop()
-    m.named(m.pop(), name)
+    m.push_global(m.pop(), name)
 
 
-def _pop(m: Machine) -> None:
+def _pop(m: Unpickler) -> None:
     if m.marks and m.marks[-1] == len(m.stack):
         m.marks.pop()
     else:
         m.pop()
 
 
-def _pop_mark(m: Machine) -> None:
+def _pop_mark(m: Unpickler) -> None:
     m.pop_marked()
 
 
-def _dup(m: Machine) -> None:
+def _dup(m: Unpickler) -> None:
     value = m.pop()
     m.push(value)
     m.push(value)
 
 
-def _protocol(m: Machine) -> None:
+def _protocol(m: Unpickler) -> None:
     number = m.byte()
     if number > 5:
         raise DamagedFile(f"it uses protocol {number}: only 0 to 5 are known")
 
 
-def _persistent(m: Machine) -> None:
+def _persistent(m: Unpickler) -> None:
     m.push(m.persistent(plain(m.pop())))
 
 
-def _frame(m: Machine) -> None:
+def _frame(m: Unpickler) -> None:
     if m.number("<Q") > len(m.view) - m.at:
         raise DamagedFile("a frame ends early")
 
 
-def _read_sized(form: str, read: Callable[[Any], Any]) -> Callable[[Machine], None]:
+def _read_sized(form: str, read: Callable[[Any], Any]) -> Callable[[Unpickler], None]:
     """Read a length, then so many bytes."""
     return lambda m: m.push(read(m.take(m.number(form))))
 
 
-def _read_fixed(form: str) -> Callable[[Machine], None]:
+def _read_fixed(form: str) -> Callable[[Unpickler], None]:
     return lambda m: m.push(m.number(form))
 
 
-def _constant(value: Any) -> Callable[[Machine], None]:
+def _constant(value: Any) -> Callable[[Unpickler], None]:
     return lambda m: m.push(value)
 
 
-def _line(read: Callable[[bytes], Any]) -> Callable[[Machine], None]:
+def _line(read: Callable[[bytes], Any]) -> Callable[[Unpickler], None]:
     return lambda m: m.push(read(m.line()))
 
 
-def _new_frozenset(m: Machine) -> None:
+def _new_frozenset(m: Unpickler) -> None:
     m.push_new(frozenset([key(v) for v in m.pop_marked()]))
 
 
 STOP = ord(".")
-NAMED: dict[bytes, Callable[[Machine], None]] = {  # documented in pickletools.opcodes
+NAMED: dict[bytes, Callable[[Unpickler], None]] = {  # documented in pickletools.opcodes
     b"\x80": _protocol,
     b"\x95": _frame,
     b"(": _mark,
@@ -448,4 +451,4 @@ NAMED: dict[bytes, Callable[[Machine], None]] = {  # documented in pickletools.o
     b"Q": _persistent,
     b"P": lambda m: m.push(m.persistent(str(m.line(), "ascii"))),
 }
-STEPS: list[Callable[[Machine], None] | None] = [NAMED.get(bytes([code])) for code in range(256)]
+STEPS: list[Callable[[Unpickler], None] | None] = [NAMED.get(bytes([code])) for code in range(256)]

@@ -15,6 +15,7 @@ class Fields(dict[str, Any]):
 
 def _pairs(*args: Any) -> dict[Any, Any]:
     """A dict from pairs, for OrderedDict, Counter and defaultdict, whose factory is ignored."""
+    # a defaultdict's factory is a Global: it is ignored, and the items follow as SETITEMS
     if not args or args[0] is None or isinstance(args[0], Global):
         return {}
     (pairs,) = args
@@ -59,6 +60,7 @@ def _device(kind: Any, index: Any = None) -> str:
 def _path(*parts: Any) -> str:
     if not all(type(p) is str for p in parts):
         raise DamagedFile("a path has parts that are not strings")
+    # a root "/" is a part itself: avoid "//"
     return "/".join(parts).replace("//", "/")
 
 
@@ -66,6 +68,7 @@ def _dtype(text: Any, *_: Any) -> Unfinished:
     """NumPy's dtype; its byte order follows as a state."""
 
     def ordered(state: Any) -> Any:
+        # state: (version, byte order, ...); "|" means that the order does not matter
         order = state[1] if is_exact_tuple(state) and len(state) > 1 else "<"
         return kind_of(f"{order if order in ('<', '>') else ''}{text}")
 

@@ -70,6 +70,8 @@ def _directory(view: memoryview) -> tuple[int, int, int]:
     if at < 0 or len(tail) - at < 22:
         raise DamagedFile("it ends before its directory")
     place = len(view) - len(tail) + at
+    # disk numbers, members on this disk and in all, bytes and offset of the directory, length of the
+    # comment
     disk, of, here, count, size, start, _ = unpack_from("<4H2LH", view, place + 4)
     # Fields of all ones refer to the zip64 record.
     if FULL in (size, start) or 0xFFFF in (count, here):
@@ -157,6 +159,7 @@ def contents(view: memoryview, member: Member) -> memoryview:
     raw = view[member.start : member.start + member.packed]
     if member.method == DEFLATED:
         raw = _inflate(raw, member)
+    # in pieces, so that other threads get the GIL
     crc = 0
     for piece in pieces(raw):
         crc = crc32(piece, crc)

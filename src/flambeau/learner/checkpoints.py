@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ..core.dtype import DType
 from ..core.files import map_file, part_of, read
 from ..errors import FlambeauError, MissingFile
-from ..io.checkpoint import load_checkpoint, metadata_of, taken_apart
+from ..io.checkpoint import load_checkpoint, metadata_of, split_tensors
 from ..io.checksum import add_checksum, damage
 from ..io.safetensors import check_tensors
 from ..runtime.run import Readback
@@ -86,7 +86,7 @@ class Checkpoints:
             return
         self.wait()
         began = time.perf_counter()
-        tensors, tree = taken_apart(state)
+        tensors, tree = split_tensors(state)
         check_tensors(tensors, f"checkpoint {name}")
         specs = {n: TensorSpec(t.dtype, t.shape) for n, t in tensors.items()}
         values = Readback([*tensors.values(), *(v.float() for v in losses)])
@@ -193,7 +193,7 @@ def load_state(path: Path) -> Any:
 
 def save_state(path: Path, state: Any) -> None:
     """Write a state to a file; FlambeauError if that fails."""
-    tensors, tree = taken_apart(state)
+    tensors, tree = split_tensors(state)
     check_tensors(tensors, f"save({str(path)!r})")
     try:
         write_proven(path, add_checksum(tensors, Readback(list(tensors.values())).wait(), metadata_of(tree)))
