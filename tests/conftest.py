@@ -8,14 +8,16 @@ import ctypes
 import gc
 import os
 import secrets
+import subprocess
 import sys
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 pytest.register_assert_rewrite("helpers", "grids")
-pytest_plugins = ["helpers.budget", "helpers.kernels", "helpers.quick"]
+pytest_plugins = ["helpers.budget", "helpers.kernels", "helpers.quick", "helpers.shares"]
 
 os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")  # Mesa warns on stderr without one
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a peer in tests: several processes would fill a GPU with it
@@ -27,6 +29,22 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy's threads spin while
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 GRID_SEED, TURN = "FLAMBEAU_GRID_SEED", "FLAMBEAU_TURN"
+
+
+def turn_of_commit() -> str:
+    """The number of commits, so that the next has the next turn; of a shallow clone, digits of the hash."""
+    folder = Path(__file__).parent.parent
+    shallow = (folder / ".git" / "shallow").exists()
+    call = ["git", *(["rev-parse", "HEAD"] if shallow else ["rev-list", "--count", "HEAD"])]
+    try:
+        answer = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return "0"  # no repository
+    return str(int(answer[:6], 16)) if shallow else answer.strip()
+
+
+if TURN not in os.environ:  # before helpers.draws is imported; xdist's workers inherit it
+    os.environ[TURN] = turn_of_commit()
 
 # marker, and option of pytest and of `./run test`: the library that its tests compare with
 PEERS = {"torch": "PyTorch", "jax": "JAX"}

@@ -106,6 +106,7 @@ def asked() -> dict[str, str]:
     return names | {f"fb.fft.{n}": f"fft_{n}" for n in fb.fft.__all__}
 
 
+@pytest.mark.share(3)
 def test_definitions_are_the_lines_that_implement():
     names = asked()
     assert len(names) > 1000
@@ -147,6 +148,7 @@ HOVERS = {
 }
 
 
+@pytest.mark.share(3)
 def test_a_hover_shows_each_option():
     server = LanguageServer("import flambeau as fb\n" + "".join(f"{call}\n" for call in HOVERS))
     try:

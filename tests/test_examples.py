@@ -17,7 +17,7 @@ SHORTER = {"ddpm": ["--levels", "3"], "text_generation": ["--write", "3"]}  # wh
 NUMBER = re.compile(r"-?\d+\.?\d*")
 
 
-@pytest.mark.parametrize("path", in_turn(EXAMPLES, 2), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", in_turn(EXAMPLES, 4), ids=lambda path: path.stem)
 def test_a_few_steps_run(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FLAMBEAU_DATA", str(SUBSET))

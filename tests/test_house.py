@@ -91,9 +91,18 @@ def tree_of_text(text: str) -> ast.Module:
     return ast.parse(text)
 
 
+def text_of(module: str) -> str:
+    return MODULES[module].read_text(encoding="utf-8")
+
+
 def tree_of(module: str) -> ast.Module:
     """Parsed once for each text, so a test may change a module."""
-    return tree_of_text(MODULES[module].read_text(encoding="utf-8"))
+    return tree_of_text(text_of(module))
+
+
+def statements_of(node: ast.AST) -> Iterator[ast.AST]:
+    """The children of a node but for expressions, in which no statement lies: they are most of a tree."""
+    return (child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
 
 
 @cache
@@ -114,11 +123,9 @@ def is_for_checkers(test: ast.expr) -> bool:
 
 def imports(node: ast.AST, late: bool = False) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
     """(statement, whether it stands in a function) for each import that runs: TYPE_CHECKING blocks do not."""
-    for child in ast.iter_child_nodes(node):
+    for child in statements_of(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child, late
-        elif isinstance(child, ast.expr):
-            continue
         elif isinstance(child, ast.If) and is_for_checkers(child.test):
             for other in child.orelse:
                 yield from imports(other, late)
@@ -140,6 +147,8 @@ def imported(module: str, statement: ast.Import | ast.ImportFrom) -> list[str]:
 @cache
 def imported_by_call(module: str) -> list[str]:
     """The other packages that a module imports by import_module("name"), since they have no types."""
+    if "import_module" not in text_of(module):
+        return []
     calls = [n for n in ast.walk(tree_of(module)) if isinstance(n, ast.Call) and n.args]
     names = [n.args[0] for n in calls if isinstance(n.func, ast.Name) and n.func.id == "import_module"]
     texts = [n.value for n in names if isinstance(n, ast.Constant)]
@@ -240,7 +249,7 @@ MOST = {"parameters": 6, "nesting": 3, "templates": 2}  # what house_debts.toml 
 
 def functions(node: ast.AST, name: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     """(path:Class.function, function) for each function below a node."""
-    for child in ast.iter_child_nodes(node):
+    for child in statements_of(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             yield name + child.name, child
         named = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
@@ -268,7 +277,7 @@ def parameters(f: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 def nesting(node: ast.AST, depth: int = 0) -> int:
     """How many blocks stand in each other; an elif is no deeper than its if, a function begins anew."""
     most = depth
-    for child in ast.iter_child_nodes(node):
+    for child in statements_of(node):
         if not isinstance(child, FUNCTIONS | ast.ClassDef):
             is_elif = isinstance(node, ast.If) and isinstance(child, ast.If) and node.orelse == [child]
             most = max(most, nesting(child, depth + (isinstance(child, BLOCKS) and not is_elif)))
@@ -403,6 +412,8 @@ def private_names(module: str) -> Iterator[tuple[str, str]]:
                     yield source, alias.name
                 if not late:
                     known[alias.asname or alias.name] = source
+    if not known or not re.search(rf"\b(?:{'|'.join(map(re.escape, known))})\s*\._", text_of(module)):
+        return
     asked = [n for n in ast.walk(tree_of(module)) if isinstance(n, ast.Attribute) and is_private(n.attr)]
     for node in asked:
         source = known.get(node.value.id) if isinstance(node.value, ast.Name) else None
@@ -426,9 +437,8 @@ SHARED_NAMES = {"Fetch", "Prepared", "Program", "Stamps", "_Thread"}  # most: of
 def test_each_class_has_a_name_of_its_own():
     where: dict[str, list[str]] = {}
     for module in MODULES:
-        for node in ast.walk(tree_of(module)):
-            if isinstance(node, ast.ClassDef):
-                where.setdefault(node.name, []).append(module)
+        for name in re.findall(r"^ *class (\w+)", text_of(module), re.MULTILINE):
+            where.setdefault(name, []).append(module)
     several = {name: modules for name, modules in where.items() if len(modules) > 1}
     assert not {n: m for n, m in several.items() if n not in SHARED_NAMES}, "give one of them another name"
     assert not SHARED_NAMES - several.keys(), "remove these rows of SHARED_NAMES"
@@ -512,6 +522,16 @@ def test_every_package_has_a_budget_and_one_to_three_quick_tests():
             file, _, function = test.partition("[")[0].partition("::")
             text = (ROOT / "tests" / name / file).read_text(encoding="utf-8")
             assert f"def {function or 'test_'}" in text, test
+
+
+def test_what_runs_in_turn_is_listed():
+    """docs/internals/tests.md says what else covers it."""
+    takes_turns = re.compile(r"\bin_turn\(|mark\.share\(")
+    files = [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
+    names = {path.name for path in files if takes_turns.search(path.read_text(encoding="utf-8"))}
+    table = (ROOT / "docs" / "internals" / "tests.md").read_text(encoding="utf-8").partition("| test |")[2]
+    listed = {path.rpartition("/")[2] for path in re.findall(r"`([\w/]+\.py)`", table)}
+    assert not names - listed
 
 
 TEXT = {".py", ".wgsl", ".js", ".html", ".css", ".md", ".toml"}

@@ -83,6 +83,7 @@ def test_metadata_names_licence_python_and_dependencies(wheel):
     assert len(required) == 5
 
 
+@pytest.mark.share(3, first=1)
 def test_sdist_builds_the_same_wheel(wheel, tmp_path):
     call("-m", "hatchling", "build", "--target", "sdist", "--directory", tmp_path, cwd=ROOT)
     with tarfile.open(tmp_path / "flambeau-0.1.0.tar.gz") as archive:
@@ -99,6 +100,7 @@ print((fb.tensor([1.0, 2.0]).exp() * 0 + 2).tolist())
 """
 
 
+@pytest.mark.share(3, first=0)
 def test_installed_wheel_runs_outside_the_checkout(wheel, tmp_path):
     target, elsewhere = tmp_path / "target", tmp_path / "elsewhere"
     elsewhere.mkdir()

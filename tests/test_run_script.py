@@ -426,12 +426,14 @@ def comparisons(tmp_path, *options: str) -> list[str]:
 
 
 @pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.share(3)
 def test_comparisons_are_counted_where_they_are_left_out(tmp_path, workers):
     *_, told, summary = comparisons(tmp_path, "-n", workers)
     assert told == "1 comparison with PyTorch: ./run test --torch"
     assert "passed" in summary and "skipped" not in summary
 
 
+@pytest.mark.share(3)
 def test_comparisons_without_their_library_are_errors(tmp_path):
     *_, summary = comparisons(tmp_path, "--torch")
     assert "1 error" in summary and "passed" not in summary and "skipped" not in summary

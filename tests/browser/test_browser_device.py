@@ -158,6 +158,7 @@ def losses(step):
 """
 
 
+@pytest.mark.share(3)
 def test_training_and_its_recording_lower_the_loss_as_on_the_desktop(python, gpu):
     there = python.run(f"{TRAIN}\nlist(await fb.read(*losses(fb.jit(step))))")
     here: dict = {}
@@ -249,6 +250,7 @@ ramp = fb.jit(lambda x: x + fb.arange(3))
 """
 
 
+@pytest.mark.share(3)
 def test_what_the_desktop_records_is_recorded_in_the_page(python):
     """Every call that makes a tensor asks the page's device whether it is lost: no stranger's code."""
     count, unrecorded, ramps = python.run(RECORDED)

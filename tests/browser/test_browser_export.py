@@ -451,6 +451,7 @@ def test_the_module_is_small_and_typed(folder):
     assert f'export type Outputs<O extends Output = "typed"> = [{values}];' in two
 
 
+@pytest.mark.share(3)
 def test_the_documentation_runs(browser, home, folder, monkeypatch):
     text = (ROOT / "docs" / "export.md").read_text("utf-8")
     python, html = (
@@ -470,6 +471,7 @@ def test_the_documentation_runs(browser, home, folder, monkeypatch):
     context.close()
 
 
+@pytest.mark.share(3)
 def test_kernels_of_gpus_give_the_same(plain, folder):
     given = inputs_of("digits", 6)
     found = plain.evaluate(

@@ -20,6 +20,7 @@ from flambeau.site.server import address
 
 from . import wheels
 
+pytestmark = pytest.mark.share(4, first=2)
 INSTALL = """async () => {
     const { loadPyodide } = await import("/pyodide/pyodide.mjs");
     globalThis.py = await loadPyodide({

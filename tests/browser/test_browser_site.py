@@ -11,7 +11,6 @@ from io import BytesIO
 
 import pytest
 from click.testing import CliRunner
-from helpers.draws import in_turn
 
 from flambeau.cli import main
 from flambeau.site import archives, serve
@@ -41,6 +40,7 @@ def transferred(page) -> dict[str, int]:
     }""")
 
 
+@pytest.mark.share(2)
 def test_the_first_page_reads_digits_before_python_and_runs_three_lines(page, site, site_folder):
     """An exported network at once; then code, its kernels, what is wrong with it; links; a phone; offline."""
     page.goto(site)
@@ -145,9 +145,10 @@ KEPT = """async (names) => {
 }"""
 
 
+@pytest.mark.share(4, first=1)
 @pytest.mark.parametrize(
     "controlled",
-    in_turn([True, False], 2),
+    [True, False],
     ids=lambda early: "" if early else "by a service worker that starts late",
 )
 def test_who_loaded_it_once_can_go_offline(browser, site_folder, monkeypatch, controlled):
@@ -205,6 +206,7 @@ def test_who_loaded_it_once_can_go_offline(browser, site_folder, monkeypatch, co
     context.close()
 
 
+@pytest.mark.share(4, first=3)
 def test_a_site_that_cannot_be_kept_is_told(page, site):
     page.add_init_script("navigator.serviceWorker.register = () => Promise.reject(new Error('no room here'))")
     page.goto(f"{site}mnist/")
@@ -214,6 +216,7 @@ def test_a_site_that_cannot_be_kept_is_told(page, site):
     status(page).to_have_text(READY)
 
 
+@pytest.mark.share(2)
 def test_building_by_the_command_line(tmp_path):
     made = CliRunner().invoke(main, ["web", "build", "--out", str(tmp_path / "site"), "--sources"])
     assert made.exit_code == 0, made.output

@@ -6,6 +6,7 @@ import pytest
 
 from .paper import DIGITS, READY, expect, overflow, shot
 
+pytestmark = pytest.mark.share(4, first=1)
 WIDTH, HIGH = 360, 640
 
 

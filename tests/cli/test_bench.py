@@ -32,6 +32,7 @@ def sizes(name: str) -> tuple[int, ...]:
     return task.software if get_device().limits.software else task.gpu
 
 
+@pytest.mark.share(3)
 def test_rows_are_printed_and_written(tmp_path):
     result = run("--only", "sum of all", "--only", "reading", "--json", str(tmp_path / "found.json"))
     assert result.exit_code == 0, result.output
@@ -146,6 +147,7 @@ def test_workloads_run_on_a_small_size(task):
     assert made.nbytes > 0
 
 
+@pytest.mark.share(3)
 def test_a_gpt_learns_a_batch():
     fb.manual_seed(0)
     ids = np.random.default_rng(0).integers(0, GPT_TINY.vocabulary, (2, 17)).astype(np.int32)

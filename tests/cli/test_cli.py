@@ -57,6 +57,7 @@ def test_version():
     assert flambeau("--version").output == f"flambeau, version {fb.__version__}\n"
 
 
+@pytest.mark.share(2)
 def test_mnist_trains_saves_and_reloads(digits, tmp_path, device):
     where = "cpu" if device.kind == "cpu" else "gpu"
     args = ("--epochs", 4, "--batch-size", 20, "--device", where, "--lr", 0.01, "--no-augment")
@@ -85,6 +86,7 @@ def test_mnist_opens_no_device_but_its_own(digits, tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
 
 
+@pytest.mark.share(3)
 def test_mnist_is_the_same_with_the_same_seed(digits, tmp_path):
     def weights(seed):
         args = ("--steps", 3, "--batch-size", 20, "--seed", seed)
@@ -124,6 +126,7 @@ def test_a_signal_saves_the_model(digits, tmp_path, monkeypatch, number, code, n
     assert told == f"flambeau: mnist(--out {tmp_path}): {rule}"
 
 
+@pytest.mark.share(3)
 def test_what_was_stopped_goes_on_to_the_same_bits(digits, tmp_path, monkeypatch):
     from flambeau.cli import mnist
 

@@ -355,6 +355,7 @@ def test_values_that_do_not_fit_are_refused():
         assert str(e.value) == said
 
 
+@pytest.mark.share(3)
 def test_models_train_in_half_precision(half, device):
     fb.manual_seed(0)
     model = fb.nn.Sequential(

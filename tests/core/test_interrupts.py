@@ -103,6 +103,7 @@ def moments(call, since=""):
 
 
 @pytest.mark.parametrize("offload", [False, True])
+@pytest.mark.share(3)
 def test_an_eager_step_is_whole(device, offload):
     training = Training(device, offload)
     seen = set()

@@ -81,6 +81,7 @@ def test_a_norms_gradients_by_weight_and_bias_are_one_kernel(gpu):
 
 @pytest.mark.parametrize("shape", ((5000, 48), (70, 33), (9, 3), (4096, 768), (1, 7)))
 @pytest.mark.parametrize("dtype", (fb.float32, fb.float16, fb.int32))
+@pytest.mark.share(3)
 def test_values(gpu, shape, dtype):
     """Few rows in one kernel, many in pieces; sums of other types beside each other, with epilogues."""
     x = np.random.default_rng(5).integers(-9, 9, shape).astype("f4")

@@ -11,7 +11,7 @@ import numpy as np
 
 SEED = int(os.environ.get("FLAMBEAU_GRID_SEED", "0"))
 TIMES = int(os.environ.get("FLAMBEAU_GRID", "1"))
-TURN = int(os.environ.get("FLAMBEAU_TURN", "0"))  # of each commit another: .ci/run
+TURN = int(os.environ.get("FLAMBEAU_TURN", "0"))  # of each commit another: conftest.py
 
 
 def draws(name: str, fixed: int):

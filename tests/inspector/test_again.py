@@ -235,6 +235,7 @@ def test_results_are_compared_as_what_they_are():
     assert again.compare_outputs("o", "c64", *turned).largest == 1
 
 
+@pytest.mark.share(3)
 def test_a_kernel_as_a_script_of_its_own(product, tmp_path):
     """It runs with wgpu alone, and gives what the call gave."""
     made, (x, w, b) = product

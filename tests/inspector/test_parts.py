@@ -177,6 +177,7 @@ def test_times_by_repeats_are_no_part_of_looking_on(made):
     assert round(1e3 * row.seconds, 6) == 60
 
 
+@pytest.mark.share(3)
 def test_a_real_step_is_the_sum_of_its_parts(gpu):
     """What a step takes that nobody looks at, measured here, is what is said of it, within a tenth; where
     two measurements here do not agree, others use the machine, and nothing can be said."""

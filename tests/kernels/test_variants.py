@@ -104,7 +104,7 @@ def turns(order, families):
     for family, names in families.items():
         known = order.setdefault(family, {})
         known.update(dict.fromkeys(names))
-        wanted = in_turn(known, 16) if len(known) > MANY else known
+        wanted = in_turn(known, 32) if len(known) > MANY else known
         yield from ((family, name) for name in names if name in wanted)
 
 

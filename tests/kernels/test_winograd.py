@@ -70,11 +70,13 @@ def check(size, device):
     close(y.numpy(), convolved(x, weight, padding), c)
 
 
+@pytest.mark.share(3)
 def test_every_shape_has_the_value_of_the_direct_sum(shape):
     check(PARTS, shape)
 
 
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.share(3)
 def test_every_size_has_the_value_of_the_direct_sum(size, small):
     check(size, small)
 
@@ -98,6 +100,7 @@ def test_what_is_around_it_is_computed_in_it(small):
     np.testing.assert_allclose(y.numpy(), want, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.share(3)
 def test_images_that_lie_in_other_orders(small):
     x, w = numbers(2, 8, 7, 4), numbers(6, 4, 3, 3)
     t, weight = fb.tensor(x, device=small), fb.tensor(w, device=small)

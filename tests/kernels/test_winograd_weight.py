@@ -57,6 +57,7 @@ def drawn(rng):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.share(3)
 def test_drawn_sizes_have_the_value_of_the_direct_sum(shape, at, monkeypatch):
     monkeypatch.setitem(winograd_weight.TILES, "32x32", SHAPES[shape])
     wrong = []
@@ -73,6 +74,7 @@ def test_drawn_sizes_have_the_value_of_the_direct_sum(shape, at, monkeypatch):
     assert not wrong, wrong
 
 
+@pytest.mark.share(3)
 def test_operands_that_lie_in_other_orders_and_expressions(at):
     """A gradient that is computed where it is read, an image that is permuted, cut or padded, an epilogue."""
     rng = np.random.default_rng(3)

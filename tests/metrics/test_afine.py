@@ -111,6 +111,7 @@ X, Y = (RNG.random((3, 3, 4, 6)).astype("f4") for _ in range(2))
 
 
 @pytest.mark.parametrize("term", ["score", "unbounded", "fidelity", "naturalness"])
+@pytest.mark.share(2)
 def test_terms_are_those_of_the_paper(term, device):
     wanted = by_numpy(WEIGHTS, X.astype("f8"), Y.astype("f8"))[term]
     assert np.ptp(wanted) > 1e-3

@@ -74,6 +74,7 @@ def test_reaches_the_loss_of_float32(name):
     assert exact[-1] < 0.7 * exact[0]
 
 
+@pytest.mark.share(3)
 def test_a_recorded_step_does(gpu):
     with gpu:
         exact, made = losses("mlp", None, recorded=True), losses("mlp", fb.float16, recorded=True)

@@ -301,6 +301,7 @@ OPTIONS_BY_DEVICE = [(name, "cpu") for name in OTHERS] + [(name, "gpu") for name
 
 
 @pytest.mark.parametrize(("name", "device"), OPTIONS_BY_DEVICE, indirect=["device"])
+@pytest.mark.share(3, only="gpu")
 def test_options_by_numpy(name, device):
     kind, options = OTHERS[name]
     layer, given = drawn_layer(kind, options, device)
@@ -399,6 +400,7 @@ def test_kernels_of_a_step_that_is_differentiated_by_itself(kind, ahead, options
     assert more[0] == 14 * ahead + 2 and more[1] <= 14 * 15 + 4
 
 
+@pytest.mark.share(3)
 def test_long_sequences_are_computed_in_pieces(gpu):
     layer, x = nn.GRU(2, 4, device=gpu), drawn(70, 1, 2)
     y, _ = layer(fb.tensor(x, device=gpu))

@@ -15,6 +15,7 @@ from flambeau.onnx import OnnxError
 from flambeau.onnx.read import parse_model
 
 
+@pytest.mark.share(3)
 def test_both_readers_read_alike():
     """A tenth of the cases, by the commit's turn; scripts/onnx_scoreboard.py --readers compares all."""
     names = in_turn(onnx_cases.cases(every=False), 10)

@@ -49,6 +49,7 @@ def made(case, device):
 
 @pytest.mark.parametrize("scores", ["stored", "streamed"])  # where the device has the choice
 @pytest.mark.parametrize("case", in_turn(CASES, 2))
+@pytest.mark.share(3)
 def test_attention_and_its_gradients(case, scores, device, monkeypatch):
     monkeypatch.setattr(choose, "forced", lambda: {"scores": scores})
     arrays, xs, compute, reference = made(case, device)
@@ -126,6 +127,7 @@ GRADIENTS = {t.name: t for t in (*launches.QUERIES, *launches.KEYS)}
 
 
 @pytest.mark.parametrize("tile", in_turn(GRADIENTS, len(GRADIENTS)))
+@pytest.mark.share(3)
 def test_gradients_in_each_tile(tile, gpu, forced):
     rng, keep = np.random.default_rng(6), np.random.default_rng(7).random((70, 75)) > 0.3
     shapes = ((2, 4, 70, 20), (2, 2, 75, 20), (2, 2, 75, 36))
@@ -144,6 +146,7 @@ def test_gradients_in_each_tile(tile, gpu, forced):
 
 
 @pytest.mark.parametrize("dtype", in_turn((fb.float16, fb.bfloat16), 2))
+@pytest.mark.share(3)
 def test_tiles_read_and_write_16_bit_floats(dtype, gpu, forced):
     rng = np.random.default_rng(8)
     xs = [fb.tensor(rng.normal(size=(2, n, 20)), dtype, gpu).requires_grad_() for n in (70, 50, 50)]
@@ -170,6 +173,7 @@ FEW = {
 
 
 @pytest.mark.parametrize("case", FEW)
+@pytest.mark.share(2)
 def test_few_rows_to_many_keys(case, gpu, forced):
     *shapes, attrs = FEW[case]
     q, k, v = (np.random.default_rng(9).normal(size=s).astype("f4") for s in shapes)
@@ -255,6 +259,7 @@ def test_rows_of_the_lowest_numbers_are_means(variant, gpu, forced, monkeypatch)
     assert not made[0][:, 2].any()
 
 
+@pytest.mark.share(3)
 def test_huge_scores(gpu, forced):
     q, k, v = (np.random.default_rng(3).normal(size=(2, 40, 16)).astype("f4") for _ in range(3))
     want = attention(q.astype("f8") * 1e18, k.astype("f8") * 1e15, v.astype("f8"))
@@ -269,6 +274,7 @@ def test_huge_scores(gpu, forced):
 
 @pytest.mark.parametrize("variant", ("rows", "64x64.8x8.16.1", "few"))
 @pytest.mark.parametrize("kind", ("number", "tensor", "host scalar"))
+@pytest.mark.share(3)
 def test_start(variant, kind, gpu, forced):
     q, k, v = (np.random.default_rng(3).normal(size=(2, n, 16)).astype("f4") for n in (3, 90, 90))
     start = {"number": 70, "tensor": fb.tensor([70], device=gpu), "host scalar": fb.HostScalar(70)}[kind]

@@ -106,6 +106,7 @@ def on(device, dtype=None, grad=True):
     return make
 
 
+@pytest.mark.share(2, only="gpu")
 def test_values(device):
     inputs = given(on(device, grad=False))
     made = {n: ours(fb, *inputs) for n, (ours, _) in CASES.items()}
@@ -144,6 +145,7 @@ def test_gradients_are_finite_differences(name):
     assert all(g is None or g.dtype is x.dtype for g, x in zip(grads, inputs))
 
 
+@pytest.mark.share(2)
 def test_gradients_on_a_gpu(gpu):
     """Of a third of the cases."""
     functions, found = [CASES[name][0] for name in in_turn(CASES, 3)], {}

@@ -136,6 +136,7 @@ def test_the_kernels_of_a_transform():
         assert kinds_of(y.view_as_real()) == ["fft"]
 
 
+@pytest.mark.share(4, only="gpu")
 def test_a_large_prime(device):
     a = random((10007, 2))
     z = fb.tensor(joined(a).astype("c8"), device=device)
@@ -150,6 +151,7 @@ def test_chirps_beyond_32_bit_squares():
     assert np.array_equal(got, k.astype("i8") ** 2 % (2 * n))
 
 
+@pytest.mark.share(2)
 def test_gradient_of_every_way(gpu):
     """<F x, y> = <x, F^T y>, for lengths of each way to compute."""
     for n in (12, 22, 13, 1100):

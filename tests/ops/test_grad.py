@@ -22,17 +22,20 @@ DEVICES = [(name, kind) for name in GRADS for kind in ("gpu", "cpu") if kind == 
 
 
 @pytest.mark.parametrize(("name", "device"), DEVICES, indirect=["device"])
+@pytest.mark.share(2, only="gpu")
 def test_gradient(name, device):
     check_gradient(name, ROWS[name], device)
 
 
 @pytest.mark.parametrize("name", SECOND)
+@pytest.mark.share(5)
 def test_second_gradient(name, gpu):
     """Of composed ops a share by kernels, the others by NumPy: the graph is the same."""
     check_second(name, ROWS[name], gpu if name in KERNELS_OF_SECOND else "cpu")
 
 
 @pytest.mark.parametrize("name", GRADS)
+@pytest.mark.share(2)
 def test_gradient_is_linear_in_what_comes_back(name):
     """jvp is the gradient's gradient by what comes back, at 0, where a rule by its sign has none."""
     check_linear(name, ROWS[name], "cpu")

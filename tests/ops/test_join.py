@@ -34,6 +34,7 @@ def joined(rng, device):
 
 
 @pytest.mark.parametrize("software", [True, False], ids=["software", "gpu"])
+@pytest.mark.share(2)
 def test_drawn_inputs_lie_in_order(software, gpu):
     for name, rng in draws("cat", 12):
         with planned_for(gpu, software):

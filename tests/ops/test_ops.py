@@ -47,6 +47,7 @@ def test_rows_are_the_table():
 
 
 @pytest.mark.parametrize("name", ROWS)
+@pytest.mark.share(2, only="gpu")
 def test_value(name, device):
     row, rng = ROWS[name], np.random.default_rng(1)
     given = arrays(row, rng)
@@ -57,6 +58,7 @@ def test_value(name, device):
 
 
 @pytest.mark.parametrize("name", [n for n in ROWS if ROWS[n].kinds])
+@pytest.mark.share(3, only="gpu")
 def test_kinds(name, device):
     row, rng = ROWS[name], np.random.default_rng(2)
     made, wanted = [], []
@@ -70,6 +72,7 @@ def test_kinds(name, device):
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
+@pytest.mark.share(3, only="gpu")
 def test_sizes(name, device):
     row, rng = ROWS[name], np.random.default_rng(3)
     cases = [arrays(row, rng, shape) for shape in SIZES]
@@ -79,6 +82,7 @@ def test_sizes(name, device):
 
 
 @pytest.mark.parametrize("name", BINARY)
+@pytest.mark.share(3, only="gpu")
 def test_broadcasting(name, device):
     row, rng = ROWS[name], np.random.default_rng(4)
     n = len(row.inputs)
@@ -101,6 +105,7 @@ KERNELS_OF_DTYPES = with_kernels(ROWS)
 
 
 @pytest.mark.parametrize("name", ROWS)
+@pytest.mark.share(5)
 def test_declared_dtypes(name, gpu):
     """Every dtype that an op declares: GPU and NumPy agree, and 16-bit floats are as precise as they can be.
     Of composed ops a share is computed by kernels, the others by NumPy alone.
@@ -178,6 +183,7 @@ VIEWED = [
 
 @pytest.mark.parametrize("view", [transposed, sliced, flipped, padded, expanded], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("name", VIEWED)
+@pytest.mark.share(3)
 def test_view(name, view, gpu):
     row, rng = ROWS[name], np.random.default_rng(6)
     given = arrays(row, rng)

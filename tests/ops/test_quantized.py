@@ -22,6 +22,7 @@ def made(m, n, k, seed=0):
 
 @pytest.mark.parametrize("bits", [8, 4])
 @pytest.mark.parametrize("m,n,k,block", SIZES)
+@pytest.mark.share(2, only="gpu")
 def test_products(m, n, k, block, bits, device):
     x, w, b = made(m, n, k)
     q = fb.quantize(fb.tensor(w, device=device), bits, block)
@@ -32,6 +33,7 @@ def test_products(m, n, k, block, bits, device):
 
 
 @pytest.mark.parametrize("name", in_turn(["words", "shared", "blocks", "tiles"], 2))
+@pytest.mark.share(3)
 def test_every_variant(name, gpu, monkeypatch):
     """The kernels of GPUs, on any adapter: sizes that fill no tile."""
     monkeypatch.setenv("FLAMBEAU_VARIANT", f"quantized={name}")

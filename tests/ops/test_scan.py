@@ -38,6 +38,7 @@ def test_the_quick_reference_is_the_plain_one():
 
 
 @pytest.mark.parametrize("shape, dim", in_turn(LAYOUTS, 2), ids=str)
+@pytest.mark.share(3)
 def test_layouts(shape, dim, planned):
     rng = np.random.default_rng(0)
     x = rng.integers(-5, 6, shape).astype("i4")
@@ -63,6 +64,7 @@ def test_floats(shape, dim, planned):
     check(products, np.cumprod(near.astype("f8"), dim), 1e-4)
 
 
+@pytest.mark.share(2)
 def test_more_workgroups_than_one_dim_has(planned):
     x = np.ones((65536 * 64 + 5, 1), "i4")
     got = fb.tensor(x, device=planned).expand(-1, 2).cumsum(1).numpy()

@@ -170,6 +170,7 @@ def test_convolutions(nd, device):
 
 
 @pytest.mark.parametrize("nd", CONVS)
+@pytest.mark.share(2)
 def test_convolution_gradients(nd, gpu):
     for s, t, kw in CONVS[nd]:
         a, b = normal(*s), normal(*t)

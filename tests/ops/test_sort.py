@@ -69,6 +69,7 @@ def test_values_and_places_go_together(device):
 
 
 @pytest.mark.parametrize("n, k", [(1024, 3), (1025, 3), (5000, 1), (70001, 64), (3000, 65)])
+@pytest.mark.share(3)
 def test_the_best_of_long_rows(n, k, planned):
     x = np.round(np.random.default_rng(3).normal(size=(2, n)) * 20).astype("f4")
     t = fb.tensor(x, device=planned)
@@ -167,6 +168,7 @@ PACKED = [fb.float16, fb.bfloat16, fb.int8, fb.uint8]
 
 
 @pytest.mark.parametrize("dtype", in_turn(PACKED, 2), ids=lambda d: d.name)
+@pytest.mark.share(3)
 def test_packed_dtypes(dtype, planned):
     t = fb.tensor(np.random.default_rng(5).integers(0, 30, (2, 2100)), device=planned).to(dtype)
     x = t.float().numpy()

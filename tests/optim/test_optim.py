@@ -413,6 +413,7 @@ def step(model, optimizer, x, y):
 
 
 @pytest.mark.parametrize("make, kw", TRAINED, ids=[m.__name__ for m, _ in TRAINED])
+@pytest.mark.share(3)
 def test_mlp_learns(device, make, kw):
     model = mlp(device)
     optimizer = make(model.parameters(), **kw)
@@ -628,6 +629,7 @@ OFFLOADED = [(optim.SGD, {"momentum": 0.9, "nesterov": True}), (optim.AdamW, {"a
 
 
 @pytest.mark.parametrize(("make", "kw"), OFFLOADED)
+@pytest.mark.share(3)
 def test_offloaded_state_gives_the_same_steps(gpu, make, kw):
     def trained(**more):
         fb.manual_seed(1)

@@ -32,6 +32,7 @@ def named(p, start):
 
 
 @pytest.mark.parametrize("how", ["timestamps", "repeats"])
+@pytest.mark.share(2)
 def test_kernels_have_times_bytes_and_operations(how, monkeypatch):
     monkeypatch.setattr(meter.meter_of(get_device()), "how", how)
     x, w = operands()
@@ -265,6 +266,7 @@ def test_a_cache_that_cannot_be_written_is_said(monkeypatch, tmp_path, capsys):
     assert "can't be written (Not a directory): ceilings hold for" in capsys.readouterr().err
 
 
+@pytest.mark.share(2)
 def test_ceilings_are_plausible():
     found = roofline.measure_ceilings(get_device())
     assert 1e7 < found.copy < 1e14

@@ -1,0 +1,63 @@
+"""`@pytest.mark.share(n)`: a run takes one of n parts of a test's cases, or a whole file once in n runs.
+
+As `pytestmark` the mark is of a file. On a function it counts the function's cases; only="gpu" leaves those
+without this parameter in every run. FLAMBEAU_TURN says whose turn it is, and FLAMBEAU_GRID=2 takes all, as
+for `in_turn`. Tests named on the command line (FILE::TEST, or -k) always run. Where `in_turn` draws a
+test's cases as well, choose numbers of runs without a common divisor: otherwise some cases only have their
+turn after ROUND runs.
+"""
+
+import zlib
+from collections import Counter
+
+import pytest
+
+from helpers.draws import TIMES, TURN
+
+ROUND = 24  # runs after which marks go on by one: most numbers of runs divide it
+COUNT = "tests of other turns"  # the name of a number that a worker of xdist hands over
+OTHERS = pytest.StashKey[int]()
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "share(n, only=, first=): runs in one of n runs, by FLAMBEAU_TURN")
+    config.stash[OTHERS] = 0
+
+
+def has_turn(item, counted: Counter) -> bool:
+    """Whether each mark of an item has this turn. Without `first`, its name decides where it begins."""
+    turn = True
+    for node, mark in item.iter_markers_with_node("share"):
+        if (only := mark.kwargs.get("only")) and only not in item.callspec.id.split("-"):
+            continue
+        name = item.nodeid.partition("[")[0] if isinstance(node, pytest.Function) else node.nodeid
+        place = TURN + TURN // ROUND + mark.kwargs.get("first", zlib.crc32(name.encode()))
+        if isinstance(node, pytest.Function):
+            place += counted[name]
+            counted[name] += 1
+        turn = turn and place % mark.args[0] == 0
+    return turn
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    if TIMES > 1 or config.option.keyword or any("::" in arg for arg in config.args):
+        return
+    counted = Counter()
+    taken = [(item, has_turn(item, counted)) for item in items]
+    others = [item for item, turn in taken if not turn]
+    items[:] = [item for item, turn in taken if turn]
+    config.hook.pytest_deselected(items=others)
+    config.stash[OTHERS] = len(others)
+    if hasattr(config, "workeroutput"):
+        config.workeroutput[COUNT] = len(others)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    node.config.stash[OTHERS] = getattr(node, "workeroutput", {}).get(COUNT, 0)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if count := config.stash[OTHERS]:
+        terminalreporter.write_line(f"{count:,} tests are for other turns: FLAMBEAU_GRID=2 takes all")
