@@ -423,6 +423,9 @@ ERRORS = {
     "functional_call('wieght'): Linear has no tensor of that name: did you mean 'weight'?": (
         lambda: utils.stateless.functional_call(nn.Linear(2, 1), {"wieght": 0}, fb.ones(1, 2))
     ),
+    "functional_call('a.weight'): Linear has no tensor of that name: did you mean 'weight'?": (
+        lambda: utils.stateless.functional_call(nn.Linear(2, 1), {"a.weight": 0}, fb.ones(1, 2))
+    ),
     "functional_call(strict=True): missing: bias: pass all": (
         lambda: utils.stateless.functional_call(
             nn.Linear(2, 1), {"weight": fb.ones(1, 2)}, fb.ones(1, 2), strict=True

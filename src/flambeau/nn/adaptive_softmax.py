@@ -47,6 +47,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             raise ValueError(f"AdaptiveLogSoftmaxWithLoss(cutoffs={ends}): {rule}")
         self.in_features, self.n_classes, self.cutoffs = in_features, n_classes, [*ends, n_classes]
         self.div_value, self.head_bias = div_value, head_bias
+        # The head has the frequent classes, and one output for each cluster of rarer ones.
         self.head = Linear(in_features, ends[0] + len(ends), head_bias, device=device)
         self.tail = ModuleList(self._cluster(i, device) for i in range(len(ends)))
         self._cast(dtype)
@@ -66,11 +67,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def log_prob(self, x: Tensor) -> Tensor:
         """Log-probabilities of all classes. [n, in_features] -> [n, n_classes]"""
         few, head = self.cutoffs[0], self.head(x).log_softmax(-1)
+        # log p(class) = log p(its cluster) + log p(class in its cluster)
         rest = [m(x).log_softmax(-1) + head[..., few + i : few + i + 1] for i, m in enumerate(self.tail)]
         return cat([head[..., :few], *rest], -1)
 
     def predict(self, x: Tensor) -> Tensor:
-        """The likeliest class of each row. [n, in_features] -> [n] int32"""
+        """The likeliest class of each row. [n, in_features] -> [n] int64"""
         return self.log_prob(x).argmax(-1)
 
     def forward(self, x: Tensor, target: Tensor) -> AdaptiveOutput:
@@ -83,6 +85,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
 def cross_entropy_of(log_probs: Tensor, target: Tensor) -> Tensor:
     """Minus the log-probability of each target; the input is normalised already. [..., c], [...] -> [...]"""
+    # an index out of range is an error at the next read
     return -log_probs.gather(-1, target.to(dt.int32).unsqueeze(-1)).squeeze(-1)
 
 
@@ -119,6 +122,7 @@ def linear_cross_entropy(
         raise ValueError(f"linear_weight of {linear_weight.ndim} dims needs a batch: pass input [n, in]")
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     scores = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias)
+    # class scores in dim 1, as cross_entropy takes them
     scores = scores.reshape(*input.shape[:-1], classes, *out)
     ignored = -100 if ignore_index is None else ignore_index
     return cross_entropy(scores, target, weight, ignored, reduction, label_smoothing)

@@ -14,7 +14,7 @@ from ..tensor import Tensor
 class Sequence(NamedTuple):
     """The inputs and weights of a recurrence; hidden is the size of a state, out that of its output."""
 
-    given: Tensor  # the input's contribution to all gates, [t, b, gates * hidden]
+    gates: Tensor  # the input's contribution to all gates, [t, b, gates * hidden]
     weight: Tensor  # from the output of a state to the gates, [gates * hidden, out]
     shown: Tensor  # before the first step, [b, out]
     bias: Tensor | None = None  # of weight, [gates * hidden]
@@ -30,14 +30,14 @@ class Slopes(NamedTuple):
     """The factors [t, b, 1, hidden] by which a step's gradients follow from those of its new state.
 
     rows: factors of the gradient of the hidden part or, where `of` has a 1, of the cell; the first ones are
-    of the state's gates. given: the rows of the input's gates. carries: the row of the old state's hidden
+    of the state's gates. input_rows: those of the input's gates. carries: the row of the old state's hidden
     part, and that of the old cell. across: the derivative of the new hidden part with respect to the new
     cell.
     """
 
     rows: list[Tensor]
     of: tuple[int, ...]
-    given: tuple[int, ...]
+    input_rows: tuple[int, ...]
     carries: tuple[int | None, int | None]
     across: Tensor | None = None
 

@@ -23,6 +23,7 @@ class LpLoss(Module):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         _check_shapes("LpLoss", input, target)
         apart = input - target
+        # pow is slow, and has no gradient at 0 for p = 1
         loss = apart * apart if self.p == 2 else apart.abs() if self.p == 1 else apart.abs() ** self.p
         return loss if self.reduction == "none" else getattr(loss, self.reduction)(self.dim)
 
@@ -56,6 +57,7 @@ class GramMatrixLoss(Module):
 def _gram(x: Tensor) -> Tensor:
     """[n, c, *size] -> [n, c, c]"""
     rows = x.flatten(2)
+    # [n, c, c]: products of all pairs of channels
     return rows @ rows.transpose(1, 2) / (rows.shape[1] * rows.shape[2])
 
 

@@ -23,7 +23,7 @@ def _starts(u: Tensor, n: int, o: int, k: int) -> Tensor:
     """The first elements of o windows of k among n elements, for random numbers u in [0, 1). [..., 1] ->
     [..., o] int32"""
     last = Tensor.full((*u.shape[:-1], 1), n - k, dtype=dt.int32, device=u.device)
-    if o == 1:
+    if o == 1:  # one window is at the end, as in PyTorch
         return last
     # Window i begins at floor((i + u) alpha) - floor(u alpha), the last one at n - k (Graham, 2014).
     alpha = (n - k) / (o - 1)
@@ -46,6 +46,7 @@ def _sizes(
     size = x.shape[-nd:]
     if output_size is None:
         ratios = output_ratio if is_sequence(output_ratio) else (output_ratio,) * nd
+        # rounded down, as in PyTorch
         output_size = tuple(int(n * r) for n, r in zip(size, ratios, strict=True))
     out = pair(output_size, nd)
     if any(o < 1 or o + k - 1 > n for n, o, k in zip(size, out, kernel, strict=True)):
@@ -64,7 +65,7 @@ def _places(u: Tensor, size: Shape, out: Shape, kernel: Shape) -> Tensor:
         start = _starts(u.narrow(-1, drawn[i], 1), size[i], out[i], kernel[i])
         start = start.reshape(*lead, *(out[i] if d == i else 1 for d in range(nd)), *(1,) * nd)
         tap = Tensor.arange(kernel[i], dtype=dt.int32, device=u.device).reshape(-1, *(1,) * (nd - 1 - i))
-        index = (start + tap) * step + index
+        index = (start + tap) * step + index  # row-major over the dims
     return index.reshape(*lead, *out, prod(kernel))
 
 

@@ -28,6 +28,7 @@ everywhere: Kinds = {}  # hooks of all modules
 def register(kinds: Kinds, kind: str, hook: ModuleHook, prepend: bool = False) -> RemovableHandle:
     """Register a hook after the others of its kind, or with `prepend` before them."""
     hooks = kinds.setdefault(kind, {})
+    # A dict keeps the order of insertion: with `prepend` the others are inserted again after the hook.
     others = dict(hooks) if prepend else {}
     if prepend:
         hooks.clear()
@@ -46,14 +47,14 @@ def of(module: Any, kind: str) -> list[ModuleHook]:
     return [*everywhere.get(kind, {}).values(), *own_hooks(module, kind).values()]
 
 
-def are_there(module: Any) -> bool:
+def has_hooks(module: Any) -> bool:
     """Whether a call of the module has hooks to call."""
     return bool(module._hooks or everywhere)
 
 
 def call(module: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     """Run module(*args, **kw) with all its hooks."""
-    pending = of(module, "forward")
+    pending = of(module, "forward")  # a hook that has run is not called again if a later one raises
     try:
         args, kw = _before(module, args, kw)
         gradients = _Gradients(module)
@@ -110,6 +111,7 @@ class _Gradients:
         """The same values; backward passes their gradients to of_inputs or of_outputs in one call."""
         at = [i for i, t in enumerate(values) if isinstance(t, Tensor) and t.requires_grad]
         self.places[side] = len(values), at
+        # One gate for all values with gradients, since hooks get them in one call.
         passed = gate([values[i] for i in at], getattr(self, f"of_{side}")) if at else []
         by_place = dict(zip(at, passed, strict=True))
         return tuple(by_place.get(i, v) for i, v in enumerate(values))
@@ -118,6 +120,7 @@ class _Gradients:
         """The outputs of forward (a tensor, or a tuple or list of them), connected to the backward hooks."""
         if isinstance(out, Tensor):
             return self.through((out,), "outputs")[0]
+        # An output of another type, such as a dict, passes without backward hooks.
         return type(out)(self.through(out, "outputs")) if type(out) in (tuple, list) else out
 
     def of_outputs(self, grads: list[Any]) -> list[Any]:
@@ -126,7 +129,7 @@ class _Gradients:
             replacement = hook.call(self.module, spread)
             spread = spread if replacement is None else _as_tuple(replacement)
         self.grad_output = spread
-        if not self.places["inputs"][1]:  # no gradient reaches the inputs
+        if not self.places["inputs"][1]:  # no gradient reaches the inputs, but the hooks run
             self.of_inputs([])
         return [spread[i] for i in self.places["outputs"][1]]
 
@@ -181,13 +184,14 @@ def _gate(x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
     def gradient(g: Tensor, *_: Tensor) -> list[Tensor]:
         return [f(g)]
 
+    # An identity whose gradient rule calls f: the planner sees through it.
     op = Op("composite", xp=_identity, grad=gradient, name="gate")
     return Tensor(stand_for(op, x.node, (x.node,), {}))
 
 
-def tell(module: Any, kind: str, *args: Any) -> None:
+def run_hooks(module: Any, kind: str, *args: Any) -> None:
     """Call the module's own hooks of one kind, in order."""
-    for hook in list(own_hooks(module, kind).values()):
+    for hook in list(own_hooks(module, kind).values()):  # a hook may remove itself
         hook.call(*args)
 
 

@@ -11,6 +11,7 @@ from ..ops.linalg.decompose import linalg_qr
 from ..ops.random import Generator
 from ..tensor import Tensor
 
+# PyTorch's gains: they keep the variance of activations through a layer.
 GAINS = {
     "conv1d": 1.0,
     "conv2d": 1.0,
@@ -86,10 +87,12 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     each of `groups`; other outputs are 0. ValueError for other than 3 to 5 dims."""
     if tensor.ndim not in (3, 4, 5) or tensor.shape[0] % groups:
         raise ValueError(f"dirac_({list(tensor.shape)}, {groups}): needs 3 to 5 dims, groups dividing out")
+    # channel: the index within its group, which equals the input channel that it copies.
     out, into, *kernel = tensor.shape
     channel = Tensor.arange(out, dtype=dt.int32, device=tensor.device) % (out // groups)
     hit = channel.reshape(-1, 1) == Tensor.arange(into, dtype=dt.int32, device=tensor.device)
     for k in kernel:
+        # the middle tap
         hit = hit.unsqueeze(-1) & (Tensor.arange(k, dtype=dt.int32, device=tensor.device) == k // 2)
     return tensor.assign_(hit.float())
 
@@ -105,7 +108,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     if not tensor.numel():
         return tensor
     rows = tensor.shape[0]
-    drawn = randn(rows, tensor.numel() // rows, device=tensor.device, generator=generator)
+    drawn = randn(rows, tensor.numel() // rows, device=tensor.device, generator=generator)  # [out, in * taps]
     wide = drawn.shape[0] < drawn.shape[1]
     q, r = linalg_qr(drawn.mT if wide else drawn)
     q = q * r.diagonal().sign()  # else the distribution is not uniform (Mezzadri, 2007)
@@ -191,7 +194,7 @@ def fans(tensor: Tensor) -> tuple[int, int]:
     """
     if tensor.ndim < 2:
         raise ValueError(f"fans({list(tensor.shape)}): weights need at least 2 dims: use uniform_ or normal_")
-    taps = prod(tensor.shape[2:])
+    taps = prod(tensor.shape[2:])  # elements of the receptive field
     return tensor.shape[1] * taps, tensor.shape[0] * taps
 
 
@@ -199,4 +202,4 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"kaiming(mode={mode!r}): unknown mode: use 'fan_in' or 'fan_out'")
     fan = fans(tensor)[mode == "fan_out"]
-    return calculate_gain(nonlinearity, a) / sqrt(fan) if fan else 0.0
+    return calculate_gain(nonlinearity, a) / sqrt(fan) if fan else 0.0  # no inputs: no values either

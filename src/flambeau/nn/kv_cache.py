@@ -44,6 +44,7 @@ class KVCache(Module):
         """Append keys and values, or write them from position `at` on (a number, HostScalar or tensor). [b,
         h, n, d], [b, h, n, e] -> all keys, all values, and the position of the first new one"""
         with no_grad():
+            # a tensor either way: a number would be a constant of the recorded step
             start = self.count + 0 if at is None else self.count * 0 + at
             self.keys.assign_(put_rows(self.keys, key, start))
             self.values.assign_(put_rows(self.values, value, start))

@@ -24,11 +24,11 @@ class LazyLayer(Module):
 
     def _begin(self, device: Any, **options: Any) -> None:
         """Store the options of the layer to become, and create its parameters without a shape."""
-        self._given = {"device": device, **options}
+        self._options = {"device": device, **options}
         # a template of the smallest size
         # 1 is the size that follows from the input (groups divides it); its parameters' names and kinds are
         # all that is used.
-        example = self.becomes(int(options.get("groups", 1)), **self._given)
+        example = self.becomes(int(options.get("groups", 1)), **self._options)
         for key, _ in list(example._own(Parameter)):
             setattr(self, key, UninitializedParameter(device=device))
         for key, b in list(example._own(Tensor)):
@@ -55,7 +55,7 @@ class LazyLayer(Module):
         """Become the layer for inputs of that size; values that were loaded meanwhile stay."""
         # Hooks and the mode may have been set before the first call.
         hooks, training = self._hooks, self.training
-        fresh = dict(vars(self.becomes(size, **self._given)))
+        fresh = dict(vars(self.becomes(size, **self._options)))
         for key in [k for k, v in vars(self).items() if isinstance(v, Tensor)]:
             value, first = vars(self)[key], fresh[key]
             if is_lazy(value):  # the parameter objects stay the same, since optimisers may hold them
@@ -66,7 +66,7 @@ class LazyLayer(Module):
                 rule = f"{key} was loaded as {describe(value)}, but this input needs {describe(first)}"
                 raise ValueError(f"{call}: {rule}: pass another input")
             fresh[key] = value
-        del self._given
+        del self._options
         vars(self).update({**fresh, "_hooks": hooks, "training": training})
         # The layer changes its class in place: references to it, such as a Sequential's, stay valid.
         layer: Any = self

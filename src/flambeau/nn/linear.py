@@ -25,6 +25,7 @@ def new_parameter(*shape: int, value: float = 0.0, device: Any = None) -> Parame
 
 def default_init(weight: Parameter, bias: Parameter | None) -> None:
     """PyTorch's values for linear and convolution layers: uniform within 1 / sqrt(fan_in)."""
+    # The gain of a = sqrt(5) is sqrt(1 / 3), so the bound is 1 / sqrt(fan_in).
     init.kaiming_uniform_(weight, a=sqrt(5))
     if bias is not None:
         fan_in = init.fans(weight)[0]
@@ -130,6 +131,7 @@ class _Table(Module):
             rule = f"the table has {num_embeddings} rows: pass the index of one"
             raise ValueError(f"{name}(padding_idx={padding_idx}): {rule}")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        # a negative row counts from the end
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.weight = new_parameter(num_embeddings, embedding_dim, device=device)
         self.reset_parameters()
@@ -139,10 +141,11 @@ class _Table(Module):
         init.normal_(self.weight)
         if self.padding_idx is not None:
             device = self.weight.device
+            # A comparison instead of a write to a row: one kernel draws the table with its row of zeros.
             rows = Tensor.arange(self.num_embeddings, dtype=dt.int32, device=device).unsqueeze(1)
             self.weight.assign_((rows == self.padding_idx).where(0.0, self.weight.detach()))
 
-    def _learn_by(self, max_norm: float | None, norm_type: float, scale_grad_by_freq: bool) -> None:
+    def _set_options(self, max_norm: float | None, norm_type: float, scale_grad_by_freq: bool) -> None:
         name = type(self).__name__
         if max_norm is not None and not (isinstance(max_norm, int | float) and max_norm > 0):
             raise ValueError(f"{name}(max_norm={max_norm!r}): must be above 0: pass another value")
@@ -167,6 +170,7 @@ class _Table(Module):
                 f"from_pretrained({describe(embeddings)}): takes 2 dims, a row for each vector: reshape it"
             )
         layer = cls(*embeddings.shape, padding_idx=padding_idx, device=embeddings.device, **how)
+        # shares the values; frozen by default, as in PyTorch
         layer.weight = Parameter(embeddings.detach(), requires_grad=not freeze)
         return layer
 
@@ -199,7 +203,7 @@ class Embedding(_Table):
         device: Any = None,
         dtype: Any = None,
     ):
-        self._learn_by(max_norm, norm_type, scale_grad_by_freq)
+        self._set_options(max_norm, norm_type, scale_grad_by_freq)
         self._setup(num_embeddings, embedding_dim, padding_idx, device)
         self._cast(dtype)
 
@@ -240,7 +244,7 @@ class EmbeddingBag(_Table):
         if mode == "max" and scale_grad_by_freq:
             rule = "it can't scale a maximum: use mode='sum' or 'mean', or leave it out"
             raise ValueError(f"EmbeddingBag(mode='max', scale_grad_by_freq=True): {rule}")
-        self._learn_by(max_norm, norm_type, scale_grad_by_freq)
+        self._set_options(max_norm, norm_type, scale_grad_by_freq)
         self._setup(num_embeddings, embedding_dim, padding_idx, device)
         self._cast(dtype)
         self.mode, self.include_last_offset = mode, include_last_offset

@@ -100,7 +100,7 @@ class Module:
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
         # most modules have no hook: a plain call
-        return hooks.call(self, args, kw) if hooks.are_there(self) else self.forward(*args, **kw)
+        return hooks.call(self, args, kw) if hooks.has_hooks(self) else self.forward(*args, **kw)
 
     # --- parameters, buffers, modules ---
 
@@ -116,8 +116,8 @@ class Module:
             with_next_run(tensor)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Set a parameter, which may be None; errors as register_buffer's, TypeError for
-        another tensor."""
+        """Set a parameter, which may be None; raises as register_buffer does, and TypeError for another
+        tensor."""
         self._check_name("register_parameter", name, self._kinds.get(name) is Parameter)
         # users pass others
         if param is not None and not isinstance(param, Parameter):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -127,8 +127,8 @@ class Module:
         setattr(self, name, param)
 
     def add_module(self, name: str, module: "Module | None") -> None:
-        """Set a module inside this one; errors as register_buffer's, TypeError for an object"
-        " that is not a module."""
+        """Set a module inside this one; raises as register_buffer does, and TypeError for an object that is
+        not a module."""
         self._check_name("add_module", name, self._kinds.get(name) is Module)
         if module is not None:
             check_module(self, module)
@@ -151,7 +151,7 @@ class Module:
         """(name, value) of the module's own parameters (kind Parameter), buffers (Tensor) or modules
         (Module)."""
         # A buffer is a plain tensor, a parameter a subclass of it: the record of buffers tells them apart.
-        # list(): hooks may set attributes meanwhile.
+        # list(): callers may set attributes meanwhile.
         for name, value in list(vars(self).items()):
             if isinstance(value, kind) and (name in self._buffer_names) == (kind is Tensor):
                 yield name, value
@@ -213,7 +213,7 @@ class Module:
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """(dotted name, tensor) for all buffers; arguments as named_parameters'."""
+        """(dotted name, tensor) for all buffers; arguments are those of named_parameters."""
         return self._named(Tensor, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
@@ -225,11 +225,11 @@ class Module:
         return self._look_up("get_submodule", target, dict(self.named_modules(remove_duplicate=False)))
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter of a dotted name; AttributeError as get_submodule's."""
+        """The parameter of a dotted name; raises as get_submodule does."""
         return self._look_up("get_parameter", target, dict(self.named_parameters(remove_duplicate=False)))
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer of a dotted name; AttributeError as get_submodule's."""
+        """The buffer of a dotted name; raises as get_submodule does."""
         return self._look_up("get_buffer", target, dict(self.named_buffers(remove_duplicate=False)))
 
     def set_submodule(self, target: str, module: "Module", strict: bool = False) -> None:
@@ -460,13 +460,13 @@ class Module:
         destination: a dict to add them to; prefix: the start of all names; keep_vars: return the tensors
         themselves, not their current values.
         """
-        hooks.tell(self, "state_dict_pre", self, prefix, keep_vars)
+        hooks.run_hooks(self, "state_dict_pre", self, prefix, keep_vars)
         state = {} if destination is None else destination
         for name, t in self._own_state():
             state[prefix + name] = t if keep_vars else tensor(t)
         for name, m in self._own(Module):  # by its own `state_dict`, if a subclass defines one
             m.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        hooks.tell(self, "state_dict", self, state, prefix, {})
+        hooks.run_hooks(self, "state_dict", self, state, prefix, {})
         return state
 
     def load_state_dict(
@@ -486,7 +486,7 @@ class Module:
         """
         state = _rename(state_dict, rename)
         for name, m in self._tree():
-            hooks.tell(m, "load_state_dict_pre", m, state, name, {}, strict, [], [], [])
+            hooks.run_hooks(m, "load_state_dict_pre", m, state, name, {}, strict, [], [], [])
         own, places = self._state(), {name: (m, last) for name, m, last in self._places("")}
         keys = Keys([n for n in own if n not in state], [n for n in state if n not in own])
         # e.g. a nested dict, or a number
@@ -510,7 +510,7 @@ class Module:
             for name in [n for n in own if n in state]:
                 _load(*places[name], state[name], assign)
         for m in self._inside_out():
-            hooks.tell(m, "load_state_dict", m, keys)
+            hooks.run_hooks(m, "load_state_dict", m, keys)
         return keys
 
     def share_memory(self) -> Self:
@@ -623,8 +623,8 @@ def _load(owner: Module, name: str, loaded: Any, assign: bool) -> None:
 SHOWN = 20  # names listed in an error; only these are compared with all names for suggestions
 
 
-def _list_names(title: str, names: list[str], tell: Callable[[str], str]) -> list[str]:
-    shown = [tell(n) for n in names[:SHOWN]] + [f"and {len(names) - SHOWN} more"] * (len(names) > SHOWN)
+def _list_names(title: str, names: list[str], text_of: Callable[[str], str]) -> list[str]:
+    shown = [text_of(n) for n in names[:SHOWN]] + [f"and {len(names) - SHOWN} more"] * (len(names) > SHOWN)
     return [f"{len(names)} {title}: " + ", ".join(shown)] if names else []
 
 

@@ -14,7 +14,7 @@ class Padding(Module):
     value: float = 0.0
 
     def __init__(self, padding: int | tuple[int, ...]):
-        n = 2 * self.nd
+        n = 2 * self.nd  # two ends for each dim
         padding = integers(padding, "padding")
         self.padding = (padding,) * n if isinstance(padding, int) else tuple(padding)
         if len(self.padding) != n:

@@ -15,6 +15,7 @@ class Parameter(Tensor):
     """
 
     def __init__(self, data: Tensor, requires_grad: bool = True):
+        # A parameter is a leaf: the value of a tensor with gradients is detached from its graph.
         super().__init__(own(data.node) if data.requires_grad else data.node)
         self.requires_grad_(requires_grad)
         with_next_run(self)
@@ -34,13 +35,13 @@ class Buffer(Tensor):
         self.persistent = persistent
 
 
-class _Unmade:
+class _Uninitialized:
     """Base of tensors that have no shape yet."""
 
-    _made: type
+    _becomes: type
     _device: Any
     _dtype: Any
-    _wanted: bool
+    _requires_grad: bool
 
     @property
     def shape(self) -> Any:
@@ -50,35 +51,37 @@ class _Unmade:
 
     def materialize(self, shape: tuple[int, ...], device: Any = None, dtype: Any = None) -> None:
         """Become zeros of that shape, with the device and dtype of the constructor's arguments."""
-        tensor, kind = cast(Any, self), self._made
+        tensor, kind = cast(Any, self), self._becomes
         device, dtype = device or self._device, dtype or self._dtype or get_default_dtype()
         tensor.node = Tensor.zeros(*shape, dtype=dtype, device=device).node
+        # The class changes in place: modules and optimisers keep the object.
         tensor.__class__ = kind
         if kind is Parameter:
-            tensor.requires_grad_(tensor._wanted)
+            tensor.requires_grad_(tensor._requires_grad)
         with_next_run(tensor)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
 
-class UninitializedParameter(_Unmade, Parameter):
+class UninitializedParameter(_Uninitialized, Parameter):
     """A parameter whose shape is not known yet: materialize(shape) sets it. -> [...]"""
 
-    _made = Parameter
+    _becomes = Parameter
 
     def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None):
+        # a placeholder without elements
         Tensor.__init__(self, Tensor.zeros(0, dtype=dtype, device=device).node)
-        self._wanted, self._device, self._dtype = requires_grad, device, dtype
+        self._requires_grad, self._device, self._dtype = requires_grad, device, dtype
 
 
-class UninitializedBuffer(_Unmade, Buffer):
+class UninitializedBuffer(_Uninitialized, Buffer):
     """A buffer whose shape is not known yet: materialize(shape) sets it. -> [...]
 
     persistent: whether state_dict has it.
     """
 
-    _made = Buffer
+    _becomes = Buffer
 
     def __init__(self, persistent: bool = True, device: Any = None, dtype: Any = None):
         Tensor.__init__(self, Tensor.zeros(0, dtype=dtype, device=device).node)
@@ -87,4 +90,4 @@ class UninitializedBuffer(_Unmade, Buffer):
 
 def is_lazy(t: Any) -> bool:
     """Whether a parameter or a buffer has no shape yet."""
-    return isinstance(t, _Unmade)
+    return isinstance(t, _Uninitialized)

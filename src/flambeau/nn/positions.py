@@ -15,6 +15,7 @@ from .module import Module
 
 def _angles(places: Tensor, features: int, base: float) -> Tensor:
     """The position times the frequency of each pair of features. [..., n] -> [..., n, features / 2]"""
+    # The frequency of pair i is base ** (-2 i / features), as an exponential of its logarithm.
     half = Tensor.arange(features // 2, device=places.device).float()
     return places.float().unsqueeze(-1) * (half * (-2 * log(base) / features)).exp()
 
@@ -35,6 +36,7 @@ class SinusoidalEmbedding(Module):
     def table(self, n: int, start: Any = 0, device: Any = None) -> Tensor:
         """The encoding of n tokens from position `start` (a number or a tensor) on. -> [n, d]"""
         angles = _angles(Tensor.arange(n, device=device) + start, self.d_model, self.base)
+        # sine and cosine alternate: [n, pairs, 2] to [n, d]
         return stack([angles.sin(), angles.cos()], -1).flatten(-2)
 
     def forward(self, x: Tensor, start: Any = 0) -> Tensor:
@@ -79,6 +81,8 @@ def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False)
 
 def _slopes(heads: int) -> list[float]:
     """2 ** -(8 i / n) for a power of two; between two of them, every other of the larger one's besides."""
+    # The largest power of two up to heads; the others take every other slope of twice as many, as in the
+    # paper.
     n = 1 << (heads.bit_length() - 1)
     slopes = [2.0 ** (-8 * (i + 1) / n) for i in range(n)]
     return slopes + [2.0 ** (-4 * (2 * i + 1) / n) for i in range(heads - n)]
@@ -100,6 +104,7 @@ class ALiBi(Module):
         rows = (Tensor.arange(queries, device=device) + start).unsqueeze(1)
         apart = (rows - Tensor.arange(keys, device=device)).abs().float()
         slopes = Tensor.arange(self.num_heads, device=device) * 0.0
+        # A select by head from host numbers, which become parameters of the kernel: no upload.
         for i, slope in enumerate(self.slopes):
             slopes = (Tensor.arange(self.num_heads, device=device) == i).where(slope, slopes)
         return -apart * slopes.reshape(-1, 1, 1)
@@ -148,11 +153,13 @@ class GroupedQueryAttention(Module):
             m(x).unflatten(-1, (self.num_kv_heads, self.head_dim)).transpose(1, 2)
             for m in (self.k_proj, self.v_proj)
         )
+        # + 0: a value of its own, since the cache advances its count
         start: Any = 0 if cache is None else cache.count + 0
         if isinstance(self.positions, RotaryEmbedding):
             q, k = self.positions(q, start), self.positions(k, start)
         bias = None
         if isinstance(self.positions, ALiBi):
+            # the cache attends to all its rows, also those not filled, which the causal mask hides
             keys = k.shape[-2] if cache is None else cache.keys.shape[-2]
             bias = self.positions(q.shape[-2], keys, start, x.device).to(q.dtype)
         if cache is not None:

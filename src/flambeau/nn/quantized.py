@@ -51,6 +51,7 @@ def quantize_(model: Module, bits: int = 4, block: int = 32) -> list[str]:
         check_quantization(bits, block)
     except ValueError as e:
         raise ValueError(f"quantize_({type(model).__name__}, bits={bits}, block={block}): {e}") from None
+    # how many modules use a weight
     users = Counter(id(p) for m in model.modules() for _, p in own_members(m, Parameter))
     layers: dict[int, QuantizedLinear] = {}
     names: list[str] = []
@@ -59,12 +60,13 @@ def quantize_(model: Module, bits: int = 4, block: int = 32) -> list[str]:
             if isinstance(child, Linear) and id(child) not in layers and _fits(child, block, users):
                 layers[id(child)] = _quantize(child, bits, block)
                 names.append(f"{name}.{own}" if name else own)
-            if id(child) in layers:
+            if id(child) in layers:  # a shared layer is replaced everywhere
                 setattr(m, own, layers[id(child)])
     return names
 
 
 def _fits(m: Linear, block: int, users: Counter[int]) -> bool:
+    # subclasses may use their weight otherwise
     return type(m) is Linear and m.in_features % block == 0 and users[id(m.weight)] == 1
 
 

@@ -29,8 +29,9 @@ def recurrence(cell: Cell, s: Sequence) -> Tensor:
     """The states after all steps, differentiable any number of times. -> [t, b, parts, hidden]"""
     if cell.slopes is None or s.peepholes is not None:
         return stack(_states(cell, s))
+    # present: the inputs that are not None
     size, present = len(s), [i for i, t in enumerate(s) if t is not None]
-    with no_grad():
+    with no_grad():  # `gradients` replaces those of the loop's ops
         lowered = stack(_states(cell, s))
 
     def gradients(g: Tensor, y: Tensor, *inputs: Tensor) -> list[Tensor | None]:
@@ -46,7 +47,7 @@ def _identity(xp: Any, x: Any) -> Any:
     return x
 
 
-def shown_by(states: Tensor, project: Tensor | None) -> Tensor:
+def output_of(states: Tensor, project: Tensor | None) -> Tensor:
     """The output of states. [..., parts, hidden] -> [..., out]"""
     hidden = states.select(-2, 0)
     return hidden if project is None else hidden @ project.transpose(0, 1)
@@ -63,10 +64,11 @@ def _first(s: Sequence) -> Tensor:
 def _states(cell: Cell, s: Sequence) -> list[Tensor]:
     states: list[Tensor] = []
     state, shown = _first(s), s.shown
-    for t, x in enumerate(s.given.unbind(0)):
+    for t, x in enumerate(s.gates.unbind(0)):
+        # x: [b, gates * hidden]
         new = cell.step(by_gate(x, cell.gates), shown, state, s)
-        state = new if s.kept is None else s.kept[t].where(new, state)
-        shown = shown_by(state, s.project)
+        state = new if s.kept is None else s.kept[t].where(new, state)  # an ended sequence keeps its state
+        shown = output_of(state, s.project)
         states.append(state)
         _in_pieces(states)
     return states
@@ -85,19 +87,22 @@ def _in_pieces(states: list[Tensor]) -> None:
 def _gradients(cell: Cell, s: Sequence, g: Tensor, states: Tensor) -> Sequence:
     """The gradients with respect to all inputs of a recurrence, from that of its states."""
     earlier = states.narrow(0, 0, len(states) - 1)
+    # the state and the output before each step, [t, b, parts, hidden] and [t, b, out]
     before = cat([_first(s).unsqueeze(0), earlier], 0)
-    shown = cat([s.shown.unsqueeze(0), shown_by(earlier, s.project)], 0)
-    slopes = cell.slopes(by_gate(s.given, cell.gates), shown, before, states, s)  # type: ignore[misc]
-    slopes = slopes if s.kept is None else _while_kept(slopes, s.kept)
+    shown = cat([s.shown.unsqueeze(0), output_of(earlier, s.project)], 0)
+    slopes = cell.slopes(by_gate(s.gates, cell.gates), shown, before, states, s)  # type: ignore[misc]
+    slopes = slopes if s.kept is None else _pass_ended(slopes, s.kept)
     # Only this loop is sequential; the products before and after it cover all steps at once.
     factors, of_shown, carried = _walk_back(cell, s, slopes, g)
-    own = factors.narrow(-2, 0, cell.gates).flatten(-2)
-    flat = own.flatten(0, 1)
-    of_input = own if slopes.given == tuple(range(cell.gates)) else _select_gates(factors, slopes.given)
+    own = factors.narrow(-2, 0, cell.gates).flatten(-2)  # [t, b, gates * hidden]
+    flat = own.flatten(0, 1)  # steps and batch are summed in one product: [t * b, gates * hidden]
+    rows = slopes.input_rows
+    of_input = own if rows == tuple(range(cell.gates)) else _select_gates(factors, rows)
     last, hidden = of_shown[0], carried[0]
     return Sequence(
         of_input,
         flat.transpose(0, 1) @ shown.flatten(0, 1),
+        # The output before the first step is also its state, unless it is projected from one.
         last if hidden is None or s.project is not None else last + hidden.squeeze(-2),
         None if s.bias is None else flat.sum(0),
         None if s.project is None else _of_project(s.project, of_shown[1:], earlier),
@@ -110,20 +115,20 @@ def _select_gates(factors: Tensor, rows: tuple[int, ...]) -> Tensor:
 
 
 def _of_project(project: Tensor, of_shown: list[Tensor], earlier: Tensor) -> Tensor:
-    if not of_shown:
+    if not of_shown:  # a single step: nothing was projected from a state
         return project * 0
     return stack(of_shown).flatten(0, 1).transpose(0, 1) @ earlier.select(-2, 0).flatten(0, 1)
 
 
-def _while_kept(slopes: Slopes, kept: Tensor) -> Slopes:
+def _pass_ended(slopes: Slopes, kept: Tensor) -> Slopes:
     """For rows that have ended, set the gradients of the gates to 0 and pass those of the state."""
     rows = [kept.where(x, 1.0 if i in slopes.carries else 0.0) for i, x in enumerate(slopes.rows)]
     across = None if slopes.across is None else kept.where(slopes.across, 0.0)
     hidden, cell = slopes.carries
     if hidden is None:
         over = kept.logical_not().to(rows[0].dtype).expand(*rows[0].shape)
-        return Slopes([*rows, over], (*slopes.of, 0), slopes.given, (len(rows), cell), across)
-    return Slopes(rows, slopes.of, slopes.given, slopes.carries, across)
+        return Slopes([*rows, over], (*slopes.of, 0), slopes.input_rows, (len(rows), cell), across)
+    return Slopes(rows, slopes.of, slopes.input_rows, slopes.carries, across)
 
 
 def _walk_back(
@@ -133,6 +138,7 @@ def _walk_back(
     first state's hidden part and cell. A step is a kernel that multiplies, and a product."""
     factors = under_each_other(slopes.rows).unbind(0)
     across = None if slopes.across is None else slopes.across.unbind(0)
+    # whether a row's gradient comes from the cell, or from the hidden part
     is_cell = tensor(slopes.of, device=g.device).bool().unsqueeze(1)
     row_factors: list[Tensor] = []
     of_shown: list[Tensor] = []
@@ -147,7 +153,7 @@ def _walk_back(
             # the cell also gets the gradient of the hidden part that is computed from it
             of_cell = _plus(gate(g[t], 1), carried[1]) + hidden * across[t]
             arriving = is_cell.where(of_cell, hidden)
-        row_factors.append(factors[t] * arriving)
+        row_factors.append(factors[t] * arriving)  # [b, rows, hidden], one kernel
         carried = [None if i is None else gate(row_factors[-1], i) for i in slopes.carries]
         of_shown.append(row_factors[-1].narrow(-2, 0, cell.gates).flatten(-2) @ s.weight)
         _in_pieces(row_factors)

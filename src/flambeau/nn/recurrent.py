@@ -19,7 +19,7 @@ from . import cells, init
 from .cells import Activation, Cell, Sequence
 from .linear import new_parameter, positive
 from .module import Module
-from .recurrence import recurrence, shown_by
+from .recurrence import output_of, recurrence
 from .utils.rnn import PackedSequence, lengths_of, pack_steps, pad_steps
 
 
@@ -266,7 +266,7 @@ class RNNBase(RecurrentModule):
         kept = None if steps is None else steps.kept
         s = Sequence(gates, own, start[0], own_bias, project, cell, kept)  # type: ignore[arg-type]
         states = recurrence(cell_of(self), s)
-        y = shown_by(states, project)
+        y = output_of(states, project)
         # the last output, and the cell beside the last state
         ends = (y[-1],) if cell is None else (y[-1], states[-1].select(-2, 1))
         return turn(y) if back else y, ends

@@ -30,6 +30,7 @@ class SyncBatchNorm(BatchNorm):
         module: the model.
         """
         if isinstance(module, BatchNorm) and type(module).__name__.startswith("BatchNorm"):
+            # The class alone changes: SyncBatchNorm has the same attributes, for inputs of 2 to 5 dims.
             module.__class__ = cls
         for m in module.modules():
             if m is not module and type(m).__name__ in ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"):

@@ -63,6 +63,7 @@ class Summary(NamedTuple):
 def _flops(nodes: list[Node]) -> int:
     """Two for each multiply-add of products: the result's elements times the terms of each sum."""
     total = 0
+    # The same nodes that the planner fuses; a composed op has counted its parts.
     for n in nodes:
         if n.op.kind == "contract":
             nk, shape = n.attrs["nk"], n.inputs[0].shape
@@ -74,7 +75,7 @@ def _flops(nodes: list[Node]) -> int:
 def _restore_after(model: Module) -> Generator[None, None, None]:
     """Restore the model's tensors afterwards: a call may update some, such as running statistics."""
     known = [t for t in (*model.parameters(), *model.buffers()) if not is_lazy(t)]
-    before = [(t, Tensor(t.node)) for t in known]
+    before = [(t, Tensor(t.node)) for t in known]  # other handles on the same values
     try:
         yield
     finally:
@@ -97,9 +98,10 @@ def summary(model: Module, *inputs: Any, **kw: Any) -> Summary:
 
     def note(module: Module, _args: Any, out: Any) -> None:
         tensors = [t for t in leaves(out) if isinstance(t, Tensor)]
+        # nodes of earlier layers belong to those
         nodes = [n for n in toposort([t.node for t in tensors]) if n not in seen]
         seen.update(nodes)
-        fresh = [p for p in module.parameters() if id(p) not in counted]
+        fresh = [p for p in module.parameters() if id(p) not in counted]  # a shared parameter counts once
         counted.update(map(id, fresh))
         shape = " ".join(str(list(t.shape)) for t in tensors)
         size = sum(p.numel() for p in fresh)
@@ -107,7 +109,7 @@ def summary(model: Module, *inputs: Any, **kw: Any) -> Summary:
         rows.append(LayerRow(names[id(module)], type(module).__name__, shape, size, _flops(nodes), nbytes))
 
     for m in model.modules():
-        if not any(True for _ in m.children()):
+        if not any(True for _ in m.children()):  # layers without layers inside
             handles.append(m.register_forward_hook(note))
     try:
         with no_grad(), _restore_after(model):

@@ -143,9 +143,9 @@ class TransformerDecoderLayer(_Layer):
         return self._through(tgt, [attend, look, self._forward_part])
 
 
-def _is_causal(mask: Tensor | None, said: bool | None) -> bool:
-    """Whether a mask is causal, as the caller says: a check would read the mask."""
-    return bool(said) and mask is not None
+def _is_causal(mask: Tensor | None, hint: bool | None) -> bool:
+    """Whether the caller says that a mask is causal: a check would read the mask."""
+    return bool(hint) and mask is not None
 
 
 class _Stack(Module):
@@ -251,6 +251,7 @@ class Transformer(Module):
         how["batch_first"] = self.batch_first
         self.encoder = encoder or TransformerEncoder(TransformerEncoderLayer(*sizes, **how), count, norm())
         self.decoder = decoder or TransformerDecoder(TransformerDecoderLayer(*sizes, **how), others, norm())
+        # PyTorch initialises all matrices of a Transformer alike.
         for p in self.parameters():
             if p.ndim > 1:
                 init.xavier_uniform_(p)

@@ -53,7 +53,7 @@ def _with_indices(pool: Callable[..., Any]) -> Callable[..., tuple[Tensor, Tenso
 def _with_name(call: Any, name: str, doc: str, f: Callable[..., Any]) -> Any:
     """A function with its own name and docstring, and the signature of another."""
     call.__name__ = call.__qualname__ = name
-    call.__signature__ = signature(f)
+    call.__signature__ = signature(f)  # help() shows the arguments of the function
     call.__doc__ = f"{doc} {f.__doc__}"
     return call
 
@@ -80,6 +80,7 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor | None = None, pad: int
 
     pad: how many zeros are put at both ends.
     """
+    # [t, n, in] to [n, in, t], [k, in, out] to [out, in, k], and back.
     return conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
 
 

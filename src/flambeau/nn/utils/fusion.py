@@ -21,6 +21,8 @@ class FoldedNorm(NamedTuple):
 
 @no_grad()
 def _fold(weight: Tensor, bias: Tensor | None, norm: FoldedNorm, dim: int) -> tuple[Parameter, Parameter]:
+    # y = (W x + b - mean) * scale + bias = (scale W) x + ((b - mean) * scale + bias), scale by output
+    # channel.
     scale = (norm.var + norm.eps).rsqrt()
     scale = scale if norm.weight is None else scale * norm.weight
     shift = -norm.mean if bias is None else bias - norm.mean
@@ -37,7 +39,7 @@ def fuse_conv_bn_weights(
     conv_w, conv_b: those of the convolution. norm: running mean and variance, eps, weight and bias of the
     norm. transpose: of a transposed convolution.
     """
-    return _fold(conv_w, conv_b, FoldedNorm(*norm), 1 if transpose else 0)
+    return _fold(conv_w, conv_b, FoldedNorm(*norm), 1 if transpose else 0)  # the dim of output channels
 
 
 def fuse_linear_bn_weights(

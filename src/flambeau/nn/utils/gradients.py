@@ -28,6 +28,7 @@ def get_total_norm(
     tensors: one, several, or what backward returned. error_if_nonfinite: ValueError if the norm is not
     finite, which reads it. ValueError if there are no tensors.
     """
+    # The norm of norms is the norm of all elements; each in float32, since 16-bit squares overflow.
     norms = [
         x.float().abs().amax() if norm_type == inf else x.float().norm(norm_type)
         for x in _as_list("get_total_norm", tensors)
@@ -56,6 +57,7 @@ def clip_grads_with_norm_(parameters: Gradients, max_norm: float, total_norm: Te
     parameters: what backward returned. max_norm: the largest norm allowed. total_norm: the current norm.
     TypeError for tensors.
     """
+    # PyTorch's 1e-6 against a norm of 0; the scale stays on the device, so nothing is read.
     scale = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
     _container("clip_grads_with_norm_", parameters).map_(lambda g: g * scale.to(g.dtype))
 

@@ -107,6 +107,7 @@ def _replace(
     ]
     chosen = [(owner, last, m) for owner, last, m, name in places if _matches(name, pattern)]
     replacements: dict[Module, Module] = {}
+    # Inner modules first: an outer one may contain them. A shared module gets one replacement.
     for owner, last, m in reversed(chosen):
         if m not in replacements:
             replacements[m] = make(m)
@@ -128,7 +129,7 @@ def lora(
     if weights and dropout:
         rule = f"{weights[0][1]} of MultiheadAttention supports no dropout: pass 0, or a pattern without it"
         raise ValueError(f"lora(pattern={pattern!r}, dropout={dropout}): {rule}")
-    model.requires_grad_(False)
+    model.requires_grad_(False)  # LoRALinear's own parameters, made below, are trained
     layers = _replace(model, LINEAR, lambda m: LoRALinear(m, r, alpha, dropout), pattern)
     for m, name in weights:
         register_parametrization(m, name, LowRank(getattr(m, name), r, alpha))
@@ -148,6 +149,7 @@ def merge_lora(model: Module) -> Module:
         adapted = [name for name in PACKED if _is_adapted(m, name)]
         for name in adapted:
             remove_parametrizations(m, name)
+        # The norm and biases of a merged attention are trained again.
         for _, p in own_members(m, Parameter) if adapted else ():
             p.requires_grad_(True)
     return model

@@ -56,15 +56,16 @@ class SpectralNorm(Module):
             rows, columns = self._matrix(weight.detach()).shape
             self.register_buffer("_u", normalize(randn(rows, device=weight.device), dim=0, eps=eps))
             self.register_buffer("_v", normalize(randn(columns, device=weight.device), dim=0, eps=eps))
-            self._iterate(weight.detach(), 15)
+            self._iterate(weight.detach(), 15)  # PyTorch's 15 first iterations
 
     def _matrix(self, weight: Tensor) -> Tensor:
-        return weight.movedim(self.dim, 0).flatten(1)
+        return weight.movedim(self.dim, 0).flatten(1)  # [rows, all others]
 
     @no_grad()
     def _iterate(self, weight: Tensor, times: int) -> None:
         w, u, v = self._matrix(weight), self._u, self._v
         for _ in range(times):
+            # Power iteration: u and v tend to the singular vectors of the largest singular value.
             u = u if self.v_first else normalize(w @ v, dim=0, eps=self.eps)
             v = normalize(w.transpose(0, 1) @ u, dim=0, eps=self.eps)
             u = normalize(w @ v, dim=0, eps=self.eps) if self.v_first else u
@@ -76,8 +77,9 @@ class SpectralNorm(Module):
             return normalize(weight, dim=0, eps=self.eps)
         if self.training:
             self._iterate(weight.detach(), self.n_power_iterations)
+        # Copies: the next iteration overwrites u and v, and backward reads these values.
         u, v = self._u.clone(), self._v.clone()
-        return weight / (u * (self._matrix(weight) @ v)).sum()
+        return weight / (u * (self._matrix(weight) @ v)).sum()  # sigma = u^T W v
 
     def right_inverse(self, value: Tensor) -> Tensor:
         return value
@@ -136,7 +138,7 @@ class OrthogonalMap(Module):
         return nearest * r.diagonal(0, -2, -1).sign().unsqueeze(-2)
 
     def forward(self, x: Tensor) -> Tensor:
-        turned = x.shape[-2] < x.shape[-1]
+        turned = x.shape[-2] < x.shape[-1]  # at least as many rows as columns
         x = x.mT if turned else x
         q = self._by_reflections(x) if self.map == "householder" else self._by_angles(x)
         q = q if self.base is None else self.base @ q
@@ -147,7 +149,7 @@ class OrthogonalMap(Module):
         n, k = x.shape[-2:]
         # the lower triangle parametrizes the skew-symmetric matrix A - A^T
         x = x.tril()
-        x = x if n == k else x.pad((0, n - k))
+        x = x if n == k else x.pad((0, n - k))  # a square matrix, whose first k columns are used
         a = x - x.mT
         if self.map == "matrix_exp":
             return a.matrix_exp()[..., :k]
@@ -167,6 +169,7 @@ class OrthogonalMap(Module):
         for i in reversed(range(k)):
             v = unit[..., i : i + 1]
             q = q - tau[..., i : i + 1].unsqueeze(-1) * (v @ (v.mT @ q))
+        # 1 and -1: rounding must not change an orthogonal matrix
         return q * x.diagonal(0, -2, -1).detach().trunc().unsqueeze(-2)
 
     @no_grad()
@@ -175,6 +178,7 @@ class OrthogonalMap(Module):
             rule = "without trivialization a value can't be assigned: leave it out, or move the original"
             raise NotImplementedError(f"orthogonal({self.map!r}, use_trivialization=False): {rule}")
         self.register_buffer("base", self._nearest(q))
+        # -1 is the identity: each reflection and each sign negates a column. So the value is `base` itself.
         return -eye(*q.shape[-2:], device=q.device).expand(*q.shape)
 
 

@@ -14,20 +14,20 @@ from ..containers import ModuleDict, ModuleList
 from ..module import Module
 from ..parameter import Buffer, Parameter
 
-_cache: dict[tuple[int, str], Tensor] = {}
-_open = 0
+_cache: dict[tuple[int, str], Tensor] = {}  # values by module and name, while a `cached` block is open
+_depth = 0  # of nested `cached` blocks
 
 
 @contextmanager
 def cached() -> Generator[None, None, None]:
     """Within the block, compute each parametrized tensor once."""
-    global _open
-    _open += 1
+    global _depth
+    _depth += 1
     try:
         yield
     finally:
-        _open -= 1
-        if not _open:
+        _depth -= 1
+        if not _depth:  # the last of nested blocks
             _cache.clear()
 
 
@@ -82,6 +82,7 @@ class ParametrizationList(ModuleList):
         several = is_sequence(originals)
         parts: list[Tensor] = list(originals) if is_sequence(originals) else [originals]
         names = [f"original{i}" for i in range(len(parts))] if several else ["original"]
+        # The same names: the values are replaced, and optimisers keep their tensors.
         if self._names and names == self._names:
             for name, part in zip(names, parts, strict=True):
                 getattr(self, name).assign_(part)
@@ -100,7 +101,7 @@ class ParametrizationList(ModuleList):
         """The value."""
         first, *others = list(self)
         value = first(*self.originals())
-        for m in others:
+        for m in others:  # only the first map may have several inputs
             value = m(value)
         return value
 
@@ -120,7 +121,7 @@ def _chains(module: Module) -> Any:
 def _property(name: str) -> property:
     def get(self: Module) -> Any:
         chain = _chains(self)[name]
-        if not _open:
+        if not _depth:
             return chain()
         key = (id(self), name)
         if key not in _cache:
@@ -149,6 +150,8 @@ def register_parametrization(
         raise ValueError(f"register_parametrization({tensor_name!r}): {rule}")
     chain = ParametrizationList([parametrization], tensor, unsafe)
     delattr(module, tensor_name)
+    # A property must be on a class, and other modules share the module's class: it gets a subclass of its
+    # own.
     cls = type(module)
     if not is_parametrized(module):
         cls = type(f"Parametrized{cls.__name__}", (cls,), {"_before": cls, "__module__": cls.__module__})
@@ -162,6 +165,7 @@ def register_parametrization(
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     """Whether a module has parametrizations, or one of that name."""
     parametrized = vars(module).get("parametrizations")
+    # "parametrizations" may also be a user's own attribute
     has = isinstance(parametrized, ModuleDict) and hasattr(type(module), "_before")
     return has and (tensor_name is None or tensor_name in parametrized)  # type: ignore[operator]
 
@@ -181,7 +185,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     detached = value.detach()
     detached = Parameter(detached, chain.wanted) if chain.is_parameter else Buffer(detached)
     del _chains(module)[tensor_name]
-    delattr(type(module), tensor_name)
+    delattr(type(module), tensor_name)  # the property
     if not len(_chains(module)):
         delattr(module, "parametrizations")
         module.__class__ = type_before_parametrizations(module)
@@ -208,6 +212,7 @@ def transfer_parametrizations_and_params(
         if not hasattr(to_module, name):
             setattr(to_module, name, Parameter(getattr(from_module, name).detach()))
         for m in chain:
+            # unsafe: the other module checked these maps already.
             register_parametrization(to_module, name, m, unsafe=True)
         for own, other in zip(_chains(to_module)[name].originals(), chain.originals(), strict=True):
             own.data = other.detach()

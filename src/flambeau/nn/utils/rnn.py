@@ -66,18 +66,19 @@ class PackedSequence(NamedTuple):
         return self._replace(data=self.data.int())
 
 
-def _whole(lengths: Any) -> list[int]:
+def _as_integers(lengths: Any) -> list[int]:
     return [int(n) for n in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
 
 
 def lengths_of(batch_sizes: Sequence[int]) -> list[int]:
     """The length of each sequence, the longest first."""
-    return [sum(n > b for n in batch_sizes) for b in range(batch_sizes[0])]
+    return [sum(n > b for n in batch_sizes) for b in range(batch_sizes[0])]  # steps that reach this sequence
 
 
 def pack_steps(x: Tensor, batch_sizes: Sequence[int], order: Sequence[int] | None = None) -> Tensor:
     """The elements without padding, step by step. [t, b, ...] -> [sum, ...]"""
     rows, batch = list(range(x.shape[1])) if order is None else order, x.shape[1]
+    # row-major positions in [t, b]
     at = [t * batch + rows[i] for t, n in enumerate(batch_sizes) for i in range(n)]
     return x.flatten(0, 1).index_select(0, tensor(at, device=x.device))
 
@@ -90,8 +91,10 @@ def pad_steps(
     # the position of each sequence among the sorted ones
     places = list(range(batch)) if order is None else order
     starts = [sum(batch_sizes[:t]) for t in range(len(batch_sizes))]
+    # -1 where a sequence has ended
     at = [[a + i if i < n else -1 for i in places] for a, n in zip(starts, batch_sizes, strict=True)]
     index = tensor(at, device=data.device)
+    # an index for padding too, whose row is replaced
     rows = data.index_select(0, index.flatten().clamp(min=0)).reshape(*index.shape, *data.shape[1:])
     if all(n == batch for n in batch_sizes):
         return rows
@@ -106,7 +109,7 @@ def pack_padded_sequence(
     lengths: of each sequence, numbers or a tensor, which is read. enforce_sorted: require the longest first;
     else they are sorted here. ValueError for lengths that are not sorted, or of a wrong number.
     """
-    x, all_sizes = input.transpose(0, 1) if batch_first else input, _whole(lengths)
+    x, all_sizes = input.transpose(0, 1) if batch_first else input, _as_integers(lengths)
     call = f"pack_padded_sequence({describe(input)}, {all_sizes})"
     if len(all_sizes) != x.shape[1] or not all_sizes:
         raise ValueError(f"{call}: there are {x.shape[1]} sequences: pass the length of each")
@@ -116,6 +119,7 @@ def pack_padded_sequence(
         raise ValueError(
             f"{call}: lengths are not in descending order: sort them, or pass enforce_sorted=False"
         )
+    # sorted is stable: equal lengths keep their order
     order = sorted(range(len(all_sizes)), key=lambda i: -all_sizes[i])
     sizes = tuple(sum(n > t for n in all_sizes) for t in range(max(all_sizes)))
     data = pack_steps(x, sizes, order)
@@ -131,7 +135,7 @@ def pad_packed_sequence(
     padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Packed sequences padded to the longest, and their lengths (int32). -> [t, b, ...] or [b, t, ...], [b]
+    """Packed sequences padded to the longest, and their lengths (int64). -> [t, b, ...] or [b, t, ...], [b]
 
     padding_value: the value after the shorter ones. total_length: pad to this length. ValueError if the
     longest is longer.
@@ -181,7 +185,7 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = F
     padded_sequences: the result of pad_sequence. lengths: of each, numbers or a tensor, which is read.
     """
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [row[:n] for row, n in zip(rows, _whole(lengths), strict=True)]
+    return [row[:n] for row, n in zip(rows, _as_integers(lengths), strict=True)]
 
 
 def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> PackedSequence:

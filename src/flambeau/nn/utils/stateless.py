@@ -10,9 +10,6 @@ from ..module import Module
 @contextmanager
 def swap_tensors(module: Module, tensors: dict[str, Any], strict: bool = False):
     """Within the block, the module has these tensors under these dotted names."""
-    owners = {
-        name: (module.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in tensors
-    }
     own = {*dict(module.named_parameters(remove_duplicate=False))}
     own |= {*dict(module.named_buffers(remove_duplicate=False))}
     for name in tensors:
@@ -26,6 +23,7 @@ def swap_tensors(module: Module, tensors: dict[str, Any], strict: bool = False):
     before = {name: vars(owner)[last] for name, (owner, last) in owners.items()}
     try:
         for name, (owner, last) in owners.items():
+            # Past Module.__setattr__, which accepts only parameters under a parameter's name.
             object.__setattr__(owner, last, tensors[name])
         yield
     finally:
@@ -55,5 +53,6 @@ def functional_call(
 def _tie(module: Module, tensors: dict[str, Any]) -> dict[str, Any]:
     """Add the other names of shared tensors, with the tensor that was given under one of them."""
     every = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
+    # by identity: a shared tensor has several names
     named = {id(t): tensors[name] for name, t in every if name in tensors}
     return {name: named[id(t)] for name, t in every if id(t) in named and name not in tensors}
