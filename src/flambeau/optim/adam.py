@@ -20,6 +20,8 @@ class ByMoments(Optimizer):
     def apply_decay(self, p: Tensor, g: Tensor, o: Any) -> tuple[Tensor, Tensor]:
         """Return parameter and gradient after the weight decay."""
         if not o.weight_decay:
+            # decoupled decay shrinks p itself (AdamW); the other kind adds to g, and so to m and v (L2
+            # regularisation)
             return p, g
         if getattr(o, "decoupled_weight_decay", self.decoupled):
             return p * (1 - o.lr * o.weight_decay), g
@@ -29,6 +31,7 @@ class ByMoments(Optimizer):
         """Update the running means with a gradient, and return them."""
         beta1, beta2 = o.betas
         m, v = s["exp_avg"], s["exp_avg_sq"]
+        # m + (g - m) (1 - beta1) equals beta1 m + (1 - beta1) g
         m.assign_(m + (g - m) * (1 - beta1))
         v.assign_(v * beta2 + g * g * (1 - beta2))
         return m, v
@@ -68,6 +71,7 @@ class Adam(ByMoments):
         cautious: bool = False,
         offload: bool = False,
     ):
+        # The same rule as PyTorch's: tensors as betas come in pairs.
         if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
             raise ValueError(f"{self._name}(betas={betas}): one is a number, one a tensor: pass two numbers")
         options: dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
@@ -87,15 +91,17 @@ class Adam(ByMoments):
         """p's new value. [...], [...] -> [...]"""
         p, g = self.apply_decay(p, g, o)
         m, v = self.means(g, s, o)
+        # the maximum of the uncorrected v, as in PyTorch: its correction follows below
         if o.amsgrad:
             v = s["max_exp_avg_sq"].assign_(s["max_exp_avg_sq"].maximum(v))
+        # both means start at 0 and are too small by 1 - beta ** t, which the corrections divide by
         moved = m / correction(o.betas[0], s["step"])
         moved = moved / (v.sqrt() / correction(o.betas[1], s["step"]).sqrt() + o.eps)
         return p - (along(moved, g) if o.cautious else moved) * o.lr
 
 
 class AdamW(Adam):
-    """Adam whose weight decay is a part of the step and not of the gradient (Loshchilov and Hutter, 2019).
+    """Adam that decays the weights directly, and not through the gradient (Loshchilov and Hutter, 2019).
 
     params: the tensors to update, such as model.parameters()
     lr: the learning rate
@@ -149,7 +155,7 @@ class Adamax(ByMoments):
     """p - lr * m / u, u the decaying largest |g| (Kingma and Ba, 2015).
 
     params: the tensors to update, such as model.parameters()
-    betas: decay rates of the running means of g and of g^2
+    betas: decay rates of m and of u
     eps: added to divisors to keep them from 0
     weight_decay: the share of p that each step subtracts
     foreach, capturable: accepted as in PyTorch, without effect
@@ -185,6 +191,8 @@ class Adamax(ByMoments):
         beta1, beta2 = o.betas
         m, u = s["exp_avg"], s["exp_inf"]
         m.assign_(m + (g - m) * (1 - beta1))
+        # u = max(beta2 u, |g| + eps), as in PyTorch: with eps inside, the divisor is never 0. A maximum
+        # starts at 0 without a bias, so that only m is corrected.
         u.assign_((u * beta2).maximum(g.abs() + o.eps))
         return p - m / u * (o.lr / correction(beta1, s["step"]))
 
@@ -204,7 +212,7 @@ class NAdam(ByMoments):
     offload: keep the state in host memory; jit does not record such a step
     """
 
-    counts = {"step": 0.0, "mu_product": 1.0}
+    counts = {"step": 0.0, "mu_product": 1.0}  # mu_product: the product of the momenta of all steps
 
     def __init__(
         self,
@@ -237,6 +245,7 @@ class NAdam(ByMoments):
         """Return the factors of g and m, and the divisor of the root of v."""
         step, product = s["step"], s["mu_product"]
         mu, following = self._momentum(step, o), self._momentum(step + 1, o)
+        # Dozat's update: mu_(t+1) m / (1 - product of mu to t + 1) + (1 - mu_t) g / (1 - product of mu to t).
         return {
             "of_g": (1 - mu) / (1 - product),
             "of_m": following / (1 - product * following),
@@ -251,6 +260,7 @@ class NAdam(ByMoments):
         return p - ahead / (v.sqrt() / s["of_root"] + o.eps) * o.lr
 
     def _momentum(self, step: Tensor, o: Any) -> Tensor:
+        # momentum_decay's exponent makes the momentum grow from beta1 / 2 to beta1
         return (1 - (step * (o.momentum_decay * log(0.96))).exp() * 0.5) * o.betas[0]
 
 
@@ -299,6 +309,7 @@ class RAdam(ByMoments):
         length = _averaging_steps(beta2, step)
         rectified = (length - 4) * (length - 2) / length * beta2.map(_rectifier)
         adaptive = (rectified.clamp(min=0) * correction(beta2, step)).sqrt()
+        # without rectification the step is lr * m / (1 - beta1^t); its sign is the flag
         return {"rate": (length > 5).where(adaptive, -1.0) * (o.lr / correction(o.betas[0], step))}
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
@@ -306,6 +317,7 @@ class RAdam(ByMoments):
         p, g = self.apply_decay(p, g, o)
         m, v = self.means(g, s, o)
         rate = s["rate"]
+        # no v in the first steps: -rate is the size of a plain momentum step
         return p - m * (rate > 0).where(rate / (v.sqrt() + o.eps), -rate)
 
 
@@ -345,12 +357,15 @@ class SparseAdam(ByMoments):
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [rows, ...], [rows, ...] -> [rows, ...]"""
+        # a row is used if any of its elements has a gradient: [rows, ...] -> [rows, 1, ...]
         used = g.ne(0)
         if g.ndim > 1:
             used = used.reshape(g.shape[0], -1).any(1).reshape(-1, *[1] * (g.ndim - 1))
         old = s["exp_avg"], s["exp_avg_sq"]
+        # copies: `means` assigns the state in place, before the unused rows are restored
         before = [t.clone() for t in old]
         m, v = self.means(g, s, o)
+        # PyTorch's SparseAdam adds eps to the uncorrected root, unlike Adam
         scale = correction(o.betas[1], s["step"]).sqrt() / correction(o.betas[0], s["step"])
         new = p - m / (v.sqrt() + o.eps) * (scale * o.lr)
         for t, was in zip(old, before, strict=True):
@@ -360,6 +375,7 @@ class SparseAdam(ByMoments):
 
 def correction(beta: HostScalar, step: Tensor) -> Tensor:
     """1 - beta ** step, exact where beta is near 1. [] -> []"""
+    # expm1 of t log(beta): 1 - beta ** t would cancel for a beta near 1
     return -(step * beta.map(_log)).expm1()
 
 
@@ -380,12 +396,14 @@ def _rest(beta: float) -> float:
 
 
 def _rectifier(beta: float) -> float:
+    # rho_inf, the number of steps that v averages in the end
     longest = 2 / (1 - beta) - 1
     return longest / ((longest - 4) * (longest - 2)) if longest > 5 else 0.0  # else no step is rectified
 
 
 def along(moved: Tensor, g: Tensor) -> Tensor:
     """Keep the elements of a step that have the gradient's sign, scaled by the inverse of their fraction."""
+    # (Liang et al., 2024) 1e-3 bounds the enlargement where almost no element agrees
     agrees = (moved * g > 0).float()
     return moved * (agrees / agrees.mean().clamp(min=1e-3))
 

@@ -52,6 +52,7 @@ class Adagrad(Optimizer):
         """p's new value. [...], [...] -> [...]"""
         if o.weight_decay:
             g = g + p * o.weight_decay
+        # t counts from 0, so that the first step has the full rate
         rate = o.lr / ((s["step"] - 1) * o.lr_decay + 1) if o.lr_decay else o.lr
         total = s["sum"].assign_(s["sum"] + g * g)
         return p - g / (total.sqrt() + o.eps) * rate
@@ -95,7 +96,9 @@ class Adadelta(Optimizer):
         if o.weight_decay:
             g = g + p * o.weight_decay
         squares, moves = s["square_avg"], s["acc_delta"]
-        squares.assign_(squares * o.rho + g * g * (1 - o.rho))
+        squares.assign_(squares * o.rho + g * g * (1 - o.rho))  # E[g^2], by rho
+        # eps is inside both roots, as in the paper: the first step, when no move is known, is about sqrt(eps
+        # / (1 - rho)) long
         moved = (moves + o.eps).sqrt() / (squares + o.eps).sqrt() * g
         moves.assign_(moves * o.rho + moved * moved * (1 - o.rho))
         return p - moved * o.lr
@@ -153,8 +156,9 @@ class RMSprop(Optimizer):
         if o.centered:
             mean = s["grad_avg"]
             mean.assign_(mean + (g - mean) * (1 - o.alpha))
-            square = square - mean * mean
+            square = square - mean * mean  # the variance E[g^2] - E[g]^2
         moved = g / (square.sqrt() + o.eps)
+        # as in PyTorch the rate is not in the buffer, so that a changed rate applies at once
         if o.momentum:
             moved = s["momentum_buffer"].assign_(s["momentum_buffer"] * o.momentum + moved)
         return p - moved * o.lr
@@ -163,7 +167,7 @@ class RMSprop(Optimizer):
 class Adafactor(Optimizer):
     """RMSprop that keeps the mean squares of a matrix only by row and by column (Shazeer, 2018).
 
-    The step is at most min(lr, 1 / sqrt(t)) of the parameter's root mean square, and `d` in units of its own.
+    The step's root mean square is at most `d` times min(lr, 1 / sqrt(t)) times that of the parameter.
     `beta2_decay` is the exponent of t in the decay of old squares; `eps` keeps divisions (None: float32's)
     and steps from 0.
 
@@ -197,15 +201,18 @@ class Adafactor(Optimizer):
     def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
         """Return zeros for the mean squares: by row and by column of a matrix, by element of a vector."""
         if p.ndim < 2:
-            return {"variance": 0.0}
+            return {"variance": 0.0}  # too few elements to save memory: kept by element
         *batch, n, m = p.shape
+        # [..., n, 1] and [..., 1, m]: n + m numbers in place of n * m
         sums = {"row_var": (*batch, n, 1), "col_var": (*batch, 1, m)}
         return {name: Tensor.zeros(*shape, device=p.device) for name, shape in sums.items()}
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
+        # 1 - beta2 at step t: 1 at the first, which needs no bias correction
         share = s["step"] ** o.beta2_decay
         least = finfo(float32).eps if o.eps[0] is None else o.eps[0]
+        # eps[1] is the least size of a parameter, so that one of zeros can move
         size = _rms(p).maximum(o.eps[1]) * s["step"].rsqrt().minimum(o.lr)
         if o.weight_decay:
             p = p * (1 - o.lr * o.weight_decay)

@@ -20,15 +20,17 @@ def clip_grad_norm(grads: Gradients, max_norm: float) -> tuple[Gradients, Any]:
     _positive("clip_grad_norm", "max_norm", max_norm)
     if not len(grads):
         raise ValueError("clip_grad_norm(0 gradients): an empty list has no norm: check requires_grad")
+    # in float32: squares of 16-bit gradients overflow
     squares: list[Tensor] = [g.float().square().sum() for g in grads]
     total = reduce(add, squares).sqrt()
+    # PyTorch's 1e-6, which keeps the divisor above 0 for gradients of zeros; a tensor, so nothing is read
     scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
     return grads.map(lambda g: g * scale), total
 
 
 @no_grad()
 def clip_grad_value(grads: Gradients, value: float) -> Gradients:
-    """New gradients with every element held inside [-value, value]. ValueError unless value > 0.
+    """New gradients whose elements are all clamped to [-value, value]. ValueError unless value > 0.
 
     grads: what backward returned
     """

@@ -56,7 +56,7 @@ class SequentialLR(Together):
         self.optimizer, self.schedulers, self.milestones = optimizer, list(schedulers), list(milestones)
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"]
+            group["lr"] = group["initial_lr"]  # PyTorch starts all parts again from initial_lr
         for scheduler in self.schedulers:
             _take_back(scheduler)
         self._first.begin()  # a composite schedule has no rates of its own: its parts step, as in PyTorch
@@ -75,6 +75,7 @@ class SequentialLR(Together):
         self.last_epoch += 1
         place = bisect_right(self.milestones, self.last_epoch)
         scheduler = self.schedulers[place]
+        # A part starts at its milestone with its own step 0, not with the number of steps made.
         if place and self.milestones[place - 1] == self.last_epoch:
             _take_over(scheduler)
         else:
@@ -154,6 +155,7 @@ class CombinedLR(Together):
         )
 
     def _move(self, before: Sequence[Sequence[float]], step: Callable[[LRScheduler], None]) -> None:
+        # Each part sees only its own rates: they are set before its step, and read after it.
         moved: list[Sequence[float]] = []  # the rates of each schedule, by group
         for scheduler, rates in zip(self.schedulers, before, strict=True):
             self._set(rates)
@@ -161,6 +163,7 @@ class CombinedLR(Together):
             moved.append(scheduler.get_last_lr())
         reduce, by_group = REDUCTIONS[self.reduction], zip(*moved, strict=True)
         groups = zip(self.base_lrs, by_group, strict=True)
+        # a base of 0 has no factor
         self._set([base * reduce([r / base if base else 0.0 for r in rates]) for base, rates in groups])
 
 
@@ -215,9 +218,11 @@ class ReduceLROnPlateau(LRScheduler):
 
     def is_better(self, value: float, best: float) -> bool:
         """Whether a value is better than the best one by at least the threshold."""
+        # by the sign, both modes are a comparison upwards
         sign = 1 if self.mode == "max" else -1
         if self.threshold_mode == "abs":
             return sign * value > sign * best + self.threshold
+        # relative: best * (1 - threshold) for "min", best * (1 + threshold) for "max"
         return sign * value > sign * best * (1 + sign * self.threshold)
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
@@ -228,6 +233,7 @@ class ReduceLROnPlateau(LRScheduler):
             self.best, self.num_bad_epochs = value, 0
         else:
             self.num_bad_epochs += 1
+        # values during the cooldown do not count against the rate
         if self.cooldown_counter > 0:
             self.cooldown_counter, self.num_bad_epochs = self.cooldown_counter - 1, 0
         if self.num_bad_epochs > self.patience:
@@ -238,7 +244,7 @@ class ReduceLROnPlateau(LRScheduler):
     def _reduce(self) -> None:
         for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
             lower = max(group["lr"] * self.factor, least)
-            if group["lr"] - lower > self.eps:
+            if group["lr"] - lower > self.eps:  # a smaller change is not made, as in PyTorch
                 group["lr"] = lower
 
 

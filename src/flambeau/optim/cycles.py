@@ -21,7 +21,7 @@ class Cycling(LRScheduler):
     def set_momentum(self, group: dict[str, Any], value: float) -> None:
         """Set the momentum of a group."""
         if "betas" in self.optimizer.defaults:
-            group["betas"] = (value, *group["betas"][1:])
+            group["betas"] = (value, *group["betas"][1:])  # the first beta is Adam's momentum
         else:
             group["momentum"] = value
 
@@ -35,6 +35,7 @@ class Cycling(LRScheduler):
 
 MODES: dict[str, tuple[str, Callable[[float, float], float]]] = {
     "triangular": ("cycle", lambda x, gamma: 1.0),
+    # halves with each cycle, which is counted from 1
     "triangular2": ("cycle", lambda x, gamma: 1 / 2.0 ** (x - 1)),
     "exp_range": ("iterations", lambda x, gamma: gamma**x),
 }
@@ -84,6 +85,7 @@ class CyclicLR(Cycling):
         self.scale_fn, self.mode, self.gamma = scale_fn, mode, gamma
         self.scale_mode = scale_mode if self.scale_fn else MODES[mode][0]
         self.cycle_momentum = cycle_momentum
+        # set before the base class stores lr as initial_lr; a resumed optimiser keeps its own
         for group, lr in zip(optimizer.param_groups, first, strict=True):
             if last_epoch == -1:
                 group["lr"] = lr
@@ -93,17 +95,20 @@ class CyclicLR(Cycling):
             self.max_momentums = self.each("max_momentum", max_momentum)
         self._first = first
         super().__init__(optimizer, last_epoch)
+        # the base class took them from initial_lr, which an earlier schedule may have set
         self.base_lrs = first
 
     def get_lr(self) -> list[float]:
         """The rates after `last_epoch` steps; sets the momenta."""
         cycle = floor(1 + self.last_epoch / (self.up + self.down))
+        # x, the position in the cycle, 0 to 1; `rising`, the share of the rise; `height` goes 0 -> 1 -> 0
         x, rising = 1 + self.last_epoch / (self.up + self.down) - cycle, self.up / (self.up + self.down)
         height = x / rising if x <= rising else (x - 1) / (rising - 1)
         height *= self._scale(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
             pairs = zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums, strict=True)
             for group, low, high in pairs:
+                # the momentum is lowest where the rate is highest
                 self.set_momentum(group, high - (high - low) * height)
         pairs = zip(self._first, self.max_lrs, strict=True)
         return [low + (high - low) * height for low, high in pairs]
@@ -193,6 +198,7 @@ class OneCycleLR(Cycling):
                 raise ValueError(f"OneCycleLR({name}={value!r}): {rule}: {cure}")
         self.anneal_strategy, self.cycle_momentum = anneal_strategy, cycle_momentum
         self.phases = _phases(self.total_steps, pct_start, three_phase)
+        # A resumed optimiser's groups already have the bounds.
         if last_epoch == -1:
             momenta = self.each("base_momentum", base_momentum), self.each("max_momentum", max_momentum)
             self._begin(self.each("max_lr", max_lr), momenta, (div_factor, final_div_factor))
@@ -215,11 +221,13 @@ class OneCycleLR(Cycling):
         if self.last_epoch > self.total_steps:
             rule = f"the total number of steps is {self.total_steps}: increase total_steps"
             raise ValueError(f"OneCycleLR.step(): tried to step {self.last_epoch} times: {rule}")
+        # the phase that contains the step, and where it begins
         start, phase = 0.0, self.phases[0]
         for phase in self.phases:
             if self.last_epoch <= phase.end or phase is self.phases[-1]:
                 break
             start = phase.end
+        # position in the phase, 0 to 1
         share = (self.last_epoch - start) / (phase.end - start)
         between = STRATEGIES[self.anneal_strategy]
         rates: list[float] = []
@@ -233,6 +241,7 @@ class OneCycleLR(Cycling):
 
 
 def _phases(steps: int, rising: float, is_three: bool) -> list[CyclePart]:
+    # Phases end at a step's index, hence -1: the maximum is reached at step pct_start * total_steps - 1.
     first = CyclePart(rising * steps - 1, ("initial_lr", "max_lr"), ("max_momentum", "base_momentum"))
     if not is_three:
         return [first, CyclePart(steps - 1, ("max_lr", "min_lr"), ("base_momentum", "max_momentum"))]

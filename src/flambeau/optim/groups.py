@@ -72,6 +72,7 @@ class ParamGroup(dict[str, Any]):
             return
         value = tuple(map(_plain, value)) if is_sequence(value) else _plain(value)
         self._check(name, value)
+        # An existing HostScalar is kept and its value replaced: recorded steps refer to the object.
         held = super().get(name)
         super().__setitem__(name, _host_scalars(held, value))
         if name != "lr" and not is_tuple(value):
@@ -80,7 +81,8 @@ class ParamGroup(dict[str, Any]):
     def __iter__(self) -> Iterator[str]:  # makes dict(group) ask for items, not copy HostScalars
         return super().__iter__()
 
-    if not TYPE_CHECKING:  # whose types are dict's
+    if not TYPE_CHECKING:  # for type checkers these methods are dict's
+        # dict's own methods would bypass __getitem__ and __setitem__ and return HostScalars
         keys, items, values = MutableMapping.keys, MutableMapping.items, MutableMapping.values
         get, pop, popitem = MutableMapping.get, MutableMapping.pop, MutableMapping.popitem
         update, setdefault, __eq__ = MutableMapping.update, MutableMapping.setdefault, MutableMapping.__eq__
@@ -98,6 +100,7 @@ class ParamGroup(dict[str, Any]):
     def rule(self) -> Any:
         """The options as attributes, for `update`: numbers are HostScalars, or 0.0 if they are 0."""
         values = super().items()
+        # 0.0 lets an update rule leave out the whole term
         return SimpleNamespace(**{k: 0.0 if self._zero.get(k) else v for k, v in values if k != "params"})
 
     def choices(self, names: Iterable[str]) -> tuple[Any, ...]:
@@ -112,7 +115,7 @@ class ParamGroup(dict[str, Any]):
         values: Sequence[Any] = value if is_tuple(value) else (value,)
         each = [(name, rules)] * len(values) if callable(rules) else rules
         for (title, rule), v in zip(each, values, strict=False):
-            if v is not None and (fault := rule(v)):
+            if v is not None and (fault := rule(v)):  # None leaves the option to the optimiser
                 raise ValueError(f"{self._optimizer}({title}={v}): {fault}: pass another value")
 
 
@@ -131,6 +134,7 @@ def _host_scalars(held: Any, value: Any) -> Any:
         return value
     if not isinstance(held, HostScalar):
         return HostScalar(value)
+    # The type is compared as well: 1 and 1.0 are equal, but a group shows what was set.
     if type(value) is not type(held.held) or value != held.held:
         held.value = value
     return held

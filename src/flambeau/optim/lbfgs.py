@@ -16,13 +16,10 @@ from .groups import ParamGroup
 from .optimizer import Optimizer, Params
 from .state import CURE, check_names
 
-ENOUGH, FLAT = (
-    1e-4,
-    0.9,
-)  # Wolfe's conditions: sufficient decrease, and curvature
+ENOUGH, FLAT = 1e-4, 0.9  # c1 and c2 of Wolfe's conditions: sufficient decrease, and curvature
 # bounds of the next trial: 10 times the distance, or 1 % of the last step beyond it
 FARTHEST, NEAREST = 10.0, 0.01
-SMALLEST_CURVATURE = 1e-10
+SMALLEST_CURVATURE = 1e-10  # PyTorch's bound of s . y, below which a pair is not kept
 ROWS = "d", "old_dirs", "old_stps", "prev_flat_grad"  # as long as all parameters together
 KEPT = (*ROWS, "func_evals", "n_iter", "t", "ro", "H_diag", "prev_loss", "al")  # PyTorch's names
 
@@ -100,19 +97,22 @@ class LBFGS(Optimizer):
         first, loss, g = line.evaluate()
         memory.evaluations += 1
         evaluations, tolerance = 1, o["tolerance_change"]
-        if _largest(g) <= o["tolerance_grad"]:
+        if _largest(g) <= o["tolerance_grad"]:  # already at a minimum: no step
             return first
         for i in range(1, o["max_iter"] + 1):
             memory.learn(g, o["history_size"])
             d = memory.direction = memory.newton(g)
+            # The first direction is -g, whose length has no meaning yet: the step is at most 1 long in the
+            # sum of |g|.
             rate = min(1.0, 1.0 / g.abs().sum().item()) * o["lr"] if memory.iterations == 1 else o["lr"]
             slope, memory.gradient, memory.t = _dot(g, d), g, rate
-            if slope > -tolerance:
+            if slope > -tolerance:  # not a descent direction, within the tolerance
                 break
             start, used = Point(0.0, loss, slope, g), 0
             if o["line_search_fn"]:
                 smallest = tolerance / max(_largest(d), 1e-30)
                 search = Wolfe(line.along(d), start, smallest, o["max_eval"] - evaluations)
+                # the search ends when its interval moves no element by more than the tolerance
                 end = search.find(rate)
                 memory.t, used = end.t, search.used
                 line.move(d, end.t)
@@ -124,6 +124,7 @@ class LBFGS(Optimizer):
                     used = 1
             evaluations += used
             memory.evaluations += used
+            # either stops: no parameter moved, or the loss did not change
             is_close = _largest(d) * abs(memory.t) <= tolerance or abs(loss - start.loss) < tolerance
             if evaluations >= o["max_eval"] or _largest(g) <= o["tolerance_grad"] or is_close:
                 break
@@ -143,6 +144,7 @@ class LBFGS(Optimizer):
             for row in entry if is_list(entry) else [entry]:
                 if tuple(row.shape) != (size,):
                     problems.append(f"0.{name} is [{size}], got {list(row.shape)}")
+        # All misfits are reported together, before anything is changed.
         if problems:
             raise ValueError(f"load_state_dict(...): {'; '.join(problems)}: {CURE}")
         super()._load(state_dict | {"state": {}} if "state" in state_dict else state_dict)
@@ -186,7 +188,7 @@ class Curvature:
     def learn(self, g: Tensor, most: int) -> None:
         """Add the pair of the last step."""
         self.iterations += 1
-        if self.direction is None or self.gradient is None:
+        if self.direction is None or self.gradient is None:  # the first iteration has no step before it
             return
         change, move = (g - self.gradient).realize(), (self.direction * self.t).realize()
         # s . y > 0 keeps the estimate positive definite.
@@ -194,6 +196,7 @@ class Curvature:
         if along > SMALLEST_CURVATURE:
             self.moves, self.changes = [*self.moves, move][-most:], [*self.changes, change][-most:]
             self.scales = [*self.scales, 1 / along][-most:]
+            # s . y / y . y, the size of the inverse Hessian along the last step
             self.scale = along / _dot(change, change)
 
     def newton(self, g: Tensor) -> Tensor:
@@ -225,6 +228,7 @@ class Objective:
         loss = grads.loss
         with no_grad(), as_given():
             parts = [grads.get(p) for p in self.params]
+            # parameters without a gradient count as zeros, so that the vector keeps its length [n]
             flat = [
                 Tensor.zeros(p.shape, device=p.device) if g is None else g.float()
                 for p, g in zip(self.params, parts)
@@ -239,6 +243,7 @@ class Objective:
 
     def along(self, d: Tensor) -> Callable[[float], Point]:
         """The loss and its slope at a distance along d; the parameters are restored afterwards."""
+        # copies, so that restoring is exact: subtracting t d again would round
         start = [tensor(p.detach()) for p in self.params]
         realize(*start)
 
@@ -255,6 +260,7 @@ class Objective:
 
     def _set(self, start: list[Tensor], d: Tensor, t: float) -> None:
         at = 0
+        # d is [n]: each parameter takes the part at its offset
         with no_grad():
             for p, x in zip(self.params, start, strict=True):
                 p.assign_(x + d[at : at + p.numel()].reshape(p.shape) * t)
@@ -279,9 +285,11 @@ class Wolfe:
         return self.at(t)
 
     def _is_high(self, p: Point) -> bool:
+        # no sufficient decrease: loss(t) > loss(0) + c1 t loss'(0)
         return p.loss > self.start.loss + ENOUGH * p.t * self.start.slope
 
     def _is_flat(self, p: Point) -> bool:
+        # the curvature condition: |loss'(t)| <= c2 |loss'(0)|
         return abs(p.slope) <= -FLAT * self.start.slope
 
     def _bracket(self, now: Point) -> tuple[Point, Point | None]:
@@ -289,10 +297,12 @@ class Wolfe:
         # Nocedal and Wright, algorithm 3.5
         before = self.start
         while self.used <= self.most:
+            # too high, or no lower than before: a minimum lies between the last two points
             if self._is_high(now) or (self.used > 2 and now.loss >= before.loss):
                 return _by_loss(before, now)
             if self._is_flat(now):
                 return now, None
+            # the slope turned upwards: also enclosed
             if now.slope >= 0:
                 return _by_loss(before, now)
             bounds = now.t + NEAREST * (now.t - before.t), now.t * FARTHEST
@@ -307,10 +317,11 @@ class Wolfe:
             t, was_close = _inside(cubic(low, high, left, right), left, right, was_close)
             new = self._try(t)
             if self._is_high(new) or new.loss >= low.loss:
-                low, high = _by_loss(low, new)
+                low, high = _by_loss(low, new)  # a minimum lies between `low` and the trial
             elif self._is_flat(new):
                 return new
             else:
+                # The minimum is on the side of `new` that its slope falls to.
                 low, high = new, low if new.slope * (high.t - low.t) >= 0 else high
         return low
 
@@ -322,6 +333,7 @@ def _by_loss(a: Point, b: Point) -> tuple[Point, Point]:
 def _inside(t: float, left: float, right: float, was_close: bool) -> tuple[float, bool]:
     """A distance between two points, moved away from both ends if the last one was also close to an end."""
     margin = 0.1 * (right - left)
+    # A trial near an end barely shrinks the interval: allowed once, then it is moved 10 % inside.
     if min(right - t, t - left) >= margin:
         return t, False
     if was_close or t >= right or t <= left:

@@ -107,6 +107,7 @@ def orthogonal(x: Tensor, o: Any) -> Tensor:
     x = x / (x * x).sum((-2, -1), keepdim=True).sqrt().maximum(o.eps)
     for _ in range(o.ns_steps):
         square = x.mT @ x if is_tall else x @ x.mT  # of the shorter side
+        # b A + c A^2, with A = x x^T or x^T x
         turned = square * b + square @ square * c
         x = x * a + (x @ turned if is_tall else turned @ x)
     return x
@@ -117,7 +118,7 @@ def _batches(updates: list[Update]) -> list[list[int]]:
     batches: list[list[int]] = []
     growing: dict[tuple[int, ...] | Any, list[int]] = {}
     for i, (p, _, _, o) in enumerate(updates):
-        key = id(o), p.device, *p.shape
+        key = id(o), p.device, *p.shape  # options and rate are the group's, so batches stay within one
         if key not in growing or (len(growing[key]) + 1) * p.numel() > BATCHED:
             growing[key] = []
             batches.append(growing[key])

@@ -36,16 +36,19 @@ class Skip:
         """Record the values of tensors before the update."""
         if self.found_inf is not None:
             for t in tensors:
+                # Tensor(t.node) shares the old value, so no memory is copied; the first record counts:
+                # `_count` has already advanced the shared numbers when they are recorded again
                 self._before.setdefault(id(t), (t, Tensor(t.node)))
 
     def kept(self, before: Tensor, after: Tensor) -> Tensor:
         """The value after the step, or the one before if the gradients are not finite."""
+        # a where on the device instead of an `if`: testing found_inf on the host would wait for all gradients
         return after if self.found_inf is None else self.found_inf.where(before, after.to(before.dtype))
 
     def undo(self) -> None:
         """Restore the tensors that were updated if the gradients have an infinity."""
         for t, before in self._before.values():
-            if t.node is not before.node:
+            if t.node is not before.node:  # an assigned tensor has another node; the others need no restoring
                 t.assign_(self.kept(before, t))
         self._before.clear()  # the old value's buffer may be reused
 
@@ -78,15 +81,15 @@ class Optimizer:
         self._hooks: dict[str, dict[int, Callable[..., Any]]] = {}
         # for each group: the choices that its state was created for
         self._choices: list[tuple[Any, ...]] = []
-        # at run time users pass what the annotation excludes: one tensor, None
+        # untyped calls may pass what the annotation excludes: one tensor, None
         if isinstance(wrong := cast(Any, params), Tensor) or not isinstance(wrong, Iterable):
             shown = describe(wrong) if isinstance(wrong, Tensor) else repr(wrong)
             rule = "takes several tensors or dicts: pass model.parameters() or [tensor]"
             raise TypeError(f"{self._name}({shown}): {rule}")
-        given: list[Any] = list(params)
-        if not given:
+        listed: list[Any] = list(params)
+        if not listed:
             raise ValueError(f"{self._name}([]): the list is empty: pass model.parameters()")
-        for group in given if isinstance(given[0], dict) else [{"params": given}]:
+        for group in listed if isinstance(listed[0], dict) else [{"params": listed}]:
             self.add_param_group(group)
 
     @property
@@ -114,12 +117,13 @@ class Optimizer:
 
         ValueError and TypeError for invalid parameters and options.
         """
-        given: Any = param_group["params"]
-        named: list[Any] = [given] if isinstance(given, Tensor) else list(given)
+        tensors: Any = param_group["params"]
+        named: list[Any] = [tensors] if isinstance(tensors, Tensor) else list(tensors)
         names = [p[0] for p in named if is_tuple(p)]
         params: list[Any] = [p[1] if is_tuple(p) else p for p in named]
         known: list[Tensor] = [p for group in self.param_groups for p in group["params"]]
         has_names = any("param_names" in group for group in self.param_groups)
+        # As in PyTorch, either all parameters of an optimiser have names or none has.
         if (names or has_names) and (len(names) < len(named) or (known and not has_names)):
             raise ValueError(
                 f"{self._name}(...): some parameters have names and others do not: name all or none"
@@ -139,6 +143,7 @@ class Optimizer:
             raise ValueError(f"{self._name}(differentiable=True): {rule}")
         group = ParamGroup(self._name, options, frozenset(filter(self._is_number, self.defaults)))
         self.check(group)
+        # tensors are compared by identity
         if len({id(p) for p in [*known, *params]}) < len(known) + len(params):
             raise ValueError(
                 f"{self._name}({len(known) + len(params)} tensors): one is passed twice: pass each once"
@@ -146,6 +151,7 @@ class Optimizer:
         self.param_groups.append(group)
         self._choices.append(())
         self._complete()
+        # one run for the new tensors, so that no later step also computes initial values
         realize(*params, *self._tensors())
 
     def check(self, group: ParamGroup) -> None:
@@ -200,6 +206,8 @@ class Optimizer:
         keep none.
         """
         if not callable(grads):
+            # Gradients that are passed are checked before the hooks; a function is called after them, as in
+            # PyTorch.
             grads = self._check_gradients(grads, "")
         for hook in self._hooks_of("step_pre"):
             hook(self, (grads,), {})
@@ -221,6 +229,7 @@ class Optimizer:
         raise TypeError(f"{self._name}.step({shown}): {rule} then step(grads)")
 
     def _step(self, grads: Gradients) -> None:
+        # (group, parameter, gradient) for each parameter that has a gradient
         moved = [(group, p, grads.get(p)) for group in self.param_groups for p in group["params"]]
         moved = [(group, p, g) for group, p, g in moved if g is not None]
         if not moved:
@@ -228,6 +237,7 @@ class Optimizer:
             raise ValueError(f"{self._name}.step({len(grads)} gradients): {rule}")
         self._complete()
         read = [t for t in (grads.loss, grads.found_inf) if t is not None]
+        # A Ctrl-C is held back until all values are assigned, else some parameters would be a step ahead.
         with uninterrupted(), no_grad(), as_given():
             options = {id(group): group.rule() for group in self.param_groups}
             skip = Skip(grads.found_inf)
@@ -240,6 +250,7 @@ class Optimizer:
             self._move(updates, skip)
             self._after(counted)
             skip.undo()
+        # The new values, the state, the loss and found_inf are computed in one run.
         realize(*(p for _, p, _ in moved), *self._tensors(), *read)
 
     def _move(self, updates: list[Update], skip: Skip) -> None:
@@ -254,6 +265,8 @@ class Optimizer:
         """Advance the shared numbers. Parameters that are updated without others of their group get their own
         copies from now on.
         """
+        # Parameters without a gradient keep their step count, as in PyTorch: a shared number that one of them
+        # still needs is copied before it advances.
         going = {id(p) for _, p, _ in moved}
         stays = {_first(self._shared_numbers(self.state[p])) for p in self.params if id(p) not in going}
         seen: dict[int, State] = {}
@@ -262,11 +275,12 @@ class Optimizer:
             s = self._shared_numbers(self.state[p])
             key = _first(s)
             if s and key not in seen:
+                # state tensors are shared by identity
                 seen[key] = {n: tensor(t) for n, t in s.items()} if key in stays else s
                 counted.append((seen[key], options[id(group)]))
                 skip.watch(*seen[key].values())
                 self.count(*counted[-1])
-            if s and seen[key] is not s:
+            if s and seen[key] is not s:  # all parameters that share the old numbers now share the copies
                 self.state[p].update(seen[key])
         return counted
 
@@ -276,6 +290,7 @@ class Optimizer:
         with_terms: list[Update] = []
         for p, g, o in updates:
             s = self.state[p]
+            # Terms depend on the shared numbers and on the group's options, so both identify them.
             key = _first(self._shared_numbers(s)), id(o)
             if key not in terms:
                 terms[key] = self.terms(s, o)
@@ -295,18 +310,22 @@ class Optimizer:
         """Compute all gradients, then the updates one by one: during each update the previous state is copied
         back to the host.
         """
+        # `far` is the state in host memory and `near` its copy on the device.
         far_of = {p: {n: t for n, t in self.state[p].items() if n not in self.counts} for p, *_ in updates}
         realize(*(t for p, _, s, _ in updates for n, t in s.items() if n not in far_of[p]), *read)
+        # in one run, since the gradients share the forward and the backward pass
         realize(*(g for _, g, _, _ in updates))
         way_back: Callable[[], None] | None = None
         for p, g, s, o in updates:
             far = far_of[p]
             near = {name: t.to(p.device) for name, t in far.items()}
+            # its own Skip, so that the near copies can be freed after this parameter
             one = Skip(skip.found_inf)
             one.watch(*near.values())
             self._move([(p, g, {**s, **near}, o)], one)
             one.undo()
             realize(p, *near.values())
+            # The state of the previous parameter is stored while the device computes this one.
             if way_back is not None:
                 way_back()
             way_back = partial(_return, list(far.values()), Readback(list(near.values())))
@@ -325,6 +344,7 @@ class Optimizer:
         parameters that are no longer frozen.
         """
         for i, group in enumerate(self.param_groups):
+            # What decides which state is needed. Comparing it costs little, so that every step can.
             wanted = (group.choices(self.defaults), sum(p.requires_grad for p in group["params"]))
             if self._choices[i] != wanted:
                 self._choices[i] = wanted
@@ -342,9 +362,11 @@ class Optimizer:
             device = HOST if self.offload else p.device
             for name, first in self.begin(p, o).items():
                 if name not in own:
+                    # a tensor from `begin` is on the parameter's device
                     own[name] = _full(p, first, device).to(device)
             if self.is_counted(o) and not self._shared_numbers(own):
                 if p.device not in shared:
+                    # e.g. ASGD's eta begins at lr
                     firsts = {n: _plain_number(o, v) for n, v in self.counts.items()}
                     shared[p.device] = {n: Tensor.full((), v, device=p.device) for n, v in firsts.items()}
                 own.update(shared[p.device])
@@ -380,7 +402,7 @@ class Optimizer:
         groups = [
             {**group, "params": [number[id(p)] for p in group["params"]]} for group in self.param_groups
         ]
-        copies: dict[int, Any] = {}  # shared numbers stay shared
+        copies: dict[int, Any] = {}  # by id: shared numbers stay shared in the copy
         state = {number[id(p)]: copy_state(s, copies) for p, s in self.state.items() if s}
         return {"state": state, "param_groups": groups}
 
@@ -402,10 +424,11 @@ class Optimizer:
         shared: dict[Any, State] = {}
         with uninterrupted(), no_grad():
             for i, (group, saved) in enumerate(
+                # a Ctrl-C takes effect before or after the load
                 zip(self.param_groups, state_dict["param_groups"], strict=True)
             ):
                 group.update({k: v for k, v in saved.items() if k not in ("params", "param_names")})
-                self._choices[i] = ()
+                self._choices[i] = ()  # what `_complete` compares: forces it to look for missing state
                 for number, p in zip(saved["params"], group["params"], strict=True):
                     self.state[p] = self._restore(p, state_dict["state"].get(number, {}), shared)
             self._complete()
@@ -416,6 +439,8 @@ class Optimizer:
         shared again.
         """
         counts = {n: v for n, v in saved.items() if n in self.counts}
+        # Tensors count as one number only if they are one object: comparing values would read them from the
+        # device. PyTorch's state has a step tensor for each parameter, and those stay separate.
         key = (p.device, *map(_identity, counts.values()))
         if counts and key not in shared:
             shared[key] = {n: tensor(v, dtype=float32, device=p.device) for n, v in counts.items()}

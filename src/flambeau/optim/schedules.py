@@ -42,6 +42,7 @@ class LRScheduler:
 
     def begin(self) -> None:
         """Make the initial step, as the constructor does."""
+        # the constructor's step sets the rate of step 0, so last_epoch becomes 0
         self._step_count, self._is_initial = 0, True
         try:
             self.step()
@@ -69,6 +70,8 @@ class LRScheduler:
         """Advance by one step, or to an epoch, and set the rates."""
         self._step_count += 1
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        # Steps in sequence change the current rate, which other schedules may have changed too; a jump to an
+        # epoch has no previous rate and needs the closed form. PyTorch does the same.
         rates = [None] if epoch is None else [self.rate_at_once(base) for base in self.base_lrs]
         self._set(self.get_lr() if None in rates else rates)  # type: ignore[arg-type]
 
@@ -104,6 +107,7 @@ class LambdaLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """The rates after `last_epoch` steps."""
+        # from the initial rates: what other schedules did is overwritten
         return [b * f(self.last_epoch) for b, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
@@ -128,7 +132,7 @@ class MultiplicativeLR(LambdaLR):
     def get_lr(self) -> list[float]:
         """The rates after `last_epoch` steps."""
         rates = [group["lr"] for group in self.optimizer.param_groups]
-        if self._is_initial:
+        if self._is_initial:  # step 0 has no factor, and a resumed optimiser already has the rate of its step
             return rates
         return [lr * f(self.last_epoch) for lr, f in zip(rates, self.lr_lambdas, strict=True)]
 
@@ -145,6 +149,7 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, lr: float, base: float) -> float:
+        # Multiplying the current rate keeps what chained schedules and the user did to it.
         return lr * self.gamma if self.last_epoch and self.last_epoch % self.step_size == 0 else lr
 
     def rate_at_once(self, base: float) -> float:
@@ -169,12 +174,14 @@ class MultiStepLR(LRScheduler):
         super().load_state_dict(state_dict)
         self.milestones = Counter({int(step): count for step, count in self.milestones.items()})
 
+    # a milestone that is listed k times multiplies by gamma ** k
     def rate(self, lr: float, base: float) -> float:
         return (
             lr * self.gamma ** self.milestones[self.last_epoch] if self.last_epoch in self.milestones else lr
         )
 
     def rate_at_once(self, base: float) -> float:
+        # gamma for each milestone that was passed
         return base * self.gamma ** bisect_right(sorted(self.milestones.elements()), self.last_epoch)
 
 
@@ -194,6 +201,7 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, lr: float, base: float) -> float:
+        # The rate is changed at the two ends only: multiplied at step 0 and restored at step total_iters.
         if not self.last_epoch:
             return lr * self.factor
         return lr / self.factor if self.last_epoch == self.total_iters else lr
@@ -231,6 +239,7 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, lr: float, base: float) -> float:
+        # The ratio of successive factors f(t) / f(t - 1), where f(t) = start + t * rise / total_iters.
         t, rise = self.last_epoch, self.end_factor - self.start_factor
         if not t:
             return lr * self.start_factor
@@ -274,6 +283,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, lr: float, base: float) -> float:
+        # the ratio of successive values of (1 - t / n) ** power
         t, n = self.last_epoch, self.total_iters
         return lr if self._is_initial or t > n else lr * ((1 - t / n) / (1 - (t - 1) / n)) ** self.power
 
@@ -299,8 +309,12 @@ class CosineAnnealingLR(LRScheduler):
             return lr
         if self._step_count == 1 and t > 0:  # it resumes
             return self.rate_at_once(base)
+        # At the minimum, lr - eta_min is 0 and no factor can raise it: the first step upwards is added
+        # instead.
         if (t - 1 - n) % (2 * n) == 0:  # upwards from the minimum
             return lr + (base - self.eta_min) * (1 - cos(pi / n)) / 2
+        # (lr - eta_min) is proportional to 1 + cos(pi t / n), so it is multiplied by the ratio of two
+        # successive ones
         return (1 + cos(pi * t / n)) / (1 + cos(pi * (t - 1) / n)) * (lr - self.eta_min) + self.eta_min
 
     def rate_at_once(self, base: float) -> float:
@@ -337,6 +351,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch: float | None = None) -> None:
         """Advance by one step, or to an epoch, which may be a fraction."""
+        # the fraction of an earlier step(epoch) is kept
         at = self.last_epoch + 1 + self.T_cur % 1 if epoch is None else epoch
         if at < 0:
             raise ValueError(
@@ -346,7 +361,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if self.T_mult == 1:
             self.T_cur = at % self.T_0
         else:
-            while self.T_cur >= self.T_i:
+            while self.T_cur >= self.T_i:  # subtract whole periods: T_0, T_0 T_mult, T_0 T_mult^2 ...
                 self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
         self.last_epoch, self._step_count = int(at // 1), self._step_count + 1
         self._set(self.get_lr())
@@ -382,6 +397,7 @@ class WarmupCosineLR(LRScheduler):
 
     def rate_at_once(self, base: float) -> float:
         if self.last_epoch < self.warmup_steps:
+            # from 1 / (warmup + 1), so that the first step moves the parameters
             return base * (self.last_epoch + 1) / (self.warmup_steps + 1)
         share = (self.last_epoch - self.warmup_steps) / (self.total_steps - self.warmup_steps)
         return self.eta_min + (base - self.eta_min) * (1 + cos(pi * min(1.0, share))) / 2
@@ -412,7 +428,7 @@ class NoamLR(LRScheduler):
         return self.rate_at_once(base)
 
     def rate_at_once(self, base: float) -> float:
-        t = self.last_epoch + 1
+        t = self.last_epoch + 1  # t counts from 1: t ** -0.5 has no value at 0
         return base * self.model_size**-0.5 * min(t**-0.5, t * self.warmup_steps**-1.5)
 
 

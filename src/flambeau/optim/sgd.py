@@ -77,6 +77,7 @@ class SGD(Optimizer):
             # the first gradient is not damped, as in PyTorch
             damped = g * s["step"].eq(1).where(1.0, 1 - o.dampening) if o.dampening else g
             m.assign_(m * o.momentum + damped)
+            # Nesterov: the gradient plus the momentum that the next step would add
             g = g + m * o.momentum if o.nesterov else m
         return p - g * o.lr
 
@@ -120,18 +121,22 @@ class ASGD(Optimizer):
     def count(self, s: State, o: Any) -> None:
         """Advance the step; the first one uses the current rate."""
         super().count(s, o)
+        # eta starts as lr of the constructor; a schedule may have changed lr since
         s["eta"].assign_(s["step"].eq(1).where(o.lr, s["eta"]))
 
     def after(self, s: State, o: Any) -> None:
         """Compute the rate, and the weight in the average, of the next step."""
         step = s["step"]
+        # the rate decays from the current lr, so that a schedule scales the whole curve
         s["eta"].assign_(o.lr / (1 + step * (o.lambd * o.lr)) ** o.alpha)
-        s["mu"].assign_(1 / (step - o.t0).clamp(min=1))
+        s["mu"].assign_(1 / (step - o.t0).clamp(min=1))  # mu is 1 up to step t0 + 1: the average begins there
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         if o.weight_decay:
             g = g + p * o.weight_decay
+        # lambd decays the weights in proportion to the rate
         new = p * (1 - s["eta"] * o.lambd) - g * s["eta"]
+        # mu 1 restarts the average at the new value
         s["ax"].assign_(s["mu"].eq(1).where(new, s["ax"] + (new - s["ax"]) * s["mu"]))
         return new

@@ -63,7 +63,7 @@ class Lion(Optimizer):
     `weight_decay` is a part of the step. Rates are 3 to 10 times smaller than AdamW's, decays as much larger.
 
     params: the tensors to update, such as model.parameters()
-    betas: decay rates of the running means of g and of g^2
+    betas: beta1 weights m in the step's direction, beta2 is the decay rate of m
     maximize: ascend the gradient instead of descending
     offload: keep the state in host memory; jit does not record such a step
     """
@@ -87,6 +87,7 @@ class Lion(Optimizer):
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
         (beta1, beta2), m = o.betas, s["exp_avg"]
+        # the sign makes every element's step lr long; beta1 only mixes the direction, beta2 is the memory
         moved = (m * beta1 + g * (1 - beta1)).sign()
         m.assign_(m * beta2 + g * (1 - beta2))
         if o.weight_decay:
@@ -128,7 +129,7 @@ class Adan(Optimizer):
         """p's new value. [...], [...] -> [...]"""
         (beta1, beta2, beta3), step = o.betas, s["step"]
         m, d, v = s["exp_avg"], s["exp_avg_diff"], s["exp_avg_sq"]
-        change = step.eq(1).where(0.0, g - s["prev"])
+        change = step.eq(1).where(0.0, g - s["prev"])  # the first gradient has none before it
         ahead = g + change * beta2
         m.assign_(m * beta1 + g * (1 - beta1))
         d.assign_(d * beta2 + change * (1 - beta2))
@@ -136,4 +137,5 @@ class Adan(Optimizer):
         s["prev"].assign_(g)
         length = v.sqrt() / correction(beta3, step).sqrt() + o.eps
         moved = (m / correction(beta1, step) + d * (beta2 / correction(beta2, step))) / length
+        # decay as a division, which is the proximal form of the paper
         return (p - moved * o.lr) / (1 + o.lr * o.weight_decay)

@@ -39,6 +39,7 @@ def check_state(
                 line for n, p in pairs for line in _misfits(n, saved_state["state"].get(n, {}), own[p])
             ]
     names, mine = _names(saved_state.get("state", {})), _names(own)
+    # other classes are named only if the state does not fit: several keep the same names
     check_names(names, kind, ", ".join(sorted(mine)) or "nothing", bool(problems) and names != mine)
     if problems:
         raise ValueError(f"load_state_dict(...): {'; '.join(problems)}: {CURE}")
@@ -61,11 +62,14 @@ def _check_options(names: set[str], saved: list[dict[str, Any]], kind: Any) -> N
     """ValueError if the options belong to another optimiser. State names alone can't tell: they may be equal,
     or the state empty, as PyTorch's is before the first step.
     """
+    # all classes that could have saved a state with these names
     kinds = [k for k in kinds_of(kind) if k is kind or not names or k.may_keep(names)]
     every = frozenset[str]().union(*(options_of(k)[1] for k in kinds))
     for group in saved:
         own = every & group.keys()
+        # PyTorch's files have the positional options only, so those are required and the others may be there
         fits = [k for k in kinds if options_of(k)[0] <= own <= options_of(k)[1]]
+        # A subclass may load its parent's state, and the other way round.
         if fits and not any(issubclass(k, kind) or issubclass(kind, k) for k in fits):
             least, most = options_of(kind)
             wrong = [f"takes {name}" for name in sorted(least - own)]
@@ -95,7 +99,9 @@ def kinds_of(kind: Any) -> list[Any]:
 @cache
 def options_of(kind: Any) -> tuple[frozenset[str], frozenset[str]]:
     """The positional options of a class, which PyTorch's has too, and all options but the shared ones."""
+    # from the class to Optimizer, which [:-1] drops
     takers = [k for k in kind.__mro__ if issubclass(k, optimizer_class(kind)) and "__init__" in vars(k)][:-1]
+    # without self and params
     own, *inherited = [list(signature(k.__init__).parameters.values())[2:] for k in takers]
     positional = {p.name for p in own if p.kind is not p.KEYWORD_ONLY}
     every = positional.union(p.name for parameters in (own, *inherited) for p in parameters)
@@ -130,6 +136,7 @@ def flat_state(state_dict: dict[str, Any]) -> dict[str, Tensor]:
     """The tensors of a state_dict by the numbers of their parameters and their names, as "0.exp_avg" and
     "0+1.step", for a file of tensors; options are left out."""
     numbers: dict[tuple[int, str], list[str]] = {}
+    # shared numbers are one tensor, stored once under all their parameters' numbers: "0+1.step"
     tensors = {(id(t), name): t for s in state_dict["state"].values() for name, t in s.items()}
     for i, s in state_dict["state"].items():
         for name, t in s.items():
@@ -138,7 +145,7 @@ def flat_state(state_dict: dict[str, Any]) -> dict[str, Tensor]:
 
 
 def nested_state(flat: dict[str, Any], param_groups: list[dict[str, Any]]) -> dict[str, Any]:
-    """The state_dict of what flat_state gave (`flat`), with the `param_groups` of another one."""
+    """The state_dict of what flat_state returned (`flat`), with the `param_groups` of another one."""
     state: dict[int, dict[str, Any]] = {}
     for key, t in flat.items():
         numbers, _, name = key.partition(".")

@@ -18,14 +18,16 @@ Average = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """The function decay * average + (1 - decay) * new, for AveragedModel's avg_fn; ValueError
-    where decay is not in 0 to 1."""
+    """The function decay * average + (1 - decay) * new, for AveragedModel's avg_fn.
+    ValueError if decay is not in 0 to 1.
+    """
     _check_decay("get_ema_avg_fn", decay)
     return lambda average, new, count: average * decay + new * (1 - decay)
 
 
 def get_swa_avg_fn() -> Average:
     """The function that computes the mean of all weights so far, for AveragedModel's avg_fn."""
+    # the mean of count + 1 values from that of `count`
     return lambda average, new, count: average + (new - average) / (count + 1)
 
 
@@ -58,10 +60,10 @@ def _check_decay(call: str, decay: float) -> None:
 class AveragedModel:
     """A model whose parameters are averages of another's. Call `update_parameters` after each step.
 
-    `avg_fn(average, new, count)` returns the new average, `multi_avg_fn` assigns lists of them; without
-    either it is the mean of all. `use_buffers` averages buffers too, else they are copied. An update is one
-    run, and may be part of a function that jit records: the count is on the device. ValueError for two
-    functions.
+    `avg_fn(average, new, count)` returns the new average, `multi_avg_fn` assigns a list of averages; without
+    either, each is the mean of all weights so far. `use_buffers` averages buffers too, else they are
+    copied. An update is one run, and may be part of a function that jit records: the count is on the device.
+    ValueError for two functions.
     """
 
     def __init__(
@@ -96,15 +98,16 @@ class AveragedModel:
         buffers = list(zip(self.module.buffers(), model.buffers(), strict=True))
         floats = [pair for pair in buffers if self.use_buffers and pair[0].dtype.is_float]
         averaged += floats
-        taken = [pair for pair in buffers if not any(pair[0] is mine for mine, _ in floats)]
+        copied = [pair for pair in buffers if not any(pair[0] is mine for mine, _ in floats)]
         mine = [a for a, _ in averaged]
         news = [new.detach().to(a.device) for a, new in averaged]
-        before = [a.clone() for a in mine]
         self.average(mine, news, self.n_averaged)
+        # The count is on the device, so the first call is chosen there too: the average functions run each
+        # time.
         is_first = self.n_averaged.eq(0)
-        for a, new, was in zip(mine, news, before, strict=True):
-            a.assign_(is_first.where(new, a) if a is not was else new)
-        for a, new in taken:
+        for a, new in zip(mine, news, strict=True):
+            a.assign_(is_first.where(new, a))
+        for a, new in copied:
             a.assign_(new.detach())
         self.n_averaged.assign_(self.n_averaged + 1)
         realize(self.n_averaged, *self._tensors(self.module))
@@ -147,6 +150,7 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
     norms = [m for m in inner.modules() if getattr(m, "running_mean", None) is not None]
     if not norms:
         return
+    # momentum None makes batch norms average all batches equally, from a count of 0
     momenta, modes = [m.momentum for m in norms], modes_of(inner)
     for m in norms:
         m.running_mean.assign_(m.running_mean * 0)
@@ -157,6 +161,7 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
     for batch in loader:
         x = batch[0] if is_sequence(batch) else batch
         inner(x if device is None else x.to(device))
+        # one run for a batch, or the graph of all batches would grow
         realize(*(t for m in norms for t in (m.running_mean, m.running_var, m.num_batches_tracked)))
     for m, momentum in zip(norms, momenta, strict=True):
         m.momentum = momentum
@@ -194,10 +199,13 @@ class SWALR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """The rates after `last_epoch` steps."""
+        # The constructor's step is step 0; without annealing the rate is swa_lr at once.
         step = self._step_count - 1 if self.anneal_epochs else max(1, self._step_count - 1)
         before, now = self._share(step - 1), self._share(step)
         rates: list[float] = []
         for group in self.optimizer.param_groups:
+            # The rate without SWA, computed back from the current one, so that another schedule may change it
+            # meanwhile.
             first = group["lr"] if before == 1 else (group["lr"] - before * group["swa_lr"]) / (1 - before)
             rates.append(group["swa_lr"] * now + (0.0 if before == 1 else first * (1 - now)))
         return rates
