@@ -1,6 +1,7 @@
-"""Training steps a second of an LSTM, a small CNN and a 12-layer GPT: autocast beside float32, and peers.
+"""Training steps a second of recurrent, convolutional and attention networks: autocast, float32 and peers.
 
-    python bench/training.py [--size small] [--networks lstm cnn gpt] [--seconds 2] [--rounds 3]
+    python bench/training.py [--size small] [--networks lstm cnn gpt gpt8 vit resnet50]
+        [--seconds 2] [--rounds 3] [--profile]
         [--sides float16 bfloat16 high torch compile compile-high]
     python bench/training.py --adapter llvmpipe --sides tinygrad [--python-peers .venv-peers/bin/python]
     FLAMBEAU_WEBGPU=dawn python bench/training.py --size card --sides float16 bfloat16 torch compile
@@ -11,7 +12,9 @@ float32's before anything is timed (within 2e-3; 16 bits within 0.1, for a step 
 `high` is float32 whose products may be made of 16-bit ones (`fb.set_matmul_precision("high")`; torch's
 TensorFloat-32). Contestants take turns; a ratio is the median over rounds of a side's rate through that of
 our float32.
-`small` is for CPUs and software adapters, `card` for a GPU (`gpt` is GPT-2 small then, batch 16 x 512).
+`small` is for CPUs and software adapters, `card` for a GPU: `gpt` is GPT-2 small then, batch 16 x 512, `gpt8`
+8 layers of 512, batch 8 x 512, `vit` ViT-S of 16 x 16 patches, 32 images, `resnet50` 32 images. `--profile`
+ends with the kernels of our float32 step.
 tinygrad (0.14, TinyJit, WebGPU by Dawn) is a process of the peers' interpreter. It reads every loss, so
 compare it at `small`. It is left out where its adapter is another than ours: `--adapter` shows both one.
 
@@ -38,6 +41,7 @@ from typing import NamedTuple
 
 import numpy as np
 from _measure import Timing, interleave, queued, rates, ratio, show_table, timed
+from first_calls import resnet50
 from peers import networks
 from peers.child import Child, NoAnswer, PeerError, peers_python
 from peers.workload import LEARNING_RATE
@@ -63,22 +67,38 @@ class Net(NamedTuple):
 
 
 SIZES = {  # for a software adapter or a CPU, and for a card
-    "small": {"lstm": Net(16, 24, 64), "cnn": Net(32, 28, 32), "gpt": Net(4, 64, 64, 12)},
+    "small": {
+        "lstm": Net(16, 24, 64),
+        "cnn": Net(32, 28, 32),
+        "gpt": Net(4, 64, 64, 12),
+        "gpt8": Net(2, 48, 64, 8),
+        "vit": Net(2, 32, 64, 2),
+        "resnet50": Net(2, 32, 64),
+    },
     "card": {
         "lstm": Net(64, 64, 512),
         "cnn": Net(512, 28, 32),
         "gpt": Net(16, 512, 768, 12, 12, 50257),
+        "gpt8": Net(8, 512, 512, 8, 8, 32000),
+        "vit": Net(32, 224, 384, 12, 6),
+        "resnet50": Net(32, 224, 64),
     },
 }
+GPTS = ("gpt", "gpt8")
+CHANNELS = {"cnn": 1, "vit": 3, "resnet50": 3}  # of an image
+SHOWN = 45  # kernels of a profile
+PATCH = 16  # pixels of a side of a ViT's patch
 
 
 def batch(network: str, net: Net) -> tuple[np.ndarray, np.ndarray]:
     """What goes in, and the classes that should come out."""
     draw = np.random.default_rng(1)
-    if network == "gpt":
+    if network in GPTS:
         ids = draw.integers(0, net.vocabulary, (net.rows, net.length + 1)).astype(np.int32)
         return ids[:, :-1].copy(), ids[:, 1:].copy()
-    shape = (net.length, net.rows, FEATURES) if network == "lstm" else (net.rows, 1, net.length, net.length)
+    shape = (net.length, net.rows, FEATURES)
+    if network in CHANNELS:
+        shape = (net.rows, CHANNELS[network], net.length, net.length)
     y = draw.integers(0, CLASSES, net.rows).astype(np.int32)
     return draw.standard_normal(shape, np.float32), y
 
@@ -114,11 +134,57 @@ def lstm(f, net: Net):
     return Last()
 
 
+def vit(f, net: Net):
+    """A vision transformer (Dosovitskiy et al., 2020). [n, 3, side, side] -> [n, classes]"""
+    nn, width = f.nn, net.width
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm1, self.norm2 = nn.LayerNorm(width, 1e-6), nn.LayerNorm(width, 1e-6)
+            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+        def forward(self, x):
+            b, t, c = x.shape
+            q, k, v = (
+                self.qkv(self.norm1(x)).reshape(b, t, 3, net.heads, c // net.heads).permute(2, 0, 3, 1, 4)
+            )
+            y = nn.functional.scaled_dot_product_attention(q, k, v)
+            x = x + self.out(y.transpose(1, 2).reshape(b, t, c))
+            return x + self.down(nn.functional.gelu(self.up(self.norm2(x))))
+
+    class Vit(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.patches = nn.Conv2d(3, width, PATCH, PATCH)
+            self.first = nn.Parameter(f.zeros(1, 1, width))
+            self.places = nn.Parameter(f.zeros(1, (net.length // PATCH) ** 2 + 1, width))
+            self.blocks = nn.ModuleList([Block() for _ in range(net.layers)])
+            self.norm, self.end = nn.LayerNorm(width, 1e-6), nn.Linear(width, CLASSES)
+
+        def forward(self, x):
+            x = self.patches(x).flatten(2).transpose(1, 2)
+            x = f.cat([self.first.expand(x.shape[0], -1, -1), x], 1) + self.places
+            for block in self.blocks:
+                x = block(x)
+            return self.end(self.norm(x)[:, 0])
+
+    return Vit()
+
+
 def network(f, name: str, net: Net):
     """A network of either package."""
     sizes = Size(net.layers, net.width, net.heads, net.vocabulary, net.length)
-    made = {"lstm": lambda: lstm(f, net), "cnn": lambda: digits_cnn(f), "gpt": lambda: gpt(f, sizes)}
-    return draw_weights(f, made[name](), scale=0.02 if name == "gpt" else 0.05)
+    made = {
+        "lstm": lambda: lstm(f, net),
+        "cnn": lambda: digits_cnn(f),
+        "gpt": lambda: gpt(f, sizes),
+        "gpt8": lambda: gpt(f, sizes),
+        "vit": lambda: vit(f, net),
+        "resnet50": lambda: resnet50(f, CLASSES),
+    }
+    return draw_weights(f, made[name](), scale=0.05 if name in ("lstm", "cnn") else 0.02)
 
 
 def our_step(name: str, net: Net, dtype: str):
@@ -155,7 +221,7 @@ def torch_step(name: str, net: Net, dtype: str, compiled: bool):
     forward = torch.compile(model) if compiled else model
     scaler = torch.amp.GradScaler(place, enabled=dtype == "float16")
     x, y = (torch.from_numpy(a).to(place) for a in batch(name, net))
-    x, y = x.long() if name == "gpt" else x, y.long()
+    x, y = x.long() if name in GPTS else x, y.long()
     lower = torch.bfloat16 if dtype == "bfloat16" else torch.float16
 
     def step():
@@ -219,6 +285,30 @@ def contestant(
     return made if off <= TOLERANCE[made.dtype] else left_out(name, side, "these are not float32's")
 
 
+def show_profile(name: str, net: Net) -> None:
+    """Prints the kernels of our float32 step that take longest, those of one name, bytes and operations
+    together."""
+    call, wait = our_step(name, net, "float32")
+    for _ in range(4):
+        call()
+    wait()
+    with fb.profile() as profile:
+        call()
+        wait()
+    kernels: dict[tuple[str, int, int], list[float]] = {}
+    for span in profile.kernels:
+        kernels.setdefault((span.work.name, span.work.nbytes, span.work.flops), []).append(span.seconds)
+    rows: list[tuple[str, ...]] = []
+    for (kernel, nbytes, flops), times in sorted(kernels.items(), key=lambda item: -sum(item[1]))[:SHOWN]:
+        least = min(times)
+        cells = (f"{1e3 * sum(times):.3f}", f"{1e6 * least:.1f}", f"{nbytes / 1e6:.1f}", f"{flops / 1e9:.2f}")
+        speeds = (f"{nbytes / least / 1e9:.0f}", f"{flops / least / 1e12:.1f}")
+        rows.append((kernel, str(len(times)), *cells, *speeds))
+    total = f"{name}: {len(profile.kernels)} kernels, GPU {1e3 * profile.gpu:.2f} ms"
+    columns = ("kernel", "runs", "ms", "us of one", "MB", "GFLOP", "GB/s", "TFLOP/s")
+    show_table(total, columns, rows)
+
+
 def left_out(name: str, side: str, why: str) -> None:
     print(f"{name}, {side}: left out: {why}", flush=True)
 
@@ -273,6 +363,7 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--profile", action="store_true", help="end with the kernels of our float32 step")
     parser.add_argument("--adapter", choices=ICDS, help="a software adapter; else the best one there is")
     parser.add_argument("--python-peers", default=peers_python(), help="tinygrad's interpreter [%(default)s]")
     help = "what tinygrad may take for its first step, and for any other answer [%(default)g]"
@@ -288,6 +379,8 @@ def main() -> None:
     rows = [row for name in args.networks for row in measured(name, args)]
     columns = ("network, side", "steps/s", "rounds", "ms", "first s", "x our float32")
     show_table(f"training, {args.size}, on {device}", columns, rows)
+    for name in args.networks if args.profile else ():
+        show_profile(name, SIZES[args.size][name])
 
 
 if __name__ == "__main__":
