@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flambeau as fb
+from flambeau.capture import program
 from flambeau.device import c_path
 
 
@@ -16,6 +17,7 @@ def gpu(gpu, monkeypatch):
     """The GPU, where enqueued commands wait as long as they may."""
     monkeypatch.setattr(c_path, "SOON", 1e9)
     monkeypatch.setattr(c_path, "WAITING", 1000)
+    monkeypatch.setattr(c_path, "ENOUGH", 1e9)
     yield gpu
     fb.synchronize(gpu)
 
@@ -196,15 +198,16 @@ def test_commands_that_a_handler_sent_meanwhile_are_not_sent_again(gpu, step, mo
     assert len(sends) == 3  # the commands once, and the copies of two reads
 
 
-def test_a_program_with_state_or_much_work_does_not_wait(gpu):
+def test_a_program_with_state_or_much_work_does_not_wait(gpu, monkeypatch):
     count = fb.tensor([0.0], device=gpu)
     step = fb.jit(lambda x: count.add_(1) + x)
     x = fb.tensor([1.0], device=gpu)
     for _ in range(6):
         y = step(x)
     assert waiting(gpu) == 0 and y.item() == count.item() + 1
+    monkeypatch.setattr(program, "LIGHT_SECONDS", program.START + 1e-6)
     large = fb.jit(lambda v: v + 1)
-    z = fb.zeros(1 << 20, device=gpu).realize()
+    z = fb.zeros(1 << 20, device=gpu).realize()  # 2 us for the bytes
     for _ in range(6):
         z = large(z)
     assert waiting(gpu) == 0 and z[0].item() == 6
@@ -218,6 +221,34 @@ def test_at_most_so_many_wait(gpu, step, monkeypatch):
         step(x)
         counts.append(waiting(gpu))
     assert counts == [1, 2, 0, 1, 2, 0, 1]
+
+
+def test_calls_that_are_enough_work_for_a_submit_wait_no_longer(gpu, step, monkeypatch):
+    """The fourth call of 2 us and some bytes is more than 7 us."""
+    monkeypatch.setattr(c_path, "ENOUGH", 3.5 * program.START)
+    step, x = step
+    counts = []
+    for _ in range(8):
+        step(x)
+        counts.append(waiting(gpu))
+    assert counts == [1, 2, 3, 0, 1, 2, 3, 0]
+
+
+def test_a_program_of_several_kernels_waits_and_keeps_its_order(gpu):
+    """Pipelines and bind groups that recur in a pass are set once; others are set in between, and copies end
+    the pass."""
+    chain = fb.jit(lambda v: ((v @ v).relu() @ v).softmax(-1) + v.sum(), check="never")
+    short = fb.jit(lambda v: v * 0.5 + 1, check="never")
+    v = fb.tensor(np.eye(8, dtype="f") + 0.1, device=gpu)
+    expected, y = v.numpy(), v
+    for _ in range(8):
+        y = chain(short(short(y)))
+        w = (expected * 0.5 + 1) * 0.5 + 1
+        z = np.maximum(w @ w, 0) @ w
+        e = np.exp(z - z.max(-1, keepdims=True))
+        expected = e / e.sum(-1, keepdims=True) + w.sum()
+    assert waiting(gpu) > 12
+    np.testing.assert_allclose(y.numpy(), expected, rtol=1e-4)
 
 
 def test_a_call_after_a_pause_is_submitted_at_once(gpu, step, monkeypatch):

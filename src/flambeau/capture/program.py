@@ -1,7 +1,7 @@
 """Programs: the commands of one recorded call, replayed without graphs, planning or rendering."""
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from sys import getrefcount
 from types import SimpleNamespace
@@ -14,12 +14,14 @@ from ..core.dtype import DType
 from ..core.events import enqueue, stage, submit
 from ..core.faults import doubt_of
 from ..core.interrupts import uninterrupted
+from ..core.limits import MachineSpeed
 from ..core.node import Node, describe, toposort
 from ..core.op import OPS
 from ..core.shape import Shape
 from ..core.tree import leaves, like
 from ..device.memory import Pool
 from ..fusion.buffers import lifetimes
+from ..fusion.plan import Cost
 from ..ops.random import Noted
 from ..runtime import memory, run
 from ..runtime.pipeline import Compiled, part_of, patch_params, submits_of, word_of
@@ -29,9 +31,9 @@ from .bindings import Placeholder, Submit
 from .guards import Watch
 from .recorder import Recorder
 
-# A program without state of at most so many kernels, and so many bytes and operations in all, takes a GPU
-# less time than a submit takes the host: it may share the next submit.
-LIGHT_KERNELS, LIGHT_WORK = 4, 1 << 22
+# A program without state of at most so many kernels, which take a GPU less time than a submit takes the
+# host, may share the next submit. Each kernel takes at least START seconds.
+LIGHT_KERNELS, LIGHT_SECONDS, START = 16, 40e-6, 2e-6
 
 
 def _references(t: Any) -> int:
@@ -256,7 +258,8 @@ class Program:
         self.submits = [(works, Submit(words)) for works, words in submits_of(compiled, self.words)]
         self.sent, self.is_compiled = b"", False
         costs = compiled.plan.costs
-        is_small = len(costs) <= LIGHT_KERNELS and sum(c.nbytes + c.flops for c in costs) <= LIGHT_WORK
+        self.seconds = gpu_seconds(costs, self.device.limits.machine)
+        is_small = len(costs) <= LIGHT_KERNELS and self.seconds <= LIGHT_SECONDS
         has_state = bool(self.states or self.patches or self.draws.of)
         self.is_light = is_small and not has_state and len(self.submits) == 1
 
@@ -410,7 +413,7 @@ class Program:
         parts = one.prepare(device, tuple(placeholders))
         if words or after:
             parts = [part for part in (words, *parts, after) if part]
-        enqueue(device, works, *parts)
+        enqueue(device, works, self.seconds, *parts)
         del held
         if device.faults:
             self._doubt(nodes, out)
@@ -476,6 +479,13 @@ class Program:
     def __len__(self) -> int:
         """The number of kernels of a replay."""
         return len(dispatches(self.words))
+
+
+def gpu_seconds(costs: Sequence[Cost], machine: MachineSpeed) -> float:
+    """Estimate the seconds that a GPU takes for kernels at least, by its speeds (see `MachineSpeed`)."""
+    nbytes, multiply_adds = sum([c.nbytes for c in costs]), sum([c.flops for c in costs]) / 2
+    picoseconds = max(nbytes * machine.byte, multiply_adds * machine.multiply_add / machine.cores)
+    return len(costs) * START + picoseconds * 1e-12
 
 
 def parts_of(result: Any) -> tuple[list[Tensor], Callable[[list[Tensor]], Any]]:

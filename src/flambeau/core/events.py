@@ -30,12 +30,12 @@ def submit(device: Any, kernels: tuple[Any, ...], *parts: Any) -> None:
         now.submit(device, kernels, parts)
 
 
-def enqueue(device: Any, kernels: tuple[Any, ...], *parts: Any) -> None:
-    """`device.enqueue(*parts)`; arguments as of `submit`."""
+def enqueue(device: Any, kernels: tuple[Any, ...], seconds: float, *parts: Any) -> None:
+    """`device.enqueue(seconds, *parts)`; other arguments as of `submit`."""
     has_run()
     now = listener
     if now is None:
-        device.enqueue(*parts)
+        device.enqueue(seconds, *parts)
     else:
         now.submit(device, kernels, parts)
 

@@ -29,7 +29,8 @@ NAPS = 50e-6, 1e-3  # the first and the longest seconds between two polls while 
 COPY_STEP = 3  # fields of a copy's step; a dispatch's step has more
 AT_ONCE = 2e-3  # seconds: a submit that takes longer computed synchronously, as on software adapters
 IN_FLIGHT = 8  # the most pending submits: the submitting thread waits for the oldest
-WAITING = 8  # the most enqueued calls in a common submit
+WAITING = 16  # the most enqueued calls in a common submit
+ENOUGH = 50e-6  # seconds of a GPU's work for which a submit is worth what it costs the host
 SOON = 100e-6  # seconds between two enqueued calls of a loop; after a longer pause nothing waits
 
 
@@ -73,6 +74,7 @@ class CPath:
         self.paced = 0.0  # seconds of such waits, and of synchronous submits
         self._waiting: list[Prepared] = []  # enqueued commands, in order
         self._calls = 0  # of `enqueue` since the last submit of them
+        self._seconds = 0.0  # estimated for the GPU's work of these calls
         self._enqueued = 0.0  # time of the last `enqueue`
         self.finish_encoder = lib.wgpuCommandEncoderFinish
 
@@ -141,7 +143,7 @@ class CPath:
     def _look_up(self, words: list[int], spans: list[tuple[int, int]]) -> list[tuple[Any, ...]]:
         """Look up the steps of the commands in `spans`. It reads words by position, because it runs for
         every command of a new graph."""
-        last, known = None, self._compiled
+        known = self._compiled
         steps: list[tuple[Any, ...]] = []
         bind, buffers = self.device.bind, self.device._buffers
         for i, end in spans:
@@ -151,16 +153,15 @@ class CPath:
                 raw = known.get(pipeline)
                 if raw is None:
                     raw = known[pipeline] = self.device.compiled(pipeline)._internal
-                steps.append((None if raw is last else raw, group._internal, x, y, z, group))
-                last = raw
+                steps.append((raw, group._internal, x, y, z, group))
             else:
                 source, target = buffers[words[i + FROM]], buffers[words[i + TO]]
                 steps.append((source._internal, target._internal, words[i + BYTES]))
-                last = None
         return steps
 
-    def enqueue(self, *parts: Any) -> None:
-        """Submit commands at once after a pause, and in loops of short calls up to 8 calls at a time.
+    def enqueue(self, seconds: float, *parts: Any) -> None:
+        """Submit commands at once after a pause, and in loops of short calls up to 16 calls at a time, or as
+        many as take the GPU 50 us. seconds: an estimate of the GPU's time for these commands.
 
         A submit costs the host as much as encoding five kernels. `flush` runs before any operation that could
         observe the delay: another submit, a write, a read, a wait, and the release of a buffer.
@@ -169,9 +170,10 @@ class CPath:
         if any([part.steps is None for part in ready]):
             return self.submit(*ready)
         self._calls += 1
+        self._seconds += seconds
         self._waiting += ready
         before, self._enqueued = self._enqueued, time.perf_counter()
-        if self._calls >= WAITING or self._enqueued - before > SOON:
+        if self._calls >= WAITING or self._seconds >= ENOUGH or self._enqueued - before > SOON:
             self.flush()
 
     def flush(self) -> None:
@@ -198,7 +200,7 @@ class CPath:
                 self._waiting = [*parts, *rest]
             raise
         finally:
-            self._calls = 0
+            self._calls, self._seconds = 0, 0.0
             if command is not None:
                 self.lib.wgpuCommandBufferRelease(command)
             encoder.drop()
@@ -258,12 +260,14 @@ class Encoder:
     tensor), does not affect the next one.
     """
 
-    __slots__ = ("_compute", "_encoder", "path")
+    __slots__ = ("_compute", "_encoder", "_group", "_pipeline", "path")
 
     def __init__(self, path: CPath):
         self.path = path
         self._encoder: Any = None  # None where nothing is encoded yet
         self._compute: Any = None  # the pass that is open
+        self._pipeline: Any = None  # set in the pass, and the bind group
+        self._group: Any = None
 
     def begun(self) -> Any:
         """Return the provider's encoder."""
@@ -280,21 +284,25 @@ class Encoder:
             lib.wgpuComputePassEncoderSetBindGroup,
         )
         dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
-        compute = self._compute
+        compute, current, bound = self._compute, self._pipeline, self._group
         for step in steps:
             if len(step) > COPY_STEP:
                 raw, group, x, y, z, _ = step
-                if raw is not None or compute is None:
-                    if compute is None:
-                        compute = lib.wgpuCommandEncoderBeginComputePass(encoder, self.path.pass_desc)
-                        self._compute = compute
+                if compute is None:
+                    compute = lib.wgpuCommandEncoderBeginComputePass(encoder, self.path.pass_desc)
+                    self._compute, current, bound = compute, None, None
+                if raw is not current:
                     set_pipeline(compute, raw)
-                set_group(compute, 0, group, 0, none)
+                    current, bound = raw, None  # a layout of another pipeline may unbind the group
+                if group is not bound:
+                    set_group(compute, 0, group, 0, none)
+                    bound = group
                 dispatch(compute, x, y, z)
             else:
                 self._end()
                 compute = None
                 lib.wgpuCommandEncoderCopyBufferToBuffer(encoder, step[0], 0, step[1], 0, step[2])
+        self._pipeline, self._group = current, bound
         return steps
 
     def flush(self) -> None:

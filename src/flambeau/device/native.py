@@ -329,11 +329,11 @@ class NativeDevice(Caches):
         self.check()
         self._fast.submit(*parts)
 
-    def enqueue(self, *parts: Any) -> None:
+    def enqueue(self, seconds: float, *parts: Any) -> None:
         """`submit` at once after a pause, else before the next read or write, or with the next
-        commands."""
+        commands. seconds: an estimate of the GPU's time for them."""
         self.check()
-        self._fast.enqueue(*parts)
+        self._fast.enqueue(seconds, *parts)
 
     def timestamps(self, *parts: Any) -> Stamps:
         """`submit` with each kernel, and each run of copies, in passes of their own, and when the GPU began

@@ -220,8 +220,8 @@ class Gpu(Common, Protocol):
         """Run lists of commands (or prepared ones), in order."""
         ...
 
-    def enqueue(self, *parts: Any) -> None:
-        """`submit`, maybe together with later commands."""
+    def enqueue(self, seconds: float, *parts: Any) -> None:
+        """`submit`, maybe together with later commands. seconds: an estimate of the GPU's time for them."""
         ...
 
     def timestamps(self, *parts: Any) -> Ticket:

@@ -242,7 +242,7 @@ class WebDevice(Caches):
         self._call_js(self._submit, self._words(words))
         del self.ends[:ends]  # drop the sent commands, not those added meanwhile
 
-    def enqueue(self, *parts: Any) -> None:
+    def enqueue(self, seconds: float, *parts: Any) -> None:
         """Submit at once: the browser's GPU process batches commands."""
         self.submit(*parts)
 
