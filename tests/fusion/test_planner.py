@@ -45,6 +45,18 @@ def test_a_reshape_that_no_strides_can_say_copies_once():
     assert names_of(X.t().reshape(4, 6) + 1) == ["copy", "add"]
 
 
+def test_an_operand_is_computed_in_the_order_that_a_product_reads():
+    """Gradients of attention's heads are: a copy behind the kernel of the elements would move them twice."""
+    u, v = leaf(2, 3, 4, 5).exp(), leaf(2, 3, 4, 5).sin()
+    heads = u * v
+    y = heads.permute(0, 2, 1, 3).reshape(8, 15)
+    product = ["exp", "sin", "mul", "matmul"]
+    assert names_of(u, v, y @ leaf(15, 6)) == product
+    assert names_of(u, v, y.reshape(2, 4, 15) @ leaf(15, 6), y.sum(0)) == [*product, "sum"]
+    # read in both orders: stored once in its own, and copied for the product
+    assert names_of(u, v, heads, y @ leaf(15, 6)) == ["exp", "sin+mul", "copy", "matmul"]
+
+
 def test_a_value_used_twice_is_stored_when_it_is_dear():
     y = X.exp().sin().tanh()
     assert names_of(y.sum(0), y.sum(1)) == ["exp+sin+tanh", "sum", "sum"]

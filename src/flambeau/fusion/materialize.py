@@ -6,6 +6,8 @@ from math import prod
 
 from ..core.limits import Limits
 from ..core.node import Node, walk_nodes
+from ..core.shape import View
+from ..kernels.lower import MOVES, move_of
 from .group import Decision
 from .rewrite import Merged
 
@@ -132,13 +134,33 @@ class Materialization:
         """Store the operands of a contraction, which reads buffers. On a GPU its builder may compute a short
         expression of buffers itself, so that one is left to it."""
         for i in n.inputs:
+            moves: list[Node] = []  # from the operand down to the value that it shows
             while i.buffer is None and (
                 i.op.kind == "composite" or (i.op.kind == "movement" and i not in self.stored)
             ):
+                if i.op.kind == "movement":
+                    moves.append(i)
                 i = i.inputs[0]
             is_left = not self.limits.software and self._is_of_leaves(i)
             if i.buffer is None and i.op.kind == "elementwise" and not is_left:
-                self.store(i, "contractions read buffers")
+                self.store(self._copied_last(i, moves), "contractions read buffers")
+
+    def _copied_last(self, value: Node, moves: list[Node]) -> Node:
+        """The node to store so that an operand is a view of it: the value, or the last of its movements (given
+        from the operand down) before a reshape that would copy it, if nothing else reads the value. A kernel
+        then computes the elements in their last order at once."""
+        view, at = View.of(value.shape), value
+        for node, then in zip(reversed(moves), [*reversed(moves[:-1]), None], strict=True):
+            if node.op.name == "reshape" and then is not None and then.op.name == "reshape":
+                continue  # the next one says all
+            move = move_of(node)
+            moved = MOVES[move.name](view, *move.args)
+            if moved is None:
+                return at
+            if len(self.consumers(at)) > 1:
+                break
+            view, at = moved, node
+        return value
 
     def _is_of_leaves(self, node: Node) -> bool:
         """Whether a value is few elementwise ops and movements away from values that are there."""
