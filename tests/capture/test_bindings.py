@@ -235,6 +235,7 @@ def test_any_order_of_calls_gives_what_plain_calls_give(size, monkeypatch):
 def test_buffers_in_any_order_give_the_values_of_plain_calls(kept, monkeypatch):
     """Fillings that come once, again, often, and after they were dropped."""
     monkeypatch.setattr(bindings, "KEPT", kept)
+    monkeypatch.setattr(bindings, "KEPT_SHORT", kept)
     total, count, draw = filled(0.0), 0.0, random.Random(5)
 
     @fb.jit

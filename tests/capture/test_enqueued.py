@@ -3,6 +3,7 @@ run at once."""
 
 import gc
 import threading
+from collections import deque
 
 import numpy as np
 import pytest
@@ -57,6 +58,22 @@ def test_outputs_that_are_kept_keep_their_values(gpu, step):
         outputs.append(step(outputs[-1] * 0 + len(outputs)) if len(outputs) % 3 == 0 else step(x))
     for i, y in enumerate(outputs[1:], 1):
         assert y.tolist() == ([2 * i + 1.0] * 6 if i % 3 == 0 else [2 * v + 1 for v in range(6)])
+
+
+def test_a_loop_that_keeps_its_last_outputs_copies_none_and_binds_nothing_new(gpu, step, monkeypatch):
+    step, x = step
+    window: deque[fb.Tensor] = deque(maxlen=40)
+    for _ in range(130):
+        window.append(step(x))
+    groups, parts = len(gpu._groups), []
+    enqueue = gpu._fast.enqueue
+    monkeypatch.setattr(gpu._fast, "enqueue", lambda *a: (parts.extend(a[1:]), enqueue(*a)))
+    for i in range(60):
+        window.append(step(x))
+        if i % 7 == 0:
+            assert all(y.tolist() == [2 * v + 1 for v in range(6)] for y in list(window)[::13])
+    assert len(gpu._groups) == groups
+    assert {len(s) for part in parts for s in part.steps} == {6}  # dispatches, no copies
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from ..runtime.writes import update_views
 from ..tensor import Tensor
 from .bindings import Placeholder, Submit
 from .guards import Watch
+from .invariants import compute_invariants
 from .recorder import Recorder
 
 # A program without state of at most so many kernels, which take a GPU less time than a submit takes the
@@ -128,7 +129,7 @@ class Program:
         self.due: float = 0  # the number of the next call to check
         self.check_cost = 0.0  # expected seconds of a check
         self.signature: dict[str, Any] = {}
-        self.drawn, before = recorder.drawn, recorder.before
+        self.drawn, before, self.start = recorder.drawn, recorder.before, recorder.start
         self.fixed = recorder.fixed
         self.states: list[State] = []
         restored = self._settle_places(before, asked)
@@ -210,6 +211,7 @@ class Program:
         return results
 
     def _compile(self, roots: list[Node], dying: set[int], inputs: list[Node], outputs: list[Tensor]) -> None:
+        compute_invariants(self.device, roots, self.start)
         order = toposort(roots)
         places = frozenset(i for i, n in enumerate(order) if id(n) in dying)
         with stage("key"):
@@ -255,11 +257,12 @@ class Program:
         leaves = [order[i] for i in compiled.plan.leaves if i not in places]
         self._find_reads([n for n in leaves if id(n) not in arguments])
         self.count = len(self.inputs) + len(results)  # of placeholders
-        self.submits = [(works, Submit(words)) for works, words in submits_of(compiled, self.words)]
-        self.sent, self.is_compiled = b"", False
         costs = compiled.plan.costs
+        is_short = len(costs) <= LIGHT_KERNELS
+        self.submits = [(works, Submit(words, is_short)) for works, words in submits_of(compiled, self.words)]
+        self.sent, self.is_compiled = b"", False
         self.seconds = gpu_seconds(costs, self.device.limits.machine)
-        is_small = len(costs) <= LIGHT_KERNELS and self.seconds <= LIGHT_SECONDS
+        is_small = is_short and self.seconds <= LIGHT_SECONDS
         has_state = bool(self.states or self.patches or self.draws.of)
         self.is_light = is_small and not has_state and len(self.submits) == 1
 

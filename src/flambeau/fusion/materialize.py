@@ -12,6 +12,7 @@ from .group import Decision
 from .rewrite import Merged
 
 HEADS = ("reduce", "fold", "contract", "opaque", "output", "pair")  # the ops that are kernels of their own
+WHOLE = ("detach", "reshape")  # the movements that keep all elements in their order
 OPERAND_NODES = 32  # of an expression that a contraction may compute
 CHEAP_READS, CHEAP_COST = 1.5, 8  # an elementwise value below both is computed again rather than stored
 # Above both CHEAP bounds: the price of a gather's reads, and of an expression too deep to be priced.
@@ -110,7 +111,8 @@ class Materialization:
         for n in self.roots:
             self.require(n, "it is a root")
         for n in self.order:
-            if n.buffer is None and n.op.kind != "source" and n.param is not None:
+            is_computed = n.buffer is None and n.op.kind != "source"
+            if is_computed and n.param is not None and not self._shows_leaf(n):
                 self.require(n, "gradients are asked by it")
             if n.segment is not None:  # a checkpoint's inside, computed again once its gradient is there
                 for g in n.after:
@@ -130,6 +132,13 @@ class Materialization:
             if is_elementwise and self._is_shared(n) and not self.is_cheap(n):
                 self.store(n, "several read it, and it is expensive")
 
+    @staticmethod
+    def _shows_leaf(node: Node) -> bool:
+        """Whether a value has the elements of a leaf in their order, as in x.detach().requires_grad_()."""
+        while node.buffer is None and (node.op.name in WHOLE or node.op.kind == "composite"):
+            node = node.inputs[0]
+        return node.buffer is not None
+
     def _store_operands(self, n: Node) -> None:
         """Store the operands of a contraction, which reads buffers. On a GPU its builder may compute a short
         expression of buffers itself, so that one is left to it."""
@@ -146,9 +155,9 @@ class Materialization:
                 self.store(self._copied_last(i, moves), "contractions read buffers")
 
     def _copied_last(self, value: Node, moves: list[Node]) -> Node:
-        """The node to store so that an operand is a view of it: the value, or the last of its movements (given
-        from the operand down) before a reshape that would copy it, if nothing else reads the value. A kernel
-        then computes the elements in their last order at once."""
+        """The node to store so that an operand is a view of it: the value, or the last of its movements
+        before a reshape that would copy it, if nothing else reads the value. A kernel then computes the
+        elements in their last order at once. moves: from the operand down."""
         view, at = View.of(value.shape), value
         for node, then in zip(reversed(moves), [*reversed(moves[:-1]), None], strict=True):
             if node.op.name == "reshape" and then is not None and then.op.name == "reshape":
