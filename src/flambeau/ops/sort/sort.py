@@ -341,8 +341,8 @@ def at_rank(x: Tensor, places: Tensor, d: int, keepdim: bool) -> Chosen:
 
 def order_along(x: Tensor, d: int, descending: bool = False) -> Tensor:
     """int32 indices that sort a dim."""
-    if x.ndim == 0:
-        return type(x).full((), 0, dtype=dt.int32, device=x.device)
+    if x.ndim == 0 or (x.shape[d] == 1 and not x.dtype.is_complex):  # complex numbers have no order
+        return type(x).full(x.shape, 0, dtype=dt.int32, device=x.device)
     x = x.detach()
     last = x.ndim - 1
     if d == last:
