@@ -178,10 +178,10 @@ WRONG = {
         "inspect --sanitize --check: these options exclude each other: pass one of them"
     ),
     ("train.py::step", "--check", "--html", "x.html"): (
-        "inspect --check --html: --html is of an inspection: pass only one of them"
+        "inspect --check --html: --html belongs to an inspection: pass only one of them"
     ),
     ("train.py::step", "--sanitize", "--runs", "3"): (
-        "inspect --sanitize --runs: --runs is of an inspection: pass only one of them"
+        "inspect --sanitize --runs: --runs belongs to an inspection: pass only one of them"
     ),
     ("train.py::step", "--turn", "3"): (
         "inspect --turn: it selects an assignment of --watch: pass --watch too"

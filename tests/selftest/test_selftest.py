@@ -98,7 +98,7 @@ def test_an_unknown_family():
     assert done.output == "flambeau: selftest --family 'product': unknown: did you mean 'products'?\n"
     every = ", ".join(EVERY)
     told = selftest("--device", "cpu", "--family", "nothing").output
-    assert told == f"flambeau: selftest --family 'nothing': unknown: there is {every}\n"
+    assert told == f"flambeau: selftest --family 'nothing': unknown: choose from {every}\n"
 
 
 @pytest.mark.share(3)

@@ -448,7 +448,7 @@ def test_the_command_tunes_usual_calls(command, device, family, monkeypatch):
         op_calls, "MODELS", {"a model": (lambda t, n: Workload(lambda: t.randn(n, 999).sum(1)), (7,), (7,))}
     )
     n = device.max_binding // 4 + 1
-    monkeypatch.setattr(op_calls, "OF_SOFTWARE", ("sum(f32[3, 40000], 1)", f"sum(f32[{n}])"))
+    monkeypatch.setattr(op_calls, "SOFTWARE_CALLS", ("sum(f32[3, 40000], 1)", f"sum(f32[{n}])"))
     code, said = command()
     first, *others = said.splitlines()
     assert code == 0 and first == "sum(f32[3, 40000], 1):" and "a model:" in others
@@ -459,7 +459,7 @@ def test_the_command_tunes_usual_calls(command, device, family, monkeypatch):
 def test_usual_calls_are_calls(gpu):
     from flambeau.cli import op_calls
 
-    for text in (*op_calls.OF_GPUS, *op_calls.OF_SOFTWARE):
+    for text in (*op_calls.GPU_CALLS, *op_calls.SOFTWARE_CALLS):
         assert isinstance(op_calls.parse_call(text, gpu)(), fb.Tensor), text
     x = op_calls.parse_call("max_pool2d(f32[2, 3, 8, 8], (2, 4), stride=2)", gpu)()
     assert x.shape == (2, 3, 4, 3)
@@ -520,7 +520,7 @@ def test_candidates_that_crash_or_hang_are_dropped(tmp_path, monkeypatch, capfd)
 
     (tmp_path / "nets.py").write_text(DANGEROUS)
     monkeypatch.chdir(tmp_path)
-    child_process.run_apart(["nets.py:total", "--input", "x=f32[N, 40000]", "--batch", "3"], seconds=4)
+    child_process.run_in_child(["nets.py:total", "--input", "x=f32[N, 40000]", "--batch", "3"], seconds=4)
     said = capfd.readouterr()
     lost = [line for line in said.err.splitlines() if " is dropped" in line]
     start = "flambeau: tune: test [3, 40000]: "
@@ -552,7 +552,7 @@ def test_a_crash_of_what_compiles_together_is_found_one_by_one(tmp_path, monkeyp
 
     (tmp_path / "nets.py").write_text(COMPILING)
     monkeypatch.chdir(tmp_path)
-    child_process.run_apart(["nets.py:total", "--input", "x=f32[N, 400]", "--batch", "3"])
+    child_process.run_in_child(["nets.py:total", "--input", "x=f32[N, 400]", "--batch", "3"])
     said = capfd.readouterr()
     assert "is dropped" not in said.err and said.out.startswith("nets.py:total:\n  1 of 1: rows ")
 
@@ -562,7 +562,7 @@ def test_a_child_that_fails_otherwise_is_not_started_again(capfd):
     from flambeau.cli import child_process
 
     with pytest.raises(SystemExit) as e:
-        child_process.run_apart(["--op", "sum"])
+        child_process.run_in_child(["--op", "sum"])
     assert e.value.code == 1
     said = capfd.readouterr().err
     assert said.count("tune --op 'sum': write it as 'matmul(f32[64, 784], f32[784, 128])'") == 1

@@ -18,6 +18,6 @@
   let py = y;
 {{ pixel.read(T, g) }}
 {{ pixel.toned(g.tones, g.channels, "t%d" % (g.numbers - 1)) }}
-  out[(sample * {{ g.made }}u + {{ c }}u) * p.pixels + i] = v{{ c }}; //% for c in range(g.made)
+  out[(sample * {{ g.out_channels }}u + {{ c }}u) * p.pixels + i] = v{{ c }}; //% for c in range(g.out_channels)
   }
 //% endblock

@@ -23,7 +23,8 @@ from .workloads import NotHere, Task, Tools, Workload, duration, tasks
 Row = dict[str, Any]
 
 COLUMNS = (("work", 44), ("time", 9), ("rate", 14), ("of peak", 8), ("torch", 9), ("times", 6), ("goal", 0))
-BUDGET = {"kernels": 0.1, "host": 0.1, "read": 0.1, "step": 0.6, "process": 1.5}  # seconds a measurement
+# seconds for one measurement, by Task.how
+BUDGET = {"kernels": 0.1, "host": 0.1, "read": 0.1, "step": 0.6, "process": 1.5}
 MISSED = (FlambeauError, ValueError, TypeError, RuntimeError, AttributeError, MemoryError)
 
 
@@ -120,6 +121,7 @@ def measure_all(wanted: list[Task], place: Any, ceilings: Ceilings, peer: Any, u
 def figures(task: Task, ours: Tools, sizes: tuple[int, ...], c: Ceilings) -> Row:
     """Measure the seconds of a task, and compute its bandwidth and operation rates from them."""
     work = task.make(ours, *sizes)
+    # the peak of this task alone: begin at what is live now, and restore the overall peak afterwards
     before, ours.place.pool.peak = ours.place.pool.peak, ours.place.pool.live
     seconds = TIMED[task.how](ours, work, BUDGET[task.how])
     if task.how == "host":
@@ -159,6 +161,7 @@ def beside_peer(task: Task, peer: Tools, sizes: tuple[int, ...]) -> Row:
 
 def peer_seconds(task: Task, work: Workload, cuda: Any, budget: float) -> float:
     """Time a call of PyTorch by the same method as ours, after warming up its GPU."""
+    # A GPU lowers its clock when idle: warm up, as our own measurement does.
     if task.how != "kernels":
         if cuda:
             until = perf_counter() + WARM
@@ -185,6 +188,7 @@ def median_seconds(call: Callable[[], Any], budget: float) -> float:
         return perf_counter() - begin
 
     batch(1)
+    # Enough calls for a sixth of the budget, so that the timer's resolution does not matter.
     n, _ = runs_to_fill(batch, budget / 6)
     left = budget
     times: list[float] = []
@@ -197,6 +201,7 @@ def median_seconds(call: Callable[[], Any], budget: float) -> float:
 def kernels(ours: Tools, work: Workload, budget: float) -> float:
     """Time the kernels alone, replayed."""
     held, recording = capture(work.call)
+    # without the feature the planner falls back to another kernel, which would be measured instead
     if not any(work.needs in w.template for w in recording.works):
         raise NotHere(f"no {work.needs} kernels")
     seconds = steady(ours.place, recording.words, budget)
@@ -252,6 +257,7 @@ def cells(row: Row) -> tuple[str, ...]:
         return name, row["missing"]
     rate = si(row["rate"], "FLOP/s") if row["rate"] else ""
     rate = si(row["bandwidth"], "B/s") if row["bandwidth"] and not rate else rate
+    # the limit that is nearer: a memory-bound task's bandwidth, or a compute-bound one's rate
     part = f"{max(row['of_fma'], row['of_copy']):.0%}" if rate else ""
     peer = duration(row["peer"]) if "peer" in row else ""
     times = f"{row['peer'] / row['seconds']:.2f}x" if "peer" in row else ""

@@ -19,7 +19,7 @@ SECONDS = 60.0  # limit for compiling, running and timing one candidate
 MOST = 16  # lost candidates after which the adapter counts as broken
 
 
-def run_apart(arguments: Sequence[str], seconds: float = SECONDS) -> None:
+def run_in_child(arguments: Sequence[str], seconds: float = SECONDS) -> None:
     """Run `flambeau tune` with these arguments in a child. Start it again without the candidate after
     each crash.
 
@@ -30,6 +30,7 @@ def run_apart(arguments: Sequence[str], seconds: float = SECONDS) -> None:
         culprit, code = _child(arguments, lost, seconds)
         if code == 0:
             return
+        # It failed outside of a trial, as by a wrong option: repeating it would fail again.
         if culprit is None:
             raise SystemExit(max(code or 1, 1))  # the child has printed its message
         lost.append(culprit)
@@ -49,32 +50,33 @@ def _child(
     env["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)
     command = [sys.executable, "-m", "flambeau", "tune", "--here", *arguments]
     child = subprocess.Popen[str](command, stdout=subprocess.PIPE, text=True, env=env)
-    said = _lines_of(child)
-    trying = None
+    lines = _lines_of(child)
+    candidate = None
     try:
-        while (line := said.get(timeout=seconds if trying else None)) is not None:
+        # The limit holds only during a trial: planning between trials may take longer.
+        while (line := lines.get(timeout=seconds if candidate else None)) is not None:
             if line.startswith(TRIAL):
-                trying = json.loads(line.removeprefix(TRIAL))
+                candidate = json.loads(line.removeprefix(TRIAL))
             else:
                 click.echo(line)
     except queue.Empty:
-        return trying, None
+        return candidate, None
     finally:
         child.kill()
         code = child.wait()
-    return trying, code
+    return candidate, code
 
 
 def _lines_of(child: subprocess.Popen[str]) -> "queue.Queue[str | None]":
     """Queue the lines that a child prints, as they arrive, then None when it ends."""
-    said: queue.Queue[str | None] = queue.Queue()
+    lines: queue.Queue[str | None] = queue.Queue()
 
     def read() -> None:
         assert child.stdout is not None
         for line in child.stdout:
-            said.put(line.rstrip("\n"))
+            lines.put(line.rstrip("\n"))
         child.wait()
-        said.put(None)
+        lines.put(None)
 
     threading.Thread(target=read, daemon=True).start()
-    return said
+    return lines

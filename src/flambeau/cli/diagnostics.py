@@ -14,7 +14,7 @@ from ..errors import FlambeauError
 SMALL = 100_000  # bytes; smaller files are reported in kB
 SHOWN = 8  # printed threads
 # options that only an inspection has: field, name, default
-ALONE = (
+INSPECTION_ONLY = (
     ("page", "--html", None),
     ("trace", "--trace", None),
     ("send", "--send", None),
@@ -38,7 +38,7 @@ class Findings(NamedTuple):
     wrong: int
 
 
-class Way(NamedTuple):
+class Diagnostic(NamedTuple):
     """A diagnostic: its option, the function that runs it, and the function that formats the result."""
 
     option: str
@@ -46,40 +46,43 @@ class Way(NamedTuple):
     format: Callable[[Any], Findings]
 
 
-def way_of(wanted: Any) -> Way | None:
+def diagnostic_of(wanted: Any) -> Diagnostic | None:
     """The diagnostic that the options ask for; None for an inspection. FlambeauError if they ask for
     several, or for an option that only an inspection has."""
-    named = {"--sanitize": wanted.sanitize, "--check": wanted.check, "--watch": wanted.watch is not None}
-    asked = [option for option, is_given in named.items() if is_given]
-    if wanted.turn is not None and "--watch" not in asked:
+    passed = {"--sanitize": wanted.sanitize, "--check": wanted.check, "--watch": wanted.watch is not None}
+    chosen = [option for option, is_passed in passed.items() if is_passed]
+    if wanted.turn is not None and "--watch" not in chosen:
         raise FlambeauError("inspect --turn: it selects an assignment of --watch: pass --watch too")
-    if not asked:
+    if not chosen:
         return None
-    if len(asked) > 1:
-        raise FlambeauError(f"inspect {' '.join(asked)}: these options exclude each other: pass one of them")
-    (option,) = asked
-    for field, name, default in ALONE:
+    if len(chosen) > 1:
+        raise FlambeauError(f"inspect {' '.join(chosen)}: these options exclude each other: pass one of them")
+    (option,) = chosen
+    for field, name, default in INSPECTION_ONLY:
         if getattr(wanted, field) != default:
-            raise FlambeauError(f"inspect {option} {name}: {name} is of an inspection: pass only one of them")
+            raise FlambeauError(
+                f"inspect {option} {name}: {name} belongs to an inspection: pass only one of them"
+            )
     if (wanted.target or "").endswith(".json"):
         raise FlambeauError(
             f"inspect {option} {wanted.target}: a saved file can't be run: name the script or model"
         )
-    return WAYS[option](wanted)
+    return DIAGNOSTICS[option](wanted)
 
 
-def show(way: Way, result: Any, target: str, rows: int, data: Path | None) -> int:
+def show(diagnostic: Diagnostic, result: Any, target: str, rows: int, data: Path | None) -> int:
     """Print the findings, and write them as JSON if a file is named. Returns the number of faults."""
     from ..device import get_device
     from ..inspector.report import plain
 
-    findings, device = way.format(result), str(get_device())
+    findings, device = diagnostic.format(result), str(get_device())
     click.echo(plain(f"{target} on {device}: {findings.headline}"))
     for n, (head, facts) in enumerate(findings.entries[:rows], 1):
         click.echo()
         click.secho(plain(f"{n}  {head}"), bold=True, fg="red" if findings.wrong else None)
         width = max((len(name) for name, _ in facts), default=0)
         for name, text in facts:
+            # values of several lines are aligned under the first
             lines = text.splitlines() or [""]
             for i, line in enumerate(lines):
                 click.echo(f"   {click.style((name if not i else '').ljust(width), dim=True)}  {plain(line)}")
@@ -88,24 +91,30 @@ def show(way: Way, result: Any, target: str, rows: int, data: Path | None) -> in
     for note in findings.notes:
         click.echo(plain(note))
     if data is not None:
-        head = {"format": f"flambeau {way.option[2:]}", "version": 1, "target": target, "device": device}
+        head = {
+            "format": f"flambeau {diagnostic.option[2:]}",
+            "version": 1,
+            "target": target,
+            "device": device,
+        }
+        # NaN is not JSON: as_dict writes it as text
         text = json.dumps(head | findings.data, allow_nan=False)
         data.write_text(text, "utf-8")
-        tell_written(data)
+        print_written(data)
     return findings.wrong
 
 
-def tell_written(path: Path) -> None:
+def print_written(path: Path) -> None:
     """Print the name and size of a file that was written."""
     size = path.stat().st_size
     size_text = f"{size / 1e6:.2f} MB" if size >= SMALL else f"{size / 1e3:.1f} kB"
     click.echo(f"wrote {path}: {size_text}")
 
 
-def _sanitize(wanted: Any) -> Way:
+def _sanitize(wanted: Any) -> Diagnostic:
     from ..sanitizer.sanitize import sanitize_call
 
-    return Way("--sanitize", sanitize_call, _format_sanitized)
+    return Diagnostic("--sanitize", sanitize_call, _format_sanitized)
 
 
 def _format_sanitized(result: Any) -> Findings:
@@ -127,10 +136,10 @@ def _fault_facts(fault: Any) -> Iterator[Fact]:
         yield "Python", fault.python
 
 
-def _check(wanted: Any) -> Way:
+def _check(wanted: Any) -> Diagnostic:
     from ..sanitizer.check import check_call
 
-    return Way("--check", check_call, _format_checked)
+    return Diagnostic("--check", check_call, _format_checked)
 
 
 def _format_checked(result: Any) -> Findings:
@@ -157,10 +166,10 @@ def _mismatch_facts(wrong: Any) -> Iterator[Fact]:
             yield name, str(text)
 
 
-def _watch(wanted: Any) -> Way:
+def _watch(wanted: Any) -> Diagnostic:
     from ..sanitizer.watch import watching
 
-    return Way("--watch", watching(wanted.watch, wanted.turn), _format_watched)
+    return Diagnostic("--watch", watching(wanted.watch, wanted.turn), _format_watched)
 
 
 def _format_watched(watched: list[Any]) -> Findings:
@@ -182,4 +191,8 @@ def _join_values(values: Any) -> str:
     return ", ".join(f"{v:.6g}" if values.dtype.kind == "f" else str(v) for v in values.tolist())
 
 
-WAYS: dict[str, Callable[[Any], Way]] = {"--sanitize": _sanitize, "--check": _check, "--watch": _watch}
+DIAGNOSTICS: dict[str, Callable[[Any], Diagnostic]] = {
+    "--sanitize": _sanitize,
+    "--check": _check,
+    "--watch": _watch,
+}

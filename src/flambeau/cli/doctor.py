@@ -79,7 +79,9 @@ def in_child(task: str) -> Facts:
     """Run `answer` on a task in another process. Returns its result, or a dict with the `problem`."""
     code = f"from flambeau.cli.doctor import answer; answer({task!r})"
     try:
-        done = subprocess.run(
+        # sys.path is passed on, since flambeau may not be installed; FLAMBEAU_DEBUG would print tracebacks
+        # to the output.
+        child = subprocess.run(
             [sys.executable, "-c", code],
             capture_output=True,
             text=True,
@@ -89,12 +91,13 @@ def in_child(task: str) -> Facts:
         )
     except subprocess.TimeoutExpired:
         return {"problem": f"did not answer in {CHILD_SECONDS} s"}
-    lines = done.stdout.strip().splitlines()
+    lines = child.stdout.strip().splitlines()
     try:
+        # Drivers print to stdout too: the result is the last line.
         return json.loads(lines[-1])
     except (IndexError, ValueError):
-        last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
-        return {"problem": f"crashed with exit code {done.returncode} ({last})"}
+        last = (child.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+        return {"problem": f"crashed with exit code {child.returncode} ({last})"}
 
 
 def answer(task: str) -> None:
@@ -137,6 +140,7 @@ def check_device(device: Any) -> Facts:
         return facts
     adapter = fb.device(device).adapter
     if adapter is not None and adapter.is_software:
+        # A software adapter is often slower than NumPy: measure which to recommend.
         facts["step_ms"] = {name: step_ms(where) for name, where in (("adapter", device), ("cpu", "cpu"))}
     return facts | {"not_finite": find_simplified(device)}
 
@@ -173,6 +177,7 @@ def find_simplified(device: Any) -> list[str]:
     WGSL permits this."""
     import flambeau as fb
 
+    # Values, not constants: a compiler would fold constant expressions on the host.
     x = fb.tensor([float("inf"), float("nan")], device=device)
     expressions = {
         "x - x": x - x,
@@ -198,9 +203,9 @@ def check_multiply(device: Any, n: int = 64) -> Facts:
 
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((n, n), np.float32) for _ in range(2))
-    right = a.astype(np.float64) @ b
-    got = (fb.tensor(a, device=device) @ fb.tensor(b, device=device)).numpy()
-    error = float(np.abs(got - right).max())
+    expected = a.astype(np.float64) @ b
+    result = (fb.tensor(a, device=device) @ fb.tensor(b, device=device)).numpy()
+    error = float(np.abs(result - expected).max())
     if error < TOLERANCE:
         return {"error": error}
     return {"problem": f"multiplies wrongly (error {error:.1e})"}

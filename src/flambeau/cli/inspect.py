@@ -77,7 +77,7 @@ EVENTS = "events.jsonl"  # what a run has
     help="Which assignment of a variable that is set several times, from 0; default: the last.",
 )
 @click.option("--device", help="The adapter, as in FLAMBEAU_DEVICE.")
-def inspect(**options: Any):
+def inspect(**values: Any):
     """Show what runs for TARGET: layers, ops and kernels, with their WGSL, times and memory.
 
     TARGET is a function of a script (`train.py::step`: the script runs until it calls the function; its
@@ -95,21 +95,21 @@ def inspect(**options: Any):
     Example: flambeau inspect train.py::step --check --json wrong.json
     Example: flambeau inspect -e "x.exp() * 2" --watch exp.y
     """
-    wanted = Asked(**options)
-    check(wanted)
-    way = diagnostics.way_of(wanted)
-    if way is not None:
-        result = look_at(wanted, way.look)
-        sys.exit(diagnostics.show(way, result, wanted.called, wanted.rows, wanted.data) > 0)
-    if wanted.compare:
-        return compare(wanted)
-    result = look_at(wanted, wanted.inspecting())
+    options = InspectOptions(**values)
+    check(options)
+    diagnostic = diagnostics.diagnostic_of(options)
+    if diagnostic is not None:
+        result = look_at(options, diagnostic.look)
+        sys.exit(diagnostics.show(diagnostic, result, options.called, options.rows, options.data) > 0)
+    if options.compare:
+        return compare(options)
+    result = look_at(options, options.inspecting())
     for act in ACTIONS:
-        act(result, wanted)
+        act(result, options)
 
 
 @dataclass
-class Asked:
+class InspectOptions:
     """The options of the command line."""
 
     target: str | None
@@ -145,19 +145,21 @@ class Asked:
         """The function that inspects a call."""
         from ..inspector.call import inspecting
 
+        # --keep is in MB (1 << 20 bytes). Inputs are kept only for features that run a kernel again.
         return inspecting(self.runs, self.keep << 20 if self.serve or self.send else 0)
 
 
-def check(wanted: Asked) -> None:
+def check(options: InspectOptions) -> None:
     """Check the options before the program runs: the number of runs and the output files."""
     from ..inspector.emitted import SUFFIXES
 
-    if wanted.runs < 1:
-        raise FlambeauError(f"inspect --runs {wanted.runs}: it must be at least 1")
-    files = {"--html": wanted.page, "--json": wanted.data, "--trace": wanted.trace}
+    if options.runs < 1:
+        raise FlambeauError(f"inspect --runs {options.runs}: it must be at least 1")
+    files = {"--html": options.page, "--json": options.data, "--trace": options.trace}
+    # A long program should not run for a file that can't be written at its end.
     for option, request, suffixes, rule in (
-        ("--send", wanted.send, (".py", ".html"), "the file must end with .py or .html"),
-        ("--emit", wanted.emit, SUFFIXES, f"the file ends with one of {', '.join(SUFFIXES)}"),
+        ("--send", options.send, (".py", ".html"), "the file must end with .py or .html"),
+        ("--emit", options.emit, SUFFIXES, f"the file ends with one of {', '.join(SUFFIXES)}"),
     ):
         if request is None:
             continue
@@ -184,62 +186,63 @@ def _check_file(option: str, path: Path) -> None:
 # --- the target ---
 
 
-def look_at(wanted: Asked, look: Any) -> Any:
+def look_at(options: InspectOptions, look: Any) -> Any:
     """Apply `look` to the call that the options name. FlambeauError if they name none."""
     from ..device import device, set_default_device
 
-    if wanted.device:
-        set_default_device(device(wanted.device))
-    if wanted.expression is not None:
-        return _of_expression(wanted, look)
-    target = wanted.target
+    if options.device:
+        set_default_device(device(options.device))
+    if options.expression is not None:
+        return _of_expression(options, look)
+    target = options.target
     if not target:
         raise FlambeauError("inspect: no target: write `train.py::step`, or -e '(x @ w + b).relu()'")
-    for fits, make in KINDS:
+    for fits, make in TARGETS:
         if fits(target):
-            return make(wanted, target, look)
-    return _of_model(wanted, target, look)
+            return make(options, target, look)
+    return _of_model(options, target, look)
 
 
-def _of_file(wanted: Asked, target: str, look: Any) -> Any:
+def _of_file(options: InspectOptions, target: str, look: Any) -> Any:
     from ..inspector.model import read
 
     return read(Path(target))
 
 
-def _of_script(wanted: Asked, target: str, look: Any) -> Any:
+def _of_script(options: InspectOptions, target: str, look: Any) -> Any:
     from ..inspector.target import of_script
 
     path, _, function = target.partition("::")
-    return of_script(Path(path), function, wanted.arguments, wanted.number, look)
+    return of_script(Path(path), function, options.arguments, options.number, look)
 
 
-def _of_program(wanted: Asked, target: str, look: Any) -> Any:
+def _of_program(options: InspectOptions, target: str, look: Any) -> Any:
     from ..export import load_program
     from ..inspector.call import TargetCall
 
     program = load_program(target)
+    # a saved program has a plan for each batch size in this range
     least, most = program.batch
-    batch = min(max(wanted.batch, least), most)
-    inputs = [_made_up(spec, batch) for spec in program.inputs]
+    batch = min(max(options.batch, least), most)
+    inputs = [_draw(spec, batch) for spec in program.inputs]
     return look(TargetCall(target, program, tuple(inputs)))
 
 
-def _of_onnx(wanted: Asked, target: str, look: Any) -> Any:
+def _of_onnx(options: InspectOptions, target: str, look: Any) -> Any:
     from ..inspector.call import TargetCall
     from ..onnx import load
 
     model = load(target)
-    inputs = _inputs(wanted, target, some=False)
+    inputs = _inputs(options, target, some=False)
     for value in model.inputs:
         if value.name not in inputs:
             inputs[value.name] = _tensor(
-                value.name, _describe_input(value, wanted.batch, target), wanted.batch
+                value.name, _describe_input(value, options.batch, target), options.batch
             )
     return look(TargetCall(target, model, (inputs,)))
 
 
-def _of_run(wanted: Asked, target: str, look: Any) -> Any:
+def _of_run(options: InspectOptions, target: str, look: Any) -> Any:
     rule = "is the folder of a run, which holds results but no program"
     raise FlambeauError(f"inspect: {target}: {rule}: name the script, as in train.py::Learner.step")
 
@@ -263,30 +266,32 @@ def _describe_input(value: Any, batch: int, target: str) -> str:
     return f"{DTYPES[value.dtype].short}{sizes}"
 
 
-def _of_model(wanted: Asked, target: str, look: Any) -> Any:
+def _of_model(options: InspectOptions, target: str, look: Any) -> Any:
     from ..inspector.call import TargetCall
 
     model = model_of(target, None, "inspect")
-    return look(TargetCall(target, model, tuple(_inputs(wanted, target).values())))
+    return look(TargetCall(target, model, tuple(_inputs(options, target).values())))
 
 
-def _of_expression(wanted: Asked, look: Any) -> Any:
+def _of_expression(options: InspectOptions, look: Any) -> Any:
     import flambeau
 
     from ..inspector.target import of_expression
 
-    assert wanted.expression is not None
+    assert options.expression is not None
+    # the names that an expression may use, beside those of --input
     modules = {"fb": flambeau, "nn": flambeau.nn, "F": flambeau.nn.functional}
-    variables = modules | _inputs(wanted, f"-e {wanted.expression!r}", some=False)
+    variables = modules | _inputs(options, f"-e {options.expression!r}", some=False)
 
     def make(name: str) -> Any:
         click.echo(f"{name} is {SIZES}: --input '{name}=...' changes it", err=True)
-        return _tensor(name, SIZES, wanted.batch)
+        return _tensor(name, SIZES, options.batch)
 
-    return of_expression(wanted.expression, variables, make, look)
+    return of_expression(options.expression, variables, make, look)
 
 
-KINDS: tuple[tuple[Callable[[str], bool], Callable[[Asked, str, Any], Any]], ...] = (
+# Order matters: a path with .py:: also names a file, and a program's folder may contain a run.
+TARGETS: tuple[tuple[Callable[[str], bool], Callable[[InspectOptions, str, Any], Any]], ...] = (
     (lambda t: t.endswith(".json"), _of_file),
     (lambda t: ".py::" in t or t.endswith(".py"), _of_script),
     (lambda t: t.endswith(".onnx"), _of_onnx),
@@ -295,21 +300,21 @@ KINDS: tuple[tuple[Callable[[str], bool], Callable[[Asked, str, Any], Any]], ...
 )
 
 
-def _inputs(wanted: Asked, target: str, some: bool = True) -> dict[str, Any]:
+def _inputs(options: InspectOptions, target: str, some: bool = True) -> dict[str, Any]:
     """The tensors of --input by name."""
-    if some and not wanted.inputs:
+    if some and not options.inputs:
         raise FlambeauError(f"inspect {target}: no inputs: name each, as in --input 'x=f32[8, 784]'")
-    pairs = [parse_input(text, "inspect") for text in wanted.inputs]
-    return {name: _tensor(name, spec, wanted.batch) for name, spec in pairs}
+    pairs = [parse_input(text, "inspect") for text in options.inputs]
+    return {name: _tensor(name, spec, options.batch) for name, spec in pairs}
 
 
 def _tensor(name: str, spec: str, batch: int) -> Any:
     from ..export.inputs import spec_of
 
-    return _made_up(spec_of(name, spec), batch)
+    return _draw(spec_of(name, spec), batch)
 
 
-def _made_up(spec: Any, batch: int) -> Any:
+def _draw(spec: Any, batch: int) -> Any:
     from ..functions import ones, randn
 
     shape = spec.at(batch)
@@ -321,13 +326,14 @@ def _made_up(spec: Any, batch: int) -> Any:
 # --- the output ---
 
 
-def _table(inspection: Any, wanted: Asked) -> None:
+def _table(inspection: Any, options: InspectOptions) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from ..inspector import report
 
+    # A pipe has no width: without WIDE rich would wrap at 80 characters, in the middle of numbers.
     console = Console() if Console().is_terminal else Console(width=WIDE)
     for line in report.head(inspection):
         console.print(
@@ -337,55 +343,56 @@ def _table(inspection: Any, wanted: Asked) -> None:
     for name in report.HEADS:
         is_text = name in TEXTS
         table.add_column(name, justify="left" if is_text else "right", overflow="fold", no_wrap=not is_text)
-    for row in report.table(inspection, wanted.rows):
+    for row in report.table(inspection, options.rows):
         table.add_row(*(Text(cell) for cell in row))
     console.print(table)
-    for line in report.more(inspection, wanted.rows):
+    for line in report.more(inspection, options.rows):
         console.print(f"{line}: --rows, --html", highlight=False)
 
 
-def _write(inspection: Any, wanted: Asked) -> None:
+def _write(inspection: Any, options: InspectOptions) -> None:
     outputs = (
-        (wanted.data, inspection.to_json),
-        (wanted.page, inspection.html),
-        (wanted.trace, inspection.chrome_trace),
+        (options.data, inspection.to_json),
+        (options.page, inspection.html),
+        (options.trace, inspection.chrome_trace),
     )
     for path, write in outputs:
         if path is not None:
             write(path)
-            diagnostics.tell_written(path)
+            diagnostics.print_written(path)
 
 
-def _send(inspection: Any, wanted: Asked) -> None:
-    if wanted.send is None:
+def _send(inspection: Any, options: InspectOptions) -> None:
+    if options.send is None:
         return
     from ..inspector import send
 
-    kernel, path = wanted.send
+    kernel, path = options.send
     write = send.page if path.suffix == ".html" else send.script
     path.write_text(write(inspection, kernel), "utf-8")
-    diagnostics.tell_written(path)
+    diagnostics.print_written(path)
 
 
-def _emit(inspection: Any, wanted: Asked) -> None:
-    if wanted.emit is None:
+def _emit(inspection: Any, options: InspectOptions) -> None:
+    if options.emit is None:
         return
     from ..inspector.emitted import SUFFIXES, of_kernel
 
-    kernel, path = wanted.emit
+    kernel, path = options.emit
     code = of_kernel(inspection, kernel, SUFFIXES[path.suffix])
     path.write_text(code.text, "utf-8")
     click.echo(f"wrote {path}: {code.language}, {code.text.count(chr(10)):,} lines")
 
 
-def _serve(inspection: Any, wanted: Asked) -> None:
-    if not wanted.serve:
+def _serve(inspection: Any, options: InspectOptions) -> None:
+    if not options.serve:
         return
     from ..inspector.serve import serve
 
-    server = serve(inspection, wanted.port)
+    # bound to 127.0.0.1: the editor runs the WGSL that it receives
+    server = serve(inspection, options.port)
     click.echo(f"{server.url}\nonly this machine can open it; Ctrl+C stops it")
-    if wanted.opens:
+    if options.opens:
         webbrowser.open(server.url)
     try:
         server.serve_forever()
@@ -398,13 +405,13 @@ def _serve(inspection: Any, wanted: Asked) -> None:
 ACTIONS = (_table, _write, _send, _emit, _serve)
 
 
-def compare(wanted: Asked) -> None:
+def compare(options: InspectOptions) -> None:
     """Print what changed between two files."""
     from ..inspector import compare
     from ..inspector.model import read
 
-    paths = [p for p in (wanted.target, *wanted.arguments) if p]
+    paths = [p for p in (options.target, *options.arguments) if p]
     if len(paths) != 2:
         raise FlambeauError("inspect --compare: takes two files of --json: before.json after.json")
     before, after = (read(Path(p)) for p in paths)
-    click.echo(compare.text(before, after, wanted.rows))
+    click.echo(compare.text(before, after, options.rows))

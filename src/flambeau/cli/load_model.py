@@ -49,6 +49,7 @@ def _find_model(name: str, call: str) -> Any:
         if spec is None or spec.loader is None or not Path(where).is_file():
             raise FlambeauError(f"{call}: there is no file {where}: check the path")
         module = importlib.util.module_from_spec(spec)
+        # The file runs: a script needs `if __name__ == "__main__"` around its training.
         spec.loader.exec_module(module)
     else:
         sys.path.insert(0, "")  # the current folder, as with python -m
@@ -72,6 +73,7 @@ def _build_model(name: str, model: Any, call: str) -> Any:
     if isinstance(model, Module):
         return model
     needed = [p for p in inspect.signature(model).parameters.values() if p.default is p.empty]
+    # a function with parameters is the model itself, a class must be instantiated
     if isinstance(model, type) and needed:
         listed = ", ".join(p.name for p in needed)
         rule = "name a function without arguments that returns the model"

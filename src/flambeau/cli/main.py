@@ -21,7 +21,7 @@ from .selftest import selftest
 from .tune import tune
 from .web import web
 
-TOLD = (FlambeauError, ValueError, TypeError, IndexError, OSError)
+ONE_LINE_ERRORS = (FlambeauError, ValueError, TypeError, IndexError, OSError)
 
 
 class OneLine(click.Group):
@@ -30,7 +30,7 @@ class OneLine(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except TOLD as e:
+        except ONE_LINE_ERRORS as e:
             # click handles a pipe that the reader closed, as in `flambeau doctor | head`
             if os.environ.get("FLAMBEAU_DEBUG", "0") not in ("", "0") or isinstance(e, BrokenPipeError):
                 raise

@@ -26,7 +26,7 @@ from ..vision.transforms import Compose, Normalize, RandomAffine, ToDtype
 from .progress import ProgressLine
 
 TEST_BATCH = 500
-EPOCHS, EPOCHS_OF_FEW, FEW = 6, 10, 20_000  # a smaller training set gets more epochs
+EPOCHS, EPOCHS_OF_FEW, FEW = 6, 10, 20_000  # a training set of up to FEW digits gets more epochs
 BATCH, BATCH_OF_FEW = 128, 64
 NEEDED = 2_000_000  # bytes of disk space for both files and the checkpoints
 CHECKPOINT_EVERY = 500  # steps
@@ -93,30 +93,34 @@ def images(pixels: np.ndarray, device: Any) -> fb.Tensor:
 
 
 def make_prepare(model: nn.Module, device: Any, augment: bool) -> Any:
-    """Return the function that turns a batch's pixels into the network's input, augmented while it trains."""
+    """Return the function that converts a batch's pixels to the network's input; it augments in training."""
     plain = [ToDtype(fb.float32, scale=True), Normalize([MEAN], [1.0])]
-    moved = Compose([RandomAffine(DEGREES, (SHIFT, SHIFT), ZOOM, interpolation="bilinear"), *plain])
-    still = Compose(plain)
+    augmented = Compose([RandomAffine(DEGREES, (SHIFT, SHIFT), ZOOM, interpolation="bilinear"), *plain])
+    unchanged = Compose(plain)
 
     def prepare(batch: Any) -> tuple[Any, ...]:
         pixels, labels = batch
-        transform = moved if augment and model.training else still
+        transform = augmented if augment and model.training else unchanged
         return transform(fb.tensor(pixels[:, None], device=device)), labels
 
     return prepare
 
 
-def learner_of(model: nn.Module, wanted: MnistOptions, most: int, curve: LossCurve, folder: Path) -> Learner:
+def learner_of(
+    model: nn.Module, settings: MnistOptions, most: int, curve: LossCurve, folder: Path
+) -> Learner:
     """Build the Learner that trains the network for at most `most` steps, with checkpoints in `folder`."""
-    device, steps = next(iter(model.parameters())).device, min(wanted.steps or most, most)
-    optimizer = optim.Adam(model.parameters(), lr=wanted.lr, betas=BETAS)
+    device, steps = next(iter(model.parameters())).device, min(settings.steps or most, most)
+    optimizer = optim.Adam(model.parameters(), lr=settings.lr, betas=BETAS)
     return Learner(
         model,
         optimizer,
         nn.CrossEntropyLoss(),
         metrics={"accuracy": Accuracy("multiclass", num_classes=10)},
+        # The schedule ends with --steps too; a resumed run must pass the same options to get the same
+        # rates.
         scheduler=optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(1.0, min(step, steps - 1), steps)),
-        prepare=make_prepare(model, device, wanted.augment),
+        prepare=make_prepare(model, device, settings.augment),
         callbacks=[StopsAfter(steps)] if steps < most else [],  # otherwise the run ends with its last epoch
         renderers=[curve, *default_renderers(folder)],
         directory=folder,
@@ -152,7 +156,7 @@ def train(learner: Learner, train_loader: DataLoader, test_loader: DataLoader, e
     return 0
 
 
-def earlier(folder: Path, resume: bool, curve: LossCurve) -> None:
+def load_earlier_losses(folder: Path, resume: bool, curve: LossCurve) -> None:
     """Load the losses of an unfinished run; FlambeauError if one exists and `resume` is not set."""
     if not folder.exists():
         return
@@ -168,6 +172,7 @@ def check_out(out: Path) -> None:
     """Fail before training if nothing can be written there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
+        # writing is the only reliable test: permission bits don't show read-only file systems
         probe = out / ".flambeau-write-test"
         probe.write_bytes(b"")
         probe.unlink()
@@ -187,6 +192,7 @@ def reload_and_check(learner: Learner, path: Path, pixels: np.ndarray) -> None:
         fresh, x = network(width), images(pixels[:64], learner.device)
     fresh.load(path)
     difference = float(np.abs(fresh(x).numpy() - learner.model(x).numpy()).max())
+    # also catches NaN; the same weights on the same device differ by rounding at most
     if not difference <= 1e-5:
         rule = f"the reloaded network differs by {difference:.1e}: do not use the file"
         raise FlambeauError(f"mnist({path}): {rule}")
@@ -240,30 +246,30 @@ def mnist(**options: Any):
     Example: flambeau mnist --epochs 2 --out runs
     """
     begin = time.perf_counter()
-    wanted = MnistOptions(**options)
-    check_out(wanted.out)
-    sets = load(wanted.data)
-    wanted = wanted.with_defaults(len(sets[0]))
-    where, epochs = get_device(wanted.device), wanted.epochs
-    click.echo(f"digits: {sets[0].source}\ndevice: {where}")
-    fb.manual_seed(wanted.seed)
-    order: Any = {"shuffle": True, "seed": wanted.seed, "drop_last": True}
-    loader = DataLoader(sets[0], wanted.batch_size, num_workers=1, collate_fn=collate, **order)
+    settings = MnistOptions(**options)
+    check_out(settings.out)
+    sets = load(settings.data)
+    settings = settings.with_defaults(len(sets[0]))
+    place, epochs = get_device(settings.device), settings.epochs
+    click.echo(f"digits: {sets[0].source}\ndevice: {place}")
+    fb.manual_seed(settings.seed)
+    order: Any = {"shuffle": True, "seed": settings.seed, "drop_last": True}
+    loader = DataLoader(sets[0], settings.batch_size, num_workers=1, collate_fn=collate, **order)
     test_loader, most = DataLoader(sets[1], TEST_BATCH, collate_fn=collate), epochs * len(loader)
-    curve, folder = LossCurve(), wanted.out / RUN
-    earlier(folder, wanted.resume, curve)
-    with fb.device(where):  # open no other adapter
-        learner = learner_of(network(wanted.width), wanted, most, curve, folder)
+    curve, folder = LossCurve(), settings.out / RUN
+    load_earlier_losses(folder, settings.resume, curve)
+    with fb.device(place):  # open no other adapter
+        learner = learner_of(network(settings.width), settings, most, curve, folder)
     code = train(learner, loader, test_loader, epochs)
-    path = wanted.out / "mnist.safetensors"
+    path = settings.out / "mnist.safetensors"
     learner.model.save(path)
     reload_and_check(learner, path, sets[1].images)
     predictions = learner.predict(test_loader).numpy().argmax(1)
     accuracy = float((predictions == sets[1].labels).mean())
     accuracies = [row["valid_accuracy"] for row in learner.history]
     accuracies += [accuracy] * (learner.epoch < epochs)  # the last epoch is incomplete
-    picture(wanted.out / "mnist.png", curve, accuracies, sets[1], predictions)
-    click.echo(f"{learner.step} steps in {time.perf_counter() - begin:.1f} s on {where}")
+    picture(settings.out / "mnist.png", curve, accuracies, sets[1], predictions)
+    click.echo(f"{learner.step} steps in {time.perf_counter() - begin:.1f} s on {place}")
     click.echo(f"test accuracy {accuracy:.4f}")
     sys.exit(code)
 

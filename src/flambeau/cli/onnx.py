@@ -24,7 +24,7 @@ from ..onnx.verify import problems
 from .load_model import model_of, parse_input
 from .progress import steps
 
-NEAR = 1e-3  # tolerance against onnxruntime, relative to the largest value of an output
+TOLERANCE = 1e-3  # tolerance against onnxruntime, relative to the largest value of an output
 
 
 @click.group(short_help="Check, run and write ONNX files.")
@@ -78,7 +78,7 @@ def _nodes(definition: ModelDef) -> str:
 
 
 def _compare(file: Path, sizes: tuple[str, ...], device: str | None, inputs: tuple[str, ...]) -> None:
-    """Print the distance of each output from onnxruntime's; FlambeauError if it exceeds NEAR."""
+    """Print the distance of each output from onnxruntime's; FlambeauError if it exceeds TOLERANCE."""
     try:
         onnxruntime: Any = import_module("onnxruntime")  # optional, and untyped
     except ImportError:
@@ -90,6 +90,7 @@ def _compare(file: Path, sizes: tuple[str, ...], device: str | None, inputs: tup
         begin("onnxruntime")
         try:
             session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+            # None: all outputs, in the file's order
             theirs: list[Any] = session.run(None, feeds)
         except Exception as e:  # onnxruntime's exceptions share no base class
             raise FlambeauError(f"{file}: onnxruntime can't run it: {_line(e)}") from None
@@ -97,11 +98,12 @@ def _compare(file: Path, sizes: tuple[str, ...], device: str | None, inputs: tup
         ours = model.arrays(feeds)
     worst = 0.0
     for v, a, b in zip(model.outputs, ours, theirs, strict=True):
-        far = _distance(a, b)
-        worst = max(worst, far)
-        click.echo(f"  {v.name}{_extent(a)}: {far:.1e} of its largest from onnxruntime's")
-    if not worst < NEAR:
-        raise FlambeauError(f"{file}: differs from onnxruntime by {worst:.1e}: more than {NEAR:g}")
+        distance = _distance(a, b)
+        worst = max(worst, distance)
+        click.echo(f"  {v.name}{_extent(a)}: {distance:.1e} of its largest from onnxruntime's")
+    # not `worst >= ...`: a NaN must fail too
+    if not worst < TOLERANCE:
+        raise FlambeauError(f"{file}: differs from onnxruntime by {worst:.1e}: more than {TOLERANCE:g}")
 
 
 def _extent(value: Any) -> str:
@@ -133,12 +135,14 @@ def _distance(ours: Any, theirs: Any) -> float:
         return inf
     if b.dtype.kind in "OUS":
         return 0.0 if (a.astype(str) == b.astype(str)).all() else inf
+    # in double precision, so that the comparison itself does not round or overflow
     wide = "c16" if b.dtype.kind == "c" else "f8"
     a, b = a.astype(wide), b.astype(wide)
-    whole = np.isfinite(b)
-    if not np.array_equal(a[~whole], b[~whole], equal_nan=True) or not np.isfinite(a[whole]).all():
+    finite = np.isfinite(b)
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True) or not np.isfinite(a[finite]).all():
         return inf
-    a, b = a[whole], b[whole]
+    a, b = a[finite], b[finite]
+    # 1e-6: outputs that are all 0 have no scale
     return float(np.abs(a - b).max(initial=0)) / max(1e-6, float(np.abs(b).max(initial=0)))
 
 
@@ -167,6 +171,7 @@ def named_file(text: str) -> tuple[str, Any]:
     if not equals:
         raise FlambeauError(f"--input {text!r}: write it as 'x=values.npy'")
     try:
+        # a pickle in an .npy file could run code
         return name, np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as e:
         raise FlambeauError(f"--input {text!r}: can't be read as an array of NumPy: {e}") from None
@@ -175,6 +180,7 @@ def named_file(text: str) -> tuple[str, Any]:
 def _draw_input(v: ValueDef, sizes: dict[str, int], draw: Any) -> Any:
     if v.kind != "tensor" or v.dtype in ("", "string"):
         raise FlambeauError(f"the input {v.name!r} is {v}: pass --input {v.name}=FILE.npy")
+    # sizes by name default to 1, as do unnamed ones (None)
     shape = [sizes.get(n, 1) if isinstance(n, str) else n or 1 for n in v.shape or ()]
     dtype = numpy_dtype(v.dtype)
     floats = "float" in v.dtype
@@ -289,6 +295,7 @@ def export_model(model: str, out: Path, inputs: tuple[str, ...], weights: Path |
         begin("making")
         subject: Any = model_of(model, weights, "onnx export")
         specs = [spec_of(*parse_input(text, "onnx export")) for text in inputs]
+        # N becomes a size of the graph; the example has 2, since a size of 1 would broadcast
         dynamic = {s.name: {d: "N" for d, n in enumerate(s.shape) if n == "N"} for s in specs}
         parameters = tensors_in(subject.parameters()) if hasattr(subject, "parameters") else ()
         device = next((t.device for t in parameters), None)

@@ -14,7 +14,7 @@ from ..functions import ones, randn
 from .workloads import Tools, digits, gpt2, high, medium
 
 Call = Callable[[], Any]
-SHOWN = "matmul(f32[64, 784], f32[784, 128])"
+EXAMPLE = "matmul(f32[64, 784], f32[784, 128])"
 PART = re.compile(r"\w+\s*\[[^\]]*\]")
 
 
@@ -23,8 +23,8 @@ def attention(part: str, more: str = "") -> str:
 
 
 # What `flambeau tune` measures by default, the most important first, because time may run out: calls,
-# and after them workloads, whose graphs take longer to plan. Name -> what makes it, its sizes on GPUs and on
-# software adapters.
+# and after them workloads, whose graphs take longer to plan. Name -> its
+# workload, and the sizes on GPUs and on software adapters.
 MODELS = {
     "matmul at precision high": (high, (4096,), (256,)),
     "matmul at precision medium": (medium, (4096,), (256,)),
@@ -33,7 +33,7 @@ MODELS = {
     "a step of the digits' network": (digits, (64,), (64,)),
     "a step of a tiny GPT": (gpt2, (8, 64), (4, 64)),
 }
-OF_GPUS = (
+GPU_CALLS = (
     "conv2d(f32[64, 32, 28, 28], f32[32, 32, 3, 3], padding=1)",
     "conv2d(f32[64, 64, 56, 56], f32[64, 64, 3, 3], padding=1)",
     "linear(f32[4096, 768], f32[3072, 768], f32[3072])",
@@ -71,7 +71,7 @@ OF_GPUS = (
     "cross_entropy(f32[4096, 50257], i32[4096])",
     "linear(f32[4096, 768], f32[50257, 768])",
 )
-OF_SOFTWARE = (
+SOFTWARE_CALLS = (
     "matmul(f32[256, 256], f32[256, 256])",
     "matmul(f32[512, 512], f32[512, 512])",
     "linear(f32[64, 784], f32[128, 784], f32[128])",
@@ -89,12 +89,12 @@ OF_SOFTWARE = (
 )
 
 
-def usual(place: Any) -> Iterator[tuple[str, Call]]:
+def common_calls(place: Any) -> Iterator[tuple[str, Call]]:
     """Yield the calls that are tuned by default, with their names. Each is built when it is its turn."""
     import flambeau
 
     software = place.limits.software
-    for text in OF_SOFTWARE if software else OF_GPUS:
+    for text in SOFTWARE_CALLS if software else GPU_CALLS:
         yield text, parse_call(text, place)
         place.pool.trim()
     for name, (make, large, small) in MODELS.items():
@@ -105,6 +105,7 @@ def parse_call(text: str, place: Any) -> Call:
     """A call such as "conv2d(f32[8, 3, 32, 32], f32[16, 3, 3, 3], padding=1)" on random numbers."""
 
     name, arguments, named = _parse(text)
+    # Functions of a user first (conv2d checks arguments); then composites and single ops.
     op = getattr(nn.functional, name, None) or COMPOSED.get(name) or OPS.get(name)
     if op is None:
         known = [n for n in (*OPS, *COMPOSED) if not n.startswith("_")]
@@ -121,6 +122,8 @@ class Part(str):
 
 def _parse(text: str) -> tuple[str, list[Any], dict[str, Any]]:
     """A call's name and arguments: a Part for each tensor, else the values."""
+    # f32[64, 784] is not a Python literal: replace each by a name part0, part1, ... and parse the rest as a
+    # call.
     parts, numbers = [Part(p) for p in PART.findall(text)], count()
     try:
         call = ast.parse(PART.sub(lambda _: f"part{next(numbers)}", text.strip()), mode="eval").body
@@ -137,7 +140,7 @@ def _parse(text: str) -> tuple[str, list[Any], dict[str, Any]]:
             {k.arg: value(k.value) for k in call.keywords if k.arg},
         )
     except (SyntaxError, ValueError, StopIteration):
-        raise FlambeauError(f"tune --op {text!r}: write it as {SHOWN!r}") from None
+        raise FlambeauError(f"tune --op {text!r}: write it as {EXAMPLE!r}") from None
 
 
 def _argument(a: Any, text: str, place: Any) -> Any:
@@ -147,11 +150,14 @@ def _argument(a: Any, text: str, place: Any) -> Any:
         spec = spec_of("x", a)
         return random_tensor(spec.dtype, spec.at(1), place)
     except (ValueError, TypeError):
-        raise FlambeauError(f"tune --op {text!r}: {a!r} is not a tensor: write it as in {SHOWN!r}") from None
+        raise FlambeauError(
+            f"tune --op {text!r}: {a!r} is not a tensor: write it as in {EXAMPLE!r}"
+        ) from None
 
 
 def random_tensor(dtype: Any, shape: tuple[int, ...], place: Any) -> Any:
     """Make random numbers of a dtype and shape."""
     if dtype.is_float:
+        # gradients too, so that --train measures the kernels of all arguments
         return randn(*shape, device=place).to(dtype).requires_grad_()
     return ones(*shape, dtype=dtype, device=place)

@@ -40,6 +40,7 @@ def draw_mnist(
     labels, predictions = np.asarray(labels).astype(int), np.asarray(predictions).astype(int)
     images = np.asarray(images).reshape(-1, 28, 28)
     figure: Any = Figure(figsize=(13.6, 7.9), dpi=110, facecolor="white")
+    # without pyplot: no global state, no display
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(
         2,
@@ -104,6 +105,7 @@ def draw_accuracies(axes: Any, steps: int, accuracies: np.ndarray) -> list[Any]:
     axes.set_ylim(bottom - 0.1 * (1 - bottom), 1 + 0.05 * (1 - bottom))
 
     def percent(value: float, _: Any) -> str:
+        # no label above 100 %
         return f"{100 * value:.4g}%" if value < 1.0001 else ""
 
     axes.yaxis.set_major_formatter(percent)
@@ -113,6 +115,7 @@ def draw_accuracies(axes: Any, steps: int, accuracies: np.ndarray) -> list[Any]:
 
 def draw_digits(axes: Any, images: np.ndarray, labels: np.ndarray, predictions: np.ndarray) -> None:
     """Draw all digits as one image, correct predictions first, with a caption under each digit."""
+    # one image of ROWS x COLUMNS cells; text is drawn by matplotlib
     sheet = np.zeros((ROWS * HIGH, COLUMNS * WIDE))
     for place, i in enumerate(choose(labels, predictions)):
         row, column = divmod(place, COLUMNS)
@@ -136,6 +139,7 @@ def draw_confusion(axes: Any, counts: np.ndarray) -> None:
     diagonal = np.eye(10, dtype=bool)
     shade: Any = np.sqrt(share)  # the square root keeps a single mistake visible
     shade[diagonal] = share[diagonal]
+    # two layers with their own colours: NaN is transparent
     axes.imshow(np.where(diagonal, shade, np.nan), cmap="Blues", vmin=0, vmax=1.25)
     axes.imshow(np.where(diagonal | (counts == 0), np.nan, shade), cmap="Reds", vmin=0, vmax=1)
     for true, predicted in np.ndindex(10, 10):
@@ -163,6 +167,7 @@ def plain(axes: Any) -> None:
 
 def smoothed_mean(losses: np.ndarray) -> np.ndarray:
     """Return an exponential mean over about a fiftieth of the run, with bias correction. NaNs are skipped."""
+    # the mean of the first steps is divided by the weights so far, as in Adam
     keep = 1 - 1 / max(1.0, len(losses) / 50)
     mean, weight, result = 0.0, 0.0, np.full(len(losses), np.nan)
     for i, loss in enumerate(losses):
@@ -184,6 +189,7 @@ def log_scale(axes: Any, losses: np.ndarray) -> None:
     seen = losses[np.isfinite(losses) & (losses > 0)]
     low, high = np.quantile(seen, 0.01) * 0.8, seen.max() * 1.2
     decades = 10.0 ** np.arange(-9, 9)
+    # 1, 2, 5 per decade up to 3.5 decades, else one
     ticks = np.outer(decades, (1, 2, 5) if high < 3000 * low else (1,)).ravel()
     axes.set_yscale("log", subs=[])
     axes.set_yticks(ticks[(ticks > low) & (ticks < high)])

@@ -33,6 +33,7 @@ def port(script: Path, write: bool, out: Path | None):
         target = out or script.with_name(f"{script.stem}_flambeau.py")
         target.write_text(converted.text, encoding="utf-8")
         click.echo(f"wrote {target}")
+    # so that a script or CI notices unfinished work
     if converted.left:
         sys.exit(1)
 

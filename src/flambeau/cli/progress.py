@@ -56,6 +56,7 @@ class ProgressLine:
         self.numbers = numbers or self.numbers
         if self.bar is not None:
             self.bar.update(self.task, completed=done, numbers=f"{rate}  {self.numbers}")
+        # A log file gets a line every 5 seconds, and one at the end of each phase.
         elif now - self.last >= PLAIN_EVERY or done == self.total:
             self.last = now
             print(

@@ -11,7 +11,7 @@ from ..learner.run_view import RunState
 from ..learner.runs import find_runs, read_run
 from ..learner.text import duration, value
 
-GOING = "going"  # or killed: the file can't show which
+RUNNING = "going"  # or killed: the file does not show which
 
 
 @click.command(short_help="List the runs of a folder with their last metrics.")
@@ -42,7 +42,7 @@ def row_of(path: Path, state: RunState) -> dict[str, Any]:
     return {
         "directory": str(path),
         "run": state.name,
-        "state": state.ended.reason if state.ended else GOING,
+        "state": state.ended.reason if state.ended else RUNNING,
         "step": state.step,
         "epochs": state.started.epochs,
         "done": state.done,
@@ -67,10 +67,10 @@ def show(folder: Path, entries: list[tuple[Path, RunState]]) -> None:
     for name, split in columns:
         table.add_column(f"{name}\n{split}", justify="right")
     for path, s in entries:
-        own = path.relative_to(folder) if path.is_relative_to(folder) and path != folder else path
-        state = s.ended.reason if s.ended else GOING
+        shown_path = path.relative_to(folder) if path.is_relative_to(folder) and path != folder else path
+        state = s.ended.reason if s.ended else RUNNING
         shown = [value(s.last(name, split)) for name, split in columns]
-        table.add_row(str(own), state, f"{s.step:,}", f"{s.done:.0%}", duration(s.elapsed), *shown)
+        table.add_row(str(shown_path), state, f"{s.step:,}", f"{s.done:.0%}", duration(s.elapsed), *shown)
     Console().print(table)
 
 

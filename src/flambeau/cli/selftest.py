@@ -48,8 +48,9 @@ def selftest(
 
     for name in families:
         if name not in EVERY:
-            hint = suggest(name, EVERY) or f": there is {', '.join(EVERY)}"
+            hint = suggest(name, EVERY) or f": choose from {', '.join(EVERY)}"
             raise FlambeauError(f"selftest --family {name!r}: unknown{hint}")
+    # new programs in each run: together, users cover more than one fixed set
     seed = secrets.randbelow(1 << 31) if seed is None else seed
     place = get_device(device)
     click.echo(f"{place}, seed {seed}")
@@ -64,6 +65,7 @@ def selftest(
         click.echo(write_report(test, out or Path(FILE.format(seed=seed))))
         sys.exit(1)
     if stopped:
+        # the shell's code for Ctrl-C
         sys.exit(130)
 
 
@@ -76,13 +78,13 @@ def run_for(test: Any, seconds: float) -> bool:
         with ProgressLine() as progress:
             progress.phase("selftest", max(int(seconds), 1))
 
-            def shown(family: str, tally: Any) -> None:
+            def show_progress(family: str, tally: Any) -> None:
                 tried = sum(t.tried for t in test.tallies.values())
                 wrong = len(test.found)
                 done = min(int(monotonic() - begin), int(seconds))
                 progress.update(done, f"{tried} cases, {wrong or 'none'} wrong")
 
-            test.run(seconds, shown)
+            test.run(seconds, show_progress)
     except KeyboardInterrupt:
         return True
     return False

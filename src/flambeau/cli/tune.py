@@ -19,9 +19,9 @@ from ..export.inputs import spec_of
 from ..functions import realize
 from ..tensor import Tensor
 from ..tune import autotune
-from .child_process import run_apart
+from .child_process import run_in_child
 from .load_model import DIGITS, model_of, parse_input
-from .op_calls import Call, parse_call, random_tensor, usual
+from .op_calls import Call, common_calls, parse_call, random_tensor
 
 
 @click.command(short_help="Measure which kernels are fastest here; save the choices.")
@@ -50,7 +50,7 @@ from .op_calls import Call, parse_call, random_tensor, usual
 @click.option(
     "--import", "source", type=click.Path(path_type=Path), help="Import the choices of such a FILE."
 )
-def tune(**options: Any):
+def tune(**values: Any):
     """Measure which kernels are fastest for MODEL on this adapter, and save the choices for later runs.
 
     MODEL is what `flambeau export` takes; without one, common calls and models are measured. Every variant
@@ -61,14 +61,15 @@ def tune(**options: Any):
     Example: flambeau tune mnist.safetensors --batch 64 --train
     Example: flambeau tune --op "matmul(f32[64, 784], f32[784, 128])" --export choices.json
     """
-    wanted = Wanted(**options)
-    if (wanted.ops or wanted.model or wanted.common) and not wanted.here:
-        return run_apart(_arguments())
-    carry_out(wanted)
+    options = TuneOptions(**values)
+    if (options.ops or options.model or options.common) and not options.here:
+        # A candidate may crash the driver: measure in a child process.
+        return run_in_child(_arguments())
+    carry_out(options)
 
 
 @dataclass
-class Wanted:
+class TuneOptions:
     """The options of the command, by name."""
 
     model: str | None
@@ -89,26 +90,26 @@ class Wanted:
         self.common = self.common or not (self.ops or self.model or self.source or self.to)
 
 
-def carry_out(wanted: Wanted) -> None:
+def carry_out(options: TuneOptions) -> None:
     """Carry out the command's imports, measurements and exports in this process."""
-    place = get_device(wanted.device)
+    place = get_device(options.device)
     identity = place.identity
     if identity is None:
         raise FlambeauError(f"tune: {place} has no kernel variants: see 'flambeau doctor'")
-    if wanted.source is not None:
-        keep(identity, imported := import_choices(wanted.source, identity))
+    if options.source is not None:
+        keep(identity, imported := import_choices(options.source, identity))
         click.echo(
-            f"kept {count_text(len(imported), 'choice')} of {wanted.source} in {choices_file(identity)}"
+            f"kept {count_text(len(imported), 'choice')} of {options.source} in {choices_file(identity)}"
         )
-    calls = [(text, parse_call(text, place)) for text in wanted.ops]
-    if wanted.model:
-        calls.append((wanted.model, model_call(wanted.model, wanted.inputs, wanted.batch, place)))
+    calls = [(text, parse_call(text, place)) for text in options.ops]
+    if options.model:
+        calls.append((options.model, model_call(options.model, options.inputs, options.batch, place)))
     if calls:
-        tune_calls(calls, wanted, wanted.train)
-    if wanted.common:
-        tune_calls(usual(place), wanted, train=True, skip=True)
-    if wanted.to is not None:
-        export_choices(wanted.to, identity, wanted.best)
+        tune_calls(calls, options, options.train)
+    if options.common:
+        tune_calls(common_calls(place), options, train=True, skip=True)
+    if options.to is not None:
+        export_choices(options.to, identity, options.best)
 
 
 class OutOfTime(Exception):
@@ -136,10 +137,12 @@ class ChoicePrinter:
             raise OutOfTime
 
 
-def tune_calls(calls: Iterable[tuple[str, Call]], wanted: Wanted, train: bool, skip: bool = False) -> None:
+def tune_calls(
+    calls: Iterable[tuple[str, Call]], options: TuneOptions, train: bool, skip: bool = False
+) -> None:
     """Tune calls and print their choices; skip: continue after a call that this adapter can't run."""
-    progress = ChoicePrinter(wanted.seconds)
-    with autotune.autotune(again=wanted.again) as tuned, events.subscribe("tuned", progress):
+    progress = ChoicePrinter(options.seconds)
+    with autotune.autotune(again=options.again) as tuned, events.subscribe("tuned", progress):
         try:
             for name, call in calls:
                 progress.call(name)
@@ -164,6 +167,7 @@ def measure_or_skip(name: str, call: Call, train: bool, skip: bool) -> None:
 
 def export_choices(to: Path, identity: Any, best: bool) -> None:
     """Write the choices of the cache folder to a file, or to a folder under the file name that ships."""
+    # --better drops choices within noise of the rule, for files that ship with the package
     choices = better(load_cached(identity)) if best else load_cached(identity)
     to = to / file_name(identity) if to.is_dir() else to
     try:
@@ -177,6 +181,7 @@ def _arguments() -> list[str]:
     """This command's arguments again, as text."""
     context = click.get_current_context()
     words: list[str] = []
+    # rebuilt from the parsed values, since the child needs them after --here
     for p in context.command.params:
         value = context.params.get(p.name or "")
         flag = [p.opts[0]] if isinstance(p, click.Option) else []

@@ -88,11 +88,13 @@ class Tools:
     def tensor(self, array: Any) -> Any:
         if self.is_ours:
             return self.f.tensor(array, device=self.place)
+        # PyTorch's cross entropy takes int64 targets only
         x = self.f.from_numpy(array).to(self.place)
         return x.long() if array.dtype.kind == "i" else x
 
     def run(self, call: Callable[[], Any]) -> Callable[[], Any]:
         """Make a call that computes its result, even if the package is lazy."""
+        # PyTorch computes at once; Flambeau's call would only build a graph.
         return (lambda: self.f.realize(call())) if self.is_ours else call
 
 
@@ -103,6 +105,7 @@ def matmul(t: Tools, n: int, precision: str = "", half: bool = False) -> Workloa
         if not hasattr(t.f, "set_matmul_precision"):
             raise NotHere("no matmul precision")
         call = at_precision(t.f, precision, call)
+    # bytes: two matrices read and one written; 2 n^3 operations
     return Workload(call, 3 * n * n * (2 if half else 4), 2 * n**3, "subgroup_matrix" if precision else "")
 
 
@@ -145,10 +148,12 @@ def unary(op: Callable[[Tools, Any], Any], of: Callable[[int, int], int]) -> Cal
     return make
 
 
+# read once and written once, 4 bytes each
 def twice(rows: int, columns: int) -> int:
     return 8 * rows * columns
 
 
+# only read: the result is small
 def once(rows: int, columns: int) -> int:
     return 4 * rows * columns
 
@@ -173,6 +178,7 @@ def compiled_chain(t: Tools, n: int) -> Workload:
 def attention(t: Tools, b: int, h: int, s: int, d: int, half: bool = False) -> Workload:
     q, k, v = (t.randn(b, h, s, d, half=half) for _ in range(3))
     call = t.run(lambda: t.F.scaled_dot_product_attention(q, k, v))
+    # bytes of q, k, v and the result; operations of the two products
     return Workload(call, 4 * prod((b, h, s, d)) * (2 if half else 4), 4 * b * h * s * s * d)
 
 
@@ -182,6 +188,7 @@ def half_attention(t: Tools, *sizes: int) -> Workload:
 
 def conv(t: Tools, n: int, c: int, size: int) -> Workload:
     x, w = t.randn(n, c, size, size), t.randn(c, c, 3, 3)
+    # direct convolution; Winograd does fewer, so its rate may exceed the peak
     flops = 2 * n * c * c * 9 * size * size
     return Workload(t.run(lambda: t.F.conv2d(x, w, padding=1)), 8 * n * c * size * size, flops)
 
@@ -230,6 +237,7 @@ def gpt2(t: Tools, rows: int, length: int) -> Workload:
 
 def tasks() -> list[Task]:
     """The table, in the order in which it runs."""
+    # the goals of docs/performance.md
     copied, big, small = Goal("copy", 0.92), (32768, 4096), (1024, 1024)
     dispatch, trip, first = (Goal("seconds", value, True) for value in (2.5e-6, 80e-6, 0.6))
     heads, few = (8, 16, 1024, 64), (1, 4, 256, 64)

@@ -19,7 +19,7 @@ def default_convert(data: Any) -> Any:
         return data
     if hasattr(data, "__array__") and hasattr(data, "dtype"):
         return tensor(data) if data.dtype.kind in "fiub" else data
-    return _inside(data, default_convert)
+    return _convert_inside(data, default_convert)
 
 
 def default_collate(batch: list[Any]) -> Any:
@@ -45,6 +45,7 @@ def default_collate(batch: list[Any]) -> Any:
             raise ValueError(f"collate({len(batch)} items): lengths differ: {sizes}: {advice}")
         parts = [default_collate(list(part)) for part in zip(*batch, strict=True)]
         return rebuild(first, parts)
+    # before __array__: NumPy's float64 scalars are floats too, and become the default dtype
     if isinstance(first, bool | int | float):
         return tensor(batch)
     if hasattr(first, "__array__"):
@@ -83,7 +84,7 @@ def _check_keys(items: list[Any]) -> None:
         raise ValueError(f"collate({len(items)} items): {problem}: {advice}")
 
 
-def _inside(data: Any, change: Callable[[Any], Any]) -> Any:
+def _convert_inside(data: Any, change: Callable[[Any], Any]) -> Any:
     if is_mapping(data):
         return {key: change(value) for key, value in data.items()}
     # Subclasses other than named tuples may need constructor arguments, so they stay as they are.

@@ -73,6 +73,7 @@ class IterableDataset:
 def has_items(dataset: Any) -> bool:
     """Whether a dataset has items by index. An IterableDataset, as torch and Hugging Face call theirs, may
     inherit a `__getitem__` that only raises."""
+    # by name: torch and datasets must not be imported for this check
     is_iterable = any(kind.__name__ == "IterableDataset" for kind in type(dataset).__mro__)
     return hasattr(dataset, "__getitem__") and not is_iterable
 
@@ -105,7 +106,7 @@ class TensorDataset(Dataset):
 
         is_array = [hasattr(t, "shape") and hasattr(t, "dtype") for t in tensors]
         self.tensors = tuple(
-            t if there else np.asarray(t) for t, there in zip(tensors, is_array, strict=True)
+            t if is_ready else np.asarray(t) for t, is_ready in zip(tensors, is_array, strict=True)
         )
         lengths = [a.shape[0] if a.ndim else None for a in self.tensors]
         if not lengths or None in lengths or len(set(lengths)) > 1:
@@ -225,6 +226,7 @@ class Windows(Dataset):
         self.dataset, self.size, self.step = dataset, size, step
 
     def __len__(self) -> int:
+        # a shorter dataset has no window
         return max(0, (len(self.dataset) - self.size) // self.step + 1)
 
     def __getitem__(self, index: int) -> Any:
@@ -247,6 +249,7 @@ class Mapped(Dataset):
         import numpy as np
 
         position = check_index(self, index)
+        # A batched fn sees a batch of one, so both ways of reading give equal items.
         if not self.batched:
             return self.apply(self.dataset[position])
         batch = self.gather(np.array([position]))
@@ -272,6 +275,7 @@ def random_split(
     import numpy as np
 
     counts = split_counts(len(dataset), lengths)
+    # NumPy's generator: the same split on every device, and without opening one
     order = np.random.default_rng(seed_of(generator)).permutation(len(dataset))
     ends = np.cumsum(counts)
     return [Subset(dataset, order[end - count : end]) for count, end in zip(counts, ends, strict=True)]
@@ -326,6 +330,6 @@ def check_index(dataset: Indexable, index: int) -> int:
     return index + count if index < 0 else index
 
 
-def through(change: Callable[[Any], Any] | None, value: Any) -> Any:
+def apply_if_any(change: Callable[[Any], Any] | None, value: Any) -> Any:
     """Apply a transform to a part of an item, if there is a transform."""
     return value if change is None else change(value)

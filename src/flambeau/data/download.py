@@ -41,6 +41,7 @@ def download(urls: Sequence[str], path: Path, content: Content, progress: Progre
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part_of(path) as part:
+            # fewer failures than mirrors: one succeeded
             failures = attempts(urls, part, content, progress)
             if len(failures) < len(urls):
                 return os.replace(part, path)
@@ -68,6 +69,7 @@ def attempt(url: str, part: Path, content: Content, progress: Progress | None) -
     import urllib.error  # it imports http and email, which is slow and useless if all files are cached
 
     try:
+        # the packed file is smaller than its content, so the size is also a limit of the download
         receive(url, part, content.size + PIECE, progress)
         check(part, content)
     except (OSError, ValueError, http.client.HTTPException) as error:
@@ -114,7 +116,7 @@ def reason(failures: list[tuple[str, Exception]]) -> str:
 
     if all(is_offline(error) for _, error in failures):
         return "no network"
-    return "; ".join(f"{urlsplit(url).netloc}: {in_words(error)}" for url, error in failures)
+    return "; ".join(f"{urlsplit(url).netloc}: {describe(error)}" for url, error in failures)
 
 
 def is_offline(error: Exception) -> bool:
@@ -125,7 +127,7 @@ def is_offline(error: Exception) -> bool:
     return offline or getattr(cause, "errno", None) in UNREACHABLE
 
 
-def in_words(error: Exception) -> str:
+def describe(error: Exception) -> str:
     from urllib.error import HTTPError
 
     if isinstance(error, HTTPError):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from flambeau.data.dataset import Dataset, check_index, through
+from flambeau.data.dataset import Dataset, apply_if_any, check_index
 
 if TYPE_CHECKING:
     import numpy as np  # imported where it is used: the browser has none
@@ -49,7 +49,7 @@ class FakeData(Dataset):
 
         images, labels = self._draw(np.array([check_index(self, index)]))
         image, label = images[0], int(labels[0])
-        return through(self.transform, image), through(self.target_transform, label)
+        return apply_if_any(self.transform, image), apply_if_any(self.target_transform, label)
 
     def gather(self, indices: np.ndarray) -> Any:
         """Draw all images at once, unless there are transforms."""
@@ -67,6 +67,7 @@ class FakeData(Dataset):
         steps = np.arange(math.ceil(count / 8) + 1, dtype=np.uint64) * np.uint64(GOLDEN)
         # Each word depends on the index and its position only, so batches and single items agree.
         words = _mix(first[:, None] + steps)
+        # word 0 is the label, the others have 8 pixels each; little-endian on every machine
         pixels = words[:, 1:].astype("<u8", copy=False).view(np.uint8)[:, :count]
         labels = (words[:, 0] % np.uint64(self.num_classes)).astype(np.int64)
         return pixels.reshape(len(indices), height, width, channels), labels

@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 
 from flambeau.data.batches import collate, default_collate, default_convert
 from flambeau.data.dataset import gather, items_of
-from flambeau.data.workers import get_worker_info, share_begun
+from flambeau.data.workers import begin_share, get_worker_info
 
 from ..core.tree import is_dict, is_tuple, rebuild
 
 Seed = Callable[[int | None], None]  # seeds for the batch of this number; None: for the requested batch
 
 
-class Errand(NamedTuple):
+class BatchRequest(NamedTuple):
     """A request for a batch: its epoch and number, and the indices of its items, or for an iterable
     dataset the number of the loop over the loader."""
 
     epoch: int
     number: int
-    what: Any
+    items: Any
 
 
 class OVER:
@@ -47,6 +47,7 @@ class ByIndex:
             return (self.collate_fn or default_convert)(item)
         if self.collate_fn is None:
             return default_convert(gather(self.dataset, indices))
+        # collate of a gathered batch would stack items that are one array already
         if self.collate_fn is collate and hasattr(self.dataset, "gather"):
             return _as_arrays(self.dataset.gather(indices))
         return self.collate_fn(items_of(self.dataset, indices))
@@ -64,16 +65,16 @@ class ByTurn:
     collate_fn: Callable[..., Any] | None
     batch_size: int | None
     drop_last: bool
-    begun: dict[int, tuple[int, Iterator[Any]]] = field(  # by worker
+    started: dict[int, tuple[int, Iterator[Any]]] = field(  # by worker
         default_factory=dict[int, tuple[int, Iterator[Any]]]
     )
     seed: Seed | None = None  # set in a worker process
     is_iterated = True
 
     def __call__(self, worker: int, loop: int) -> Any:
-        if worker not in self.begun or self.begun[worker][0] != loop:
-            self.begun[worker] = (loop, self.turns())
-        return next(self.begun[worker][1], OVER)
+        if worker not in self.started or self.started[worker][0] != loop:
+            self.started[worker] = (loop, self.turns())
+        return next(self.started[worker][1], OVER)
 
     def batches(self) -> Iterator[Any]:
         """Yield all batches, without workers."""
@@ -83,8 +84,9 @@ class ByTurn:
         """Yield the batches of the calling worker."""
         info, seed = get_worker_info(), self.seed or _seed_nothing
         assert info is not None  # `turns` runs inside a worker
+        # the items before the first batch: datasets may draw when they begin
         seed(0)
-        items, is_share = share_begun(self.dataset, partial(seed, None))
+        items, is_share = begin_share(self.dataset, partial(seed, None))
         parts = self.parts(items)
         for number in count():
             if number and not is_share:
@@ -92,6 +94,7 @@ class ByTurn:
             part = next(parts, OVER)
             if part is OVER:
                 return
+            # every worker iterates all items, and only collates its own batches
             if is_share or number % info.num_workers == info.id:
                 yield self.collate(part)
 

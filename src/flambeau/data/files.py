@@ -32,7 +32,7 @@ class Columns(Dataset):
     """Columns of equal length by name: item i is a dict of their values, a batch a dict of arrays.
 
     columns: a dict of arrays, or a frame of polars. Numbers of a batch become tensors, texts stay. ValueError
-    where lengths differ.
+    if lengths differ.
     """
 
     def __init__(self, columns: Any):
@@ -74,7 +74,7 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = Non
 
 
 class ThreadOwn(threading.local):
-    """Data of each thread, which is not pickled."""
+    """Attributes of each thread, which pickling leaves out."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ()
@@ -94,6 +94,7 @@ class TextLines(Dataset):
         ends: list[np.ndarray[Any, Any]] = []
         with open(self.path, "rb") as file:
             while piece := file.read(PIECE):
+                # offsets after each newline: where lines begin; 8 bytes a line in memory
                 ends.append(np.flatnonzero(np.frombuffer(piece, np.uint8) == ord("\n")) + at + 1)
                 at += len(piece)
         starts = np.concatenate([[0], *ends])
@@ -109,6 +110,7 @@ class TextLines(Dataset):
             self._local.file = open(self.path, "rb")  # noqa: SIM115 - as long as its thread
         start, end = self.starts[position : position + 2].tolist()
         self._local.file.seek(start)
+        # a file position is shared by threads: hence a file for each
         return self._local.file.read(end - start).decode(self.encoding).rstrip("\r\n")
 
 

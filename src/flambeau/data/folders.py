@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flambeau.data.dataset import Dataset, check_index, through
+from flambeau.data.dataset import Dataset, apply_if_any, check_index
 from flambeau.data.files import import_package
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ class DatasetFolder(Dataset):
     """Files in one folder per class, as torchvision's: items are (content of a file, class number).
 
     root: contains the folders; their sorted names are `classes`; loader: reads the file of a path;
-    extensions:
-    of the files to use, such as (".npy",), None for all; transform: of the loader's result;
+    extensions: of the files to use, such as (".npy",), None for all; transform: of the loader's result;
     target_transform: of the class number; is_valid_file: of a path (a string, as torchvision's), whether to
     use the file, instead of `extensions`. ValueError for both of these, and if no file matches.
     """
@@ -65,15 +64,14 @@ class DatasetFolder(Dataset):
 
     def __getitem__(self, index: int) -> tuple[Any, ...]:
         path, label = self.samples[check_index(self, index)]
-        return through(self.transform, self.loader(path)), through(self.target_transform, label)
+        return apply_if_any(self.transform, self.loader(path)), apply_if_any(self.target_transform, label)
 
 
 class ImageFolder(DatasetFolder):
     """Images in one folder per class, as torchvision's: items are (image, class number).
 
     root: contains the folders; their sorted names are `classes`; transform: of an image, uint8 [height,
-    width,
-    3]; target_transform: of the number; loader: reads the file of a path, instead of Pillow;
+    width, 3]; target_transform: of the number; loader: reads the file of a path, instead of Pillow;
     is_valid_file: of a path (a string, as torchvision's), whether to use the file, instead of the extensions
     of images. ValueError if there are no images.
     """
@@ -129,7 +127,7 @@ class AudioFolder(DatasetFolder):
     def __getitem__(self, index: int) -> tuple[Any, int, int]:
         path, label = self.samples[check_index(self, index)]
         sound, rate = self.loader(path)
-        return through(self.transform, sound), rate, label
+        return apply_if_any(self.transform, sound), rate, label
 
 
 def files_below(folder: Path, extensions: str | Sequence[str] | None) -> list[Path]:
@@ -165,14 +163,14 @@ def read_audio(path: str | os.PathLike[str]) -> tuple[np.ndarray, int]:
         rule = "only PCM .wav of 8, 16, 24 or 32 bits is supported: convert the file"
         raise ValueError(f"read_audio('{path}'): {str(error) or 'it ends too early'}: {rule}") from None
     # A truncated file may end inside of a frame (one sample for each channel).
-    whole = len(raw) - len(raw) % (channels * width)
-    return _floats(raw[:whole], width).reshape(-1, channels).T.copy(), rate
+    complete = len(raw) - len(raw) % (channels * width)
+    # samples are interleaved by channel: [samples, channels] -> [channels, samples]
+    return _floats(raw[:complete], width).reshape(-1, channels).T.copy(), rate
 
 
 def _plain(content: bytes) -> bytes:
     """Rewrite a header of WAVE_FORMAT_EXTENSIBLE, which most files of 24 bits have, as plain PCM: before
-    Python
-    3.12, `wave` reads only that."""
+    Python 3.12, `wave` reads only that."""
     at = content.find(b"fmt ") + 8
     # 0xFFFE is WAVE_FORMAT_EXTENSIBLE: the actual format is a GUID 24 bytes into the chunk.
     is_long = content[at : at + 2] == b"\xfe\xff" and content[at + 24 : at + 40] == PCM

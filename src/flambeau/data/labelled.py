@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flambeau.data.dataset import Dataset, check_index, through
+from flambeau.data.dataset import Dataset, apply_if_any, check_index
 from flambeau.data.files import import_package
 from flambeau.data.folders import IMAGES, files_below, read_image
 
@@ -30,16 +30,18 @@ class MultiLabelImages(Dataset):
         classes: Sequence[str] | None = None,
         transform: Callable[[Any], Any] | None = None,
     ):
-        named = [(Path(path), _as_set(names, i)) for i, (path, names) in enumerate(samples)]
-        self.classes = sorted(set[str]().union(*(s for _, s in named))) if classes is None else list(classes)
+        samples_read = [(Path(path), _as_set(names, i)) for i, (path, names) in enumerate(samples)]
+        self.classes = (
+            sorted(set[str]().union(*(s for _, s in samples_read))) if classes is None else list(classes)
+        )
         self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
-        if not named:
+        if not samples_read:
             raise ValueError("MultiLabelImages([]): the list is empty: pass pairs of a path and names")
-        for i, (_, names) in enumerate(named):
+        for i, (_, names) in enumerate(samples_read):
             if unknown := names - self.class_to_idx.keys():
                 rule = f"{min(unknown)!r} is not in classes: add it"
                 raise ValueError(f"MultiLabelImages(sample {i}): {rule}")
-        self.samples = [(path, sorted(self.class_to_idx[n] for n in names)) for path, names in named]
+        self.samples = [(path, sorted(self.class_to_idx[n] for n in names)) for path, names in samples_read]
         self.transform = transform
 
     def __len__(self) -> int:
@@ -51,7 +53,7 @@ class MultiLabelImages(Dataset):
         path, labels = self.samples[check_index(self, index)]
         hot = np.zeros(len(self.classes), np.float32)
         hot[labels] = 1
-        return through(self.transform, read_image(path)), hot
+        return apply_if_any(self.transform, read_image(path)), hot
 
 
 def _as_set(names: Iterable[str], i: int) -> set[str]:
@@ -102,7 +104,7 @@ class SegmentationFolder(Dataset):
         if image.shape[:2] != mask.shape:
             sizes = f"its mask is {list(mask.shape)}, the image {list(image.shape[:2])}"
             raise ValueError(f"SegmentationFolder('{path}'): {sizes}: make them equal")
-        return through(self.transform, image), through(self.target_transform, mask)
+        return apply_if_any(self.transform, image), apply_if_any(self.target_transform, mask)
 
 
 def read_mask(path: str | os.PathLike[str]) -> np.ndarray:
@@ -120,6 +122,7 @@ def read_mask(path: str | os.PathLike[str]) -> np.ndarray:
     if mask.ndim != 2:
         rule = "a mask has one channel: pass a grayscale or palette image"
         raise ValueError(f"read_mask('{path}'): its mode is {mode}: {rule}")
+    # Pillow's mode "1" gives bools; modes L and P give uint8, I;16 uint16
     return mask.astype(np.uint8) if mask.dtype == bool else mask
 
 
@@ -147,6 +150,7 @@ class CocoDetection(Dataset):
             self.ids = sorted(files)
             below: dict[Any, list[dict[str, Any]]] = {key: [] for key in files}
             for annotation in content["annotations"]:
+                # an annotation of an image that the file does not list is ignored
                 below.setdefault(annotation["image_id"], []).append(annotation)
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             reason = f"no {error}" if isinstance(error, KeyError) else str(error)
@@ -159,5 +163,6 @@ class CocoDetection(Dataset):
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         path, annotations = self.samples[check_index(self, index)]
-        image = through(self.transform, read_image(path))
-        return image, through(self.target_transform, [dict(a) for a in annotations])
+        image = apply_if_any(self.transform, read_image(path))
+        # copies: a transform may change them in place, and an item is read again in the next epoch
+        return image, apply_if_any(self.target_transform, [dict(a) for a in annotations])

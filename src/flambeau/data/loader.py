@@ -9,7 +9,7 @@ from itertools import islice, repeat, takewhile
 from typing import TYPE_CHECKING, Any
 
 from flambeau.data.dataset import has_items
-from flambeau.data.fetch import OVER, ByIndex, ByTurn, Errand, cut
+from flambeau.data.fetch import OVER, BatchRequest, ByIndex, ByTurn, cut
 from flambeau.data.sampler import OrderedSampler, RandomSampler, SequentialSampler
 from flambeau.data.workers import Threads, WorkerInfo, Workers
 from flambeau.errors import FlambeauError
@@ -38,13 +38,13 @@ class DataLoader:
     sampler: indices in place of the shuffled or sequential ones
     batch_sampler: lists of indices, one for each batch
     num_workers: how many workers fetch batches ahead; 0: the loop fetches them
-    collate_fn: makes a batch of a list of items; None: tensors of what `data.collate` makes
+    collate_fn: makes a batch of a list of items; None: `data.collate`, whose arrays become tensors
     pin_memory, pin_memory_device: accepted as in PyTorch, without effect: uploads need no pinned memory
     drop_last: leave out a last batch that is shorter
     timeout: how many seconds a batch may take; 0: no limit
     worker_init_fn: called with its number in each worker
     multiprocessing_context: "spawn", "forkserver" or such a context: workers are processes
-    generator: where the seed comes from; None: `manual_seed`
+    generator: the source of the seed; None: the default generator, which `manual_seed` sets
     prefetch_factor: batches that each worker fetches ahead; None: 2
     persistent_workers: keep the workers from epoch to epoch
     in_order: False raises ValueError: batches come in the order of the sampler
@@ -76,6 +76,7 @@ class DataLoader:
         in_order: bool = True,
         seed: int | None = None,
     ):
+        # An iterator has no second epoch: `iter(file)` is rejected, the file's path is not.
         by_index = has_items(dataset) and hasattr(dataset, "__len__")
         if isinstance(dataset, Iterator) or not (by_index or isinstance(dataset, Iterable)):
             raise _no_dataset(dataset)
@@ -84,11 +85,11 @@ class DataLoader:
         self.collate_fn, self.drop_last = collate_fn, drop_last
         self.batch_size = batch_size
         if batch_size is not None:
-            self.batch_size = whole("batch_size", batch_size, 1, "pass 1 or more")
-        self.num_workers = whole("num_workers", num_workers, 0, "pass 0 (no thread) or more")
+            self.batch_size = checked_integer("batch_size", batch_size, 1, "pass 1 or more")
+        self.num_workers = checked_integer("num_workers", num_workers, 0, "pass 0 (no thread) or more")
         self.prefetch_factor = 2
         if prefetch_factor is not None:
-            self.prefetch_factor = whole("prefetch_factor", prefetch_factor, 1, "pass 1 or more")
+            self.prefetch_factor = checked_integer("prefetch_factor", prefetch_factor, 1, "pass 1 or more")
         self.timeout, self.worker_init_fn = timeout, worker_init_fn
         self.persistent_workers, self.pin_memory = persistent_workers, pin_memory
         self._check_order(shuffle, sampler, batch_sampler)
@@ -106,7 +107,7 @@ class DataLoader:
         self.multiprocessing_context = None
         if multiprocessing_context is not None:
             self.multiprocessing_context = self._context(multiprocessing_context)
-        source = generator if seed is None else whole("seed", seed, 0, "pass 0 or more")
+        source = generator if seed is None else checked_integer("seed", seed, 0, "pass 0 or more")
         if sampler is None and not self.is_iterable:
             in_turn = SequentialSampler(self.dataset)
             sampler = RandomSampler(self.dataset, generator=source) if shuffle else in_turn
@@ -137,7 +138,7 @@ class DataLoader:
             raise ValueError(f"DataLoader(num_workers={self.num_workers}): {rule}")
 
     def _context(self, context: Any) -> Any:
-        """Return the multiprocessing context of a name, or the context itself."""
+        """Return a multiprocessing context from its name, or the context itself."""
         if not THREADS:
             rule = "a browser has no processes: leave it out"
             raise FlambeauError(f"DataLoader(multiprocessing_context={context!r}): {rule}")
@@ -149,6 +150,7 @@ class DataLoader:
         if self.batch_sampler is not None:
             return len(self.batch_sampler)  # type: ignore[arg-type]
         count = len(self.dataset if self.sampler is None else self.sampler)  # type: ignore[arg-type]
+        # without batching each item counts as a batch
         full, rest = divmod(count, self.batch_size or 1)
         return full + (rest > 0 and not self.drop_last)
 
@@ -184,6 +186,7 @@ class DataLoader:
         """Restore a position: the next loop begins with the batch that would have come next. ValueError
         within an epoch if the batch size or the number of items differs."""
         size, position = state_dict.get("batch_size", self.batch_size), state_dict["batch"]
+        # Positions count batches. At the start of an epoch every batch size fits.
         if position and size != self.batch_size:
             problem = (
                 f"the state is {position} batches of {size} into an epoch, but this loader's"
@@ -237,8 +240,9 @@ class DataLoader:
         batches = self._batches(epoch, position)
         if not self.num_workers or not THREADS:
             return map(self.fetch, batches)
-        errands = (Errand(epoch, number, batch) for number, batch in enumerate(batches, position))
-        return self._by_workers(self._by_index(), errands)
+        # numbered from the position on: a resumed epoch seeds each batch as an uninterrupted one
+        requests = (BatchRequest(epoch, number, batch) for number, batch in enumerate(batches, position))
+        return self._by_workers(self._by_index(), requests)
 
     def _batches(self, epoch: int, position: int) -> Iterator[Any]:
         """Yield batches of indices from a position on."""
@@ -261,6 +265,7 @@ class DataLoader:
     # --- iterable datasets ---
 
     def _iterate_batches(self, epoch: int, position: int) -> Iterator[Any]:
+        # the dataset's state is already that of its next epoch
         if self._is_over:
             return iter(())
         skip = 0 if hasattr(self.dataset, "load_state_dict") else position
@@ -278,19 +283,18 @@ class DataLoader:
 
     def _until_all_are_over(self, fetch: ByTurn, epoch: int) -> Iterator[Any]:
         self._loops += 1
-        # A worker returns OVER once its part is finished. Requests go to workers in turn, so as many in a
-        # row as
-        # there are workers end the epoch.
+        # A worker returns OVER once its part is finished. Requests go to workers in turn: as many OVER in a
+        # row as there are workers end the epoch.
         over = 0  # in a row
-        asked = takewhile(lambda _: over < self.num_workers, enumerate(repeat(self._loops)))
-        for batch in self._by_workers(fetch, (Errand(epoch, *which) for which in asked)):
+        requests = takewhile(lambda _: over < self.num_workers, enumerate(repeat(self._loops)))
+        for batch in self._by_workers(fetch, (BatchRequest(epoch, *which) for which in requests)):
             over = over + 1 if batch is OVER else 0
             if batch is not OVER:
                 yield batch
 
-    def _by_workers(self, fetch: ByIndex | ByTurn, batches: Iterator[Errand]) -> Iterator[Any]:
-        # Kept workers of an earlier epoch are reused if persistent_workers is on.
-        workers = self._workers or self._begun(fetch)
+    def _by_workers(self, fetch: ByIndex | ByTurn, batches: Iterator[BatchRequest]) -> Iterator[Any]:
+        # persistent_workers: the workers of the previous epoch are still there
+        workers = self._workers or self._start_workers(fetch)
         try:
             yield from workers.ahead(batches, self.prefetch_factor * self.num_workers)
         except BaseException:
@@ -301,7 +305,7 @@ class DataLoader:
             self._workers = None
             workers.end()
 
-    def _begun(self, fetch: ByIndex | ByTurn) -> Workers:
+    def _start_workers(self, fetch: ByIndex | ByTurn) -> Workers:
         seed = sum(getattr(self.sampler, "seed", ()))
         infos = [WorkerInfo(i, self.num_workers, seed + i, self.dataset) for i in range(self.num_workers)]
         if (context := self.multiprocessing_context) is None:
@@ -322,10 +326,11 @@ def _no_dataset(dataset: Any) -> TypeError:
     )
 
 
-def whole(name: str, value: Any, least: int, advice: str) -> int:
+def checked_integer(name: str, value: Any, least: int, advice: str) -> int:
     """A valid number; else ValueError."""
     kind = "positive" if least else "non-negative"
     try:
+        # accepts NumPy's integers, but no floats; bool is an int, and is rejected below
         number = operator.index(value)
     except TypeError:
         number = -1

@@ -58,19 +58,20 @@ def mnist(
     the shipped subset. `progress(file name, bytes received, total bytes)` is called during a download.
     ValueError if a file is missing from `root` or damaged.
     """
+    # an empty FLAMBEAU_DATA counts as unset
     own = root if root is not None else os.environ.get("FLAMBEAU_DATA") or None
     if own is not None:
         folder = Path(own).expanduser()
         require(folder)
         return load(folder, train)
-    folder, why_subset = find_cached(download, progress)
+    folder, why_subset = find_or_download(download, progress)
     if not why_subset:
         return load(folder, train)
     return load(SUBSET, train, f"12,000 of MNIST's 70,000 digits, shipped with flambeau: {why_subset}")
 
 
 def download_mnist(folder: str | os.PathLike[str] | None = None, progress: Progress | None = None) -> Path:
-    """Fetch the four files of MNIST into `folder` (the cache folder unless given) and return it.
+    """Fetch the four files of MNIST into `folder` (default: the cache folder) and return it.
 
     Existing files are kept. `progress(file name, bytes received, total bytes)` is called during the download.
     DownloadError if no mirror delivers a file.
@@ -81,7 +82,7 @@ def download_mnist(folder: str | os.PathLike[str] | None = None, progress: Progr
     return folder
 
 
-def find_cached(may_download: bool, progress: Progress | None) -> tuple[Path, str]:
+def find_or_download(may_download: bool, progress: Progress | None) -> tuple[Path, str]:
     """Return the cache folder and "", after downloading missing files, or the folder and the reason of a
     failure."""
     folder = cache_folder("mnist")

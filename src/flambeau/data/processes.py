@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np  # here, before a worker has a second thread: see `_listen`
 
 from flambeau.core.dtype import set_default_integer
-from flambeau.data.fetch import ByIndex, ByTurn, Errand
+from flambeau.data.fetch import BatchRequest, ByIndex, ByTurn
 from flambeau.data.serialization import Parcel, Setup, pack, reduce_result
 from flambeau.data.workers import (
     Begin,
     WorkerInfo,
     Workers,
-    ended_by,
     enter_worker,
+    exit_error,
     fetch_in_worker,
     too_long,
 )
@@ -86,25 +86,27 @@ class Processes(Workers):
             self.end()
             raise
 
-    def submit(self, worker: int, errand: Errand) -> tuple[WorkerProcess, int]:
+    def submit(self, worker: int, request: BatchRequest) -> tuple[WorkerProcess, int]:
         number, member = next(self.numbers), self.team[worker]
-        member.send(pickle.dumps((number, bytes(ForkingPickler.dumps(errand)))))
+        # pickled twice: the listening thread reads the number only, and leaves the request as bytes (see
+        # _listen)
+        member.send(pickle.dumps((number, bytes(ForkingPickler.dumps(request)))))
         return member, number
 
-    def result(self, errand: Errand, handle: tuple[WorkerProcess, int]) -> Any:
+    def result(self, request: BatchRequest, handle: tuple[WorkerProcess, int]) -> Any:
         member, number = handle
-        asked = time.monotonic()
+        requested = time.monotonic()
         while number not in self.early:
-            limit = max(asked, member.began) + self.timeout
+            limit = max(requested, member.started) + self.timeout
             left = max(0.0, limit - time.monotonic()) if self.timeout else None
             try:
-                which, got = self.arrived.get(timeout=left)
+                number_arrived, content = self.arrived.get(timeout=left)
             except Empty:
                 member.process.kill()  # otherwise joining it would never end
-                raise too_long(errand, self.timeout) from None
-            if which is None:
-                raise got.death()
-            self.early[which] = got
+                raise too_long(request, self.timeout) from None
+            if number_arrived is None:
+                raise content.death()
+            self.early[number_arrived] = content
         return _load_result(self.early.pop(number))
 
 
@@ -112,12 +114,13 @@ class WorkerProcess:
     """One worker as the loader sees it."""
 
     def __init__(self, parcel: Parcel, number: int, context: Any, arrived: SimpleQueue[Any]):
-        self.number, self.has_begun = number, False
-        self.began = time.monotonic() + START  # or earlier, when it reports an error
+        self.number, self.has_started = number, False
+        self.started = time.monotonic() + START  # or earlier, when it reports an error
         self.pipe, theirs = context.Pipe()
         name = f"flambeau-data-{number}"
         self.process = context.Process(target=serve, args=(theirs, parcel), name=name, daemon=True)
-        with theirs, _unheard_interrupts(parcel.method):
+        # `theirs` is closed here once the child has its copy: then the pipe ends when the child does
+        with theirs, _block_interrupts(parcel.method):
             self.process.start()
         self.reader = threading.Thread(target=self._read, args=(arrived,), name=name, daemon=True)
         self.reader.start()
@@ -129,7 +132,7 @@ class WorkerProcess:
     def _read(self, arrived: SimpleQueue[Any]) -> None:
         try:
             hello = self.pipe.recv()
-            self.has_begun, self.began = True, time.monotonic()
+            self.has_started, self.started = True, time.monotonic()
             arrived.put((hello, b""))
             while True:
                 arrived.put((self.pipe.recv(), self.pipe.recv_bytes()))
@@ -147,7 +150,7 @@ class WorkerProcess:
             how = "closed its pipe or sent something other than a batch"
         else:
             how = f"ended with exit code {code}" if code >= 0 else f"was killed by {_name(-code)}"
-        if not self.has_begun:
+        if not self.has_started:
             rule = "before it started: see its output for the reason"
             cure = 'a script that starts workers needs its loop under `if __name__ == "__main__":`'
         elif how.endswith("SIGKILL"):
@@ -173,7 +176,7 @@ def _load_result(content: bytes) -> Any:
     if text is None:
         return value
     if isinstance(value, SystemExit):
-        raise ended_by(value) from TracebackOfWorker(text)
+        raise exit_error(value) from TracebackOfWorker(text)
     raise value from TracebackOfWorker(text)
 
 
@@ -192,12 +195,13 @@ def _end(team: list[WorkerProcess], owner: int) -> None:
 
 
 @contextmanager
-def _unheard_interrupts(method: str) -> Generator[None]:
+def _block_interrupts(method: str) -> Generator[None]:
     """Start with SIGINT ignored: Ctrl-C also reaches workers, and one that still imports would print a
     traceback."""
     if method != "spawn" or not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    # the mask is inherited by the new process, which unblocks the signal after it has set SIG_IGN
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -228,8 +232,8 @@ def _serve(pipe: Any, parcel: Parcel) -> None:
     threading.Thread(target=_listen, args=(pipe, questions), daemon=True).start()
     setup = _set_up(parcel)
     while question := questions.get():
-        number, errand = pickle.loads(question)
-        answer = _answer(setup, errand)
+        number, request = pickle.loads(question)
+        answer = _answer(setup, request)
         with suppress(OSError):  # the loop has ended; the next request reports it
             pipe.send(number)
             pipe.send_bytes(answer)
@@ -268,7 +272,7 @@ def _set_up(parcel: Parcel) -> Setup | BaseException:
         cure = "define it in a module that can be imported, or leave multiprocessing_context out"
         problem = f"a worker process can't open the dataset: {type(e).__name__}: {e}"
         return FlambeauError(f"DataLoader: {problem}: {cure}")
-    _seed(setup, Errand(0, 0, None))
+    _seed(setup, BatchRequest(0, 0, None))
     enter_worker(setup.info, setup.begin, setup.fetch, is_process=True)
     return setup
 
@@ -277,16 +281,16 @@ def _answer(setup: Setup | BaseException, question: bytes) -> bytes:
     try:
         if isinstance(setup, BaseException):
             raise setup
-        errand = pickle.loads(question)
-        _seed(setup, errand)
+        request = pickle.loads(question)
+        _seed(setup, request)
         if isinstance(setup.fetch, ByTurn):
-            setup.fetch.seed = partial(_seed_batch, setup, errand)
-        return _packed_batch(fetch_in_worker(setup.fetch, setup.info.id, errand))
+            setup.fetch.seed = partial(_seed_batch, setup, request)
+        return _pack_batch(fetch_in_worker(setup.fetch, setup.info.id, request))
     except BaseException as e:
         return pack((traceback.format_exc(), _picklable_error(e)), reduce_result)
 
 
-def _packed_batch(batch: Any) -> bytes:
+def _pack_batch(batch: Any) -> bytes:
     try:
         return pack((None, batch), reduce_result)
     except FlambeauError:
@@ -296,22 +300,24 @@ def _packed_batch(batch: Any) -> bytes:
         raise FlambeauError(f"DataLoader: a batch can't be pickled: {e}: {cure}") from e
 
 
-def _seed(setup: Setup, errand: Errand) -> None:
+def _seed(setup: Setup, request: BatchRequest) -> None:
     """Seed Python's and NumPy's generators for a batch: their numbers depend on the seed, the epoch and the
     batch, not on the worker."""
-    words = [setup.info.seed - setup.info.id, errand.epoch, errand.number]
+    # WorkerInfo's seed includes the worker's number: subtract it, since batches move between workers
+    words = [setup.info.seed - setup.info.id, request.epoch, request.number]
     random.seed(repr(words))
     np.random.seed([word % 2**32 for word in words])
 
 
-def _seed_batch(setup: Setup, errand: Errand, number: int | None) -> None:
+def _seed_batch(setup: Setup, request: BatchRequest, number: int | None) -> None:
     """Seed for a batch of this epoch, so that all workers that iterate a dataset draw the same items."""
-    _seed(setup, errand if number is None else errand._replace(number=number))
+    _seed(setup, request if number is None else request._replace(number=number))
 
 
 def _picklable_error(error: BaseException) -> BaseException:
     """Return the error if it can be pickled, else a FlambeauError with its text."""
     try:
+        # some exceptions pickle but fail to unpickle, as their __init__ takes other arguments
         if type(pickle.loads(pickle.dumps(error))) is type(error):
             return error
     except Exception:

@@ -52,6 +52,7 @@ class OrderedSampler(Sampler):
 
     def __iter__(self) -> Iterator[int]:
         epoch, self.epoch = self.epoch, self.epoch + 1
+        # Python ints: datasets such as lists and Hugging Face's reject NumPy's
         return iter(self.order(epoch).tolist())
 
     def set_epoch(self, epoch: int) -> None:
@@ -106,14 +107,14 @@ class RandomSampler(OrderedSampler):
         """The indices of an epoch."""
         import numpy as np
 
-        random, count, wanted = self.random(epoch), len(self.data_source), self.num_samples
+        random, count, length = self.random(epoch), len(self.data_source), self.num_samples
         if self.replacement:
-            return random.integers(0, count, wanted)
-        if not count or not wanted:
+            return random.integers(0, count, length)
+        if not count or not length:
             return np.arange(0)
         # Without replacement, an item repeats only after all others occurred.
-        rounds = -(-wanted // count)
-        return np.concatenate([random.permutation(count) for _ in range(rounds)])[:wanted]
+        rounds = -(-length // count)
+        return np.concatenate([random.permutation(count) for _ in range(rounds)])[:length]
 
 
 class SubsetRandomSampler(OrderedSampler):
@@ -169,6 +170,7 @@ class WeightedRandomSampler(OrderedSampler):
 
     def order(self, epoch: int) -> np.ndarray:
         """The indices of an epoch."""
+        # NumPy needs probabilities that add up to 1 in float64
         shares = self.weights / self.weights.sum()
         return self.random(epoch).choice(len(shares), self.num_samples, self.replacement, shares)
 
@@ -202,6 +204,7 @@ class DistributedSampler(OrderedSampler):
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
         self.shuffle, self.drop_last, self.seed = shuffle, drop_last, [seed, 0]
         count = len(dataset)
+        # drop_last: equal parts by leaving items out; else by repeating the first ones (torch's rule)
         short = drop_last and count % num_replicas
         self.num_samples = count // num_replicas if short else -(-count // num_replicas)
 

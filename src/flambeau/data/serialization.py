@@ -43,6 +43,7 @@ def reduce_for_worker(obj: Any) -> Any:
         raise TypeError(f"it holds a tensor {list(obj.shape)}, and workers have no device: use .numpy()")
     is_map = type(obj).__name__ == "memmap" and isinstance(obj.base, mmap) and obj.filename
     if is_map:  # only the complete mapping; slices of it are copied
+        # "w+" would truncate the file again: the worker opens it as "r+"
         mode, order = obj.mode.replace("w", "r"), "C" if obj.flags.c_contiguous else "F"
         return type(obj), (str(obj.filename), obj.dtype, mode, obj.offset, obj.shape, order)
     return NotImplemented
@@ -95,18 +96,18 @@ class Parcel:
 
     def _pickling_error(self, error: Exception) -> FlambeauError:
         fetch = self.setup.fetch
-        named = {
+        parts = {
             f"the dataset ({type(fetch.dataset).__name__})": fetch.dataset,
             "collate_fn": fetch.collate_fn,
             "worker_init_fn": self.setup.begin,
         }
-        name = next((name for name, value in named.items() if not _goes(value)), "an item")
+        name = next((name for name, value in parts.items() if not _can_pickle(value)), "an item")
         cure = "define it at module level, or use threads: leave multiprocessing_context out"
         problem = f"{name} can't be pickled: {str(error).rstrip('.')}"
         return FlambeauError(f"DataLoader(multiprocessing_context={self.method!r}): {problem}: {cure}")
 
 
-def _goes(value: Any) -> bool:
+def _can_pickle(value: Any) -> bool:
     try:
         pack(value, reduce_for_worker)
     except Exception:

@@ -32,10 +32,11 @@ class SQLiteDataset(Dataset):
             raise ValueError(f"SQLiteDataset('{path}'): no such file: check the path")
         # an escaped URI, which a "?" in the name does not end
         self._local, self._uri = ThreadOwn(), self.path.absolute().as_uri()
-        self._take_back()
+        self._roll_back_journal()
         chosen = "*" if columns is None else ", ".join(map(_quote, columns))
         self._query = f"SELECT {chosen} FROM {_quote(table)} WHERE rowid = ?"
         try:
+            # Row ids may have gaps after deletions, so an index selects from this list.
             rows = self._connection().execute(f"SELECT rowid FROM {_quote(table)} ORDER BY rowid")
             self.rows = [row for (row,) in rows]
             known = self._connection().execute(self._query, (0,)).description
@@ -50,7 +51,7 @@ class SQLiteDataset(Dataset):
             call = f"SQLiteDataset('{path}', {table!r})"
             raise ValueError(f"{call}: no column {missing[0]!r}: name a column of the table")
 
-    def _take_back(self) -> None:
+    def _roll_back_journal(self) -> None:
         """Roll back the unfinished transaction of a killed writer: SQLite does so for a writable
         connection."""
         import sqlite3
@@ -72,6 +73,7 @@ class SQLiteDataset(Dataset):
         import sqlite3
 
         if not hasattr(self._local, "connection"):
+            # one connection for each thread: SQLite's objects belong to the thread that created them
             self._local.connection = sqlite3.connect(f"{self._uri}?mode=ro", uri=True)
         return self._local.connection
 
@@ -81,7 +83,7 @@ class SQLiteDataset(Dataset):
     def __getitem__(self, index: int) -> tuple[Any, ...]:
         row = self.rows[check_index(self, index)]
         values = self._connection().execute(self._query, (row,)).fetchone()
-        if values is None:  # another connection did so
+        if values is None:  # deleted by another connection
             problem = f"row {row} was deleted after the dataset was opened: open it again"
             raise ValueError(f"SQLiteDataset('{self.path}', {self.table!r}): {problem}")
         return values
@@ -106,10 +108,11 @@ def write_sqlite(
     if not target.parent.is_dir():
         raise ValueError(f"{call}: there is no folder '{target.parent}': create it")
     each = iter(rows) if isinstance(rows, Iterable) else (rows[i] for i in range(len(rows)))
+    # the first row names the columns; it is chained in front of the others again
     head = list(islice(each, 1))
     names = _names(head, rows, columns, call)
     values = _checked_rows(chain(head, each), names, columns is None, call)
-    new_table = _NewTable(table, names, values, replace, call)
+    new_table = TableWriter(table, names, values, replace, call)
     if target.exists():
         new_table.write(target)
     else:
@@ -117,8 +120,8 @@ def write_sqlite(
 
 
 @dataclass
-class _NewTable:
-    """A table that is to be written."""
+class TableWriter:
+    """Writes the rows of one table."""
 
     name: str
     columns: list[str]
@@ -137,6 +140,7 @@ class _NewTable:
             with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
                 if alone:
                     db.execute("PRAGMA journal_mode = OFF")
+                # takes the write lock at once, so that two writers fail at the start and not at the commit
                 db.execute("BEGIN IMMEDIATE")
                 self._fill(db)
                 db.execute("COMMIT")
@@ -201,6 +205,7 @@ def _parts(row: Any, names: list[str], all_keys: bool) -> Sequence[Any]:
 
 def _value(value: Any, name: str) -> Any:
     """Convert a value to a type of SQLite."""
+    # 0-d arrays and tensors; a tensor on a device is read here
     plain = value.item() if getattr(value, "shape", None) == () else value
     if isinstance(plain, int):
         if not -(2**63) <= plain < 2**63:

@@ -15,7 +15,7 @@ from flambeau.errors import FlambeauError
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-    from flambeau.data.fetch import Errand
+    from flambeau.data.fetch import BatchRequest
 
 Fetcher = Callable[[int, Any], Any]  # a function of a worker's number and its request; see data/fetch.py
 Begin = Callable[[int], None] | None
@@ -30,7 +30,7 @@ class WorkerInfo(NamedTuple):
     dataset: Any
 
 
-class Beginning(WorkerInfo):
+class WorkerInfoAtStart(WorkerInfo):
     """The WorkerInfo that `worker_init_fn` sees for an iterable dataset, whose items it may choose."""
 
     @property
@@ -48,13 +48,13 @@ _here = threading.local()
 
 def get_worker_info() -> WorkerInfo | None:
     """Return the DataLoader worker of this thread (or process); None outside of workers."""
-    asked = getattr(_here, "asked", None)
-    if asked is not None:
-        asked()
+    on_request = getattr(_here, "on_request", None)
+    if on_request is not None:
+        on_request()
     return getattr(_here, "info", None)
 
 
-def share_begun(dataset: Any, reseed: Callable[[], None] | None) -> tuple[Iterator[Any], bool]:
+def begin_share(dataset: Any, reseed: Callable[[], None] | None) -> tuple[Iterator[Any], bool]:
     """Begin to iterate a dataset in a worker. Returns its items, and whether they are only this worker's
     share.
 
@@ -64,18 +64,18 @@ def share_begun(dataset: Any, reseed: Callable[[], None] | None) -> tuple[Iterat
     """
     takes_share = _here.takes_share
 
-    def asked() -> None:
+    def on_request() -> None:
         nonlocal takes_share
         if not takes_share and reseed is not None:
             reseed()
         takes_share = True
 
-    _here.asked = asked
+    _here.on_request = on_request
     try:
         items: Iterator[Any] = iter(dataset)
         first = list(islice(items, 1))
     finally:
-        _here.asked = None
+        _here.on_request = None
     return chain(first, items), takes_share
 
 
@@ -85,11 +85,11 @@ class Workers:
     def __init__(self, count: int, timeout: float):
         self.count, self.timeout, self.process = count, timeout, os.getpid()
 
-    def submit(self, worker: int, errand: Errand) -> Any:
+    def submit(self, worker: int, request: BatchRequest) -> Any:
         """Request a batch from a worker, and return a handle for it."""
         raise NotImplementedError
 
-    def result(self, errand: Errand, handle: Any) -> Any:
+    def result(self, request: BatchRequest, handle: Any) -> Any:
         """Return the batch, or raise the error of fetching it. TimeoutError if it takes longer than
         `timeout`."""
         raise NotImplementedError
@@ -98,14 +98,14 @@ class Workers:
         """End the workers after their current requests."""
         raise NotImplementedError
 
-    def ahead(self, batches: Iterator[Errand], most: int) -> Iterator[Any]:
+    def ahead(self, batches: Iterator[BatchRequest], most: int) -> Iterator[Any]:
         """Yield batches in order; at most `most` are fetched before the loop that reads."""
-        waiting: deque[tuple[Errand, Any]] = deque()
+        waiting: deque[tuple[BatchRequest, Any]] = deque()
         turns = cycle(range(self.count))
 
         def more(n: int) -> None:
-            for errand in islice(batches, n):
-                waiting.append((errand, self.submit(next(turns), errand)))
+            for request in islice(batches, n):
+                waiting.append((request, self.submit(next(turns), request)))
 
         more(most)
         while waiting:
@@ -136,31 +136,32 @@ class Threads(Workers):
             name = f"flambeau-data-{info.id}"
             self.threads.append(ThreadPoolExecutor(1, name, enter_worker, (info, begin, fetch)))
 
-    def submit(self, worker: int, errand: Errand) -> Future[Any]:
-        return self.threads[worker].submit(fetch_in_worker, self.fetch, worker, errand)
+    def submit(self, worker: int, request: BatchRequest) -> Future[Any]:
+        return self.threads[worker].submit(fetch_in_worker, self.fetch, worker, request)
 
-    def result(self, errand: Errand, handle: Future[Any]) -> Any:
+    def result(self, request: BatchRequest, handle: Future[Any]) -> Any:
         try:
             return handle.result(self.timeout or None)
         except TimeoutError:
             if handle.done():  # raised by the dataset itself
                 raise
-            raise too_long(errand, self.timeout) from None
+            raise too_long(request, self.timeout) from None
         except SystemExit as e:  # it would end the process silently
-            raise ended_by(e) from e
+            raise exit_error(e) from e
 
     def end(self) -> None:
         for thread in self.threads:
+            # a hung dataset must not block the end of the loop, so with a timeout the thread is left behind
             thread.shutdown(wait=self.timeout == 0, cancel_futures=True)
 
 
-def too_long(errand: Errand, timeout: float) -> FlambeauError:
-    task = "a batch" if isinstance(errand.what, int) else f"items {[int(i) for i in errand.what]}"
+def too_long(request: BatchRequest, timeout: float) -> FlambeauError:
+    task = "a batch" if isinstance(request.items, int) else f"items {[int(i) for i in request.items]}"
     rule = f"took more than {timeout:g} s: increase timeout, or check these items"
     return FlambeauError(f"DataLoader: {task} {rule}")
 
 
-def ended_by(error: SystemExit) -> FlambeauError:
+def exit_error(error: SystemExit) -> FlambeauError:
     rule = f"it exited with SystemExit({error.code!r}): raise an ordinary exception instead"
     return FlambeauError(f"DataLoader: a worker has stopped: {rule}")
 
@@ -169,7 +170,7 @@ def enter_worker(info: WorkerInfo, begin: Begin, fetch: Fetcher, is_process: boo
     """Make this thread a worker."""
     is_iterated = getattr(fetch, "is_iterated", False)
     _here.takes_share, _here.is_shared = False, info.num_workers > 1 and not is_process
-    _here.info, _here.failed = (Beginning(*info) if is_iterated else info), None
+    _here.info, _here.failed = (WorkerInfoAtStart(*info) if is_iterated else info), None
     try:
         if begin is not None:
             begin(info.id)
@@ -178,9 +179,9 @@ def enter_worker(info: WorkerInfo, begin: Begin, fetch: Fetcher, is_process: boo
     _here.info = info
 
 
-def fetch_in_worker(fetch: Fetcher, worker: int, errand: Errand) -> Any:
+def fetch_in_worker(fetch: Fetcher, worker: int, request: BatchRequest) -> Any:
     """Fetch a batch in the thread of its worker."""
     if (e := _here.failed) is not None:
         problem = f"worker_init_fn({worker}) raised {type(e).__name__}: {e}"
         raise FlambeauError(f"DataLoader: {problem}: the worker has stopped: fix this error") from e
-    return fetch(worker, errand.what)
+    return fetch(worker, request.items)

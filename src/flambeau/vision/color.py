@@ -8,8 +8,8 @@ from ..core.tree import is_row
 from ..tensor import Tensor
 from .arguments import by_channel, check_number, range_of
 from .compose import ImageTransform
-from .geometry import between, drawn_parts, first_of, uniform, whole_below
-from .stages import Cast, Images, Tone, Whole
+from .geometry import between, draw_parts, first_inside, integer_below, uniform
+from .stages import Cast, Images, SeparateStage, Tone
 
 JITTERS = ("brightness", "contrast", "saturation", "hue")
 
@@ -30,6 +30,7 @@ class ColorJitter(ImageTransform):
                 self._ranges[name] = ends
 
     def draw(self, images: Images) -> dict[str, Any]:
+        # always four draws, so that leaving out a jitter does not change the others
         drawn = uniform(images, 4)
         return {
             k: between(u, *self._ranges[k]) for k, u in zip(JITTERS, drawn, strict=True) if k in self._ranges
@@ -49,6 +50,7 @@ class ColorJitter(ImageTransform):
 
 def _jitter_range(name: str, value: Any) -> tuple[float, float] | None:
     """(low, high), or None if nothing changes."""
+    # hue is a fraction of a turn around 0, the others are factors around 1
     center, low, high = (0, -0.5, 0.5) if name == "hue" else (1, 0, float("inf"))
     if value is None:
         return None
@@ -83,9 +85,10 @@ class Grayscale(ImageTransform):
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
         if images.channels == 1:
             size = images.height, images.width
-            return [Whole(_repeat_gray, size, 3)] if self.num_output_channels == 3 else []
+            return [SeparateStage(_repeat_gray, size, 3)] if self.num_output_channels == 3 else []
         if images.channels != 3:
             raise ValueError(f"Grayscale: the images have {images.channels} channels, not 3 or 1")
+        # ITU-R BT.601 luma, with torchvision's digits
         return [Tone("gray", (), (float(self.num_output_channels),))]
 
 
@@ -120,6 +123,7 @@ class ToDtype(ImageTransform):
         self.dtype, self.scale = dtype, scale
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        # scaling comes before the cast, in float: an integer would lose the fractions
         bound = 255.0 if self.dtype is dt.uint8 else 1.0
         cast = Cast(self.dtype, bound)
         scaled = self.scale and bound != images.bound
@@ -148,12 +152,14 @@ class RandomErasing(ImageTransform):
         self.value = value
 
     def draw(self, images: Images) -> dict[str, Any]:
-        area, ratio, v, u = drawn_parts(images, self.scale, self.ratio)
+        area, ratio, v, u = draw_parts(images, self.scale, self.ratio)
+        # here the ratio is height / width, unlike in RandomResizedCrop (torchvision's code)
         h, w = (area * ratio).sqrt().round(), (area / ratio).sqrt().round()
-        fits, (h, w, v, u) = first_of((h < images.height) & (w < images.width), h, w, v, u)
+        fits, (h, w, v, u) = first_inside((h < images.height) & (w < images.width), h, w, v, u)
         (chance,) = uniform(images)
         erased = (fits & (chance < self.p)).float()
-        top, left = whole_below(v, images.height - h + 1), whole_below(u, images.width - w + 1)
+        top, left = integer_below(v, images.height - h + 1), integer_below(u, images.width - w + 1)
+        # a box of size 0 erases nothing: no branch for each sample
         return {"top": top, "left": left, "height": h * erased, "width": w * erased}
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..core import dtype as dt
 from .passes import run_pass
-from .stages import Cast, Images, Place, Tone, Whole
+from .stages import Cast, Images, Place, SeparateStage, Tone
 
 
 class ImageTransform:
@@ -23,7 +23,7 @@ class ImageTransform:
         return {}
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
-        """The stages of the transform: Place, Tone, Cast and Whole."""
+        """The stages of the transform: Place, Tone, Cast and SeparateStage."""
         raise NotImplementedError
 
     def transform(self, images: Any, params: Any) -> Any:
@@ -52,11 +52,12 @@ class Compose(ImageTransform):
 
     def draw(self, images: Images) -> Any:
         """One dict of tensors [n] for each transform."""
-        drawn: list[dict[str, Any]] = []
+        params: list[dict[str, Any]] = []
         for t in self.transforms:
-            drawn.append(t.draw(images))
-            images = after(images, t.stages(images, drawn[-1]))
-        return drawn
+            params.append(t.draw(images))
+            # a later transform draws for the size that earlier ones leave
+            images = after(images, t.stages(images, params[-1]))
+        return params
 
     def transform(self, images: Any, params: Any) -> Any:
         """Apply all transforms with parameters of make_params. [n, c, h, w] -> [n, c, h, w]"""
@@ -79,7 +80,7 @@ def after(images: Images, stages: list[Any]) -> Images:
             images = images._replace(height=s.size[0], width=s.size[1])
         elif isinstance(s, Cast):
             images = images._replace(dtype=s.dtype, bound=s.bound)
-        elif isinstance(s, Whole):
+        elif isinstance(s, SeparateStage):
             height, width = s.size
             images = images._replace(height=height, width=width, channels=s.channels or images.channels)
         elif s.kind == "gray" and s.constants[0] == 1:
@@ -87,31 +88,34 @@ def after(images: Images, stages: list[Any]) -> Images:
     return images
 
 
-class _Passes:
-    """Collects stages and runs them as one pass when the next stage does not fit."""
+class PassBuilder:
+    """Collects stages, and runs them as one pass when the next stage does not fit."""
 
     def __init__(self, x: Any):
-        self.x, self.begun = x, Images.of(x)
-        self.images = self.begun  # the images after the collected stages
+        self.x, self.before = x, Images.of(x)
+        self.images = self.before  # the images after the collected stages
         self.places: list[Place] = []
         self.tones: list[Tone] = []
 
     def add(self, stage: Any) -> None:
         if isinstance(stage, Place):
+            # A pass runs all geometry before all colours, and has one fill value.
             if self.tones or not self._same_fill(stage):
                 self.flush()
             self.places.append(stage)
         elif isinstance(stage, Tone):
             kinds = {t.kind for t in self.tones}
+            # Contrast needs the mean of each image, which one pass computes once; after gray there is one
+            # channel.
             if "gray" in kinds or (stage.kind == "contrast" and "contrast" in kinds):
                 self.flush()
             self.tones.append(stage)
-        elif isinstance(stage, Whole):
+        elif isinstance(stage, SeparateStage):
             self.flush()
             self.x = stage.function(self.x.float())
         self.images = after(self.images, [stage])
-        if isinstance(stage, Whole):
-            self.begun = self.images
+        if isinstance(stage, SeparateStage):
+            self.before = self.images
 
     def _same_fill(self, stage: Place) -> bool:
         return stage.fill is None or all(p.fill in (None, stage.fill) for p in self.places)
@@ -119,18 +123,19 @@ class _Passes:
     def flush(self) -> None:
         if self.places or self.tones:
             x = self.x if self.x.dtype in (dt.uint8, dt.float32) else self.x.float()
-            self.x = run_pass(x, self.begun, self.places, self.tones)
-        self.begun, self.places, self.tones = self.images, [], []
+            self.x = run_pass(x, self.before, self.places, self.tones)
+        self.before, self.places, self.tones = self.images, [], []
 
 
 def apply(steps: list[tuple[ImageTransform, Any]], images: Any) -> Any:
     """Apply transforms in order, each with the parameters that were drawn for it."""
-    passes = _Passes(images)
+    passes = PassBuilder(images)
     for t, params in steps:
         for stage in t.stages(passes.images, params):
             passes.add(stage)
     passes.flush()
     x, dtype = passes.x, passes.images.dtype
+    # passes compute in float32; rounding once at the end
     if dtype is dt.uint8 and x.dtype is not dt.uint8:
         x = x.round().clamp(0, 255)
     return x if x.dtype is dtype else x.to(dtype)

@@ -8,7 +8,7 @@ from ..tensor import Tensor, tensor
 from .arguments import interpolation_of, pair_of, range_of
 from .compose import ImageTransform
 from .geometry import between, uniform
-from .stages import Images, Whole
+from .stages import Images, SeparateStage
 
 
 class Resize(ImageTransform):
@@ -38,6 +38,7 @@ class Resize(ImageTransform):
         if len(sizes) == 2:
             return sizes[0], sizes[1]
         short, long = sorted((images.height, images.width))
+        # truncated, as in torchvision
         new_short, new_long = sizes[0], int(sizes[0] * long / short)
         if self.max_size is not None and new_long > self.max_size:
             new_short, new_long = int(self.max_size * new_short / new_long), self.max_size
@@ -48,18 +49,20 @@ class Resize(ImageTransform):
         if size == (images.height, images.width):
             return []
 
-        def resized(x: Any) -> Any:
+        def resize(x: Any) -> Any:
             down, across = (
                 tensor(self._weights(n, m), device=x.device) for n, m in zip(x.shape[2:], size, strict=True)
             )
+            # two matrix products, [h', h] @ [n, c, h, w] @ [w, w']: resizing is linear and separable
             return down @ x @ across.T
 
-        return [Whole(resized, size)]
+        return [SeparateStage(resize, size)]
 
     def _weights(self, n: int, out: int) -> list[list[float]]:
-        """The weights of n inputs for each of `made` outputs, in rows that sum to 1."""
+        """The weights of n inputs for each of `out` outputs, in rows that sum to 1."""
         if self.interpolation == "nearest":
             return [_row(n, {min(i * n // out, n - 1): 1.0}) for i in range(out)]
+        # A triangle of width 2: with antialiasing it widens to cover the inputs of one output.
         scale = n / out
         reach = max(scale, 1.0) if self.antialias else 1.0
         return [_row(n, _tent(n, (i + 0.5) * scale - 0.5, reach, self.antialias)) for i in range(out)]
@@ -104,10 +107,10 @@ class GaussianBlur(ImageTransform):
                 rule = f"reflects {k // 2} pixels of a {name} of {n}: use a smaller one"
                 raise ValueError(f"GaussianBlur: kernel_size {self.kernel_size} {rule}")
 
-        def blurred(x: Any) -> Any:
+        def blur(x: Any) -> Any:
             return _smooth(_smooth(x, params["sigma"], wide, 3), params["sigma"], high, 2)
 
-        return [Whole(blurred, (images.height, images.width))]
+        return [SeparateStage(blur, (images.height, images.width))]
 
 
 def _smooth(x: Any, sigma: Any, size: int, dim: int) -> Any:
@@ -116,6 +119,7 @@ def _smooth(x: Any, sigma: Any, size: int, dim: int) -> Any:
         return x
     half, n = size // 2, x.shape[dim]
     steps = Tensor.arange(size, device=x.device).float() - half
+    # [n, size]: each sample has its own sigma, so conv2d with one kernel does not apply
     weights = (-0.5 * (steps / sigma.reshape(-1, 1)).square()).exp()
     weights = weights / weights.sum(1, keepdim=True)
     sides = (half, half, 0, 0) if dim == 3 else (0, 0, half, half)

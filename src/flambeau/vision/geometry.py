@@ -20,12 +20,13 @@ def uniform(images: Images, count: int = 1) -> list[Any]:
 
 
 def between(u: Any, low: float, high: float) -> Any:
-    """Map numbers in [0, 1) to low to high."""
+    """Map numbers from [0, 1) to [low, high)."""
     return u * (high - low) + low
 
 
-def whole_below(u: Any, n: Any) -> Any:
-    """Map numbers in [0, 1) to integers from 0 to n - 1."""
+def integer_below(u: Any, n: Any) -> Any:
+    """Map numbers from [0, 1) to integers 0 to n - 1."""
+    # minimum: in float32 u * n may round up to n
     return (u * n).floor().minimum(n - 1)
 
 
@@ -71,6 +72,7 @@ class CenterCrop(ImageTransform):
         return [Place((1.0, 0.0, left, 0.0, 1.0, top), self.size, fill=fill_of(self, 0, images))]
 
 
+# torchvision pads with floor on the left, and rounds the crop's offset (halves to even, as Python's round)
 def _middle(have: int, want: int) -> float:
     return float(-((want - have) // 2)) if want > have else float(round((have - want) / 2.0))
 
@@ -107,6 +109,8 @@ class RandomCrop(ImageTransform):
             (self.size[0], images.height, top, bottom),
             (self.size[1], images.width, left, right),
         ):
+            # pad_if_needed adds the full difference on both sides, as torchvision does, so positions remain
+            # to draw from
             lack = max(want - have - before - behind, 0) if self.pad_if_needed else 0
             places = have + before + behind + 2 * lack - want + 1
             if places < 1:
@@ -117,12 +121,14 @@ class RandomCrop(ImageTransform):
         return room
 
     def draw(self, images: Images) -> dict[str, Any]:
+        # drawn in torchvision's order, top before left
         v, u = uniform(images, 2)
         (_, rows), (_, columns) = self._room(images)
-        return {"top": whole_below(v, rows), "left": whole_below(u, columns)}
+        return {"top": integer_below(v, rows), "left": integer_below(u, columns)}
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
         (above, _), (before, _) = self._room(images)
+        # The padding is not stored: positions outside of the image read the fill or the edge.
         numbers = (1.0, 0.0, params["left"] - before, 0.0, 1.0, params["top"] - above)
         if self.padding_mode == "constant":
             return [Place(numbers, self.size, fill=fill_of(self, self.fill, images))]
@@ -134,6 +140,7 @@ def _sides(padding: Any) -> tuple[int, int, int, int]:
     sides = numbers_of(padding or 0)
     if len(sides) not in (1, 2, 4) or not all(isinstance(p, int) and p >= 0 for p in sides):
         raise ValueError(f"RandomCrop(padding={padding!r}): must be 1, 2 or 4 integers of at least 0")
+    # 1 number: all sides; 2: left and right, top and bottom
     left, top, right, bottom = (sides * 4)[:4]
     return left, top, right, bottom
 
@@ -164,17 +171,18 @@ class RandomResizedCrop(ImageTransform):
     def draw(self, images: Images) -> dict[str, Any]:
         height, width = images.height, images.width
         narrow, wide = self.ratio
-        area, ratio, v, u = drawn_parts(images, self.scale, self.ratio)
+        area, ratio, v, u = draw_parts(images, self.scale, self.ratio)
+        # ratio is width / height
         w, h = (area * ratio).sqrt().round(), (area / ratio).sqrt().round()
         inside = (w > 0) & (w <= width) & (h > 0) & (h <= height)
         image_ratio = width / height
         # Without a fitting draw: the centre, cut to the nearest ratio in range, as in torchvision.
         w0 = round(height * wide) if image_ratio > wide else width
         h0 = round(width / narrow) if image_ratio < narrow else height
-        fits, (w, h, v, u) = first_of(inside, w, h, v, u)
+        fits, (w, h, v, u) = first_inside(inside, w, h, v, u)
         w, h = fits.where(w, float(w0)), fits.where(h, float(h0))
-        top = fits.where(whole_below(v, height - h + 1), float((height - h0) // 2))
-        left = fits.where(whole_below(u, width - w + 1), float((width - w0) // 2))
+        top = fits.where(integer_below(v, height - h + 1), float((height - h0) // 2))
+        left = fits.where(integer_below(u, width - w + 1), float((width - w0) // 2))
         return {"top": top, "left": left, "height": h, "width": w}
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
@@ -185,17 +193,19 @@ class RandomResizedCrop(ImageTransform):
         return [Place(numbers, self.size, "box", bilinear=self.interpolation == "bilinear")]
 
 
-def drawn_parts(images: Images, scale: Any, ratio: Any) -> tuple[Any, Any, Any, Any]:
+def draw_parts(images: Images, scale: Any, ratio: Any) -> tuple[Any, Any, Any, Any]:
     """TRIES draws for each sample: areas, ratios, and two numbers in [0, 1) for the position, each [n,
     TRIES]."""
+    # all tries at once: a loop until one fits would read the device
     u = rand(images.n, 4, TRIES, device=images.device)
     area = between(u[:, 0], *scale) * (images.height * images.width)
     # The ratio is log-uniform, so that r and 1 / r are equally likely.
     return area, between(u[:, 1], log(ratio[0]), log(ratio[1])).exp(), u[:, 2], u[:, 3]
 
 
-def first_of(inside: Any, *numbers: Any) -> tuple[Any, list[Any]]:
+def first_inside(inside: Any, *numbers: Any) -> tuple[Any, list[Any]]:
     """Whether any draw is inside, and the numbers of the first one that is. [n, TRIES] -> [n]"""
+    # index of a try if it fits, else TRIES; the smallest one is the first that fits
     order = inside.where(Tensor.arange(TRIES, device=inside.device).float(), float(TRIES))
     best = order.amin(1, keepdim=True)
     return best.squeeze(1) < TRIES, [(order == best).where(x, 0.0).amax(1) for x in numbers]
@@ -207,6 +217,8 @@ def radians(degrees: Any) -> Any:
 
 def inverse_affine(images: Images, center: Any, params: dict[str, Any]) -> tuple[Any, ...]:
     """The inverse of the affine map of angle, translate, scale and shear, as in torchvision."""
+    # The pass maps results to sources, so the inverse is needed. M = R(angle) Shear(x, y) scale, inverted
+    # in closed form (torchvision's _get_inverse_affine_matrix).
     rot = radians(params["angle"])
     if "shear_x" in params:
         sx, sy = radians(params["shear_x"]), radians(params["shear_y"])
@@ -221,6 +233,7 @@ def inverse_affine(images: Images, center: Any, params: dict[str, Any]) -> tuple
     cx, cy = (images.width - 1) / 2, (images.height - 1) / 2
     if center is not None:
         cx, cy = center[0] - 0.5, center[1] - 0.5
+    # source = M^-1 (result - centre - translation) + centre
     x, y = params.get("translate_x", 0.0) + cx, params.get("translate_y", 0.0) + cy
     return (a, b, cx - (a * x + b * y), c, d, cy - (c * x + d * y))
 
@@ -263,9 +276,11 @@ class RandomAffine(ImageTransform):
         if self.scale is not None:
             spans["scale"] = self.scale
         if self.shear is not None:
+            # two numbers: shear along x only; four: x, then y
             spans |= {"shear_x": self.shear[:2], "shear_y": (*self.shear, 0.0, 0.0)[2:4]}
-        drawn = zip(spans.items(), uniform(images, len(spans)), strict=True)
-        params = {k: between(u, *span) for (k, span), u in drawn}
+        pairs = zip(spans.items(), uniform(images, len(spans)), strict=True)
+        params = {k: between(u, *span) for (k, span), u in pairs}
+        # whole pixels, as torchvision: the images stay sharp
         return {k: v.round() if k.startswith("translate") else v for k, v in params.items()}
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
@@ -302,6 +317,7 @@ class RandomRotation(ImageTransform):
         return {"angle": between(u, *self.degrees)}
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        # RandomRotation counts counter-clockwise, RandomAffine clockwise (torchvision's conventions)
         numbers = inverse_affine(images, self.center, {"angle": -params["angle"]})
         size, fill = (images.height, images.width), fill_of(self, self.fill, images)
         return [Place(numbers, size, fill=fill, bilinear=self.interpolation == "bilinear")]

@@ -21,32 +21,35 @@ def run_pass(x: Any, images: Images, places: list[Place], tones: list[Tone]) -> 
         rule = "transforms are not differentiable: pass images.detach(), or transform inside no_grad()"
         raise ValueError(f"{describe(x)} requires gradients: {rule}")
     numbers: list[Any] = []
-    put_places = [PlaceStage(_put(numbers, p.numbers), p.rule) for p in places]
-    put_tones = [ToneStage(t.kind, _put(numbers, t.numbers), t.constants) for t in tones]
+    place_stages = [PlaceStage(_to_wgsl(numbers, p.numbers), p.rule) for p in places]
+    tone_stages = [ToneStage(t.kind, _to_wgsl(numbers, t.numbers), t.constants) for t in tones]
     kinds = [t.kind for t in tones]
     contrast = "contrast" in kinds
+    # all that are not None are equal (PassBuilder._same_fill)
     fills = [p.fill for p in places if p.fill is not None]
     structure = Pass(
-        tuple(put_places),
+        tuple(place_stages),
         any(p.bilinear for p in places),
         fills[0] if fills else (0.0,) * images.channels,
-        tuple(put_tones),
-        tuple(put_tones[: kinds.index("contrast")]) if contrast else (),
+        tuple(tone_stages),
+        tuple(tone_stages[: kinds.index("contrast")]) if contrast else (),
         images.channels,
         1 if "gray" in kinds and tones[kinds.index("gray")].constants[0] == 1 else images.channels,
         max(len(numbers), 1) + contrast,
         contrast,
     )
+    # the kernel's second input must exist, even if all numbers are literals
     if not numbers:
         numbers.append(Tensor.zeros(images.n, device=images.device))
     sizes = ((images.height, images.width), *(p.size for p in places))
     return AUGMENT(x, _table(numbers, images), structure=structure, sizes=sizes)
 
 
-def _put(numbers: list[Any], more: tuple[Any, ...]) -> tuple[str, ...]:
+def _to_wgsl(numbers: list[Any], more: tuple[Any, ...]) -> tuple[str, ...]:
     """The WGSL text of each number of a stage: an element of the sample's row, or a literal."""
     words: list[str] = []
     for v in more:
+        # hasattr node: a tensor, which differs by sample
         words.append(f"t{len(numbers)}" if hasattr(v, "node") else repr(float(v)))
         numbers += [v] if hasattr(v, "node") else []
     return tuple(words)
@@ -58,6 +61,7 @@ def _table(numbers: list[Any], images: Images) -> Any:
     column = Tensor.arange(len(numbers), dtype=dt.int32, device=images.device).reshape(1, -1).float()
     table: Any = None
     across: dict[int, Tensor] = {}  # by the id of a node
+    # A storage buffer for each number would exceed the 8 that WebGPU guarantees: eight at a time.
     for k in range(0, len(numbers), PICKED):
         few = [_across(v, len(numbers), across) for v in numbers[k : k + PICKED]]
         few += few[-1:] * (PICKED - len(few))
@@ -74,6 +78,7 @@ def _across(number: Any, width: int, computed: dict[int, Tensor]) -> Tensor:
     """
     node = number.node
     if id(node) not in computed:
+        # recompute unevaluated elementwise expressions in each column; anything else is expanded
         if node.op.kind == "elementwise" and node.buffer is None:
             inputs = tuple(_across(Tensor(i), width, computed).node for i in node.inputs)
             rows = Tensor(apply(node.op, inputs, node.attrs, node.scalars, node.device))
@@ -86,6 +91,7 @@ def _across(number: Any, width: int, computed: dict[int, Tensor]) -> Tensor:
 def _nest_selects(values: list[str]) -> str:
     text = values[-1]
     for k, v in reversed(list(enumerate(values[:-1]))):
+        # column is a float: compare with k + 0.5
         text = f"select({text}, {v}, {{{{ column }}}} < {{{{ T }}}}({k}.5))"
     return text
 
@@ -101,6 +107,7 @@ def _launches(limits: Any, x: Any, table: Any, structure: Pass, sizes: Any) -> l
     n = x.shape[0]
     height, width = sizes[-1]
     pixels = height * width
+    # a workgroup handles `part` consecutive pixels of one sample, so its row of numbers is uniform
     threads = 64 if limits.software else 256
     part = threads * (16 if limits.software else 4)  # pixels for which a thread reads its sample's row once
     parts = -(-pixels // part)
@@ -117,6 +124,7 @@ def _launches(limits: Any, x: Any, table: Any, structure: Pass, sizes: Any) -> l
         options,
         workgroup=line,
     )
+    # first kernel: the rows, and with contrast each image's mean, which the second kernel reads
     rows = Launch(
         "vision/rows.wgsl",
         (0,) if structure.contrast else (),
@@ -134,7 +142,7 @@ def _launches(limits: Any, x: Any, table: Any, structure: Pass, sizes: Any) -> l
 
 
 def _shape_of_pass(x: Any, table: Any, structure: Pass, sizes: Any) -> tuple[int, ...]:
-    return (x[0], structure.made, *sizes[-1])
+    return (x[0], structure.out_channels, *sizes[-1])
 
 
 def _inputs_of_pass(x: Any, table: Any, **attrs: Any) -> tuple[tuple[Any, Any], dict[str, Any]]:

@@ -17,7 +17,7 @@ def augment(xp: Any, x: Any, table: Any, structure: Pass, sizes: Any) -> Any:
     v = _read(xp, x, at, lost, structure)
     for tone in structure.tones:
         v = TONES[tone.kind](xp, v, _values(row, tone.numbers), tone.constants, (px, py))
-    return xp.astype(xp.stack(v[: structure.made], axis=1), "float32")
+    return xp.astype(xp.stack(v[: structure.out_channels], axis=1), "float32")
 
 
 def _values(row: list[Any], numbers: tuple[str, ...]) -> list[Any]:
@@ -28,6 +28,7 @@ def _places(
     xp: Any, x: Any, y: Any, row: list[Any], structure: Pass, sizes: Any
 ) -> tuple[tuple[Any, Any], Any]:
     """The source position of each pixel, and whether a stage reads outside its image."""
+    # False in the full shape [n, h, w]: row[0] != row[0] adds the batch dim
     lost = xp.astype(x * 0 + y * 0, "bool") & (row[0] != row[0])
     x, y = x + y * 0 + row[0] * 0, x * 0 + y + row[0] * 0
     # A stage maps its result to its source, so positions pass from the last stage to the first.
@@ -35,6 +36,7 @@ def _places(
         a, b, c, d, e, f = _values(row, stage.numbers)
         x, y = a * x + b * y + c, d * x + e * y + f
         h, w = sizes[k]
+        # RandomResizedCrop: bilinear reads must not see pixels beside the crop
         if stage.rule == "box":
             high, wide = sizes[k + 1]
             left, top = c - 0.5 * a + 0.5, f - 0.5 * e + 0.5
@@ -42,12 +44,14 @@ def _places(
             y = xp.minimum(xp.maximum(y, top), top + e * high - 1)
         elif stage.rule != "fill":
             x, y = RULES[stage.rule](xp, x, w), RULES[stage.rule](xp, y, h)
+        # the first stage's outside is found by _read, pixel by pixel (bilinear weights at the edge)
         elif k:
             lost = lost | (x < -0.5) | (y < -0.5) | (x > w - 0.5) | (y > h - 0.5)
     return (x, y), lost
 
 
 def _reflect(xp: Any, x: Any, n: int) -> Any:
+    # reflect repeats no edge pixel, symmetric repeats it: periods 2 (n - 1) and 2 n
     period = max(2 * (n - 1), 1)
     m = x - xp.floor(x / period) * period
     return xp.minimum(xp.minimum(m, period - m), n - 1.0 + m * 0)
@@ -92,6 +96,7 @@ def _read(xp: Any, x: Any, at: Any, lost: Any, structure: Pass) -> list[Any]:
         for k in range(c):
             taken = xp.take(flat, (place + k * h * w).reshape(-1)).reshape(place.shape)
             channels[k] = channels[k] + weight * taken
+    # weights outside of the image go to the fill value
     return [v + (1 - kept) * fill for v, fill in zip(channels, structure.fill, strict=True)]
 
 
@@ -113,17 +118,19 @@ def _hue(xp: Any, v: list[Any], row: list[Any], numbers: tuple[float, ...], _: A
     r, g, b = (c / numbers[0] for c in v)
     high, low = xp.maximum(r, xp.maximum(g, b)), xp.minimum(r, xp.minimum(g, b))
     span = high - low
+    # grey has no hue: avoid 0 / 0
     by = xp.where(span == 0, span + 1, span)
     ar, ag, ab = (high - r) / by, (high - g) / by, (high - b) / by
     # the hue of HSV, in sixths of a turn from red
+    # adding row[0] turns the wheel; back to RGB by three ramps a third of a turn apart
     h = xp.where(high == r, ab - ag, xp.where(high == g, 2 + ar - ab, 4 + ag - ar))
     place = xp.where(span == 0, h * 0, h) / 6 + row[0]
-    turned: list[Any] = []
+    rotated: list[Any] = []
     for third in (1.0, 2 / 3, 1 / 3):
         angle = place + third
         ramp = xp.abs((angle - xp.floor(angle)) * 6 - 3) - 1
-        turned.append((high - span * (1 - xp.clip(ramp, 0, 1))) * numbers[0])
-    return turned
+        rotated.append((high - span * (1 - xp.clip(ramp, 0, 1))) * numbers[0])
+    return rotated
 
 
 def _normalize(xp: Any, v: list[Any], row: list[Any], numbers: tuple[float, ...], _: Any) -> list[Any]:

@@ -30,6 +30,7 @@ class Images(NamedTuple):
             )
         if 0 in images.shape[1:]:
             raise ValueError(f"transforms take images with pixels: got shape {list(images.shape)}")
+        # torchvision's convention: floats are from 0 to 1
         white = 255.0 if images.dtype is dt.uint8 else 1.0
         n, c, h, w = images.shape
         return cls(n, c, h, w, images.dtype, white, images.device)
@@ -65,7 +66,7 @@ class Cast(NamedTuple):
     bound: float
 
 
-class Whole(NamedTuple):
+class SeparateStage(NamedTuple):
     """A step between passes: a function of float32 images [n, c, h, w], and the size and number of channels
     (0: unchanged) of its result."""
 
@@ -74,7 +75,8 @@ class Whole(NamedTuple):
     channels: int = 0
 
 
-# the kernel's structure: numbers as WGSL text, where t0 is the first element of a sample's row
+# The kernel's structure, a key of compiled shaders. Numbers are WGSL text: a literal, or t0, t1, ... for the
+# elements of a sample's row.
 
 
 class PlaceStage(NamedTuple):
@@ -97,6 +99,6 @@ class Pass(NamedTuple):
     tones: tuple[ToneStage, ...]
     before: tuple[ToneStage, ...]
     channels: int
-    made: int
+    out_channels: int
     numbers: int
     contrast: bool
