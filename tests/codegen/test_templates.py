@@ -4,6 +4,7 @@ import pytest
 
 from flambeau.codegen.edits import TemplateEdits, TemplateFault
 from flambeau.codegen.render import add_template, environment, lines_of, render
+from flambeau.errors import KernelError
 from flambeau.kernels.ir import Shader
 
 TEXT = """//% extends "kernel.wgsl"
@@ -85,3 +86,37 @@ def test_a_faulty_line_is_reported_with_its_number(line):
 def test_comments_and_line_statements_stay_what_they_are():
     text = environment().from_string("//# a comment //% if x\n//% if true\na\n//% endif\n").render()
     assert text.strip() == "a"
+
+
+FOLLOWED = """//% extends "kernel.wgsl"
+//% block body
+  a{{ i }} = {{ i }}u; //% for i in range(2)
+//# a comment between
+  if (b{{ i }}) { //% same
+    c{{ i }} = {{ j }}u; //% for j in range(2)
+  }
+  d{{ i }}(); //% same
+  e(); //% if checks
+  f(); //% same
+  g(); //% elif not checks
+  h(); //% same
+  k(); //% else
+  l();
+//% endblock
+"""
+
+
+def test_lines_follow_the_control_of_the_line_before():
+    add_template("control_followed.wgsl", FOLLOWED)
+    text = " ".join(body(render(shader("control_followed.wgsl"))))
+    turns = [f"a{i} = {i}u; if (b{i}) {{ c{i} = 0u; c{i} = 1u; }} d{i}();" for i in range(2)]
+    assert text == " ".join([*turns, "g(); h(); l();"])
+    places = {line.text.strip(): line.places for line in lines_of(shader("control_followed.wgsl"))}
+    assert places["d1();"] == (("control_followed.wgsl", 8),)
+    assert places["h();"] == (("control_followed.wgsl", 12),)
+
+
+@pytest.mark.parametrize("word", ["same", "else", "elif x"])
+def test_what_follows_nothing_is_an_error(word):
+    with pytest.raises(KernelError, match=f":2: '{word}' follows no loop or condition"):
+        add_template("control_alone.wgsl", f"a();\nb(); //% {word}\n")

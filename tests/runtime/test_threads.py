@@ -723,9 +723,7 @@ def environment(provider):
 
 def forked(**env):
     """The lines that a parent and its child print."""
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD], env=env, capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", CHILD], env=env, capture_output=True, text=True, timeout=60)
     assert not done.returncode, done.stderr
     return done.stdout.splitlines()
 
@@ -786,8 +784,6 @@ def test_a_forked_child_ends_while_the_parent_compiles(gpu, provider):
     env = environment(provider)
     if provider == "wgpu":
         env.pop("VK_ADD_DRIVER_FILES", None)  # SwiftShader's, which would come before Mesa's
-    done = subprocess.run(
-        [sys.executable, "-c", ENDING], env=env, capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", ENDING], env=env, capture_output=True, text=True, timeout=60)
     assert not done.returncode, done.stderr
     assert done.stdout.split("\n") == ["0", "0", "[0, 2, 4, 6]", "0", "3", "4", ""]

@@ -13,21 +13,16 @@
 {{ cell({"T": T, "buffer": buffer, "base": "0u", "width": width, "exact": not beyond}, row, at) }}{%- endmacro %}
 
 {% macro store(out, at, value, T, guard) -%}
-{% if guard %}
-    if ({{ guard }}) {
-{% endif %}
+    if ({{ guard }}) { //% if guard
     {{ out }}[{{ at }}] = {{ T.store(value) }};
-{% if guard %}
-    }
-{% endif %}
+    } //% if guard
 {%- endmacro %}
 
 //# vec4s of n registers, t.tx apart, to a row of `width` of them, from this thread's place on
 {% macro store_row(out, at, value, factor, n, width, t, T) -%}
-{% for i in range(n) %}
-{{ store(out, "%s + %du" % (at, i * t.tx), "%s_%d%s" % (value, i, factor), T, "tx < %du" % (width - i * t.tx) if width < (i + 1) * t.tx else "") }}
-{% endfor %}
+{{ store(out, "%s + %du" % (at, i * t.tx), "%s_%d%s" % (value, i, factor), T, inside(width, i, t)) }} //% for i in range(n)
 {%- endmacro %}
+{% macro inside(width, i, t) -%}{{ "tx < %du" % (width - i * t.tx) if width < (i + 1) * t.tx }}{%- endmacro %}
 
 //# the blocks of 4 rows x 4 features that this thread brings; `name` tells registers of two sides apart
 {% macro each(t, count, b) -%}
@@ -38,53 +33,48 @@
 {% endif -%}{%- endmacro %}
 
 {% macro declare(name, t, count, of=4) -%}
-    var {{ name }}{{ b }}_{{ i }} = vec4<f32>(0); //% for b, i in product(range((count + t.threads - 1) // t.threads), range(of))
+    var {{ name }}{{ b }}_{{ i }} = vec4<f32>(0); //% for b, i in product(t.blocks(count), range(of))
 {%- endmacro %}
 
 {% macro fetch(name, side, t, c) -%}
-{% set count = side.rows // 4 * t.step // 4 %}
-{% for b in range((count + t.threads - 1) // t.threads) %}
-{{ each(t, count, b) }}
-    {
+{{ each(t, side.rows // 4 * t.step // 4, b) }} //% for b in t.blocks(side.rows // 4 * t.step // 4)
+    { //% same
       let place = lid.x + {{ b * t.threads }}u;
       let quad = place % 8u + place / {{ 2 * t.step }}u * 8u;
       let at = {{ c }} + place / 8u % {{ t.step // 4 }}u;
-{% for i in range(4) %}
-{% set turned = "quad %% %du + quad / %du * %du + %du" % (t.tx, t.tx, 4 * t.tx, i * t.tx) %}
-      let line{{ i }} = min({{ side.first }} + {{ "4u * quad + %du" % i if side.plain else turned }}, {{ side.limit }} - 1u);
-      {{ name }}{{ b }}_{{ i }} = {{ cell(side, "line%d" % i, "at") }};
-{% endfor %}
+      let line{{ i }} = min({{ side.first }} + {{ row_of(side, t, i) }}, {{ side.limit }} - 1u); //% for i in range(4)
+      {{ name }}{{ b }}_{{ i }} = {{ cell(side, "line%d" % i, "at") }}; //% same
     }
-{{ end(t, count, b) }}
-{% endfor %}
+{{ end(t, side.rows // 4 * t.step // 4, b) }} //% same
 {%- endmacro %}
 
+//# the i-th row of a block, in order or among those of one thread
+{% macro row_of(side, t, i) -%}
+  {% if side.plain %}4u * quad + {{ i }}u
+  {%- else %}quad % {{ t.tx }}u + quad / {{ t.tx }}u * {{ 4 * t.tx }}u + {{ i * t.tx }}u{% endif %}{%- endmacro %}
+
 {% macro put(name, to, side, t) -%}
-{% set count = side.rows // 4 * t.step // 4 %}
-{% for b in range((count + t.threads - 1) // t.threads) %}
-{{ each(t, count, b) }}
-    {
+{{ each(t, side.rows // 4 * t.step // 4, b) }} //% for b in t.blocks(side.rows // 4 * t.step // 4)
+    { //% same
       let place = lid.x + {{ b * t.threads }}u;
       let quad = place % 8u + place / {{ 2 * t.step }}u * 8u;
       let deep = place / 8u % {{ t.step // 4 }}u * 4u;
-{% for i in range(4) %}
-      {{ to }}[deep + {{ i }}u][quad] = vec4<f32>({% for r in range(4) %}{{ ", " if r }}{{ name }}{{ b }}_{{ r }}.{{ "xyzw"[i] }}{% endfor %});
-{% endfor %}
+      {{ to }}[deep + {{ i }}u][quad] = {{ turned(name ~ b, i) }}; //% for i in range(4)
     }
-{{ end(t, count, b) }}
-{% endfor %}
+{{ end(t, side.rows // 4 * t.step // 4, b) }} //% same
 {%- endmacro %}
 
+//# feature i of the four rows in registers
+{% macro turned(name, i) -%}
+  vec4<f32>({% for r in range(4) %}{{ ", " if r }}{{ name }}_{{ r }}.{{ "xyzw"[i] }}{% endfor %}){%- endmacro %}
+
 {% macro along(name, side, t, c) -%}
-{% set count = t.step * side.quads %}
-{% for b in range((count + t.threads - 1) // t.threads) %}
-{{ each(t, count, b) }}
-    {
+{{ each(t, t.step * side.quads, b) }} //% for b in t.blocks(t.step * side.quads)
+    { //% same
       let place = lid.x + {{ b * t.threads }}u;
       let deep = {{ side.first }} + {{ c }} * {{ t.step }}u + place / {{ side.quads }}u;
       let at = place % {{ side.quads }}u;
       {{ name }}{{ b }}_0 = select(vec4<f32>(0), {{ cell(side, "min(deep, %s - 1u)" % side.limit, "at") }}, deep < {{ side.limit }});
     }
-{{ end(t, count, b) }}
-{% endfor %}
+{{ end(t, t.step * side.quads, b) }} //% same
 {%- endmacro %}

@@ -41,10 +41,8 @@
       var ok{{ t }} = ({{ key }} < p.keys){{ " & (%s <= %s + begin)" % (key, query) if o.causal }};
       let b{{ t }} = {{ o.bias_in }}[bias_at + {{ query }} * p.bias_query + min({{ key }}, p.keys - 1u) * p.bias_key]; //% if o.bias
       ok{{ t }} = ok{{ t }} & (b{{ t }} != 0u); //% if o.bias == "bool"
-{% if o.bias and o.bias != "bool" %}
-      s{{ t }} += select(b{{ t }}, {{ scoring.LEAST }}, b{{ t }} < {{ scoring.LEAST }});
-      ok{{ t }} = ok{{ t }} & !(b{{ t }} < {{ scoring.MASKED }});
-{% endif %}
+      s{{ t }} += select(b{{ t }}, {{ scoring.LEAST }}, b{{ t }} < {{ scoring.LEAST }}); //% if o.bias and o.bias != "bool"
+      ok{{ t }} = ok{{ t }} & !(b{{ t }} < {{ scoring.MASKED }}); //% same
       s{{ t }} = select(-3.4028234e38, s{{ t }}, ok{{ t }});{%- endmacro %}
 
 //# the weight of score s<t>, by the two numbers of its row's norm

@@ -20,11 +20,8 @@
 
 //# the place of the first query among the keys
 {% macro begin(o) -%}
-{% if o.placed %}
-  let begin = u32(in3[0]);
-{% elif o.causal %}
-  let begin = 0u;
-{% endif %}
+  let begin = u32(in3[0]); //% if o.placed
+  let begin = 0u; //% elif o.causal
 {%- endmacro %}
 
 //# s<h>_<j> from products of rows (vec4s: query<h> or key<h>, as `of` says) and columns (the others): scaled to powers of
@@ -46,13 +43,10 @@
       let rows = min({{ of }}{{ h }}, vec4<u32>({{ most[of] }} - 1u)) * p.bias_{{ of }};
       let b = vec4<{{ "u32" if o.bias == "bool" else "f32" }}>({% for c in "xyzw" %}
 {{ ", " if c != "x" }}{{ o.bias_in }}[at + rows.{{ c }}]{% endfor %});
-{% if o.bias == "bool" %}
-      s{{ h }}_{{ j }} = select(vec4<f32>({{ MASKED }}), s{{ h }}_{{ j }}, b != vec4<u32>(0u));
-{% else %}
-      let held = select(b, vec4<f32>({{ LEAST }}), b < vec4<f32>({{ LEAST }}));
-      let biased = fma(held, vec4<f32>(1.4426950408889634), s{{ h }}_{{ j }});
-      s{{ h }}_{{ j }} = select(biased, vec4<f32>({{ MASKED }}), b < vec4<f32>({{ MASKED }}));
-{% endif %}
+      s{{ h }}_{{ j }} = select(vec4<f32>({{ MASKED }}), s{{ h }}_{{ j }}, b != vec4<u32>(0u)); //% if o.bias == "bool"
+      let held = select(b, vec4<f32>({{ LEAST }}), b < vec4<f32>({{ LEAST }})); //% else
+      let biased = fma(held, vec4<f32>(1.4426950408889634), s{{ h }}_{{ j }}); //% same
+      s{{ h }}_{{ j }} = select(biased, vec4<f32>({{ MASKED }}), b < vec4<f32>({{ MASKED }})); //% same
     }
 {% endfor %}
 {% endfor %}

@@ -32,13 +32,13 @@ var<workgroup> grown: vec4<u32>;{%- endmacro %}
 
 //# the vec4s of a block of keys or values that a thread brings, to registers and on to memory
 {% macro declare(u, name, width) -%}
-  var {{ name }}{{ i }} = vec2<u32>(); //% for i in range(u.keys * width // u.threads)
+  var {{ name }}{{ i }} = vec2<u32>(); //% for i in u.brought(width)
 {%- endmacro %}
 {% macro stage(u, name, start, width) -%}
-//% for i in range(u.keys * width // u.threads)
-{{ put(u, "%du + (lid.x / %du + %du) * %du + lid.x %% %du * 4u" % (start, width, i * u.threads // width, width * 4 + u.pad, width), name ~ i) }}
-//% endfor
+{{ put(u, place(u, start, width, i * u.threads // width), name ~ i) }} //% for i in u.brought(width)
 {%- endmacro %}
+{% macro place(u, start, width, row) -%}
+  {{ start }}u + (lid.x / {{ width }}u + {{ row }}u) * {{ width * 4 + u.pad }}u + lid.x % {{ width }}u * 4u{%- endmacro %}
 
 //# rows are met in order, from `first` on: where a thread's first lies moves on by `next` after each block. A lane past
 //# the end reads the last row.
@@ -47,22 +47,47 @@ var<workgroup> grown: vec4<u32>;{%- endmacro %}
   var at_{{ name }} = ({{ base }} + {{ first }} + line_{{ name }}) * {{ width }}u + lid.x % {{ width }}u;
   let most_{{ name }} = ({{ base }} + {{ limit }} - 1u) * {{ width }}u + lid.x % {{ width }}u;{%- endmacro %}
 {% macro bring(u, name, place, buffer, width, ahead=0) -%}
-//% for i in range(u.keys * width // u.threads)
-    {{ name }}{{ i }} = {{ buffer }}[min(at_{{ place }} + {{ ahead * width + i * u.threads }}u, most_{{ place }})];
-//% endfor
+    {{ name }}{{ i }} = {{ buffer }}[min(at_{{ place }} + {{ ahead * width + i * u.threads }}u, most_{{ place }})]; //% for i in u.brought(width)
 {%- endmacro %}
 {% macro next(u, name, width) -%}at_{{ name }} += {{ u.keys * width }}u;{%- endmacro %}
 //# past the end there are zeros
 {% macro end(u, name, place, width) -%}
     if (first + {{ u.keys }}u > p.keys) {
-//% for i in range(u.keys * width // u.threads)
-      {{ name }}{{ i }} = select(vec2<u32>(), {{ name }}{{ i }}, first + line_{{ place }} + {{ i * u.threads // width }}u < p.keys);
-//% endfor
+{{ zeroed(name ~ i, place, i * u.threads // width) }} //% for i in u.brought(width)
     }{%- endmacro %}
+{% macro zeroed(x, place, row) -%}
+      {{ x }} = select(vec2<u32>(), {{ x }}, first + line_{{ place }} + {{ row }}u < p.keys);{%- endmacro %}
 
 //# where own rows i lie on their way to fragments: plain units keep them, those of a second side behind the first
 {% macro left_at(u, name, i) -%}
-//% set pitch = u.pad + 64
-//% set from = u.apart + (u.height * pitch if name == "g" else 0)
-//% set own = "%du + (subgroup * %du + %du) * %du" % (from, u.rows, i * u.unit.m, pitch)
-{{ own if u.unit.kind == "plain" else "strip * 2u" }}{%- endmacro %}
+  {% if u.unit.kind != "plain" %}strip * 2u
+  {%- else %}{{ u.left_from(name) }}u + (subgroup * {{ u.rows }}u + {{ i * u.unit.m }}u) * {{ u.pad + 64 }}u{% endif %}{%- endmacro %}
+
+//# A subgroup's own rows, to fragments by way of its strip. rows: buffer, name (of fragments and registers), base (its head's
+//# first row), limit (rows of the head), width (features).
+//# all of a lane's part at once: of fragments i of own rows, in pieces of `wide` features from c on, its n-th four
+{% macro ask(u, rows) -%}
+  let {{ name(rows, i, c, n) }} = {{ rows.buffer }}[{{ cell(u, rows, i, c, wide, at) }}]; //% for i, c, wide, n, at in u.fours(rows.width)
+{%- endmacro %}
+
+{% macro name(rows, i, c, n) -%}{{ rows.name }}at{{ i }}_{{ c }}_{{ n }}{%- endmacro %}
+{% macro cell(u, rows, i, c, wide, at) -%}
+  ({{ rows.base }} + min(row0 + subgroup * {{ u.rows }}u + {{ i * u.unit.m }}u + (lane + {{ at }}u) / {{ wide // 4 }}u, {{ rows.limit }} - 1u))
+  {{- " * %du + %du + (lane + %du) %% %du" % (rows.width // 4, c // 4, at, wide // 4) }}{%- endmacro %}
+
+//# name<i>_<k>
+{% macro hold(u, rows) -%}
+{{ hold_piece(u, rows, i, c, wide, left_at(u, rows.name, i)) }} //% for i, c, wide in u.pieces(rows.width)
+{%- endmacro %}
+
+//# a piece: put where it lies in memory, and read from there as fragments
+{% macro hold_piece(u, rows, i, c, wide, lies) -%}
+  workgroupBarrier();
+{{ put(u, part_at(u, lies, wide, at), name(rows, i, c, n)) }} //% for n, at in u.fours_of(wide)
+  workgroupBarrier();
+{{ fragment(u, "%s%d_%d" % (rows.name, i, (c + k) // u.unit.k), "%s + %du" % (lies, k)) }} //% for k in u.deep(wide)
+{%- endmacro %}
+
+{% macro fragment(u, name, at) -%}{{ units.fragment(u.unit, name, "left", at, 64 + u.pad, false) }}{%- endmacro %}
+{% macro part_at(u, lies, wide, at) -%}
+  {{ lies }} + (lane + {{ at }}u) / {{ wide // 4 }}u * {{ 64 + u.pad }}u + (lane + {{ at }}u) % {{ wide // 4 }}u * 4u{%- endmacro %}

@@ -20,13 +20,10 @@
         let line = bias_at + min({{ of }}, {{ "p.queries" if of == "query" else "p.keys" }} - 1u) * p.bias_{{ of }};
         let at = vec2<u32>(line) + min({{ columns(c) }}, vec2<u32>({{ most }} - 1u)) * p.bias_{{ other }};
         let b = vec2<{{ "u32" if o.bias == "bool" else "f32" }}>({{ o.bias_in }}[at.x], {{ o.bias_in }}[at.y]);
-//% if o.bias == "bool"
-        s{{ c }} = select(vec2<f32>({{ masked }}), s{{ c }}, b != vec2<u32>(0u));
-//% else
-        let held = select(b, vec2<f32>({{ scoring.LEAST }}), b < vec2<f32>({{ scoring.LEAST }}));
-        let biased = fma(held, vec2<f32>(1.4426950408889634), s{{ c }});
-        s{{ c }} = select(biased, vec2<f32>({{ masked }}), b < vec2<f32>({{ masked }}));
-//% endif
+        s{{ c }} = select(vec2<f32>({{ masked }}), s{{ c }}, b != vec2<u32>(0u)); //% if o.bias == "bool"
+        let held = select(b, vec2<f32>({{ scoring.LEAST }}), b < vec2<f32>({{ scoring.LEAST }})); //% else
+        let biased = fma(held, vec2<f32>(1.4426950408889634), s{{ c }}); //% same
+        s{{ c }} = select(biased, vec2<f32>({{ masked }}), b < vec2<f32>({{ masked }})); //% same
       }
 //% endfor
       if (first + {{ u.keys }}u > seen) {

@@ -35,12 +35,10 @@ var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>
 {{ rows.put("u", "left", a, t) }}
 {{ rows.put("v", "right", b, t) }}
       workgroupBarrier();
-{% if t.ahead %}
-      let over = c + {{ t.step // 4 }}u >= {{ a.width }}u;
-      let next = select(c + {{ t.step // 4 }}u, 0u, over);
-{{ rows.fetch("u", a, t, "next") }}
-{{ rows.fetch("v", dict(b, first="first + select(0u, %du, over)" % b.rows) if onward else b, t, "next") }}
-{% endif %}
+      let over = c + {{ t.step // 4 }}u >= {{ a.width }}u; //% if t.ahead
+      let next = select(c + {{ t.step // 4 }}u, 0u, over); //% same
+{{ rows.fetch("u", a, t, "next") }} //% same
+{{ rows.fetch("v", dict(b, first="first + select(0u, %du, over)" % b.rows) if onward else b, t, "next") }} //% same
       { //% for k in range(t.step)
 {{ tile(t, k, t.cols // 4) }}
 {% for h in range(t.rows // 4) %}
@@ -76,19 +74,15 @@ var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>
 {% endfor %}
         }
       }
-{% for b in range((count + t.threads - 1) // t.threads) %}
-{{ rows.each(t, count, b) }}
-      right[(lid.x + {{ b * t.threads }}u) / {{ side.quads }}u][(lid.x + {{ b * t.threads }}u) % {{ side.quads }}u] = n{{ b }}_0;
-{{ rows.end(t, count, b) }}
-{% endfor %}
+{{ rows.each(t, count, b) }} //% for b in t.blocks(count)
+      right[(lid.x + {{ b * t.threads }}u) / {{ side.quads }}u][(lid.x + {{ b * t.threads }}u) % {{ side.quads }}u] = n{{ b }}_0; //% same
+{{ rows.end(t, count, b) }} //% same
       workgroupBarrier();
 {{ rows.along("n", side, t, "min(c + 1u, %du)" % (turns - 1)) }} //% if t.ahead
       { //% for k in range(t.step)
 {{ tile(t, k, side.quads // t.tx) }}
 {% for r in range(t.rows) %}
-{% for i in range(side.quads // t.tx) %}
-        {{ acc }}{{ r }}_{{ i }} = fma(vec4<f32>({{ of_four("a", r) }}), b{{ i }}, {{ acc }}{{ r }}_{{ i }});
-{% endfor %}
+        {{ acc }}{{ r }}_{{ i }} = fma(vec4<f32>({{ of_four("a", r) }}), b{{ i }}, {{ acc }}{{ r }}_{{ i }}); //% for i in range(side.quads // t.tx)
 {% endfor %}
       }
     }

@@ -24,12 +24,10 @@ var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>; //% if staged
   for (var head = kv * p.group; head < (kv + 1u) * p.group; head += 1u) {
 {{ scoring.bias_head(o) }}
     for (var first = start; first < p.queries; first += {{ tile }}u) {
-//% if staged
-      workgroupBarrier();
-{{ at.stage("queries", "in0", d, tile, workgroup[0], "queries", "head") }}
-{{ at.stage("slopes", "in3", e, tile, workgroup[0], "queries", "head") }}
-      workgroupBarrier();
-//% endif
+      workgroupBarrier(); //% if staged
+{{ at.stage("queries", "in0", d, tile, workgroup[0], "queries", "head") }} //% same
+{{ at.stage("slopes", "in3", e, tile, workgroup[0], "queries", "head") }} //% same
+      workgroupBarrier(); //% same
       // one tile of queries after another
       {{ at.turns(tile, unroll, staged) }}
 //% for t in range(unroll)
@@ -51,10 +49,8 @@ var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>; //% if staged
 //% else
         let z{{ t }} = {{ at.weight(t, "top%d" % t, "total%d" % t) }};
 //% endif
-//% for c in range(wanted)
-        y{{ c }} = fma(vec4<f32>(z{{ t }}), {{ at.cell(("queries" if of == "key" else "slopes") if staged
-            else ("in0" if of == "key" else "in3"), t, wanted, c) }}, y{{ c }});
-//% endfor
+        y{{ c }} = fma(vec4<f32>(z{{ t }}), {{ at.cell(("queries" if of == "key" else "slopes") if staged //% for c in range(wanted)
+            else ("in0" if of == "key" else "in3"), t, wanted, c) }}, y{{ c }}); //% same
 //% endfor
       }
     }

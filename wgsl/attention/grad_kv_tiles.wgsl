@@ -35,10 +35,8 @@
     let top{{ j }} = in4[side{{ j }}] * 1.4426950408889634;
     let total{{ j }} = in4[side{{ j }} + 1u] * 1.4426950408889634;
     let delta{{ j }} = in4[side{{ j }} + 2u];
-//% for h in range(t.rows // 4)
-    var s{{ h }}_{{ j }} = vec4<f32>(0);
-    var z{{ h }}_{{ j }} = vec4<f32>(-delta{{ j }});
-//% endfor
+    var s{{ h }}_{{ j }} = vec4<f32>(0); //% for h in range(t.rows // 4)
+    var z{{ h }}_{{ j }} = vec4<f32>(-delta{{ j }}); //% same
 //% endfor
 {{ tiles.dots("s", k, q, t) }}
 {{ scoring.scores(t, o, "key", true) }}

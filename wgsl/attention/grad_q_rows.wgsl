@@ -22,20 +22,16 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>; //% if staged
   let top = in4[place * 3u];
   let total = in4[place * 3u + 1u];
   let delta = in4[place * 3u + 2u];
-//% for c in range(d)
-  let q{{ c }} = in0[place * {{ d }}u + {{ c }}u] * p.scale;
-  var y{{ c }} = vec4<f32>(0);
-//% endfor
+  let q{{ c }} = in0[place * {{ d }}u + {{ c }}u] * p.scale; //% for c in range(d)
+  var y{{ c }} = vec4<f32>(0); //% same
   let g{{ c }} = in3[place * {{ e }}u + {{ c }}u]; //% for c in range(e)
   let end = {{ "min(p.keys, (block + 1u) * %du)" % workgroup[0] if o.causal else "p.keys" }};
   // one tile of keys after another
   for (var first = 0u; first < end; first += {{ tile }}u) {
-//% if staged
-    workgroupBarrier();
-{{ at.stage("keys", "in1", d, tile, workgroup[0]) }}
-{{ at.stage("values", "in2", e, tile, workgroup[0]) }}
-    workgroupBarrier();
-//% endif
+    workgroupBarrier(); //% if staged
+{{ at.stage("keys", "in1", d, tile, workgroup[0]) }} //% same
+{{ at.stage("values", "in2", e, tile, workgroup[0]) }} //% same
+    workgroupBarrier(); //% same
     {{ at.turns(tile, unroll, staged) }}
 //% for t in range(unroll)
 {{ at.score(t, d, staged, o) }}

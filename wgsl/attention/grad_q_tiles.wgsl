@@ -33,10 +33,8 @@
   let seen = {{ "min(p.keys, row0 + 1u)" if o.causal else "p.keys" }};
   // one tile of keys after another
   for (var first = 0u; first < end; first += {{ t.width }}u) {
-//% for h, j in product(range(t.rows // 4), range(t.cols))
-    var s{{ h }}_{{ j }} = vec4<f32>(0);
-    var z{{ h }}_{{ j }} = -delta{{ h }};
-//% endfor
+    var s{{ h }}_{{ j }} = vec4<f32>(0); //% for h, j in product(range(t.rows // 4), range(t.cols))
+    var z{{ h }}_{{ j }} = -delta{{ h }}; //% same
     // scores: queries times keys
 {{ tiles.dots("s", q, k, t) }}
 {{ scoring.scores(t, o, slope=true) }}

@@ -6,7 +6,6 @@
 //% import "attention/_subgroup_memory.wgsl" as on
 //% import "attention/_subgroup_products.wgsl" as products
 //% import "attention/_subgroup_softmax.wgsl" as by_row
-//% import "attention/_subgroup_left.wgsl" as left
 //% import "attention/_scores.wgsl" as scoring
 //% import "attention/_subgroup_store.wgsl" as lines
 //% import "lib/subgroup_matrix.wgsl" as units
@@ -55,10 +54,10 @@ var<workgroup> sides: array<vec2<f32>, {{ 3 * u.keys // 2 }}>;
 {{ units.result(u.unit, "o%d_%d" % (i, j)) }} //% for i, j in product(range(u.rows // u.unit.m), range(0, 4 * wide, u.unit.n))
 {{ on.declare(u, "k", d) }}
 {{ on.declare(u, "v", e) }}
-{{ left.ask(u, first_side) }}
-{{ left.hold(u, first_side) }}
-{{ left.ask(u, second_side) }} //% if of != "value"
-{{ left.hold(u, second_side) }} //% if of != "value"
+{{ on.ask(u, first_side) }}
+{{ on.hold(u, first_side) }}
+{{ on.ask(u, second_side) }} //% if of != "value"
+{{ on.hold(u, second_side) }} //% if of != "value"
   {{ "{" if by_query else "for (var head = kv * p.group; head < (kv + 1u) * p.group; head += 1u) {" }}
 {{ scoring.bias_head(o) }}
 {{ on.places(u, "k", d, other.base, "start", other.limit) }}
@@ -111,8 +110,6 @@ var<workgroup> sides: array<vec2<f32>, {{ 3 * u.keys // 2 }}>;
     }
   }
   }
-//% for j in range(0, 4 * wide, u.unit.n)
-{{ products.through(u, j) }}
-{{ lines.write(u, T, own.base, own.limit, wide, j, factor) }}
-//% endfor
+{{ products.through(u, j) }} //% for j in range(0, 4 * wide, u.unit.n)
+{{ lines.write(u, T, own.base, own.limit, wide, j, factor) }} //% same
 //% endblock

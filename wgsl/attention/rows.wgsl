@@ -24,12 +24,10 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>; //% if staged
   let end = {{ "min(p.keys, (block + 1u) * %du + begin)" % workgroup[0] if o.causal else "p.keys" }};
   // one tile of keys after another
   for (var first = 0u; first < end; first += {{ tile }}u) {
-//% if staged
-    workgroupBarrier();
-{{ at.stage("keys", "in1", d, tile, workgroup[0]) }}
-{{ at.stage("values", "in2", e, tile, workgroup[0]) }}
-    workgroupBarrier();
-//% endif
+    workgroupBarrier(); //% if staged
+{{ at.stage("keys", "in1", d, tile, workgroup[0]) }} //% same
+{{ at.stage("values", "in2", e, tile, workgroup[0]) }} //% same
+    workgroupBarrier(); //% same
     {{ at.turns(tile, unroll, staged) }}
     // scores: the query times keys
 {{ at.score(t, d, staged, o) }} //% for t in range(unroll)

@@ -8,7 +8,6 @@
 //# that ask whether a row grew.
 //% extends "launch.wgsl"
 //% import "attention/_subgroup_memory.wgsl" as on
-//% import "attention/_subgroup_left.wgsl" as left
 //% import "attention/_subgroup_store.wgsl" as lines
 //% import "attention/_subgroup_products.wgsl" as products
 //% import "attention/_subgroup_softmax.wgsl" as by_row
@@ -60,9 +59,9 @@
 {{ on.places(u, "v", e, "kv * p.keys", "0u", "p.keys") }} //% if d != e
 //% set queries = {"name": "q", "buffer": "in0", "base": "head * p.queries", "limit": "p.queries", "width": 4 * d}
 {{ on.bring(u, "k", "k", "in1", d) }}
-{{ left.ask(u, queries) }}
+{{ on.ask(u, queries) }}
 {{ on.stage(u, "k", 0, d) }}
-{{ left.hold(u, queries) }}
+{{ on.hold(u, queries) }}
   workgroupBarrier();
   var fade = 1.0;
   var first = 0u;
@@ -125,8 +124,6 @@
 //% for n in range(lines.steps(u) | int)
   let share{{ n }} = {{ units.sums(u.unit, "strip + (%s) * %du + %du" % (lines.row(u, n), u.pitch, u.unit.n), 1) }};
 //% endfor
-//% for j in range(0, 4 * e, u.unit.n)
-{{ products.through(u, j) }}
-{{ lines.write(u, T, "head * p.queries", "p.queries", e, j, "share", true) }}
-//% endfor
+{{ products.through(u, j) }} //% for j in range(0, 4 * e, u.unit.n)
+{{ lines.write(u, T, "head * p.queries", "p.queries", e, j, "share", true) }} //% same
 //% endblock

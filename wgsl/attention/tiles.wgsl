@@ -19,11 +19,9 @@
 {{ scoring.bias_head(o) }}
 {{ scoring.begin(o) }}
   var o{{ r }}_{{ i }} = vec4<f32>(0); //% for r, i in product(range(t.rows), range(t.wide))
-//% for h in range(t.rows // 4)
-  var top{{ h }} = vec4<f32>({{ scoring.BOTTOM }});
-  var total{{ h }} = vec4<f32>(0);
-  let query{{ h }} = vec4<u32>(row0 + 4u * (ty + {{ h * t.ty }}u)) + vec4<u32>(0u, 1u, 2u, 3u);
-//% endfor
+  var top{{ h }} = vec4<f32>({{ scoring.BOTTOM }}); //% for h in range(t.rows // 4)
+  var total{{ h }} = vec4<f32>(0); //% same
+  let query{{ h }} = vec4<u32>(row0 + 4u * (ty + {{ h * t.ty }}u)) + vec4<u32>(0u, 1u, 2u, 3u); //% same
   let end = {{ "min(p.keys, row0 + %du + begin)" % t.height if o.causal else "p.keys" }};
   let seen = {{ "min(p.keys, row0 + 1u + begin)" if o.causal else "p.keys" }};
 {{ tiles.start_dots(q, dict(k, first="0u"), t) }} //% if t.ahead == 2
@@ -46,10 +44,8 @@
     let fade{{ h }} = exp2(top{{ h }} - peak{{ h }});
     top{{ h }} = peak{{ h }};
     total{{ h }} *= fade{{ h }};
-//% for j in range(t.cols)
-    s{{ h }}_{{ j }} = exp2(s{{ h }}_{{ j }} - top{{ h }});
-    total{{ h }} += s{{ h }}_{{ j }};
-//% endfor
+    s{{ h }}_{{ j }} = exp2(s{{ h }}_{{ j }} - top{{ h }}); //% for j in range(t.cols)
+    total{{ h }} += s{{ h }}_{{ j }}; //% same
 //% endfor
     o{{ r }}_{{ i }} *= {{ of_four("fade", r) }}; //% for r, i in product(range(t.rows), range(t.wide))
     // add weights times values

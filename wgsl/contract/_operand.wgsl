@@ -8,11 +8,9 @@
 
 //# a<n>_<j>: where own element j begins in the buffer and in each test of padding
 {% macro starts(s, j) -%}
-//% for place in s.places
-//% set before = "p." ~ place.offset ~ " + " if place.offset else ""
-  let {{ s.name }}{{ loop.index0 }}_{{ j }} = {{ before }}{{ index_of(place.batch) }} + {{ index_of(place.own, "_%d" % j) }};
-//% endfor
+  let {{ s.name }}{{ loop.index0 }}_{{ j }} = {{ start(place) }} + {{ index_of(place.own, "_%d" % j) }}; //% for place in s.places
 {%- endmacro %}
+{% macro start(place) -%}{{ "p.%s + " % place.offset if place.offset }}{{ index_of(place.batch) }}{%- endmacro %}
 
 //# a<n>_<j> and those of the n - 1 elements after own index `first`, which is held inside
 {% macro opened(s, first, n, j=0) -%}
@@ -21,10 +19,8 @@
   let {{ s.name }}_first{{ j }} = min({{ first }}, p.{{ s.own.total }} - {{ 4 if s.wide and s.along == "free" else 1 }}u);
 {{ own("%s_first%d" % (s.name, j), s, j) }}
 {{ starts(s, j) }}
-//% for i in range(j + 1, j + (1 if s.wide and s.along == "free" else n))
-{{ ix.next(s.own.coords, s.own.sizes, i) }}
-{{ starts(s, i) }}
-//% endfor
+{{ ix.next(s.own.coords, s.own.sizes, i) }} //% for i in range(j + 1, j + (1 if s.wide and s.along == "free" else n))
+{{ starts(s, i) }} //% same
 {%- endmacro %}
 
 //# the first place along the summed dims
@@ -37,12 +33,12 @@
 //# go on along the summed dims
 {% macro advance(s, g) -%}
     {{ s.name }}_k += {{ g.advance }}u;
-//% for c in s.summed.coords | reverse
-//% set at = loop.revindex0
-    {{ c }} += p.{{ g.carries[at] }}{{ " + u32(carry%d)" % (at + 1) if not loop.first }};
+{{ count_on(c, s, g, loop.revindex0, loop.first) }} //% for c in s.summed.coords | reverse
+{%- endmacro %}
+{% macro count_on(c, s, g, at, is_last) -%}
+    {{ c }} += p.{{ g.carries[at] }}{{ " + u32(carry%d)" % (at + 1) if not is_last }};
     let carry{{ at }} = {{ c }} >= p.{{ s.summed.sizes[at] }}; //% if at
-    {{ c }} -= select(0u, p.{{ s.summed.sizes[at] }}, carry{{ at }}); //% if at
-//% endfor
+    {{ c }} -= select(0u, p.{{ s.summed.sizes[at] }}, carry{{ at }}); //% same
 {%- endmacro %}
 
 //# how far it is along the innermost summed dim, as text to add
@@ -52,11 +48,9 @@
 
 //# the side's expression at own element j and summed place c, `far` further; zero past the end of the summed dims
 {% macro value(s, j, c, T, ragged, far=0) -%}
-{% set inside = "ok%d" % c %}
-{% if ragged %}select({{ T }}(0), {% endif %}{{ s.name }}({% for place in s.places %}
-{%- set at = "%s%d_%d + k%d_%d" % (s.name, loop.index0, j, loop.index0, c) ~ further(s, place, far) %}
-{{- "select(0u, %s, %s)" % (at, inside) if ragged else at }}, {% endfor %}0u){% if ragged %}, {{ inside }}){% endif %}
-{%- endmacro %}
+  {{ "select(%s(0), " % T if ragged }}{{ s.name }}({% for place in s.places %}{{ "select(0u, " if ragged }}
+  {{- "%s%d_%d + k%d_%d" % (s.name, loop.index0, j, loop.index0, c) }}{{ further(s, place, far) }}
+  {{- ", ok%d)" % c if ragged }}, {% endfor %}0u){{ ", ok%d)" % c if ragged }}{%- endmacro %}
 
 //# four neighbours of the side's own elements from j on; read at once where they lie side by side
 {% macro own_four(s, j, wgsl, ragged, far=0) -%}

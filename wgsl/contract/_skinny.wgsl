@@ -21,8 +21,6 @@
     var ax{{ u }}_{{ i }} = {{ V if along_b == "k" else T }}(0); //% for i in range(high)
     {
 {{ side.along(s, c, ragged) }} //% for c in range(4 if along_b == "k" and not s.wide else 1)
-//% for i in range(high)
-    ax{{ u }}_{{ i }} = {{ side.summed_four(s, i, wgsl, ragged) if along_b == "k" else side.value(s, i, 0, T, ragged) }};
-//% endfor
+    ax{{ u }}_{{ i }} = {{ side.summed_four(s, i, wgsl, ragged) if along_b == "k" else side.value(s, i, 0, T, ragged) }}; //% for i in range(high)
 {{ side.advance(s, g) }}
     }{%- endmacro %}

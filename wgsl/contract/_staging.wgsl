@@ -5,9 +5,7 @@
 {% macro begin(s, g, first, k_first) -%}
   let {{ s.name }}_q = t {{ "%" if s.along == "free" else "/" }} {{ g.lanes }}u;
   let {{ s.name }}_in = {{ "t / %du" % g.lanes if s.along == "free" else "(t %% %du)%s" % (g.lanes, "" if g.singly else " * 4u") }};
-//% for i in range(g.loads if s.along == "k" else 1)
-{{ side.opened(s, "%s + (%s_q + %du) * 4u" % (first, s.name, i * g.spacing), 4, i * 4) }}
-//% endfor
+{{ side.opened(s, "%s + (%s_q + %du) * 4u" % (first, s.name, i * g.spacing), 4, i * 4) }} //% for i in range(g.loads if s.along == "k" else 1)
 {{ side.sum_from(s, k_first ~ " + " ~ s.name ~ "_in") }}{%- endmacro %}
 
 //# read this thread's part of the next tile into registers
@@ -39,13 +37,9 @@
 {% macro stage(s, g, V) -%}
     if (t < {{ g.active }}u) { //% if g.active
 //% if s.along == "free"
-//% for i in range(g.loads)
-    tile_{{ s.name }}[({{ s.name }}_in + {{ i * g.stride }}u) * {{ g.pitch }}u + {{ s.name }}_q] = {{ s.name }}r{{ i }};
-//% endfor
+    tile_{{ s.name }}[({{ s.name }}_in + {{ i * g.stride }}u) * {{ g.pitch }}u + {{ s.name }}_q] = {{ s.name }}r{{ i }}; //% for i in range(g.loads)
 //% elif g.singly
-//% for i in range(g.loads)
-    tile_{{ s.name }}[{{ s.name }}_in * {{ g.pitch }}u + {{ s.name }}_q + {{ i * g.spacing }}u] = {{ s.name }}r{{ i }};
-//% endfor
+    tile_{{ s.name }}[{{ s.name }}_in * {{ g.pitch }}u + {{ s.name }}_q + {{ i * g.spacing }}u] = {{ s.name }}r{{ i }}; //% for i in range(g.loads)
 //% else
 //% for i, c in product(range(g.loads), range(4))
 //% set at = "(%s_in + %du) * %du + %s_q + %du" % (s.name, c, g.pitch, s.name, i * g.spacing)

@@ -21,60 +21,43 @@
 {%- endmacro %}
 
 {% macro sum(place, j) -%}
-  {{ sum_of("p." ~ place.offset if place.offset else "", index_of(place.batch), index_of(place.own, "_%d" % j)) }}
-{%- endmacro %}
+  {{ sum_of("p." ~ place.offset if place.offset else "", index_of(place.batch), index_of(place.own, "_%d" % j)) }}{%- endmacro %}
 
 //# everything one round of the summed loop reads of one side
 {% macro read(side, o, n, step, wgsl, summed) -%}
   let {{ side }}k = {{ index_of(o.places[0].summed) }};
-//% if o.along == "k"
-//% for j in range(n)
-    let {{ side }}x{{ j }} = {{ wgsl(o.dtype, 4).load(o.name, side ~ j ~ " + " ~ side ~ "k", 4) }};
-//% endfor
-//% else
-{{ read_step(side, o, n, s, wgsl, summed) }} //% for s in range(step)
-//% endif
+    let {{ side }}x{{ j }} = {{ wgsl(o.dtype, 4).load(o.name, side ~ j ~ " + " ~ side ~ "k", 4) }}; //% for j in range(n) if o.along == "k"
+{{ read_step(side, o, n, s, wgsl, summed) }} //% for s in range(step) if o.along != "k"
 {%- endmacro %}
 
 //# what it reads of one side at its s-th step
 {% macro read_step(side, o, n, s, wgsl, summed) -%}
-//% for place, size in o.tests
-    let {{ side }}k_t{{ loop.index0 }}_{{ s }} = {{ index_of(place.summed) }}{{ step_ahead(place.summed, summed, s) }};
-//% endfor
-//% for j in range(0, n, 4 if o.along == "free" else 1)
-{{ cell(side, o, j, s, step_ahead(o.places[0].summed, summed, s), wgsl) }}
-//% endfor
+    let {{ side }}k_t{{ loop.index0 }}_{{ s }} = {{ index_of(place.summed) }}{{ step_ahead(place.summed, summed, s) }}; //% for place, size in o.tests
+{{ cell(side, o, j, s, step_ahead(o.places[0].summed, summed, s), wgsl) }} //% for j in range(0, n, 4 if o.along == "free" else 1)
 {%- endmacro %}
 
 {% macro cell(side, o, j, s, ahead, wgsl) -%}
-//% set T = wgsl(o.dtype, 4 if o.along == "free" else 1)
-//% set at, name = side ~ j ~ " + " ~ side ~ "k" ~ ahead, side ~ "x" ~ j ~ "_" ~ s
-//% if o.along == "free"
-    let {{ name }} = {{ T.load(o.name, at, 4) }};
-//% elif o.tests
-    let {{ name }}_ok = {% for _, size in o.tests %}{{ " & " if not loop.first }}
-  {{- "(%s%d_t%d + %sk_t%d_%d < p.%s)" % (side, j, loop.index0, side, loop.index0, s, size) }}{% endfor %};
-    let {{ name }} = select({{ T }}(0), {{ T.load(o.name, "select(0u, " ~ at ~ ", " ~ name ~ "_ok)", 1) }}, {{ name }}_ok);
-//% else
-    let {{ name }} = {{ T.load(o.name, at, 1) }};
-//% endif
+{{ read_cell("%sx%d_%d" % (side, j, s), "%s%d + %sk%s" % (side, j, side, ahead), side, o, j, s, wgsl(o.dtype, 4 if o.along == "free" else 1)) }}
 {%- endmacro %}
+{% macro read_cell(name, at, side, o, j, s, T) -%}
+    let {{ name }} = {{ T.load(o.name, at, T.width) }}; //% if T.width == 4 or not o.tests
+    let {{ name }}_ok = {{ inside(side, o, j, s) }}; //% else
+    let {{ name }} = select({{ T }}(0), {{ T.load(o.name, "select(0u, %s, %s_ok)" % (at, name), 1) }}, {{ name }}_ok); //% same
+{%- endmacro %}
+{% macro inside(side, o, j, s) -%}
+  {% for _, size in o.tests %}{{ " & " if not loop.first }}
+  {{- "(%s%d_t%d + %sk_t%d_%d < p.%s)" % (side, j, loop.index0, side, loop.index0, s, size) }}{% endfor %}{%- endmacro %}
 
 //# how far s steps along the innermost summed dim go, as text to add
 {% macro step_ahead(index, summed, s) -%}
-//% for c, stride in index.terms
-{%- if s and c == summed.coords[-1] %} + {{ times("p." ~ stride, s) if stride != "1" else "%du" % s }}{% endif %}
-//% endfor
-{%- endmacro %}
+  {% for c, stride in index.terms if s and c == summed.coords[-1] %}
+  {{- " + " }}{{ times("p." ~ stride, s) if stride != "1" else "%du" % s }}{% endfor %}{%- endmacro %}
 
 //# the coordinates of the next turn of a loop over all summed dims
 {% macro count_on(summed, step) -%}
-//% for c in summed.coords | reverse
-//% set size = summed.sizes[loop.revindex0]
-    {{ c }} += {{ "%du" % step if loop.first else "u32(%s_end)" % loop.previtem }};
-    let {{ c }}_end = {{ c }} >= p.{{ size }}; //% if not loop.last
-    {{ c }} = select({{ c }}, 0u, {{ c }}_end); //% if not loop.last
-//% endfor
+    {{ c }} += {{ "%du" % step if loop.first else "u32(%s_end)" % loop.previtem }}; //% for c in summed.coords | reverse
+    {{ "let %s_end = %s >= p.%s;" % (c, c, summed.sizes[loop.revindex0]) if not loop.last }} //% same
+    {{ "%s = select(%s, 0u, %s_end);" % (c, c, c) if not loop.last }} //% same
 {%- endmacro %}
 
 //# one row's element at step s
@@ -85,8 +68,7 @@
 
 //# four columns' elements at step s
 {% macro four(v, j, s, V) -%}
-  {{ V }}({% for c in range(4) %}{{ one("v", v, j * 4 + c, s) }}{{ ", " if not loop.last }}{% endfor %})
-{%- endmacro %}
+  {{ V }}({% for c in range(4) %}{{ one("v", v, j * 4 + c, s) }}{{ ", " if not loop.last }}{% endfor %}){%- endmacro %}
 {% macro four_name(v, j, s) -%}{{ "vx%d_%d" % (j * 4, s) if v.along == "free" else "w%d_%d" % (s, j) }}{%- endmacro %}
 
 //# a vec4, or the j-th of its neighbours where they are stored one by one

@@ -10,14 +10,18 @@
 
 {% macro edge(name, first, e, stride) -%}
 //% for i in range(4)
-//% if not e.sure[i]
-  let {{ name }}{{ i }}_held = clamp({{ first }} + {{ i }}u, {{ "p." ~ e.low if e.low else "0u" }}, p.{{ e.high }});
-//% else
-  let {{ name }}{{ i }}_held = {{ first }} + {{ i }}u;
-//% endif
+  let {{ name }}{{ i }}_held = clamp({{ first }} + {{ i }}u, {{ "p." ~ e.low if e.low else "0u" }}, p.{{ e.high }}); //% if not e.sure[i]
+  let {{ name }}{{ i }}_held = {{ first }} + {{ i }}u; //% else
   let in_{{ name }}{{ i }} = {{ name }}{{ i }}_held == {{ first }} + {{ i }}u; //% if e.low and not e.sure[i]
   let {{ name }}{{ i }} = 0u{{ times(name ~ i ~ "_held", stride) }};
 //% endfor
+{%- endmacro %}
+
+{% macro first(place) -%}{{ "p." ~ place.offset if place.offset else "0u" }}{%- endmacro %}
+
+//# the positions of a filter's tap, as arguments
+{% macro taps(places, y, x) -%}
+  {% for place in places %}a{{ loop.index0 }}{{ times("%du" % y, place.y) }}{{ times("%du" % x, place.x) }}, {% endfor %}
 {%- endmacro %}
 
 //# + coordinate * stride, nothing where there is none
@@ -26,9 +30,7 @@
 
 //# read this thread's patch and its part of the filters of step `next` into registers
 {% macro fetch(place, w, filters, image, channels) -%}
-//% for i in range(w.pieces)
-    u{{ i }} = {{ filters }}[filters_at + next * {{ 4 * w.step * w.filters }}u + {{ i * w.threads }}u];
-//% endfor
+    u{{ i }} = {{ filters }}[filters_at + next * {{ 4 * w.step * w.filters }}u + {{ i * w.threads }}u]; //% for i in range(w.pieces)
     {
       let plane = start{{ times("min(next * %du + channel, p.%s - 1u)" % (w.step, channels), place.channel) }};
 //% for i in range(4)
@@ -70,12 +72,8 @@
 
 //# y<0..3>: A^T m A, the results above and below, left and right
 {% macro inverse() -%}
-//% for j in range(4)
-    let s0_{{ j }} = m0_{{ j }} + m1_{{ j }} + m2_{{ j }};
-    let s1_{{ j }} = m1_{{ j }} - m2_{{ j }} - m3_{{ j }};
-//% endfor
-//% for i in range(2)
-    let y{{ i * 2 }} = s{{ i }}_0 + s{{ i }}_1 + s{{ i }}_2;
-    let y{{ i * 2 + 1 }} = s{{ i }}_1 - s{{ i }}_2 - s{{ i }}_3;
-//% endfor
+    let s0_{{ j }} = m0_{{ j }} + m1_{{ j }} + m2_{{ j }}; //% for j in range(4)
+    let s1_{{ j }} = m1_{{ j }} - m2_{{ j }} - m3_{{ j }}; //% same
+    let y{{ i * 2 }} = s{{ i }}_0 + s{{ i }}_1 + s{{ i }}_2; //% for i in range(2)
+    let y{{ i * 2 + 1 }} = s{{ i }}_1 - s{{ i }}_2 - s{{ i }}_3; //% same
 {%- endmacro %}

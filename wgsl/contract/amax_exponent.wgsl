@@ -13,25 +13,18 @@ fn magnitude(x: f32) -> u32 {
   let t = lid.x;
   // the largest of this thread
   var most = 0u;
-//% if last
-  for (var i = t; i < p.{{ size }}; i += p.{{ span }}) {
+  for (var i = t; i < p.{{ size }}; i += p.{{ span }}) { //% if last
     most = max(most, magnitude(in0[i]));
   }
-//% else
-  let cells = p.{{ size }} / 4u;
-// four reads under way at once; past the end the last cell again
-  for (var i = wid.x * {{ workgroup[0] }}u + t; i < cells; i += p.{{ span }} * 4u) {
+  let cells = p.{{ size }} / 4u; //% else
+// four reads under way at once; past the end the last cell again //% same
+  for (var i = wid.x * {{ workgroup[0] }}u + t; i < cells; i += p.{{ span }} * 4u) { //% same
     let x{{ j }} = in0[min(i + p.{{ span }} * {{ j }}u, cells - 1u)]; //% for j in range(4)
-//% for j in range(4)
-    most = max(most, max(max(magnitude(x{{ j }}.x), magnitude(x{{ j }}.y)), max(magnitude(x{{ j }}.z), magnitude(x{{ j }}.w))));
-//% endfor
+    most = max(most, max(max(magnitude(x{{ j }}.x), magnitude(x{{ j }}.y)), max(magnitude(x{{ j }}.z), magnitude(x{{ j }}.w)))); //% for j in range(4)
   }
-  if (wid.x + t == 0u) {
-//% for c in "xyz"
-    most = max(most, select(0u, magnitude(in0[cells].{{ c }}), cells * 4u + {{ loop.index0 }}u < p.{{ size }}));
-//% endfor
+  if (wid.x + t == 0u) { //% same
+    most = max(most, select(0u, magnitude(in0[cells].{{ c }}), cells * 4u + {{ loop.index0 }}u < p.{{ size }})); //% for c in "xyz"
   }
-//% endif
   // join the threads
   largest[t] = most;
   for (var apart = {{ workgroup[0] // 2 }}u; apart > 0u; apart /= 2u) {
@@ -42,11 +35,8 @@ fn magnitude(x: f32) -> u32 {
   }
   // {{ "write the power of two" if last else "write the largest of this workgroup" }}
   if (t == 0u) {
-//% if last
-    let exponent = i32(largest[0] >> 23u) - 127;
-    out[0] = f32(select(clamp(14 - exponent, -113, 126), 0, largest[0] == 0u));
-//% else
-    out[wid.x] = bitcast<f32>(largest[0]);
-//% endif
+    let exponent = i32(largest[0] >> 23u) - 127; //% if last
+    out[0] = f32(select(clamp(14 - exponent, -113, 126), 0, largest[0] == 0u)); //% same
+    out[wid.x] = bitcast<f32>(largest[0]); //% else
   }
 //% endblock

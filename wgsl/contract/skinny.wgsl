@@ -17,36 +17,26 @@ var<workgroup> partials: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
   if (depth >= p.{{ depth }}) {
     return;
   }
-//% if parts
-  let batch = depth % p.{{ batch.total }};
-  let begin = (depth / p.{{ batch.total }}) * p.{{ parts[0] }};
-  let end = min(begin + p.{{ parts[0] }}, p.{{ summed }});
-//% else
-  let batch = depth;
-  let begin = 0u;
-  let end = p.{{ summed }};
-//% endif
+  let batch = depth % p.{{ batch.total }}; //% if parts
+  let begin = (depth / p.{{ batch.total }}) * p.{{ parts[0] }}; //% same
+  let end = min(begin + p.{{ parts[0] }}, p.{{ summed }}); //% same
+  let batch = depth; //% else
+  let begin = 0u; //% same
+  let end = p.{{ summed }}; //% same
   let lane = t % {{ lanes }}u;
   let strip = t / {{ lanes }}u;
-//% if b.along == "free"
-  let column_0 = ((group % p.{{ tiles }}) * {{ lanes }}u + lane) * 4u;
-  let first = begin + strip;
-//% else
-  let column_0 = ((group % p.{{ tiles }}) * {{ workgroup[0] // lanes }}u + strip) * 4u;
-  let first = begin + lane * 4u;
-//% endif
-//% for s, g in sides
-{{ side.opened(s, "0u" if loop.first else "column_0", high if loop.first else 4) }}
-{{ side.sum_from(s, "first") }}
-//% endfor
+  let column_0 = ((group % p.{{ tiles }}) * {{ lanes }}u + lane) * 4u; //% if b.along == "free"
+  let first = begin + strip; //% same
+  let column_0 = ((group % p.{{ tiles }}) * {{ workgroup[0] // lanes }}u + strip) * 4u; //% else
+  let first = begin + lane * 4u; //% same
+{{ side.opened(s, "0u" if loop.first else "column_0", high if loop.first else 4) }} //% for s, g in sides
+{{ side.sum_from(s, "first") }} //% same
 //% set sums = 1 if b.along == "free" else 4
   // sum over k
   var acc{{ i }}_{{ c }} = {{ V }}(0); //% for i, c in product(range(high), range(sums))
   for (var k = begin; k < end; k += {{ reads * ga.stride }}u) {
-//% for u in range(reads)
-{{ skinny.columns(b, gb, u, wgsl, ragged) }}
-{{ skinny.rows(a, ga, u, high, b.along, wgsl, ragged) }}
-//% endfor
+{{ skinny.columns(b, gb, u, wgsl, ragged) }} //% for u in range(reads)
+{{ skinny.rows(a, ga, u, high, b.along, wgsl, ragged) }} //% same
 //% for u, i, c in product(range(reads), range(high), range(sums))
     acc{{ i }}_{{ c }} = {{ tile.multiply_add(V, "ax%d_%d" % (u, i), "bx%d_%d" % (u, c), "acc%d_%d" % (i, c)) }};
 //% endfor
@@ -57,20 +47,15 @@ var<workgroup> partials: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
 {{ tile.own_four("row", "0u", rows, 0, high, false) }}
 {{ tile.own_four("column", "column_0", columns, 0, 1 if out_width == 4 else 4, false) }}
 //% for i in range(high)
-//% if b.along == "free"
-  var sum{{ i }} = acc{{ i }}_0;
-//% else
-  var sum{{ i }} = {{ V }}({% for c in range(4) %}{{ "a.x + a.y + a.z + a.w" | replace("a", "acc%d_%d" % (i, c)) }}, {% endfor %});
-//% endif
+  var sum{{ i }} = acc{{ i }}_0; //% if b.along == "free"
+  var sum{{ i }} = {{ V }}({% for c in range(4) %}{{ "a.x + a.y + a.z + a.w" | replace("a", "acc%d_%d" % (i, c)) }}, {% endfor %}); //% else
 //% set part, from = ("lane", 1) if b.along == "k" else ("strip", lanes)
-//% for far in (64, 32, 16, 8, 4, 2, 1) if far < (lanes if b.along == "k" else workgroup[0] // lanes)
-  partials[t] = sum{{ i }};
-  workgroupBarrier();
-  if ({{ part }} < {{ far }}u) {
+  partials[t] = sum{{ i }}; //% for far in (64, 32, 16, 8, 4, 2, 1) if far < (lanes if b.along == "k" else workgroup[0] // lanes)
+  workgroupBarrier(); //% same
+  if ({{ part }} < {{ far }}u) { //% same
     sum{{ i }} += partials[t + {{ far * from }}u];
   }
-  workgroupBarrier();
-//% endfor
+  workgroupBarrier(); //% same
   if (({{ part }} == 0u) & ({{ i }}u < p.{{ rows.total }})) {
     let start = {{ tile.row_start(parts, batch, out_places, i) }};
 //% for j in range(0, 4, out_width)

@@ -31,9 +31,7 @@
 {{ side.along(b, 0, false) }}
 //% for j in range(count)
     let y{{ j }} = {{ side.value(b, j, 0, wgsl(b.dtype, 1), false) }};
-//% for i in range(high)
-    acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, "x%d" % i, "y%d" % j, "acc%d_%d" % (i, j)) }};
-//% endfor
+    acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, "x%d" % i, "y%d" % j, "acc%d_%d" % (i, j)) }}; //% for i in range(high)
 //% endfor
 {{ side.advance(b, gb) }}
     }

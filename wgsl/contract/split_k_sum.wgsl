@@ -6,17 +6,14 @@ var<workgroup> sums: array<{{ wgsl(acc, out_width) }}, {{ workgroup[0] }}>; //% 
 //% endblock
 //% block body
 //% set V, across = wgsl(acc, out_width), workgroup[0] // lanes
-//% if lanes > 1
-  let lane = lid.x / {{ across }}u;
-  let first = ((wid.x + wid.y * p.{{ groups }}) * {{ across }}u + lid.x % {{ across }}u) * {{ out_width }}u;
-  let begin = select(p.{{ all }}, first + lane * p.{{ size }}, first < p.{{ size }});
-//% else
-  let first = ((wid.x + wid.y * p.{{ groups }}) * {{ workgroup[0] }}u + lid.x) * {{ out_width }}u;
-  if (first >= p.{{ size }}) {
+  let lane = lid.x / {{ across }}u; //% if lanes > 1
+  let first = ((wid.x + wid.y * p.{{ groups }}) * {{ across }}u + lid.x % {{ across }}u) * {{ out_width }}u; //% same
+  let begin = select(p.{{ all }}, first + lane * p.{{ size }}, first < p.{{ size }}); //% same
+  let first = ((wid.x + wid.y * p.{{ groups }}) * {{ workgroup[0] }}u + lid.x) * {{ out_width }}u; //% else
+  if (first >= p.{{ size }}) { //% same
     return;
   }
-  let begin = first;
-//% endif
+  let begin = first; //% same
   var total = {{ V }}(0);
   for (var at = begin; at < p.{{ all }}; at += {{ times("p." ~ size, lanes) if lanes > 1 else "p." ~ size }}) {
     total += in0[at{{ " / 4u" if out_width == 4 }}];
@@ -29,16 +26,11 @@ var<workgroup> sums: array<{{ wgsl(acc, out_width) }}, {{ workgroup[0] }}>; //% 
   }
   workgroupBarrier(); //% if s > 1
 //% endfor
-//% if lanes > 1
-  if ((lane > 0u) | (first >= p.{{ size }})) {
+  if ((lane > 0u) | (first >= p.{{ size }})) { //% if lanes > 1
     return;
   }
-//% endif
-//% if finish
-{{ ix.unravel("first", finish.coords, dims) }}
-  let result = finish({{ (["total"] + finish.coords | list) | join(", ") }});
-//% else
-  let result = total;
-//% endif
+{{ ix.unravel("first", finish.coords, dims) }} //% if finish
+  let result = finish({{ (["total"] + finish.coords | list) | join(", ") }}); //% same
+  let result = total; //% else
   out[first{{ " / 4u" if out_width == 4 }}] = {{ wgsl(out_dtype, out_width).store("result") }};
 //% endblock

@@ -22,13 +22,9 @@
 {% macro fetched() -%}
 //% for s, g in sides
 //% set lies = direct[loop.index0]
-//% if converted
-{{ f16.fetch_converted(s, g, converted[loop.index0][0]) }}
-//% elif lies
-{{ f16.fetch_direct(s, g, lies, ragged, walked[loop.index0]) }}
-//% else
-{{ staging.fetch(s, g, wgsl, ragged) }}
-//% endif
+{{ f16.fetch_converted(s, g, converted[loop.index0][0]) }} //% if converted
+{{ f16.fetch_direct(s, g, lies, ragged, walked[loop.index0]) }} //% elif lies
+{{ staging.fetch(s, g, wgsl, ragged) }} //% else
 //% endfor
 {%- endmacro %}
 {% macro staged() -%}
@@ -71,38 +67,27 @@
   let row0 = (band + inside % high) * {{ sides[0][1].extent }}u;
   let down = subgroup / {{ abreast }}u * {{ down }}u;
   let right = subgroup % {{ abreast }}u * {{ across }}u;
-//% if parts
-  let batch = depth % p.{{ batch.total }};
-  let begin = (depth / p.{{ batch.total }}) * p.{{ parts[0] }};
-  let end = min(begin + p.{{ parts[0] }}, p.{{ summed }});
-//% else
-  let batch = depth;
-  let begin = 0u;
-  let end = p.{{ summed }};
-//% endif
+  let batch = depth % p.{{ batch.total }}; //% if parts
+  let begin = (depth / p.{{ batch.total }}) * p.{{ parts[0] }}; //% same
+  let end = min(begin + p.{{ parts[0] }}, p.{{ summed }}); //% same
+  let batch = depth; //% else
+  let begin = 0u; //% same
+  let end = p.{{ summed }}; //% same
 //% for s, g in sides
-//% if converted
-{{ f16.begin_converted(s, g, "row0" if loop.first else "column0", converted[loop.index0]) }}
-//% else
-{{ staging.begin(s, g, "row0" if loop.first else "column0", "begin") }}
-{{ f16.begin_direct(s, g, walked[loop.index0]) if direct[loop.index0] }}
-//% endif
-//% if scales
-  let {{ s.name }}_shift = i32({{ scales[loop.index0] }}[0]);
-  {{ "let %s_scale = bitcast<f32>(u32(%s_shift + 127) << 23u);" % (s.name, s.name) if not converted }}
-//% endif
+{{ f16.begin_converted(s, g, "row0" if loop.first else "column0", converted[loop.index0]) }} //% if converted
+{{ staging.begin(s, g, "row0" if loop.first else "column0", "begin") }} //% else
+{{ f16.begin_direct(s, g, walked[loop.index0]) if direct[loop.index0] }} //% same
+  let {{ s.name }}_shift = i32({{ scales[loop.index0] }}[0]); //% if scales
+  {{ "let %s_scale = bitcast<f32>(u32(%s_shift + 127) << 23u);" % (s.name, s.name) if not converted }} //% same
 //% endfor
 {{ units.result(unit, "acc%d_%d" % (i, j)) }} //% for i, j in product(range(down // unit.m), range(across // unit.n))
-//% if scales
-  let unshift = -(a_shift + b_shift);
-  let half_shift = unshift / 2;
-  let unscale_left = bitcast<f32>(u32(half_shift + 127) << 23u);
-  let unscale_right = bitcast<f32>(u32(unshift - half_shift + 127) << 23u);
-//% endif
-//% if prefetch
-{{ registers() }}
-{{ fetched() }}
-  for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
+  let unshift = -(a_shift + b_shift); //% if scales
+  let half_shift = unshift / 2; //% same
+  let unscale_left = bitcast<f32>(u32(half_shift + 127) << 23u); //% same
+  let unscale_right = bitcast<f32>(u32(unshift - half_shift + 127) << 23u); //% same
+{{ registers() }} //% if prefetch
+{{ fetched() }} //% same
+  for (var k0 = begin; k0 < end; k0 += {{ step }}u) { //% same
     workgroupBarrier();
 {{ staged() }}
 // while these are multiplied the next tile is on its way
@@ -111,25 +96,19 @@
     }
 {{ multiplied() }}
   }
-//% else
-  for (var k0 = begin; k0 < end; k0 += {{ step * turns }}u) {
-//% for part in range(turns)
-    {
+  for (var k0 = begin; k0 < end; k0 += {{ step * turns }}u) { //% else
+    { //% for part in range(turns)
 {{ registers() }}
     workgroupBarrier();
 {{ fetched() }}
 {{ staged() }}
 {{ multiplied() }}
     }
-//% endfor
   }
-//% endif
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
 //% for i, j in product(range(down // unit.m), range(0, across, strip))
   workgroupBarrier();
-//% for f in range(0, strip, unit.n)
-{{ units.store(unit, "acc%d_%d" % (i, (j + f) // unit.n), "subgroup * %du + %du" % (unit.m * strip, f), strip) }}
-//% endfor
+{{ units.store(unit, "acc%d_%d" % (i, (j + f) // unit.n), "subgroup * %du + %du" % (unit.m * strip, f), strip) }} //% for f in range(0, strip, unit.n)
   workgroupBarrier();
   for (var e = lane * {{ out_width }}u; e < {{ unit.m * strip }}u; e += {{ unit.lanes * out_width }}u) {
 {{ tile.own_four("row", "row0 + down + %du + e / %du" % (i * unit.m, strip), rows, 0, 1) }}

@@ -67,13 +67,11 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>; //% for 
       acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, "u%d.%s" % (i // 4, "xyzw"[i % 4]), "v%d" % j, "acc%d_%d" % (i, j)) }};
 //% endfor
 //% endset
-//% for k in range(step)
-    {
+    { //% for k in range(step)
       let u{{ i }} = tile_a[ty + {{ k * sides[0][1].pitch + i * down // 4 }}u]; //% for i in range(high // 4)
       let v{{ j }} = tile_b[tx + {{ k * sides[1][1].pitch + j * across // 4 }}u]; //% for j in range(wide // 4)
 {{ products }}
     }
-//% endfor
     workgroupBarrier();
     if (more) {
 {{ staging.stage(s, g, V) }} //% for s, g in sides

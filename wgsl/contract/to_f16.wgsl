@@ -26,11 +26,8 @@
 {{ side.along(s, c, ragged) }} //% for c in range(1 if s.wide and s.along == "k" else 4)
 //% for j in range(4)
 //# four neighbours at once, along the side's own dims or the summed ones, or one by one along its own
-//% if s.wide
-  let x{{ j }} = scale * {{ side.value(s, 0 if s.along == "free" else j, j if s.along == "free" else 0, V, ragged) }};
-//% else
-  let x{{ j }} = scale * {{ V }}({% for i in range(4) %}{{ side.value(s, i, j, T, ragged) }}, {% endfor %});
-//% endif
+  let x{{ j }} = scale * {{ side.value(s, 0 if s.along == "free" else j, j if s.along == "free" else 0, V, ragged) }}; //% if s.wide
+  let x{{ j }} = scale * {{ V }}({% for i in range(4) %}{{ side.value(s, i, j, T, ragged) }}, {% endfor %}); //% else
 //% endfor
 //% set read = "k" if s.wide and s.along == "k" else "free"
   let first = tile * {{ cells * (2 if split else 1) }}u + {{ "own * %du + q" % step if along == "k" else "q * %du + own" % extent }};
@@ -38,11 +35,9 @@
   {
     let x = {% if read == along %}x{{ j }}{% else %}{{ V }}({% for i in range(4) %}x{{ i }}.{{ "xyzw"[j] }}, {% endfor %}){% endif %};
 //% set at = "first + %du" % (j * (fours if along == "k" else extent // 4))
-//% if split
-    let high = bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) & vec4<u32>(0xffffe000u));
-    let low = x - high;
-    out[{{ at }} + {{ cells }}u] = vec2<u32>(pack2x16float(low.xy), pack2x16float(low.zw));
-//% endif
+    let high = bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) & vec4<u32>(0xffffe000u)); //% if split
+    let low = x - high; //% same
+    out[{{ at }} + {{ cells }}u] = vec2<u32>(pack2x16float(low.xy), pack2x16float(low.zw)); //% same
 //% set whole = "high" if split else "x"
     out[{{ at }}] = vec2<u32>(pack2x16float({{ whole }}.xy), pack2x16float({{ whole }}.zw));
   }

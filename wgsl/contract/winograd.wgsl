@@ -16,9 +16,7 @@
   {
     let slot = t / {{ w.tiles }}u + {{ r * w.threads // w.tiles }}u;
     let at = slot * {{ quads }}u + (spot / 4u + slot / {{ w.at_once }}u * {{ w.skew }}u) % {{ quads }}u;
-//% for f in range(16)
-    let m{{ f // 4 }}_{{ f % 4 }} = memory[at + {{ f * w.down * w.at_once * quads }}u][spot % 4u];
-//% endfor
+    let m{{ f // 4 }}_{{ f % 4 }} = memory[at + {{ f * w.down * w.at_once * quads }}u][spot % 4u]; //% for f in range(16)
 {{ steps.inverse() }}
 //% set filter = "(slot / %du + %du) * 4u + %du + slot %% %du" % (w.at_once, pass // 4 * w.down, pass % 4, w.at_once)
     let row_0 = block * {{ w.filters }}u + {{ filter }};
@@ -95,9 +93,7 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
   }
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
   let first = (image * p.{{ size[0] }} + top) * p.{{ size[1] }} + left;
-//% for j in range(4)
-{{ tile.own_four("column", "first%s%s" % (" + p.%s" % size[1] if j // 2 else "", " + 1u" if j % 2 else ""), columns, j, 1) }}
-//% endfor
+{{ tile.own_four("column", "first%s%s" % (" + p.%s" % size[1] if j // 2 else "", " + 1u" if j % 2 else ""), columns, j, 1) }} //% for j in range(4)
 // some filters of each thread at a time: the 16 frequencies of a result come together in memory, and go back
 //% for pass in range(0, w.high, w.at_once)
 //% for i, j in product(range(w.at_once), range(w.wide // 4))

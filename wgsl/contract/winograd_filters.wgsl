@@ -14,28 +14,16 @@
   let inside = (line < p.{{ filters }}) & (channel < p.{{ channels }});
   let o = min(line, p.{{ filters }} - 1u);
   let c = min(channel, p.{{ channels }} - 1u);
-//% for place in places
-//% set first = "p." ~ place.offset if place.offset else "0u"
-  let a{{ loop.index0 }} = {{ first }}{{ steps.times("o", place.image) }}{{ steps.times("c", place.channel) }};
-//% endfor
-//% for y in range(3)
-//% for x in range(3)
-  let g{{ y }}_{{ x }} = select(0.0, a({% for place in places %}a{{ loop.index0 }}
-  {{- steps.times("%du" % y, place.y) }}{{ steps.times("%du" % x, place.x) }}, {% endfor %}0u), inside);
-//% endfor
-//% endfor
-//% for x in range(3)
-  let h0_{{ x }} = g0_{{ x }};
-  let h1_{{ x }} = 0.5 * (g0_{{ x }} + g1_{{ x }} + g2_{{ x }});
-  let h2_{{ x }} = 0.5 * (g0_{{ x }} - g1_{{ x }} + g2_{{ x }});
-  let h3_{{ x }} = g2_{{ x }};
-//% endfor
-//% set block = "((line / %du) * p.%s + channel / %du)" % (w.filters, turns, w.step)
-//% set inside = "(channel %% %du) * %du + line %% %du" % (w.step, w.filters, w.filters)
-  let to = {{ block }} * {{ 16 * cells }}u + {{ inside }};
-//% for y in range(4)
-//% for text in ("h{0}_0", "0.5 * (h{0}_0 + h{0}_1 + h{0}_2)", "0.5 * (h{0}_0 - h{0}_1 + h{0}_2)", "h{0}_2")
-  out[to + {{ (y * 4 + loop.index0) * cells }}u] = {{ text.format(y) }};
-//% endfor
-//% endfor
+  let a{{ loop.index0 }} = {{ steps.first(place) }}{{ steps.times("o", place.image) }}{{ steps.times("c", place.channel) }}; //% for place in places
+  let g{{ y }}_{{ x }} = select(0.0, a({{ steps.taps(places, y, x) }}0u), inside); //% for y, x in product(range(3), range(3))
+  let h0_{{ x }} = g0_{{ x }}; //% for x in range(3)
+  let h1_{{ x }} = 0.5 * (g0_{{ x }} + g1_{{ x }} + g2_{{ x }}); //% same
+  let h2_{{ x }} = 0.5 * (g0_{{ x }} - g1_{{ x }} + g2_{{ x }}); //% same
+  let h3_{{ x }} = g2_{{ x }}; //% same
+  let to = ((line / {{ w.filters }}u) * p.{{ turns }} + channel / {{ w.step }}u) * {{ 16 * cells }}u
+  {{- " + (channel %% %du) * %du + line %% %du" % (w.step, w.filters, w.filters) }};
+  out[to + {{ y * 4 * cells }}u] = h{{ y }}_0; //% for y in range(4)
+  out[to + {{ (y * 4 + 1) * cells }}u] = 0.5 * (h{{ y }}_0 + h{{ y }}_1 + h{{ y }}_2); //% same
+  out[to + {{ (y * 4 + 2) * cells }}u] = 0.5 * (h{{ y }}_0 - h{{ y }}_1 + h{{ y }}_2); //% same
+  out[to + {{ (y * 4 + 3) * cells }}u] = h{{ y }}_2; //% same
 //% endblock

@@ -48,19 +48,16 @@
       let a01 = select(0.0, g{{ i }}_01, is_summed & is_right);
       let a10 = select(0.0, g{{ i }}_10, is_down);
       let a11 = select(0.0, g{{ i }}_11, is_down & is_right);
-//% for b in range(2)
-      let h0_{{ b }} = a0{{ b }};
-      let h1_{{ b }} = 0.5 * (a0{{ b }} + a1{{ b }});
-      let h2_{{ b }} = 0.5 * (a0{{ b }} - a1{{ b }});
-      let h3_{{ b }} = a1{{ b }};
-//% endfor
+      let h0_{{ b }} = a0{{ b }}; //% for b in range(2)
+      let h1_{{ b }} = 0.5 * (a0{{ b }} + a1{{ b }}); //% same
+      let h2_{{ b }} = 0.5 * (a0{{ b }} - a1{{ b }}); //% same
+      let h3_{{ b }} = a1{{ b }}; //% same
 //% for y in range(4)
 //% for text in ("h{0}_0", "0.5 * (h{0}_0 + h{0}_1)", "0.5 * (h{0}_0 - h{0}_1)", "h{0}_1")
       memory[gradient_at{{ i }} + {{ (y * 4 + loop.index0) * w.step * rows }}u][line % 4u] = {{ text.format(y) }};
 //% endfor
 //% endfor
-      }
-{%- endmacro %}
+      }{%- endmacro %}
 //# put them into memory, transformed: B^T d B of the image, G g G^T of the gradient
 {% macro stage() -%}
     {
@@ -81,14 +78,10 @@
     let slot = t / {{ w.tiles }}u + {{ r * w.threads // w.tiles }}u;
     let spot = t % {{ w.tiles }}u;
     let from_line = slot * {{ quads }}u + (spot / 4u + slot / {{ w.at_once }}u * {{ w.skew }}u) % {{ quads }}u;
-//% for f in range(16)
-    let m{{ f // 4 }}_{{ f % 4 }} = memory[from_line + {{ f * w.down * w.at_once * quads }}u][spot % 4u];
-//% endfor
-//% for j in range(4)
-    let s0_{{ j }} = m0_{{ j }} + m1_{{ j }} + m2_{{ j }};
-    let s1_{{ j }} = m1_{{ j }} - m2_{{ j }};
-    let s2_{{ j }} = m1_{{ j }} + m2_{{ j }} - m3_{{ j }};
-//% endfor
+    let m{{ f // 4 }}_{{ f % 4 }} = memory[from_line + {{ f * w.down * w.at_once * quads }}u][spot % 4u]; //% for f in range(16)
+    let s0_{{ j }} = m0_{{ j }} + m1_{{ j }} + m2_{{ j }}; //% for j in range(4)
+    let s1_{{ j }} = m1_{{ j }} - m2_{{ j }}; //% same
+    let s2_{{ j }} = m1_{{ j }} + m2_{{ j }} - m3_{{ j }}; //% same
     let of_filter = first_filter + (slot / {{ w.at_once }}u + {{ pass // 4 * w.down }}u) * 4u + {{ pass % 4 }}u + slot % {{ w.at_once }}u;
     let of_channel = first_channel + spot;
     if ((of_filter < p.{{ filters }}) & (of_channel < p.{{ channels }})) {
@@ -157,9 +150,7 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% set over = i * w.down - i * w.down % 8
       let a{{ i }} = memory[ua + {{ k * rows + over }}u + ((fx + {{ i * w.down - over }}u) ^ {{ s }}u)];
 //% endfor
-//% for j in range(w.wide // 4)
-      let b{{ j }} = memory[va + {{ k * quads }}u + ((tx + {{ j * w.beside }}u) ^ {{ s % quads }}u)];
-//% endfor
+      let b{{ j }} = memory[va + {{ k * quads }}u + ((tx + {{ j * w.beside }}u) ^ {{ s % quads }}u)]; //% for j in range(w.wide // 4)
 //% for i, j in product(range(w.high), range(w.wide // 4))
       acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, "a%d.%s" % (i // 4, "xyzw"[i % 4]), "b%d" % j, "acc%d_%d" % (i, j)) }};
 //% endfor

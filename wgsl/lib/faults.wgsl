@@ -16,13 +16,9 @@ fn {{ T.fn(name) }}(i: {{ T }}, {{ "low: %s, high: %s, " % (T.u, T.u) if wide }}
   if (bad) { //% if T.width != 4
     {{ T.call("noted" ~ wide) }}({{ words | join(", ") }}, n, site);
   }
-//% if known
-  return select(w, {{ I }}(-1), outside);
-//% elif T.kind == "u"
-  return {{ I }}(min(i, {{ T }}(n - 1u)));
-//% else
-  return clamp(w, {{ I }}(0), {{ I }}(i32(n) - 1));
-//% endif
+  return select(w, {{ I }}(-1), outside); //% if known
+  return {{ I }}(min(i, {{ T }}(n - 1u))); //% elif T.kind == "u"
+  return clamp(w, {{ I }}(0), {{ I }}(i32(n) - 1)); //% else
 }{% endmacro %}
 {% macro inside(T) %}{{ checked(T, "inside", false, false) }}{% endmacro %}
 {% macro wrapped(T) %}{{ checked(T, "wrapped", true, false) }}{% endmacro %}

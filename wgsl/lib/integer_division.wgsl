@@ -20,19 +20,16 @@ fn {{ T.fn("plain_quotient") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
 //# GL leaves % of negative integers undefined: x - x / y * y is defined everywhere
 {% macro truncated_remainder(T) %}
 fn {{ T.fn("truncated_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
-//% if T.kind == "f"
-  let q = trunc({{ T.call("plain_quotient") }}(x, y));
-  let left = {{ T.call("what_is_left") }}(x, q, y);
-  var r = select(left, left + sign(x) * abs(y), left * x < {{ T }}(0));
-  let far = (abs(q) >= {{ T }}(4096)) & (abs(x) <= {{ T }}(3.4028234e38)) & (y != {{ T }}(0));
-  if ({{ "any(far)" if T.width > 1 else "far" }}) {
+  let q = trunc({{ T.call("plain_quotient") }}(x, y)); //% if T.kind == "f"
+  let left = {{ T.call("what_is_left") }}(x, q, y); //% same
+  var r = select(left, left + sign(x) * abs(y), left * x < {{ T }}(0)); //% same
+  let far = (abs(q) >= {{ T }}(4096)) & (abs(x) <= {{ T }}(3.4028234e38)) & (y != {{ T }}(0)); //% same
+  if ({{ "any(far)" if T.width > 1 else "far" }}) { //% same
     r = select(r, {{ T.call("long_remainder") }}(x, y), far);
   }
-  let zero = bitcast<{{ T }}>(bitcast<{{ T.u }}>(x) & {{ T.u }}(0x80000000u));
-  return select(select(r, zero, r == {{ T }}(0)), x, abs(x) < abs(y));
-//% else
-  return select(x - (x / y) * y, {{ T }}(0), y == {{ T }}(0));
-//% endif
+  let zero = bitcast<{{ T }}>(bitcast<{{ T.u }}>(x) & {{ T.u }}(0x80000000u)); //% same
+  return select(select(r, zero, r == {{ T }}(0)), x, abs(x) < abs(y)); //% same
+  return select(x - (x / y) * y, {{ T }}(0), y == {{ T }}(0)); //% else
 }{% endmacro %}
 //# of large quotients, exact: the 24 bits of x divided by those of y, 8 binary places at a time
 {% macro long_remainder(T) %}

@@ -1,18 +1,13 @@
 //# Numbers as keys: u32 that sort as the numbers do, -0 beside 0, NaN above all.
 {% macro sort_key(T) %}
 fn {{ T.fn("sort_key") }}(x: {{ T }}) -> u32 {
-//% if T.kind == "f"
-  let bits = bitcast<u32>(x);
-  let size = bits & 0x7fffffffu;
-  let key = select(bits | 0x80000000u, ~bits, (bits >> 31u) == 1u);
-  return select(select(key, 0x80000000u, size == 0u), 0xffffffffu, size > 0x7f800000u);
-//% elif T.kind == "i"
-  return bitcast<u32>(x) ^ 0x80000000u;
-//% elif T.kind == "b"
-  return select(0u, 1u, x);
-//% else
-  return x;
-//% endif
+  let bits = bitcast<u32>(x); //% if T.kind == "f"
+  let size = bits & 0x7fffffffu; //% same
+  let key = select(bits | 0x80000000u, ~bits, (bits >> 31u) == 1u); //% same
+  return select(select(key, 0x80000000u, size == 0u), 0xffffffffu, size > 0x7f800000u); //% same
+  return bitcast<u32>(x) ^ 0x80000000u; //% elif T.kind == "i"
+  return select(0u, 1u, x); //% elif T.kind == "b"
+  return x; //% else
 }{% endmacro %}
 //# the same with the smallest number highest, and NaN above it
 {% macro falling_key(T) %}

@@ -2,12 +2,10 @@
 //# unit: a limits.Unit; its `kind` is the language: "subgroup", Dawn's experimental subgroup matrices; "view", the same
 //# with sums in the tiles' memory, by buffer_view; "plain", WGSL that every adapter runs, by which kernels are tested.
 {% macro enables(unit) -%}
-//% if unit.kind != "plain"
-enable f16;
-enable subgroups;
-enable chromium_experimental_subgroup_matrix;
-{{ "requires buffer_view;" if unit.kind == "view" }}
-//% endif
+enable f16; //% if unit.kind != "plain"
+enable subgroups; //% same
+enable chromium_experimental_subgroup_matrix; //% same
+{{ "requires buffer_view;" if unit.kind == "view" }} //% same
 {%- endmacro %}
 
 {% macro builtins(unit) -%}{{ "@builtin(subgroup_id) subgroup_id: u32, " if unit.kind != "plain" }}{%- endmacro %}
@@ -70,12 +68,9 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
 
 //# four elements, from a place on that is a multiple of four: by one store, where memory is seen so
 {% macro put_four(unit, at, first, second) -%}
-//% if unit.kind == "view"
-  quads[({{ at }}) / 4u] = vec2<u32>({{ first }}, {{ second }});
-//% else
-{{ put(unit, at, first) }}
-{{ put(unit, at ~ " + 2u", second) }}
-//% endif
+  quads[({{ at }}) / 4u] = vec2<u32>({{ first }}, {{ second }}); //% if unit.kind == "view"
+{{ put(unit, at, first) }} //% else
+{{ put(unit, at ~ " + 2u", second) }} //% same
 {%- endmacro %}
 
 //# one sum, or two or four neighbours
@@ -99,7 +94,9 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
 {%- endmacro %}
 
 {% macro result(unit, name) -%}
-  var {{ name }}: {{ "subgroup_matrix_result<f32, %d, %d>" % (unit.n, unit.m) if unit.kind != "plain" else "Fragment" }};{%- endmacro %}
+  var {{ name }}: {{ result_type(unit) }};{%- endmacro %}
+{% macro result_type(unit) -%}
+  {{ "subgroup_matrix_result<f32, %d, %d>" % (unit.n, unit.m) if unit.kind != "plain" else "Fragment" }}{%- endmacro %}
 
 {% macro multiply(unit, acc, a, b) -%}
   {{ acc }} = {{ "subgroupMatrixMultiplyAccumulate(%s, %s, %s)" % (a, b, acc)

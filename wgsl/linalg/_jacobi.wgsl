@@ -29,13 +29,10 @@ fn rotated(x: f32, y: f32, by: vec3<f32>) -> vec2<f32> {
 }{% endmacro %}
 
 {% macro begin(first) %}
-//% if first
-  let done = false;
-  let before = 0u;
-//% else
-  let before = select(u32(in0[base + last]), 0u, p.start == 0u);
-  let done = (in0[base + last + 1u] != 0.0) | ((p.start == 0u) & (in0[base + last] == 0.0));
-//% endif
+  let done = false; //% if first
+  let before = 0u; //% same
+  let before = select(u32(in0[base + last]), 0u, p.start == 0u); //% else
+  let done = (in0[base + last + 1u] != 0.0) | ((p.start == 0u) & (in0[base + last] == 0.0)); //% same
   let sweeps = select(p.sweeps, 0u, done);{% endmacro %}
 
 {% macro agree(threads) %}

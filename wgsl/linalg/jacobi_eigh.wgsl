@@ -16,18 +16,15 @@ var<workgroup> parts: array<f32, {{ workgroup[0] }}>;
   let vectors = base + size * size;
   var part = 0.0;
   for (var i = lid.x; i < last; i += {{ workgroup[0] }}u) {
-//% if first
-    let r = i / size;
-    let c = i % size;
-    var x = 0.0;
-    if ((r < p.n) & (c < p.n)) {
+    let r = i / size; //% if first
+    let c = i % size; //% same
+    var x = 0.0; //% same
+    if ((r < p.n) & (c < p.n)) { //% same
       let low = select(r * p.n + c, c * p.n + r, c > r);
       x = in0[group * p.n * p.n + low];
     }
-    x = select(x, select(0.0, 1.0, r - size == c), r >= size);
-//% else
-    let x = in0[base + i];
-//% endif
+    x = select(x, select(0.0, 1.0, r - size == c), r >= size); //% same
+    let x = in0[base + i]; //% else
     out[base + i] = x;
     if (i < size * size) {
       part += x * x;

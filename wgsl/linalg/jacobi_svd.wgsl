@@ -14,16 +14,13 @@ var<workgroup> parts: array<vec3<f32>, {{ workgroup[0] }}>;
   let last = size * wide;
   let base = group * (last + 2u);
   for (var i = lid.x; i < last; i += {{ workgroup[0] }}u) {
-//% if first
-    let r = i / wide;
-    let c = i % wide;
-    var x = select(0.0, 1.0, c == p.n + r);
-    if ((c < p.n) & (r < p.n)) {
+    let r = i / wide; //% if first
+    let c = i % wide; //% same
+    var x = select(0.0, 1.0, c == p.n + r); //% same
+    if ((c < p.n) & (r < p.n)) { //% same
       x = in0[(group * p.n + c) * p.n + r];
     }
-//% else
-    let x = in0[base + i];
-//% endif
+    let x = in0[base + i]; //% else
     out[base + i] = x;
   }
   storageBarrier();

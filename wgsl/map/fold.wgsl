@@ -6,10 +6,8 @@
     return;
   }
   var rest = i;
-//% for a, size_, positions, kernel, stride, dilation, before in axes | reverse
-  let at{{ a }} = rest % p.{{ size_ }} + p.{{ before }};
-  rest /= p.{{ size_ }};
-//% endfor
+  let at{{ a }} = rest % p.{{ size_ }} + p.{{ before }}; //% for a, size_, positions, kernel, stride, dilation, before in axes | reverse
+  rest /= p.{{ size_ }}; //% same
 {{ ix.unravel("rest", lead, dims) }}
   var total = {{ wgsl(acc, 1) }}(0);
 //% for a, size_, positions, kernel, stride, dilation, before in axes

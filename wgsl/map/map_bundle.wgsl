@@ -4,14 +4,14 @@
 //% block declarations
 fn segment{{ loop.index0 }}(place: u32) { //% for name, size, dims, names, width in segments
   let i = place * {{ width }}u;
-{{ mapping.write(name, functions[name], size, dims, names, width, wgsl) }}
+  if (i >= p.{{ size }}) {
+    return;
+  }
+{{ mapping.write(name, functions[name], dims, names, width, wgsl) }}
 }
 //% endblock
 //% block body
-//% for s in segments
-//% set begin = "p." ~ ends[loop.index0 - 1] if loop.index0 else "0u"
-  {{ "} else " if loop.index0 }}{{ "if (wid.x < p." ~ ends[loop.index0] ~ ") {" if not loop.last else "{" }}
-    segment{{ loop.index0 }}((wid.x - {{ begin }}) * {{ workgroup[0] }}u + lid.x);
-//% endfor
+  {{ "} else " if loop.index0 }}{{ "if (wid.x < p." ~ ends[loop.index0] ~ ") {" if not loop.last else "{" }} //% for s in segments
+    segment{{ loop.index0 }}((wid.x - {{ "p." ~ ends[loop.index0 - 1] if loop.index0 else "0u" }}) * {{ workgroup[0] }}u + lid.x); //% same
   }
 //% endblock

@@ -5,5 +5,8 @@
 //% block body
   let group = wid.x + wid.y * (p.{{ span }} / {{ workgroup[0] }}u);
   let i = (group * {{ workgroup[0] }}u + lid.x) * {{ out_width }}u;
-{{ mapping.write("values", functions["values"], size, dims, outs | map("first") | list, out_width, wgsl) }}
+  if (i >= p.{{ size }}) {
+    return;
+  }
+{{ mapping.write("values", functions["values"], dims, outs | map("first") | list, out_width, wgsl) }}
 //% endblock

@@ -48,8 +48,7 @@ var<workgroup> tile_{{ name }}: array<{{ word(dtype) }}, {{ high * (wide + 1) }}
 //% endfor
   workgroupBarrier();
   // write in the order of the output
-//% for j in range(wide * high // threads // out_width)
-  {
+  { //% for j in range(wide * high // threads // out_width)
     let column = {{ times(modulo(plus("lid.x", j * threads), high // out_width), out_width) }};
     let row = {{ over(plus("lid.x", j * threads), high // out_width) }};
     let across = first_across + row;
@@ -60,5 +59,4 @@ var<workgroup> tile_{{ name }}: array<{{ word(dtype) }}, {{ high * (wide + 1) }}
       out[{{ over(index_of(place), out_width) }}] = {{ T.store("y") }};
     }
   }
-//% endfor
 //% endblock

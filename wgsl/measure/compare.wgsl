@@ -18,18 +18,13 @@ fn compare(a: f32, b: f32) -> vec4<f32> { //% if kind != "words"
     let kept = select(0xffffffffu, p.ends, i + 1u == p.words);
     let a = in0[i] & kept;
     let b = in1[i] & kept;
-//% if kind == "f32"
-    most = max(most, compare(bitcast<f32>(a), bitcast<f32>(b)));
-//% elif kind == "f16"
-    let x = unpack2x16float(a);
-    let y = unpack2x16float(b);
-    most = max(most, max(compare(x.x, y.x), compare(x.y, y.y)));
-//% elif kind == "bf16"
-    most = max(most, compare(bitcast<f32>(a << 16u), bitcast<f32>(b << 16u)));
-    most = max(most, compare(bitcast<f32>(a & 0xffff0000u), bitcast<f32>(b & 0xffff0000u)));
-//% else
-    most.z = max(most.z, select(0.0, 1.0, a != b));
-//% endif
+    most = max(most, compare(bitcast<f32>(a), bitcast<f32>(b))); //% if kind == "f32"
+    let x = unpack2x16float(a); //% elif kind == "f16"
+    let y = unpack2x16float(b); //% same
+    most = max(most, max(compare(x.x, y.x), compare(x.y, y.y))); //% same
+    most = max(most, compare(bitcast<f32>(a << 16u), bitcast<f32>(b << 16u))); //% elif kind == "bf16"
+    most = max(most, compare(bitcast<f32>(a & 0xffff0000u), bitcast<f32>(b & 0xffff0000u))); //% same
+    most.z = max(most.z, select(0.0, 1.0, a != b)); //% else
   }
   found[lid.x] = most;
   for (var apart = {{ workgroup[0] // 2 }}u; apart > 0u; apart /= 2u) {

@@ -15,10 +15,8 @@
 //% for r in range(4)
       let w{{ e }}_{{ r }} = {{ "(" if often }}{{ unpacked("cell%d_%d" % (u, r), e, bits) }}{{ ") * scales." ~ "xyzw"[r] if often }};
 //% endfor
-//% for v in range(vectors)
-      let x{{ e }}_{{ v }} = sums[lane + {{ ((v * ahead + u) * fours + e) * (lanes + 1) }}u];
-      {{ "acc" if often else "part" }}{{ v }} += vec4<f32>({% for r in range(4) %}dot(w{{ e }}_{{ r }}, x{{ e }}_{{ v }}), {% endfor %});
-//% endfor
+      let x{{ e }}_{{ v }} = sums[lane + {{ ((v * ahead + u) * fours + e) * (lanes + 1) }}u]; //% for v in range(vectors)
+      {{ "acc" if often else "part" }}{{ v }} += vec4<f32>({% for r in range(4) %}dot(w{{ e }}_{{ r }}, x{{ e }}_{{ v }}), {% endfor %}); //% same
 //% endfor
       acc{{ v }} = fma(part{{ v }}, scales, acc{{ v }}); //% for v in range(vectors) if not often
 {%- endmacro %}
@@ -28,10 +26,8 @@
   for (var apart = {{ lanes // 2 }}u; apart > 0u; apart /= 2u) {
     workgroupBarrier();
     if (lane < apart) {
-//% for v in range(vectors)
-      acc{{ first + v }} += sums[lid.x + apart + {{ v * lanes * lines }}u];
-      sums[lid.x + {{ v * lanes * lines }}u] = acc{{ first + v }};
-//% endfor
+      acc{{ first + v }} += sums[lid.x + apart + {{ v * lanes * lines }}u]; //% for v in range(vectors)
+      sums[lid.x + {{ v * lanes * lines }}u] = acc{{ first + v }}; //% same
     }
   }{%- endmacro %}
 //# Four rows' results for each vector, with a bias of type B; lead: vectors before them, as text to add to.

@@ -8,23 +8,17 @@
   let row = ((group % p.lines) * {{ workgroup[0] }}u + lid.x) * 4u;
   let first = (group / p.lines) * {{ vectors }}u;
   let row{{ r }} = min(row + {{ r }}u, p.n - 1u); //% for r in range(4)
-//% for v in range(vectors)
-  let from{{ v }} = min(first + {{ v }}u, p.m - 1u) * p.chunks * {{ per }}u;
-  var acc{{ v }} = vec4<f32>();
-//% endfor
+  let from{{ v }} = min(first + {{ v }}u, p.m - 1u) * p.chunks * {{ per }}u; //% for v in range(vectors)
+  var acc{{ v }} = vec4<f32>(); //% same
   for (var j = 0u; j < p.chunks; j++) {
     let block = j / p.each;
-//% for r in range(4)
-    let cell{{ r }} = in1[row{{ r }} * p.chunks + j];
-    let scale{{ r }} = {{ S.load("in2", "row%d * p.blocks + block" % r, 1) }};
-//% endfor
+    let cell{{ r }} = in1[row{{ r }} * p.chunks + j]; //% for r in range(4)
+    let scale{{ r }} = {{ S.load("in2", "row%d * p.blocks + block" % r, 1) }}; //% same
     var part{{ v }} = vec4<f32>(); //% for v in range(vectors)
 //% for e in range(per // 4)
     let w{{ e }}_{{ r }} = {{ weights.unpacked("cell%d" % r, e, bits) }}; //% for r in range(4)
-//% for v in range(vectors)
-    let x{{ e }}_{{ v }} = {{ X.load("in0", "from%d + j * %du + %du" % (v, per, 4 * e), 4) }};
-    part{{ v }} += vec4<f32>({% for r in range(4) %}dot(w{{ e }}_{{ r }}, x{{ e }}_{{ v }}), {% endfor %});
-//% endfor
+    let x{{ e }}_{{ v }} = {{ X.load("in0", "from%d + j * %du + %du" % (v, per, 4 * e), 4) }}; //% for v in range(vectors)
+    part{{ v }} += vec4<f32>({% for r in range(4) %}dot(w{{ e }}_{{ r }}, x{{ e }}_{{ v }}), {% endfor %}); //% same
 //% endfor
     acc{{ v }} += part{{ v }} * vec4<f32>({% for r in range(4) %}scale{{ r }}, {% endfor %}); //% for v in range(vectors)
   }

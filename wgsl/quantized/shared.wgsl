@@ -21,10 +21,8 @@ var<workgroup> sums: array<vec4<f32>, {{ held }}>;
   }
   let end = min(piece * p.long + p.long, p.chunks);
   let row{{ r }} = min(row + {{ r }}u, p.n - 1u); //% for r in range(4)
-//% for v in range(vectors)
-  let from{{ v }} = min(first + {{ v }}u, p.m - 1u) * p.chunks * {{ per }}u;
-  var acc{{ v }} = vec4<f32>();
-//% endfor
+  let from{{ v }} = min(first + {{ v }}u, p.m - 1u) * p.chunks * {{ per }}u; //% for v in range(vectors)
+  var acc{{ v }} = vec4<f32>(); //% same
   // a cell of weights a thread at a time
   for (var chunk = piece * p.long; chunk < end; chunk += {{ lanes * ahead }}u) {
 //% for u in range(ahead)
@@ -50,9 +48,7 @@ var<workgroup> sums: array<vec4<f32>, {{ held }}>;
   }
   // join the threads of a row, and write
 //% set many = held // threads
-//% for v in range(0, vectors, many)
-  workgroupBarrier();
-{{ weights.joined([many, vectors - v] | min, lanes, lines, v) }}
-//% endfor
+  workgroupBarrier(); //% for v in range(0, vectors, many)
+{{ weights.joined([many, vectors - v] | min, lanes, lines, v) }} //% same
 {{ weights.written(vectors, B, "piece * p.m + " if parts else "") }}
 //% endblock

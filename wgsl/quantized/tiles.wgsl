@@ -21,10 +21,8 @@ var<workgroup> ws: array<vec4<f32>, 512>;
   let tx = lid.x % 16u;
   let ty = lid.x / 16u;
   let k = p.words * {{ 32 // bits }}u;
-//% for j in range(4)
-  let x{{ j }} = min(first + own + {{ j }}u, p.m - 1u) * k + along;
-  let row{{ j }} = min(top + own + {{ j }}u, p.n - 1u);
-//% endfor
+  let x{{ j }} = min(first + own + {{ j }}u, p.m - 1u) * k + along; //% for j in range(4)
+  let row{{ j }} = min(top + own + {{ j }}u, p.n - 1u); //% same
   var acc{{ v }} = vec4<f32>(); //% for v in range(8)
   // 32 weights of each row at a time
   for (var k0 = part * p.long; k0 < min(part * p.long + p.long, k); k0 += 32u) {
@@ -32,16 +30,12 @@ var<workgroup> ws: array<vec4<f32>, 512>;
     // unpack them, and load as much of the vectors
     {
       let block = k0 / p.block;
-//% for j in range(4)
-      let a{{ j }} = {{ X.load("in0", "x%d + k0" % j, 4) }};
-      let word{{ j }} = in1[row{{ j }} * p.words + (k0 + along) / {{ 32 // bits }}u]{{ " >> ((along & 4u) * 4u)" if bits == 4 }};
-      let scale{{ j }} = {{ S.load("in2", "row%d * p.blocks + block" % j, 1) }};
-      let w{{ j }} = ({{ weights.four("word%d" % j, 0, bits) }}) * scale{{ j }};
-//% endfor
-//% for c in "xyzw"
-      xs[(along + {{ loop.index0 }}u) * 16u + own / 4u] = vec4<f32>({% for j in range(4) %}a{{ j }}.{{ c }}, {% endfor %});
-      ws[(along + {{ loop.index0 }}u) * 16u + own / 4u] = vec4<f32>({% for j in range(4) %}w{{ j }}.{{ c }}, {% endfor %});
-//% endfor
+      let a{{ j }} = {{ X.load("in0", "x%d + k0" % j, 4) }}; //% for j in range(4)
+      let word{{ j }} = in1[row{{ j }} * p.words + (k0 + along) / {{ 32 // bits }}u]{{ " >> ((along & 4u) * 4u)" if bits == 4 }}; //% same
+      let scale{{ j }} = {{ S.load("in2", "row%d * p.blocks + block" % j, 1) }}; //% same
+      let w{{ j }} = ({{ weights.four("word%d" % j, 0, bits) }}) * scale{{ j }}; //% same
+      xs[(along + {{ loop.index0 }}u) * 16u + own / 4u] = vec4<f32>({% for j in range(4) %}a{{ j }}.{{ c }}, {% endfor %}); //% for c in "xyzw"
+      ws[(along + {{ loop.index0 }}u) * 16u + own / 4u] = vec4<f32>({% for j in range(4) %}w{{ j }}.{{ c }}, {% endfor %}); //% same
     }
     workgroupBarrier();
     // multiply
@@ -49,10 +43,8 @@ var<workgroup> ws: array<vec4<f32>, 512>;
       let u = xs[ty * 2u + {{ s * 16 }}u];
       let v = xs[ty * 2u + {{ s * 16 + 1 }}u];
       let w = ws[tx + {{ s * 16 }}u];
-//% for c in "xyzw"
-      acc{{ loop.index0 }} = fma(vec4<f32>(u.{{ c }}), w, acc{{ loop.index0 }});
-      acc{{ loop.index0 + 4 }} = fma(vec4<f32>(v.{{ c }}), w, acc{{ loop.index0 + 4 }});
-//% endfor
+      acc{{ loop.index0 }} = fma(vec4<f32>(u.{{ c }}), w, acc{{ loop.index0 }}); //% for c in "xyzw"
+      acc{{ loop.index0 + 4 }} = fma(vec4<f32>(v.{{ c }}), w, acc{{ loop.index0 + 4 }}); //% same
     }
   }
   // write 8 vectors x 4 rows a thread

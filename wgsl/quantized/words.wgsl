@@ -13,10 +13,8 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
   let row = ((group % p.lines) * {{ lines }}u + lid.x / {{ lanes }}u) * 4u;
   let first = (group / p.lines) * {{ vectors }}u;
   let row{{ r }} = min(row + {{ r }}u, p.n - 1u); //% for r in range(4)
-//% for v in range(vectors)
-  let from{{ v }} = min(first + {{ v }}u, p.m - 1u) * p.words * {{ per }}u;
-  var acc{{ v }} = vec4<f32>();
-//% endfor
+  let from{{ v }} = min(first + {{ v }}u, p.m - 1u) * p.words * {{ per }}u; //% for v in range(vectors)
+  var acc{{ v }} = vec4<f32>(); //% same
   // a word of weights at a time
   for (var j = lane; j < p.words; j += {{ lanes * ahead }}u) {
 //% for u in range(ahead)
@@ -30,10 +28,8 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
       var part{{ v }} = vec4<f32>(); //% for v in range(vectors)
 //% for e in range(per // 4)
       let w{{ e }}_{{ r }} = {{ weights.four("word%d_%d" % (u, r), e * 16, bits) }}; //% for r in range(4)
-//% for v in range(vectors)
-      let x{{ e }}_{{ v }} = {{ X.load("in0", "from%d + at%d * %du + %du" % (v, u, per, 4 * e), 4) }};
-      part{{ v }} += vec4<f32>({% for r in range(4) %}dot(w{{ e }}_{{ r }}, x{{ e }}_{{ v }}), {% endfor %});
-//% endfor
+      let x{{ e }}_{{ v }} = {{ X.load("in0", "from%d + at%d * %du + %du" % (v, u, per, 4 * e), 4) }}; //% for v in range(vectors)
+      part{{ v }} += vec4<f32>({% for r in range(4) %}dot(w{{ e }}_{{ r }}, x{{ e }}_{{ v }}), {% endfor %}); //% same
 //% endfor
       acc{{ v }} = fma(part{{ v }}, scales, acc{{ v }}); //% for v in range(vectors)
     }

@@ -58,21 +58,17 @@
 
 //# joins a lane's value to those `lanes` further on, `count` of them
 {% macro join_lanes(s, lanes, count, wgsl) -%}
-//% for m in range(1, count)
-    let {{ s.name }}_o{{ m }} = {{ s.partials }}[lid.x + {{ m * lanes }}u];
-    {{ s.name }} = {{ combine.join[s.op](wgsl(s.dtype, 1), s.name, "%s_o%d" % (s.name, m)) }};
-//% endfor
+    let {{ s.name }}_o{{ m }} = {{ s.partials }}[lid.x + {{ m * lanes }}u]; //% for m in range(1, count)
+    {{ s.name }} = {{ combine.join[s.op](wgsl(s.dtype, 1), s.name, "%s_o%d" % (s.name, m)) }}; //% same
     {{ s.partials }}[lid.x] = {{ s.name }};{%- endmacro %}
 
 //# joins the values of a row's lanes; every thread passes the barriers
 {% macro tree(reductions, steps, wgsl) -%}
   {{ s.partials }}[lid.x] = {{ s.name }}; //% for s in reductions
-//% for lanes, count in steps
-  workgroupBarrier();
-  if (lane < {{ lanes }}u) {
+  workgroupBarrier(); //% for lanes, count in steps
+  if (lane < {{ lanes }}u) { //% same
 {{ join_lanes(s, lanes, count, wgsl) }} //% for s in reductions
   }
-//% endfor
   workgroupBarrier();
   {{ s.name }} = {{ s.partials }}[lid.x - lane]; //% for s in reductions
 {%- endmacro %}

@@ -16,10 +16,8 @@
   var i = piece * p.piece;
   // reduce it: four reads are under way at once
   for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) { //% for turns in (4, 1)
-//% for j in range(turns)
-    let at{{ j }} = first + (i + {{ j }}u) * p.inner;
-    let x{{ j }} = {{ long.element("at%d" % j, functions, narrow) }};
-//% endfor
+    let at{{ j }} = first + (i + {{ j }}u) * p.inner; //% for j in range(turns)
+    let x{{ j }} = {{ long.element("at%d" % j, functions, narrow) }}; //% same
     sum = {{ wgsl("u32", 1).call(join) }}(sum, x{{ j }}); //% for j in range(turns)
   }
   // write the result

@@ -35,10 +35,8 @@
   // join the threads of the row
   workgroupBarrier(); //% if not is_first
 {{ r.tree(reductions | rejectattr("top") | list, steps, wgsl) }}
-//% for s in reductions | selectattr("top")
-{{ r.scale(s, s.name, s.name ~ "_lane", s.top, wgsl(s.dtype, 1)) }}
-{{ r.tree([s], steps, wgsl) }}
-//% endfor
+{{ r.scale(s, s.name, s.name ~ "_lane", s.top, wgsl(s.dtype, 1)) }} //% for s in reductions | selectattr("top")
+{{ r.tree([s], steps, wgsl) }} //% same
 {%- endmacro %}
 
 //# the reductions of a phase

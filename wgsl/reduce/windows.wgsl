@@ -21,10 +21,8 @@
   // {{ op }} of each window
   for (var {{ r }} = 0u; {{ r }} < p.{{ n }}; {{ r }}++) { //% for r, n in loops
 //% set around = lead | list + loops | map("first") | list
-//% for cell in cells if f.width == 4
-    {{ "let four%d = cells(%s);" % (cell, (around + ["first + %du" % cell]) | join(", ")) if cell % 4 == 0 }}
-    let cell{{ cell }} = four{{ cell // 4 * 4 }}.{{ "xyzw"[cell % 4] }};
-//% endfor
+    {{ "let four%d = cells(%s);" % (cell, (around + ["first + %du" % cell]) | join(", ")) if cell % 4 == 0 }} //% for cell in cells if f.width == 4
+    let cell{{ cell }} = four{{ cell // 4 * 4 }}.{{ "xyzw"[cell % 4] }}; //% same
 //% for cell in cells if f.width != 4
 //% set at = ("min(first + %du, p." ~ last ~ ")" if last else "first + %du") % cell
     let cell{{ cell }} = cells({{ (around + [at]) | join(", ") }});
@@ -40,13 +38,10 @@
   // write four neighbours
   let row = line * p.{{ line }} + place;
 //% for j in range(4)
-//% if finish
-  let e{{ j }}_row = line * p.{{ line }} + column{{ j }};
-{{ ix.unravel("e%d_row" % j, finish.coords | map("suffix", "_%d" % j) | list, e_dims) }}
-  let y{{ j }} = finish(acc{{ j }}{% for c in finish.coords %}, {{ c }}_{{ j }}{% endfor %});
-//% else
-  let y{{ j }} = acc{{ j }};
-//% endif
+  let e{{ j }}_row = line * p.{{ line }} + column{{ j }}; //% if finish
+{{ ix.unravel("e%d_row" % j, finish.coords | map("suffix", "_%d" % j) | list, e_dims) }} //% same
+  let y{{ j }} = finish(acc{{ j }}{% for c in finish.coords %}, {{ c }}_{{ j }}{% endfor %}); //% same
+  let y{{ j }} = acc{{ j }}; //% else
 //% endfor
   out[row / 4u] = {{ Out.store(Out ~ "(y0, y1, y2, y3)") }}; //% if out_width == 4
   if (place + {{ j }}u < p.{{ line }}) { //% for j in range(4) if out_width != 4

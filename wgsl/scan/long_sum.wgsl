@@ -18,13 +18,9 @@
   }
   var i = piece * p.piece;
   for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) { //% for turns in (4, 1)
-//% for j in range(turns)
-    let at{{ j }} = first + (i + {{ j }}u) * p.inner;
-    let x{{ j }} = {{ long.element("at%d" % j, True, narrow) }};
-//% endfor
-//% for j in range(turns)
-    sum = {{ wgsl("u32", 1).call("long_sum") }}(sum, x{{ j }});
-    out[at{{ j }}] = sum;
-//% endfor
+    let at{{ j }} = first + (i + {{ j }}u) * p.inner; //% for j in range(turns)
+    let x{{ j }} = {{ long.element("at%d" % j, True, narrow) }}; //% same
+    sum = {{ wgsl("u32", 1).call("long_sum") }}(sum, x{{ j }}); //% for j in range(turns)
+    out[at{{ j }}] = sum; //% same
   }
 //% endblock

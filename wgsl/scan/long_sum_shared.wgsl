@@ -22,13 +22,11 @@ var<workgroup> sums: array<vec2<u32>, 512>;
   for (var base = piece * p.piece; base < end; base += 1024u) {
     let i0 = base + t * 4u;
     var run = vec2<u32>(0u);
-//% for j in range(4)
-    if (i0 + {{ j }}u < end) {
+    if (i0 + {{ j }}u < end) { //% for j in range(4)
       let at = first + i0 + {{ j }}u;
       run = {{ add }}(run, {{ long.element("at", True, narrow) }});
     }
-    let run{{ j }} = run;
-//% endfor
+    let run{{ j }} = run; //% same
     // sum over the threads, in rounds of a tree
     sums[t] = run;
     workgroupBarrier();

@@ -17,23 +17,18 @@
   let end = min(from_ + p.piece, p.n);
   // join the pieces before it
   var state = {{ S }}({{ scan.start[op](T) }});
-//% if carried == "totals"
-  for (var k = 0u; k < piece; k++) {
+  for (var k = 0u; k < piece; k++) { //% if carried == "totals"
     let other = {{ totals_in }}[(row * p.pieces + k) * p.inner + column];
     state = {{ scan.join[op](T, "state", "other") }};
   }
-//% elif carried == "sums"
-  if (piece > 0u) {
+  if (piece > 0u) { //% elif carried == "sums"
     state = {{ totals_in }}[(row * p.pieces + piece - 1u) * p.inner + column];
   }
-//% endif
   var i = from_;
   // scan it: four reads are under way at once
   for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) { //% for turns in (4, 1)
-//% for j in range(turns)
-    let at{{ j }} = first + (i + {{ j }}u) * p.inner;
-    let x{{ j }} = {{ "value_at(at%d)" % j if functions else T.load("in0", "at%d" % j, 1) }};
-//% endfor
+    let at{{ j }} = first + (i + {{ j }}u) * p.inner; //% for j in range(turns)
+    let x{{ j }} = {{ "value_at(at%d)" % j if functions else T.load("in0", "at%d" % j, 1) }}; //% same
 //% for j in range(turns)
     let kept{{ j }} = {{ scan.keep[op](T, "x%d" % j) }};
     let next{{ j }} = {{ scan.lift[op](T, "kept%d" % j, "(i + %du)" % j) }};

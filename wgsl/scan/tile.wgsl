@@ -29,20 +29,15 @@ var<workgroup> heads: array<u32, 512>; //% if segmented
   // 2048 elements at a time
   for (var base = begin; base < end; base += 2048u) {
     // load neighbours by neighbouring threads
-//% for j in range(8)
-    let i{{ j }} = base + {{ j * 256 }}u + t;
-    if (i{{ j }} < end) {
+    let i{{ j }} = base + {{ j * 256 }}u + t; //% for j in range(8)
+    if (i{{ j }} < end) { //% same
       let x = {{ "value_at(i%d)" % j if functions else T.load("in0", "i%d" % j, 1) }};
       tile[{{ j * 264 }}u + t + (t >> 5u)] = {{ scan.keep[op](T, "x") }};
     }
-//% endfor
     workgroupBarrier();
-//% if segmented
-    var place = (base - first + t * 8u) % p.n;
-    var open = 8u;
-//% else
-    let place = base - first + t * 8u;
-//% endif
+    var place = (base - first + t * 8u) % p.n; //% if segmented
+    var open = 8u; //% same
+    let place = base - first + t * 8u; //% else
     // scan eight elements a thread, then the threads
     var run = {{ empty }};
 //% for j in range(8)
@@ -64,11 +59,9 @@ var<workgroup> heads: array<u32, 512>; //% if segmented
     let left = sums[max(t, 1u) - 1u];
     let led = {{ scan.join[op](T, "carry", "left") }};
     let lead = select(carry, led, t > 0u);
-//% for j in range(8)
-    let led{{ j }} = {{ scan.join[op](T, "lead", "run%d" % j) }};
-    let done{{ j }} = {{ "select(run%d, led%d, %du < open)" % (j, j, j) if segmented else "led%d" % j }};
-    tile[t * 8u + (t >> 2u) + {{ j }}u] = {{ scan.store(op, T, "done%d" % j) }};
-//% endfor
+    let led{{ j }} = {{ scan.join[op](T, "lead", "run%d" % j) }}; //% for j in range(8)
+    let done{{ j }} = {{ "select(run%d, led%d, %du < open)" % (j, j, j) if segmented else "led%d" % j }}; //% same
+    tile[t * 8u + (t >> 2u) + {{ j }}u] = {{ scan.store(op, T, "done%d" % j) }}; //% same
     let all = sums[255];
     workgroupBarrier();
     if (i{{ j }} < end) { //% for j in range(8)

@@ -29,13 +29,11 @@ var<workgroup> totals: array<{{ wgsl(dtype, 1) }}, 256>;
 {{ scan.total(op, T, "carry", "totals") }} //% if carried
   // 2048 elements at a time
   for (var base = begin; base < end; base += 2048u) {
-//% for h in range(2)
-    let at{{ h }} = base + {{ 1024 * h }}u + t * 4u;
-    var four{{ h }} = {{ F }}({{ empty }});
-    if (at{{ h }} < end) {
+    let at{{ h }} = base + {{ 1024 * h }}u + t * 4u; //% for h in range(2)
+    var four{{ h }} = {{ F }}({{ empty }}); //% same
+    if (at{{ h }} < end) { //% same
       four{{ h }} = values_at(at{{ h }});
     }
-//% endfor
 //% for h in range(2)
     var sum{{ h }} = {{ empty }};
     var place{{ h }} = (at{{ h }} - first) % p.n; //% if segmented
@@ -63,17 +61,12 @@ var<workgroup> totals: array<{{ wgsl(dtype, 1) }}, 256>;
     let lead0 = select(carry, led0, t > 0u);
     let half = {{ "all.x" if segmented else scan.join[op](T, "carry", "all.x") }};
     let led1 = {{ scan.join[op](T, "half", "left.y") }};
-//% if segmented
-    let own = select(led1, left.y, heads[max(t, 1u) - 1u].y != 0u);
-    let lead1 = select(half, own, t > 0u);
-//% else
-    let lead1 = select(half, led1, t > 0u);
-//% endif
+    let own = select(led1, left.y, heads[max(t, 1u) - 1u].y != 0u); //% if segmented
+    let lead1 = select(half, own, t > 0u); //% same
+    let lead1 = select(half, led1, t > 0u); //% else
 //% for h in range(2)
-//% for j in range(4)
-    let far{{ h }}{{ j }} = {{ scan.join[op](T, "lead%d" % h, "run%d%d" % (h, j)) }};
-    let done{{ h }}{{ j }} = {{ "select(run%d%d, far%d%d, %du < open%d)" % (h, j, h, j, j, h) if segmented else "far%d%d" % (h, j) }};
-//% endfor
+    let far{{ h }}{{ j }} = {{ scan.join[op](T, "lead%d" % h, "run%d%d" % (h, j)) }}; //% for j in range(4)
+    let done{{ h }}{{ j }} = {{ "select(run%d%d, far%d%d, %du < open%d)" % (h, j, h, j, j, h) if segmented else "far%d%d" % (h, j) }}; //% same
     if (at{{ h }} < end) {
       out[at{{ h }} / 4u] = {{ F }}(done{{ h }}0, done{{ h }}1, done{{ h }}2, done{{ h }}3);
     }

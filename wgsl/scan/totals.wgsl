@@ -12,15 +12,13 @@ var<workgroup> sums: array<{{ scan.state(op, wgsl(dtype, 1)) }}, 256>;
 //# four sums a thread, so that four reads are under way at once
   var sum{{ j }} = {{ scan.state(op, T) }}({{ scan.start[op](T) }}); //% for j in range(4)
   for (var base = begin; base < end; base += 1024u) {
-//% for j in range(4)
-    let i{{ j }} = base + {{ j * 256 }}u + lid.x;
-    if (i{{ j }} < end) {
+    let i{{ j }} = base + {{ j * 256 }}u + lid.x; //% for j in range(4)
+    if (i{{ j }} < end) { //% same
       let x = {{ "value_at(i%d)" % j if functions else T.load("in0", "i%d" % j, 1) }};
       let kept = {{ scan.keep[op](T, "x") }};
       let next = {{ scan.lift[op](T, "kept", "(i%d - first)" % j) }};
       sum{{ j }} = {{ scan.join[op](T, "sum%d" % j, "next") }};
     }
-//% endfor
   }
   sum0 = {{ scan.join[op](T, "sum0", "sum%d" % j) }}; //% for j in range(1, 4)
 {{ scan.total(op, T, "sum0") }}

@@ -16,10 +16,8 @@
 //% set at = "(chunk * p.chunk + k + %d)" if level else "u32(in1[first + k + %d])"
   var k = 0u;
   var result = in2[{{ at % 0 }} * p.width + column];
-//% for j in range(1, 4)
-  let x{{ j }} = in2[{{ at % j }} * p.width + column];
-  result = {{ combine.join[join](T, "result", "x%d" % j) }};
-//% endfor
+  let x{{ j }} = in2[{{ at % j }} * p.width + column]; //% for j in range(1, 4)
+  result = {{ combine.join[join](T, "result", "x%d" % j) }}; //% same
   for (k = 4u; k < p.chunk; k += 4u) {
     let x{{ j }} = in2[{{ at % j }} * p.width + column]; //% for j in range(4)
     result = {{ combine.join[join](T, "result", "x%d" % j) }}; //% for j in range(4)

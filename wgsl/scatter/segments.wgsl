@@ -17,13 +17,11 @@
   while (low < end) {
     var step = 1u;
     var source = 0u;
-//% for level in range(levels)
-    let span{{ level }} = {{ "p.chunk" if level == 0 else "p.chunk * p.chunk" }};
-    if ((low % span{{ level }} == 0u) & (low + span{{ level }} <= end)) {
+    let span{{ level }} = {{ "p.chunk" if level == 0 else "p.chunk * p.chunk" }}; //% for level in range(levels)
+    if ((low % span{{ level }} == 0u) & (low + span{{ level }} <= end)) { //% same
       step = span{{ level }};
       source = {{ level + 1 }}u;
     }
-//% endfor
     var x: {{ T }};
     if (source == 0u) {
       x = in1[u32(in0[low]) * p.width + column];

@@ -3,9 +3,8 @@
 
 //# the pair of element `at`: made of the input in the first pass, where `place` says where in its row it is
 {% macro pair(T, at, place, descending, first) -%}
-vec2<u32>({{ key(T, "value_at(" ~ at ~ ")", descending) }}, {{ place }}) //% if first
-in0[{{ at }}] //% if not first
-{%- endmacro %}
+  {% if first %}vec2<u32>({{ key(T, "value_at(%s)" % at, descending) }}, {{ place }})
+  {%- else %}in0[{{ at }}]{% endif %}{%- endmacro %}
 
 //# 1 in the counter of digit `d`, as four vec4: lanes d = 0 4 8 12 of the first, and so on
 {% macro is_digit(d, j) -%}

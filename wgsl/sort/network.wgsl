@@ -7,14 +7,12 @@
     return;
   }
   let start = row * p.n;
-//% for i in range(wide)
-  var k{{ i }} = 0xffffffffu;
-  var i{{ i }} = {{ i }}u;
-  if ({{ i }}u < p.n) {
+  var k{{ i }} = 0xffffffffu; //% for i in range(wide)
+  var i{{ i }} = {{ i }}u; //% same
+  if ({{ i }}u < p.n) { //% same
     let x = value_at(start + {{ i }}u);
     k{{ i }} = {{ sorting.key(T, "x", descending) }};
   }
-//% endfor
   { //% for a, b in network
     let swap = (k{{ b }} < k{{ a }}) | ((k{{ b }} == k{{ a }}) & (i{{ b }} < i{{ a }}));
     let low = select(k{{ a }}, k{{ b }}, swap);

@@ -12,9 +12,8 @@ var<workgroup> counts: array<vec4<u32>, 512>;
   var low = vec4<u32>(0u);
   var high = vec4<u32>(0u);
   for (var base = begin; base < end; base += 1024u) {
-//% for j in range(4)
-    let i{{ j }} = base + {{ j * 256 }}u + lid.x;
-    if (i{{ j }} < end) {
+    let i{{ j }} = base + {{ j * 256 }}u + lid.x; //% for j in range(4)
+    if (i{{ j }} < end) { //% same
       let at = row * p.n + i{{ j }};
       let it = {{ sorting.pair(T, "at", "i%d" % j, descending, first) }};
       let digit = (it.x >> p.shift) & 15u;
@@ -22,7 +21,6 @@ var<workgroup> counts: array<vec4<u32>, 512>;
       low += select(vec4<u32>(0u), one, digit < 8u);
       high += select(one, vec4<u32>(0u), digit < 8u);
     }
-//% endfor
   }
   counts[lid.x] = low;
   counts[lid.x + 256u] = high;

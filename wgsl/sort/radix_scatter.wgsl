@@ -44,10 +44,8 @@ fn half_of(word: u32, digit: u32) -> u32 {
     cells[t + (t >> 5u) + {{ f * 264 }}u] = {{ "low" if f < 4 else "high" }}.{{ "xyzw"[f % 4] }}; //% for f in range(8)
     workgroupBarrier();
     var sum = 0u;
-//% for k in range(8)
-    let before{{ k }} = sum;
-    sum += cells[t * 8u + (t >> 2u) + {{ k }}u];
-//% endfor
+    let before{{ k }} = sum; //% for k in range(8)
+    sum += cells[t * 8u + (t >> 2u) + {{ k }}u]; //% same
     sums[t] = sum;
     workgroupBarrier();
     let own = sum;
@@ -75,11 +73,9 @@ fn half_of(word: u32, digit: u32) -> u32 {
 // sorted here first, so that neighbours are written side by side
     cells[to{{ j }}] = it{{ j }}.x; //% for j in range(8)
     workgroupBarrier();
-//% for j in range(8)
-    let key{{ j }} = cells[t + {{ j * 256 }}u];
-    let digit{{ j }} = (key{{ j }} >> p.shift) & 15u;
-    let at{{ j }} = bases[digit{{ j }}] + t + {{ j * 256 }}u - starts[digit{{ j }}];
-//% endfor
+    let key{{ j }} = cells[t + {{ j * 256 }}u]; //% for j in range(8)
+    let digit{{ j }} = (key{{ j }} >> p.shift) & 15u; //% same
+    let at{{ j }} = bases[digit{{ j }}] + t + {{ j * 256 }}u - starts[digit{{ j }}]; //% same
     workgroupBarrier();
     cells[to{{ j }}] = it{{ j }}.y; //% for j in range(8)
     workgroupBarrier();

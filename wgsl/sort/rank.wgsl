@@ -20,12 +20,10 @@ var<workgroup> counts: array<u32, 256>;
       keys[lid.x] = {{ sorting.key(T, "value_at(base + first + lid.x)", descending) }};
     }
     workgroupBarrier();
-//% for j in range(16)
-    let at{{ j }} = {{ j * 16 }}u + lane;
-    let k{{ j }} = first + at{{ j }};
-    let key{{ j }} = keys[at{{ j }}];
-    before += u32((k{{ j }} < p.n) & ((key{{ j }} < own) | ((key{{ j }} == own) & (k{{ j }} < i))));
-//% endfor
+    let at{{ j }} = {{ j * 16 }}u + lane; //% for j in range(16)
+    let k{{ j }} = first + at{{ j }}; //% same
+    let key{{ j }} = keys[at{{ j }}]; //% same
+    before += u32((k{{ j }} < p.n) & ((key{{ j }} < own) | ((key{{ j }} == own) & (k{{ j }} < i)))); //% same
     workgroupBarrier();
   }
   counts[lid.x] = before;

@@ -18,6 +18,7 @@ from jinja2 import (
     FileSystemLoader,
     FunctionLoader,
     StrictUndefined,
+    TemplateSyntaxError,
 )
 from jinja2.bccache import Bucket
 from jinja2.ext import Extension
@@ -25,10 +26,12 @@ from jinja2.lexer import Token, TokenStream
 
 from ..core.files import cache_folder, read_checked, template_folder, write_checked
 
-# `text //% for ...` or `text //% if ...` on a line that is no line statement or comment itself.
-CONTROLLED = re.compile(r"^(?!\s*//[%#])(.*?\S)[ ]+//% ((for|if) .*)$")
+# `text //% for ...`, `text //% if ...` or `text //% same`, on a line that is no statement or comment itself.
+CONTROLLED = re.compile(r"^(?!\s*//[%#])(.*?\S)[ ]+//% ((for|if|elif|else|same)\b.*)$")
 # Of what LineControl makes of a text: raised with each change, since bytecode is cached by the text.
-CONTROL_VERSION = 2
+CONTROL_VERSION = 3
+# The statements that may follow a line's loop or condition on the next lines.
+FOLLOWING = {"for": ("same",), "if": ("same", "elif", "else")}
 # Prefix of the file name of an edited template, by which `line_of` finds it in a traceback.
 EDITED = "edited/"
 ADDED: dict[str, str] = {}  # templates of custom ops
@@ -82,7 +85,8 @@ def open_cache(name: str = "templates") -> BytecodeCache | None:
 
 class LineControl(Extension):
     """Lets a line carry its own loop or condition: `text //% for x in xs`, `text //% if x`. If the line opens
-    a block of WGSL, they control the block.
+    a block of WGSL, they control the block. The next lines may follow with `//% same`, and a condition's
+    others with `//% elif x` and `//% else`.
 
     It takes one line of a template where line statements around it take three.
     """
@@ -93,12 +97,30 @@ class LineControl(Extension):
         lines = source.split("\n")
         for at, line in enumerate(lines):
             if match := CONTROLLED.match(line):
-                text, statement, kind = match.groups()
-                lines[at] = f"{{% {statement} %}}{text}"
-                end = at + block_end(text, lines[at + 1 :])
-                upto = len(lines[at]) if end == at else lines[end].index("}") + 1
-                lines[end] = f'{lines[end][:upto]} {{{{ "\\n" }}}}{{% end{kind} %}}{lines[end][upto:]}'
+                if match[3] not in ("for", "if"):
+                    raise TemplateSyntaxError(f"{match[2]!r} follows no loop or condition", at + 1, name)
+                _control_lines(lines, at)
         return "\n".join(lines)
+
+
+def _control_lines(lines: list[str], at: int) -> None:
+    """Wrap a line (or the block that it opens), and those that follow it, in the tags of its control."""
+    kind, end, length = "", at, 0
+    follow: re.Match[str] | None = CONTROLLED.match(lines[at])
+    while follow:
+        text, statement, word = follow.groups()
+        kind = kind or word
+        lines[at] = text if word == "same" else f"{{% {statement} %}}{text}"
+        length = block_end(text, lines[at + 1 :])
+        end = at + length
+        at = end + 1
+        while at < len(lines) and lines[at].lstrip().startswith("//#"):
+            at += 1
+        follow = CONTROLLED.match(lines[at]) if at < len(lines) else None
+        if follow and follow[3] not in FOLLOWING[kind]:
+            follow = None
+    upto = lines[end].index("}") + 1 if length else len(lines[end])
+    lines[end] = f'{lines[end][:upto]} {{{{ "\\n" }}}}{{% end{kind} %}}{lines[end][upto:]}'
 
 
 def block_end(text: str, after: list[str]) -> int:

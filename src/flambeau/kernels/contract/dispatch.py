@@ -101,6 +101,14 @@ class TileLoad(NamedTuple):
     active: int = 0
     singly: bool = False
 
+    def registers(self, along: str) -> range:
+        """The vec4s that a thread holds of a side that is read along `along`."""
+        return range(self.loads * (4 if along == "k" else 1))
+
+    def cells(self, step: int) -> int:
+        """The vec4s of a tile of `step` summed places."""
+        return self.extent * step // 4
+
 
 def plan_load(
     s: OperandIndexing, extent: int, tile: GemmTile, pad: int, q: Quantities, may_be_singly: bool = False

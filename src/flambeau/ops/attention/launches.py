@@ -62,6 +62,10 @@ class AttentionTile(NamedTuple):
     def threads(self) -> int:
         return self.tx * self.ty
 
+    def blocks(self, count: int) -> range:
+        """The turns in which the threads bring `count` blocks, each thread one a turn."""
+        return range(-(-count // self.threads))
+
     @property
     def height(self) -> int:
         return self.ty * self.rows

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 PITCH = 20  # elements per row of scores: reads of pairs in transposed order have no bank conflicts
 BESIDE = 192  # bytes of workgroup memory for other shared variables
+PIECE = 64  # features of own rows that pass through memory at a time
 
 
 class Units(NamedTuple):
@@ -51,8 +52,40 @@ class Units(NamedTuple):
     @property
     def elements(self) -> int:
         """Elements of 2 bytes in workgroup memory; units of kind "plain" keep their rows there too."""
-        kept = self.height * (64 + self.pad) * self.sides
+        kept = self.height * (PIECE + self.pad) * self.sides
         return self.apart + (kept if self.unit.kind == "plain" else 0)
+
+    # --- what its templates count over ---
+
+    @property
+    def fragments(self) -> range:
+        """The numbers of a subgroup's fragments of own rows."""
+        return range(self.rows // self.unit.m)
+
+    def brought(self, width: int) -> range:
+        """The vec4s that a thread brings of a block of keys with `width` vec4s a row."""
+        return range(self.keys * width // self.threads)
+
+    def pieces(self, width: int) -> list[tuple[int, int, int]]:
+        """The parts of own rows of `width` features: fragment, first feature, features."""
+        return [(i, c, min(PIECE, width - c)) for i in self.fragments for c in range(0, width, PIECE)]
+
+    def fours_of(self, wide: int) -> list[tuple[int, int]]:
+        """The vec4s of such a part that a lane has: number, and distance from the first."""
+        lanes = self.unit.lanes
+        return [(n, n * lanes) for n in range(self.unit.m * wide // 4 // lanes)]
+
+    def fours(self, width: int) -> list[tuple[int, int, int, int, int]]:
+        """`pieces`, with each of their `fours_of`."""
+        return [(*piece, *four) for piece in self.pieces(width) for four in self.fours_of(piece[2])]
+
+    def deep(self, wide: int) -> range:
+        """The first features of a part's fragments."""
+        return range(0, wide, self.unit.k)
+
+    def left_from(self, name: str) -> int:
+        """The first element of a side's own rows, which units of kind "plain" keep."""
+        return self.apart + (self.height * (PIECE + self.pad) if name == "g" else 0)
 
     def fits(self, limits: Limits) -> bool:
         """Whether a device can run it, and whether the threads divide the rows evenly."""
