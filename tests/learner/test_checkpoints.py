@@ -257,7 +257,7 @@ def test_no_whole_checkpoint(tmp_path):
         made(tmp_path)[0].fit(loader(), epochs=2, resume=True)
     first = f"checkpoint {new}: is damaged (its bytes do not match its hash)"
     second = f"checkpoint {old}: is damaged (it ends before its hash)"
-    rule = "there is no other checkpoint: pass resume=False and another directory"
+    rule = "no other checkpoint exists: pass resume=False and another directory"
     assert str(e.value) == f"{first}; {second}: {rule}"
 
 
@@ -388,7 +388,7 @@ def test_a_directory_that_is_gone_is_told(tmp_path):
     shutil.rmtree(folder)
     with pytest.raises(fb.FlambeauError) as e:
         learner.fit(loader(), epochs=1)
-    rule = "No such file or directory: there is no earlier one: create the directory again"
+    rule = "No such file or directory: no earlier one exists: create the directory again"
     assert (
         str(e.value)
         == f"checkpoint {folder / 'epoch-0001-step-000000007.safetensors'}: can't be written: {rule}"
@@ -486,7 +486,7 @@ def test_a_batch_that_cant_be_written_hides_no_cause(tmp_path):
     batches = [(X[:8] * scale, {"y": Y[:8], "ids": {1, 2}}) for scale in (1, np.inf)]
     with pytest.raises(fb.learner.NotFinite) as e:
         learner.fit(batches, epochs=1)
-    there = "its batch is in the error's .batch alone (save: the object at '0.target.ids' is {1, 2}, a set"
+    there = "its batch is in the error's .batch only (save: the object at '0.target.ids' is {1, 2}, a set"
     assert there in str(e.value) and "an input is not finite" in str(e.value)
     assert (e.value.step, e.value.path) == (1, None) and e.value.batch[0][1]["ids"] == {1, 2}
 

@@ -287,7 +287,7 @@ def test_it_stops_when_nothing_gets_better():
         made(early_stopping=EarlyStopping("valid_los"))[0].fit(loader(), loader(), epochs=2)
     rule = "the history will have no such value: did you mean 'valid_loss'?"
     there = "epoch, step, train_loss, valid_loss"
-    assert str(e.value) == f"EarlyStopping('valid_los'): {rule}: there are {there}"
+    assert str(e.value) == f"EarlyStopping('valid_los'): {rule}: known are {there}"
     with pytest.raises(ValueError) as e:
         made(metrics=[Outputs()], early_stopping=EarlyStopping("valid_outputs_n"))[0].fit(
             loader(), loader(), epochs=3

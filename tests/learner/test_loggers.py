@@ -17,7 +17,7 @@ from flambeau.learner.events import EpochEnded, Event, Message, RunEnded, RunSta
 from flambeau.learner.loggers import CSV, JSONL, LogCalls, Page, TensorBoard
 from flambeau.learner.page import html
 from flambeau.learner.run_view import RunState
-from flambeau.learner.runs import beside, find_runs, read_events, read_run
+from flambeau.learner.runs import find_runs, read_events, read_run, sibling_runs
 from flambeau.learner.tensorboard import crc32c
 
 
@@ -63,7 +63,7 @@ def test_runs_beside_that_cant_be_read_are_left_out(tmp_path):
     for name in ("first", "own"):
         log(JSONL(), played.run(name, directory=str(tmp_path / name)))
     (tmp_path / "strange" / "events.jsonl").mkdir(parents=True)
-    assert [state.name for state in beside(tmp_path / "own")] == ["first"]
+    assert [state.name for state in sibling_runs(tmp_path / "own")] == ["first"]
 
 
 def test_a_line_that_was_cut_costs_itself_alone(tmp_path):
@@ -131,15 +131,17 @@ def test_an_epoch_that_ends_again_after_a_kill_has_its_row_once(tmp_path):
     ]
     state = RunState().take_all([begin, *ends, *again])
     assert state.points("loss", "valid") == [(9, 0.7)]
-    assert state.epochs["loss", "train"].whole() == [(9, 0.5), (18, 0.4)]
+    assert state.epochs["loss", "train"].all_points() == [(9, 0.5), (18, 0.4)]
 
 
 def test_runs_of_a_folder(tmp_path):
     for name in ("a", "b", "c"):
         log(JSONL(), played.run(name, str(tmp_path / name)))
     assert {p.name for p in find_runs(tmp_path)} == {"a", "b", "c"}
-    assert {s.name for s in beside(tmp_path / "b")} == {"a", "c"} and len(beside(tmp_path / "b", most=1)) == 1
-    rule = f"read_run({str(tmp_path)!r}): there is no run: {tmp_path}/events.jsonl does not exist"
+    assert {s.name for s in sibling_runs(tmp_path / "b")} == {"a", "c"} and len(
+        sibling_runs(tmp_path / "b", most=1)
+    ) == 1
+    rule = f"read_run({str(tmp_path)!r}): no run there: {tmp_path}/events.jsonl does not exist"
     with pytest.raises(FlambeauError) as caught:
         read_run(tmp_path)
     assert str(caught.value) == rule

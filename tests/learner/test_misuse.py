@@ -186,10 +186,10 @@ def test_a_wrong_name_of_a_value_is_told_before_the_first_step(tmp_path):
     both = f"{names}, valid_loss, valid_MeanSquaredError"
     rule = "the history will have no such value"
     mean = "did you mean 'valid_MeanSquaredError'?"
-    assert told("valid_MeanSquaredEror") == f"Best('valid_MeanSquaredEror'): {rule}: {mean}: there are {both}"
+    assert told("valid_MeanSquaredEror") == f"Best('valid_MeanSquaredEror'): {rule}: {mean}: known are {both}"
     assert told("MeanSquaredError").startswith(f"Best('MeanSquaredError'): {rule}: did you mean")
     mean = "did you mean 'train_loss'?"
-    assert told("valid_loss", valid=False) == f"Best('valid_loss'): {rule}: {mean}: there are {names}"
+    assert told("valid_loss", valid=False) == f"Best('valid_loss'): {rule}: {mean}: known are {names}"
     assert steps == []
 
 

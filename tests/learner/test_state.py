@@ -106,7 +106,7 @@ def test_another_run_in_the_same_file_begins_anew():
             "waits for values to be read 70% of the time: don't use .item() or print in a"
             " step: return the values, which are read together",
         ),
-        ("", "no data yet about what the run waits for"),
+        ("", "no waiting times measured yet"),
     ],
 )
 def test_the_line_that_says_what_a_run_waits_for(cause, said):
@@ -136,28 +136,28 @@ def test_curves_stay_small_and_keep_their_means():
     c, n = Curve(), 3 * KEPT + 5
     for i in range(1, n + 1):
         c.add(i, float(i))
-    assert len(c.whole()) <= KEPT and c.stride == 4
-    assert c.whole()[0] == (4, 2.5) and c.whole()[-1] == (n, n)
+    assert len(c.all_points()) <= KEPT and c.stride == 4
+    assert c.all_points()[0] == (4, 2.5) and c.all_points()[-1] == (n, n)
     many = Curve()  # the same, whether they come one by one or together
     for i in range(0, n, 37):
         own = list(range(i + 1, min(i + 37, n) + 1))
         many.extend(own, [float(s) for s in own])
     assert (many.stride, list(many.recent), many.low, many.high) == (4, list(c.recent), c.low, c.high)
-    assert len(many.whole()) == len(c.whole()) and many.whole()[-1] == c.whole()[-1]
-    assert max(abs(a - b) for (_, a), (_, b) in zip(many.whole(), c.whole())) <= 4
+    assert len(many.all_points()) == len(c.all_points()) and many.all_points()[-1] == c.all_points()[-1]
+    assert max(abs(a - b) for (_, a), (_, b) in zip(many.all_points(), c.all_points())) <= 4
     assert next(iter(c.recent)) == (n - RECENT + 1, float(n - RECENT + 1)) and len(c.recent) == RECENT
     assert (c.low, c.high, c.last) == (1.0, float(n), float(n))
     c.cut(100)
-    assert c.whole()[-1] == (100, 98.5) and (c.low, c.high, c.last) == (2.5, 98.5, 98.5)
+    assert c.all_points()[-1] == (100, 98.5) and (c.low, c.high, c.last) == (2.5, 98.5, 98.5)
     c.cut(0)
-    assert c.whole() == [] and isnan(c.last)
+    assert c.all_points() == [] and isnan(c.last)
 
 
 def test_curves_with_values_that_are_not_finite():
     c = Curve()
     for step, x in enumerate((1.0, nan, 3.0)):
         c.add(step, x)
-    assert (c.low, c.high) == (1.0, 3.0) and isnan(c.whole()[1][1])
+    assert (c.low, c.high) == (1.0, 3.0) and isnan(c.all_points()[1][1])
 
 
 def test_events_are_what_jsonl_has():

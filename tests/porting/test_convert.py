@@ -73,7 +73,7 @@ def test_what_is_left_ends_with_1(tmp_path):
     script.write_text("import torch\nopt.step()\n", encoding="utf-8")
     done = CliRunner().invoke(main, ["port", str(script), "-o", str(out)])
     assert done.exit_code == 1 and out.read_text(encoding="utf-8") == "import flambeau as torch\nopt.step()\n"
-    words = "the gradients come from a backward() that is not in this function: hand them over,"
+    words = "the gradients come from a backward() that is not in this function: pass them to it,"
     told = f"{script}:2: opt.step(): {words} grads = loss.backward() there and opt.step(grads) here"
     assert done.output.splitlines()[2:] == [
         told,
@@ -98,7 +98,4 @@ def test_files_that_are_no_scripts(tmp_path):
         assert (done.exit_code, done.output) == (1, words)
     done = CliRunner().invoke(main, ["port", str(plain)])
     assert done.exit_code == 0
-    assert (
-        done.output
-        == f"note: it does not import torch: there is nothing to change\n{plain}: 0 of 1 lines change\n"
-    )
+    assert done.output == f"note: it does not import torch: nothing to change\n{plain}: 0 of 1 lines change\n"

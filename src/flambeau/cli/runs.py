@@ -51,7 +51,7 @@ def row_of(path: Path, state: RunState) -> dict[str, Any]:
         "parameters": state.started.parameters,
         "config": state.started.config,
         "metrics": {name: x for name, x in shown.items() if x is not None},
-        "curves": {f"{split}/{name}": c.whole() for (name, split), c in state.epochs.items()},
+        "curves": {f"{split}/{name}": c.all_points() for (name, split), c in state.epochs.items()},
     }
 
 

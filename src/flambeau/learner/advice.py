@@ -1,9 +1,9 @@
-"""Turns the waiting times of a run into one line of advice."""
+"""Derives one line of advice from the waiting times of a run."""
 
 from .run_view import RunState
 
-ENOUGH = 0.2  # fraction of the time below which a cause is not reported
-WAITS = {  # cause: (its description, what to do)
+ENOUGH = 0.2  # a cause with a smaller fraction of the time is not reported
+WAITS = {  # cause: (its description, the remedy)
     "data": (
         "waits for data",
         "use more workers (num_workers=), less work per item, or preprocessed items",
@@ -21,14 +21,14 @@ WAITS = {  # cause: (its description, what to do)
 
 
 def advice(state: RunState) -> str:
-    """Return one line: the cause that takes most of the time, its share, and what helps."""
+    """Return one line: the cause of most of the waiting, its share of the time, and the remedy."""
     if state.ended:
         return f"ended: {state.ended.reason}" + (f": {state.ended.text}" if state.ended.text else "")
     waits = {cause: part for cause, part in state.waits().items() if cause in WAITS}
     if not waits:
-        return "no data yet about what the run waits for"
+        return "no waiting times measured yet"
     cause = max(waits, key=lambda c: waits[c])
     if waits[cause] < ENOUGH:
         return f"no bottleneck: {cause} takes the most time, {waits[cause]:.0%}"
-    said, cure = WAITS[cause]
-    return f"{said} {waits[cause]:.0%} of the time: {cure}"
+    description, cure = WAITS[cause]
+    return f"{description} {waits[cause]:.0%} of the time: {cure}"

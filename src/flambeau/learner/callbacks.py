@@ -18,18 +18,18 @@ Row = dict[str, float]
 class Callback:
     """Called by a Learner: a subclass defines some of the methods. Its `state_dict` goes into checkpoints.
 
-    `learner` has the model, the optimizer, `step`, `epoch`, `history`, and `stop`; reading a tensor in
-    `after_step` waits for the device. row: the epoch's metrics, as history has them.
+    `learner` has the model, the optimizer, `step`, `epoch`, `history`, and `stop`. Reading a tensor in
+    `after_step` waits for the device. row: the epoch's metrics, an entry of `history`.
     """
 
     def begin(self, learner: Learner) -> None:
         """Called when a run begins or resumes."""
 
     def after_step(self, learner: Learner) -> None:
-        """Called when a step was submitted to the device."""
+        """Called after a step was submitted to the device."""
 
     def after_epoch(self, learner: Learner, row: Row) -> None:
-        """Called after an epoch, when its metrics are read and before its checkpoint."""
+        """Called after an epoch's metrics were read, before its checkpoint is written."""
 
     def end(self, learner: Learner) -> None:
         """Called when the run ends, for whatever reason."""
@@ -39,13 +39,13 @@ class Callback:
         return {}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore it."""
+        """Restore the state that `state_dict` returned."""
 
 
 class Scheduling(Callback):
     """Steps a scheduler after each "step" or "epoch" (`per`).
 
-    ReduceLROnPlateau is given the value of `monitor` after each epoch.
+    ReduceLROnPlateau gets the value of `monitor` after each epoch, whatever `per` is.
     """
 
     def __init__(self, scheduler: Any, per: str, monitor: str):
@@ -82,7 +82,7 @@ class Best(Callback):
     ):
         self.monitor, self.higher, self.min_delta, self.patience = monitor, higher, min_delta, patience
         self.value: float | None = None
-        self.since = 0  # epochs
+        self.since = 0  # epochs since the best one
 
     def after_epoch(self, learner: Learner, row: Row) -> None:
         value = value_of(row, self.monitor, type(self).__name__)
@@ -125,10 +125,10 @@ class EarlyStopping(Best):
 
 
 def value_of(row: Row, name: str, who: str) -> float:
-    """Return a value of a run's history; ValueError if there is no such name."""
+    """Return a value of a history's row; ValueError for an unknown name."""
     if name not in row:
         rule = f"the history has no such value{suggest(name, row)}"
-        raise ValueError(f"{who}({name!r}): {rule}: there are {', '.join(row)}")
+        raise ValueError(f"{who}({name!r}): {rule}: known are {', '.join(row)}")
     return row[name]
 
 
@@ -148,7 +148,7 @@ class Callbacks(dict[str, Callback]):
             callback.after_epoch(learner, row)
 
     def end(self, learner: Learner) -> BaseException | None:
-        """Call every `end`, even if one raises; then raise the first exception."""
+        """Call every `end`, even if one raises; return the first exception."""
         error: BaseException | None = None
         for callback in self.values():
             try:
@@ -163,14 +163,16 @@ def named_callbacks(
     scheduler: Scheduling | None,
     best: Best | None,
     early: int | EarlyStopping | None,
-    own: Sequence[Callback],
+    user: Sequence[Callback],
 ) -> Callbacks:
-    """Return a learner's callbacks in the order of their calls, named by their option or number.
+    """Return a learner's callbacks in calling order, named by their option or number.
 
-    early: an EarlyStopping, or the patience of one.
+    early: an EarlyStopping, or its patience.
     """
+    # The scheduler is first: a new learning rate belongs to the checkpoint of the step. `best` precedes
+    # `early_stopping`, whose stop must not hide a best epoch.
     monitor = "valid_loss" if best is None else best.monitor
     stopping = EarlyStopping(monitor, early) if isinstance(early, int) else early
     known = {"scheduler": scheduler, "best": best, "early_stopping": stopping}
-    numbered = {f"{i}: {type(c).__name__}": c for i, c in enumerate(own)}
+    numbered = {f"{i}: {type(c).__name__}": c for i, c in enumerate(user)}
     return Callbacks({name: c for name, c in known.items() if c is not None} | numbered)

@@ -1,4 +1,4 @@
-"""Writes the states of a run to files, in a thread. A file is complete and verified, or absent."""
+"""Writes the states of a run to files in a thread. Each file is complete and verified, or absent."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from ..tensor import Tensor
 from .events import Event, Message, Saved
 
 THREADS = sys.platform != "emscripten"  # a browser's Python starts no threads
+# At least so many digits; `place_in` compares numbers, because the text order ends at step 10^9.
 NAME = re.compile(r"epoch-(\d{4,})-step-(\d{9,})\.safetensors")
 BEST = "best.safetensors"
 
 
 class TensorSpec(NamedTuple):
-    """A tensor's entry in a file's header. Holding the tensor itself would keep its old values on the
-    device."""
+    """A tensor's entry in a file's header. Holding the tensor would keep its old values on the device."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -47,10 +47,10 @@ class CheckpointJob(NamedTuple):
     specs: dict[str, TensorSpec]  # of its tensors, by name
     tree: Any
     values: Readback
-    losses: int  # the number of values, at the end, that are losses not read yet
+    losses: int  # number of unread losses at the end of `values`
     is_best: bool
-    began: float
-    waited: float
+    begin: float  # time.perf_counter() at the start of the write
+    waited: float  # seconds for which the training waited
 
 
 class Checkpoints:
@@ -62,8 +62,8 @@ class Checkpoints:
 
     def __init__(self, folder: Path, keep: int):
         self.folder, self.keep = folder, keep
-        self.last: str | None = None  # the name of the newest checkpoint that was begun
-        self.failed: OSError | None = None  # the outcome of the newest
+        self.last: str | None = None  # the name of the newest checkpoint, complete or not
+        self.failed: OSError | None = None  # why the newest could not be written
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._thread: threading.Thread | None = None
         probe(folder)
@@ -79,21 +79,24 @@ class Checkpoints:
             yield self._events.get()
 
     def begin(self, place: tuple[int, int], state: Any, losses: list[Tensor], is_best: bool = False) -> None:
-        """Begin to write a state, after waiting for the previous write. `place` is (epoch, step). If
-        `losses` or weights are not finite, a warning is emitted and nothing is written."""
+        """Begin to write a state, after the previous write has ended. `place` is (epoch, step). If a loss or
+        a weight is not finite, a warning is emitted and nothing is written."""
+        # The place is the identity: two states of one step are equal, except that one may be the best.
         name = f"epoch-{place[0]:04}-step-{place[1]:09}.safetensors"
         if name == self.last and self.failed is None and not is_best:
             return
         self.wait()
-        began = time.perf_counter()
+        begin = time.perf_counter()
         tensors, tree = split_tensors(state)
         check_tensors(tensors, f"checkpoint {name}")
+        # One readback of all tensors: the copies are submitted here, between two steps, and the thread
+        # waits for them. The values are those of this step even if the next steps run first.
         specs = {n: TensorSpec(t.dtype, t.shape) for n, t in tensors.items()}
         values = Readback([*tensors.values(), *(v.float() for v in losses)])
-        waited = time.perf_counter() - began
+        waited = time.perf_counter() - begin
         self.last, self.failed = name, None
         job = CheckpointJob(
-            self.folder / name, place[1], specs, tree, values, len(losses), is_best, began, waited
+            self.folder / name, place[1], specs, tree, values, len(losses), is_best, begin, waited
         )
         if not THREADS:
             return self._write(job)
@@ -109,38 +112,43 @@ class Checkpoints:
         """Wait; FlambeauError if the newest checkpoint could not be written."""
         self.wait()
         if self.failed is not None:
-            raise FlambeauError(self._trouble(self.failed))
+            raise FlambeauError(self._describe(self.failed))
 
     def _write(self, job: CheckpointJob) -> None:
         try:
             raw = job.values.wait()
             if bad := not_finite(job, raw):
+                # The previous, finite checkpoint must stay the newest, so that a resumed run does not start
+                # from NaN.
                 text = f"step {job.step}: {bad} is not finite: this step gets no checkpoint"
                 return self._events.put(Message("warning", text))
-            write_proven(job.path, add_checksum(job.specs, raw[: len(job.specs)], metadata_of(job.tree)))
+            write_verified(job.path, add_checksum(job.specs, raw[: len(job.specs)], metadata_of(job.tree)))
             if job.is_best:
                 link(job.path, self.folder / BEST)
-            self._events.put(Saved(str(job.path), job.step, time.perf_counter() - job.began, job.waited))
+            self._events.put(Saved(str(job.path), job.step, time.perf_counter() - job.begin, job.waited))
+            # Old files go only after the new one is verified. Later damaged ones don't count towards
+            # `keep`.
             later = self.later(place_in(job.path.name) or (0, 0))  # damaged files, which were skipped
             for old in self.paths()[len(later) + self.keep :]:
                 old.unlink()
         except OSError as e:
             self.failed = e
-            self._events.put(Message("error", self._trouble(e)))
+            self._events.put(Message("error", self._describe(e)))
+        # An exception would end only the thread: keep it for `finish`.
         except Exception as e:
             self.failed = OSError(errno.EIO, f"{type(e).__name__}: {e}")
-            self._events.put(Message("error", self._trouble(self.failed)))
+            self._events.put(Message("error", self._describe(self.failed)))
 
-    def _trouble(self, e: OSError) -> str:
-        there = self.paths()
-        before = f"{there[0].name} still exists" if there else "there is no earlier one"
+    def _describe(self, e: OSError) -> str:
+        paths = self.paths()
+        before = f"{paths[0].name} still exists" if paths else "no earlier one exists"
         is_gone = not self.folder.exists()
         cure = "create the directory again" if is_gone else "free some space, or choose another directory"
         name = self.folder / (self.last or "")
         return f"checkpoint {name}: can't be written: {e.strerror or e}: {before}: {cure}"
 
     def paths(self) -> list[Path]:
-        """Return the existing files, newest first."""
+        """List the checkpoints of the folder, newest first."""
         with suppress(OSError):
             entries = [(place_in(entry.name), entry.path) for entry in os.scandir(self.folder)]
             places = [(place, path) for place, path in entries if place is not None]
@@ -152,21 +160,20 @@ class Checkpoints:
         return [path for path in self.paths() if (place_in(path.name) or place) > place]
 
     def newest(self, emit: Callable[[Event], Any]) -> tuple[Path, Any] | None:
-        """Load the newest undamaged state and report damaged ones. None if there is no file,
-        FlambeauError if all are damaged."""
+        """Load the newest undamaged state, and report damaged ones. None without checkpoints, FlambeauError
+        if all are damaged."""
         paths = self.paths()
-        troubles: list[str] = []
+        problems: list[str] = []
         for i, path in enumerate(paths):
             try:
                 return path, load_state(path)
             except FlambeauError as e:
-                troubles.append(str(e))
+                problems.append(str(e))
                 if i + 1 < len(paths):
                     emit(Message("warning", f"{e}: using {paths[i + 1].name}"))
-        if troubles:
+        if problems:
             raise FlambeauError(
-                f"{'; '.join(troubles)}: there is no other checkpoint: pass resume=False and"
-                " another directory"
+                f"{'; '.join(problems)}: no other checkpoint exists: pass resume=False and another directory"
             )
         return None
 
@@ -186,8 +193,8 @@ def load_state(path: Path) -> Any:
         raise MissingFile(f"{call}: no such file: check the path") from None
     except OSError as e:
         raise FlambeauError(f"{call}: can't be read: {e.strerror or e}") from None
-    if trouble := damage(data):
-        raise FlambeauError(f"{call}: is damaged ({trouble})")
+    if problem := damage(data):
+        raise FlambeauError(f"{call}: is damaged ({problem})")
     return load_checkpoint(data, "cpu", call)
 
 
@@ -196,22 +203,25 @@ def save_state(path: Path, state: Any) -> None:
     tensors, tree = split_tensors(state)
     check_tensors(tensors, f"save({str(path)!r})")
     try:
-        write_proven(path, add_checksum(tensors, Readback(list(tensors.values())).wait(), metadata_of(tree)))
+        write_verified(
+            path, add_checksum(tensors, Readback(list(tensors.values())).wait(), metadata_of(tree))
+        )
     except OSError as e:
         rule = f"can't be written: {e.strerror or e}: choose another path or free some space"
         raise FlambeauError(f"save({str(path)!r}): {rule}") from None
 
 
-def write_proven(path: Path, data: list[Any]) -> None:
-    """Write a checksummed file's parts beside `path`, read them back, then rename it to `path`; OSError
-    if that fails."""
+def write_verified(path: Path, data: list[Any]) -> None:
+    """Write a file's parts and checksum to a temporary file, verify it, and rename it to `path`; OSError if
+    that fails."""
     with part_of(path) as part:
         write_through(part, data)
         with map_file(part) as written:
-            trouble = damage(written)
-        if trouble:
-            raise OSError(errno.EIO, f"verification after writing failed: {trouble}")
+            problem = damage(written)
+        if problem:
+            raise OSError(errno.EIO, f"verification after writing failed: {problem}")
         os.replace(part, path)
+    # The rename itself must reach the disk, else a power failure can lose the new name.
     sync_folder(path.parent)
 
 
@@ -234,19 +244,21 @@ def sync_folder(folder: Path) -> None:
 
 
 def link(path: Path, other: Path) -> None:
-    """Give a file a second name, replacing the file of that name."""
+    """Link `other` to the file `path`, replacing an existing file."""
     with part_of(other) as part:
+        # `part_of` has created the file, but os.link needs a free name. The rename then replaces `other`
+        # atomically.
         part.unlink()
         try:
             os.link(path, part)
-        except OSError:  # a file system without links
+        except OSError:  # a file system without hard links
             shutil.copyfile(path, part)
         os.replace(part, other)
     sync_folder(other.parent)
 
 
 def probe(folder: Path) -> None:
-    """Create a folder and write a file to it as a test; FlambeauError if that fails."""
+    """Create a folder and a test file in it; FlambeauError if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with part_of(folder / "probe") as part:
@@ -257,7 +269,8 @@ def probe(folder: Path) -> None:
 
 
 def not_finite(job: CheckpointJob, raw: list[Any]) -> str:
-    """Name the first loss or weight of a checkpoint that is NaN; "" if none is."""
+    """Name the first loss that is not finite or weight that is NaN; "" without one."""
+    # The losses are float32 scalars, after the tensors.
     for part in raw[len(job.specs) :]:
         if not isfinite(memoryview(part).cast("B").cast("f")[0]):
             return "a loss"
@@ -270,6 +283,7 @@ def not_finite(job: CheckpointJob, raw: list[Any]) -> str:
 def has_nan(raw: Any, dtype: DType) -> bool:
     """Whether one of the floats is NaN; False if NumPy is not installed."""
     np = sys.modules.get("numpy")
+    # bfloat16 has no NumPy dtype.
     if np is None or dtype.name not in ("float16", "float32", "float64"):
         return False
     return bool(np.isnan(np.frombuffer(raw, dtype.name)).any())

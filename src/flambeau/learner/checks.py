@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 
 def check_fit(loaders: dict[str, Any], epochs: Any) -> None:
-    """Raise TypeError for loaders that yield no batches and epochs that are not an integer, ValueError for a
+    """Raise TypeError for loaders that are not iterable and epochs that are not an integer, ValueError for a
     negative number of epochs."""
     for split, loader in loaders.items():
         if loader is not None and not hasattr(loader, "__iter__") and not hasattr(loader, "__getitem__"):
             rule = "it is not iterable: pass a DataLoader or a list of batches"
             call = f"fit({split}_loader={loader!r})"
             raise TypeError(f"{call}: {rule}; pass the number of epochs by name: epochs={loader!r}")
+    # Not isinstance: True would count as one epoch.
     if type(epochs) is not int:
         raise TypeError(f"fit(epochs={epochs!r}): must be an integer: pass one")
     if epochs < 0:
@@ -63,20 +64,21 @@ def check_optimizer(optimizer: Any) -> None:
         raise TypeError(f"Learner({type(optimizer).__name__}): {rule}")
 
 
-def check_accumulate(own: int, state: dict[str, Any]) -> None:
+def check_accumulate(accumulate: int, state: dict[str, Any]) -> None:
     """Raise ValueError for a state within an epoch that was trained with another `accumulate`."""
-    saved, at = state.get("accumulate", own), state["index"]
-    if at and not state["is_drained"] and saved != own:
+    saved, at = state.get("accumulate", accumulate), state["index"]
+    # `index` counts batches of finished steps: another group size would split the epoch elsewhere.
+    if at and not state["is_drained"] and saved != accumulate:
         rule = (
             f"the state is {at} batches into an epoch with accumulate={saved}, but this learner"
-            f" has accumulate={own}"
+            f" has accumulate={accumulate}"
         )
         cure = f"pass accumulate={saved}, or change it between epochs"
         raise ValueError(f"accumulate: {rule}: {cure}")
 
 
 def check_later(later: list[Any], step: int) -> None:
-    """Raise ValueError if the directory has checkpoints of later steps than the loaded run."""
+    """Raise ValueError if the directory has checkpoints of later steps than the learner's."""
     if later:
         rule = f"the learner is at step {step}, but {later[0]} is later and would be resumed instead"
         raise ValueError(f"fit(...): {rule}: use another directory, or move it away")
@@ -106,7 +108,7 @@ def check_monitors(callbacks: Iterable[Any], meters: dict[str, SplitMeter], has_
             continue  # a part of a metric with several values, whose names are unknown before it is computed
         hint = suggest(name, known) or suggest(f"valid_{name}", known)
         rule = f"the history will have no such value{hint}"
-        raise ValueError(f"{type(callback).__name__}({name!r}): {rule}: there are {', '.join(known)}")
+        raise ValueError(f"{type(callback).__name__}({name!r}): {rule}: known are {', '.join(known)}")
 
 
 def one_number(loss: Any) -> Any:
@@ -122,7 +124,7 @@ def one_number(loss: Any) -> Any:
 
 
 def loss_warning(epoch: int, values: dict[str, float]) -> Message | None:
-    """Return a warning if the loss of a validation is not finite, else None."""
+    """Return a warning if a validation's loss is not finite, else None."""
     loss = values.get("loss", 0.0)
     if isfinite(loss):
         return None
@@ -133,17 +135,21 @@ def loss_warning(epoch: int, values: dict[str, float]) -> Message | None:
 def options_of(optimizer: Any) -> list[dict[str, Any]]:
     """Return the options of an optimiser's groups, with the initial learning rate if there is a schedule."""
     groups = [{k: v for k, v in g.items() if k != "params"} for g in optimizer.param_groups]
+    # A schedule changes "lr" at each step; "initial_lr" is what the caller chose.
     return [g | {"lr": g["initial_lr"]} if "initial_lr" in g else g for g in groups]
 
 
 def option_warnings(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[Message]:
-    """Return warnings for each option of a checkpoint that replaces the optimiser's."""
+    """Return a warning for each option of a checkpoint that replaces another value of the optimiser."""
     pairs = [
-        (i, k, g[k], t[k]) for i, (g, t) in enumerate(zip(before, after, strict=True)) for k in t if k in g
+        (i, k, old[k], new[k])
+        for i, (old, new) in enumerate(zip(before, after, strict=True))
+        for k in new
+        if k in old
     ]
     rule = "to change it, set optimizer.param_groups[{}][{!r}] in a callback's begin"
     return [
-        Message("warning", f"resume: the checkpoint's {k}={t!r} is used, not {g!r}: {rule.format(i, k)}")
-        for i, k, g, t in pairs
-        if isinstance(g, int | float | str | bool | tuple) and g != t
+        Message("warning", f"resume: the checkpoint's {k}={new!r} is used, not {old!r}: {rule.format(i, k)}")
+        for i, k, old, new in pairs
+        if isinstance(old, int | float | str | bool | tuple) and old != new
     ]

@@ -1,7 +1,7 @@
-"""The renderer for terminals: sends events to a process that draws them (tui.py), and carries out its keys.
+"""The renderer for terminals: sends events to a process that draws them (tui.py), and obeys its keys.
 
-An event costs the training one append. A thread sends the events five times a second; the other process does
-the rest. The training's printed output also goes to that process, which keeps it in its log.
+An event costs the training one append. A thread sends the events five times a second. The training's printed
+output also goes to the drawing process, which shows it in its log.
 """
 
 import atexit
@@ -17,8 +17,8 @@ from typing import Any
 from .events import Event
 from .renderers import PlainLines
 
-PAUSE = 0.2  # seconds between two messages: waking the thread costs as much as sending
-MOST = 100_000  # the most waiting events, if the other process hangs
+PAUSE = 0.2  # seconds between two messages: waking the thread costs as much as a message
+MOST_WAITING = 100_000  # events kept while the other process does not read
 PATIENCE = 10.0  # seconds until a process that does not end is killed
 # Escape codes: leave the alternate screen, show the cursor, end reports of mouse, focus, pastes and keys,
 # wrap lines.
@@ -35,12 +35,12 @@ class Terminal:
 
         self.settings = termios.tcgetattr(0)
         self.outputs = {fd: os.dup(fd) for fd in (1, 2) if os.isatty(fd)}
-        self.out, self.into = os.pipe()
+        self.read_end, self.write_end = os.pipe()
 
     def redirect(self) -> None:
-        """Redirect all printed output to a pipe: from Python, drivers and workers."""
+        """Redirect all printed output of Python, drivers and workers to a pipe."""
         for fd in self.outputs:
-            os.dup2(self.into, fd)
+            os.dup2(self.write_end, fd)
 
     def release(self) -> None:
         """Let printed output go to the terminal again."""
@@ -49,7 +49,7 @@ class Terminal:
         for fd, kept in self.outputs.items():
             os.dup2(kept, fd)
             os.close(kept)
-        for fd in (self.out, self.into):
+        for fd in (self.read_end, self.write_end):
             os.close(fd)
         self.outputs = {}
 
@@ -66,7 +66,7 @@ class Dashboard:
 
     refresh: frames per second, at most ten; fewer suit slow connections. stay: keep the dashboard after the
     run until `q` is pressed; the summary stays on the terminal in either case. unicode: False draws in ASCII;
-    None follows the terminal's encoding. learner: the Learner that `q` stops, which sets itself.
+    None follows the terminal's encoding. learner: the Learner that `q` stops; it sets this attribute itself.
     """
 
     def __init__(self, *, refresh: float = 10.0, stay: bool = False, unicode: bool | None = None):
@@ -78,11 +78,11 @@ class Dashboard:
             str(int("utf" in encoding if unicode is None else unicode)),
         ]
         self.stay = stay
-        self.waiting: deque[Event] = deque(maxlen=MOST)
+        self.waiting: deque[Event] = deque(maxlen=MOST_WAITING)
         self.process: subprocess.Popen[bytes] | None = None
         self.thread: threading.Thread | None = None
         self.closing = threading.Event()
-        self.kills = 0
+        self.kills = 0  # how often the key for "kill" was pressed
         self.plain = PlainLines()  # plain lines for events outside of runs, and if the process died
         self.died = False
 
@@ -104,7 +104,7 @@ class Dashboard:
         self.kills = 0
         self.terminal = Terminal()
         self.pipe, theirs = Pipe()
-        fds = theirs.fileno(), self.terminal.out
+        fds = theirs.fileno(), self.terminal.read_end
         command = [sys.executable, "-P", "-m", "flambeau.learner.tui", *map(str, fds), *self.options]
         screen = self.terminal.outputs.get(1)
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM])
@@ -114,9 +114,9 @@ class Dashboard:
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        theirs.close()
+        theirs.close()  # so that the pipe ends with the process
         self.terminal.redirect()
-        os.register_at_fork(after_in_child=self.pipe.close)  # a worker process must not inherit it
+        os.register_at_fork(after_in_child=self.pipe.close)  # else a forked worker keeps the pipe open
         atexit.register(self.close)
         self.thread = threading.Thread(target=self.send, name="flambeau-dashboard", daemon=True)
         self.thread.start()
@@ -132,23 +132,28 @@ class Dashboard:
             while not self.closing.is_set():
                 self.exchange(bool(orders.poll(PAUSE * 1000)))
             self.exchange(self.pipe.poll())
-        except (OSError, EOFError):  # the process is gone, which `close` or the next event detects
+        except (OSError, EOFError):  # the process has ended; `close` or the next event detects it
             pass
         if not self.closing.is_set():
             self.take_over()
 
-    def exchange(self, is_asked: bool) -> None:
+    def exchange(self, has_order: bool) -> None:
+        # popleft and append are atomic: the training may append meanwhile.
         parcel = [self.waiting.popleft() for _ in range(len(self.waiting))]
         if parcel:
             self.pipe.send(parcel)
-        while is_asked:
+        while has_order:
             self.obey(self.pipe.recv())
-            is_asked = self.pipe.poll()
+            has_order = self.pipe.poll()
 
     def obey(self, order: str) -> None:
         """Carry out the order of a key."""
         if order == "interrupt":
+            # Ctrl-C is a key in the terminal's raw mode: it arrives here as an order, and becomes the
+            # signal that Python would have received.
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        # The first "kill" ends the run after its step; a second one, or one without a Learner, ends the
+        # process.
         elif order == "kill" and (self.kills or self.learner is None):
             self.end_process(0.0)
             self.terminal.restore()

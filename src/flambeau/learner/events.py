@@ -16,21 +16,21 @@ from typing import Any, ClassVar, Literal, get_args
 Split = Literal["train", "valid", "test"]
 Level = Literal["info", "warning", "error"]
 Reason = Literal["done", "stopped", "killed", "early", "nan", "error"]
-KINDS: dict[str, type[Event]] = {}  # by kind
+KINDS: dict[str, type[Event]] = {}  # kind -> class; each subclass adds itself
 
 
 def only(values: Any, *types: type) -> bool:
-    """Whether all values have these types; a bool is not a number."""
+    """Whether all values have exactly these types, so that a bool is not an int."""
     return set(map(type, values)) <= set(types)
 
 
 def is_named(value: Any, *types: type) -> bool:
-    """Whether it is a dict from names to such values."""
+    """Whether `value` is a dict from names to values of these types."""
     return isinstance(value, dict) and only(value, str) and only(value.values(), *types)
 
 
 def is_steps(value: Any) -> bool:
-    """Whether it is a list of integers."""
+    """Whether `value` is a list of integers."""
     return isinstance(value, list) and only(value, int)
 
 
@@ -59,8 +59,9 @@ class Event:
     kind: ClassVar[str] = "event"
     at: float = field(default_factory=time.time, kw_only=True)
 
-    def __init_subclass__(cls, **given: Any):
-        super().__init_subclass__(**given)
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        # "EpochEnded" -> "epoch_ended"
         cls.kind = "".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__).lstrip("_")
         KINDS[cls.kind] = cls
 
@@ -70,22 +71,24 @@ class Event:
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> Event:
-        """Rebuild an event from a dict of `to_dict`; ValueError if the dict is invalid.
+        """Rebuild an event from a dict of `to_dict`.
 
-        values: the dict
+        values: the dict; entries that the event does not have are ignored. ValueError if it is invalid.
         """
         name = values.get("kind")
         kind = KINDS.get(name) if isinstance(name, str) else None
         if kind is None:
             known = ", ".join(KINDS)
             raise ValueError(f"Event.from_dict(kind={name!r}): unknown kind: known are {known}")
-        own = {f.name: values[f.name] for f in fields(kind) if f.name in values}
+        # Files of a newer version may have further fields.
+        entries = {f.name: values[f.name] for f in fields(kind) if f.name in values}
         for f in fields(kind):
-            if f.name in own and f.type in FITS and not FITS[f.type](own[f.name]):
-                problem = f"Event.from_dict(kind={name!r}): {f.name}={own[f.name]!r}: must be {f.type}"
+            if f.name in entries and f.type in FITS and not FITS[f.type](entries[f.name]):
+                problem = f"Event.from_dict(kind={name!r}): {f.name}={entries[f.name]!r}: must be {f.type}"
                 raise ValueError(f"{problem}: pass the result of to_dict")
         try:
-            return kind(**own)
+            return kind(**entries)
+        # a required field is absent
         except TypeError as e:
             raise ValueError(
                 f"Event.from_dict(kind={kind.kind!r}): {e}: pass the result of to_dict"
@@ -94,11 +97,11 @@ class Event:
 
 @dataclass(frozen=True)
 class RunStarted(Event):
-    """A run begins or resumes at `step`: `parameters` is the number of trained values, `config` a
-    description.
+    """A run begins or resumes at `step`.
 
-    run: its name; directory: its folder; epochs: their planned number; resumed: whether it continues an
-    earlier run; at: seconds since 1970.
+    run: its name; directory: its folder, or ""; device: its name; epochs: the planned number; parameters: the
+    number of trained values; resumed: whether it continues an earlier run; config: its options; at: seconds
+    since 1970.
     """
 
     run: str
@@ -113,9 +116,9 @@ class RunStarted(Event):
 
 @dataclass(frozen=True)
 class EpochStarted(Event):
-    """An epoch of `of` begins, with `steps` batches if their number is known.
+    """Epoch `epoch` of `of` begins.
 
-    split: "train", "valid" or "test"; at: seconds since 1970.
+    split: "train", "valid" or "test"; steps: the number of batches, None if unknown; at: seconds since 1970.
     """
 
     split: Split
@@ -128,10 +131,9 @@ class EpochStarted(Event):
 class Progress(Event):
     """Batch `index` of `of` was submitted to the device; at most ten of these events per second.
 
-    `items` and `seconds` count from the start or resumption of the epoch; `waits` are seconds of waiting by
-    cause ("data", "host", "gpu", "read"), `memory` is in bytes on the device. split: "train", "valid" or
-    "test";
-    step: of the run; at: seconds since 1970.
+    `items` and `seconds` count from the start or resumption of the epoch. split: "train", "valid" or "test";
+    step: of the run; waits: seconds of waiting by cause ("data", "host", "gpu", "read"); memory: bytes on the
+    device; at: seconds since 1970.
     """
 
     split: Split
@@ -147,10 +149,10 @@ class Progress(Event):
 
 @dataclass(frozen=True)
 class Values(Event):
-    """Losses, learning rates, ... of many steps, emitted when they were read: lists as long as `steps`.
+    """Losses, learning rates and others of several steps, emitted when they were read from the device.
 
-    steps: the run's step numbers; values: lists by name; split: "train", "valid" or "test";
-    epoch: of all of them; at: seconds since 1970.
+    split: "train", "valid" or "test"; epoch: of all steps; steps: their numbers in the run; values: lists as
+    long as `steps`, by name; at: seconds since 1970.
     """
 
     split: Split
@@ -177,7 +179,7 @@ class EpochEnded(Event):
 class Saved(Event):
     """A checkpoint is complete: it took `seconds`, of which the training waited `waited`.
 
-    path: its folder; step: of the run; at: seconds since 1970.
+    path: its file; step: of the run; at: seconds since 1970.
     """
 
     path: str
@@ -196,10 +198,10 @@ class Message(Event):
 
 @dataclass(frozen=True)
 class RunEnded(Event):
-    """The run ended at `step`, and why.
+    """The run ended at `step` for a `reason`.
 
-    reason: "done", "stopped", "killed", "early", "nan" or "error"; text: the same in words; at: seconds since
-    1970.
+    reason: "done", "stopped", "killed", "early", "nan" or "error"; text: the exception's text, or ""; at:
+    seconds since 1970.
     """
 
     reason: Reason
@@ -217,6 +219,7 @@ class EventEmitter:
         self.renderers = renderers
 
     def __call__(self, event: Event) -> None:
+        # Over a copy: a renderer that fails is removed within the loop.
         for renderer in list(self.renderers):
             try:
                 renderer(event)
@@ -225,4 +228,6 @@ class EventEmitter:
                 error = f"{type(renderer).__name__} raised {type(e).__name__}: {e}"
                 text = f"{error}: it is disabled from now on"
                 print(f"flambeau: fit: {text}", file=sys.stderr)
+                # The other renderers show it too. The recursion ends, because each failure removes a
+                # renderer.
                 self(Message("error", text))

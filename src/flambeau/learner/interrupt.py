@@ -1,4 +1,4 @@
-"""Handles Ctrl-C and SIGTERM: the first waits for the end of the step, the second stops at once."""
+"""Handles Ctrl-C and SIGTERM: the first ends the run after the step, the second ends the process."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM"}  # signals that end a process, and their names for users
+SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM"}  # signals that end a process: their text for users
 
 
 class Signals:
-    """Inside this context the first signal calls `ask`, which must not print, because the interrupted
-    code may be printing. Later signals have their previous effect. Python delivers signals only to the
-    main thread; in other threads this context does nothing."""
+    """A context in which the first signal calls `ask`; later signals have their previous effect.
+
+    `ask` must not print, because the interrupted code may be printing. Python runs handlers only in the main
+    thread; in other threads this context does nothing.
+    """
 
     def __init__(self, ask: Callable[[], Any]):
-        self.ask, self.came = ask, 0
+        self.ask, self.received = ask, 0  # the signal's number; 0 before one
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Signals:
@@ -27,18 +29,19 @@ class Signals:
         return self
 
     def _first(self, number: int, _: Any) -> None:
-        self.came = number
+        self.received = number
         self._restore()
         self.ask()
 
     @property
     def name(self) -> str:
         """The name of the received signal for users; "" before one."""
-        return SIGNALS[signal.Signals(self.came).name] if self.came else ""
+        return SIGNALS[signal.Signals(self.received).name] if self.received else ""
 
     def _restore(self) -> None:
         before, self._before = self._before, {}
         for number, handler in before.items():
+            # getsignal returns None for a handler that was not installed from Python.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
     def __exit__(self, *_: object) -> None:
@@ -46,7 +49,8 @@ class Signals:
 
     def act(self) -> None:
         """Raise KeyboardInterrupt, or SystemExit(143) after SIGTERM."""
-        if self.came == signal.SIGINT:
+        if self.received == signal.SIGINT:
             raise KeyboardInterrupt
-        if self.came:
-            raise SystemExit(128 + self.came)
+        if self.received:
+            # the shell's exit status of a process that a signal ended
+            raise SystemExit(128 + self.received)

@@ -29,12 +29,12 @@ from .checks import (
 )
 from .events import EpochEnded, EventEmitter, Message, Reason, Renderer, RunEnded, RunStarted, Split
 from .interrupt import Signals
-from .losses import Entry, Losses, kept_of, may_rewind
-from .meters import SplitMeter, count_beside
-from .nan_report import ended_by, not_finite
+from .losses import Entry, Losses, keep_current, may_rewind
+from .meters import SplitMeter, count_unrecorded
+from .nan_report import end_reason, not_finite
 from .randoms import random_states, set_random_states
 from .renderers import default_renderers
-from .run_state import Position, RunParts, is_over, places_of, put_places, restore, state_of
+from .run_state import Position, RunParts, is_over, loader_states, restore, restore_loaders, state_of
 from .saving import RunSnapshot, Saving
 from .steps import Steps, Trained, inputs_of, make_evaluate, make_predict, move, to_batch
 from .watch import EpochWatch, rest_of
@@ -55,26 +55,26 @@ class Learner:
     A batch is (inputs..., target). With a `directory` the run is written to it every `checkpoint_every`
     steps, after each epoch, and when it is stopped.
 
-    optimizer: gets the gradients; L-BFGS raises TypeError: it needs a closure
+    optimizer: applies the gradients; L-BFGS raises TypeError, because it needs a closure
     loss: a function of (output, target)
-    metrics: a list, or a dict by name: each is given (output, target)
+    metrics: a list, or a dict by name; the update of each takes (output, target)
     scheduler: its `step` is called after each step or epoch
-    schedule: when it is: "step" or "epoch"
+    schedule: when `step` is called: after each "step" or "epoch"
     scaler: a GradScaler, for float16
     clip: the largest norm of all gradients together; None: no limit
     accumulate: batches that make one step, by the mean of their gradients
-    prepare: turns an item of a loader into a batch
+    prepare: converts an item of a loader to a batch
     directory: the folder of the checkpoints; None: nothing is written
     checkpoint_every: steps between two checkpoints; None: only after epochs and at the end
-    keep: how many of the last checkpoints stay
-    best: a value of the history, such as "valid_loss": the epoch that has its best is best.safetensors
+    keep: the number of newest checkpoints to keep
+    best: a value of the history, such as "valid_loss"; best.safetensors holds its best epoch
     early_stopping: an EarlyStopping, or its patience for `best` (or the validation's loss)
     callbacks: called after steps and epochs
-    renderers: called with each event; None: those that suit the terminal
-    device: where the model is moved, and batches go; None: where the model is
+    renderers: called with each event; None chooses them for the terminal or notebook
+    device: the model and the batches are moved to it; None: the model's device
 
-    TypeError for L-BFGS and for metrics that are none, ValueError for invalid options, FlambeauError for a
-    directory that can't be written to.
+    TypeError for L-BFGS and for objects that are not metrics, ValueError for invalid options,
+    FlambeauError for a directory that can't be written to.
     """
 
     def __init__(
@@ -109,6 +109,8 @@ class Learner:
         self.meters = {s: SplitMeter(metrics, self.device, optimizer) for s in ("train", "valid", "test")}
         trained = Trained(model, loss, optimizer, scaler, clip)
         self._steps = Steps(trained, self.meters["train"], accumulate, self.device)
+        # One recording per split: the metrics of "valid" and "test" are separate objects, so their counts
+        # would otherwise be mixed.
         self._evaluate = {
             s: jit(make_evaluate(model, loss, self.meters[s].recorded)) for s in ("valid", "test")
         }
@@ -118,19 +120,21 @@ class Learner:
         self.renderers = default_renderers(directory) if renderers is None else list(renderers)
         self.emit = EventEmitter(self.renderers)
         for renderer in self.renderers:
+            # The dashboard needs the learner to carry out its stop key.
             if hasattr(renderer, "learner"):
                 setattr(renderer, "learner", self)  # noqa: B010 - callables have no such attribute by type
         self.best = None if best is None else Best(best)
         scheduling = None if scheduler is None else Scheduling(scheduler, schedule, best or "valid_loss")
         self.callbacks = named_callbacks(scheduling, self.best, early_stopping, callbacks)
         self._parts = RunParts(trained, accumulate, self.callbacks, self.meters["train"])
+        # Absolute, so that a later os.chdir does not move the run.
         self.directory = None if directory is None else Path(directory).absolute()
         self.checkpoints = None if self.directory is None else Checkpoints(self.directory, keep)
         self._saving = Saving(self.checkpoints, checkpoint_every, self._snapshot, self.emit)
-        # A copy of the weights lets the report name the op that produced the first NaN.
-        keep_state = partial(kept_of, model, optimizer) if may_rewind(model, optimizer) else None
-        blame = partial(not_finite, trained, self.directory)
-        self._new_losses = partial(Losses, keep_state, self.emit, blame)
+        # A copy of the weights lets the report name the op that computed the first NaN.
+        keep_state = partial(keep_current, model, optimizer) if may_rewind(model, optimizer) else None
+        error_of = partial(not_finite, trained, self.directory)
+        self._new_losses = partial(Losses, keep_state, self.emit, error_of)
         self._fit = RunningFit()
 
     def fit(
@@ -142,12 +146,12 @@ class Learner:
     ) -> list[Row]:
         """Train until the run has `epochs` epochs, with a validation after each; the history, a row an epoch.
 
-        `resume` continues from the newest undamaged checkpoint of the directory, if there is one, and ends as
-        if the run had never stopped. The first Ctrl-C or SIGTERM writes a checkpoint at the end of the step,
-        then raises KeyboardInterrupt or SystemExit(143). NotFinite, a FlambeauError, reports a loss that is
-        not finite; ValueError a directory that has a run, without `resume`, a checkpoint of another model, or
-        a loader that gives no batch. After an exception `fit` continues behind the batches that were given;
-        with `resume`, from the newest checkpoint.
+        `resume` continues from the newest undamaged checkpoint of the directory, if any, and gives the same
+        result as a run that never stopped. The first Ctrl-C or SIGTERM writes a checkpoint at the end of the
+        step, then raises KeyboardInterrupt or SystemExit(143). NotFinite, a FlambeauError, reports a loss
+        that is not finite. ValueError reports a directory that holds a run (without `resume`), a checkpoint
+        of another model, or a loader without batches. After an exception the next `fit` continues after the
+        batches that were already yielded; with `resume`, from the newest checkpoint.
         """
         loaders = {"train": train_loader, "valid": valid_loader}
         check_fit(loaders, epochs)
@@ -159,12 +163,14 @@ class Learner:
                 for _ in self._train_epoch(train_loader, epochs):
                     self.callbacks.after_step(self)
                     self._saving.after_step(at.step)
+                # A resumed run may be between training and validation: `_train_epoch` then yields no step.
                 if at.is_trained and valid_loader is not None:
                     self._validate(valid_loader, epochs)
                 if at.reason is None:
                     at.end_epoch()
                     self.callbacks.after_epoch(self, at.row)
                     self._saving.save(is_best=self.best is not None and not self.best.since)
+            # The handler itself must not print: it may have interrupted a print.
             if signals.name:
                 text = f"stopped by {signals.name}: finishing the step; repeat to stop immediately"
                 self.emit(Message("info", text))
@@ -179,14 +185,14 @@ class Learner:
         self.position.reason = "killed" if "killed" in (reason, before) else before or reason
 
     def evaluate(self, loader: Iterable[Any]) -> Row:
-        """The loss and the metrics of a loader's batches, by name."""
+        """Compute the loss and the metrics of a loader's batches, by name."""
         values = self._evaluate_on("test", loader, 1) or {}
         return {name.removeprefix("test_"): value for name, value in values.items()}
 
     def predict(self, loader: Iterable[Any]) -> Any:
-        """The outputs of a loader's batches, with targets or without, concatenated. -> [n, ...]
+        """Compute the outputs of a loader's batches, with or without targets, concatenated. -> [n, ...]
 
-        ValueError if the loader gives no batch.
+        ValueError if the loader yields no batch.
         """
         with in_eval(self.model):
             outputs = [self._predict(*self._inputs_of(batch)) for batch in loader]
@@ -224,7 +230,7 @@ class Learner:
         return self.position.history
 
     def higher_is_better(self, name: str) -> bool:
-        """Whether a value of the history gets better as it grows. ValueError if its metric does not say.
+        """Whether higher values of the history's `name` are better. ValueError if its metric does not say.
 
         name: such as "valid_loss".
         """
@@ -244,19 +250,25 @@ class Learner:
         at = self.position
         if at.is_trained:
             return
+        # At each epoch, because a callback may have called `eval()`.
         begin_training(self.model)
         watch = self._fit.watch = self._begin_epoch("train", loader, epochs, at.index)
         losses = self._fit.losses = self._new_losses(at.epoch)
         batches = () if at.is_drained else watch.batches(rest_of(loader, at.index), self._to_batch)
         for loss, group in self._steps.each(batches):
             rates = [g["lr"] for g in self.optimizer.param_groups]
+            # `loss` is not read here: `losses` reads it some steps later. The rates are copied before a
+            # scheduler changes them.
             losses.add(Entry(at.step, watch.at, loss, rates, group))
             at.step, at.index, at.is_drained = at.step + 1, watch.index, at.is_drained or watch.is_over
             yield
+            # After `yield`, callbacks and checkpoints have seen the step; they may also have called `stop`.
             watch.progress(at.step, losses.waited, self.emit)
             if at.reason is not None:
                 break
         else:
+            # The loader ended, without `break`. If a signal came with the last batch, the end of the epoch
+            # is left to the resumed run.
             check_any_batch(watch)
             at.is_drained, at.is_trained = True, at.reason is None
         self._fit.watch = None
@@ -266,7 +278,9 @@ class Learner:
 
     def _validate(self, loader: Any, epochs: int) -> None:
         """Run the validation of an epoch. If it is stopped, the state from before it is restored."""
-        at, random, places = self.position, random_states(), places_of({"valid": loader})
+        # A stopped validation runs again after resumption, so it must not have used random numbers or
+        # batches.
+        at, random, places = self.position, random_states(), loader_states({"valid": loader})
         values: Row | None = None
         try:
             values = self._evaluate_on("valid", loader, epochs)
@@ -274,7 +288,7 @@ class Learner:
         finally:
             if values is None or at.reason is not None:
                 set_random_states(random)
-                put_places({"valid": loader}, places)
+                restore_loaders({"valid": loader}, places)
 
     def _evaluate_on(self, split: Split, loader: Any, epochs: int) -> Row | None:
         """Return the loss and the metrics of a split by their names in the history; None if the run is
@@ -284,14 +298,16 @@ class Learner:
         with in_eval(self.model), watch.naming():
             for batch in watch.batches(loader, self._to_batch):
                 _, output = evaluate(batch.inputs, batch.target)
-                count_beside(meter, output, batch.target, batch.items)
+                count_unrecorded(meter, output, batch.target, batch.items)
                 watch.progress(self.step, 0.0, self.emit)
+                # A partial validation gives no metrics: the resumed run repeats it.
                 if split == "valid" and self.position.reason is not None:
                     return None
             check_any_batch(watch)
         return self._end_epoch(watch)
 
     def _begin_epoch(self, split: Split, loader: Any, epochs: int, index: int = 0) -> EpochWatch:
+        # A resumed epoch keeps the counts that were restored from the checkpoint.
         if not index:
             self.meters[split].reset()
         watch = EpochWatch(split, self.epoch, loader, self.device, index)
@@ -313,8 +329,11 @@ class Learner:
         at, checkpoints = self.position, self.checkpoints
         if resume and checkpoints is None:
             raise ValueError("fit(resume=True): resuming needs checkpoints: pass directory= to Learner")
+        # The same script, started again after an early stop, ends at once unless `patience` was raised.
         is_same_call = resume and at.reason == "early" and is_over(self.callbacks.values())
         at.reason = "early" if is_same_call else None
+        # After an exception the weights may be those of an incomplete step, so `resume` reads the
+        # checkpoint.
         if checkpoints is not None and (not at.step or (resume and at.is_broken)):
             if resume:
                 self._restore_newest(checkpoints)
@@ -323,7 +342,7 @@ class Learner:
         elif checkpoints is not None and checkpoints.last is None:  # another file was loaded
             check_later(checkpoints.later((at.epoch, at.step)), at.step)
         at.is_broken = False
-        put_places(loaders, at.places)
+        restore_loaders(loaders, at.places)
         if at.random is not None:
             set_random_states(at.random)
             at.random = None
@@ -340,6 +359,8 @@ class Learner:
             link(path, path.with_name(BEST))  # the run may have been killed before its epoch's callbacks
 
     def _restore(self, state: Any, source: str) -> None:
+        # A checkpoint replaces options such as the learning rate: warn for each that the caller set
+        # otherwise.
         before = options_of(self.optimizer)
         self._steps.forget()
         restore(self.position, self._parts, state, source)
@@ -364,11 +385,12 @@ class Learner:
                 self._fit.watch.note(e)
             at.is_broken = True
             at.index += self._steps.waiting  # the next fit continues after the batches already yielded
-            reason, text = ended_by(e)
+            reason, text = end_reason(e)
             raise
         finally:
-            at.places, self._fit = places_of(loaders), RunningFit()
+            at.places, self._fit = loader_states(loaders), RunningFit()
             self._saving.report(wait=True)
+            # Last: a callback that fails must not prevent the checkpoint, and renderers still get RunEnded.
             error = self.callbacks.end(self)
             self.emit(RunEnded(reason, at.step, text))
             if error is not None:
@@ -384,6 +406,6 @@ class Learner:
     def _snapshot(self) -> RunSnapshot:
         at, losses = self.position, self._fit.losses
         if self._fit.loaders:
-            at.places = places_of(self._fit.loaders)
+            at.places = loader_states(self._fit.loaders)
         unread = [] if losses is None else losses.unread
         return RunSnapshot((at.epoch, at.step), state_of(at, self._parts), unread)

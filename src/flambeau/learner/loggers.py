@@ -16,16 +16,16 @@ from .run_view import RunState
 from .runs import EVENTS
 from .tensorboard import EventFile, scalars, session_start
 
-HOLD = 0.25  # seconds for which values and progress are collected before a write
+HOLD = 0.25  # seconds for which values and progress are collected before they are written
 AGAIN = 60.0  # seconds after which a logger that failed is tried again
-OF_THE_TIME = 0.005  # the share of the time for writing pages
+SHARE = 0.005  # the largest share of the time for writing pages
 PER_SECOND = 100  # the most steps per second passed on to slow loggers
 ENCODE = json.JSONEncoder(check_circular=False).encode
 COLUMNS = ("step", "epoch", "split", "of", "name", "value")
 
 
 class Logger:
-    """A logger: `write` takes events. `start` opens what a run needs, `end` closes it.
+    """A logger: `write` takes events. `start` opens its files for a run, `end` closes them.
 
     Values and progress are buffered for a quarter of a second, which cuts their cost to a third. Other
     events are written at once, after the buffered ones, so that a checkpoint's file never precedes its
@@ -38,10 +38,13 @@ class Logger:
 
     def __call__(self, event: Event) -> None:
         self.held.append(event)
-        since = event.at - self.held[0].at  # negative if the clock was set back
-        if isinstance(event, Values | Progress) and 0 <= since < HOLD:
+        waited = event.at - self.held[0].at  # negative if the clock was set back
+        if isinstance(event, Values | Progress) and 0 <= waited < HOLD:
             return
+        # Other events end the wait, after the values that precede them.
         events, self.held = self.held, []
+        # After a failure the events of the next AGAIN seconds are dropped, so that a slow failure costs
+        # little.
         if time.monotonic() < self.rest:
             return
         try:
@@ -50,7 +53,7 @@ class Logger:
             self.write(events)
             if event.kind == "run_ended":
                 self.end()
-        except Exception as e:  # an error of logging must not end a training
+        except Exception as e:  # a logging error must not end the training
             self.rest = time.monotonic() + AGAIN
             self.warn(e)
 
@@ -90,22 +93,22 @@ class JSONL(Logger):
     def __init__(self, path: str | Path | None = None):
         super().__init__()
         self.path, self.file = path, -1
-        self.torn = False  # the last line may be incomplete
+        self.is_torn = False  # the last line may be incomplete
 
     def start(self, event: RunStarted) -> None:
         self.end()
         path = in_folder(self.path, event, EVENTS)
-        self.torn = path.exists() and path.stat().st_size > 0 and path.read_bytes()[-1:] != b"\n"
+        self.is_torn = path.exists() and path.stat().st_size > 0 and path.read_bytes()[-1:] != b"\n"
         self.file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
 
     def write(self, events: list[Event]) -> None:
         if self.file < 0:
             return
         lines = [ENCODE({"kind": e.kind, **vars(e)}) + "\n" for e in events]  # to_dict copies each list
-        data = "".join(["\n" if self.torn else "", *lines]).encode()
-        self.torn = True
-        # a single write, so that a full disk drops all lines or none
-        self.torn = os.write(self.file, data) < len(data)
+        data = "".join(["\n" if self.is_torn else "", *lines]).encode()
+        self.is_torn = True
+        # A single write, so that a full disk rarely leaves a part of a line.
+        self.is_torn = os.write(self.file, data) < len(data)
 
     def end(self) -> None:
         if self.file >= 0:
@@ -116,14 +119,14 @@ class JSONL(Logger):
 class CSV(Logger):
     """Writes a row per value: step, epoch, split, of ("step" or "epoch"), name, value.
 
-    path: the file; None for metrics.csv in the run's directory. A resumed run drops the rows after its step,
-    and writes them again.
+    path: the file; None for metrics.csv in the run's directory. A resumed run replaces the rows after its
+    step.
     """
 
     def __init__(self, path: str | Path | None = None):
         super().__init__()
         self.path, self.file = path, None
-        self.ended: set[tuple[str, ...]] = set()  # the file already has the rows of the last epoch
+        self.ended: set[tuple[str, ...]] = set()  # the last epoch's rows that the file already has
 
     def start(self, event: RunStarted) -> None:
         self.end()
@@ -131,6 +134,7 @@ class CSV(Logger):
         kept = rows_until(path, event.step) if event.resumed else []
         last = (row for row in kept if row[0] == str(event.step) and row[2] != "test")
         self.ended = {tuple(row[:5]) for row in last}  # a run killed in its validation ends the epoch again
+        # Written beside and renamed: a crash must not lose the earlier rows.
         part = path.with_suffix(".part")
         with open(part, "w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([COLUMNS, *kept])
@@ -164,7 +168,7 @@ class CSV(Logger):
 
 
 def rows_until(path: Path, step: int) -> list[list[str]]:
-    """Read the rows of a CSV file up to a step, without an incomplete last one."""
+    """Read the complete rows of a CSV file up to a step, without the header."""
     if not path.exists():
         return []
     with open(path, newline="", encoding="utf-8") as file:
@@ -172,16 +176,17 @@ def rows_until(path: Path, step: int) -> list[list[str]]:
     return [row for row in rows if len(row) == len(COLUMNS) and row[0].isdigit() and int(row[0]) <= step]
 
 
-class Thinned(Logger):
-    """A logger of at most PER_SECOND steps per second, evenly spread."""
+class ThinnedLogger(Logger):
+    """A logger of at most PER_SECOND evenly spaced steps per second."""
 
     def __init__(self):
         super().__init__()
-        self.since, self.allowed = -inf, 0.0  # by the events' clock; the allowance of steps
+        self.since, self.allowed = -inf, 0.0  # time of the last event, steps that may still be logged
 
-    def some(self, event: Values) -> list[tuple[int, dict[str, float]]]:
-        """Yield (step, values by name) of as many of an event's steps as its duration allows, including
-        the last."""
+    def choose_steps(self, event: Values) -> list[tuple[int, dict[str, float]]]:
+        """Return (step, values by name) of evenly spaced steps of an event, including the last, as many as
+        the time since the previous event allows."""
+        # A token bucket of one second. The first event fills it, because `since` is -inf.
         self.allowed = min(self.allowed + PER_SECOND * (event.at - self.since), PER_SECOND)
         self.since, n = event.at, len(event.steps)
         most = min(n, int(self.allowed + 1e-6))  # in floats, ten times 0.01 is not 0.1
@@ -189,10 +194,10 @@ class Thinned(Logger):
         chosen = [(i + 1) * n // most - 1 for i in range(most)]
         return [(event.steps[i], {name: v[i] for name, v in event.values.items()}) for i in chosen]
 
-    def of(self, event: Event) -> list[tuple[int, dict[str, float]]]:
-        """Yield (step, values by tag) of an event."""
+    def values_of(self, event: Event) -> list[tuple[int, dict[str, float]]]:
+        """Return (step, values by tag) of an event's chosen steps or epoch."""
         if isinstance(event, Values):
-            return [(step, add_tags(event.split, values)) for step, values in self.some(event)]
+            return [(step, add_tags(event.split, values)) for step, values in self.choose_steps(event)]
         if isinstance(event, EpochEnded):
             return [(event.step, add_tags(f"epoch/{event.split}", event.metrics))]
         return []
@@ -202,7 +207,7 @@ def add_tags(split: str, values: dict[str, float]) -> dict[str, float]:
     return {f"{split}/{name}": value for name, value in values.items()}
 
 
-class TensorBoard(Thinned):
+class TensorBoard(ThinnedLogger):
     """Writes TensorBoard's event files: `train/loss` of steps, `epoch/valid/loss` of epochs.
 
     path: the folder; None for tensorboard in the run's directory. At most 100 steps per second are written
@@ -216,12 +221,15 @@ class TensorBoard(Thinned):
     def start(self, event: RunStarted) -> None:
         self.end()
         self.file = EventFile(in_folder(self.path, event, "tensorboard"))
+        # A killed run may have written later steps than its checkpoint has.
         if event.resumed:
             self.file.write(session_start(event.at, event.step + 1))
 
     def write(self, events: list[Event]) -> None:
         if self.file is not None:
-            self.file.write(*(scalars(e.at, step, values) for e in events for step, values in self.of(e)))
+            self.file.write(
+                *(scalars(e.at, step, values) for e in events for step, values in self.values_of(e))
+            )
 
     def end(self) -> None:
         if self.file is not None:
@@ -229,7 +237,7 @@ class TensorBoard(Thinned):
             self.file = None
 
 
-class LogCalls(Thinned):
+class LogCalls(ThinnedLogger):
     """Logs a run to an object with wandb's methods: `log(dict, step=)`, and `finish()` at the end.
 
     run: the object, such as wandb.init() returns; its `config` is updated if it has one. Names are as in
@@ -246,7 +254,7 @@ class LogCalls(Thinned):
 
     def write(self, events: list[Event]) -> None:
         for event in events:
-            for step, values in self.of(event):
+            for step, values in self.values_of(event):
                 self.run.log(values, step=step)
 
     def end(self) -> None:
@@ -254,7 +262,7 @@ class LogCalls(Thinned):
 
 
 class Page(Logger):
-    """Writes a page that a browser reloads by itself: the curves, values and log of the run.
+    """Writes an HTML page that reloads itself: the curves, values and log of the run.
 
     path: the file; None for run.html in the run's directory. every: the least seconds between two writes,
     which take at most 0.5% of the time; the start and the end of a run are always written. Writes are atomic,
@@ -272,7 +280,7 @@ class Page(Logger):
         self.next = -inf  # time.monotonic() of the next write
 
     def __call__(self, event: Event) -> None:
-        self.state.take(event)  # also after a failed write, if the disk is full
+        self.state.take(event)  # also while writes fail
         super().__call__(event)
 
     def start(self, event: RunStarted) -> None:
@@ -286,4 +294,4 @@ class Page(Logger):
         text = render_page(self.state, None if is_over else self.every).encode("utf-8")
         write_whole(self.file, lambda part: part.write_bytes(text))
         now = time.monotonic()
-        self.next = now + max(self.every, (now - begin) / OF_THE_TIME)
+        self.next = now + max(self.every, (now - begin) / SHARE)

@@ -1,5 +1,4 @@
-"""Reads the losses of several steps at once, some steps later, so that training never waits for the
-device."""
+"""Reads the losses of several steps together and some steps later: training never waits for the device."""
 
 from __future__ import annotations
 
@@ -18,34 +17,34 @@ from .events import Event, Values
 
 KEPT_STEPS = 64  # steps between two copies of the state
 STEPS, SECONDS = 16, 0.5  # a read begins after this many steps, or seconds
-BATCHES = 64 << 20  # the most bytes of batches that are kept until their losses are read
+BATCHES = 64 << 20  # the most bytes of batches kept until their losses are read
 REWIND = 64 << 20  # the most bytes of parameters and state that are copied
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A step whose loss is not read yet, with everything needed to repeat it."""
+    """A step whose loss is unread, with everything needed to repeat it."""
 
     step: int
-    index: int  # of its batch in the epoch
+    index: int  # the number of its batch in the epoch
     loss: Tensor
-    rates: list[float]  # of the groups
+    rates: list[float]  # learning rates, one per parameter group
     batches: list[Any]
 
 
 class KeptState(NamedTuple):
-    """The state before a window of steps."""
+    """The state before the first step of a Rewind."""
 
     model: dict[str, Tensor]
     optimizer: dict[str, Any]
-    random: tuple[int, int]
+    random: tuple[int, int]  # (seed, position) of flambeau's generator
 
 
 class Rewind:
-    """A copy of the state, if it is small enough, and the steps since."""
+    """A copy of the state, if it is small enough, and the steps taken since: they can be repeated."""
 
     def __init__(self, kept: KeptState | None):
-        self.kept, self.nbytes = kept, 0  # of the batches
+        self.kept, self.nbytes = kept, 0  # `nbytes` of the entries' batches
         self.entries: list[Entry] = []
 
     def add(self, entry: Entry) -> None:
@@ -60,12 +59,12 @@ class Rewind:
 
 
 class ReadWindow:
-    """Steps whose losses are read together. `first` is the position of the first step in its Rewind."""
+    """Steps whose losses are read together. `first` is the number of its first step in the Rewind."""
 
     def __init__(self, rewind: Rewind):
         self.rewind, self.first = rewind, len(rewind.entries)
         self.losses: list[Tensor] = []
-        self.began = time.perf_counter()
+        self.begin = time.perf_counter()
         self.values: Reading | None = None
 
     @property
@@ -81,7 +80,9 @@ class ReadWindow:
     @property
     def is_full(self) -> bool:
         """Whether its losses should be read."""
-        late = time.perf_counter() - self.began >= SECONDS
+        # SECONDS bounds the delay of the dashboard for slow steps, STEPS the number of kept losses for fast
+        # ones, BATCHES the memory of kept batches.
+        late = time.perf_counter() - self.begin >= SECONDS
         return late or len(self.losses) >= STEPS or self.rewind.nbytes >= BATCHES
 
 
@@ -94,27 +95,27 @@ def nbytes_of(value: Any) -> int:
 
 
 class Losses:
-    """The losses of an epoch. Those of a window are read while the next one runs, so nothing waits.
+    """The losses of an epoch. Those of a window are read while the next window runs.
 
-    keep: copies the state; None if it is too large. tell: receives events. blame: returns the exception for
-    an entry whose loss is not finite.
+    keep: copies the state; None if it is too large. emit: receives events. error_of: returns the exception
+    for a step whose loss is not finite.
     """
 
     def __init__(
         self,
         keep: Callable[[], KeptState] | None,
-        tell: Callable[[Event], Any],
-        blame: Callable[[ReadWindow, int, float, int], FlambeauError],
+        emit: Callable[[Event], Any],
+        error_of: Callable[[ReadWindow, int, float, int], FlambeauError],
         epoch: int,
     ):
-        self.epoch, self.keep, self.tell, self.blame = epoch, keep, tell, blame
+        self.epoch, self.keep, self.emit, self.error_of = epoch, keep, emit, error_of
         self.open = ReadWindow(Rewind(None if keep is None else keep()))
         self.reading: ReadWindow | None = None
-        self.waited = 0.0  # seconds, for reads
+        self.waited = 0.0  # seconds spent in reads
 
     @property
     def unread(self) -> list[Tensor]:
-        """Return the losses that are not known to be finite."""
+        """Return the losses not yet known to be finite."""
         return [*(self.reading.losses if self.reading is not None else ()), *self.open.losses]
 
     def add(self, entry: Entry) -> None:
@@ -122,6 +123,8 @@ class Losses:
         self.open.add(entry)
         if self.open.is_full:
             self._settle()
+            # Only submits the copies; `_settle` waits for them when the next window is full, so at most two
+            # windows are open.
             self.open.values = read(*self.open.losses)
             self.reading, rewind = self.open, self.open.rewind
             if rewind.is_full:
@@ -133,29 +136,31 @@ class Losses:
         self._settle()
         if self.open.losses:
             self.open.values = read(*self.open.losses)
+            # No further step follows in this epoch, so no state is copied.
             self.reading, self.open = self.open, ReadWindow(Rewind(None))
             self._settle()
 
     def _settle(self) -> None:
         if self.reading is None or self.reading.values is None:
             return
-        began = time.perf_counter()
+        begin = time.perf_counter()
         losses = [float(v) for v in self.reading.values]
-        self.waited += time.perf_counter() - began
+        self.waited += time.perf_counter() - begin
         window, self.reading = self.reading, None
         for i, loss in enumerate(losses):
+            # The first bad loss is the cause of all later ones.
             if not isfinite(loss):
-                raise self.blame(window, i, loss, self.epoch)
+                raise self.error_of(window, i, loss, self.epoch)
         entries = window.entries
         by_group = enumerate(zip(*(e.rates for e in entries), strict=True))
-        rates = {f"lr{i or ''}": list(of) for i, of in by_group}
-        # the step count includes this step: a run resumed at step n has the losses up to n
+        rates = {f"lr{i or ''}": list(group) for i, group in by_group}
+        # The step count includes this step: a run resumed at step n has the losses up to n.
         steps = [e.step + 1 for e in entries]
-        self.tell(Values("train", self.epoch, steps, {"loss": losses, **rates}))
+        self.emit(Values("train", self.epoch, steps, {"loss": losses, **rates}))
 
 
-def kept_of(model: Any, optimizer: Any) -> KeptState:
-    """Keep the current state. A tensor is copied only when a step updates it."""
+def keep_current(model: Any, optimizer: Any) -> KeptState:
+    """Keep the current state. A tensor is copied only when a step updates it (copy on write)."""
     return KeptState(model.state_dict(), optimizer.state_dict(), get_rng_state())
 
 
@@ -163,4 +168,5 @@ def may_rewind(model: Any, optimizer: Any) -> bool:
     """Whether the state is small enough to keep copies of it."""
     state = optimizer.state_dict()["state"]
     nbytes = sum(t.nbytes for t in model.state_dict(keep_vars=True).values())
+    # A copy on write doubles the memory of weights and optimiser state, hence the limit.
     return nbytes + sum(nbytes_of(s) for s in state.values()) <= REWIND

@@ -1,4 +1,4 @@
-"""Computes the loss and the metrics of a split: counted on the device, read once an epoch."""
+"""Computes the loss and the metrics of a split. Counts stay on the device and are read once an epoch."""
 
 from __future__ import annotations
 
@@ -11,50 +11,49 @@ from ..core.tree import is_dict, is_mapping
 from ..functions import read
 from ..tensor import Tensor
 
-BATCHES = "outputs and targets"  # the arguments of a metric's update, unless it declares others
+BATCHES = "outputs and targets"  # a metric's `takes`, if it declares nothing else
 
 
 class RecordedMeter(NamedTuple):
-    """The counts of a recorded step. Its objects never change: a change would record the step again."""
+    """The counts of a recorded step. Its objects are never replaced: that would record the step again."""
 
     total: Tensor  # of losses times items
     metrics: list[Any]
-    is_not_all: bool  # whether other metrics need the output
+    needs_output: bool  # whether other metrics need the output
 
 
 class SplitMeter:
     """The loss and the metrics of one split, which are copies of the user's.
 
-    metrics: one, a list of them, or a dict by name; a collection's values have its names. device: of the
-    counts.
+    metrics: one, a list of them, or a dict by name; a collection names its own values. device: of the counts.
     optimizer: passed to metrics with a method `follow`. TypeError for an object that is not a metric, and for
-    a metric whose update takes other arguments than batches.
+    a metric whose update takes other arguments than (output, target).
     """
 
     def __init__(self, metrics: Any, device: Any, optimizer: Any = None):
         self.metrics: dict[str, Any] = {}
         self.is_collection = _is_collection(metrics)
         for name, metric in _name_metrics(metrics):
-            self.metrics[_free(name, self.metrics)] = mine = _copy_metric(metric, device)
-            for part in _parts(mine):
+            copy = self.metrics[_make_unique(name, self.metrics)] = _copy_metric(metric, device)
+            for part in _parts(copy):
                 if hasattr(part, "follow"):
                     part.follow(optimizer)
         self.total = Tensor.zeros((), dtype=float32, device=device)  # of losses times items
         self.items = 0
-        self.beside = [m for m in self.metrics.values() if not _is_fixed(m)]
+        self.unrecorded = [m for m in self.metrics.values() if not _is_fixed(m)]
         fixed = [m for m in self.metrics.values() if _is_fixed(m)]
-        self.recorded = RecordedMeter(self.total, fixed, bool(self.beside))
+        self.recorded = RecordedMeter(self.total, fixed, bool(self.unrecorded))
 
     def reset(self) -> None:
-        """Begin another epoch."""
+        """Set all counts to zero, for the next epoch."""
         self.total.assign_(Tensor.zeros((), dtype=float32, device=self.total.device))
         self.items = 0
         for metric in self.metrics.values():
             metric.reset()
 
     def compute(self) -> dict[str, float]:
-        """Return the mean loss per item and all metrics by name; a metric with several values has entries
-        name_part."""
+        """Return the mean loss per item and all metrics by name; a metric with several values has an entry
+        "name_part" for each."""
         values = {"loss": read(self.total)[0] / self.items} if self.items else {}
         for name, metric in self.metrics.items():
             value = metric.compute()
@@ -75,6 +74,7 @@ class SplitMeter:
     def _by_name(self) -> dict[str, Any]:
         if not self.is_collection:
             return self.metrics
+        # A collection is the only metric then: `_name_metrics` made a list of one.
         (c,) = self.metrics.values()
         return {f"{c.prefix}{name}{c.postfix}": metric for name, metric in c.items()}
 
@@ -88,11 +88,11 @@ class SplitMeter:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the counts of the epoch so far."""
-        own = {name: metric.state_dict() for name, metric in self.metrics.items()}
-        return {"total": self.total, "items": self.items, "metrics": own}
+        states = {name: metric.state_dict() for name, metric in self.metrics.items()}
+        return {"total": self.total, "items": self.items, "metrics": states}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Restore the counts. ValueError for those of other metrics."""
+        """Restore the counts. ValueError if they belong to other metrics."""
         saved, own = (", ".join(d) or "none" for d in (state_dict["metrics"], self.metrics))
         if saved != own:
             raise ValueError(f"metrics: the learner has {own}, got {saved}: use the same")
@@ -104,20 +104,22 @@ class SplitMeter:
 
 def count(into: RecordedMeter, loss: Tensor, output: Any, target: Any, items: int) -> None:
     """Count a batch into the loss, and into the metrics that can be recorded."""
+    # The loss is the mean of a batch: times its items, so that a smaller last batch has its true weight.
     into.total.assign_(into.total + loss.detach().float() * items)
     update(into.metrics, output, target)
 
 
-def count_beside(meter: SplitMeter, output: Any, target: Any, items: int) -> None:
+def count_unrecorded(meter: SplitMeter, output: Any, target: Any, items: int) -> None:
     """Count a batch into the metrics that can't be recorded."""
     meter.items += items
-    update(meter.beside, output, target)
+    update(meter.unrecorded, output, target)
 
 
 def update(metrics: Iterable[Any], output: Any, target: Any) -> None:
     """Update metrics with a batch, each with the arguments it takes."""
     for metric in metrics:
         adapt = getattr(metric, "adapt", None)
+        # `adapt` converts what the model returns to the arguments of `update`.
         metric.update(*((output, target) if adapt is None else adapt(output, target)))
 
 
@@ -130,7 +132,7 @@ def _parts(metric: Any) -> list[Any]:
 
 
 def _name_metrics(metrics: Any) -> list[tuple[str, Any]]:
-    """Name metrics; TypeError for other objects."""
+    """Return (name, metric) pairs; TypeError for other objects."""
     many: Any = [metrics] if hasattr(metrics, "update") and not is_dict(metrics) else metrics
     pairs: list[tuple[str, Any]]
     pairs = [*many.items()] if is_mapping(many) else [(getattr(m, "name", ""), m) for m in many]
@@ -145,19 +147,19 @@ def _name_metrics(metrics: Any) -> list[tuple[str, Any]]:
     return pairs
 
 
-def _free(name: str, taken: Mapping[str, Any]) -> str:
+def _make_unique(name: str, taken: Mapping[str, Any]) -> str:
     """Make a name unique among the metrics and the loss."""
-    wanted, number = name, 2
-    while wanted in taken or wanted == "loss":
-        wanted, number = f"{name}{number}", number + 1
-    return wanted
+    unique, number = name, 2
+    while unique in taken or unique == "loss":
+        unique, number = f"{name}{number}", number + 1
+    return unique
 
 
 def _copy_metric(metric: Any, device: Any) -> Any:
-    mine = metric.clone() if hasattr(metric, "clone") else deepcopy(metric)
-    return mine.to(device) if hasattr(mine, "to") else mine
+    copy = metric.clone() if hasattr(metric, "clone") else deepcopy(metric)
+    return copy.to(device) if hasattr(copy, "to") else copy
 
 
 def _is_fixed(metric: Any) -> bool:
-    """Whether all of its state is tensors. A list that grows can't be recorded."""
+    """Whether its state is only tensors. A list that grows can't be recorded."""
     return all(isinstance(s, Tensor) for s in metric.state_dict().values())

@@ -19,8 +19,9 @@ from .steps import Trained, apply, gradients
 class NotFinite(FlambeauError):
     """A loss is not finite; training stopped.
 
-    message: the text. step, epoch, index: of the batch; loss: its loss; cause: the first op; batch: (inputs,
-    target); path: the file that holds it, None without a directory. facts: all of these.
+    message: the text. step, epoch, index: the position of the batch; loss: its value; cause: the op that
+    computed the first such value; batch: (inputs, target); path: the file with the batch, None without a
+    directory. facts: all of these by name.
     """
 
     step: int
@@ -39,36 +40,39 @@ class NotFinite(FlambeauError):
 def not_finite(
     t: Trained, folder: Path | None, window: ReadWindow, i: int, loss: float, epoch: int
 ) -> NotFinite:
-    """Return the exception for the i-th step of a window. The run keeps the state in which the search
-    ended."""
+    """Return the exception for step i of a window. The model keeps the state in which the search ended."""
     entry = window.entries[i]
     cause = first_cause(t, window, i)
     batch = [(b.inputs, b.target) for b in entry.batches]
-    path, trouble = None, ""
+    path, failure = None, ""
     if folder is not None:
         path = folder / f"not-finite-step-{entry.step:09}.safetensors"
         try:
             save([{"inputs": list(inputs), "target": target} for inputs, target in batch], path)
-        # a failure to save must not hide the cause of the loss
+        # A failure to save must not hide the cause of the loss.
         except (FlambeauError, OSError, TypeError) as e:
-            path, trouble = None, f" alone ({e})"
+            path, failure = None, f" only ({e})"
     where = f"step {entry.step} (epoch {epoch + 1}, batch {entry.index})"
-    there = f"its batch is in the error's .batch{trouble}" if path is None else f"its batch is in {path}"
-    text = f"fit: {where}: the loss is {loss}: {cause}: {there}: check it, or lower the learning rate"
+    saved = f"its batch is in the error's .batch{failure}" if path is None else f"its batch is in {path}"
+    text = f"fit: {where}: the loss is {loss}: {cause}: {saved}: check it, or lower the learning rate"
     facts = {"step": entry.step, "epoch": epoch, "index": entry.index, "loss": loss, "cause": cause}
     return NotFinite(text, **facts, batch=batch, path=path)
 
 
 def first_cause(t: Trained, window: ReadWindow, i: int) -> str:
     """Find the first op whose value is not finite by repeating the window's steps without a recording."""
+    # Without a copy of the state only the current weights, some steps later, can be searched.
     if window.rewind.kept is None:
-        op = op_of(t, window.entries[i].batches[-1])
+        op = first_bad_op(t, window.entries[i].batches[-1])
         return op or "the weights were not finite before, and too large to keep an earlier copy"
     t.model.load_state_dict(window.rewind.kept.model)
     t.optimizer.load_state_dict(window.rewind.kept.optimizer)
     set_rng_state(window.rewind.kept.random)
+    # A copy serves up to KEPT_STEPS steps, so steps of earlier windows are repeated first. Outside the
+    # recording, each op can be checked.
     for entry in window.rewind.entries[: window.first + i + 1]:
         for group, rate in zip(t.optimizer.param_groups, entry.rates, strict=True):
+            # The schedule is not repeated: each entry has the rates that its step used.
             group["lr"] = rate
         total: Gradients | None = None
         for batch in entry.batches:
@@ -78,32 +82,32 @@ def first_cause(t: Trained, window: ReadWindow, i: int) -> str:
             total = result if total is None else total + result
         if total is not None:
             apply(t, total / len(entry.batches))
+    # All gradients were finite, so the update made a weight or the next loss infinite.
     return "the optimiser's step produced the first value that is not finite"
 
 
 def check_batch(t: Trained, batch: Any) -> Gradients | str:
-    """Compute the gradients of a batch. Returns the op of the first value in them that is not finite, if
-    any."""
+    """Compute the gradients of a batch; if one is not finite, return the text of its cause instead."""
     before = get_rng_state()
     loss, _, grads = gradients(t, batch.inputs, batch.target)
-    # scaled gradients may overflow: the scaler skips such a step
-    asked = [loss] if t.scaler is not None else [loss, *grads]
-    if all(read(*(v.isfinite().all() for v in asked))):
+    # Scaled gradients may overflow: the scaler skips such a step.
+    checked = [loss] if t.scaler is not None else [loss, *grads]
+    if all(read(*(v.isfinite().all() for v in checked))):
         return grads
-    set_rng_state(before)  # the same random numbers for dropout
-    return op_of(t, batch) or "no single op produced the first value that is not finite"
+    set_rng_state(before)  # draws the same numbers for dropout
+    return first_bad_op(t, batch) or "no single op produced the first value that is not finite"
 
 
-def op_of(t: Trained, batch: Any) -> str | None:
-    """Find the op that computes the first value of a batch that is not finite with the current weights;
-    None if there is none."""
+def first_bad_op(t: Trained, batch: Any) -> str | None:
+    """Find the op that computes the first value that is not finite, for a batch and the current weights;
+    None if all are finite."""
     with made_at(t.model) as lines:
         loss, _, grads = gradients(t, batch.inputs, batch.target)
     return first_bad(loss, *(() if t.scaler is not None else grads), lines=lines)
 
 
-def ended_by(e: BaseException) -> tuple[Reason, str]:
-    """Return the reason and the text of a run that an exception ended."""
+def end_reason(e: BaseException) -> tuple[Reason, str]:
+    """Return the reason and the text of RunEnded for the exception that ended a run."""
     if isinstance(e, NotFinite):
         return "nan", str(e)
     name = type(e).__name__

@@ -30,7 +30,7 @@ def colour(number: int) -> str:
     return COLOURS[number % len(COLOURS)]
 
 
-def pieces(points: Points) -> list[Points]:
+def split_at_gaps(points: Points) -> list[Points]:
     """Split a curve at values that are not finite."""
     out: list[Points] = [[]]
     for p in points:
@@ -50,6 +50,7 @@ def svg(curves: Sequence[Drawn]) -> str:
     across, down = WIDTH - LEFT, HEIGHT - BOTTOM
 
     def place(p: tuple[float, float]) -> str:
+        # SVG's y grows downwards; a range of one value is drawn in the middle.
         x = (p[0] - x0) / (x1 - x0) if x1 > x0 else 0.5
         y = (p[1] - y0) / (y1 - y0) if y1 > y0 else 0.5
         return f"{LEFT + x * across:.1f},{4 + (1 - y) * (down - 4):.1f}"
@@ -61,9 +62,10 @@ def svg(curves: Sequence[Drawn]) -> str:
     out.append(f'<text x="{LEFT}" y="{HEIGHT - 2}">{x0:g}</text>')
     out.append(f'<text x="{WIDTH}" y="{HEIGHT - 2}" text-anchor="end">{x1:g}</text>')
     for curve in curves:
-        for piece in pieces(curve.points):
+        for piece in split_at_gaps(curve.points):
             places = " ".join(map(place, piece))
             stroke = colour(curve.colour)
+            # A line of one point is invisible.
             if len(piece) == 1:
                 x, y = places.split(",")
                 out.append(f'<circle cx="{x}" cy="{y}" r="2" fill="{stroke}"/>')
@@ -72,12 +74,12 @@ def svg(curves: Sequence[Drawn]) -> str:
     return "".join([*out, "</svg>"])
 
 
-def bar(part: float, said: str) -> str:
-    return f'{escape(said)}<div class="bar"><div style="width:{part:.1%}"></div></div>'
+def bar(part: float, label: str) -> str:
+    return f'{escape(label)}<div class="bar"><div style="width:{part:.1%}"></div></div>'
 
 
 def figure(states: Sequence[RunState], name: str) -> str:
-    """Return one metric's figure: its name, a legend, and its curves."""
+    """Return the figure of one metric as HTML: its name, a legend and its curves."""
     curves = text.curves_of(states, name, states[0].splits)
     key = "".join(
         f'<span class="key" style="background:{colour(c.colour)}"></span>{escape(c.name)}'
@@ -87,7 +89,7 @@ def figure(states: Sequence[RunState], name: str) -> str:
 
 
 def table(state: RunState) -> str:
-    """Return a table of the newest values: a row per metric, a column per split."""
+    """Return the newest values as an HTML table: a row per metric, a column per split."""
     head = "".join(f"<th>{split}</th>" for split in state.splits)
     rows = "".join(
         f"<tr><th>{escape(name)}</th>"
@@ -103,14 +105,14 @@ def html(state: RunState, others: Sequence[RunState] = ()) -> str:
 
     state: the run. others: earlier runs, whose curves are drawn below its own.
     """
-    said = " · ".join(filter(None, [text.time_left(state), text.speed(state), text.memory(state)]))
+    facts = " · ".join(filter(None, [text.time_left(state), text.speed(state), text.memory(state)]))
     log = "\n".join(f"{level}: {line}" for _, level, line in list(state.log)[-LOG_LINES:])
     return "".join(
         [
             f'<div class="flambeau-run"><style>{STYLE}</style>',
             f"<b>{escape(text.heading(state))}</b><br>",
             bar(state.part, text.place(state)),
-            bar(state.done, f"{state.done:.0%} of the run · {said}"),
+            bar(state.done, f"{state.done:.0%} of the run · {facts}"),
             f'<div class="advice">{escape(advice(state))}</div>',
             '<div class="grid">',
             *(figure([state, *others], name) for name in state.names),
@@ -121,9 +123,9 @@ def html(state: RunState, others: Sequence[RunState] = ()) -> str:
     )
 
 
-def render_page(state: RunState, again: float | None) -> str:
-    """Render a run as a page. again: seconds until a browser reloads it, None for never."""
+def render_page(state: RunState, refresh: float | None) -> str:
+    """Render a run as a page. refresh: seconds until a browser reloads it; None for never."""
     head = '<!doctype html><html lang="en"><meta charset="utf-8">'
-    refresh = "" if again is None else f'<meta http-equiv="refresh" content="{again:g}">'
+    reload = "" if refresh is None else f'<meta http-equiv="refresh" content="{refresh:g}">'
     name = escape(state.name or "run")
-    return f"{head}{refresh}<title>{name}</title><body>{html(state)}</body></html>\n"
+    return f"{head}{reload}<title>{name}</title><body>{html(state)}</body></html>\n"

@@ -9,12 +9,12 @@ from .curve import Points
 
 NONE = -1  # the colour of a cell without a curve
 MARKS = "*o+x#@%="  # marks of curves in ASCII
-# bits of a braille character, by row and column
+# Bits of a braille character (U+2800 + bits), by row and column of its dots.
 DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 
 
 class Drawn(NamedTuple):
-    """A curve to draw, with the number of its colour."""
+    """A curve to draw, and the index of its colour."""
 
     name: str
     points: Points
@@ -29,7 +29,7 @@ class Glyph(NamedTuple):
 
 
 class Canvas:
-    """Cells of width x height with dots in them: 2 x 4 each of braille, one of ASCII."""
+    """A grid of width x height cells. A braille cell has 2 x 4 dots, an ASCII cell one."""
 
     def __init__(self, width: int, height: int, unicode: bool):
         self.width, self.height, self.unicode = width, height, unicode
@@ -45,6 +45,7 @@ class Canvas:
         self.colours[row][column] = colour
 
     def line(self, a: tuple[int, int], b: tuple[int, int], colour: int) -> None:
+        # One dot per unit of the longer side (a DDA line).
         steps = max(abs(b[0] - a[0]), abs(b[1] - a[1]), 1)
         for i in range(steps + 1):
             x, y = a[0] + (b[0] - a[0]) * i / steps, a[1] + (b[1] - a[1]) * i / steps
@@ -63,7 +64,7 @@ class Canvas:
 
 
 def bounds(curves: Sequence[Drawn]) -> tuple[float, float, float, float] | None:
-    """Return the range of steps and of finite values; None without finite values."""
+    """Return (x0, x1, y0, y1), the ranges of steps and of finite values; None without finite values."""
     points = [p for c in curves for p in c.points if isfinite(p[1])]
     if not points:
         return None
@@ -72,7 +73,7 @@ def bounds(curves: Sequence[Drawn]) -> tuple[float, float, float, float] | None:
 
 
 def scale_values(curves: Sequence[Drawn], log: bool) -> list[Drawn]:
-    """Take logarithms of values if `log`, and drop values that are not positive."""
+    """With `log`, take log10 of the values and drop those that are not positive and finite."""
     if not log:
         return list(curves)
     return [c._replace(points=[(x, log10(y)) for x, y in c.points if 0 < y < float("inf")]) for c in curves]
@@ -106,14 +107,16 @@ def number(value: float) -> str:
 def plot(
     curves: Sequence[Drawn], width: int, height: int, *, unicode: bool = True, log: bool = False
 ) -> list[list[Glyph]]:
-    """Plot curves with axis labels as `height` rows of `width` cells. log: a logarithmic value axis."""
+    """Plot curves with axis labels as `height` rows of `width` cells. log: the value axis is logarithmic."""
     curves = scale_values(curves, log)
     box = bounds(curves)
     if box is None or height < 3 or width < 20:
-        said = "nothing to draw yet" if box is None else "no room to draw"
-        return [[Glyph(said[:width].center(width))] if row == height // 2 else [] for row in range(height)]
+        text = "nothing to draw yet" if box is None else "no room to draw"
+        return [[Glyph(text[:width].center(width))] if row == height // 2 else [] for row in range(height)]
     ends = [10**y if log else y for y in box[2:]]
+    # on a logarithmic axis the geometric mean of the ends
     middle = 10 ** ((box[2] + box[3]) / 2) if log else (box[2] + box[3]) / 2
+    # row -> label: the top and the bottom row of the canvas, if the values differ
     labels = {0: number(ends[1]), height - 2: number(ends[0])} if ends[0] < ends[1] else {}
     if height >= 7 or not labels:
         labels[(height - 2) // 2] = number(middle)
@@ -121,6 +124,7 @@ def plot(
     canvas = Canvas(width - margin - 2, height - 1, unicode)
     draw(curves, canvas, box)
     bar = "│" if unicode else "|"
+    # Each row: a label, the axis, and the cells; below them the first and the last step.
     rows = [[Glyph(f"{labels.get(i, ''):>{margin}} {bar}"), *row] for i, row in enumerate(canvas.rows())]
     first, last = f"{box[0]:g}", f"{box[1]:g}"
     gap = max(canvas.width - len(first) - len(last), 1)
@@ -128,5 +132,5 @@ def plot(
 
 
 def lines(rows: list[list[Glyph]]) -> list[str]:
-    """Convert rows of cells to plain text."""
+    """Convert rows of cells to lines of plain text, without trailing blanks."""
     return ["".join(cell.text for cell in row).rstrip() for row in rows]

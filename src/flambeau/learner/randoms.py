@@ -9,7 +9,7 @@ from typing import Any
 
 from ..ops.random import get_rng_state, set_rng_state
 
-WORD = "I"  # 32 bits: a state of the Mersenne Twister is some 600 words, kept as little-endian bytes
+WORD = "I"  # array code of 32 bits: a state of the Mersenne Twister is 624 such words and a position
 
 
 def random_states() -> dict[str, Any]:
@@ -36,6 +36,7 @@ def set_random_states(states: dict[str, Any]) -> None:
         np.random.set_state((kind, np.frombuffer(data, "<u4"), *rest))
 
 
+# A checkpoint stores the words as little-endian bytes, so that it can be read on any machine.
 def _bytes_of(words: array[int]) -> bytes:
     if sys.byteorder == "big":
         words.byteswap()

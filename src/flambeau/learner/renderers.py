@@ -15,30 +15,33 @@ from .page import html
 from .run_view import RunState
 
 EVERY = 10.0  # seconds between plain lines within an epoch
-OF_THE_TIME = 0.005  # the share of the time for drawing a notebook's widget
-UPDATES = 0.5  # the least seconds between two drawings
+SHARE = 0.005  # the largest share of the time for drawing a notebook's widget
+PACE = 0.5  # the least seconds between two drawings
 
 
 class PlainLines:
-    """Prints a line per epoch, and one `every` so many seconds within it. stream: None for standard
-    output."""
+    """Prints a line per epoch, and a line each `every` seconds within it.
+
+    stream: None for standard output.
+    """
 
     def __init__(self, stream: TextIO | None = None, *, every: float = EVERY):
         self.stream, self.every = stream, every
-        self.state, self.said, self.at = RunState(), float("-inf"), 0.0
+        # times of the last line and of the last event, by the events' clock
+        self.state, self.written, self.at = RunState(), float("-inf"), 0.0
 
     def __call__(self, event: Event) -> None:
         self.state.take(event)
         self.at = event.at
-        tell = getattr(self, f"on_{event.kind}", None)
-        if tell is not None:
-            tell(event)
+        handler = getattr(self, f"on_{event.kind}", None)
+        if handler is not None:
+            handler(event)
 
     def write(self, line: str) -> None:
-        self.said = self.at
+        self.written = self.at
         stream = self.stream or sys.stdout
         encoding = getattr(stream, "encoding", None) or "utf-8"
-        # the stream's encoding may lack characters of names
+        # The stream's encoding may not have all characters of names.
         encodable = line.encode(encoding, "backslashreplace").decode(encoding)
         with suppress(OSError):  # a closed terminal must not end the training
             print(encodable, file=stream, flush=True)
@@ -47,7 +50,7 @@ class PlainLines:
         self.write(text.heading(self.state))
 
     def on_progress(self, event: Any) -> None:
-        if 0 <= self.at - self.said < self.every:  # below 0 where the clock was set back
+        if 0 <= self.at - self.written < self.every:  # negative if the clock was set back
             return
         s, split = self.state, event.split
         names = [n for n in s.names if "loss" in n and (n, split) in s.curves]
@@ -85,19 +88,20 @@ class Widget:
             return
         self.draw()
         now = time.perf_counter()
-        self.next = now + max(UPDATES, (now - begin) / OF_THE_TIME)
+        # A slow drawing (many curves) is repeated less often, so that it takes at most SHARE of the time.
+        self.next = now + max(PACE, (now - begin) / SHARE)
 
     def draw(self) -> None:
-        """Show the view, or update the shown one."""
-        shown = Shown(html(self.state), text.summary(self.state))
+        """Display the view, or update it."""
+        content = CellOutput(html(self.state), text.summary(self.state))
         if self.handle is None:
-            self.handle = (self.display or ipython_display())(shown, display_id=True)
+            self.handle = (self.display or ipython_display())(content, display_id=True)
         else:
-            self.handle.update(shown)
+            self.handle.update(content)
 
 
-class Shown:
-    """Content that notebooks show as HTML, and consoles as text."""
+class CellOutput:
+    """Content that notebooks display as HTML, and consoles as text."""
 
     def __init__(self, html: str, plain: str):
         self.html, self.plain = html, plain
@@ -110,8 +114,8 @@ class Shown:
 
 
 def ipython_display() -> Any:
-    """Call IPython's `display`."""
-    # only called in a notebook, which has IPython
+    """Return IPython's `display`."""
+    # Only called in a notebook, which has IPython.
     from IPython.display import display  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
 
     return display  # pyright: ignore[reportUnknownVariableType]
@@ -120,14 +124,15 @@ def ipython_display() -> Any:
 def in_notebook() -> bool:
     """Whether this process serves a notebook, not IPython's console."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    # A kernel's configuration names its application; IPython's console has no kernel.
     return shell is not None and "IPKernelApp" in getattr(shell, "config", {})
 
 
 def has_dashboard() -> bool:
     """Whether output goes to a terminal that can show the dashboard, and textual is installed."""
-    able = os.name == "posix" and sys.platform != "emscripten" and os.environ.get("TERM", "dumb") != "dumb"
-    able = able and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
-    return able and find_spec("textual") is not None
+    capable = os.name == "posix" and sys.platform != "emscripten" and os.environ.get("TERM", "dumb") != "dumb"
+    capable = capable and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+    return capable and find_spec("textual") is not None
 
 
 def screen_renderer() -> Renderer:

@@ -1,4 +1,4 @@
-"""Converts the state that a run needs to resume to nested plain values and tensors, and restores it."""
+"""Collects the state that a run needs to resume as nested plain values and tensors, and restores it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .meters import SplitMeter
 from .randoms import random_states
 from .steps import Trained
 
-SAVED = ("epoch", "step", "index", "is_drained", "is_trained", "row", "history")  # of a Position
+SAVED = ("epoch", "step", "index", "is_drained", "is_trained", "row", "history")  # fields of Position
 
 
 @dataclass
@@ -22,12 +22,12 @@ class Position:
 
     epoch: int = 0  # epochs completed
     step: int = 0  # steps completed
-    index: int = 0  # batches of this epoch that the loader yielded
+    index: int = 0  # batches that the loader yielded in this epoch
     is_drained: bool = False  # the loader yielded all batches of the epoch
     is_trained: bool = False  # the steps of the epoch are completed; its validation is not
     row: Row = field(default_factory=dict[str, float])  # the epoch's values so far
     history: list[Row] = field(default_factory=list[Row])  # a row for each epoch
-    reason: Reason | None = None  # why the run is to end at the end of the step
+    reason: Reason | None = None  # set by `stop`: the run ends after this step
     is_broken: bool = False  # an exception ended the last fit
     places: dict[str, Any] = field(default_factory=dict[str, Any])  # states of the loaders, by split
     random: dict[str, Any] | None = None  # states of the generators at the start of the next fit
@@ -40,7 +40,7 @@ class Position:
 
 
 class RunParts(NamedTuple):
-    """The objects whose states a checkpoint holds beside the position."""
+    """The objects whose states a checkpoint holds, besides the position."""
 
     trained: Trained
     accumulate: int
@@ -48,13 +48,13 @@ class RunParts(NamedTuple):
     metrics: SplitMeter  # of the training
 
 
-def places_of(loaders: dict[str, Any]) -> dict[str, Any]:
+def loader_states(loaders: dict[str, Any]) -> dict[str, Any]:
     """Return the states of the loaders that have one."""
     return {split: loader.state_dict() for split, loader in loaders.items() if hasattr(loader, "state_dict")}
 
 
-def put_places(loaders: dict[str, Any], places: dict[str, Any]) -> None:
-    """Restore loaders to the states that `places_of` returned."""
+def restore_loaders(loaders: dict[str, Any], places: dict[str, Any]) -> None:
+    """Restore loaders to the states that `loader_states` returned."""
     for split, loader in loaders.items():
         if split in places and hasattr(loader, "load_state_dict"):
             loader.load_state_dict(places[split])
@@ -79,7 +79,7 @@ def state_of(at: Position, parts: RunParts) -> dict[str, Any]:
 
 
 def restore(at: Position, parts: RunParts, state: dict[str, Any], source: str) -> None:
-    """Restore a run from a state; ValueError, which names its `source`, for that of another model."""
+    """Restore a run from a state. ValueError, with the state's `source`, if it belongs to another model."""
     model, _, optimizer, scaler, _ = parts.trained
     try:
         kind = type(optimizer).__name__
@@ -89,8 +89,9 @@ def restore(at: Position, parts: RunParts, state: dict[str, Any], source: str) -
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         parts.metrics.load_state_dict(state["metrics"])
-        put_named(parts.callbacks, state["callbacks"])
+        restore_callbacks(parts.callbacks, state["callbacks"])
         if (scaler is None) != (state["scaler"] is None):
+            # The loss scale is part of the gradients' meaning: without it, the resumed run would differ.
             has, saved = ("none", "one") if scaler is None else ("one", "none")
             raise ValueError(f"scaler: the learner has {has}, got {saved}: use the same")
     except ValueError as e:
@@ -99,7 +100,9 @@ def restore(at: Position, parts: RunParts, state: dict[str, Any], source: str) -
         scaler.load_state_dict(state["scaler"])
     for name in SAVED:
         setattr(at, name, state[name])
+    # Only an early end is kept: a run that was stopped or killed continues.
     at.reason = "early" if state["is_over"] and is_over(parts.callbacks.values()) else None
+    # Applied at the next `fit`, which has the loaders.
     at.places, at.random = state["loaders"], state["random"]
 
 
@@ -116,14 +119,14 @@ def states_of(callbacks: dict[str, Callback]) -> dict[str, Any]:
 
 
 def by_option(states: dict[str, Any]) -> dict[str, str]:
-    """Return the names of the options that have these states, "one" for a user's callbacks."""
-    own = [name for name in states if ": " in name]  # "0: Counter", as `named_callbacks` names a user's
-    options = dict.fromkeys(states.keys() - set(own), "one")
-    return options | ({"callbacks": ", ".join(own)} if own else {})
+    """Return the options of Learner that have these states, as {option: "one" or the callbacks' names}."""
+    user = [name for name in states if ": " in name]  # "0: Counter", as `named_callbacks` numbers them
+    options = dict.fromkeys(states.keys() - set(user), "one")
+    return options | ({"callbacks": ", ".join(user)} if user else {})
 
 
-def put_named(callbacks: dict[str, Callback], states: dict[str, Any]) -> None:
-    """Restore the states of callbacks; ValueError, which names the options, if the callbacks differ."""
+def restore_callbacks(callbacks: dict[str, Callback], states: dict[str, Any]) -> None:
+    """Restore the states of callbacks; ValueError, with the options that differ, for other callbacks."""
     own = states_of(callbacks)
     if own.keys() != states.keys():
         has, saved = by_option(own), by_option(states)

@@ -1,4 +1,4 @@
-"""Computes the content of a dashboard from the events of a run. It is pure and reads no clock."""
+"""Computes the content of a dashboard from the events of a run, without a clock or files."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -9,11 +9,11 @@ from .curve import Curve, Points
 from .events import EpochEnded, EpochStarted, Event, Message, Progress, RunEnded, RunStarted, Saved, Values
 
 WINDOW = 10.0  # seconds over which speed and waits are measured
-LOG = 200  # lines kept
+LOG = 200  # lines kept of the log
 
 
 class RunState:
-    """The state of a run, from its events; `take` folds in an event."""
+    """The state of a run after its events so far; `take` adds an event."""
 
     def __init__(self):
         self.started: RunStarted | None = None
@@ -21,7 +21,7 @@ class RunState:
         self.saved: Saved | None = None
         self.epoch: EpochStarted | None = None
         self.progress: Progress | None = None
-        self.began = self.at = 0.0  # of the first event and of the last
+        self.begin = self.at = 0.0  # times of the first event and of the last
         self.step = 0
         self.unfolded: deque[Values] = deque()  # events that are not yet in the curves
         self.folded: dict[tuple[str, str], Curve] = {}
@@ -33,15 +33,15 @@ class RunState:
         self.first: tuple[float, float] | None = None  # (at, fraction done) of this session's first progress
 
     def take(self, event: Event) -> None:
-        """Fold in one event. One of unknown kind changes only the time."""
-        self.began = self.began or event.at
+        """Add one event. An event of an unknown kind changes only the time."""
+        self.begin = self.begin or event.at
         self.at = max(self.at, event.at)
         take = getattr(self, f"take_{event.kind}", None)
         if take is not None:
             take(event)
 
     def take_all(self, events: Iterable[Event]) -> "RunState":
-        """Fold in events, and return self."""
+        """Add events, and return self."""
         for event in events:
             self.take(event)
         return self
@@ -49,15 +49,16 @@ class RunState:
     def take_run_started(self, e: RunStarted) -> None:
         if self.started is not None and not e.resumed:
             self.__init__()  # another run in the same file
-        self.started, self.ended, self.began, self.at = e, None, e.at, e.at
+        self.started, self.ended, self.begin, self.at = e, None, e.at, e.at
         self.step = e.step
         for curve in (*self.curves.values(), *self.epochs.values()):
+            # A resumed run repeats the steps after its checkpoint.
             curve.cut(e.step)
         self.window.clear()
         self.first = None
 
     def take_epoch_started(self, e: EpochStarted) -> None:
-        # the window stays, so that the last speed is shown until new progress
+        # The window stays, so that the last speed is shown until new progress.
         self.epoch, self.progress = e, None
 
     def take_progress(self, e: Progress) -> None:
@@ -66,6 +67,7 @@ class RunState:
         if self.window and (self.window[-1].split, self.window[-1].epoch) != (e.split, e.epoch):
             self.window.clear()
         self.window.append(e)
+        # At least two stay, so that slow steps have a rate too.
         while len(self.window) > 2 and e.seconds - self.window[0].seconds > WINDOW:
             self.window.popleft()
         if self.first is None:
@@ -96,7 +98,8 @@ class RunState:
 
     @property
     def curves(self) -> dict[tuple[str, str], Curve]:
-        """(name, split): values of steps."""
+        """Return the curves of single steps by (name, split)."""
+        # Only when the dashboard draws: at a thousand steps per second, events arrive more often.
         while self.unfolded:
             e = self.unfolded.popleft()
             for name, values in e.values.items():
@@ -109,7 +112,7 @@ class RunState:
 
     @property
     def names(self) -> list[str]:
-        """Return the metrics, losses first, in the order of their first values."""
+        """Return the names of the metrics, losses first, else in the order of their first values."""
         names = dict.fromkeys(name for name, _ in [*self.curves, *self.epochs])
         return sorted(names, key=lambda name: "loss" not in name)
 
@@ -119,14 +122,14 @@ class RunState:
         return [s for s in ("train", "valid", "test") if s in splits]
 
     def points(self, name: str, split: str, recent: bool = False) -> Points:
-        """Return a curve to draw: of steps for training, else of epochs if there are any."""
+        """Return a curve to draw: for training of its steps, for other splits of epochs if it has any."""
         key = name, split
         order = (self.curves, self.epochs) if split == "train" else (self.epochs, self.curves)
         curve = next((c[key] for c in order if key in c), None)
-        return [] if curve is None else list(curve.recent) if recent else curve.whole()
+        return [] if curve is None else list(curve.recent) if recent else curve.all_points()
 
     def last(self, name: str, split: str) -> float | None:
-        """Return the newest value, of an epoch or a step; None if there is none."""
+        """Return the newest value of an epoch or a step; None without values."""
         curves = [c[name, split] for c in (self.epochs, self.curves) if (name, split) in c]
         newest = max((c for c in curves if c.recent), key=lambda c: c.recent[-1][0], default=None)
         return newest.last if newest else None
@@ -145,41 +148,44 @@ class RunState:
             return 1.0
         if not self.started or not self.started.epochs or not self.epoch:
             return 0.0
+        # Validation follows the training of its epoch.
         part = self.part if self.epoch.split == "train" else 1.0
         return min((self.epoch.epoch + part) / self.started.epochs, 1.0)
 
     @property
     def elapsed(self) -> float:
         """Return the seconds from the start of this session to the last event."""
-        return self.at - self.began
+        return self.at - self.begin
 
     @property
     def left(self) -> float | None:
         """Estimate the remaining seconds of the run at this session's pace; None if unknown."""
         if self.ended:
             return 0.0
+        # At the pace of this session: a resumed run did not compute the earlier fraction.
         if self.first is None or self.done <= self.first[1]:
             return None
         return (self.at - self.first[0]) / (self.done - self.first[1]) * (1 - self.done)
 
-    def over_window(self) -> tuple[Progress | None, Progress | None]:
-        """Return the progress at both ends of the window; the first is None if it holds only one."""
+    def window_ends(self) -> tuple[Progress | None, Progress | None]:
+        """Return the progress at both ends of the window; (None, last) if it holds at most one."""
         if not self.window:
             return None, self.progress
         return (self.window[0] if len(self.window) > 1 else None), self.window[-1]
 
     def rate(self, of: str = "index") -> float | None:
         """Return the recent steps (`index`) or items (`items`) per second; None if unknown."""
-        a, b = self.over_window()
+        a, b = self.window_ends()
         if b is None:
             return None
+        # Without a first point, the counts of `b` are those since the start of the epoch.
         done = getattr(b, of) - (getattr(a, of) if a else 0)
         seconds = b.seconds - (a.seconds if a else 0.0)
         return done / seconds if seconds > 0 else None
 
     def waits(self) -> dict[str, float]:
         """Return the recent fraction of the time that each cause took, 0 to 1."""
-        a, b = self.over_window()
+        a, b = self.window_ends()
         seconds = (b.seconds - (a.seconds if a else 0.0)) if b else 0.0
         if b is None or seconds <= 0:
             return {}

@@ -15,13 +15,14 @@ class RunSnapshot(NamedTuple):
 
     place: tuple[int, int]  # (epoch, step)
     state: dict[str, Any]
-    losses: list[Tensor]  # not read yet; a state whose loss is not finite is not written
+    losses: list[Tensor]  # unread; a state whose loss is not finite is not written
 
 
 class Saving:
     """Writes a snapshot every `every` steps, after each epoch and at the end of a run.
 
-    checkpoints: of the folder; None: nothing is written. snapshot: takes one. emit: receives events.
+    checkpoints: of the run's folder; None: nothing is written. snapshot: returns the current state. emit:
+    receives events.
     """
 
     def __init__(
@@ -35,9 +36,10 @@ class Saving:
         self.is_due = False
 
     def after_step(self, step: int) -> None:
-        """Save if `step` is due; if a checkpoint is still being written, save after it."""
+        """Save if `step` is a multiple of `every`; if a write still runs, save after a later step."""
         if self.checkpoints is None:
             return
+        # A busy writer delays a checkpoint; training does not wait for the disk.
         self.is_due = self.is_due or (self.every is not None and step % self.every == 0)
         if self.is_due and not self.checkpoints.is_busy:
             self.save()

@@ -16,7 +16,7 @@ from ..optim.clip import clip_grad_norm
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
 from .checks import one_number
-from .meters import RecordedMeter, SplitMeter, count, count_beside
+from .meters import RecordedMeter, SplitMeter, count, count_unrecorded
 
 Step = Callable[[tuple[Any, ...], Any], tuple[Tensor, Any]]
 
@@ -30,7 +30,7 @@ class PlacedBatch(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """The objects that a recorded step depends on."""
+    """The objects that a recorded training step uses."""
 
     model: Any
     loss: Callable[[Any, Any], Tensor]
@@ -40,8 +40,8 @@ class Trained(NamedTuple):
 
 
 def to_batch(item: Any, prepare: Callable[[Any], Any] | None, device: Any) -> PlacedBatch:
-    """Convert a loader's item to a batch on the device. Its last part is the target. ValueError without
-    parts."""
+    """Convert a loader's item to a batch on the device. Its last part is the target. ValueError for fewer
+    than two parts."""
     parts = item if prepare is None else prepare(item)
     if not is_sequence(parts) or len(parts) < 2:
         rule = "a batch must be (inputs..., target): change the loader, or pass prepare= to Learner"
@@ -51,7 +51,7 @@ def to_batch(item: Any, prepare: Callable[[Any], Any] | None, device: Any) -> Pl
 
 
 def inputs_of(item: Any, prepare: Callable[[Any], Any] | None, device: Any) -> tuple[Any, ...]:
-    """Return the inputs of the model in a loader's item, which may lack a target."""
+    """Return the model's inputs in a loader's item, which may have a target or not."""
     parts = item if prepare is None else prepare(item)
     if not is_sequence(parts):
         parts = (parts,)
@@ -72,6 +72,7 @@ def move_to_device(value: Any, device: Any) -> Any:
 def items_in(value: Any) -> int:
     """Return the number of items of a part of a batch: the size of its first dim."""
     if is_mapping(value):
+        # such as a tokenizer's dict: all entries have the same batch size
         value = next(iter(value.values()))
     while is_sequence(value) and value:
         value = value[0]
@@ -111,7 +112,7 @@ def make_train(t: Trained, into: RecordedMeter) -> Step:
         apply(t, grads)
         # One submit for the loss, the metrics and the update; nothing waits for it.
         realize(loss)
-        return loss, output if into.is_not_all else None
+        return loss, output if into.needs_output else None
 
     return step
 
@@ -119,25 +120,25 @@ def make_train(t: Trained, into: RecordedMeter) -> Step:
 def make_accumulate(
     t: Trained, into: RecordedMeter, sums: list[tuple[Any, Tensor]], total: Tensor
 ) -> Callable[[tuple[Any, ...], Any], tuple[Tensor, Any, tuple[int, ...]]]:
-    """Make the function that adds a batch's gradients to `sums` and its loss to `total`. The third result
-    says which parameters have a gradient."""
+    """Make the function that adds a batch's gradients to `sums` and its loss to `total`. Its third result
+    lists the parameters that have a gradient, by their numbers."""
 
     def step(inputs: tuple[Any, ...], target: Any) -> tuple[Tensor, Any, tuple[int, ...]]:
         loss, output, grads = gradients(t, inputs, target)
-        met: list[int] = []
+        updated: list[int] = []  # parameters with a gradient
         with no_grad():
             count(into, loss, output, target, items_in(inputs[0]))
             for i, (p, s) in enumerate(sums):
                 # A parameter without a gradient in every batch must not be updated (weight decay would shrink
                 # it).
                 if (g := grads.get(p)) is not None:
-                    met.append(i)
+                    updated.append(i)
                     # Sums are float32 even for 16-bit gradients: small batches would be lost in a large
                     # sum.
                     s.assign_(s + g.float())
             total.assign_(total + loss.detach().float())
         realize(loss, total, *(s for _, s in sums))
-        return loss, output if into.is_not_all else None, tuple(met)
+        return loss, output if into.needs_output else None, tuple(updated)
 
     return step
 
@@ -145,18 +146,19 @@ def make_accumulate(
 def make_apply(
     t: Trained, sums: list[tuple[Any, Tensor]], total: Tensor
 ) -> Callable[[Tensor, tuple[int, ...]], Tensor]:
-    """Make the function that steps the optimizer with `sums` divided by the number of batches, sets them
-    to zero, and returns the mean loss."""
+    """Make the function that steps the optimizer with the mean gradients, sets the sums to zero, and returns
+    the mean loss."""
 
-    def step(share: Tensor, met: tuple[int, ...]) -> Tensor:
+    # share []: 1 / number of batches
+    def step(share: Tensor, updated: tuple[int, ...]) -> Tensor:
         with no_grad():
             loss = total * share
             grads = Gradients({}, loss)
-            for p, s in (sums[i] for i in met):
+            for p, s in (sums[i] for i in updated):
                 grads.replace(p, s * share)
             apply(t, grads)
             for s in [total, *(s for _, s in sums)]:
-                # also sums that are not finite
+                # Not `s * 0`, which leaves NaN and infinity.
                 s.assign_(Tensor.zeros(s.shape, dtype=s.dtype, device=s.device))
         realize(loss, total, *(s for _, s in sums))
         return loss
@@ -173,7 +175,7 @@ def make_evaluate(model: Any, loss: Callable[[Any, Any], Tensor], into: Recorded
             value = one_number(loss(output, target))
             count(into, value, output, target, items_in(inputs[0]))
             realize(value)
-        return value, output if into.is_not_all else None
+        return value, output if into.needs_output else None
 
     return step
 
@@ -189,7 +191,7 @@ def make_predict(model: Any) -> Callable[..., Any]:
 
 
 def move(model: Any, optimizer: Any, device: Any) -> Any:
-    """Move a model and its optimizer's state to a device, unless that is None. Returns the model's device."""
+    """Move a model and its optimizer's state to a device, if it is not None. Returns the model's device."""
     first = next(iter(model.parameters()), None)
     if first is None:
         raise ValueError(f"Learner({type(model).__name__}): it has no parameters: pass a model that has some")
@@ -206,8 +208,10 @@ class Steps:
     def __init__(self, trained: Trained, meter: SplitMeter, accumulate: int, device: Any):
         self.meter, self.accumulate, self.device, self.waiting = meter, accumulate, device, 0
         self.trained = trained
-        self.met: set[int] = set()  # which parameters have gradients in the accumulated batches
+        # Part of the recording's key: which parameters are updated decides which kernels run.
+        self.updated: set[int] = set()  # parameters with a gradient in the accumulated batches
         self.sums: list[Tensor] = []
+        # The plain case has one recording per step and no sums.
         if accumulate == 1:
             self.step = jit(make_train(trained, meter.recorded))
             return
@@ -215,14 +219,15 @@ class Steps:
         total = Tensor.zeros((), dtype=float32, device=device)
         self.sums = [total, *(s for _, s in sums)]
         self.step = jit(make_accumulate(trained, meter.recorded, sums, total))
-        self.move = jit(make_apply(trained, sums, total))
+        self.apply = jit(make_apply(trained, sums, total))
 
     def train(self, batch: PlacedBatch) -> Tensor | None:
         """Train with a batch. Returns the loss of a finished step; None if it needs more batches."""
+        # The inspector follows the steps by this event.
         emit("step", self.step, (batch.inputs, batch.target), {})
-        loss, output, *met = self.step(batch.inputs, batch.target)
-        self.met.update(*met)
-        count_beside(self.meter, output, batch.target, batch.items)
+        loss, output, *updated = self.step(batch.inputs, batch.target)
+        self.updated.update(*updated)
+        count_unrecorded(self.meter, output, batch.target, batch.items)
         self.waiting += 1
         if self.accumulate == 1:
             self.waiting = 0
@@ -241,16 +246,16 @@ class Steps:
             yield loss, group
 
     def flush(self) -> Tensor | None:
-        """Finish a step with the batches accumulated so far; None if there are none."""
+        """Finish a step with the batches accumulated so far; None without batches."""
         if not self.waiting:
             return None
         # A tensor, so that the last step of an epoch with fewer batches replays the same recording.
-        share, met = tensor(1 / self.waiting, float32, device=self.device), tuple(sorted(self.met))
-        self.waiting, self.met = 0, set()
-        return self.move(share, met)
+        share, updated = tensor(1 / self.waiting, float32, device=self.device), tuple(sorted(self.updated))
+        self.waiting, self.updated = 0, set()
+        return self.apply(share, updated)
 
     def forget(self) -> None:
         """Drop the accumulated batches."""
-        self.waiting, self.met = 0, set()
+        self.waiting, self.updated = 0, set()
         for s in self.sums:
             s.assign_(Tensor.zeros(s.shape, dtype=s.dtype, device=s.device))

@@ -1,4 +1,4 @@
-"""Formats the state of a run as text: durations, sizes, the line of an epoch, the final picture."""
+"""Formats the state of a run as text: durations, sizes, the line of an epoch, the final plot."""
 
 from collections.abc import Iterable, Sequence
 from math import isfinite
@@ -10,11 +10,11 @@ from .events import EpochEnded, Split
 from .plot import MARKS, Drawn, lines, plot
 from .run_view import RunState
 
-MARGIN = 78  # columns of the final summary
+WIDTH = 78  # columns of the final summary
 
 
 def duration(seconds: float) -> str:
-    """Format seconds as 0:04, 12:30, 3:00:00 or 2 d 04:00; below ten with one decimal."""
+    """Format seconds as "4.2 s" (below 10), "12:30", "3:00:00" or "2 d 04:00"."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     total = round(seconds)
@@ -41,8 +41,8 @@ def speed(state: RunState) -> str:
     steps, items = state.rate(), state.rate("items")
     if not steps or not items:
         return ""
-    shown = f"{steps:.1f} steps/s" if steps < 100 else f"{steps:,.0f} steps/s"
-    return f"{shown}, {si(items, '')}".rstrip() + " items/s"
+    rate = f"{steps:.1f} steps/s" if steps < 100 else f"{steps:,.0f} steps/s"
+    return f"{rate}, {si(items, '')}".rstrip() + " items/s"
 
 
 def place(state: RunState) -> str:
@@ -60,8 +60,8 @@ def heading(state: RunState) -> str:
     s = state.started
     if s is None:
         return "waiting for a run"
-    again = f", resumed at step {s.step:,}" if s.resumed else ""
-    return f"{s.run} on {s.device}, {si(s.parameters, '')}".rstrip() + f" parameters{again}"
+    resumed = f", resumed at step {s.step:,}" if s.resumed else ""
+    return f"{s.run} on {s.device}, {si(s.parameters, '')}".rstrip() + f" parameters{resumed}"
 
 
 def time_left(state: RunState) -> str:
@@ -74,8 +74,8 @@ def time_left(state: RunState) -> str:
 
 def epoch_line(e: EpochEnded, of: int) -> str:
     """Format the line of a finished epoch."""
-    shown = "".join(f"  {name} {value(x)}" for name, x in e.metrics.items())
-    return f"epoch {e.epoch + 1}/{of}  {e.split:<5}{shown}  {duration(e.seconds)}"
+    metrics = "".join(f"  {name} {value(x)}" for name, x in e.metrics.items())
+    return f"epoch {e.epoch + 1}/{of}  {e.split:<5}{metrics}  {duration(e.seconds)}"
 
 
 def curves_of(
@@ -83,20 +83,20 @@ def curves_of(
 ) -> list[Drawn]:
     """Return the curves of a metric in drawing order, each with a colour.
 
-    Of other runs only the last split with the metric is drawn: validation, if there is one. The first run's
-    curve is above these, and its training curve, which has single steps, below all.
+    Of other runs only the last split with the metric is drawn, such as "valid". The curves of the first run
+    are drawn on top of these, except its training curve: it shows single steps and is drawn below all.
     """
-    own = [(str(split), points) for split in splits if (points := states[0].points(name, split, recent))]
+    first = [(str(split), points) for split in splits if (points := states[0].points(name, split, recent))]
     others = [
         (f"{s.name} {split}", points) for s in states[1:] for split, points in last_split(s, name, recent)
     ]
-    coloured = [Drawn(said, points, i) for i, (said, points) in enumerate([*own, *others])]
-    last = max(len(own) - 1, 0)  # of its splits
-    return coloured[:last] + coloured[len(own) :] + coloured[last : len(own)]
+    coloured = [Drawn(label, points, i) for i, (label, points) in enumerate([*first, *others])]
+    last = max(len(first) - 1, 0)  # the number of the first run's last split
+    return coloured[:last] + coloured[len(first) :] + coloured[last : len(first)]
 
 
 def last_split(state: RunState, name: str, recent: bool) -> list[tuple[str, Points]]:
-    """Return the last split of a run that has a metric, with its curve, as a list of at most one."""
+    """Return the last split of a run that has the metric, and its curve, as a list of at most one pair."""
     pairs = [(split, state.points(name, split, recent)) for split in state.splits]
     return [pair for pair in pairs if pair[1]][-1:]
 
@@ -115,14 +115,14 @@ def last_values(state: RunState) -> list[str]:
     return align_columns([("", *splits), *rows])
 
 
-def summary(state: RunState, *, width: int = MARGIN, height: int = 10, unicode: bool = True) -> str:
-    """Format the summary of a finished run: its heading, the first metric's curves, last values, reason
-    of the end."""
+def summary(state: RunState, *, width: int = WIDTH, height: int = 10, unicode: bool = True) -> str:
+    """Format the summary of a finished run: its heading, the first metric's curves, the last values and the
+    reason of its end."""
     out = [heading(state), f"{place(state)}, step {state.step:,}, {time_left(state)}"]
     for name in state.names[:1]:
         curves = curves_of([state], name, state.splits)
         rows = lines(plot(curves, width, height, unicode=unicode))
-        named = [c.name if unicode else f"{c.name} {MARKS[c.colour % len(MARKS)]}" for c in key(curves)]
-        out += ["", f"{name} ({', '.join(named)})", *rows]
+        legend = [c.name if unicode else f"{c.name} {MARKS[c.colour % len(MARKS)]}" for c in key(curves)]
+        out += ["", f"{name} ({', '.join(legend)})", *rows]
     out += ["", *last_values(state), "", advice(state)]
     return "\n".join(out)

@@ -29,12 +29,12 @@ from .events import EpochEnded, Event, Message, RunEnded
 from .page import COLOURS, colour
 from .plot import MARKS, NONE, plot
 from .run_view import RunState
-from .runs import beside
+from .runs import sibling_runs
 
 REFRESH = 10.0  # the most frames per second
 LINES = 8  # lines of the log
-HEARD = 10_000  # printed lines that are repeated at the end
-SILENCE = 0.3  # seconds until what was printed has been read
+OUTPUT_LINES = 10_000  # lines of the training's output that are printed again at the end
+SILENCE = 0.3  # seconds to wait for the rest of the training's output
 KILLED = "the training process ended unexpectedly: it was killed or it crashed"
 
 
@@ -46,7 +46,7 @@ class CurvesPlot(TextualWidget):
     def render(self) -> Text:
         app = self.app
         width, height = self.size
-        curves = app.drawn()
+        curves = app.curves()
         out = Text(no_wrap=True)
         for c in text.key(curves):
             mark = "━━" if app.unicode else MARKS[c.colour % len(MARKS)]
@@ -60,7 +60,7 @@ class CurvesPlot(TextualWidget):
 
 
 class AskStop(ModalScreen[str]):
-    """The dialog of `q`; its result is the order."""
+    """The dialog of the key `q`; its result is the order, "" to continue."""
 
     BINDINGS = [
         ("s", "dismiss('stop')", "Checkpoint and stop"),
@@ -118,7 +118,7 @@ class DashboardApp(App[None]):
     ):
         super().__init__()
         self.order, self.pause, self.stay, self.unicode = order, 1 / min(refresh, REFRESH), stay, unicode
-        self.inbox: deque[Event | None] = deque()  # None: the training's process is gone
+        self.inbox: deque[Event | None] = deque()  # None: the training's process has ended
         self.state, self.others = RunState(), list[RunState]()
         self.metric, self.ordered = "", ""
         self.recent = self.log_scale = False
@@ -146,20 +146,21 @@ class DashboardApp(App[None]):
     # --- events ---
 
     def tick(self) -> None:
-        """Fold in the events since the last tick, and draw."""
+        """Add the events since the last tick to the state, and draw."""
         if not self.inbox:
             return
         while self.inbox:
             event = self.inbox.popleft()
             if event is None:
                 self.over = True
+                # A killed training sends no RunEnded.
                 if self.state.ended is None:
                     self.state.take(RunEnded("killed", self.state.step, KILLED, at=self.state.at))
             else:
                 self.state.take(event)
                 self.note(event)
         self.over = self.over or self.state.ended is not None
-        self.look_beside()
+        self.find_others()
         self.draw()
         if self.over and not self.stay:
             self.exit()
@@ -171,20 +172,21 @@ class DashboardApp(App[None]):
         elif isinstance(event, EpochEnded):
             self.lines.append(text.epoch_line(event, self.state.epoch.of if self.state.epoch else 0))
 
-    def look_beside(self) -> None:
+    def find_others(self) -> None:
         """Read the runs of sibling folders, once the run's folder is known."""
         started = self.state.started
         if started and started.directory and started.directory != self.directory:
             self.directory = started.directory
+            # In a thread: large event files take seconds to read.
             self.run_worker(self.read_others, thread=True)
 
     def read_others(self) -> None:
-        self.others = beside(self.directory)
+        self.others = sibling_runs(self.directory)
         self.call_from_thread(self.draw)
 
     # --- drawing ---
 
-    def drawn(self) -> list[Any]:
+    def curves(self) -> list[Any]:
         """Return the curves of the selected metric."""
         states = [self.state, *(self.others if self.with_others else [])]
         return text.curves_of(states, self.metric, self.state.splits, self.recent)
@@ -193,7 +195,7 @@ class DashboardApp(App[None]):
         s, names = self.state, self.state.names
         if self.metric not in names:
             self.metric = names[0] if names else ""
-        shown = {
+        panels = {
             "heading": text.heading(s),
             "metrics": self.metrics(names),
             "values": "\n".join(text.last_values(s)),
@@ -204,7 +206,7 @@ class DashboardApp(App[None]):
             "advice": self.advice(),
             "log": "\n".join(self.lines),
         }
-        for name, panel in shown.items():
+        for name, panel in panels.items():
             self.screen_stack[0].query_one(f"#{name}", Static).update(panel)
         self.screen_stack[0].query_one(CurvesPlot).refresh()
 
@@ -225,11 +227,11 @@ class DashboardApp(App[None]):
             (self.state.done, f"{self.state.done:.0%} of the run"),
         )
         out = Text(no_wrap=True)
-        for i, (part, said) in enumerate(rows):
+        for i, (part, label) in enumerate(rows):
             full = round(part * width)
             out.append("━" * full if self.unicode else "#" * full, COLOURS[0])
             out.append("━" * (width - full) if self.unicode else "." * (width - full), "dim")
-            out.append(f"  {said}" + ("" if i else "\n"))
+            out.append(f"  {label}" + ("" if i else "\n"))
         return out
 
     def saved(self) -> str:
@@ -237,11 +239,11 @@ class DashboardApp(App[None]):
         return f"saved at step {self.state.saved.step:,}" if self.state.saved else ""
 
     def advice(self) -> str:
-        done = {
+        notes = {
             "stop": "stopping: a checkpoint is written first",
             "kill": "ending after this step: q and k again end it at once",
         }
-        return done[self.ordered] if self.ordered and not self.over else advice(self.state)
+        return notes[self.ordered] if self.ordered and not self.over else advice(self.state)
 
     # --- keys ---
 
@@ -292,7 +294,7 @@ class DashboardApp(App[None]):
 
 
 def listen(pipe: Connection, app: DashboardApp) -> None:
-    """Put the training's events into the inbox, and None when it is gone."""
+    """Put the training's events into the inbox, and None when the training's process has ended."""
     try:
         while True:
             app.inbox.extend(pipe.recv())
@@ -300,32 +302,32 @@ def listen(pipe: Connection, app: DashboardApp) -> None:
         app.inbox.append(None)
 
 
-def overhear(fd: int, app: DashboardApp, heard: deque[str]) -> None:
+def read_output(fd: int, app: DashboardApp, output: deque[str]) -> None:
     """Put the training's printed output into the log."""
     with open(fd, encoding="utf-8", errors="replace") as file:
         for line in file:
-            heard.append(line.rstrip("\n"))
+            output.append(line.rstrip("\n"))
             app.inbox.append(Message("info", line.rstrip()))
 
 
 def main(arguments: list[str]) -> int:
     """Draw until the run ends, then print its last output and its summary on the terminal."""
-    fd, output, refresh, stay, unicode = arguments
-    for sent in (signal.SIGINT, signal.SIGTERM):  # signals go to the training, which ends first
-        signal.signal(sent, signal.SIG_IGN)
-    pipe, heard = Connection(int(fd)), deque[str](maxlen=HEARD)
+    pipe_fd, output_fd, refresh, stay, unicode = arguments
+    for number in (signal.SIGINT, signal.SIGTERM):  # the training gets them too, and ends first
+        signal.signal(number, signal.SIG_IGN)
+    pipe, output = Connection(int(pipe_fd)), deque[str](maxlen=OUTPUT_LINES)
     app = DashboardApp(pipe.send, refresh=float(refresh), stay=stay == "1", unicode=unicode == "1")
     threads = [
         Thread(target=listen, args=(pipe, app), daemon=True),
-        Thread(target=overhear, args=(int(output), app, heard), daemon=True),
+        Thread(target=read_output, args=(int(output_fd), app, output), daemon=True),
     ]
     for thread in threads:
         thread.start()
     app.run()
     threads[1].join(SILENCE)
-    warned = [f"{level}: {said}" for _, level, said in app.state.log if level != "info"]
+    warnings = [f"{level}: {line}" for _, level, line in app.state.log if level != "info"]
     summary = text.summary(app.state, unicode=app.unicode)
-    print("\n".join([*heard, *warned, summary]), flush=True)
+    print("\n".join([*output, *warnings, summary]), flush=True)
     os._exit(app.return_code or 0)  # threads may still wait for a training that continues
 
 

@@ -34,29 +34,30 @@ def rest_of(loader: Any, index: int) -> Iterable[Any]:
 class EpochWatch:
     """Measures an epoch of a split: `batches` yields the loader's batches and times them.
 
-    index: batches of the epoch yielded before. device: its memory and waits are reported.
+    index: batches that the epoch had already yielded. device: its memory and waits are reported.
     """
 
     def __init__(self, split: Split, epoch: int, loader: Any, device: Any, index: int = 0):
         self.split: Split = split
         self.epoch, self.of, self.device = epoch, length(loader), device
-        self.index, self.at, self.items = index, index, 0  # batches yielded, number of this one, items
+        self.index, self.at, self.items = index, index, 0  # batches yielded, the current batch, items yielded
         self.is_over = False  # the loader has yielded its last batch
         self.data = 0.0  # seconds of waiting for batches
-        self.began = self.reported = time.perf_counter()
+        self.begin = self.reported = time.perf_counter()
+        # seconds for which submissions waited for the device so far; the NumPy device does not count them
         self._paced = getattr(device, "paced", 0.0)
 
     def started(self, of: int) -> EpochStarted:
-        """Return the event of its start; `of` is the number of epochs."""
+        """Return the event of the epoch's start; `of` is the number of epochs."""
         return EpochStarted(self.split, self.epoch, of, self.of)
 
     def batches(self, loader: Iterable[Any], place: Callable[[Any], PlacedBatch]) -> Iterator[PlacedBatch]:
         """Yield the loader's batches on the device, and measure the time of the loader."""
         batches = iter(loader)
         while True:
-            asked, self.at = time.perf_counter(), self.index
+            begin, self.at = time.perf_counter(), self.index
             batch = next(batches, OVER)
-            self.data += time.perf_counter() - asked
+            self.data += time.perf_counter() - begin
             if batch is OVER:
                 self.is_over = True
                 return
@@ -67,7 +68,7 @@ class EpochWatch:
 
     def note(self, e: BaseException) -> None:
         """Add the number of the batch to an exception."""
-        if isinstance(e, Exception) and not isinstance(e, NotFinite):  # which names the batch
+        if isinstance(e, Exception) and not isinstance(e, NotFinite):  # NotFinite names the batch itself
             e.add_note(f"fit: {self.split} epoch {self.epoch + 1}: raised by batch {self.at}")
 
     @contextmanager
@@ -80,16 +81,17 @@ class EpochWatch:
             raise
 
     def seconds(self) -> float:
-        """Return the seconds since its start."""
-        return time.perf_counter() - self.began
+        """Return the seconds since the epoch's start."""
+        return time.perf_counter() - self.begin
 
     def progress(self, step: int, read: float, emit: Callable[[Event], Any]) -> None:
-        """Emit the progress, at most every PACE seconds. read: seconds that reads waited."""
+        """Emit the progress, at most every PACE seconds. read: seconds spent in reads."""
         now = time.perf_counter()
         if now - self.reported < PACE:
             return
-        self.reported, seconds = now, now - self.began
+        self.reported, seconds = now, now - self.begin
         gpu = getattr(self.device, "paced", 0.0) - self._paced
+        # The rest is Python's share. Clocks of several threads may overlap, hence the bound.
         host = max(0.0, seconds - self.data - gpu - read)
         waits = {"data": self.data, "host": host, "gpu": gpu, "read": read}
         live = memory(self.device)["live"]

@@ -1,4 +1,4 @@
-"""Ports a PyTorch script to flambeau, and lists the changes that are left to the user."""
+"""Converts a PyTorch script to flambeau, and lists the changes that are left to the user."""
 
 from .convert import Converted, convert
 from .edits import Change

@@ -1,6 +1,6 @@
-"""Looks up names of torch in the tables of torch_names/: another name, or the reason for none.
+"""Looks up names of torch in the tables of torch_names/: another name, or why flambeau has none.
 
-tests/helpers/names_of_torch.py explains the parts of a table, and compares them with torch.
+tests/helpers/names_of_torch.py explains the parts of a table and compares them with torch.
 """
 
 import re
@@ -18,14 +18,15 @@ def _tables() -> list[dict[str, Any]]:
 
 
 def answer(path: str) -> str:
-    """Return the tables' text for a name such as `torch.linalg.eig`, or ""."""
+    """Return the tables' advice for a name such as `torch.linalg.eig`, or ""."""
     space, _, name = path.rpartition(".")
-    for said in _tables():
-        if other := said.get("elsewhere", {}).get(space, {}).get(name):
+    for table in _tables():
+        if other := table.get("elsewhere", {}).get(space, {}).get(name):
             return f"write {other}"
-        if why := said.get("absent", {}).get(space, {}).get(name):
+        if why := table.get("absent", {}).get(space, {}).get(name):
             return why
-        for e in said.get("excluded", []):
+        # Whole groups of names, by regular expressions.
+        for e in table.get("excluded", []):
             if any(re.fullmatch(pattern, path) for pattern in e["names"]):
                 return e["why"]
     return ""

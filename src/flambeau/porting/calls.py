@@ -8,9 +8,9 @@ from .gradients import Left, Rewrites
 from .missing import takes, why_not
 from .names import TYPED, TorchNames
 
-# arguments with another name in torch
+# NumPy's names of arguments, which torch accepts too
 RENAMED = {"axis": "dim", "keepdims": "keepdim"}
-# arguments of torch without effect if they have these values
+# Arguments of torch that have no effect with these values.
 IDLE = {
     ("torch.autograd.grad", "only_inputs"): "True",
     ("torch.nn.TransformerEncoder", "enable_nested_tensor"): "False",
@@ -18,7 +18,7 @@ IDLE = {
 
 
 def calls(source: Script, names: TorchNames) -> Rewrites:
-    """Return the edits of calls, and the calls left to the user."""
+    """Return the edits of calls, and the calls that are left to the user."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call):
             path = names.path(node.func)
@@ -31,15 +31,17 @@ def _typed_constructor(source: Script, node: ast.Call, path: str) -> Rewrites:
     """Rewrite torch.LongTensor(values) as torch.tensor(values, dtype=torch.long)."""
     if path not in TYPED or not why_not(path):
         return
-    owner, words = source.text(node.func).rpartition(".")[0], "tensor() takes the dtype"
-    if not owner or len(node.args) != 1 or _is_size(node.args[0]):
+    module, words = source.text(node.func).rpartition(".")[0], "tensor() takes the dtype"
+    # LongTensor(3) makes an uninitialised tensor of a size, LongTensor([3]) one of values; a bare name has
+    # no module to write before `tensor`.
+    if not module or len(node.args) != 1 or _is_size(node.args[0]):
         yield Left(node.lineno, f"{path}(...)", why_not(path))
     elif not TYPED[path]:
-        yield source.replace_node(node.func, f"{owner}.Tensor", "Tensor creates float32")
+        yield source.replace_node(node.func, f"{module}.Tensor", "Tensor creates float32")
     else:
-        yield source.replace_node(node.func, f"{owner}.tensor", words)
+        yield source.replace_node(node.func, f"{module}.tensor", words)
         place = source.end(node.args[0])
-        yield source.insert(place, f", dtype={owner}.{TYPED[path]}", words)
+        yield source.insert(place, f", dtype={module}.{TYPED[path]}", words)
 
 
 def _is_size(node: ast.expr) -> bool:
@@ -54,15 +56,18 @@ def _keyword(source: Script, node: ast.Call, path: str, k: ast.keyword) -> Rewri
     if other and takes(path, other):
         yield Edit(source.start(k), source.start(k) + len(k.arg), other, "the argument is called dim here")
     elif IDLE.get((path, k.arg)) == source.text(k.value):
-        yield _without(source, node, k)
+        yield _remove_keyword(source, node, k)
     else:
-        yield Left(node.lineno, f"{path}({k.arg}=...)", "there is no such argument: leave it out")
+        yield Left(
+            node.lineno, f"{path}({k.arg}=...)", "flambeau's function has no such argument: leave it out"
+        )
 
 
-def _without(source: Script, node: ast.Call, k: ast.keyword) -> Edit:
+def _remove_keyword(source: Script, node: ast.Call, k: ast.keyword) -> Edit:
     """Remove an argument with the comma before it."""
     before = [e for e in (node.func, *node.args, *(o.value for o in node.keywords)) if _end(e) <= _begin(k)]
     first = max(map(source.end, before))
+    # The first argument follows the parenthesis instead of a comma.
     first = source.find("(", first) + 1 if len(before) == 1 else first
     return Edit(first, source.end(k), "", f"{k.arg} has no effect")
 

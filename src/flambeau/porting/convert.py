@@ -25,7 +25,7 @@ class Converted:
 
 
 def convert(text: str, name: str = "<script>") -> Converted:
-    """Convert a script. ValueError if it is not valid Python."""
+    """Convert a script: its text with all edits, and the remaining changes. ValueError for invalid Python."""
     try:
         source = Script(text, name)
     except SyntaxError as e:
@@ -34,13 +34,14 @@ def convert(text: str, name: str = "<script>") -> Converted:
         ) from None
     names, lines = TorchNames(source.tree), sum(bool(line.strip()) for line in text.splitlines())
     if not names.known:
-        return Converted(text, lines, [], [], ["it does not import torch: there is nothing to change"])
+        return Converted(text, lines, [], [], ["it does not import torch: nothing to change"])
     findings = [
         *imports(source),
         *gradients(source, names),
         *calls(source, names),
         *missing_names(source, names),
     ]
+    # A set: several rules may report the same line.
     left = sorted({f for f in findings if isinstance(f, Left)}, key=lambda f: (f.line, f.what))
     new, changes = source.apply([f for f in findings if isinstance(f, Edit)])
     return Converted(new, lines, changes, left, [NUMBERS] * _draws(source, names))

@@ -1,4 +1,4 @@
-"""Applies replacements by position to a script. The text around them stays, including comments."""
+"""Replaces parts of a script by their positions. All other text stays as it is, including comments."""
 
 import ast
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Change:
-    """A line of the source and its replacement: any number of lines."""
+    """A line of the source and the lines that replace it, none or several."""
 
     line: int
     before: str
@@ -30,8 +30,8 @@ class Script:
 
     def __init__(self, text: str, name: str = "<script>"):
         self.tree = ast.parse(text, name)
-        self.data = text.encode()
-        self.starts = [0]
+        self.data = text.encode()  # the columns of an ast are bytes of UTF-8
+        self.starts = [0]  # the position of each line's first byte, and of the end
         for line in self.data.splitlines(keepends=True):
             self.starts.append(self.starts[-1] + len(line))
         self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
@@ -49,7 +49,7 @@ class Script:
         return self.data[self.start(node) : self.end(node)].decode()
 
     def is_placed(self, node: ast.expr) -> bool:
-        """Whether a node's position is right: Python 3.11 miscounts in some f-strings."""
+        """Whether a node's position is correct: Python 3.11 miscounts in some f-strings."""
         try:
             return ast.unparse(ast.parse(self.text(node), mode="eval")) == ast.unparse(node)
         except (SyntaxError, UnicodeDecodeError):
@@ -77,43 +77,46 @@ class Script:
         """Make the edit that inserts text at a position."""
         return Edit(place, place, text, words)
 
-    def line(self, statement: ast.stmt, text: str, words: str, behind: bool = False) -> Edit:
+    def line(self, statement: ast.stmt, text: str, words: str, after: bool = False) -> Edit:
         """Make the edit that inserts a line before or after a statement, with its indentation."""
         begin = self.starts[statement.lineno - 1]
-        place = self.starts[statement.end_lineno or 0] if behind else begin
+        place = self.starts[statement.end_lineno or 0] if after else begin
         return Edit(place, place, f"{' ' * statement.col_offset}{text}\n", words)
 
     def remove(self, statements: list[ast.stmt], words: str) -> list[Edit]:
-        """Make the edits that remove statements and blocks that would be empty, or insert `pass` into
-        required blocks."""
-        gone: set[ast.AST] = set(statements)
-        emptied = len(gone) - 1
-        while emptied < len(gone):  # removing a block may empty the one around it
-            emptied = len(gone)
-            gone |= {block for s in gone if _is_bare(block := self.parents[s], gone)}
-        outer = [s for s in gone if self.parents[s] not in gone and isinstance(s, ast.stmt)]
-        return [self._without(s, gone, words) for s in outer]
+        """Make the edits that remove statements and the blocks that become empty. A block that must stay
+        gets `pass`."""
+        removed: set[ast.AST] = set(statements)
+        count = len(removed) - 1
+        while count < len(removed):  # the removal of a block may empty the one around it
+            count = len(removed)
+            removed |= {block for s in removed if _is_emptied(block := self.parents[s], removed)}
+        outer = [s for s in removed if self.parents[s] not in removed and isinstance(s, ast.stmt)]
+        return [self._remove(s, removed, words) for s in outer]
 
-    def _without(self, statement: ast.stmt, gone: set[ast.AST], words: str) -> Edit:
+    def _remove(self, statement: ast.stmt, removed: set[ast.AST], words: str) -> Edit:
         first, last = self.starts[statement.lineno - 1], self.starts[statement.end_lineno or 0]
         before = self.data[first : self.start(statement)].strip()
-        behind = self.data[self.end(statement) : last].strip()
+        after = self.data[self.end(statement) : last].strip()
         siblings = next(b for b in _blocks(self.parents[statement]) if statement in b)
-        is_needed = all(s in gone for s in siblings) and not isinstance(self.parents[statement], ast.Module)
-        if before or (behind and not behind.startswith(b"#")) or is_needed:
+        is_needed = all(s in removed for s in siblings) and not isinstance(
+            self.parents[statement], ast.Module
+        )
+        # Other code on the line, as in `if x: w.grad.zero_()` or `a; b`, or a block that can't be empty.
+        if before or (after and not after.startswith(b"#")) or is_needed:
             return self.replace_node(statement, "pass", words)
         return Edit(first, last, "", words)
 
     def apply(self, edits: list[Edit]) -> tuple[str, list[Change]]:
-        """Apply edits: the new text, and the change of each changed line."""
-        kept = _outermost(edits)
+        """Apply edits. Returns the new text, and the changes by lines."""
+        outermost = _outermost(edits)
         out: list[bytes] = []
         at = 0
-        for e in kept:
+        for e in outermost:
             out += [self.data[at : e.start], e.text.encode()]
             at = e.end
         text = b"".join([*out, self.data[at:]]).decode()
-        return text, [self._change(group) for group in self._by_lines(kept)]
+        return text, [self._change(group) for group in self._by_lines(outermost)]
 
     def _by_lines(self, edits: list[Edit]) -> list[list[Edit]]:
         groups: list[list[Edit]] = []
@@ -148,10 +151,11 @@ def _last(edits: list[Edit]) -> int:
 
 
 def _outermost(edits: list[Edit]) -> list[Edit]:
-    """Sort edits, without duplicates and those inside of others."""
+    """Sort edits, without duplicates and without those inside of others."""
     ordered = sorted(dict.fromkeys(edits), key=lambda e: (e.start, e.end))
     wide = [e for e in ordered if e.end > e.start]
     kept = [e for e in ordered if not any(_covers(w, e) for w in wide)]
+    # Rules edit disjoint nodes; an overlap would mean that two rules matched one node.
     assert all(a.end <= b.start for a, b in pairwise(kept)), kept
     return kept
 
@@ -162,10 +166,10 @@ def _covers(outer: Edit, e: Edit) -> bool:
     return inside and not at_an_edge and e != outer
 
 
-def _is_bare(node: ast.AST, gone: set[ast.AST]) -> bool:
-    """Whether a compound statement without `else` has lost all statements of its body."""
+def _is_emptied(node: ast.AST, removed: set[ast.AST]) -> bool:
+    """Whether all statements of a compound statement's body are removed, and it has no `else`."""
     plain = isinstance(node, ast.If | ast.For | ast.With) and not getattr(node, "orelse", [])
-    return plain and all(s in gone for s in node.body)  # type: ignore[union-attr]
+    return plain and all(s in removed for s in node.body)  # type: ignore[union-attr]
 
 
 def _blocks(node: ast.AST) -> list[list[ast.stmt]]:

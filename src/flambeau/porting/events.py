@@ -1,4 +1,4 @@
-"""Lists the gradient events of a scope of a script, in order: computed, used, set to zero."""
+"""Lists the gradient events of a scope of a script in order: computed, used, set to zero."""
 
 # pyright: basic
 
@@ -21,8 +21,8 @@ ZEROING = ("zero_", "fill_", "detach_")  # methods that set gradients to zero at
 class GradientEvent:
     """The effect of a node on gradients: `kind` is "computed", "used", "asked", "zero" or "new".
 
-    `owners` own the gradients. `rule` is the name of the rule that rewrites the node, "" if it stays.
-    `ends`: the gradients are zero after it.
+    owners: the tensors and optimisers with the gradients, as texts. rule: the name of the rule that rewrites
+    the node, "" if it stays. ends: a call of a function that sets the gradients to zero.
     """
 
     kind: str
@@ -33,8 +33,11 @@ class GradientEvent:
 
 
 class Scope:
-    """A module or a function, without its inner functions. `helpers` are the script's functions that use
-    gradients computed by their callers; `closures` the names of functions that an optimiser calls."""
+    """A module or a function, without its inner functions.
+
+    helpers: the script's functions that use gradients computed by their callers. closures: the names of
+    functions that an optimiser calls.
+    """
 
     def __init__(self, node: Any, names: TorchNames, helpers: dict[str, "Scope"], closures: set[str]):
         self.node, self.names, self.helpers = node, names, helpers
@@ -42,7 +45,7 @@ class Scope:
         self.name = getattr(node, "name", "the script")
         self.params = _parameters(node)
         self.closures, self.is_closure = closures, self.name in closures
-        self.walked = {name for n in own(node) for name in _loop_names(n)}
+        self.loop_names = {name for n in own(node) for name in _loop_names(n)}
         self.parents = {child: n for n in [*own(node), node] for child in ast.iter_child_nodes(n)}
         pairs = ((n, event_of(self, n)) for n in own(node))
         self.events = {n: e for n, e in pairs if e is not None}
@@ -57,12 +60,12 @@ class Scope:
     def owner(self, node: ast.expr) -> str:
         """Return the owner of the gradient `node.grad`."""
         root = root_of(node)
-        return ALL if root is None or root in self.walked else ast.unparse(node)
+        return ALL if root is None or root in self.loop_names else ast.unparse(node)
 
     def set_to_zero(self, e: GradientEvent) -> set[str]:
-        """Return the owners whose gradients a "zero" event clears."""
-        everybody = {*self.tensors, *(self.optimizers if len(self.optimizers) == 1 else ())}
-        return {*e.owners, *(everybody if ALL in e.owners else ())}
+        """Return the owners whose gradients a "zero" event sets to zero."""
+        all_owners = {*self.tensors, *(self.optimizers if len(self.optimizers) == 1 else ())}
+        return {*e.owners, *(all_owners if ALL in e.owners else ())}
 
 
 def own(scope: ast.AST) -> Iterator[ast.AST]:
@@ -97,8 +100,8 @@ def _parameters(node: Any) -> list[str]:
 
 
 def _loop_names(loop: ast.AST) -> set[str]:
-    """Return the names that a loop sets, if no gradients are computed inside of it: it iterates over
-    tensors that have gradients already. Also the arguments of a lambda."""
+    """Return the variables of a loop in which no gradients are computed, or the arguments of a lambda: they
+    stand for tensors that already have gradients."""
     if isinstance(loop, ast.Lambda):
         return {*_parameters(loop)}
     if isinstance(loop, ast.For | ast.AsyncFor) and not any(_is_backward(n) for n in ast.walk(loop)):
@@ -125,7 +128,7 @@ def receiver(node: Any) -> Any:
     return node.func.value
 
 
-# --- recognising events: each function matches the code in its docstring ---
+# --- matchers: each function recognises the code in its docstring ---
 
 
 def backward(scope: Scope, node: ast.AST) -> GradientEvent | None:
@@ -133,6 +136,7 @@ def backward(scope: Scope, node: ast.AST) -> GradientEvent | None:
     if _method(node) != "backward":
         return None
     path = scope.names.path(receiver(node))
+    # A module of torch is no tensor: `torch.foo.backward` is another function.
     if path and path != "torch.autograd":
         return None
     return GradientEvent("computed", "backward", node)
@@ -143,25 +147,25 @@ def zero_grad(scope: Scope, node: ast.AST) -> GradientEvent | None:
     if _method(node) != "zero_grad":
         return None
     text = ast.unparse(receiver(node))
-    moved = [text] if scope.names.is_optimizer(text) else scope.names.moves(text)
-    return GradientEvent("zero", "", node, (*moved, ALL))
+    optimizers = [text] if scope.names.is_optimizer(text) else scope.names.optimizers_of(text)
+    return GradientEvent("zero", "", node, (*optimizers, ALL))
 
 
 def zero_in_place(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """w.grad.zero_(), w.grad.data.zero_()"""
     if _method(node) not in ZEROING:
         return None
-    of: Any = receiver(node)
-    of = of.value if isinstance(of, ast.Attribute) and of.attr == "data" else of
-    return GradientEvent("zero", "zero", node, (scope.owner(of.value),)) if _is_grad(scope, of) else None
+    grad: Any = receiver(node)
+    grad = grad.value if isinstance(grad, ast.Attribute) and grad.attr == "data" else grad
+    return GradientEvent("zero", "zero", node, (scope.owner(grad.value),)) if _is_grad(scope, grad) else None
 
 
 def none(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """w.grad = None"""
     if not isinstance(node, ast.Assign) or not _is_grad(scope, node.targets[0]):
         return None
-    of: Any = node.targets[0]
-    return GradientEvent("zero", "", node, (scope.owner(of.value),)) if is_none(node.value) else None  # type: ignore[attr-defined]
+    grad: Any = node.targets[0]
+    return GradientEvent("zero", "", node, (scope.owner(grad.value),)) if is_none(node.value) else None  # type: ignore[attr-defined]
 
 
 def step(scope: Scope, node: ast.AST) -> GradientEvent | None:
@@ -177,6 +181,7 @@ def step(scope: Scope, node: ast.AST) -> GradientEvent | None:
         return None
     if args and scope.names.is_optimizer(text) and not _is_name_of(args[0], scope.closures):
         return GradientEvent("asked", "unknown closure", node)
+    # scheduler.step(metric), env.step(action) and others
     if args or scope.names.is_optimizer(text) is False:
         return None
     return GradientEvent("used", "step" if scope.names.is_optimizer(text) else "unknown step", node, (text,))
@@ -206,7 +211,7 @@ def read(scope: Scope, node: ast.AST) -> GradientEvent | None:
 
 
 def _is_zeroed(scope: Scope, node: ast.AST) -> bool:
-    """Whether a gradient is only set to zero, or to None."""
+    """Whether a gradient is not read, only set to zero or to None."""
     parent = scope.parents[node]
     while isinstance(parent, ast.Attribute | ast.Call):
         if zero_in_place(scope, parent):
@@ -220,21 +225,23 @@ def is_none(node: ast.AST) -> bool:
 
 
 def _is_grad(scope: Scope, node: ast.AST) -> bool:
-    is_one = isinstance(node, ast.Attribute) and node.attr == "grad"
-    return is_one and not scope.names.path(node.value)  # type: ignore[union-attr]
+    has_name = isinstance(node, ast.Attribute) and node.attr == "grad"
+    return has_name and not scope.names.path(node.value)  # type: ignore[union-attr]
 
 
 def call(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """A function of the script that uses gradients."""
     helper = scope.helpers.get(node.func.id) if _is_plain_call(node) else None  # type: ignore[attr-defined]
+    # A recursive call has the same gradients as its caller.
     if helper is None or helper.node is scope.node:
         return None
+    # parameter -> argument: the owners inside of the helper become owners of the caller
     passed = dict(zip(helper.params, node.args, strict=False))  # type: ignore[attr-defined]
-    whose: set[str] = set()
+    owners: set[str] = set()
     for t in {t for e in helper.of("used") for t in e.owners}:
         same = [t] if helper.names.is_optimizer(t) else [ALL]
-        whose |= {*(_owners_of(passed[t]) if t in passed else same)}
-    return GradientEvent("used", "call", node, tuple(sorted(whose)), bool(helper.of("zero")))
+        owners |= {*(_owners_of(passed[t]) if t in passed else same)}
+    return GradientEvent("used", "call", node, tuple(sorted(owners)), bool(helper.of("zero")))
 
 
 def _owners_of(node: ast.expr) -> list[str]:
@@ -253,12 +260,12 @@ def _is_name_of(node: ast.AST, names: set[str]) -> bool:
 
 def closure_call(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """loss = closure()"""
-    is_one = isinstance(node, ast.Call) and _is_name_of(node.func, scope.closures)
-    return GradientEvent("asked", "closure call", node) if is_one else None
+    is_closure = isinstance(node, ast.Call) and _is_name_of(node.func, scope.closures)
+    return GradientEvent("asked", "closure call", node) if is_closure else None
 
 
 def closure(scope: Scope, node: ast.AST) -> GradientEvent | None:
-    """optimizer.step(closure): its result is used"""
+    """return loss, in a function that `optimizer.step(closure)` calls"""
     return (
         GradientEvent("used", "closure", node, ("closure",)) if scope.is_closure and _returns(node) else None
     )
@@ -277,6 +284,7 @@ def new(scope: Scope, node: ast.AST) -> GradientEvent | None:
     return GradientEvent("new", "", node, tuple(ast.unparse(p) for p in parts))
 
 
+# In this order: the first match decides, so `w.grad.zero_()` is a "zero", not a "read".
 MATCHERS = (backward, zero_grad, zero_in_place, none, step, clip, read, call, closure_call, closure, new)
 
 

@@ -1,4 +1,4 @@
-"""Edits a scope's gradients: `backward` returns them, and their users take them as arguments."""
+"""Rewrites a scope's gradients: `backward` returns them, and functions that use them get an argument."""
 
 # pyright: basic
 
@@ -13,12 +13,17 @@ from .events import CLIPPING, LOOPS, GradientEvent, Scope
 from .flow import EARLIER, START, Flow, is_empty
 from .names import TorchNames
 
-NAMES = ("grads", "gradients", "found_grads", "the_grads")  # names of the container: the first that is free
+NAMES = (
+    "grads",
+    "gradients",
+    "found_grads",
+    "the_grads",
+)  # the container's name is the first that the script does not use
 
 
 @dataclass(frozen=True)
 class Left:
-    """A line left to the user: its text, and what to type."""
+    """A change that is left to the user: the line's number, its text, and advice."""
 
     line: int
     what: str
@@ -29,17 +34,16 @@ Rewrites = Iterator[Edit | Left]
 
 
 class ScopeGradients:
-    """The gradients of a scope: how each `backward` writes the container, and where it is cleared."""
+    """The gradients of a scope: how each `backward` assigns to the container, and where that becomes 0."""
 
     def __init__(self, source: Script, scope: Scope, container: str):
         self.source, self.scope, self.name = source, scope, container
         self.flow = Flow(scope)
-        self.ways = {e: self._way(e) for e in scope.of("computed")}
+        self.assigns = {e: self._assignment(e) for e in scope.of("computed")}
         ends = [source.statement(e.node) for e in scope.of("zero") if e.rule and e not in self.resets]
         zeros: list[ast.stmt] = [s for s in ends if isinstance(s, ast.Expr)]
-        self.removed = source.remove(
-            zeros, ("there are no stored gradients to clear")
-        )  # removed together, because they may empty blocks
+        # Removed together, because they may empty blocks.
+        self.removed = source.remove(zeros, "no stored gradients to clear")
 
     @cached_property
     def _users(self) -> list[tuple[GradientEvent, str]]:
@@ -49,27 +53,29 @@ class ScopeGradients:
         """Return the possible sources of an owner's gradients before an event."""
         return self.flow.before[e].get(owner, frozenset())
 
-    def _way(self, e: GradientEvent) -> str:
-        """Return "=" if no earlier gradients remain, "+=" if some may, or the problem."""
+    def _assignment(self, e: GradientEvent) -> str:
+        """Return "=" if no earlier gradients remain, "+=" if some may, or a key of PROBLEMS."""
         owners = {owner for use, owner in self._users if e in self.tokens(use, owner)}
-        met = {owner: self.tokens(e, owner) for owner in owners}
+        before = {owner: self.tokens(e, owner) for owner in owners}
         if not owners:
             return "unused"
-        if any(EARLIER in tokens for tokens in met.values()):
+        if any(EARLIER in tokens for tokens in before.values()):
             return EARLIER
-        kinds = {frozenset(map(is_empty, tokens)) for tokens in met.values() if tokens}
+        # For each owner: are the gradients before this call surely empty {True}, surely present {False}, or
+        # either?
+        kinds = {frozenset(map(is_empty, tokens)) for tokens in before.values() if tokens}
         if len(kinds) > 1:
             return "conflict"
         return "=" if kinds <= {frozenset([True])} else "+="
 
     @cached_property
     def resets(self) -> set[Any]:
-        """Find where the container must be 0: the events that clear it, and the statements after a reset."""
+        """Find where the container must become 0: at events that clear it, and before statements."""
         out: set[Any] = set()
-        for e, way in self.ways.items():
+        for e, assignment in self.assigns.items():
             used = {o for use, o in self._users if e in self.tokens(use, o)}
             tokens = frozenset[Any]().union(*(self.tokens(e, owner) for owner in used))
-            if way == "+=":
+            if assignment == "+=":
                 out |= {k for k in tokens if isinstance(k, GradientEvent) and is_empty(k)}
                 out |= {self._outermost(e.node)} if START in tokens else set()
         return out
@@ -92,14 +98,14 @@ class ScopeGradients:
         yield from self._zeros()
 
     def _zeros(self) -> Rewrites:
-        words = "+= adds to earlier gradients: 0 clears them"
+        words = "+= adds to earlier gradients: 0 removes them"
         for at in self.resets:
             if isinstance(at, ast.stmt):
                 yield self.source.line(at, f"{self.name} = 0", words)
                 continue
             statement = self.source.statement(at.node)
             if at.ends:
-                yield self.source.line(statement, f"{self.name} = 0", words, behind=True)
+                yield self.source.line(statement, f"{self.name} = 0", words, after=True)
             elif isinstance(statement, ast.Expr | ast.Assign):
                 yield self.source.replace_node(statement, f"{self.name} = 0", words)
             else:
@@ -109,7 +115,7 @@ class ScopeGradients:
         return Left(e.node.lineno, self.source.text(e.node).partition("\n")[0], words)
 
     def gradient_problem(self, e: GradientEvent) -> str:
-        """Return the problem of the gradients that an event uses, or ""."""
+        """Return a key of MISSING if an event may lack the gradients that it uses, or ""."""
         if self.scope.is_helper:  # its caller computes them
             return ""
         for owner in e.owners:
@@ -126,63 +132,63 @@ class ScopeGradients:
 
 def backward(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """grads = loss.backward()"""
-    statement, way = g.source.statement(e.node), g.ways[e]
-    if way in WRONG:
-        yield g.left(e, WRONG[way].format(grads=g.name))
+    statement, assignment = g.source.statement(e.node), g.assigns[e]
+    if assignment in PROBLEMS:
+        yield g.left(e, PROBLEMS[assignment].format(grads=g.name))
         return
     if not isinstance(statement, ast.Expr) or statement.value is not e.node:
-        yield g.left(e, f"write {g.name} {way} ... on a separate line")
+        yield g.left(e, f"write {g.name} {assignment} ... on a separate line")
         return
     words = RULES["backward"].words
-    yield g.source.insert(g.source.start(statement), f"{g.name} {way} ", words)
+    yield g.source.insert(g.source.start(statement), f"{g.name} {assignment} ", words)
 
 
-WRONG = {
-    "unused": "backward() returns the gradients, and nothing here uses them: return them to who calls step, "
-    "{grads} = loss.backward(); return {grads}",
+PROBLEMS = {
+    "unused": "backward() returns the gradients, and nothing here uses them: return them to the caller of "
+    "step, {grads} = loss.backward(); return {grads}",
     EARLIER: "it adds to the gradients of earlier calls: keep them outside, {grads} += loss.backward(), from "
     "{grads} = 0 where they are set to zero",
-    "conflict": "it begins again for one optimiser and adds for another: keep a container for each, as in "
-    "d_grads = d_loss.backward(); d_optimizer.step(d_grads)",
+    "conflict": "it replaces the gradients of one optimiser and adds to another's: use a container for each, "
+    "as in d_grads = d_loss.backward(); d_optimizer.step(d_grads)",
 }
 
 
 def step(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """optimizer.step(grads)"""
-    if wrong := g.gradient_problem(e):
-        yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{g.source.text(e.node.func)}({g.name})"))
+    if problem := g.gradient_problem(e):
+        yield g.left(e, MISSING[problem].format(grads=g.name, call=f"{g.source.text(e.node.func)}({g.name})"))
         return
     yield g.source.insert(g.source.end(e.node) - 1, g.name, RULES["step"].words)
 
 
-UNFOUND = {
-    "nothing": "the gradients come from a backward() that is not in this function: hand them over, "
+MISSING = {
+    "nothing": "the gradients come from a backward() that is not in this function: pass them to it, "
     "{grads} = loss.backward() there and {call} here",
-    "perhaps": "it may come without a backward() before it: move {call} behind {grads} = loss.backward()",
+    "perhaps": "it may run without a backward() before it: move {call} after {grads} = loss.backward()",
 }
 
 
 def unknown_step(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """step() of an unknown object: an optimiser or a scheduler"""
     if g.scope.of("computed"):
-        yield g.left(e, f"of an optimiser write {g.source.text(e.node.func)}({g.name}); else leave it")
+        yield g.left(e, f"for an optimiser write {g.source.text(e.node.func)}({g.name}); else leave it")
 
 
 def scaler(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """scaler.step(optimizer, grads)"""
     text = g.source.text(e.node.args[0])
-    if wrong := g.gradient_problem(e):
+    if problem := g.gradient_problem(e):
         call = f"{g.source.text(e.node.func)}({text}, {g.name})"
-        yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=call))
+        yield g.left(e, MISSING[problem].format(grads=g.name, call=call))
         return
     yield g.source.insert(g.source.end(e.node.args[0]), f", {g.name}", RULES["scaler"].words)
 
 
 def unscale(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """scaler.unscale_(grads)"""
-    if wrong := g.gradient_problem(e):
+    if problem := g.gradient_problem(e):
         call = f"{g.source.text(e.node.func)}({g.name})"
-        yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=call))
+        yield g.left(e, MISSING[problem].format(grads=g.name, call=call))
         return
     yield g.source.replace_node(e.node.args[0], g.name, RULES["unscale"].words)
 
@@ -194,8 +200,8 @@ def read(g: ScopeGradients, e: GradientEvent) -> Rewrites:
         yield Left(node.lineno, ast.unparse(node), f"write {g.name}[{ast.unparse(node.value)}]")
         return
     owner = g.source.text(node.value)
-    if wrong := g.gradient_problem(e):
-        yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{g.name}[{owner}]"))
+    if problem := g.gradient_problem(e):
+        yield g.left(e, MISSING[problem].format(grads=g.name, call=f"{g.name}[{owner}]"))
         return
     yield g.source.insert(g.source.start(node), f"{g.name}[", words)
     yield Edit(g.source.end(node.value), g.source.end(node), "]", words)
@@ -205,8 +211,8 @@ def question(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """p in grads"""
     compared, owner = g.source.parents[e.node], g.source.text(e.node.value)
     word = "in" if isinstance(compared.ops[0], ast.IsNot) else "not in"  # type: ignore[attr-defined]
-    if wrong := g.gradient_problem(e):
-        yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{owner} {word} {g.name}"))
+    if problem := g.gradient_problem(e):
+        yield g.left(e, MISSING[problem].format(grads=g.name, call=f"{owner} {word} {g.name}"))
     else:
         yield g.source.replace_node(compared, f"{owner} {word} {g.name}", RULES["question"].words)
 
@@ -214,23 +220,23 @@ def question(g: ScopeGradients, e: GradientEvent) -> Rewrites:
 def zero(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """w.grad.zero_() within an expression; as a statement it is removed"""
     if e not in g.resets:
-        yield g.left(e, "leave it out: backward() begins again")
+        yield g.left(e, "leave it out: backward() returns new gradients")
 
 
 def clip(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """clip_grad_norm_(grads, 1.0)"""
-    if wrong := g.gradient_problem(e):
+    if problem := g.gradient_problem(e):
         name = CLIPPING[g.scope.names.path(e.node.func)]
-        yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{name}({g.name}, ...)"))
+        yield g.left(e, MISSING[problem].format(grads=g.name, call=f"{name}({g.name}, ...)"))
     else:
         yield g.source.replace_node(e.node.args[0], g.name, RULES["clip"].words)
 
 
 def call(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """sgd(grads, params): a function of the script that uses them"""
-    if wrong := g.gradient_problem(e):
+    if problem := g.gradient_problem(e):
         yield g.left(
-            e, UNFOUND[wrong].format(grads=g.name, call=f"{g.source.text(e.node.func)}({g.name}, ...)")
+            e, MISSING[problem].format(grads=g.name, call=f"{g.source.text(e.node.func)}({g.name}, ...)")
         )
         return
     place = g.source.find("(", g.source.end(e.node.func)) + 1
@@ -239,8 +245,8 @@ def call(g: ScopeGradients, e: GradientEvent) -> Rewrites:
 
 def closure(g: ScopeGradients, e: GradientEvent) -> Rewrites:
     """return grads, in a closure that an optimiser calls"""
-    if wrong := g.gradient_problem(e):
-        yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"return {g.name}"))
+    if problem := g.gradient_problem(e):
+        yield g.left(e, MISSING[problem].format(grads=g.name, call=f"return {g.name}"))
     else:
         yield g.source.replace_node(e.node.value, g.name, RULES["closure"].words)
 
@@ -258,7 +264,7 @@ def unknown_closure(g: ScopeGradients, e: GradientEvent) -> Rewrites:
 
 @dataclass(frozen=True)
 class EventRule:
-    """How an event is rewritten, and the reason that is shown beside the change."""
+    """Rewrites an event: `write` makes the edits, `words` give the reason beside the change."""
 
     write: Callable[[ScopeGradients, GradientEvent], Rewrites]
     words: str
@@ -269,15 +275,15 @@ RULES = {
     "step": EventRule(step, "step() takes the gradients"),
     "unknown step": EventRule(unknown_step, ""),
     "scaler": EventRule(scaler, "step() takes the gradients"),
-    "unscale": EventRule(unscale, "it divides what is in the container"),
+    "unscale": EventRule(unscale, "it divides the gradients in the container"),
     "read": EventRule(read, "gradients are in the container, not on tensors"),
     "question": EventRule(question, "gradients are in the container, not on tensors"),
     "zero": EventRule(zero, ""),
-    "clip": EventRule(clip, "it clips what is in the container"),
+    "clip": EventRule(clip, "it clips the gradients in the container"),
     "call": EventRule(call, "the function takes the gradients"),
     "closure call": EventRule(closure_call, ""),
     "unknown closure": EventRule(unknown_closure, ""),
-    "closure": EventRule(closure, "a closure returns the gradients; their loss is with them"),
+    "closure": EventRule(closure, "a closure returns the gradients, whose .loss is the loss"),
 }
 
 
@@ -287,14 +293,15 @@ FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def scopes(source: Script, names: TorchNames) -> list[Scope]:
-    """The module and its functions. Functions that use their caller's gradients are helpers of all scopes."""
+    """Return the scopes of the module and its functions; each knows the helpers among these."""
     functions = [n for n in ast.walk(source.tree) if isinstance(n, FUNCTIONS)]
     closures = _closures(source.tree, names)
-    alone = [Scope(n, names, {}, closures) for n in functions]
+    inner = [Scope(n, names, {}, closures) for n in functions]
     called = {
         n.func.id for n in ast.walk(source.tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
     }
-    plain = [s for s in alone if not isinstance(source.parents[s.node], ast.ClassDef) and s.name in called]
+    plain = [s for s in inner if not isinstance(source.parents[s.node], ast.ClassDef) and s.name in called]
+    # Helpers use gradients and compute none: they get the container as a parameter.
     helpers = {s.name: s for s in plain if s.of("used") and not s.of("computed")}
     return [Scope(n, names, helpers, closures) for n in (source.tree, *functions)]
 
@@ -321,6 +328,8 @@ def gradients(source: Script, names: TorchNames) -> Rewrites:
     for scope in scopes(source, names):
         g = ScopeGradients(source, scope, name)
         if scope.is_helper:
-            place = source.find("(", source.start(scope.node)) + 1
+            place = (
+                source.find("(", source.start(scope.node)) + 1
+            )  # the container becomes the first parameter
             yield source.insert(place, name + ", " * bool(scope.params), RULES["call"].words)
         yield from g.edits()

@@ -15,18 +15,18 @@ from .edits import Script
 from .gradients import Left
 from .names import TYPED, TorchNames, is_torch
 
-# methods and attributes whose names alone identify a tensor
+# Methods and attributes that only tensors have, so that the name identifies the owner.
 OF_TENSORS = {
     *("apply_", "as_strided", "data_ptr", "grad_fn", "is_sparse", "map_", "retain_grad"),
     *("share_memory_", "storage_offset", "to_dense", "to_sparse", "untyped_storage"),
 }
 
-OF_OPERATIONS = ("input", "out")  # arguments that all functions accept, although their signatures lack them
+OF_OPERATIONS = ("input", "out")  # arguments that all ops accept, although their signatures lack them
 
 NOT_HERE = "flambeau has no equivalent"
-# advice for names of torch, and for the names inside them
+# Advice for names of torch and for all names inside of them.
 REASONS = {
-    "torch.autograd.Variable": "a tensor is one: leave Variable(...) out",
+    "torch.autograd.Variable": "every tensor is a Variable: leave Variable(...) out",
     "torch.autograd.profiler": "with flambeau.profile() as p: ..., and print(p)",
     "torch.jit": "leave it out, or record a step with @flambeau.jit",
     "torch.profiler": "with flambeau.profile() as p: ..., and print(p)",
@@ -36,7 +36,7 @@ REASONS = {
 
 
 def missing_names(source: Script, names: TorchNames) -> Iterator[Left]:
-    """Find the names of a script that torch has and flambeau lacks."""
+    """Find the names of torch in a script that flambeau lacks."""
     for node in ast.walk(source.tree):
         for path in _imported_names(node):
             yield from _report_missing(source, node, path)
@@ -46,7 +46,7 @@ def missing_names(source: Script, names: TorchNames) -> Iterator[Left]:
 
 
 def _imported_names(node: ast.AST) -> list[str]:
-    """Return the names of torch that an import requests."""
+    """Return the names of torch that an import statement imports."""
     if isinstance(node, ast.ImportFrom):
         module = node.module or ""
         return [f"{module}.{a.name}" for a in node.names if is_torch(module) and not node.level]
@@ -54,14 +54,15 @@ def _imported_names(node: ast.AST) -> list[str]:
 
 
 def _is_inner(source: Script, names: TorchNames, node: ast.AST) -> bool:
-    """Whether a longer name has this one at its beginning."""
+    """Whether a node is the beginning of a longer name of torch."""
     return isinstance(source.parents[node], ast.Attribute) and bool(names.path(node))
 
 
 def _report_missing(source: Script, node: Any, path: str) -> Iterator[Left]:
     parent = source.parents[node]
-    is_written = path in TYPED and isinstance(parent, ast.Call) and parent.func is node
-    if path and not is_written and (words := why_not(path)):  # calls.py rewrites those
+    # calls.py rewrites a call such as torch.LongTensor(...).
+    is_rewritten = path in TYPED and isinstance(parent, ast.Call) and parent.func is node
+    if path and not is_rewritten and (words := why_not(path)):
         yield Left(node.lineno, path, words)
 
 
@@ -73,7 +74,7 @@ def _of_tensor(source: Script, names: TorchNames, node: ast.Attribute) -> Iterat
 @cache
 def why_not(path: str) -> str:
     """Return why one of torch's names is missing and what to do; "" if it exists."""
-    words = _not_found(path)
+    words = _look_up(path)
     if words in ("", NOT_HERE):
         reasons = (REASONS.get(p) or answer(p) for p in _beginnings(path)) if words else ()
         return next(filter(None, reasons), words)
@@ -81,12 +82,12 @@ def why_not(path: str) -> str:
 
 
 def _beginnings(path: str) -> list[str]:
-    """`torch.cuda.amp.autocast`, `torch.cuda.amp`, `torch.cuda`."""
+    """Return a name and the modules around it: `torch.cuda.amp.autocast`, `torch.cuda.amp`, `torch.cuda`."""
     parts = path.split(".")
     return [".".join(parts[:n]) for n in range(len(parts), 1, -1)]
 
 
-def _not_found(path: str) -> str:
+def _look_up(path: str) -> str:
     value: Any = import_module("flambeau")
     for part in path.split(".")[1:]:
         try:
@@ -112,6 +113,7 @@ def _is_operation(value: Any) -> bool:
     """Whether a value is an op that returns a new tensor and accepts `out`."""
     if isinstance(value, Op):
         return value.kind != "movement"
+    # Views and functions that return their input can't write to `out`.
     return COMPOSED.get(name := getattr(value, "__name__", "")) is value and name not in VIEWS | GIVEN
 
 

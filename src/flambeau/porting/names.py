@@ -1,4 +1,4 @@
-"""Resolves a script's names from its imports and assignments: torch's modules, optimisers."""
+"""Resolves a script's names from its imports and assignments to torch's modules, functions and optimisers."""
 
 import ast
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 OPTIM, SCHEDULES = "torch.optim.", "torch.optim.lr_scheduler."
 SCALERS = ("torch.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.GradScaler")
 
-# torch's old constructors -> the dtype of their tensors; "" for the default dtype
+# torch's old constructors -> the dtype of their tensors; "" for the default dtype.
 TYPED = {
     "torch.FloatTensor": "",
     "torch.DoubleTensor": "float64",
@@ -33,8 +33,9 @@ class TorchNames:
         for target, value in assignments(tree):
             if isinstance(value, ast.Call):
                 self.assigned_calls[ast.unparse(target)] = value
-        has = [(n.attr, ast.unparse(n.value)) for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
-        self.steps = {text for name, text in has if name == "step" and ("zero_grad", text) in has}
+        uses = [(n.attr, ast.unparse(n.value)) for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
+        # an object with both methods is an optimiser
+        self.steps = {text for name, text in uses if name == "step" and ("zero_grad", text) in uses}
 
     def path(self, node: ast.AST) -> str:
         """Return torch's name of an expression, such as `torch.nn.Linear`; "" if it is not torch's."""
@@ -46,7 +47,7 @@ class TorchNames:
         return ""
 
     def maker(self, text: str) -> str:
-        """Return torch's name of the call assigned to a variable, or of the base of the script's class."""
+        """Return torch's name of the class whose object a variable is assigned, or of its base class."""
         call = self.assigned_calls.get(text)
         return "" if call is None else self.path(call.func) or self._base(call.func)
 
@@ -60,26 +61,28 @@ class TorchNames:
         last = text.rpartition(".")[2].lower()
         if maker:
             return maker.startswith(OPTIM) and not maker.startswith(SCHEDULES)
+        # Objects with a `step` that are no optimisers: schedulers, warm-ups, environments, scalers,
+        # profilers.
         if any(word in last for word in ("sched", "warm", "env", "scaler", "prof")):
             return False
         return True if "opt" in last or text in self.steps else None
 
     def is_scaler(self, text: str) -> bool:
         """Whether a variable is a GradScaler, by its assignment or, if that is unknown, by its name."""
-        is_given = text not in self.assigned_calls and "scaler" in text.rpartition(".")[2].lower()
-        return is_given or self.maker(text) in SCALERS
+        is_named = text not in self.assigned_calls and "scaler" in text.rpartition(".")[2].lower()
+        return is_named or self.maker(text) in SCALERS
 
-    def moves(self, model: str) -> list[str]:
+    def optimizers_of(self, model: str) -> list[str]:
         """Return the optimisers of a model's parameters, by the text of their variables."""
         optimisers = [t for t in self.assigned_calls if self.is_optimizer(t) and self.maker(t)]
         return [t for t in optimisers if f"{model}.parameters()" in ast.unparse(self.assigned_calls[t])]
 
 
 def torch_imports(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
-    """Return torch's names in an import, with the script's names for them."""
+    """Return {the script's name: torch's name} of an import."""
     if isinstance(node, ast.Import):
-        ours = [a for a in node.names if is_torch(a.name)]
-        return {a.asname or "torch": a.name if a.asname else "torch" for a in ours}
+        modules = [a for a in node.names if is_torch(a.name)]
+        return {a.asname or "torch": a.name if a.asname else "torch" for a in modules}
     if node.level or not is_torch(node.module or ""):
         return {}
     return {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
@@ -90,7 +93,7 @@ def is_torch(module: str) -> bool:
 
 
 def assignments(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield (target, value) of all assignments, of tuples part by part."""
+    """Yield (target, value) of all assignments; those of tuples element by element."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             for target in node.targets:
