@@ -17,24 +17,26 @@ from .ops.join import stack
 from .runtime.run import realize
 from .tensor import Tensor
 
-UNSEEN, FINITE, INFINITE = -1, 0, 1  # what was found since the last update
+UNSEEN, FINITE, INFINITE = -1, 0, 1  # what unscale_ found since the last update; the maximum counts
 OPTIONS = ("growth_factor", "backoff_factor", "growth_interval")
 
 
 class Scaled(Tensor):
-    """A loss times the scale, which remembers the loss: it is computed with the step, and read later."""
+    """A loss times the scale. It keeps the loss itself, which is computed with the step and may be read
+    later.
+    """
 
     unscaled: Tensor
 
 
 class GradScaler:
-    """Scales losses so that float16 gradients do not vanish, leaves out steps whose gradients are not finite,
-    and finds the scale: `backoff_factor` times as large after such a step, `growth_factor` after
-    `growth_interval` others in a row. It begins at `init_scale`. One that is not `enabled` changes
+    """Scales losses so that float16 gradients do not vanish, skips steps whose gradients are not finite, and
+    adjusts the scale: after a skipped step it is multiplied by `backoff_factor`, and after `growth_interval`
+    other steps in a row by `growth_factor`. It begins at `init_scale`. If it is not `enabled`, it changes
     nothing.
 
-    All of that happens on the device: nothing waits for it, and recorded steps (`fb.jit`) decide again at
-    each replay. `device` is where losses are. ValueError for factors and intervals that can't be meant.
+    All of this happens on the device without waiting, and recorded steps (`fb.jit`) decide again at each
+    replay. `device` is where losses are. ValueError for factors and intervals out of range.
     """
 
     def __init__(
@@ -56,8 +58,8 @@ class GradScaler:
             to = get_device(device)
             self._scale = Tensor.full((), float(init_scale), float32, device=to)
             self._tracker = Tensor.full((), 0.0, float32, device=to)  # steps in a row that were made
-            self._found = Tensor.full((), float(UNSEEN), float32, device=to)
-            realize(self._scale, self._tracker, self._found)
+            self._status = Tensor.full((), float(UNSEEN), float32, device=to)
+            realize(self._scale, self._tracker, self._status)
 
     def scale(self, outputs: Any) -> Any:
         """A loss times the scale, or several, in a list or tuple: what `backward` is called on.
@@ -67,7 +69,7 @@ class GradScaler:
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
-            self._move_to(outputs.device)
+            self._move_to(outputs.device)  # the scale follows the losses, as in PyTorch
             loss = Scaled((outputs * self._scale).node)
             loss.unscaled = outputs
             return loss
@@ -77,10 +79,11 @@ class GradScaler:
         raise TypeError(f"GradScaler.scale({describe(outputs)}): takes a tensor or a list of tensors")
 
     def unscale_(self, grads: Gradients) -> None:
-        """Divide gradients with respect to the scale where they are, and note whether all are finite:
-        before they are clipped. `step` does it where nobody did.
+        """Divide gradients by the scale in place, and record whether all are finite: call it before clipping
+        them. `step` calls it otherwise.
 
-        They become float32. TypeError for others than what backward returned, ValueError if it was done.
+        They become float32. TypeError if `grads` is not the result of backward, ValueError if it is already
+        unscaled.
         """
         if not _are_gradients(grads):
             rule = "pass the result of backward: grads = scaler.scale(loss).backward(), then unscale_(grads)"
@@ -95,29 +98,32 @@ class GradScaler:
             rule = "the container is empty: check that the loss depends on a parameter"
             raise ValueError(f"GradScaler.unscale_(0 gradients): {rule}")
         with no_grad():
+            # counted on the device: a test on the host would wait for the backward pass
             bad: Any = sum(g.isfinite().where(0.0, 1.0).sum() for g in grads)
             found_inf = bad > 0.0
+            # in float32: a small float16 gradient divided by the scale would become 0
             inverse = 1.0 / self._scale
             grads.map_(lambda g: g.float() * inverse)
             loss = grads.loss
             grads.loss = loss.unscaled if isinstance(loss, Scaled) else loss * inverse
             grads.found_inf = found_inf
-            self._found.assign_(self._found.maximum(found_inf.where(INFINITE, FINITE)))
+            # one infinity in any optimiser's gradients counts for the update
+            self._status.assign_(self._status.maximum(found_inf.where(INFINITE, FINITE)))
 
     def step(self, optimizer: Any, grads: Gradients, *args: Any, **kwargs: Any) -> Any:
-        """optimizer.step(grads), which leaves everything as it was where a gradient is not finite.
+        """optimizer.step(grads); if a gradient is not finite, nothing changes.
 
-        TypeError if `grads` is no container of gradients: a function is evaluated several times, at scales
-        that nobody knows. args, kwargs: more for optimizer.step.
+        TypeError if `grads` is a function, since an optimizer evaluates it several times and each result
+        needs the scale. args, kwargs: more for optimizer.step.
         """
         if self._enabled and (not _are_gradients(grads) or grads.found_inf is None):
             self.unscale_(grads)
         return optimizer.step(grads, *args, **kwargs)
 
     def update(self, new_scale: Any = None) -> None:
-        """Find the next scale, once all optimisers have made their step; or set it to a number or a tensor.
+        """Compute the next scale, after the steps of all optimisers; or set it to a number or a tensor.
 
-        Where nothing was unscaled since the last call, the scale stays.
+        If nothing was unscaled since the last call, the scale stays.
         """
         if not self._enabled:
             return
@@ -126,14 +132,17 @@ class GradScaler:
                 self._set(new_scale)
             else:
                 self._update()
-            self._found.assign_(Tensor.full((), float(UNSEEN), float32, device=self._scale.device))
-        realize(self._scale, self._tracker, self._found)
+            self._status.assign_(Tensor.full((), float(UNSEEN), float32, device=self._scale.device))
+        realize(self._scale, self._tracker, self._status)
 
     def _update(self) -> None:
+        # PyTorch's rule: multiply by backoff after an infinity, by growth after `interval` finite steps in a
+        # row.
         growth, backoff, interval = self._options.values()
-        is_bad, tracker = self._found == INFINITE, self._tracker + (self._found == FINITE).float()
+        is_bad, tracker = self._status == INFINITE, self._tracker + (self._status == FINITE).float()
         is_due = tracker >= interval
         grown = self._scale * growth
+        # as in PyTorch, the scale never grows to infinity
         larger = (is_due & grown.isfinite()).where(grown, self._scale)
         self._tracker.assign_((is_bad | is_due).where(0.0, tracker))
         self._scale.assign_(is_bad.where(self._scale * backoff, larger))
@@ -150,12 +159,12 @@ class GradScaler:
 
     def _move_to(self, device: Any) -> None:
         if self._scale.device is not device:
-            names = ("_scale", "_tracker", "_found")
+            names = ("_scale", "_tracker", "_status")
             for name in names:
                 setattr(self, name, getattr(self, name).to(device))
             realize(*(getattr(self, name) for name in names))
 
-    # --- what it is set to ---
+    # --- options ---
 
     def is_enabled(self) -> bool:
         """Whether it does anything."""
@@ -171,7 +180,7 @@ class GradScaler:
 
     def set_growth_factor(self, new_factor: float) -> None:
         """Set the growth factor, above 1; ValueError for others. new_factor: the factor."""
-        self._give("growth_factor", new_factor)
+        self._set_option("growth_factor", new_factor)
 
     def get_backoff_factor(self) -> float:
         """The factor of the scale after a skipped step."""
@@ -179,7 +188,7 @@ class GradScaler:
 
     def set_backoff_factor(self, new_factor: float) -> None:
         """Set the backoff factor, between 0 and 1; ValueError for others. new_factor: the factor."""
-        self._give("backoff_factor", new_factor)
+        self._set_option("backoff_factor", new_factor)
 
     def get_growth_interval(self) -> int:
         """After how many steps in a row the scale grows."""
@@ -187,31 +196,32 @@ class GradScaler:
 
     def set_growth_interval(self, new_interval: int) -> None:
         """Set how many steps in a row make the scale grow; ValueError below 1. new_interval: how many."""
-        self._give("growth_interval", new_interval)
+        self._set_option("growth_interval", new_interval)
 
-    def _give(self, name: str, value: Any) -> None:
+    def _set_option(self, name: str, value: Any) -> None:
         _check(name, value)
         self._options[name] = value
 
     def state_dict(self) -> dict[str, Any]:
-        """All that a later run needs to continue, as PyTorch has it; {} of one that is not enabled. It
-        waits for the device."""
+        """All that a later run needs to continue, as in PyTorch; {} if it is not enabled. It waits for the
+        device."""
         if not self._enabled:
             return {}
         scale, tracker = stack([self._scale, self._tracker]).tolist()  # with one wait
         return {"scale": scale, **self._options, "_growth_tracker": int(tracker)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue where state_dict was taken, ours or PyTorch's; ValueError if a key is missing, as one
-        of a scaler that is not enabled does."""
+        """Continue from a state_dict, also PyTorch's; ValueError if a key is missing, as in the state of a
+        scaler that is not enabled.
+        """
         if not self._enabled:
             return
         missing = [n for n in ("scale", *OPTIONS, "_growth_tracker") if n not in state_dict]
         if missing:
             rule = "it may come from a scaler that was disabled"
-            raise ValueError(f"GradScaler.load_state_dict(...): lacks {', '.join(missing)}: {rule}")
+            raise ValueError(f"GradScaler.load_state_dict(...): missing: {', '.join(missing)}: {rule}")
         for name in OPTIONS:
-            self._give(name, state_dict[name])
+            self._set_option(name, state_dict[name])
         for t, name in ((self._scale, "scale"), (self._tracker, "_growth_tracker")):
             t.assign_(Tensor.full((), float(state_dict[name]), float32, device=t.device))
         realize(self._scale, self._tracker)
@@ -237,7 +247,7 @@ def _check(name: str, value: Any) -> None:
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether there is such a device for autocast: there is one wherever there is a device of that kind.
+    """Whether autocast works for a kind of device: whether there is a device of that kind.
 
     device_type: "gpu" ("cuda", "mps") or "cpu". ValueError for others.
     """

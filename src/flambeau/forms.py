@@ -117,7 +117,7 @@ COPIES = {
         "view",
     ]
 }
-VIEWS = {"slice": "narrow", "unfold": "tensor_unfold"}
+VIEWS = {"slice": "narrow", "unfold": "tensor_unfold"}  # views whose method has another name here
 for _name in METHODS:
     globals()[_name] = getattr(Tensor, _name)
 
@@ -179,7 +179,7 @@ def asarray(
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False):
     """A tensor of `count` numbers (all) of a buffer's bytes from `offset` on, copied. -> [count]"""
-    import numpy as np
+    import numpy as np  # NumPy is optional, so only the functions that need it import it
 
     kind = as_dtype(dtype)
     return tensor(np.frombuffer(buffer, kind.numpy, count, offset), kind, requires_grad=requires_grad)
@@ -246,7 +246,7 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     """Call body_fn repeatedly while cond_fn, which is read each time, is true; returns the last values."""
     carried = tuple(carried_inputs)
     while bool(cond_fn(*carried)):
-        values = body_fn(*carried)
+        values = body_fn(*carried)  # cond_fn reads a value each time, so jit can't record the loop
         carried = tuple(values) if is_sequence(values) else (values,)
     return carried
 
@@ -268,6 +268,7 @@ def range(
     requires_grad: bool = False,
 ) -> Tensor:
     """Numbers from start to end, inclusive. -> [n]"""
+    # inclusive, unlike arange; an end between two numbers is left out
     n = math.floor((end - start) / step) + 1
     numbers = functions.arange(n, device=device) * step + start
     numbers = numbers.to(as_dtype(dtype or get_default_dtype()))
@@ -312,6 +313,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     """The norm over all dims but one, which keep size 1; over all dims for dim=-1."""
     if dim == -1:
         return linalg.vector_norm(v, pow)
+    # [d for d in arange]: `range` is PyTorch's function in this module
     return linalg.vector_norm(v, pow, [d for d in functions.arange(v.ndim).tolist() if d != dim], True)
 
 
@@ -323,13 +325,14 @@ def orgqr(input: Tensor, tau: Tensor) -> Tensor:
 def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> tuple[Tensor, ...]:
     """The q largest singular values of A (minus M) with their vectors. niter: accepted and ignored: the
     result is exact."""
+    # exact, so niter and PyTorch's random projection have no counterpart
     u, s, vh = linalg.svd(A if M is None else A - M, full_matrices=False)
     return u[..., :q], s[..., :q], vh.mH[..., :q]
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, ...]:
     """svd_lowrank of centred rows: the columns of the last result are the principal directions."""
-    n = min(6, *A.shape[-2:]) if q is None else q
+    n = min(6, *A.shape[-2:]) if q is None else q  # PyTorch's default, at most 6 components
     return svd_lowrank(A - A.mean(-2, True) if center else A, n, niter)
 
 

@@ -131,8 +131,8 @@ def from_numpy(ndarray: Any, device: Any = None) -> Tensor:
 
 
 def from_dlpack(ext_tensor: Any, device: Any = None) -> Tensor:
-    """A tensor of another library's array. On an array device the memory is shared, and must not be written
-    to; for a GPU the host's memory is copied.
+    """A tensor of another library's array. On an array device the memory is shared and must not be written
+    to; for a GPU the values are copied from the host's memory.
 
     ext_tensor: an array of a library with DLPack support
     """
@@ -142,6 +142,8 @@ def from_dlpack(ext_tensor: Any, device: Any = None) -> Tensor:
     library = to if to.kind == "cpu" else get_device("cpu")
     assert library.kind == "cpu"
     array = library.xp.from_dlpack(ext_tensor)
+    # A GPU has its own memory, and an array of a dtype that Flambeau lacks needs a conversion: both are
+    # copies.
     if to.kind != "cpu" or to.xp.name_of(array) not in DTYPES:
         return tensor(array if to.kind != "cpu" else to.xp.to_host(array), device=to)
     return Tensor(leaf_of_array(array, DTYPES[to.xp.name_of(array)], to))
@@ -166,7 +168,7 @@ def result_type(*tensors: Any) -> DType:
     """The dtype of an operation's result by PyTorch's promotion rules: tensors with dims promote; 0-d tensors
     and then numbers count only if their category (bool, integer, float) is higher.
 
-    ValueError if nothing is given.
+    ValueError if no tensor or number is passed.
     """
     nodes = [t.node for t in tensors if isinstance(t, Tensor)]
     scalars = [dtype_of_scalar(t) for t in tensors if not isinstance(t, Tensor)]
@@ -228,7 +230,7 @@ class Reading(Sequence[Any]):
         self._lock = Lock()  # several threads may ask
 
     def _with(self, raw: list[Any]) -> list[Any]:
-        if self._lists is None:
+        if self._lists is None:  # converted once; later uses return the same lists
             pairs = zip(raw, self._tensors, strict=True)
             self._lists = [to_list(part, t.shape, t.dtype) for part, t in pairs]
         return self._lists
@@ -237,7 +239,7 @@ class Reading(Sequence[Any]):
         with self._lock:
             return self._lists if self._lists is not None else self._with(self._fetch.wait())
 
-    async def _arrive(self) -> list[Any]:
+    async def _arrive(self) -> list[Any]:  # an event loop runs one task at a time, so no lock is needed
         return self._with(await self._fetch.arrive())
 
     def __await__(self) -> Any:

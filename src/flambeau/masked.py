@@ -1,8 +1,8 @@
 """Reductions and normalisations of masked tensors, under the names of torch.masked.
 
-A mask is a tensor of bools that broadcasts to the input: True keeps an element. Other elements count as the
-neutral value: 0 in a sum, 1 in a product, -inf in a maximum. The result over no elements is this value too;
-for a mean, median, variance or deviation it is NaN.
+A mask is a tensor of bools that broadcasts to the input: True keeps an element. Excluded elements count as
+the neutral value: 0 in a sum, 1 in a product, -inf in a maximum. The result over no elements is this value
+too; for a mean, median, variance or deviation it is NaN.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def _dims(dim: Dims, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     for d in dims:
-        if not -max(ndim, 1) <= d < max(ndim, 1):
+        if not -max(ndim, 1) <= d < max(ndim, 1):  # a 0-d tensor has dims -1 and 0, as in PyTorch
             raise IndexError(
                 f"dim={d} is not in [{-max(ndim, 1)}, {max(ndim, 1) - 1}]: name a dim of the input"
             )
@@ -72,11 +72,11 @@ def _highest(dtype: dt.DType) -> Any:
     return inf if _has_fractions(dtype) else dt.iinfo(dtype).max
 
 
-def _mask_of(input: Tensor, mask: Tensor | None, other: Any) -> Tensor:
-    """Replace the elements that the mask leaves out by a value."""
+def _fill_excluded(input: Tensor, mask: Tensor | None, neutral: Any) -> Tensor:
+    """Replace the elements that the mask excludes by a value, or by that of a function of the dtype."""
     if mask is None:
         return input
-    value: Any = other(input.dtype) if callable(other) else other
+    value: Any = neutral(input.dtype) if callable(neutral) else neutral
     return F.where(_mask(input, mask), input, F.full_like(input, value))
 
 
@@ -84,7 +84,11 @@ def _has_fractions(dtype: dt.DType) -> bool:
     return dtype.is_floating_point or dtype.is_complex
 
 
-def _sum(dtype: dt.DType) -> dt.DType:
+def _as_float(x: Tensor) -> Tensor:
+    return x.to(x.dtype.float_of())  # integers have no -inf for excluded elements
+
+
+def _sum_dtype(dtype: dt.DType) -> dt.DType:
     """The dtype of sums and products: small integers are added up in int64."""
     return dtype if _has_fractions(dtype) else dt.int64
 
@@ -105,7 +109,7 @@ def sum(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """Sums of the elements that the mask keeps; 0 over none. [...] -> [] without dim"""
-    x = _mask_of(input, mask, 0).to(dtype or _sum(input.dtype))
+    x = _fill_excluded(input, mask, 0).to(dtype or _sum_dtype(input.dtype))
     return _reduce(F.sum, x, dim, keepdim)
 
 
@@ -116,7 +120,8 @@ def prod(
 
     IndexError if there is no such dim.
     """
-    result = _mask_of(input, mask, 1).to(dtype or _sum(input.dtype))
+    result = _fill_excluded(input, mask, 1).to(dtype or _sum_dtype(input.dtype))
+    # from the last dim, so that removing one does not shift the others
     for d in sorted(_dims(dim, input.ndim), reverse=True):
         result = result.prod(d, keepdim=keepdim)
     return result
@@ -125,13 +130,13 @@ def prod(
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Cumulative sums of the elements that the mask keeps. [...] -> [...]"""
     dtype = dtype or input.dtype
-    return F.cumsum(_mask_of(input, mask, 0), dim, dtype=dtype).to(dtype)
+    return F.cumsum(_fill_excluded(input, mask, 0), dim, dtype=dtype).to(dtype)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Cumulative products of the elements that the mask keeps. [...] -> [...]"""
     dtype = dtype or input.dtype
-    return F.cumprod(_mask_of(input, mask, 1), dim, dtype=dtype).to(dtype)
+    return F.cumprod(_fill_excluded(input, mask, 1), dim, dtype=dtype).to(dtype)
 
 
 def amax(
@@ -139,7 +144,7 @@ def amax(
 ) -> Tensor:
     """The largest element that the mask keeps; -inf, or the lowest integer, over none. [...] -> [] without
     dim"""
-    x = _mask_of(input, mask, _lowest)
+    x = _fill_excluded(input, mask, _lowest)
     return _reduce(F.amax, x, dim, keepdim).to(dtype or input.dtype)
 
 
@@ -148,7 +153,7 @@ def amin(
 ) -> Tensor:
     """The smallest element that the mask keeps; inf, or the highest integer, over none. [...] -> [] without
     dim"""
-    x = _mask_of(input, mask, _highest)
+    x = _fill_excluded(input, mask, _highest)
     return _reduce(F.amin, x, dim, keepdim).to(dtype or input.dtype)
 
 
@@ -161,7 +166,8 @@ def argmax(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The index of the largest element that the mask keeps, in the input's dtype. [...] -> [] without dim"""
-    x = _mask_of(input, mask, _lowest)
+    x = _fill_excluded(input, mask, _lowest)
+    # as in PyTorch the index has the input's dtype, unless another is given
     return F.argmax(x, dim, keepdim).to(dtype or input.dtype)
 
 
@@ -174,7 +180,7 @@ def argmin(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The index of the smallest element that the mask keeps, in the input's dtype. [...] -> [] without dim"""
-    x = _mask_of(input, mask, _highest)
+    x = _fill_excluded(input, mask, _highest)
     return F.argmin(x, dim, keepdim).to(dtype or input.dtype)
 
 
@@ -187,7 +193,7 @@ def mean(
     if not _has_fractions(dtype):
         raise ValueError(f"mean(dtype={dtype.name}): a mean is a float: pass a float dtype")
     total = sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
-    return total / _count(input, dim, keepdim, mask)
+    return total / _count(input, dim, keepdim, mask)  # 0 / 0 over no elements is NaN
 
 
 def median(
@@ -198,7 +204,7 @@ def median(
     is_float = input.dtype.is_floating_point
     x = input if is_float else input.to(dt.float32)
     # masked elements become NaN, which nanmedian skips
-    values = F.nanmedian(_mask_of(x, mask, nan), dim, keepdim)[0]
+    values = F.nanmedian(_fill_excluded(x, mask, nan), dim, keepdim)[0]
     if is_float:
         return values
     if bool(values.isnan().any()):
@@ -219,7 +225,8 @@ def norm(
 
     IndexError if there is no such dim.
     """
-    x = _mask_of(input, mask, inf if ord == -inf else 0)
+    # the neutral element: inf for the smallest |x|, 0 for sums of powers and the largest
+    x = _fill_excluded(input, mask, inf if ord == -inf else 0)
     return linalg.vector_norm(x, 2.0 if ord is None else ord, _dims(dim, input.ndim), keepdim, dtype=dtype)
 
 
@@ -247,9 +254,11 @@ def var(
     dtype = dtype or (input.dtype if _has_fractions(input.dtype) else dt.float32)
     wide = dtype if _has_fractions(dtype) else dt.float32
     # Two passes: the mean of squares minus the squared mean would cancel.
+    # keepdim, so that it broadcasts
     center = sum(input, dim, keepdim=True, dtype=wide, mask=mask) / _count(input, dim, True, mask)
     away = input - center
     total = sum(away * away.conj(), dim, keepdim=keepdim, dtype=wide, mask=mask)
+    # PyTorch clamps the divisor too: with too few elements the result is inf or NaN, never negative.
     count = (_count(input, dim, keepdim, mask).to(dt.float32) - less).clamp(min=0.0)
     return (total / count).to(dtype)
 
@@ -275,19 +284,20 @@ def std(
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """softmax over the elements that the mask keeps; NaN if it keeps none. [...] -> [...]"""
-    return F.softmax(_mask_of(input, mask, _lowest), dim, dtype=dtype)
+    # a row without any kept element is all -inf, and -inf - (-inf) makes it NaN, as in PyTorch
+    return F.softmax(_fill_excluded(_as_float(input), mask, _lowest), dim, dtype=dtype)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """log_softmax over the elements that the mask keeps; NaN if it keeps none. [...] -> [...]"""
-    x = _mask_of(input, mask, _lowest)
+    x = _fill_excluded(_as_float(input), mask, _lowest)
     return F.log_softmax(x, dim, dtype=dtype)
 
 
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """softmax of -input over the elements that the mask keeps; NaN over none. [...] -> [...]"""
-    x = _mask_of(input, mask, _highest)
-    return F.softmax(-x, dim, dtype=dtype)
+    x = _fill_excluded(_as_float(input), mask, _highest)
+    return F.softmax(-x, dim, dtype=dtype)  # +inf becomes -inf with the sign
 
 
 def normalize(
@@ -298,14 +308,14 @@ def normalize(
     ord: which norm
     """
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
-    return _mask_of(input, mask, 0) / size.clamp(min=eps)
+    return _fill_excluded(input, mask, 0) / size.clamp(min=eps)
 
 
 def logsumexp(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """logsumexp over the elements that the mask keeps; -inf over none. [...] -> [] without dim"""
-    x = _mask_of(input, mask, _lowest)
+    x = _fill_excluded(input, mask, _lowest)
     return _reduce(F.logsumexp, x, dim, keepdim).to(dtype or input.dtype)
 
 
@@ -321,6 +331,6 @@ def logaddexp(
 
     input_mask, other_mask: True keeps an element.
     """
-    x = _mask_of(input, input_mask, _lowest)
-    y = _mask_of(other, other_mask, _lowest)
+    x = _fill_excluded(input, input_mask, _lowest)
+    y = _fill_excluded(other, other_mask, _lowest)
     return F.logaddexp(x, y).to(dtype or input.dtype)

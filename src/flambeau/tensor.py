@@ -42,7 +42,7 @@ assert _source  # its entries register themselves
 class HostScalar:
     """A number on the host that kernels read at every run: a recorded step sees its new `value`.
 
-    Arithmetic of HostScalars and numbers gives others that follow them, computed on the host.
+    Arithmetic with HostScalars and numbers makes a new HostScalar, which is computed on the host from these.
     """
 
     def __init__(self, value: float):
@@ -70,33 +70,33 @@ class HostScalar:
     def map(self, formula: Callable[..., float], *numbers: Any) -> "HostScalar":
         """formula(this, *numbers) as a HostScalar, which changes with this one and with HostScalars among the
         numbers."""
-        return self._made(formula, self, *numbers)
+        return self._derive(formula, self, *numbers)
 
-    def _made(self, formula: Callable[..., float], *numbers: Any) -> Any:
+    def _derive(self, formula: Callable[..., float], *numbers: Any) -> Any:
         if not all(isinstance(n, HostScalar | int | float) for n in numbers):
             return NotImplemented
         return self._formulas.setdefault((formula, *numbers), HostFormula(formula, numbers))
 
     def __add__(self, other: Any) -> Any:
-        return self._made(operator.add, self, other)
+        return self._derive(operator.add, self, other)
 
     def __sub__(self, other: Any) -> Any:
-        return self._made(operator.sub, self, other)
+        return self._derive(operator.sub, self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return self._made(operator.sub, other, self)
+        return self._derive(operator.sub, other, self)
 
     def __mul__(self, other: Any) -> Any:
-        return self._made(operator.mul, self, other)
+        return self._derive(operator.mul, self, other)
 
     def __truediv__(self, other: Any) -> Any:
-        return self._made(operator.truediv, self, other)
+        return self._derive(operator.truediv, self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return self._made(operator.truediv, other, self)
+        return self._derive(operator.truediv, other, self)
 
     def __neg__(self) -> Any:
-        return self._made(operator.sub, 0.0, self)
+        return self._derive(operator.sub, 0.0, self)
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -180,6 +180,7 @@ class Tensor(Protocols, Exchange, Table):
     @property
     def is_leaf(self) -> "bool":  # type: ignore[valid-type]
         """Whether the tensor is a leaf: no gradients flow through it to other tensors."""
+        # param is the key of a leaf that requires gradients
         return self.node.param is not None or not self.node.requires_grad
 
     def where(self, condition: Any = None, other: Any = None, *, input: Any = None, out: Any = None) -> Any:
@@ -344,6 +345,7 @@ class Tensor(Protocols, Exchange, Table):
 
         data = Data(run.read([self])[0], self.shape, self.dtype)
         facts = [] if self.device is get_device() else [f"device={self.device.name!r}"]
+        # As in PyTorch, the dtype is printed only if the values do not imply it: an empty list implies float.
         implied = [dt.dtype_of_scalar(v) for v in (1.0, 1, True, 1j)[: 4 if self.numel() else 1]]
         facts += [] if self.dtype in implied else [f"dtype={self.dtype!r}"]
         return format_tensor(data, [*facts, "requires_grad=True"] if self.requires_grad else facts)
@@ -419,7 +421,7 @@ class Tensor(Protocols, Exchange, Table):
             raise TypeError(f"{call}: only floats and complex numbers have gradients: cast with .float()")
         if not self.is_leaf:
             raise ValueError(f"{call}: gradients flow through it to its inputs: use .detach()")
-        self.node = own(self.node)
+        self.node = own(self.node)  # a new node: tensors that share the old one keep their requires_grad
         if requires_grad:
             _take_gradients(self)
         mark()
@@ -437,7 +439,9 @@ class Tensor(Protocols, Exchange, Table):
             raise ValueError(
                 f"assign_({_op.describe(self)}, {_op.describe(value)}): shapes differ: reshape the value"
             )
+        # own: the caller may keep `value`, and its node must not change
         new = own(value.to(self.dtype).to(self.device).node)
+        # a parameter keeps its key, by which optimisers and gradients find it
         new.requires_grad, new.param = self.node.param is not None, self.node.param
         self._become(new)
         return self
@@ -505,11 +509,11 @@ class Tensor(Protocols, Exchange, Table):
         return self.to(dt.complex128)
 
     def char(self) -> "Tensor":
-        """As int8, towards 0; what does not fit wraps."""
+        """As int8, towards 0; values that do not fit wrap."""
         return self.to(dt.int8)
 
     def byte(self) -> "Tensor":
-        """As uint8, towards 0; what does not fit wraps."""
+        """As uint8, towards 0; values that do not fit wrap."""
         return self.to(dt.uint8)
 
     def is_floating_point(self) -> "bool":  # type: ignore[valid-type]
@@ -525,7 +529,7 @@ class Tensor(Protocols, Exchange, Table):
         return self.to(dt.int64)
 
     def short(self) -> "Tensor":
-        """As int16, towards 0; what does not fit wraps."""
+        """As int16, towards 0; values that do not fit wrap."""
         return self.to(dt.int16)
 
     def type_as(self, other: "Tensor") -> "Tensor":

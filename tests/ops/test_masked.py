@@ -31,6 +31,13 @@ def test_what_is_left_out_has_no_share():
     assert (masked("softmax", 1)[:2][~KEPT[:2]] == 0).all()
 
 
+@pytest.mark.parametrize("name", ["softmax", "softmin", "log_softmax"])
+def test_integers_count_as_floats(name):
+    x, kept = fb.tensor(X.astype(int), device="cpu"), fb.tensor(KEPT, device="cpu")
+    function = getattr(fb.masked, name)
+    np.testing.assert_array_equal(function(x, 1, mask=kept).numpy(), function(x.float(), 1, mask=kept).numpy())
+
+
 def test_a_mask_of_more_dims_is_refused():
     with pytest.raises(IndexError, match="mask has 2 dims and input 1"):
         fb.masked.sum(fb.ones(3, device="cpu"), mask=fb.ones(2, 3, dtype=fb.bool_, device="cpu"))

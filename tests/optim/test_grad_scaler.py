@@ -289,7 +289,7 @@ ERRORS = {
     "GradScaler.update(f32[2]): the scale must be one number: pass a 0-d tensor": lambda: fb.GradScaler(
         "cpu"
     ).update(fb.ones(2, device="cpu")),
-    "GradScaler.load_state_dict(...): lacks scale, growth_factor, backoff_factor, growth_interval,"
+    "GradScaler.load_state_dict(...): missing: scale, growth_factor, backoff_factor, growth_interval,"
     " _growth_tracker: it may come from a"
     " scaler that was disabled": lambda: fb.GradScaler("cpu").load_state_dict({}),
     "GradScaler.scale(3): takes a tensor or a list of tensors": lambda: fb.GradScaler("cpu").scale(3),
