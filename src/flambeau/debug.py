@@ -33,15 +33,15 @@ SLOPES: CodeType = slopes.__code__
 
 
 class made_at:
-    """A context that records, for each node that this thread makes, the Python line and the layer of `model`:
-    `lines[node]`. Calls are slower in it."""
+    """A context that records the Python line and the layer of `model` for each node that this thread makes:
+    `get(node)` returns them. Calls are slower in it."""
 
     def __init__(self, model: Any = None):
         modules = () if model is None else model.named_modules()
         self._names = {id(m): name for name, m in modules if name}
         self._lines: dict[int, str] = {}
-        self._slopes: dict[int, Node] = {}
-        self._rules: dict[int, str] = {}
+        self._slopes: dict[int, Node] = {}  # serial -> the node that is differentiated
+        self._rules: dict[int, str] = {}  # serial -> the op whose gradient rule makes the node
 
     def __enter__(self) -> "made_at":
         self._thread, self._watching = get_ident(), watch_serials(self._note)
@@ -52,20 +52,24 @@ class made_at:
         self._watching.__exit__(None, None, None)
 
     def _note(self, serial: int) -> None:
+        # serial numbers are counted over all threads: those of others have other lines
         if get_ident() == self._thread:
             self._where(serial, sys._getframe(3))  # pyright: ignore[reportPrivateUsage]  # of who makes the node
 
     def _where(self, serial: int, frame: FrameType | None) -> None:
-        """Record the nearest line of the user's code or of a layer, the layer, and whose gradient the node
-        is."""
+        """Record the nearest line of the user's code or of a layer, the layer, and the op whose gradient rule
+        makes the node."""
         line = layer = ""
         while frame is not None:
             file = frame.f_code.co_filename
             if not line and (not file.startswith(HERE) or file.startswith(INSIDE)):
                 line = f"{file}:{frame.f_lineno}"
+            # A node that a gradient rule makes: the rule's frame holds the op and the node that it
+            # differentiates.
             if frame.f_code is SLOPES and serial not in self._slopes:
                 self._slopes[serial] = frame.f_locals["y"].node
                 self._rules[serial] = frame.f_locals["op"].name.lstrip("_")
+            # the innermost layer, which comes first
             layer = layer or self._names.get(id(frame.f_locals.get("self")), "")
             frame = frame.f_back
         self._lines[serial] = line + (f" (layer {layer!r})" if layer else "")
@@ -141,6 +145,7 @@ def kernels(device: Any = None) -> list[dict[str, Any]]:
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for compiled in list(get_device(device).plans.values()):
         for k in compiled.plan.kernels:
+            # equal kernels of several plans are one row
             if (k.name, k.grid, k.shader) not in rows:
                 row = {"name": k.name, "template": k.shader.template, "groups": list(k.grid)}
                 rows[k.name, k.grid, k.shader] = row | {"wgsl": render(k.shader)}
@@ -200,11 +205,13 @@ def drift(fn: Callable[..., Any], *args: Any, dtype: Any = float16, model: Any =
     wide = _values_of_call(fn, args, kw, in_full(), model)
     set_rng_state(before)
     low = _values_of_call(fn, args, kw, autocast(dtype=dtype), model)
+    # both calls must perform the same operations, else values can't be paired
     if [v[:2] for v in wide] != [v[:2] for v in low]:
         rule = "it runs other operations under autocast: make it independent of dtypes"
         raise ValueError(f"drift({getattr(fn, '__name__', type(fn).__name__)}): {rule}")
     with no_grad():
         numbers = [_compare(a[2].detach(), b[2].detach()) for a, b in zip(low, wide, strict=True)]
+        # one read for all values
         rows_of_numbers: list[list[float]] = stack(numbers).tolist() if numbers else []
     rows = zip(low, rows_of_numbers, strict=True)
     return Drift(
@@ -216,11 +223,13 @@ def drift(fn: Callable[..., Any], *args: Any, dtype: Any = float16, model: Any =
 def _compare(low: Tensor, wide: Tensor) -> Tensor:
     """error, largest, how many overflowed, how many vanished. -> [4]"""
     a, b = low.float(), wide.float()
+    # Elements that are infinite on one side only would make the error infinite: they are counted apart.
     both = a.isfinite() & b.isfinite()
     off, size = (both.where(x, 0.0).square().sum().sqrt() for x in (a - b, b))
     infinite = (b.isfinite() & ~a.isfinite()).float().sum()
     zero = ((a == 0) & (b != 0)).float().sum()
     largest = a.isfinite().where(a, 0.0).abs().amax()
+    # inf rather than a ratio of what is left; 1e-30 keeps a value of zeros from dividing by 0
     error = (infinite > 0).where(inf, off / size.maximum(1e-30))
     return stack([error, largest, infinite, zero])
 
@@ -232,12 +241,13 @@ def _values_of_call(
     values: list[tuple[str, str, Tensor]] = []
     inside: list[str] = []
 
-    def hear(op: str, result: Any) -> None:
+    def record_op(op: str, result: Any) -> None:
         for y in result if is_sequence(result) else (result,):
+            # views and casts compute nothing: their errors are those of their sources
             if isinstance(y, Tensor) and y.dtype.is_float and y.numel() and y.link is None and op != "cast":
                 values.append((inside[-1] if inside else "", op, y))
 
-    token = heard.set(hear)
+    token = heard.set(record_op)
     try:
         with _track_layers(model, inside), precision:
             out = fn(*args, **kw)

@@ -9,7 +9,7 @@ from .differences import OF_TERMS, TOLERANCES, Differing, differences, distances
 from .runtime.run import read
 from .tensor import Tensor, tensor
 
-STEP = 2.0**-10  # of slopes
+STEP = 2.0**-10  # the step of the finite differences
 
 
 def check_op(
@@ -27,10 +27,13 @@ def check_op(
     device = get_device(device)
     inputs = [np.asarray(a) for a in arrays]
     want = np.asarray(op.xp(np, *map(_wide, inputs), **attrs))
+    # the reference in float64, so that its rounding does not count
     xs = [tensor(a, device=device) for a in inputs]
     check_close(op(*xs, **attrs).numpy(), want, tol, f"{op.name}: value")
 
     def chain(settle: Callable[[Tensor], Tensor]) -> Tensor:
+        # elementwise ops before and after, which fuse with the op; `settle` separates the kernels or does
+        # nothing
         before = [settle(x * 1.5 - 0.5) if x.dtype.is_float else x for x in xs]
         return settle(settle(op(*before, **attrs)).float() * 0.5) + 1.0
 
@@ -39,17 +42,17 @@ def check_op(
         _check_slope(op, inputs, device, attrs)
 
 
-def check_close(got: Any, want: Any, tol: float, what: str) -> None:
+def check_close(got: Any, want: Any, tol: float, name: str) -> None:
     """AssertionError unless arrays are equal within tol, integers exactly. NaN equals NaN.
 
-    got, want: the arrays. what: a name that begins the error.
+    got, want: the arrays. name: begins the error.
     """
-    assert got.shape == want.shape, f"{what}: shape {list(got.shape)}, the reference has {list(want.shape)}"
+    assert got.shape == want.shape, f"{name}: shape {list(got.shape)}, the reference has {list(want.shape)}"
     is_exact = got.dtype.kind in "iub" and want.dtype.kind in "iub"
     worst = differences(got, want, 0.0 if is_exact else within(tol, 0.0, want, floor=1.0))
     if worst is not None:
         numbers = f"{worst.got} at {list(worst.at)}, the reference has {worst.want}"
-        raise AssertionError(f"{what}: {numbers}: more than {0 if is_exact else tol} apart")
+        raise AssertionError(f"{name}: {numbers}: more than {0 if is_exact else tol} apart")
 
 
 def _check_slope(op: Any, inputs: list[Any], device: Any, attrs: dict[str, Any]) -> None:
@@ -57,8 +60,10 @@ def _check_slope(op: Any, inputs: list[Any], device: Any, attrs: dict[str, Any])
 
     rng = np.random.default_rng(0)
     steps: list[Any] = [rng.normal(size=a.shape) if a.dtype.kind == "f" else None for a in inputs]
+    # weights that differ, so that errors of elements do not cancel in the sum
     weights = rng.uniform(0.5, 1.5, np.shape(op.xp(np, *map(_wide, inputs), **attrs)))
 
+    # the reference along the random direction, in float64
     def at(t: float) -> float:
         moved = [_wide(a) if s is None else _wide(a) + t * s for a, s in zip(inputs, steps, strict=True)]
         return float((op.xp(np, *moved, **attrs) * weights).sum())
@@ -69,9 +74,11 @@ def _check_slope(op: Any, inputs: list[Any], device: Any, attrs: dict[str, Any])
     known = [(grads[x], s) for x, s in zip(xs, steps, strict=True) if s is not None and x in grads]
     raw = read([g for g, _ in known])
     parts = [np.frombuffer(b, "f4").reshape(s.shape) for b, (_, s) in zip(raw, known, strict=True)]
+    # the slope along the direction is the gradient's dot product with it
     gradient = sum(float((g * s).sum()) for g, (_, s) in zip(parts, known, strict=True))
     slope = slope_of(at, STEP).value
     scale = max(1.0, *(float(np.abs(g).sum()) for g in parts)) if parts else 1.0
+    # the tolerance grows with the sum of |g|, since each element was rounded
     assert abs(gradient - slope) <= OF_TERMS * scale, (
         f"{op.name}: gradient gives slope {gradient}, the reference {slope}"
     )
@@ -99,8 +106,10 @@ def assert_close(
 
     if (rtol is None) != (atol is None):
         raise ValueError("assert_close(): rtol and atol go together: pass both or neither")
+    # arrays alone count as float32
     dtypes = [x.dtype for x in (actual, expected) if isinstance(x, Tensor)] or [dt.float32]
     loose = [TOLERANCES[d] for d in dtypes if d in TOLERANCES]
+    # of two dtypes, the tolerance of the less precise one
     rtol = max((t.rtol for t in loose), default=0.0) if rtol is None else rtol
     atol = max((t.atol for t in loose), default=0.0) if atol is None else atol
     got, want = (np.asarray(x.numpy() if isinstance(x, Tensor) else x) for x in (actual, expected))
@@ -117,12 +126,14 @@ def _describe(worst: Differing, got: Any, want: Any, rtol: float, atol: float) -
 
     share = 100 * worst.total / worst.where.size
     lines = [f"{worst.total} of {worst.where.size} elements differ ({share:.1f} %)"]
+    # where elements agree, no difference counts, although they may be infinite or NaN
     off = np.where(worst.where, distances(got, want, equal_nan=False), 0)
     kind = "c16" if "c" in (got.dtype.kind, want.dtype.kind) else "f8"
     got, want = got.astype(kind), want.astype(kind)
     with np.errstate(all="ignore"):
         sizes = (("absolute", off, atol), ("relative", off / np.abs(want), rtol))
     for word, size, allowed in sizes:
+        # an infinite difference is the greatest, NaN counts as none
         at = np.unravel_index(np.argmax(np.nan_to_num(size, nan=0, posinf=np.inf)), size.shape)
         numbers = f"{size[at]:.3g} at {[int(i) for i in at]}: {got[at]:.9g}, not {want[at]:.9g}"
         lines.append(f"greatest {word} difference: {numbers} (allowed: {allowed:g})")

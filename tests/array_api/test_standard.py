@@ -1,6 +1,7 @@
 """The array API's functions against NumPy's of the same names: values, shapes and dtypes."""
 
 import itertools
+from enum import IntEnum
 
 import numpy as np
 import pytest
@@ -231,6 +232,9 @@ def test_dtypes_and_what_they_promote_to():
     a = fb.zeros(2, dtype=fb.int8, device="cpu")
     assert xp.result_type(a, 1) is fb.int8 and xp.result_type(a, 1.0) is fb.float32
     assert xp.result_type(xp.float64, 1j) is fb.complex128 and xp.result_type(xp.bool, 2) is fb.int64
+    # numbers of subclasses count as Python's
+    assert xp.result_type(a, IntEnum("Level", "ONE").ONE) is fb.int8
+    assert xp.result_type(a, np.complex128(1j)) is fb.complex64
     assert xp.can_cast(fb.int32, fb.int64) and not xp.can_cast(fb.int64, fb.int32)
     assert xp.finfo(fb.zeros(1, device="cpu")).bits == 32 and xp.iinfo(xp.int16).max == 32767
 

@@ -81,10 +81,10 @@ def test_hooks_go_with_their_tensors():
     y = p * 2
     p.register_hook(print)
     y.register_hook(print)
-    assert hooks.are_there()
+    assert hooks.has_hooks()
     del p, y
     gc.collect()
-    assert not hooks.are_there()
+    assert not hooks.has_hooks()
 
 
 def test_a_recorded_step_sees_a_hook_that_comes_and_goes(device):

@@ -1,5 +1,6 @@
 """The array API standard's functions (data-apis.org, 2024.12) for tensors."""
 
+# `name as name` marks a re-export: the standard's namespace consists of these.
 from math import e as e
 from math import inf as inf
 from math import nan as nan
@@ -204,11 +205,12 @@ matmul, matrix_transpose, tensordot, vecdot = (
 )
 
 __array_api_version__ = "2024.12"
-newaxis = None
+newaxis = None  # the index that adds an axis
 
 int8, int16, int32, int64 = _dt.int8, _dt.int16, _dt.int32, _dt.int64
 uint8, uint16, uint32, uint64 = _dt.uint8, _dt.uint16, _dt.uint32, _dt.uint64
 float32, float64, complex64, complex128 = _dt.float32, _dt.float64, _dt.complex64, _dt.complex128
 bool = _dt.bool_
 
+# the elementwise functions are made by a loop, so they can't be imported by name
 globals().update({name: f for name, f in vars(_elementwise).items() if name in _elementwise.NAMES})

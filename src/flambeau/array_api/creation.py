@@ -20,6 +20,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
         return obj.clone() if copy and t is obj else t
     if copy is False:
         raise ValueError("asarray(..., copy=False): data other than a tensor is always copied: allow it")
+    # The standard keeps an array's dtype; tensor() alone makes float32 of float64, which GPUs lack.
     if wanted is None and hasattr(obj, "dtype") and get_device(device).kind == "cpu":
         wanted = dt.DTYPES.get(str(obj.dtype))
     return tensor(_numbers(obj), wanted, device)
@@ -37,7 +38,7 @@ def arange(
 ) -> Tensor:
     """Return start, start + step, ... below stop (above it for a negative step). -> [n]"""
     start, stop = (0, start) if stop is None else (start, stop)
-    if (stop - start) * step < 0:
+    if (stop - start) * step < 0:  # the standard: empty if the step leads away from stop
         stop = start
     return functions.arange(start, stop, step, dtype=dtype, device=device)
 
@@ -98,6 +99,7 @@ def eye(
 ) -> Tensor:
     """Return ones on diagonal k and zeros elsewhere."""
     n_cols = n_rows if n_cols is None else n_cols
+    # [n_rows, 1] and [n_cols] broadcast; diagonal k is where column - row == k
     rows = functions.arange(n_rows, device=device).unsqueeze(1)
     columns = functions.arange(n_cols, device=device)
     return (columns - rows == k).to(dt.default_float() if dtype is None else dt.as_dtype(dtype))
@@ -109,6 +111,7 @@ def linspace(
     """Return num evenly spaced numbers from start to stop, including stop if `endpoint`."""
     if endpoint:
         return functions.linspace(start, stop, num, dtype=dtype, device=device)
+    # one more number, of which the last is stop
     return functions.linspace(start, stop, num + 1, dtype=dtype, device=device)[:-1]
 
 
@@ -121,6 +124,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     """Convert another library's array to a tensor. The NumPy device shares its memory. ValueError if
     copy=False and a copy is needed."""
     to = get_device(device)
+    # The host's memory can only be shared on the host.
     if copy is False and to.kind != "cpu" and not (isinstance(x, Tensor) and x.device is to):
         raise ValueError("from_dlpack(..., copy=False): GPU memory can't be shared: allow a copy")
     t: Tensor = functions.from_dlpack(x, device)

@@ -29,6 +29,7 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -
 
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether promoting a dtype (or an array's) with `to` gives `to`."""
+    # the standard allows exactly the casts that promotion makes
     return promote(_dtype_of(from_), dt.as_dtype(to)) is dt.as_dtype(to)
 
 
@@ -62,7 +63,10 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
         raise ValueError(f"result_type({arrays_and_dtypes}): pass at least one array or dtype")
     result = promote(*dtypes)
     for number in (a for a in arrays_and_dtypes if isinstance(a, SCALARS)):
-        category = SCALARS.index(type(number)) if type(number) in SCALARS else 2
+        # the first class that matches: bool is a subclass of int
+        category = next(i for i, kind in enumerate(SCALARS) if isinstance(number, kind))
+        # A Python number changes the result only if its kind is higher, and then by the default dtype of its
+        # kind.
         if category > result.category:
             result = (dt.bool_, dt.int64, dt.default_float(), result.float_of().complex)[category]
     return result
@@ -70,6 +74,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 def promote(*dtypes: dt.DType) -> dt.DType:
     """Promote dtypes by the standard: uint32 and a signed dtype give int64; all others as `+` promotes."""
+    # dt.promote would give int32, which lacks the upper half of uint32
     if dt.uint32 in dtypes and any(d.kind == "i" for d in dtypes):
         dtypes = (*dtypes, dt.int64)
     return dt.promote(*dtypes)
@@ -104,8 +109,8 @@ class Info:
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, dt.DType]:
         """Return the standard's dtypes that a device supports, of one kind or all. GPUs lack float64 and
         complex128."""
-        every = get_device(device).kind == "cpu"
-        known = {name: dt.DTYPES[name] for name in DTYPES if every or dt.DTYPES[name].on_gpu}
+        is_host = get_device(device).kind == "cpu"
+        known = {name: dt.DTYPES[name] for name in DTYPES if is_host or dt.DTYPES[name].on_gpu}
         return {name: d for name, d in known.items() if kind is None or isdtype(d, kind)}
 
     def devices(self) -> list[Any]:

@@ -40,6 +40,7 @@ def alike(*xs: Any) -> Any:
 
 def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
     """Clamp values to [min, max], and keep the dtype."""
+    # clamp may promote to the bounds' dtype, the standard keeps x's
     return x.clone() if min is None and max is None else x.clamp(min, max).to(x.dtype)
 
 
@@ -55,6 +56,7 @@ def round(x: Tensor, /) -> Tensor:
 
 def sign(x: Tensor, /) -> Tensor:
     """Return -1, 0 or 1; NaN for NaN; x / |x| for complex numbers."""
+    # our sign is 0 for NaN
     return x.sgn() if x.dtype.kind != "f" else functions.where(x.isnan(), x, x.sign())
 
 

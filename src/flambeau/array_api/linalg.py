@@ -93,6 +93,7 @@ def slogdet(x: Tensor, /) -> Any:
 
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Solve x1 @ y = x2; x2 is a vector only if it has one axis."""
+    # The standard decides by x2's axes alone; PyTorch would also take a matrix as a batch of vectors.
     if x2.ndim == 1:
         return _ours.solve(x1, x2.unsqueeze(-1)).squeeze(-1)
     lead = broadcast(x1.shape[:-2], x2.shape[:-2])

@@ -30,6 +30,7 @@ def expand_dims(x: Tensor, /, *, axis: Any = 0) -> Tensor:
     places = {a % rank for a in axes}
     if len(places) < len(axes):
         raise ValueError(f"expand_dims(axis={axis}): an axis is repeated: name each once")
+    # positions count in the result: sizes of 1 at these, x's sizes at the others
     rest = iter(x.shape)
     return x.reshape(tuple(1 if d in places else next(rest) for d in range(rank)))
 
@@ -81,6 +82,7 @@ def moveaxis(x: Tensor, source: Any, destination: Any, /) -> Tensor:
 
 def roll(x: Tensor, /, shift: Any, *, axis: Any = None) -> Tensor:
     """Roll elements cyclically along axes; None rolls the flattened array."""
+    # one shift for several axes
     if axis is not None and isinstance(shift, int) and not isinstance(axis, int):
         shift = (shift,) * len(axis)
     return x.roll(shift, axis)
@@ -100,11 +102,12 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Take slices of an axis at indices. ValueError without an axis if there are several."""
     if axis is None and x.ndim != 1:
         raise ValueError(f"take(axis=None): the array has {x.ndim} axes: name one")
-    return x[(*[slice(None)] * ((axis or 0) % x.ndim), indices)]
+    return x[(*[slice(None)] * ((axis or 0) % x.ndim), indices)]  # x[:, ..., indices]
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """Take an element of the axis for each index."""
+    # the index must be int; an empty list of indices may have any dtype
     if prod(indices.shape) and indices.dtype.kind != "i":
         indices = indices.long()
     return x.take_along_dim(indices, axis)

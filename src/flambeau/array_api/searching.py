@@ -58,6 +58,7 @@ def unique_all(x: Tensor, /) -> All:
     """Return the sorted unique values, the first flat index of each in x, each element's index into them,
     and their counts."""
     values, inverse, counts = x.unique(return_inverse=True, return_counts=True)
+    # The first index of each value is the minimum of the positions that have it.
     flat = inverse.reshape(-1)
     places = functions.arange(flat.shape[0], dtype=flat.dtype, device=x.device)
     last = functions.full((values.shape[0],), flat.shape[0], dtype=flat.dtype, device=x.device)

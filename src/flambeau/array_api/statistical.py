@@ -26,6 +26,7 @@ def _reduction(name: str, text: str, of_bools: bool = False) -> Callable[..., Te
 def _with_axes(x: Tensor, axis: Any, keepdims: bool) -> tuple[Tensor, Any, bool]:
     if axis is None:
         return x, tuple(range(x.ndim)) or None, keepdims
+    # axis=(): a new axis of size 1 is reduced, which leaves each element
     if not isinstance(axis, int) and not len(axis):
         return x.unsqueeze(0), 0, False
     return x, axis, keepdims
@@ -52,6 +53,7 @@ def _sum(name: str, text: str) -> Callable[..., Tensor]:
 
 def _product(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     """Multiply over several axes, one by one."""
+    # from the last axis, so that removing one does not shift the others
     for a in sorted((a % x.ndim for a in axes), reverse=True):
         x = x.prod(dim=a, keepdim=keepdims)
     return x
@@ -94,7 +96,7 @@ def _place(x: Tensor, name: str, axis: int | None, keepdims: bool) -> Tensor:
     if axis is not None:
         return getattr(x, name)(dim=axis, keepdim=keepdims)
     place = getattr(x.reshape(-1), name)(dim=0)
-    return place.reshape((1,) * x.ndim) if keepdims else place
+    return place.reshape((1,) * x.ndim) if keepdims else place  # as many axes as x, as the standard asks
 
 
 def count_nonzero(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -109,10 +111,10 @@ def _accumulation(name: str, start: int, text: str) -> Callable[..., Tensor]:
         if axis is None:
             x, axis = x.reshape(-1) if x.ndim != 1 else x, 0
         wanted = _sum_dtype(x, dtype)
-        y = getattr(x.to(wanted), name)(axis).to(wanted)
+        y = getattr(x.to(wanted), name)(axis).to(wanted)  # in 64 bits, so that partial sums do not wrap
         if not include_initial:
             return y
-        first = list(y.shape)
+        first = list(y.shape)  # the shape of one slice, which goes before the first
         first[axis] = 1
         return functions.cat([Tensor.full(tuple(first), start, dtype=y.dtype, device=y.device), y], axis)
 

@@ -17,7 +17,7 @@ from ..runtime import run
 from ..runtime.state import taken_by, thread
 from .budget import fit
 from .checkpoint import Tape, recompute
-from .hooks import are_there, call_hooks
+from .hooks import call_hooks, has_hooks
 
 SHOWN = 8  # gradients whose shapes are printed
 
@@ -30,10 +30,10 @@ class MissingGradient(KeyError):
 
 
 class Gradients:
-    """The result of backward: grads[tensor] is the gradient of the loss by a tensor. Tensors keep nothing.
+    """The result of backward: grads[tensor] is the gradient with respect to a tensor. Tensors store none.
 
-    by_key: the gradients; the keys are those of parameters. found_inf: a tensor [] of
-    `GradScaler.unscale_`: if it is true, optimisers change nothing.
+    by_key: the gradients; the keys are those of parameters. loss: the tensor that backward was called on.
+    found_inf: a tensor [] of `GradScaler.unscale_`: if it is true, optimisers change nothing.
     """
 
     def __init__(self, by_key: dict[int, Any], loss: Any, found_inf: Any = None):
@@ -171,10 +171,10 @@ def backward(
     create_graph: bool = False,
     inputs: Any = None,
 ) -> Gradients:
-    """Gradients of `loss` by every tensor with requires_grad that it depends on. `gradient` is the gradient
-    to start from, if the loss is not a single number.
+    """Gradients of `loss` with respect to every tensor with requires_grad that it depends on.
+    `gradient` is the initial gradient, if the loss is not a single number.
 
-    inputs: the parameters to compute gradients by, one or several; by default all. ValueError if the loss
+    inputs: the parameters to differentiate by, one or several; by default all. ValueError if the loss
     depends on no such tensor, or if one of inputs was computed.
     retain_graph: keep the graph for another backward
     create_graph: gradients can be differentiated themselves
@@ -237,6 +237,7 @@ def walk(starts: list[tuple[Node, Any]], wanted: Iterable[Node] | None, create_g
     The keys are those of `known_by`: for a parameter that was written to, the sum over its values so far.
     """
     device = starts[0][0].device or get_device()
+    # by key, so that a parameter that was written to is found under its earlier values too
     targets = None if wanted is None else {known_by(n) for n in wanted}
     with device.lock:  # a thread that computes nodes drops their inputs
         order = _order([n for n, _ in starts], targets)
@@ -245,6 +246,7 @@ def walk(starts: list[tuple[Node, Any]], wanted: Iterable[Node] | None, create_g
     tape = Tape()
     with as_given(), enable_grad() if create_graph else no_grad():
         gradients = _walk(starts, parents, targets, tape)
+    # 'auto' recomputes in recorded steps only; a memory budget chooses by itself
     recorded = thread.recorder is not None
     balanced = checkpoint_strategy() == "balanced" or (recorded and checkpoint_strategy() == "auto")
     if device.kind == "gpu" and device.pool.budget is not None:
@@ -303,14 +305,14 @@ def _walk(
     for root, g in starts:
         grads[root] = grads[root] + g if root in grads else g
     gradients: dict[Any, Any] = {}
-    has_hooks = are_there()
+    any_hooks = has_hooks()
     for node, sources in parents.items():
         # Popped, not read: a gradient that is complete can be freed as soon as it is used.
         g = grads.pop(node, None)
         # Nodes come after all their readers, so this sum is complete.
         if g is None:  # the ops that use it have no gradient by it
             continue
-        g = call_hooks(node, g) if has_hooks else g
+        g = call_hooks(node, g) if any_hooks else g
         key = known_by(node)
         if node.param is not None if wanted is None else key in wanted:
             gradients[key] = gradients[key] + g if key in gradients else g
@@ -318,7 +320,7 @@ def _walk(
             continue
         tape.begin(g.node)
         emit("gradient", node)
-        y = ops.Tensor(node)
+        y = ops.Tensor(node)  # the rule may use the op's result, as exp's does
         inputs = [ops.Tensor(p) for p in sources]
         parts = slopes(node.op, g, y, inputs, node.attrs)
         if is_anomaly_enabled():
@@ -326,6 +328,7 @@ def _walk(
         for parent, part in zip(sources, parts, strict=True):
             if part is None or not parent.requires_grad or parent not in parents:
                 continue
+            # An op that broadcast its input returns a larger gradient; a rule may compute in a wider dtype.
             part = like(unbroadcast(part, parent.shape), parent.dtype)
             grads[parent] = grads[parent] + part if parent in grads else part
     return gradients

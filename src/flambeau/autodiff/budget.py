@@ -56,6 +56,7 @@ def fit(tops: list[Node], gradients: list[Node], tape: Tape, device: Gpu) -> Non
     # Bytes left for this step: parameters and optimiser states are already allocated.
     room = (device.pool.budget or 0) - device.pool.live
     roots = [n for n in dict.fromkeys([*tops, *gradients]) if n.buffer is None]
+    # A step of the same structure and room gets the same choice without planning again.
     key = (room, *run.graph_key(roots, toposort(roots)))
     if key in _chosen:
         _change(_chosen[key], tops, gradients, tape)
@@ -64,7 +65,7 @@ def fit(tops: list[Node], gradients: list[Node], tape: Tape, device: Gpu) -> Non
     before = [(n, n.inputs) for n in nodes_of_walk(gradients, tape)]
     for how in ("none", "balanced", *PARTS):
         marked = _change(how, tops, gradients, tape)
-        needs[how] = assign(plan(roots, device.limits)).nbytes
+        needs[how] = assign(plan(roots, device.limits)).nbytes  # the plan's memory, without running it
         if needs[how] <= room:
             break
         # The attempt did not fit: undo its changes to the graph before the next one.
@@ -100,6 +101,7 @@ def _mark(tops: list[Node], parts: int) -> list[Node]:
             # A value that a later part reads is kept: it is the input of that checkpoint.
             if x in last:
                 last[x] = max(last[x], part[n])
+    # the last part is not a checkpoint: its gradients come first and read its values at once
     segments = [object() for _ in range(parts - 1)]
     own = set(tops)
     inside = [n for n in nodes if part[n] == last[n] < parts - 1 and n.segment is None and n not in own]

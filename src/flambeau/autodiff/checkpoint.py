@@ -28,6 +28,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kw: Any) -> Any:
         below = [n for n in _below(node) if n.serial >= start]
         return [n for n in below if n.param is None and n not in results]
 
+    # an inner checkpoint returned before, so its nodes get this segment
     for node in walk_nodes([n for r in results for n in inside(r)], inside):
         node.segment = segment
     return out
@@ -58,10 +59,10 @@ def recompute(roots: list[Node], tape: Tape, balanced: bool) -> None:
     if not tape.serials:
         return
     steps = sorted(_nodes_since(roots, tape.serials[0]), key=lambda n: n.serial)
-    again = _Again({i for n in steps for i in _bases(n, tape.serials[0])}, balanced)
+    copies = _Copies({i for n in steps for i in _bases(n, tape.serials[0])}, balanced)
     for n in steps:  # in the order of the walk: values that two steps need are computed before the first
         when = n.serial, tape.gradient_of(n)
-        inputs = tuple([again.copy(i, *when) if i.serial < tape.serials[0] else i for i in n.inputs])
+        inputs = tuple([copies.copy(i, *when) if i.serial < tape.serials[0] else i for i in n.inputs])
         if any(a is not b for a, b in zip(inputs, n.inputs, strict=True)):
             n.inputs = inputs
 
@@ -79,7 +80,7 @@ def _nodes_since(roots: list[Node], since: int) -> set[Node]:
 
 
 def _bases(node: Node, since: int) -> Iterator[Node]:
-    """The forward values that a node reads, through views of them."""
+    """The forward values that a node reads, and those under views of them."""
     for i in node.inputs:
         while i.serial < since:
             yield i
@@ -88,7 +89,7 @@ def _bases(node: Node, since: int) -> Iterator[Node]:
             i = i.inputs[0]
 
 
-class _Again:
+class _Copies:
     """Decides which forward nodes are recomputed, and holds their copies."""
 
     def __init__(self, read: set[Node], balanced: bool):
@@ -106,11 +107,12 @@ class _Again:
             return [n for n in nodes if n not in self.copies]
 
         for n in inputs_first(to_copy([node]), lambda n: to_copy(n.inputs) if self.is_recomputed(n) else ()):
-            self.copies[n] = self._make(n, serial, gradient) if self.is_recomputed(n) else n
+            self.copies[n] = self._copy(n, serial, gradient) if self.is_recomputed(n) else n
         return self.copies[node]
 
-    def _make(self, node: Node, serial: int, gradient: Node) -> Node:
+    def _copy(self, node: Node, serial: int, gradient: Node) -> Node:
         inputs = tuple(self.copies[i] for i in node.inputs)
+        # a view of a kept value costs nothing and needs no copy
         if node.segment is None and inputs == node.inputs and node.op.kind == "movement":
             return node  # a view of a kept value
         copy = Node(node.op, inputs, node.attrs, node.shape, node.dtype, node.device, node.scalars)
@@ -140,7 +142,8 @@ class _Again:
     def _ends(self, node: Node) -> frozenset[Node]:
         """The large values from which elementwise operations alone compute this one."""
         if self._is_end(node):
-            return frozenset() if self._is_there(node) else frozenset([node])
+            return frozenset() if self._is_stored(node) else frozenset([node])
+        # small inputs are kept anyway
         large = [self.ends[i] for i in node.inputs if not self._is_small(i, node)]
         return frozenset[Node]().union(*large)
 
@@ -159,16 +162,17 @@ class _Again:
         return results[node]
 
     def _is_end(self, node: Node) -> bool:
-        return self._is_there(node) or node.op.kind not in ("elementwise", "movement")
+        return self._is_stored(node) or node.op.kind not in ("elementwise", "movement")
 
-    def _is_there(self, node: Node) -> bool:
+    def _is_stored(self, node: Node) -> bool:
         """Whether reading it again costs no memory."""
         return node.buffer is not None or node.param is not None or node.op.kind == "source"
 
     def _cost(self, node: Node) -> float:
-        if self._is_there(node):
+        if self._is_stored(node):
             return node.op.cost if node.op.kind == "source" else 0
         if self._is_end(node):
+            # a contraction or reduction is not repeated: it must be kept
             return 0 if node in self.kept else float("inf")
         inputs = [0 if self._is_small(i, node) else self.costs[i] for i in node.inputs]
         return sum(inputs) + (node.op.cost if node.op.kind == "elementwise" else 0)

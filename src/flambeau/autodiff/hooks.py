@@ -31,19 +31,19 @@ def register(x: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
     return hang(hooks, hook, removed=mark)
 
 
-def are_there() -> bool:
+def has_hooks() -> bool:
     """Whether any tensor has hooks."""
     return bool(_of_values or _of_parameters)
 
 
-def of(node: Node) -> Hooks:
+def hooks_of(node: Node) -> Hooks:
     """The hooks of a node's tensor."""
     return (_of_values.get(node) if node.param is None else _of_parameters.get(node.param)) or {}
 
 
 def call_hooks(node: Node, gradient: Any) -> Any:
     """The gradient with respect to a node after its hooks. ValueError if a hook returns another shape."""
-    for hook in list(of(node).values()):
+    for hook in list(hooks_of(node).values()):
         result = hook(gradient)
         if result is None:
             continue

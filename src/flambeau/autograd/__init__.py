@@ -57,10 +57,9 @@ def grad(
 ) -> tuple[Any, ...]:
     """Compute the sum of the outputs' gradients with respect to each of `inputs`, any tensors of the graph.
 
-    grad_outputs: the gradient of each output (None: 1, for a single number). is_grads_batched: each of
-    these has
-    an additional first dim, and so have the results: several backward passes in one. An input that no output
-    depends on raises ValueError; it gives None with allow_unused, zeros with materialize_grads.
+    grad_outputs: the gradient of each output (None: 1, for a single number). is_grads_batched: each of these
+    has an additional first dim, and so have the results: several backward passes in one. An input that no
+    output depends on raises ValueError; it gives None with allow_unused, zeros with materialize_grads.
     retain_graph: keep the graph for another backward
     create_graph: gradients can be differentiated themselves
     """
@@ -79,18 +78,20 @@ def grad(
         if not t.requires_grad:
             raise ValueError(f"{call}: {describe(t)} has requires_grad=False: call requires_grad_() first")
 
-    def walked(*starts: Any) -> tuple[Any, ...]:
+    def gradients_from(*starts: Any) -> tuple[Any, ...]:
         pairs = [(y.node, first_gradient("grad", y, g)) for y, g in zip(ends, starts, strict=True)]
         by_node = walk(pairs, [x.node for x in by], create_graph)
         each = [(x, by_node.get(known_by(x.node))) for x in by]
         return tuple(_gradient_or_none(x, g, call, allow_unused, materialize_grads) for x, g in each)
 
+    # the backward passes of a batch are one pass of vmap over the starting gradients
     dims = tuple(None if g is None else 0 for g in starting)
-    gradients = vmap(walked, dims)(*starting) if is_grads_batched else walked(*starting)
+    gradients = vmap(gradients_from, dims)(*starting) if is_grads_batched else gradients_from(*starting)
+    # as in backward: the graph is kept for another pass only on request
     if not (create_graph if retain_graph is None else retain_graph):
         for y in ends:
             y.node.released = True
-    compute_together([*gradients, *ends])
+    compute_together([*gradients, *ends])  # reading one gradient computes all in one run
     return gradients
 
 
@@ -122,6 +123,7 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
+        # Results that forward saved become the caller's tensors, so that backward can be differentiated.
         return tuple(self.results.get(id(t), t) for t in self._saved)
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
@@ -138,7 +140,7 @@ class Function:
 
     `forward(ctx, *args)` computes with tensor operations; `backward(ctx, *grads)` returns a gradient (or
     None) for each argument. It is differentiable again when backward is made of tensor operations on
-    ctx.saved_tensors. As in PyTorch, forward may leave ctx out where there is a setup_context(ctx, inputs,
+    ctx.saved_tensors. As in PyTorch, forward may omit ctx if the class has a setup_context(ctx, inputs,
     output).
     """
 
@@ -158,7 +160,7 @@ class Function:
     def apply(cls, *args: Any) -> Any:
         """Call the operation."""
         ctx = Context(tuple(isinstance(a, Tensor) and a.requires_grad for a in args))
-        with no_grad():
+        with no_grad():  # forward's own operations have no gradients: backward stands for all of them
             if cls.setup_context is None:
                 out = cls.forward(ctx, *args)
             else:
@@ -177,6 +179,7 @@ def _result(cls: type[Function], ctx: Context, args: tuple[Any, ...], outs: tupl
         return out
     tensors = [a for a in args if isinstance(a, Tensor)]
 
+    # Each output is a node of its own, so backward is called once for each that the loss depends on.
     def gradient(g: Any, y: Any, *_: Any) -> list[Any]:
         empty = [_no_gradient(ctx, o) for o in outs]
         empty[i] = g

@@ -15,6 +15,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 STRATEGIES = {"reverse-mode": transforms.jacrev, "forward-mode": transforms.jacfwd}
 
 
+# without create_graph the derivatives are constants
 def _grad_mode(create_graph: bool) -> Any:
     return nullcontext() if create_graph else no_grad()
 
@@ -95,7 +96,7 @@ def hessian(
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
     """Compute a function's value at `inputs`, and v times its Jacobian.
 
-    v: of the output's shapes; it may be left out where that is one number. ValueError else.
+    v: of the output's shapes; it may be omitted for an output of one number, otherwise ValueError.
     func: a function of tensors, or of trees of them
     create_graph: gradients can be differentiated themselves
     """
@@ -107,7 +108,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
     """Compute a function's value at `inputs`, and its Jacobian times v.
 
-    v: of the inputs' shapes; it may be left out where that is one number. ValueError else.
+    v: of the inputs' shapes; it may be omitted for an input of one number, otherwise ValueError.
     func: a function of tensors, or of trees of them
     create_graph: gradients can be differentiated themselves
     """
@@ -119,7 +120,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
     """Compute a scalar-valued function at `inputs`, and its Hessian times v, by the gradient of the gradient.
 
-    v: of the inputs' shapes; it may be left out where that is one number. ValueError else.
+    v: of the inputs' shapes; it may be omitted for an input of one number, otherwise ValueError.
     func: a function of tensors, or of trees of them
     create_graph: gradients can be differentiated themselves
     """
@@ -131,7 +132,7 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
     """Compute a scalar-valued function at `inputs`, and v times its Hessian, which equals hvp by symmetry.
 
-    v: of the inputs' shapes; it may be left out where that is one number. ValueError else.
+    v: of the inputs' shapes; it may be omitted for an input of one number, otherwise ValueError.
     func: a function of tensors, or of trees of them
     create_graph: gradients can be differentiated themselves
     """

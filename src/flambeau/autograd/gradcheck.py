@@ -13,8 +13,8 @@ from . import functional
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
-# a power of two, which float32 adds exactly to numbers near 1; weights of the fourth-order difference at
-# steps -2 to 2
+# A power of two, which float32 adds exactly to numbers near 1. STENCIL: the weights of the fourth-order
+# difference at steps -2 to 2, f'(x) = (f(x - 2h) - 8 f(x - h) + 8 f(x + h) - f(x + 2h)) / 12h.
 STEP = 2.0**-6
 STENCIL = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))
 
@@ -24,6 +24,7 @@ class GradcheckError(RuntimeError):
 
 
 def _outputs(value: Any) -> tuple[Any, ...]:
+    # integers among the outputs have no derivative
     return tuple(t for t in _as_list(value) if t.dtype.is_float)
 
 
@@ -82,6 +83,7 @@ def _slopes(call: Callable[..., Any], at: tuple[Tensor, ...], j: int, eps: float
     columns: list[list[Any]] = []
     with no_grad():
         for i in range(x.numel()):
+            # one-hot: the step of element i
             step = (places == i).to(x.dtype)
             parts: list[Any] = []
             for n, factor in STENCIL:
@@ -94,11 +96,12 @@ def _slopes(call: Callable[..., Any], at: tuple[Tensor, ...], j: int, eps: float
 
 def _difference(jacobian: Any, slopes: list[Any], places: tuple[int, int], tols: tuple[float, float]) -> str:
     """Describe the first difference between a Jacobian and finite differences; "" if they agree."""
-    rows = jacobian.reshape(-1, len(slopes)).tolist()
+    rows = jacobian.reshape(-1, len(slopes)).tolist()  # [output elements, input elements]
     columns = [s.reshape(-1).tolist() for s in slopes]
     for r, row in enumerate(rows):
         for c, value in enumerate(row):
             slope = columns[c][r]
+            # written so that NaN counts as a difference
             if not abs(value - slope) <= tols[0] + tols[1] * abs(slope):
                 where = f"element {r} of output {places[0]} with respect to element {c} of input {places[1]}"
                 return (
@@ -121,13 +124,14 @@ def gradgradcheck(
     inputs: the arguments, one or a list. grad_outputs: the gradients with respect to the outputs, by
     default ones. Raises a GradcheckError with the first difference. ValueError if no input has requires_grad.
     func: a function of tensors, or of trees of them
-    eps: a small number that keeps divisions from 0
+    eps: the step of the finite differences
     atol: absolute tolerance
     rtol: relative tolerance
     """
     arguments = _as_list(inputs)
     places = [i for i, t in enumerate(arguments) if isinstance(t, Tensor) and t.requires_grad]
 
+    # The gradient as a function of the inputs, which is differentiated again.
     def gradient(*args: Any) -> tuple[Any, ...]:
         def call(*some: Any) -> tuple[Any, ...]:
             placed = dict(zip(places, some, strict=True))

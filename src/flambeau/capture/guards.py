@@ -482,7 +482,7 @@ def _taken_names(kind: type, code: CodeType, variable: str, everywhere: bool) ->
 
 
 def _kind(t: Tensor) -> tuple[Any, ...]:
-    return t.node.param is None, t.node.dtype, t.node.shape, tuple(hooks.of(t.node))
+    return t.node.param is None, t.node.dtype, t.node.shape, tuple(hooks.hooks_of(t.node))
 
 
 def _is_ours(kind: type) -> bool:

@@ -39,31 +39,33 @@ class Batch:
 
     def example(self, x: Tensor, dim: int) -> Tensor:
         """Make the node of an element along a dim of x."""
-        every = x.movedim(dim, 0)
-        node = Node(EXAMPLE, (), {}, every.shape[1:], x.dtype, x.node.device)
+        examples = x.movedim(dim, 0)
+        node = Node(EXAMPLE, (), {}, examples.shape[1:], x.dtype, x.node.device)
         node.requires_grad = x.requires_grad
-        self.done[node] = every.node
+        self.done[node] = examples.node
         return Tensor(node)
 
     def all_of(self, y: Tensor) -> Tensor:
         """Compute the results of all examples, along dim 0. [...] -> [size, ...]"""
-        return Tensor(self.every(y.node))
+        return Tensor(self.full_batch(y.node))
 
-    def every(self, node: Node) -> Node:
+    def full_batch(self, node: Node) -> Node:
         batched = self.batch_node(node)
         return self._repeat(node) if batched is None else batched
 
     def _repeat(self, node: Node) -> Node:
         """Expand a shared node along the batch dim."""
+        # [...] -> [1, ...] -> [size, ...], without a copy
         one = apply(OPS["reshape"], (node,), {"shape": (1, *node.shape)})
         return apply(OPS["expand"], (one,), {"shape": (self.size, *node.shape)})
 
     def batch_node(self, root: Node) -> Node | None:
         """Return the batched node; None if all examples share it."""
+        # An explicit stack: graphs may be deeper than Python's recursion allows.
         todo = [root]
         while todo:
             node = todo[-1]
-            before = [] if node in self.done else [n for n in self._before(node) if n not in self.done]
+            before = [] if node in self.done else [n for n in self._sources(node) if n not in self.done]
             todo += before
             if not before:
                 todo.pop()
@@ -71,18 +73,20 @@ class Batch:
                     self.done[node] = self._batch_constant(node)
         return self.done[root]
 
-    def _before(self, node: Node) -> tuple[Node, ...]:
+    def _sources(self, node: Node) -> tuple[Node, ...]:
         if node.serial < self.since or node.buffer is not None:  # created outside of the call
             return ()
+        # a composite's gradient rule reads its parents, the ops that it stands for only its inputs
         return (*node.inputs, *node.parents) if node.op.kind == "composite" else node.inputs
 
     def _batch_constant(self, node: Node) -> Node | None:
-        before = self._before(node)
+        before = self._sources(node)
         is_random = node.op.name == "random_bits" and node.serial >= self.since
         if is_random:
             return self._batch_draw(node)
-        if all(self.done[n] is None for n in before):
+        if all(self.done[n] is None for n in before):  # depends on no example
             return None
+        # each node keeps its requires_grad: the batched graph is differentiated like the traced one
         with enable_grad() if node.requires_grad else no_grad():
             result = RULES.get(node.op.kind, _one_by_one)(self, node)
         result.segment = node.segment
@@ -94,15 +98,16 @@ class Batch:
                 "vmap(...): the function draws random numbers: pass randomness='different', or 'same' for"
                 " equal numbers"
             )
-        if self.randomness == "same":
+        if self.randomness == "same":  # one draw, shared by all examples
             return None
         shape = (self.size, *node.shape)
+        # one stream for the whole batch: each example gets its own part of the numbers
         draw = Draw(prod(shape), node.scalars[0].source)
         return apply(OPS["random_bits"], (), {"shape": shape}, scalars=(draw,), device=node.device)
 
     def inputs(self, node: Node) -> tuple[Node, ...]:
         """Return all inputs with a batch dim."""
-        return tuple(self.every(n) for n in node.inputs)
+        return tuple(self.full_batch(n) for n in node.inputs)
 
     def align_inputs(self, node: Node) -> tuple[Node, ...]:
         """Return inputs that broadcast: those with fewer dims get dims of size 1 after the batch dim."""
@@ -110,23 +115,26 @@ class Batch:
         aligned_inputs: list[Node] = []
         for n in node.inputs:
             batched = self.done[n]
+            # broadcasting aligns dims on the right, so the batch dim would meet a dim of the larger input
             if batched is not None and len(n.shape) < rank:
                 shape = (self.size, *(1,) * (rank - len(n.shape)), *n.shape)
                 batched = apply(OPS["reshape"], (batched,), {"shape": shape})
+            # a shared input broadcasts over the batch dim by itself
             aligned_inputs.append(n if batched is None else batched)
         return tuple(aligned_inputs)
 
 
-def _again(node: Node, inputs: tuple[Node, ...], **changed: Any) -> Node:
+def _reapply(node: Node, inputs: tuple[Node, ...], **changed: Any) -> Node:
     return apply(node.op, inputs, node.attrs | changed, node.scalars)
 
 
 def _elementwise(batch: Batch, node: Node) -> Node:
-    return _again(node, batch.align_inputs(node))
+    return _reapply(node, batch.align_inputs(node))
 
 
 def _reduce(batch: Batch, node: Node) -> Node:
-    return _again(node, batch.inputs(node), dims=tuple(d + 1 for d in node.attrs["dims"]))
+    # the batch dim is dim 0, so others move by 1
+    return _reapply(node, batch.inputs(node), dims=tuple(d + 1 for d in node.attrs["dims"]))
 
 
 def _contract(batch: Batch, node: Node) -> Node:
@@ -134,24 +142,25 @@ def _contract(batch: Batch, node: Node) -> Node:
     inputs: list[Node] = []
     for n in node.inputs:
         batched = batch.done[n]
+        # [...] -> [1, ...]: contraction broadcasts its batch dims
         inputs.append(apply(OPS["reshape"], (n,), {"shape": (1, *n.shape)}) if batched is None else batched)
-    return _again(node, tuple(inputs))
+    return _reapply(node, tuple(inputs))
 
 
 def _along(batch: Batch, node: Node) -> Node:
-    return _again(node, batch.inputs(node), dim=node.attrs["dim"] + 1)
+    return _reapply(node, batch.inputs(node), dim=node.attrs["dim"] + 1)
 
 
 def _batch_all(batch: Batch, node: Node) -> Node:
-    return _again(node, batch.inputs(node))
+    return _reapply(node, batch.inputs(node))
 
 
 def _batch_first(batch: Batch, node: Node) -> Node:
     """Batch an op of which only the first input has rows."""
     first, *rest = node.inputs
     if any(batch.done[n] is not None for n in rest):
-        return _one_by_one(batch, node)
-    return _again(node, (batch.every(first), *rest))
+        return _one_by_one(batch, node)  # only a shared second input fits
+    return _reapply(node, (batch.full_batch(first), *rest))
 
 
 # movement op -> its attributes with an unchanged first dim
@@ -172,23 +181,27 @@ MOVED: dict[str, Callable[[int, dict[str, Any]], dict[str, Any]]] = {
 def _movement(batch: Batch, node: Node) -> Node:
     (x,) = node.inputs
     if node.op.name != "expand":
-        return _again(node, batch.inputs(node), **MOVED[node.op.name](batch.size, node.attrs))
+        return _reapply(node, batch.inputs(node), **MOVED[node.op.name](batch.size, node.attrs))
     shape = node.attrs["shape"]
+    # expand may add dims on the left, which go after the batch dim: [size, 1, ..., *x.shape] -> [size,
+    # *shape]
     sizes = (batch.size, *(1,) * (len(shape) - len(x.shape)), *x.shape)
-    every = apply(OPS["reshape"], (batch.every(x),), {"shape": sizes})
-    return _again(node, (every,), shape=(batch.size, *shape))
+    every = apply(OPS["reshape"], (batch.full_batch(x),), {"shape": sizes})
+    return _reapply(node, (every,), shape=(batch.size, *shape))
 
 
 def _composite(batch: Batch, node: Node) -> Node:
     """Batch a composite: its graph is batched, and so is the op's own gradient."""
-    lowered, shared = batch.every(node.inputs[0]), [batch.done[p] is None for p in node.parents]
-    parents = tuple(p if same else batch.every(p) for p, same in zip(node.parents, shared, strict=True))
+    lowered, shared = batch.full_batch(node.inputs[0]), [batch.done[p] is None for p in node.parents]
+    parents = tuple(p if same else batch.full_batch(p) for p, same in zip(node.parents, shared, strict=True))
 
     def gradient(g: Any, y: Any, *_: Any, **__: Any) -> list[Any]:
+        # the op's rule is traced for one example's gradient, and batched like the forward graph
         one = batch.example(g, 0)
         parts = node.op.grad(one, Tensor(node), *map(Tensor, node.parents), **node.attrs)  # type: ignore[misc]
         pairs = zip(parts, node.parents, strict=True)
         batched = [p if p is None else batch.all_of(unbroadcast(p, x.shape)) for p, x in pairs]
+        # a shared input gets the sum over the examples
         return [m if m is None or not same else m.sum(0) for m, same in zip(batched, shared, strict=True)]
 
     if node.op.grad is None or not node.requires_grad:
@@ -201,6 +214,7 @@ def _one_by_one(batch: Batch, node: Node) -> Node:
     """Compute each example separately, and stack the results."""
     batched = [Tensor(_of_one(batch, node, i)) for i in range(batch.size)]
     if not batched:
+        # no example to compute: the shape is known from the trace
         return apply(OPS["expand"], (constant(0, node.dtype),), {"shape": (0, *node.shape)})
     return COMPOSED["stack"](batched).node
 
@@ -209,10 +223,10 @@ def _of_one(batch: Batch, node: Node, i: int) -> Node:
     inputs = [n if batch.done[n] is None else Tensor(batch.done[n])[i].node for n in node.inputs]
     if node.op.kind == "output":  # it reads the opaque op's result from its launches
         inputs[0] = _of_one(batch, node.inputs[0], i)
-    return _again(node, tuple(inputs))
+    return _reapply(node, tuple(inputs))
 
 
-def _whole(batch: Batch, node: Node) -> Node:
+def _opaque(batch: Batch, node: Node) -> Node:
     return OPAQUE.get(node.op.name, _one_by_one)(batch, node)
 
 
@@ -231,5 +245,5 @@ RULES: dict[str, Callable[[Batch, Node], Node]] = {
     "fold": _batch_all,
     "gather": _along,
     "composite": _composite,
-    "opaque": _whole,
+    "opaque": _opaque,
 }

@@ -38,6 +38,7 @@ class Level:
     """One level of differentiation: the inputs as new nodes, and their original tensors."""
 
     def __init__(self, call: str):
+        # Nodes made since this serial number belong to the function's graph.
         self.call, self.since, self.recorded = call, next_serial(), is_grad_enabled()
         self.nodes: list[Node] = []
         self.outer: set[Node] = set().union(*_levels.get())
@@ -56,6 +57,7 @@ class Level:
         if self.recorded:
             node = apply(OPS["reshape"], (x.node,), {"shape": x.shape})  # a new node that depends on x
         else:
+            # outside of enable_grad an input is detached: outer derivatives do not reach it
             node = own(x.node)
         node.requires_grad = True
         self.nodes.append(node)
@@ -75,11 +77,13 @@ class Level:
         """Whether these tensors depend on a tensor of an outer level; then their graph must be kept."""
         if not self.recorded:
             return False
+        # A module's parameters may be inputs of an outer level too, which then needs the graph.
         own = set(self.nodes) - self.outer
 
         def onward(node: Node) -> list[Node]:
             return [p for p in node.parents if p.requires_grad] if node.serial >= self.since else []
 
+        # the walk stops at nodes that are older than the call
         nodes = walk_nodes((t.node for t in tensors if t.requires_grad), onward)
         return any(n.serial < self.since and n not in own for n in nodes)
 
@@ -134,7 +138,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     Returns (output, vjp_fn) or (output, vjp_fn, aux); vjp_fn(gradient) is a tuple, one for each argument.
 
     func: a function of tensors, or of trees of them
-    has_aux: the function gives (value, more), and `more` is returned as well
+    has_aux: the function returns (value, aux), and aux is returned as well
     primals: the arguments
     Raises ValueError if the gradient has another shape than the value.
     """
@@ -152,13 +156,14 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
         ):
             rule = f"the function returned {describe(ends)}: pass gradients of these shapes"
             raise ValueError(f"vjp_fn({describe(cotangents)}): {rule}")
+        # gradients of the gradients are kept only if a tensor needs them
         record = is_grad_enabled() and (is_open or any(g.requires_grad for g in cotangents))
         pieces = level.gradients(list(zip(ends, cotangents, strict=True)), record)
         gradients = level.close(primals, pieces)
         _read_together(results, gradients)
         return gradients
 
-    results = output if is_open else _plain(output)
+    results = output if is_open else _plain(output)  # outside of outer transforms the results are constants
     return (results, pull, aux if is_open else _plain(aux)) if has_aux else (results, pull)
 
 
@@ -172,7 +177,7 @@ def jvp(
 
     func: a function of tensors, or of trees of them
     primals: the arguments
-    has_aux: the function gives (value, more), and `more` is returned as well
+    has_aux: the function returns (value, aux), and aux is returned as well
     Raises ValueError if primals and tangents differ in number.
     """
     if len(primals) != len(tangents):
@@ -185,12 +190,14 @@ def jvp(
 
 def _linear(func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool = False) -> tuple[Any, ...]:
     """Return (output, function from tangents of the primals to the output's tangent[, aux])."""
+    # Two transposes: pull maps g to J^T g, which is linear in g, so its own vjp maps t to J t at any g; zeros
+    # are cheapest.
     out, pull, *aux = vjp(func, *primals, has_aux=has_aux)
     with enable_grad():
         back, push = vjp(pull, tree_map(_zeros, out))
     shapes = [g.shape for g in leaves(back)]
 
-    def moved(tangents: tuple[Any, ...]) -> Any:
+    def tangent_of(tangents: tuple[Any, ...]) -> Any:
         pieces = leaves(tangents)
         if [t.shape for t in pieces] != shapes:
             raise ValueError(f"jvp(...): tangents {describe(pieces)}: a tangent has the shape of its primal")
@@ -199,7 +206,7 @@ def _linear(func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool = 
             (tangent,) = push(like(back, pieces))
         return tangent if is_open else _plain(tangent)
 
-    return (out, moved, *aux)
+    return (out, tangent_of, *aux)
 
 
 def value_and_grad(
@@ -219,6 +226,7 @@ def value_and_grad(
     def call(*args: Any, **kw: Any) -> Any:
         wanted = _arguments("grad", args, argnums)
         level = Level("grad(...)")
+        # positions of the arguments -> their new tensors
         opened = dict(zip(wanted, level.open(tuple(args[i] for i in wanted)), strict=True))
         with level.inside():
             out = func(*(opened.get(i, a) for i, a in enumerate(args)), **kw)
@@ -293,10 +301,10 @@ def _arguments(call: str, args: tuple[Any, ...], argnums: int | tuple[int, ...])
     wanted = [argnums] if isinstance(argnums, int) else list(argnums)
     if any(not -len(args) <= i < len(args) for i in wanted):
         raise ValueError(f"{call}(...): argnums={argnums}, but {len(args)} positional arguments were passed")
-    return [i % len(args) for i in wanted]
+    return [i % len(args) for i in wanted]  # counted from the end if negative
 
 
-def _of(
+def _of_arguments(
     func: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any], wanted: list[int], has_aux: bool
 ):
     """Return the function of only the selected arguments. Its aux result is stored."""
@@ -340,22 +348,24 @@ def jacrev(
 
     func: a function of tensors, or of trees of them
     argnums: the position, or positions, of the arguments to differentiate
-    has_aux: the function gives (value, more), and `more` is returned as well
+    has_aux: the function returns (value, aux), and aux is returned as well
     Raises ValueError if argnums name no argument.
     """
 
     @functools.wraps(func)
     def call(*args: Any, **kw: Any) -> Any:
         wanted = _arguments("jacrev", args, argnums)
-        inner, aside = _of(func, args, kw, wanted, has_aux)
+        inner, aside = _of_arguments(func, args, kw, wanted, has_aux)
         primals = tuple(args[i] for i in wanted)
         out, pull = vjp(inner, *primals)
         ends = leaves(out)
 
         def row(k: int, y: Tensor) -> Any:
             others = [_zeros(o) for o in ends]
+            # one row for each element of this output: its gradient is one-hot there and 0 elsewhere
             each = [leaves(pull(like(out, [*others[:k], e, *others[k + 1 :]]))) for e in _each(y)]
             ins = leaves(primals)
+            # [*output] and [*input]: the rows are stacked along the output's elements
             rows = [_rows([e[j] for e in each], y.shape, tensor_of(x).shape, y) for j, x in enumerate(ins)]
             row_tree = like(primals, rows)
             return row_tree[0] if isinstance(argnums, int) else row_tree
@@ -377,20 +387,21 @@ def jacfwd(
 
     func: a function of tensors, or of trees of them
     argnums: the position, or positions, of the arguments to differentiate
-    has_aux: the function gives (value, more), and `more` is returned as well
+    has_aux: the function returns (value, aux), and aux is returned as well
     Raises ValueError if argnums name no argument.
     """
 
     @functools.wraps(func)
     def call(*args: Any, **kw: Any) -> Any:
         wanted = _arguments("jacfwd", args, argnums)
-        inner, aside = _of(func, args, kw, wanted, has_aux)
+        inner, aside = _of_arguments(func, args, kw, wanted, has_aux)
         primals = tree_map(tensor_of, tuple(args[i] for i in wanted))
         ins = leaves(primals)
         out, push = _linear(inner, primals)
         columns: list[Any] = []
         for j, x in enumerate(ins):
             others = [_zeros(o) for o in ins]
+            # for each element of the input: the tangent of every output
             columns.append(
                 [leaves(push(like(primals, [*others[:j], e, *others[j + 1 :]]))) for e in _each(x)]
             )
@@ -398,6 +409,7 @@ def jacfwd(
 
         def row(k: int, y: Tensor) -> Any:
             rows = [
+                # [*input, *output] -> [*output, *input]
                 _rows([e[k].reshape(-1) for e in each], x.shape, y.shape, y).permute(
                     *range(x.ndim, x.ndim + y.ndim), *range(x.ndim)
                 )
@@ -436,6 +448,7 @@ def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     """
     several = is_tuple(primals)
     arguments = primals if several else (primals,)
+    # the Hessian is symmetric, so the gradient's vjp with the tangents is its product with them
     _, pull = vjp(grad(func, tuple(range(len(arguments)))), *arguments)
     products = pull(tangents if several else (tangents,))
     return products if several else products[0]

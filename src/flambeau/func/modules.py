@@ -57,6 +57,7 @@ def _places(module: Any, prefix: str = "") -> dict[str, tuple[dict[str, Any], st
 
 def _with_ties(own: dict[str, tuple[dict[str, Any], str]], tensors: dict[str, Any]) -> dict[str, Any]:
     """Add the tensors under all names that the module shares."""
+    # a tensor that the module uses under several names has one id
     new = {id(own[name][0][own[name][1]]): t for name, t in tensors.items()}
     ties = {name: new[id(d[k])] for name, (d, k) in own.items() if id(d[k]) in new}
     return ties | tensors
@@ -64,6 +65,7 @@ def _with_ties(own: dict[str, tuple[dict[str, Any], str]], tensors: dict[str, An
 
 @contextmanager
 def _replace(own: dict[str, tuple[dict[str, Any], str]], tensors: dict[str, Any]) -> Generator[None]:
+    # restored afterwards, also if the call raises
     before = [(*own[name], own[name][0][own[name][1]]) for name in tensors]
     try:
         for name, t in tensors.items():
@@ -83,6 +85,7 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     if not models:
         raise ValueError("stack_module_state([]): needs at least one model")
     first = models[0]
+    # vmap runs one module's code for all: class and mode must agree
     kinds = {(m.__class__, m.training) for m in models}
     if len(kinds) > 1:
         names = ", ".join(sorted({type(m).__name__ for m in models}))
@@ -101,5 +104,6 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 def _stack(tensors: list[Tensor], is_parameter: bool) -> Tensor:
     if len({t.shape for t in tensors}) > 1:
         raise ValueError(f"stack_module_state(...): shapes differ: {describe(tensors)}")
+    # detached: the stack is a new leaf and not a function of the models
     stacked = COMPOSED["stack"]([t.detach() for t in tensors])
     return stacked.requires_grad_() if is_parameter and tensors[0].requires_grad else stacked

@@ -41,10 +41,12 @@ def vmap(
     @functools.wraps(func)
     def call(*args: Any, **kw: Any) -> Any:
         arguments = (args, kw)
+        # keyword arguments: tensors are mapped, other objects shared
         dims = (_dims(in_dims, args), tree_map(lambda x: 0 if isinstance(x, Tensor) else None, kw))
         pairs = [_move_dim(x, d) for x, d in zip(leaves(arguments), _leaves(arguments, dims), strict=True)]
         size = _size(pairs)
         if chunk_size is None or chunk_size >= size:
+            # Chunks limit the memory: each is traced, computed and freed by itself.
             return _map_batch(func, arguments, pairs, size, (out_dims, randomness))
         parts: list[Any] = []
         for at in range(0, size, chunk_size):
@@ -122,7 +124,7 @@ def _one_for_each(out_dims: Any, out: Any) -> Any:
 def _put(batch: Batch, y: Tensor, dim: int | None) -> Tensor:
     if dim is not None:
         return batch.all_of(y).movedim(0, dim)
-    if batch.batch_node(y.node) is not None:
+    if batch.batch_node(y.node) is not None:  # the result depends on an example
         raise ValueError(f"vmap(out_dims=None): the result {describe(y)} is not the same for all examples")
     return y
 
@@ -131,6 +133,6 @@ def _join(parts: list[Any], out_dims: Any) -> Any:
     first = parts[0]
     dims = _leaves(first, _one_for_each(out_dims, first))
     columns = zip(*map(leaves, parts), strict=True)
-    return like(
+    return like(  # a shared result is the same in each chunk
         first, [c[0] if d is None else COMPOSED["cat"](c, d) for c, d in zip(columns, dims, strict=True)]
     )
