@@ -248,6 +248,19 @@ def test_a_port_in_use_is_said(site, tmp_path):
     )
 
 
+def test_folders_are_compiled_separately(monkeypatch):
+    """A change of one module compiles its folder alone; the others come from the cache."""
+    asked = []
+    same = lambda script, folder, salt, files: asked.extend(sorted(files)) or files  # noqa: E731
+    monkeypatch.setattr(archives.node, "convert_files", same)
+    plain = {
+        "a": archives.zip_files({"a/x.py": b"1", "a/y.py": b"2", "a/b/z.py": b"3"}),
+        "b": archives.zip_files({"numpy.py": b"4"}),
+    }
+    assert archives.compile_archives(plain) == plain
+    assert asked == ["a:a", "a:a/b", "b:"]
+
+
 def test_the_archive_is_the_package(site):
     manifest = json.loads(fetched(f"{site}manifest.json")[1])
     name = next(n for n in manifest["packages"] if n.startswith("flambeau"))

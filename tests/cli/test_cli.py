@@ -86,7 +86,7 @@ def test_mnist_opens_no_device_but_its_own(digits, tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, first=1)
 def test_mnist_is_the_same_with_the_same_seed(digits, tmp_path):
     def weights(seed):
         args = ("--steps", 3, "--batch-size", 20, "--seed", seed)
@@ -101,6 +101,7 @@ SIGNALS = [(signal.SIGINT, 130, "Ctrl-C"), (signal.SIGTERM, 143, "SIGTERM")]
 
 
 @pytest.mark.parametrize("number, code, name", SIGNALS, ids=["SIGINT", "SIGTERM"])
+@pytest.mark.share(2)
 def test_a_signal_saves_the_model(digits, tmp_path, monkeypatch, number, code, name):
     from flambeau.cli import mnist
 
@@ -126,7 +127,7 @@ def test_a_signal_saves_the_model(digits, tmp_path, monkeypatch, number, code, n
     assert told == f"flambeau: mnist(--out {tmp_path}): {rule}"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, first=2)
 def test_what_was_stopped_goes_on_to_the_same_bits(digits, tmp_path, monkeypatch):
     from flambeau.cli import mnist
 
@@ -188,6 +189,7 @@ def test_truncated_data_leaves_nothing(digits, tmp_path):
     assert not list((tmp_path / "out").iterdir())
 
 
+@pytest.mark.share(2)
 def test_a_loss_that_is_no_number_names_the_op(digits, tmp_path):
     told = fails("--data", digits, "--out", tmp_path, "--lr", "1e30", "--batch-size", 20)
     assert told.startswith("flambeau: mnist: step ")
@@ -281,6 +283,7 @@ def test_progress_on_a_terminal(monkeypatch):
         assert shown.bar.tasks[0].completed == 0 and shown.bar.tasks[0].description == "test"
 
 
+@pytest.mark.share(3, first=0)
 def test_the_example_trains(digits, tmp_path):
     example = ROOT / "examples" / "mnist.py"
     env = {**os.environ, "FLAMBEAU_DATA": str(digits)}

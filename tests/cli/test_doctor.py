@@ -211,7 +211,7 @@ def test_no_adapter_errors_end_with_the_fix(monkeypatch):
     assert str(error.value) == f"no WebGPU adapter found: {fix}, or run 'flambeau doctor'"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, first=2)
 def test_reports_this_machine_as_json(gpu):
     done = CliRunner().invoke(main, ["doctor", "--json"])  # alone it keeps other options of help
     assert done.exit_code == 0, done.output

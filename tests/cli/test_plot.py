@@ -31,6 +31,7 @@ def falling(steps):
         (falling(50), [1.0]),
     ],
 )
+@pytest.mark.share(3)
 def test_draws_a_png(tmp_path, digits, losses, accuracies):
     draw_mnist(tmp_path / "mnist.png", losses, accuracies, *digits)
     assert (tmp_path / "mnist.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"

@@ -157,6 +157,7 @@ def test_fused_bytes_equal_unfused(gpu):
 
 
 @pytest.mark.parametrize("n", range(10))
+@pytest.mark.share(3)
 def test_odd_sizes(n, dtype, device):
     x = np.arange(1, n + 1).astype(dtype.numpy)
     t = fb.tensor(x, dtype=dtype, device=device)
@@ -249,6 +250,7 @@ def test_index_of_a_computed_extreme(half, device):
 
 
 @pytest.mark.parametrize("shape", [(5, 7, 3), (16, 12, 20), (64, 64, 64), (1, 33, 9), (70, 5, 130)])
+@pytest.mark.share(3)
 def test_matmul(shape, dtype, device):
     m, k, n = shape
     a, b = (np.random.default_rng(6).integers(-3 * (dtype.kind != "u"), 4, s) for s in ((m, k), (k, n)))
@@ -279,6 +281,7 @@ def test_convolution_and_pools(half, device):
         check(y.float().numpy(), want.numpy(), 4 * EPS[half])
 
 
+@pytest.mark.share(3)
 def test_joins_and_gathers(dtype, device):
     x = np.arange(35).reshape(5, 7).astype(dtype.numpy)
     t = fb.tensor(x, dtype, device)

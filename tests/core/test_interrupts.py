@@ -118,6 +118,7 @@ def test_an_eager_step_is_whole(device, offload):
 
 
 @pytest.mark.parametrize("check, since", [("never", ""), ("always", ""), ("always", "undo")])
+@pytest.mark.share(3)
 def test_a_replay_is_whole(check, since, gpu):
     training = Training(gpu)
     call = fb.jit(training.step, check=check)

@@ -14,6 +14,7 @@ FLAMBEAU_TEST_SECONDS names a file that takes each test's seconds, the dearest f
 
 import os
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -29,9 +30,25 @@ SECONDS = "processor seconds"  # the name of a report's property
 BEGAN = pytest.StashKey[float]()
 
 
-def used() -> float:
-    """Processor seconds of this process, of all its threads and of the children that it waited for."""
-    return sum(os.times()[:4])
+def used(item) -> float:
+    """Processor seconds of this process, its threads and the children that it waited for; for a page's
+    test also of the browser, which nobody waits for."""
+    return sum(os.times()[:4]) + (of_descendants() if package_of(item.nodeid) == "browser" else 0)
+
+
+def of_descendants() -> float:
+    """Processor seconds of the living processes below this one, and of those that they waited for (Linux)."""
+    parents, seconds = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            fields = path.read_text().rpartition(")")[2].split()
+            parents[int(path.parent.name)] = int(fields[1])
+            seconds[int(path.parent.name)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    ours, below = set(), {os.getpid()}
+    while below:
+        below = {pid for pid, parent in parents.items() if parent in below} - ours
+        ours |= below
+    return sum(seconds[pid] for pid in ours)
 
 
 def package_of(nodeid: str) -> str:
@@ -42,13 +59,13 @@ def package_of(nodeid: str) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    item.stash[BEGAN] = used()
+    item.stash[BEGAN] = used(item)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item, call):
     if call.when == "teardown":
-        item.user_properties.append((SECONDS, used() - item.stash[BEGAN]))
+        item.user_properties.append((SECONDS, max(used(item) - item.stash[BEGAN], 0.0)))
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -5,6 +5,8 @@ without this parameter in every run. FLAMBEAU_TURN says whose turn it is, and FL
 for `in_turn`. Tests named on the command line (FILE::TEST, or -k) always run. Where `in_turn` draws a
 test's cases as well, choose numbers of runs without a common divisor: otherwise some cases only have their
 turn after ROUND runs.
+
+In the packages of ON_BOTH a test that asks for `device` runs on NumPy always, on the adapter in turn.
 """
 
 import zlib
@@ -14,6 +16,8 @@ import pytest
 
 from helpers.draws import TIMES, TURN
 
+# packages whose kernels are those of ops, which have tests of their own
+ON_BOTH = {"autodiff", "core", "distributions", "learner", "metrics", "models", "nn", "optim", "vision"}
 ROUND = 24  # runs after which marks go on by one: most numbers of runs divide it
 COUNT = "tests of other turns"  # the name of a number that a worker of xdist hands over
 OTHERS = pytest.StashKey[int]()
@@ -24,11 +28,23 @@ def pytest_configure(config):
     config.stash[OTHERS] = 0
 
 
+def parameters_of(item) -> list[str]:
+    return item.callspec.id.split("-") if hasattr(item, "callspec") else []
+
+
+def marks_of(item) -> list[tuple[pytest.Item | pytest.Collector, pytest.Mark]]:
+    """The marks of an item with what carries them, or the mark that ON_BOTH stands for."""
+    marks = list(item.iter_markers_with_node("share"))
+    if not marks and "device" in item.fixturenames and item.path.parent.name in ON_BOTH:
+        marks = [(item, pytest.mark.share(2, only="gpu").mark)]
+    return marks
+
+
 def has_turn(item, counted: Counter) -> bool:
     """Whether each mark of an item has this turn. Without `first`, its name decides where it begins."""
     turn = True
-    for node, mark in item.iter_markers_with_node("share"):
-        if (only := mark.kwargs.get("only")) and only not in item.callspec.id.split("-"):
+    for node, mark in marks_of(item):
+        if (only := mark.kwargs.get("only")) and only not in parameters_of(item):
             continue
         name = item.nodeid.partition("[")[0] if isinstance(node, pytest.Function) else node.nodeid
         place = TURN + TURN // ROUND + mark.kwargs.get("first", zlib.crc32(name.encode()))

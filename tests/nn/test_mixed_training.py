@@ -64,6 +64,7 @@ def losses(name, dtype, recorded=False):
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.share(3)
 def test_reaches_the_loss_of_float32(name):
     with fb.device("cpu"):
         exact = losses(name, None)

@@ -51,6 +51,7 @@ def by_numpy(layer, kind, x):
 
 
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+@pytest.mark.share(3)
 def test_steps_by_numpy(kind, device):
     layer, x = getattr(nn, kind)(3, 5, device=device), drawn(6, 2, 3)
     y, state = layer(fb.tensor(x, device=device))
@@ -381,6 +382,7 @@ CLIPPED = {"clip": 1.0, "state_clip": 1.0, "hidden_activation": "softsign"}
         ("LSTM", 2, {**CLIPPED, "input_forget": True, "gate_activation": "hardsigmoid"}),
     ],
 )
+@pytest.mark.share(3)
 def test_kernels_of_a_step(kind, ahead, options, gpu):
     """A product and a kernel of all gates; a plain RNN's gate is the product's epilogue. A seventh of a
     kernel a step joins the states. On the way back a kernel and a product."""

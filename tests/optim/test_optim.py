@@ -280,6 +280,7 @@ def test_lbfgs_goes_as_torchs(torch, kw):
 
 
 @pytest.mark.parametrize("kw", SEARCHES, ids=range(len(SEARCHES)))
+@pytest.mark.share(3)
 def test_lbfgs_finds_the_lowest_point(kw):
     p = fb.tensor(START, device="cpu", requires_grad=True)
     optimizer = optim.LBFGS([p], **kw)

@@ -779,6 +779,7 @@ else:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize("provider", WAYS)
+@pytest.mark.share(2)
 def test_a_forked_child_ends_while_the_parent_compiles(gpu, provider):
     """Mesa's exit function waits for its threads, which a child does not have."""
     env = environment(provider)

@@ -162,14 +162,32 @@ def zip_files(contents: Files, method: int = zipfile.ZIP_DEFLATED) -> bytes:
 
 def store_uncompressed(archive: bytes) -> bytes:
     """Store an archive's files uncompressed, because brotli compresses those better than deflated ones."""
+    return zip_files(unzip_files(archive), zipfile.ZIP_STORED)
+
+
+def unzip_files(archive: bytes) -> Files:
     with zipfile.ZipFile(io.BytesIO(archive)) as old:
-        return zip_files({name: old.read(name) for name in old.namelist()}, zipfile.ZIP_STORED)
+        return {name: old.read(name) for name in old.namelist()}
 
 
 def compile_archives(archives: Archives) -> Archives | None:
-    """Replace .py by .pyc in archives, compiled by Pyodide's Python; None without Node.js."""
+    """Replace .py by .pyc in archives, compiled by Pyodide's Python; None without Node.js.
+
+    Each folder is compiled and cached separately, because most do not change between two builds.
+    """
+    folders: dict[tuple[str, str], Files] = {}
+    for name, archive in archives.items():
+        for path, data in unzip_files(archive).items():
+            folders.setdefault((name, path.rpartition("/")[0]), {})[path] = data
+    parts = {f"{name}:{folder}": zip_files(contents) for (name, folder), contents in folders.items()}
     script = web_folder() / "compile.mjs"
-    return node.convert_files(script, str(pyodide.folder()), pyodide.SHA256, archives)
+    compiled = node.convert_files(script, str(pyodide.folder()), pyodide.SHA256, parts)
+    if compiled is None:
+        return None
+    merged: dict[str, Files] = {name: {} for name in archives}
+    for part, archive in compiled.items():
+        merged[part.partition(":")[0]] |= unzip_files(archive)
+    return {name: zip_files(contents) for name, contents in merged.items()}
 
 
 def brotli(files: Files) -> Files | None:
