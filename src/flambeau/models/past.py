@@ -38,6 +38,8 @@ class Past(nn.Module):
         self.layers = nn.ModuleList(
             nn.KVCache(batch, heads, length, features, device=device, dtype=dtype) for _ in range(layers)
         )
+        for layer in self.layers:  # one counter: a kernel of a step counts the tokens of all layers
+            layer.count = self.layers[0].count
         self.register_buffer("padding", Tensor.zeros(batch, dtype=dt.int32, device=device))
         shape = (batch, heads, memory, features)
         for i in range(layers if memory else 0):
@@ -49,8 +51,7 @@ class Past(nn.Module):
     def begin(self, padding: Tensor | None = None) -> None:
         """Empty the cache. padding: the padding tokens at the start of each new row. [batch]"""
         with no_grad():
-            for layer in self.layers:
-                layer.reset()  # type: ignore[attr-defined]
+            self.layers[0].reset()  # type: ignore[attr-defined]
             self.padding.assign_(self.padding * 0 if padding is None else padding)
 
     def remember(self, at: int, keys: Tensor, values: Tensor) -> None:
@@ -86,7 +87,14 @@ class Past(nn.Module):
         near = (keys > rows.unsqueeze(1) - window).unsqueeze(0).unsqueeze(0)
         return near if kept is None else kept & near
 
-    def attend(self, at: int, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        """Append the keys and values of layer `at`, and attend to all tokens so far.
+    def attend(
+        self, at: int, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options: Any
+    ) -> Tensor:
+        """Append the keys and values of layer `at`, and attend to all tokens so far. Layers come in order.
+        options: of scaled_dot_product_attention.
         [batch, g, n, features], [batch, heads, n, features] twice -> [batch, g, n, features]"""
-        return self.layers[at](query, key, value, attn_mask=mask)
+        layer, start = self.layers[at], self.count()
+        layer.write(key, value, start)
+        if at == len(self.layers) - 1:  # the layers share the counter
+            layer.count.assign_(start + key.shape[-2])
+        return layer.attend(query, start, attn_mask=mask, **options)

@@ -144,7 +144,7 @@ class T5LayerSelfAttention(nn.Module):
         y, a = self.layer_norm(x), self.SelfAttention
         q, k, v = (a.heads(m, y) for m in (a.q, a.k, a.v))
         if call.past is not None:
-            y = call.past.layers[self.at](q, k, v, attn_mask=call.bias, scale=1.0)
+            y = call.past.attend(self.at, q, k, v, call.bias, scale=1.0)
         else:
             # scale 1: T5's initialisation includes the factor 1 / sqrt(d_kv) (Raffel et al., 2019)
             y = F.scaled_dot_product_attention(q, k, v, call.bias, is_causal=self.is_decoder, scale=1.0)

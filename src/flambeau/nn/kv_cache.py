@@ -46,18 +46,28 @@ class KVCache(Module):
         with no_grad():
             # a tensor either way: a number would be a constant of the recorded step
             start = self.count + 0 if at is None else self.count * 0 + at
-            self.keys.assign_(put_rows(self.keys, key, start))
-            self.values.assign_(put_rows(self.values, value, start))
+            self.write(key, value, start)
             self.count.assign_(start + key.shape[-2])
         return self.keys, self.values, start
+
+    def write(self, key: Tensor, value: Tensor, start: Any) -> None:
+        """Write keys and values from position `start` on; `count` stays. [b, h, n, d], [b, h, n, e]"""
+        with no_grad():
+            self.keys.assign_(put_rows(self.keys, key, start))
+            self.values.assign_(put_rows(self.values, value, start))
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
         """Append, and attend to all tokens so far; `options` are those of scaled_dot_product_attention.
         [b, g, n, d], [b, h, n, d], [b, h, n, e] -> [b, g, n, e], g a multiple of h"""
-        keys, values, start = self.append(key, value)
-        grouped = query.shape[-3] != keys.shape[-3]
+        start = self.append(key, value)[2]
+        return self.attend(query, start, **options)
+
+    def attend(self, query: Tensor, start: Any, **options: Any) -> Tensor:
+        """Attend to the tokens up to each query, the first of which is at position `start`; `options` as in
+        `forward`. [b, g, n, d] -> [b, g, n, e]"""
+        grouped = query.shape[-3] != self.keys.shape[-3]
         return scaled_dot_product_attention(
-            query, keys, values, is_causal=True, enable_gqa=grouped, start=start, **options
+            query, self.keys, self.values, is_causal=True, enable_gqa=grouped, start=start, **options
         )
 
     def reset(self) -> None:
