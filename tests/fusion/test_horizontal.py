@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from helpers.kernels import planned_for
 from helpers.plans import kernels_of, kinds_of, names_of, the_kernel_of
 
 import flambeau as fb
 from flambeau import nn, optim
 from flambeau.core.limits import Limits
 from flambeau.core.shape import common_refinement
+from flambeau.nn.functional import put_rows
 
 SHAPES = ((12, 8), (7,), (3,), (16,), (5, 3, 2), (32, 4))
 BINDS_MANY = Limits(bundle_buffers=32)
@@ -116,3 +118,45 @@ def test_recorded_steps_are_plain_ones(gpu, make):
 
     plain, recorded = losses(False), losses(True)
     assert np.allclose(plain, recorded, rtol=1e-6) and plain[-1] < plain[0]
+
+
+def products(x):
+    """Three products of x by weights as Linear has them, of unlike widths and epilogues."""
+    device = x.device
+    weights = [np.random.default_rng(n).normal(size=(n, x.shape[1])).astype("f4") for n in (24, 8, 13)]
+    a, b, c = (x @ fb.tensor(w, device=device).T for w in weights)
+    return (a, b.relu(), c * 2 + 1), weights
+
+
+def test_products_of_one_input_are_side_by_side():
+    made, _ = products(fb.rand(1, 40).realize())
+    k = the_kernel_of(*made, limits=BINDS_MANY, dying=[])
+    assert k.kind == "bundle" and k.joins == 3 and k.wgsl.count("var<workgroup>") == 1
+    assert kinds_of(*made, limits=BINDS_MANY, dying=None).count("bundle") == 0  # it would not be run again
+
+
+def test_a_product_of_a_product_waits_for_it():
+    x, w = fb.rand(1, 40).realize(), fb.rand(40, 40).realize()
+    y = x @ w.T
+    assert "bundle" not in kinds_of(y, y @ w.T, limits=BINDS_MANY, dying=[])
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_kernels_side_by_side_compute_what_they_do_alone(rows, gpu):
+    """Products of one input, and rows that are computed where a table takes them, beside a map."""
+    x = np.random.default_rng(7).normal(size=(rows, 40)).astype("f4")
+    table = np.random.default_rng(8).normal(size=(9, 24)).astype("f4")
+
+    def step(x, table, start):
+        a, b, c = products(x)[0]
+        return put_rows(table * 1, a * a, start), put_rows(table * 1, a - 1, start), b + 1, c
+
+    def compute(device):
+        call = fb.jit(step)
+        given = [fb.tensor(v, device=device) for v in (x, table, np.array([5], "i4"))]
+        return [y.numpy() for _ in range(2) for y in call(*given)]
+
+    with planned_for(gpu, software=False, bundle_buffers=32):
+        found = compute(gpu)
+    for y, want in zip(found, compute("cpu"), strict=True):
+        assert np.allclose(y, want, rtol=1e-5, atol=1e-5)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.kernels import planned_for
 from helpers.networks import DECODERS, GPT2, IDS, LLAMA, MASK, T5, filled
 
 import flambeau as fb
@@ -65,6 +66,24 @@ def test_a_second_text_compiles_and_allocates_nothing(gpu):
     decoder.generate(IDS, 12)
     assert (counters.plans, counters.compiles) == (known["plans"], known["compiles"])
     assert fb.memory(gpu)["allocations"] == taken
+
+
+def test_a_short_prompt_is_taken_by_the_recorded_step(gpu, monkeypatch):
+    """Tokens, ends and draws as with a graph for the prompt; what is chosen inside the prompt counts not."""
+    monkeypatch.setattr(generation, "ONE_BY_ONE", 0)
+    model, texts = filled(models.LlamaForCausalLM(LLAMA)), []
+    end = int(models.generate(model, IDS, 2, attention_mask=MASK)[0, -1])
+    with planned_for(gpu, software=False, bundle_buffers=32):
+        decoder = models.Decoder(model.to(gpu))
+        for most in (0, 32):
+            monkeypatch.setattr(generation, "ONE_BY_ONE", most)
+            ended = decoder.generate(IDS, 5, attention_mask=MASK, eos_token_id=end).tolist()
+            drawn = decoder.generate(IDS, 5, attention_mask=MASK, do_sample=True, seed=3).tolist()
+            texts.append((ended, drawn))
+            plans = counters.plans
+        decoder.generate(IDS[:, :5], 5, do_sample=True, attention_mask=MASK[:, :5], seed=3)
+    assert texts[0] == texts[1]
+    assert counters.plans == plans  # a prompt of another length needs no plan
 
 
 def test_rows_of_several_lengths_are_as_alone(gpt2):

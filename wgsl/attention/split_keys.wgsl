@@ -1,6 +1,7 @@
 //# Attention of few rows to many keys: a workgroup takes a piece of the keys of one head and all rows that attend to them (the
 //# queries of a group), so that keys and values are read once. out: each row's sums over each piece, [rows, pieces, e]; out1:
 //# the largest score and the sum of weights, [rows, pieces, 2]. attention/split_keys_join.wgsl makes the result (flash decoding).
+//# whole: one workgroup takes all keys, and makes the result itself; out1 is then as in attention/rows.wgsl.
 //% extends "launch.wgsl"
 //% import "attention/_scores.wgsl" as scoring
 //% import "attention/_load.wgsl" as rows
@@ -13,17 +14,18 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
 //% set T, each = wgsl(dtypes[0], 4), (d + f.lanes - 1) // f.lanes
 //% set at_once, deep = f.threads // f.lanes, f.threads // f.across
   // the piece of keys of this workgroup
-  let kv = group / p.pieces;
+  let kv = group{{ " / p.pieces" if not whole }};
   if (kv >= p.lines) {
     return;
   }
-  let piece = group % p.pieces;
+  let piece = group % p.pieces; //% if not whole
   let lane = lid.x % {{ f.lanes }}u;
   let beside = lid.x / {{ f.lanes }}u;
   let column = lid.x % {{ f.across }}u;
   let below = lid.x / {{ f.across }}u;
 {{ scoring.begin(o) }}
-  let end = min(min((piece + 1u) * p.length, p.keys), {{ "p.queries + begin" if o.causal else "p.keys" }});
+  let start = {{ "0u" if whole else "piece * p.length" }};
+  let end = min({{ "p.keys" if whole else "min((piece + 1u) * p.length, p.keys)" }}, {{ "p.queries + begin" if o.causal else "p.keys" }});
   // the queries
 //% for r in range(f.rows)
 //% for c in range(each)
@@ -34,7 +36,7 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
   var top{{ r }} = {{ scoring.BOTTOM }};
   var total{{ r }} = 0.0;
 //% endfor
-  for (var first = piece * p.length; first < end; first += {{ f.keys }}u) {
+  for (var first = start; first < end; first += {{ f.keys }}u) {
     // products of queries and keys
     { //% for i in range(f.keys // at_once)
       let row = kv * p.keys + min(first + beside + {{ i * at_once }}u, p.keys - 1u);
@@ -91,12 +93,22 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
       y += sums[lid.x + i * {{ f.across }}u];
       total += parts[0][i * {{ f.across }}u];
     }
+//% if whole
+    let row = kv * p.rows + {{ r }}u;
+    let empty = total < 0.5;
+    let mean = y * select(1.0 / total, 0.0, empty);
+    out[row * {{ e }}u + lid.x] = {{ wgsl(out_dtype, 4).store("mean") }};
+    if (lid.x == 0u) {
+{{ scoring.norm("row", "top%d * 0.6931471805599453" % r, "total", "empty") }}
+    }
+//% else
     let at = (kv * p.rows + {{ r }}u) * p.pieces + piece;
     out[at * {{ e }}u + lid.x] = y;
     if (lid.x == 0u) {
       out1[at * 2u] = top{{ r }};
       out1[at * 2u + 1u] = total;
     }
+//% endif
   }
 //% endfor
 //% endblock

@@ -1,6 +1,7 @@
 //# Two words an element, side by side: a thread makes both, of one element or of several neighbours.
 //% extends "kernel.wgsl"
 //% macro write()
+  // both words of element i
 {{ ix.unravel("i", functions["values"].coords, dims[1:]) }}
   let y = values({{ functions["values"].coords | join(", ") }});
   out[i] = {{ wgsl(out_dtype, 2) }}(y.{{ words[0] }}, y.{{ words[1] }});

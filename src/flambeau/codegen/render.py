@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, ModuleLoader, TemplateError, T
 from ..core.dtype import SHORT
 from ..core.files import HERE, template_folder
 from ..errors import KernelError
+from ..kernels.bundle import BUNDLE, BundleMember
 from ..kernels.ir import Shader, out_name
 from .environment import ADDED, EDITED, Words, build_environment
 
@@ -100,13 +101,22 @@ def render(shader: Shader) -> str:
 
 def is_proven(shader: Shader) -> bool:
     """Whether a kernel needs no index checks: its template is in PROVEN and has no WGSL of a user."""
+    if shader.template == BUNDLE:
+        return all(is_proven(m.shader) for m in members_of(shader))
     return shader.template in PROVEN and is_ours(shader)
+
+
+def members_of(shader: Shader) -> tuple[BundleMember, ...]:
+    """The kernels of a bundle."""
+    return dict(shader.options)["members"]
 
 
 def is_ours(shader: Shader) -> bool:
     """Whether a kernel has no WGSL of a user."""
     if not ADDED:
         return True
+    if shader.template == BUNDLE:
+        return all(is_ours(m.shader) for m in members_of(shader))
     steps = (s for _, f in shader.functions for s in f.steps if s.kind == "op")
     return shader.template not in ADDED and not any(f"{s.name}.wgsl" in ADDED for s in steps)
 
@@ -152,40 +162,93 @@ def template_text(file: str) -> str:
 
 def _render(shader: Shader, env: Environment) -> str:
     called: dict[str, Any] = {}
+    try:
+        texts = _member_texts(shader, env, called) if shader.template == BUNDLE else []
+        # The library last: rendering a text fills `called`.
+        return _text(shader, env, called, texts=texts) + _helpers(env, called)
+    except TemplateError as e:
+        file, line = line_of(e) or (shader.template, "?")
+        raise KernelError(f"render({shader.template}): {file}:{line}: {e.message}") from e
+
+
+def _text(shader: Shader, env: Environment, called: dict[str, Any], **more: Any) -> str:
+    """A kernel's text without library functions, which it records in `called`."""
     out_dtype, out_width = shader.outs[0]
     wgsl, options, functions = partial(Wgsl, called=called), dict(shader.options), dict(shader.functions)
     names, checks, head = [out_name(i) for i in range(len(shader.outs))], shader.checks, _head(shader)
     outs = [(n, SHORT[d].stored, SHORT[d].words[w]) for n, (d, w) in zip(names, shader.outs, strict=True)]
     keys = options | {"dtype": options.get("dtype", next(iter(options.get("dtypes", ())), ""))}
     types = {name: wgsl(keys[key], width) for name, key, width in TYPES if keys.get(key)}
-    try:
-        text = env.get_template(shader.template).render(
-            {"ranged": "", "atomics": False} | types | options,
-            params=shader.params,
-            bindings=shader.bindings,
-            outs=outs,
-            out_width=out_width,
-            out_dtype=out_dtype,
-            workgroup=shader.workgroup,
-            functions=functions,
-            finish=functions.get("finish"),
-            Out=wgsl(out_dtype, out_width),
-            checks=checks,
-            wgsl=wgsl,
-            vec=vec,
-            head=head,
-        )
-        # After the text: rendering it fills `called`.
-        return text + _helpers(env, called)
-    except TemplateError as e:
-        file, line = line_of(e) or (shader.template, "?")
-        raise KernelError(f"render({shader.template}): {file}:{line}: {e.message}") from e
+    return env.get_template(shader.template).render(
+        {"ranged": "", "atomics": False} | types | options | more,
+        params=shader.params,
+        bindings=shader.bindings,
+        outs=outs,
+        out_width=out_width,
+        out_dtype=out_dtype,
+        workgroup=shader.workgroup,
+        functions=functions,
+        finish=functions.get("finish"),
+        Out=wgsl(out_dtype, out_width),
+        checks=checks,
+        wgsl=wgsl,
+        vec=vec,
+        head=head,
+    )
+
+
+# In a member's text: its position marks, `p.name`, and names that are no fields.
+NAMES = re.compile("\x01[^\x02]*\x02|\\bp\\.(\\w+)|(?<![\\w.])([A-Za-z_]\\w*)")
+DECLARED = re.compile("^(?:\x01[^\x02]*\x02|[ ])*(?:fn|struct|const) (\\w+)", re.MULTILINE)
+ENTRY = re.compile("@compute .*?lid: vec3<u32>\\) {", re.DOTALL)
+SHARED = re.compile("^(?:\x01[^\x02]*\x02|[ ])*var<workgroup> (\\w+): (.*);.*\n", re.MULTILINE)
+
+
+def _member_texts(bundle: Shader, env: Environment, called: dict[str, Any]) -> list[str]:
+    """The texts of a bundle's kernels, whose names are made unlike. Workgroup memory of one name and type is
+    shared: a workgroup runs one of them."""
+    memory: dict[tuple[str, str], str] = {}
+    texts: list[str] = []
+    for at, member in enumerate(members_of(bundle)):
+        text = _without_head(_text(member.shader, env, called))
+        names = dict(member.buffers) | {name: f"{name}{at}" for name in DECLARED.findall(text)}
+        declarations = {(name, of): line for line, name, of in _memory_of(text)}
+        for key, line in declarations.items():
+            if key in memory:
+                text = text.replace(line, "")
+            names[key[0]] = memory.setdefault(key, f"{key[0]}{at}")
+        texts.append(_rename(text, names, dict(member.words)))
+    return texts
+
+
+def _without_head(text: str) -> str:
+    """A kernel's text without Params and bindings, and with a plain function in place of its entry point."""
+    last = text.rfind("@group(0)")
+    return ENTRY.sub("fn main(wid: vec3<u32>, lid: vec3<u32>) {", text[text.index("\n", last) :])
+
+
+def _memory_of(text: str) -> list[tuple[str, str, str]]:
+    """The lines that declare workgroup memory, with its name and type."""
+    return [(m.group(), m.group(1), MARK.sub("", m.group(2))) for m in SHARED.finditer(text)]
+
+
+def _rename(text: str, names: dict[str, str], words: dict[str, str]) -> str:
+    """A text with other names of functions, variables and Params."""
+
+    def renamed(match: re.Match[str]) -> str:
+        word, name = match.groups()
+        if word is not None:
+            return f"p.{words[word]}"
+        return names.get(name, name) if name is not None else match.group()
+
+    return NAMES.sub(renamed, text)
 
 
 def _head(shader: Shader) -> str:
     """The first line of a kernel's text: its template, workgroup and fused elementwise ops. Without shapes,
     since equal shaders have equal texts (runtime/show.py adds them for readers)."""
-    ops = [s.name.strip("_") for _, f in shader.functions for s in f.steps if s.kind == "op"]
+    shaders = [m.shader for m in members_of(shader)] if shader.template == BUNDLE else [shader]
+    ops = [s.name.strip("_") for of in shaders for _, f in of.functions for s in f.steps if s.kind == "op"]
     names = list(dict.fromkeys(ops))
     fused = ", ".join(names[:OPS_IN_HEAD] + ["..."] * (len(names) > OPS_IN_HEAD))
     size = " x ".join(map(str, shader.workgroup)).removesuffix(" x 1").removesuffix(" x 1")

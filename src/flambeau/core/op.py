@@ -55,7 +55,8 @@ class Launch:
     later launches read them by name, the graph by an op of kind output. turns: the largest number of loop
     iterations of a thread, if it grows with the sizes (see `limits.turns`). instead: (input, launch): if the
     input is no longer needed, this launch overwrites it with the result. flops: the operations of all
-    threads, for profiles; by default one for each element of the op's inputs.
+    threads, for profiles; by default one for each element of the op's inputs. beside: whether its template
+    reads `wid` and `lid` alone of the entry point, so that it may be a part of a bundle.
     """
 
     template: str
@@ -75,6 +76,7 @@ class Launch:
     turns: int = 0
     flops: int = 0
     instead: tuple[int, Launch] | None = None
+    beside: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)

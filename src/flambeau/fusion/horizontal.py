@@ -1,5 +1,8 @@
-"""Merges small maps that no kernel waits for, such as an optimiser's updates: each gets a range of
-workgroups."""
+"""Merges small kernels that do not wait for each other: each gets a range of workgroups.
+
+Maps that no kernel waits for, such as an optimiser's updates, are gathered from the whole plan; other kernels
+join one of the few before them, such as the products of one input.
+"""
 
 from itertools import permutations
 from math import prod
@@ -12,6 +15,8 @@ SMALL_BYTES = 1 << 23  # that a kernel of a bundle reads and writes at most: lar
 SMALL_GROUPS = 4096  # workgroups that it has fewer than
 WAITING_BYTES, WAITING_SHARE = 1 << 24, 16  # of temporaries that wait for a bundle; and what part of all
 BUNDLE_KERNELS, BUNDLE_WORDS = 16, 240  # kernels of a bundle; words of Params
+BUNDLED = (*MAPS, "beside")
+BACK = 6  # how many kernels a kernel moves forward at most to join others: its results live longer
 
 
 def order_by_bundle(
@@ -53,6 +58,56 @@ def _is_small(k: Kernel, sizes: dict[int, int]) -> bool:
     return is_map and moved <= SMALL_BYTES and prod(k.grid) < SMALL_GROUPS
 
 
+def join_bundles(
+    bundles: list[list[Kernel]], sizes: dict[int, int], dying: frozenset[int], limits: Limits
+) -> list[list[Kernel]]:
+    """Let a kernel alone join one of the bundles shortly before it, as far as it does not wait for those
+    between."""
+    placed: list[list[Kernel]] = []
+    for bundle in bundles:
+        at = _join_at(bundle[0], placed, sizes, dying, limits) if len(bundle) == 1 else None
+        if at is None:
+            placed.append(list(bundle))
+        else:
+            placed[at].append(bundle[0])
+    return placed
+
+
+def _join_at(
+    k: Kernel, placed: list[list[Kernel]], sizes: dict[int, int], dying: frozenset[int], limits: Limits
+) -> int | None:
+    """The last bundle that a kernel may join, None without one."""
+    if not _may_join(k, sizes):
+        return None
+    for at in reversed(range(max(len(placed) - BACK, 0), len(placed))):
+        members = placed[at]
+        if any(_waits_for(k, m, dying) for m in members):
+            return None
+        same = all(_may_join(m, sizes) and m.shader.workgroup == k.shader.workgroup for m in members)
+        # maps alone stay apart: each new bundle is a pipeline to compile, and training has many of them
+        are_maps = all(m.shader.kind in MAPS for m in (*members, k))
+        if same and not are_maps and _fits([*members, k], dying, limits):
+            return at
+    return None
+
+
+def _may_join(k: Kernel, sizes: dict[int, int]) -> bool:
+    """Whether a kernel is small, and may have a range of a grid of one dim."""
+    variants = [k] if k.instead is None else [k, k.instead[1]]
+    moved = sum(sizes.get(v, 0) for v in (*variants[-1].inputs, *k.outputs))
+    return moved <= SMALL_BYTES and all(
+        v.shader.kind in BUNDLED and not v.shader.checks and v.grid[1:] == (1, 1) and v.grid[0] < SMALL_GROUPS
+        for v in variants
+    )
+
+
+def _waits_for(k: Kernel, other: Kernel, dying: frozenset[int]) -> bool:
+    """Whether a kernel can't run before, or beside, one that is before it: it reads what that writes, or may
+    write over what that reads."""
+    written, read = set(other.outputs), set(other.reads)
+    return bool(written & set(k.reads) or set(k.outputs) & (written | read) or read & set(k.reads) & dying)
+
+
 def _fits(members: list[Kernel], dying: frozenset[int], limits: Limits) -> bool:
     """Whether the buffers and Params of these fit one kernel, if results are written over dying values where
     possible."""
@@ -64,8 +119,8 @@ def _fits(members: list[Kernel], dying: frozenset[int], limits: Limits) -> bool:
     return len(members) <= BUNDLE_KERNELS and words <= BUNDLE_WORDS and bound <= limits.bundle_buffers
 
 
-def merge_maps(members: list[Kernel], limits: Limits) -> list[Kernel]:
-    """Merge maps into one kernel; into several if one would bind too many buffers, or if a map writes over a
+def merge(members: list[Kernel], limits: Limits) -> list[Kernel]:
+    """Merge kernels into one; into several if one would bind too many buffers, or if a kernel writes over a
     value that another reads."""
     runs: list[list[Kernel]] = []
     for k in members:

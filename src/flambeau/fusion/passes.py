@@ -10,7 +10,7 @@ from ..core.limits import Limits
 from ..core.node import Node
 from ..kernels.ir import Kernel
 from ..kernels.map import in_parts
-from .horizontal import merge_maps, order_by_bundle
+from .horizontal import join_bundles, merge, order_by_bundle
 from .inplace import in_place
 from .multi_output import without_unread
 from .plan import last_of
@@ -85,12 +85,13 @@ def schedule_for_memory(draft: Draft) -> None:
 
 
 def gather_bundles(draft: Draft) -> None:
-    """In a recorded plan on a GPU, place small maps that no kernel waits for next to each other."""
+    """In a recorded plan on a GPU, place small kernels that do not wait for each other side by side."""
     bundles = [[k] for k in draft.kernels]
     if draft.is_recorded and not draft.limits.software:
         kept = {i for i, n in enumerate(draft.nodes) if n.buffer is not None} | draft.roots
         dying = draft.dying or frozenset()
         bundles = order_by_bundle(draft.kernels, draft.sizes, kept, dying, draft.limits)
+        bundles = join_bundles(bundles, draft.sizes, dying, draft.limits)
     draft.kernels = tuple(k for bundle in bundles for k in bundle)
     draft.bundles = [len(bundle) for bundle in bundles]
 
@@ -123,7 +124,7 @@ def merge_bundles(draft: Draft) -> None:
     """Make one kernel of each bundle."""
     rest = iter(draft.kernels)
     bundles = [[next(rest) for _ in range(n)] for n in draft.bundles]
-    draft.kernels = tuple(k for bundle in bundles for k in merge_maps(bundle, draft.limits))
+    draft.kernels = tuple(k for bundle in bundles for k in merge(bundle, draft.limits))
 
 
 # The order matters: scheduling for memory must see split sums joined with their readers, writing in place the

@@ -1,30 +1,42 @@
-"""Merges finished maps into one kernel, in which each map has a range of the workgroups."""
+"""Merges finished kernels into one, in which each has a range of the workgroups."""
 
 from itertools import accumulate
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from .emit import Quantities
-from .ir import Kernel, Shader, WgslFunction, out_name
+from .ir import MAPS, Kernel, Shader, WgslFunction, out_name
 from .substitute import input_name, rename
+
+BUNDLE = "bundle.wgsl"  # the template of kernels whose members keep their own templates
+
+
+class BundleMember(NamedTuple):
+    """A kernel of a bundle: its shader, and what the bundle calls its buffers and Params."""
+
+    shader: Shader
+    buffers: tuple[tuple[str, str], ...]
+    words: tuple[tuple[str, str], ...]
 
 
 def bundle_kernel(members: list[Kernel]) -> Kernel:
-    """One kernel of several maps, none of which writes over what another reads."""
-    names = _Names()
-    segments = [names.add(k) for k in members]
-    # A workgroup finds its map by comparing its number with these ends; the last needs no comparison.
+    """One kernel of several, none of which reads or writes over what another writes."""
+    names, are_maps = _Names(), all(k.shader.kind in MAPS for k in members)
+    parts = [names.add_map(k) if are_maps else names.add(k) for k in members]
+    # A workgroup finds its kernel by comparing its number with these ends; that of maps needs not the last.
     ends = list(accumulate(prod(k.grid) for k in members))
-    end_words = [names.q.add("end", end) for end in ends[:-1]]
+    words = tuple(names.q.add("end", end) for end in (ends[:-1] if are_maps else ends))
+    begins = ("0u", *(f"p.{word}" for word in words))
+    options = ("ends", words) if are_maps else ("ranges", tuple(zip(begins, words, strict=False)))
     shader = Shader(
-        "map/map_bundle.wgsl",
+        "map/map_bundle.wgsl" if are_maps else BUNDLE,
         tuple(names.q.names),
         tuple(kind for _, kind in names.buffers),
         tuple(names.outs),
         members[0].shader.workgroup,
         tuple(names.functions),
-        (("segments", tuple(segments)), ("ends", tuple(end_words))),
-        "map_bundle",
+        (("segments" if are_maps else "members", tuple(parts)), options),
+        "map_bundle" if are_maps else "bundle",
     )
     return Kernel(
         f"{members[0].name} and {len(members) - 1} more",
@@ -48,25 +60,38 @@ class _Names:
         self.outs: list[tuple[str, int]] = []
         self.functions: list[tuple[str, WgslFunction]] = []
 
-    def add(self, k: Kernel) -> tuple[Any, ...]:
-        """The segment of a kernel: its function, and what the template asks for."""
+    def add_map(self, k: Kernel) -> tuple[Any, ...]:
+        """The segment of a map: its function, and what the template asks for."""
         ((_, f),), options = k.shader.functions, dict(k.shader.options)
         at, span = len(self.functions), options["span"]  # a bundle's segments have no lines of workgroups
-        words = {
-            # Without its number: the bundle's own numbers tell equal names apart.
-            name: self.q.add(name.rstrip("0123456789"), value, wgsl)
-            for (name, wgsl), value in zip(k.shader.params, k.quantities, strict=True)
-            if name != span
-        }
-        buffers = {
-            input_name(i): self.buffers.setdefault(bound, input_name(len(self.buffers)))
-            for i, bound in enumerate(zip(k.inputs, k.shader.bindings, strict=True))
-        }
-        outs = [out_name(len(self.outs) + i) for i in range(len(k.outputs))]
-        buffers |= {out_name(i): name for i, name in enumerate(outs)}
-        self.outs += k.shader.outs
+        words = self._name_words(k, unread=span)
+        buffers = self._name_buffers(k)
+        outs = tuple(buffers[out_name(i)] for i in range(len(k.outputs)))
         f = rename(f, buffers, words)
         f = f._replace(result=f"Results{at}") if f.results else f
         self.functions.append((f"value{at}", f))
         dims = tuple(words.get(name, "") for name in options["dims"])
-        return f"value{at}", words[options["size"]], dims, tuple(outs), k.shader.outs[0][1]
+        return f"value{at}", words[options["size"]], dims, outs, k.shader.outs[0][1]
+
+    def add(self, k: Kernel) -> BundleMember:
+        """A kernel that keeps its template."""
+        words, buffers = self._name_words(k), self._name_buffers(k)
+        return BundleMember(k.shader, tuple(buffers.items()), tuple(words.items()))
+
+    def _name_words(self, k: Kernel, unread: str = "") -> dict[str, str]:
+        """A kernel's Params -> their names in the bundle, without the digits that tell the kernel's apart."""
+        return {
+            name: self.q.add(name.rstrip("0123456789"), value, wgsl)
+            for (name, wgsl), value in zip(k.shader.params, k.quantities, strict=True)
+            if name != unread
+        }
+
+    def _name_buffers(self, k: Kernel) -> dict[str, str]:
+        """A kernel's buffers -> their names in the bundle."""
+        buffers = {
+            input_name(i): self.buffers.setdefault(bound, input_name(len(self.buffers)))
+            for i, bound in enumerate(zip(k.inputs, k.shader.bindings, strict=True))
+        }
+        buffers |= {out_name(i): out_name(len(self.outs) + i) for i in range(len(k.outputs))}
+        self.outs += k.shader.outs
+        return buffers

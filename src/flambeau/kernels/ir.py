@@ -61,7 +61,8 @@ class Shader:
     """What codegen turns into WGSL, and the key of the pipeline: structure only.
 
     kind: what passes over finished kernels may ask for: map (one result), map_multi (several), map_bundle
-    (several kernels' maps), split_sum (partial sums into their sum); "" for all others.
+    (several kernels' maps), split_sum (partial sums into their sum), beside (its template reads `wid` and
+    `lid` alone of the entry point, so it may be a part of a bundle), bundle; "" for all others.
     """
 
     template: str

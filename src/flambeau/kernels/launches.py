@@ -116,7 +116,16 @@ class _LaunchBuilder:
         dtype = (launch.dtype or self.head.dtype) if launch.writes else self.tail.dtype
         written = ((dtype.short, launch.width), *((w.dtype.short, w.width) for w in launch.also))
         names, kinds, structure = tuple(q.names), tuple(b.kinds), tuple(options.items())
-        shader = Shader(launch.template, names, kinds, written, launch.workgroup, functions, structure)
+        shader = Shader(
+            launch.template,
+            names,
+            kinds,
+            written,
+            launch.workgroup,
+            functions,
+            structure,
+            "beside" if launch.beside else "",
+        )
         outs = self.result(launch, dtype), *(self.place(w.name, w.elements, w.dtype) for w in launch.also)
         instead = None
         if launch.instead is not None:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..capture.jit import jit
 from ..core import dtype as dt
 from ..core.modes import no_grad
@@ -21,6 +23,9 @@ from .past import Past
 LAG = 2  # steps that are submitted before the first one is read, so that the device never waits for the host
 ROUND = 64  # cache lengths are rounded up to a multiple, so that later texts can reuse the cache
 KEPT = 2  # caches that a decoder keeps
+# Tokens of a prompt up to which a GPU takes them one by one by the recorded step: a prompt's own graph takes
+# the host as long as 30 replays to build, and the first one as long as 1,000 to plan and compile.
+ONE_BY_ONE = 32
 CONFIG = "config"  # instead of a token: use the one in the model's files
 
 
@@ -99,6 +104,7 @@ class Step:
 
     def __init__(self, model: Any, past: Past):
         self.model, self.past, self.generator = model, past, Generator()
+        self.seed = 0  # of the present text
         # HostScalars: a replayed step reads their current values, so one recording serves all temperatures.
         self.inverse, self.top_p = HostScalar(1.0), HostScalar(1.0)
         device = past.padding.device
@@ -108,11 +114,28 @@ class Step:
 
     def begin(self, sampling: Sampling, padding: Tensor | None) -> None:
         """Empty the cache."""
-        self.generator.manual_seed(_draw_seed() if sampling.seed is None else sampling.seed)
+        self.past.begin(padding)
         self.inverse.value = 1 / (sampling.temperature or 1.0)
         self.top_p.value = sampling.top_p or 1.0
+        self._begin_text(_draw_seed() if sampling.seed is None else sampling.seed)
+
+    def _begin_text(self, seed: int) -> None:
+        """Begin the draws, and the rows, none of which has ended."""
+        self.seed = seed
+        self.generator.manual_seed(seed)
         self.done.assign_(self.done & False)
-        self.past.begin(padding)
+
+    def first(self, ids: Tensor, rule: StepRule) -> Tensor:
+        """The first token of each row, after the prompt. [b, n] -> [b, 1]"""
+        device, n = ids.device, ids.shape[1]
+        if n > ONE_BY_ONE or device.kind == "cpu" or device.limits.software:
+            return self.next(ids, rule)
+        *columns, last = (tensor(c, device=device) for c in np.split(ids.numpy(), n, 1))
+        for column in columns:
+            self.replayed(column, rule)
+        if columns:  # what was chosen inside of the prompt ends no row, and its draws are not counted
+            self._begin_text(self.seed)
+        return self.replayed(last, rule)
 
     def next(self, ids: Tensor, rule: StepRule) -> Tensor:
         """The next token of each row; `pad` if the row has ended. [b, n] -> [b, 1]
@@ -349,8 +372,8 @@ def _write(
     submission, so the last steps may be computed in vain."""
     pending: deque[Reading] = deque()
     rule, ended = rule_of(how), [False] * ids.shape[0]
-    # The prompt runs eagerly, since its length differs from text to text; steps of one token are replayed.
-    token, steps = step.next(ids, rule), 1
+    # A longer prompt runs eagerly, since its length differs from text to text; steps are replayed.
+    token, steps = step.first(ids, rule), 1
     pending.append(read(token))
     while pending:
         if steps < new and len(pending) <= LAG:

@@ -186,7 +186,12 @@ def check_fours(product: Product, width: int) -> None:
 
 
 class ContractionBuilder:
-    """One dispatch of a product in the making: both sides, and what the templates share."""
+    """One dispatch of a product in the making: both sides, and what the templates share.
+
+    kind: that of the Shader.
+    """
+
+    kind = ""
 
     def __init__(self, product: Product, pieces: SumPieces, narrow: bool):
         self.product, self.narrow = product, narrow
@@ -242,9 +247,8 @@ class ContractionBuilder:
         options["groups"] = q.add("groups", grid[0])
         dtype = product.tail.dtype if self.part is None else product.head.dtype
         outs = ((dtype.short, result.width), *([(product.head.dtype.short, 4)] if aside is not None else []))
-        shader = Shader(
-            template, tuple(q.names), tuple(b.kinds), outs, (threads, 1, 1), functions, tuple(options.items())
-        )
+        names, kinds, structure = tuple(q.names), tuple(b.kinds), tuple(options.items())
+        shader = Shader(template, names, kinds, outs, (threads, 1, 1), functions, structure, self.kind)
         after = result.after.trace.steps if result.after else ()
         name = label(product.head.attrs["label"], product.a.trace.steps, product.b.trace.steps, after)
         out = product.plan.index[id(product.tail)] if self.part is None else self.part

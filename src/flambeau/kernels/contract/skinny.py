@@ -34,6 +34,7 @@ def skinny_kernel(product: Product, pieces: SumPieces, shape: SkinnyShape, narro
     """Few rows, all of them by each thread, four columns at a time. Columns that lie apart are read along the
     summed dims, by the usual shape."""
     builder, domain = ContractionBuilder(product, pieces, narrow), product.domain
+    builder.kind = "beside"
     b = OperandIndexing("b", product.b, COLUMNS, domain, narrow)
     free = b.along == "free"
     # Columns in fours along the summed dims need the rows in the same fours.

@@ -12,6 +12,7 @@ from ...core import dtype as dt
 from ...core.declare import composed, kernel, like_first
 from ...core.node import is_tensor
 from ...core.op import Family, Launch
+from ...kernels.ir import GPU_WORKGROUP
 
 if TYPE_CHECKING:
     from ...core.limits import Limits
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ...device.array_namespace import Namespace
     from ...tensor import HostScalar, Tensor
 
-THREADS = 64
+THREADS = 64  # of a workgroup on a software adapter
 
 
 def _launch(limits: Limits, table: Node, rows: Node, start: Node) -> list[Launch]:
@@ -28,21 +29,28 @@ def _launch(limits: Limits, table: Node, rows: Node, start: Node) -> list[Launch
     fours = width % 4 == 0
     w = 4 if fours else 1
     sizes: dict[str, int | float] = {"length": length, "rows": rows.shape[1], "width": width // w}
+    threads = (
+        THREADS if limits.software else GPU_WORKGROUP
+    )  # as maps have, for which see fusion/horizontal.py
 
     def launch(reads: tuple[int, ...], only: bool, written: Node, **kw: Any) -> Launch:
         size = prod(written.shape) // w
         return Launch(
             "map/cache_write.wgsl",
             reads,
-            -(-size // THREADS),
+            -(-size // threads),
             sizes | {"size": size},
             {"only": only},
             width=w,
-            wide=tuple(at for at, r in enumerate(reads) if r < 2) if fours else (),
+            workgroup=(threads, 1, 1),
+            traced=1,
+            fours=fours,
+            wide=(0,) if fours and not only else (),
+            beside=True,
             **kw,
         )
 
-    return [launch((0, 1, 2), False, table, instead=(0, launch((1, 2), True, rows)))]
+    return [launch((0, 2), False, table, instead=(0, launch((2,), True, rows)))]
 
 
 def _reference(xp: Namespace, table: Array, rows: Array, start: Array) -> Array:

@@ -118,6 +118,7 @@ class Few(NamedTuple):
 
 MOST_FEW = 16  # rows that attend to the same keys, at most, to split the keys
 LEAST_KEYS = 128  # keys of a piece
+ONE_PIECE = 384  # keys up to which one workgroup takes less time than several and a kernel that combines them
 GROUPS = 1024  # workgroups that saturate a large GPU's memory
 
 
@@ -338,8 +339,8 @@ def _power_of_two(n: int) -> int:
 def _split_keys(
     nodes: Nodes, biases: Nodes, attrs: dict[str, Any], also: tuple[Written, ...]
 ) -> list[Launch]:
-    """The launches for few rows and many keys: one for pieces of the keys, one that combines their
-    results."""
+    """The launches for few rows and many keys: one for pieces of the keys, and one that combines their
+    results if the pieces are several."""
     q, k, v = nodes[:3]
     d, e = q.shape[2] // 4, v.shape[2] // 4
     lines, keys = k.shape[:2]
@@ -348,35 +349,35 @@ def _split_keys(
     at_once = 128 // lanes
     f = Few(_power_of_two(rows), max(2048 // (_power_of_two(rows) * lanes), at_once), lanes, _power_of_two(e))
     # Pieces of LEAST_KEYS keys or more, and no more workgroups than saturate the memory.
-    pieces = max(min(-(-keys // max(LEAST_KEYS, f.keys)), GROUPS // lines), 1)
+    most = 1 if keys <= ONE_PIECE else GROUPS // lines
+    pieces = max(min(-(-keys // max(LEAST_KEYS, f.keys)), most), 1)
     length = -(-keys // pieces // f.keys) * f.keys
     pieces = -(-keys // length)
     unread = ("scale", "uncap") if biases else ("scale", "uncap", "group")
-    sizes = _without(_sizes(nodes, biases, **attrs), *unread) | {
-        "rows": rows,
-        "pieces": pieces,
-        "length": length,
-        "lines": lines,
-    }
+    sizes = _without(_sizes(nodes, biases, **attrs), *unread) | {"rows": rows, "lines": lines}
     count = q.shape[0] * q.shape[1]
-    options = {"d": d, "e": e, "f": f, "o": _options(nodes, biases, **attrs)}
-    # For each row and piece: the largest score and the sum of weights, which the join needs.
-    tops = Written("tops", count * pieces * 2, dt.float32)
+    options = {"d": d, "e": e, "f": f, "o": _options(nodes, biases, **attrs), "whole": pieces == 1}
+    written: dict[str, Any] = {"also": also}
+    if pieces > 1:
+        sizes |= {"pieces": pieces, "length": length}
+        # For each row and piece: the largest score and the sum of weights, which the join needs.
+        tops = Written("tops", count * pieces * 2, dt.float32)
+        elements = count * pieces * e * 4
+        written = {"writes": "pieces", "elements": elements, "dtype": dt.float32, "also": (tops,)}
     first = Launch(
         "attention/split_keys.wgsl",
         tuple(range(len(nodes))),
         lines * pieces,
         sizes,
         options,
-        "pieces",
-        count * pieces * e * 4,
-        dt.float32,
-        (f.threads, 1, 1),
+        workgroup=(f.threads, 1, 1),
         wide=(0, 1, 2),
         width=4,
-        also=(tops,),
         turns=length // f.keys * (2 + f.keys * (f.rows + 1)),
+        **written,
     )
+    if pieces == 1:
+        return [first]
     size = count * e
     join = Launch(
         "attention/split_keys_join.wgsl",
