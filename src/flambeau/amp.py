@@ -1,9 +1,7 @@
 """Mixed precision under PyTorch's names: autocast, and a scale that keeps 16-bit gradients in range."""
 
-# pyright: basic
-
 from collections.abc import Callable, Iterable
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 from .autodiff.backward import Gradients
 from .core.autocast import autocast, get_autocast_dtype, is_autocast_enabled, kind_of
@@ -74,7 +72,7 @@ class GradScaler:
             loss.unscaled = outputs
             return loss
         if isinstance(outputs, Iterable):
-            scaled = map(self.scale, outputs)
+            scaled = map(self.scale, cast("Iterable[Any]", outputs))
             return rebuild(outputs, scaled) if is_sequence(outputs) else scaled
         raise TypeError(f"GradScaler.scale({describe(outputs)}): takes a tensor or a list of tensors")
 

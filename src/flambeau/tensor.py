@@ -1,12 +1,10 @@
 """Tensor: a node of the lazy graph with PyTorch's methods; reading it runs the graph."""
 
-# pyright: basic
-
 import operator
 from collections.abc import Callable, Iterator
 from itertools import count
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from .autodiff.backward import Gradients, backward
 from .autodiff.hooks import register
@@ -36,6 +34,7 @@ from .runtime.writes import check_write, show_as, update_views
 
 _param_keys = count(1)
 _where = OPS["where"]
+_truediv = cast("Callable[..., float]", operator.truediv)  # pyright: ignore[reportUnknownMemberType] - untyped
 assert _source  # its entries register themselves
 
 
@@ -90,10 +89,10 @@ class HostScalar:
         return self._derive(operator.mul, self, other)
 
     def __truediv__(self, other: Any) -> Any:
-        return self._derive(operator.truediv, self, other)
+        return self._derive(_truediv, self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return self._derive(operator.truediv, other, self)
+        return self._derive(_truediv, other, self)
 
     def __neg__(self) -> Any:
         return self._derive(operator.sub, 0.0, self)

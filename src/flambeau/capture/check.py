@@ -1,7 +1,5 @@
 """Signatures of recorded calls: what a call computes, in a form that can be compared with another call."""
 
-# pyright: basic
-
 from typing import Any
 
 from ..core.node import Node, toposort
@@ -10,6 +8,7 @@ from ..runtime import run
 from ..runtime.state import forget_assignment
 from .guards import Watch
 from .recorder import Recorder
+from .watchable import class_of
 
 # names of a signature's parts in messages
 GRAPH, NUMBERS, DATA, RESULT = "what it computes", "its numbers", "its tensors", "what it returns"
@@ -36,7 +35,7 @@ def signature(
         return of(n) if n.buffer is not None else place[id(n)]
 
     moved = [(id(t), ends(t.node)) for t, _ in recorder.before]
-    rest = [(type(v), str(v)) for v in leaves(result) if not hasattr(v, "node")]
+    rest: list[Any] = [(class_of(v), str(v)) for v in leaves(result) if not hasattr(v, "node")]
     return {
         GRAPH: run.graph_key(roots, order),
         NUMBERS: [_number(s, recorder) for n in order if n.buffer is None for s in n.scalars],
@@ -48,7 +47,7 @@ def signature(
 def _number(s: Any, recorder: Recorder) -> tuple[Any, ...]:
     if hasattr(s, "source"):
         return id(s.source), s.at - recorder.drawn.begins.get(s.source, 0)
-    return (id(s),) if hasattr(s, "value") else (type(s), str(s))
+    return (id(s),) if hasattr(s, "value") else (class_of(s), str(s))
 
 
 def difference(a: dict[str, Any], b: dict[str, Any]) -> str:

@@ -1,11 +1,9 @@
 """Guards: collect everything that a function depends on besides its arguments, and detect changes."""
 
-# pyright: basic
-
 import builtins
 import sys
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import cached_property, partial
 from importlib.util import resolve_name
@@ -18,7 +16,7 @@ from types import (
     MethodWrapperType,
     ModuleType,
 )
-from typing import Any
+from typing import Any, cast
 
 from ..autodiff import hooks
 from ..core.modes import switches
@@ -226,10 +224,11 @@ class Watch:
         self._queue += [(_describe_item(name, k), v) for k, v in d.items()]
 
     def visit_sequence(self, name: str, values: Any) -> None:
-        if isinstance(values, tuple | frozenset) or self._is_short(name, values):
-            if not isinstance(values, tuple | frozenset):
+        is_fixed = isinstance(values, tuple | frozenset)
+        if is_fixed or self._is_short(name, values):
+            if not is_fixed:
                 self.snapshot.order(name, values)
-            self._queue += [(f"{name}[{i}]", v) for i, v in enumerate(values)]
+            self._queue += [(f"{name}[{i}]", v) for i, v in enumerate(cast("Sequence[Any]", values))]
 
     def _is_short(self, name: str, values: Any) -> bool:
         if len(values) > LONG:
@@ -246,10 +245,10 @@ class Watch:
         for slot in slots_of(kind):
             self.snapshot.returned(f"{name}.{slot.__name__}", partial(_slot, slot), value)
             self._queue += [(f"{name}.{slot.__name__}", v) for v in _slot(slot, value) if v is not slot]
-        base: Any = next((k for k in BASES if issubclass(kind, k)), None)
+        base: Any = next((k for k in BASES if k in kind.__mro__), None)
         if base is not None and self._is_short(name, value):
             # a user's class may override the methods of the base class
-            methods: list[Any] = [base.__iter__, *([base.values] if issubclass(kind, dict) else [])]
+            methods: list[Any] = [base.__iter__, *([cast("Any", base).values] if base is dict else [])]
             for get in methods:
                 self.snapshot.order(name, value, get)
                 self._queue += [(f"{name}[...]", v) for v in get(value)]
@@ -298,7 +297,8 @@ class Watch:
         # methods of which the same holds), only these attributes are watched. What it does not read of the
         # object may then change at every call without a new recording. Else the whole object is watched.
         kind = class_of(value)
-        is_watched_whole = kind in HANDLERS or kind in VALUES or _is_ours(kind) or issubclass(kind, BASES)
+        is_container = any(base in BASES for base in kind.__mro__)
+        is_watched_whole = is_container or kind in HANDLERS or kind in VALUES or _is_ours(kind)
         if is_watched_whole or not is_plain(kind):
             return self._queue.append((name, value))
         taken = _taken_names(kind, code, variable, everywhere)

@@ -1,7 +1,5 @@
 """jit: records the first calls of a function, and replays them at later calls."""
 
-# pyright: basic
-
 import gc
 import random
 import sys
@@ -274,7 +272,7 @@ class Arguments:
 
     def _walk(self, values: Iterable[Any], key: list[Any]) -> None:
         for value in values:
-            kind: type[Any] = type(value)
+            kind: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType] - type of Any
             if _is_input(value):
                 value = value if kind is Tensor else tensor(value)
                 self.tensors.append(value)
@@ -310,7 +308,7 @@ class Lent:
         self.args, self.kw = tuple(map(self._lend, args)), {k: self._lend(v) for k, v in kw.items()}
 
     def _lend(self, value: Any) -> Any:
-        kind: type[Any] = type(value)
+        kind: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType] - type of Any
         if _is_input(value):
             mine = self._give()
             self._owners[id(mine)] = value

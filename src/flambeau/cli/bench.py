@@ -1,7 +1,5 @@
 """`flambeau bench`: runs the goals' workloads on an adapter, beside PyTorch where it has a GPU too."""
 
-# pyright: basic
-
 import gc
 import json
 from collections.abc import Callable, Iterator
@@ -261,10 +259,12 @@ def cells(row: Row) -> tuple[str, ...]:
     part = f"{max(row['of_fma'], row['of_copy']):.0%}" if rate else ""
     peer = duration(row["peer"]) if "peer" in row else ""
     times = f"{row['peer'] / row['seconds']:.2f}x" if "peer" in row else ""
-    verdict = {True: " met", False: " MISSED"}.get(row.get("met"), "")  # type: ignore[arg-type]
+    goal = str(row["goal"])
+    met: Any = row.get("met")
+    verdict = {True: " met", False: " MISSED"}.get(met, "")
     peaks = [row.get(k) for k in ("peak_bytes", "peer_peak_bytes")]
     memory = ", peak {} and {}".format(*(si(n, "B") for n in peaks if n)) if all(peaks) else ""
-    return name, duration(row["seconds"]), rate, part, peer, times, row["goal"] + verdict + memory
+    return name, duration(row["seconds"]), rate, part, peer, times, goal + verdict + memory
 
 
 def line(columns: tuple[str, ...]) -> str:

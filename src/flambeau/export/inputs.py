@@ -1,14 +1,12 @@
 """Derives the inputs of a program (names, dtypes, shapes) from examples and texts such as "f32[N, 784]"."""
 
-# pyright: basic
-
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
 from ..core import dtype as dt
-from ..core.tree import is_dict
+from ..core.tree import is_dict, is_sequence
 from ..tensor import Tensor, tensor
 
 SPEC = re.compile(r"\s*(\w+)\s*\[([^\[\]]*)\]\s*")
@@ -37,7 +35,7 @@ def specs_of(fn: Callable[..., Any], example_inputs: Any, max_batch: int) -> lis
     if is_dict(example_inputs):
         named: dict[str, Any] = example_inputs
     else:
-        examples: Any = example_inputs if isinstance(example_inputs, list | tuple) else [example_inputs]
+        examples: Sequence[Any] = example_inputs if is_sequence(example_inputs) else [example_inputs]
         named = dict(zip(names_of(fn, len(examples)), examples, strict=True))
     firsts = {name: t.shape[0] for name, t in named.items() if getattr(t, "shape", ())}
     if len(set(firsts.values())) > 1:

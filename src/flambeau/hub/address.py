@@ -4,8 +4,6 @@ When a connection breaks, the received part is kept with the server's ETag: the 
 rest, and starts over if the file has changed.
 """
 
-# pyright: basic
-
 import hashlib
 import json
 import os
@@ -136,7 +134,8 @@ class Redirects(HTTPRedirectHandler):
         if new not in ("http", "https") or (new == "http" and req.type == "https"):
             raise Lie(f"the server redirects from {req.type} to {new or 'nowhere'}")
         request = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if request is not None and urlsplit(newurl).netloc != urlsplit(req.full_url).netloc:
+        old_url: str = req.full_url
+        if request is not None and urlsplit(newurl).netloc != urlsplit(old_url).netloc:
             request.remove_header("Authorization")  # a token must not be sent to another server
         return request
 

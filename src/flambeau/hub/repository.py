@@ -1,9 +1,8 @@
 """Downloads files of a hub's repository to huggingface_hub's cache, and checks their hashes."""
 
-# pyright: basic
-
 import os
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ def fetch_repository(
     if sha256 is not None and file is None:
         raise ValueError(f"{call}: sha256= is the hash of one file: pass file=")
     try:
-        import huggingface_hub
+        hub: Any = import_module("huggingface_hub")
     except ImportError:
         rule = "needs huggingface_hub: pip install 'flambeau[hub]', or pass a URL with https://"
         raise FlambeauError(f"{call}: {rule}") from None
@@ -50,11 +49,10 @@ def fetch_repository(
         options = options | {"tqdm_class": _bar(progress)}
     try:
         if file is not None:
-            download: Any = huggingface_hub.hf_hub_download
-            path = Path(download(name, file, **options))
+            path = Path(hub.hf_hub_download(name, file, **options))
             check(path, sha256, call)
             return path
-        return _model(huggingface_hub.snapshot_download, name, options, call)
+        return _model(hub.snapshot_download, name, options, call)
     except FlambeauError:
         raise
     except Exception as e:  # errors of huggingface_hub, httpx and the disk
@@ -111,14 +109,19 @@ def _bar(progress: Progress) -> Any:
     """A tqdm bar that shows nothing and calls `progress`."""
     from tqdm.auto import tqdm
 
-    class ToldBar(tqdm):
+    base: type[Any] = tqdm
+
+    class ProgressBar(base):
         def __init__(self, *args: Any, **options: Any):
             options.pop("name", None)
-            super().__init__(*args, **options | {"file": open(os.devnull, "w")})  # noqa: SIM115 - as it lives
+            options["file"] = open(os.devnull, "w")  # noqa: SIM115 - as it lives
+            parent: Any = super()
+            parent.__init__(*args, **options)
 
         def update(self, n: float | None = 1) -> bool | None:
-            shown = super().update(n)
+            parent: Any = super()
+            shown: bool | None = parent.update(n)
             progress(str(self.desc or ""), int(self.n), int(self.total or 0))
             return shown
 
-    return ToldBar
+    return ProgressBar

@@ -1,12 +1,10 @@
 """Opens a path, an open file or bytes as a view of bytes, and reports damage as one error."""
 
-# pyright: basic
-
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..core.files import map_file
 from ..errors import FlambeauError, MissingFile, suggest
@@ -27,11 +25,11 @@ def source_name(f: Any) -> str:
 def open_source(f: Any, call: str) -> Generator[memoryview]:
     """The bytes of a path, an open file, or bytes; FlambeauError if a path can't be read."""
     if not isinstance(f, str) and not hasattr(f, "__fspath__"):
-        source = f.read() if hasattr(f, "read") else f
+        source: Any = f.read() if hasattr(f, "read") else f
         if not isinstance(source, bytes | bytearray | memoryview):
             rule = "pass a path, bytes, or a file open in mode 'rb'"
             raise TypeError(f"{call}: {rule}")
-        yield memoryview(source).cast("B")
+        yield memoryview(cast("bytes", source)).cast("B")
         return
     with ExitStack() as stack:
         try:

@@ -1,7 +1,5 @@
 """A-FINE: an image's naturalness, and its fidelity to a reference, by CLIP features (Chen et al., 2025)."""
 
-# pyright: basic
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -66,7 +64,8 @@ class AFINE(FeatureMetric):
         file = "and weights=, the contents of A-FINE's file"
         check_network(self.name, "net", net, f"net=, CLIP's network for images, {file}")
         check_option(self.name, "term", term, TERMS)
-        parts: Mapping[str, Any] = weights if isinstance(weights, Mapping) else {}
+        contents: Any = weights
+        parts: dict[str, Any] = dict(weights) if isinstance(contents, Mapping) else {}
         missing = [f"{p}.{n}" for p, names in WANTED.items() for n in names if n not in parts.get(p, ())]
         if missing:
             rule = "pass the contents of A-FINE's file, by part and name"

@@ -1,7 +1,5 @@
 """Classes that take a task and return the metric of that task, as torchmetrics' Accuracy(task=...)."""
 
-# pyright: basic
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -15,7 +13,8 @@ class TaskClass(Metric):
     by_task: ClassVar[Mapping[str, type[Metric]]]
     average: ClassVar[str | None] = "micro"  # the default average; None: that of the task's class
 
-    def __new__(cls, task: str = "", **options: Any) -> Any:
+    # The object is of another class, so `__init__` is not called.
+    def __new__(cls, task: str = "", **options: Any) -> Any:  # pyright: ignore[reportInconsistentConstructor]
         check_option(cls.__name__, "task", task, tuple(cls.by_task))
         if task != "binary" and cls.average:
             options = {"average": cls.average, **options}

@@ -1,10 +1,9 @@
 """Metrics of text: perplexity of logits, edit distances of words and characters, and n-gram scores."""
 
-# pyright: basic
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from math import exp, log
 from typing import Any
 
@@ -414,7 +413,7 @@ class ROUGEScore(Metric):
 def stemmer(name: str) -> Callable[[str], str]:
     """Return nltk's Porter stemmer; ImportError if nltk is missing."""
     try:
-        from nltk.stem.porter import PorterStemmer  # pyright: ignore[reportMissingImports]
+        porter: Any = import_module("nltk.stem.porter")
     except ImportError:
         raise ImportError(f"{name}(use_stemmer=True): the stemmer needs nltk: pip install nltk") from None
-    return PorterStemmer().stem
+    return porter.PorterStemmer().stem

@@ -1,7 +1,5 @@
 """Benchmark networks, written once for Flambeau and PyTorch: `f` is either package."""
 
-# pyright: basic
-
 from typing import Any, NamedTuple
 
 
@@ -22,11 +20,12 @@ GPT_TINY = Size(2, 64, 4, 512, 64)
 def gpt(f: Any, size: Size) -> Any:
     """GPT-2 (Radford et al., 2019), with weights from N(0, 0.02). [b, t] -> [b, t, vocabulary]"""
     nn, F = f.nn, f.nn.functional
+    base: type[Any] = nn.Module
 
     # Classes inside the function: their base is f.nn.Module of either package.
-    class Block(nn.Module):
+    class Block(base):
         def __init__(self):
-            super().__init__()
+            super().__init__()  # pyright: ignore[reportUnknownMemberType] - of either package
             self.norm1, self.norm2 = nn.LayerNorm(size.width), nn.LayerNorm(size.width)
             self.qkv = nn.Linear(size.width, 3 * size.width)
             self.out = nn.Linear(size.width, size.width)
@@ -41,9 +40,9 @@ def gpt(f: Any, size: Size) -> Any:
             x = x + self.out(y.transpose(1, 2).reshape(b, t, c))
             return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
 
-    class GPT(nn.Module):
+    class GPT(base):
         def __init__(self):
-            super().__init__()
+            super().__init__()  # pyright: ignore[reportUnknownMemberType] - of either package
             self.tokens = nn.Embedding(size.vocabulary, size.width)
             self.places = nn.Embedding(size.context, size.width)
             self.blocks = nn.ModuleList([Block() for _ in range(size.layers)])

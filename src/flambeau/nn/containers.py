@@ -1,11 +1,9 @@
 """Lists and dicts of modules and parameters, which register them with the enclosing module."""
 
-# pyright: basic
-
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from ..core.node import describe
 from ..core.tree import is_dict
@@ -305,7 +303,7 @@ class ParameterDict(_Named, Module):
 
     def update(self, values: Any) -> None:
         is_unordered = isinstance(values, Mapping) and not isinstance(values, OrderedDict)
-        rows: Any = values
+        rows = cast("Mapping[str, Any]", values)
         super().update([(name, rows[name]) for name in sorted(rows)] if is_unordered else rows)
 
     def __delitem__(self, key: str) -> None:

@@ -1,7 +1,5 @@
 """Linear, Bilinear, Embedding and EmbeddingBag: layers that hold one table of weights."""
 
-# pyright: basic
-
 from math import sqrt
 from operator import index
 from typing import Any, Self
@@ -145,7 +143,7 @@ class _Table(Module):
             rows = Tensor.arange(self.num_embeddings, dtype=dt.int32, device=device).unsqueeze(1)
             self.weight.assign_((rows == self.padding_idx).where(0.0, self.weight.detach()))
 
-    def _set_options(self, max_norm: float | None, norm_type: float, scale_grad_by_freq: bool) -> None:
+    def _set_options(self, max_norm: Any, norm_type: float, scale_grad_by_freq: bool) -> None:
         name = type(self).__name__
         if max_norm is not None and not (isinstance(max_norm, int | float) and max_norm > 0):
             raise ValueError(f"{name}(max_norm={max_norm!r}): must be above 0: pass another value")

@@ -1,7 +1,5 @@
 """Recurrent layers under PyTorch's names, with several layers and both directions, and their cells."""
 
-# pyright: basic
-
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from inspect import signature
@@ -89,7 +87,7 @@ def cell_of(layer: Any) -> Cell:
 
 def _own_options(layer: Any) -> str:
     """The arguments that PyTorch lacks (the keyword-only ones) and that differ from the default."""
-    parameters = signature(type(layer)).parameters.values()
+    parameters = signature(cast("type[Any]", type(layer))).parameters.values()
     usual = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     own = {name: getattr(layer, name) for name in usual}
     shown = {k: v for k, v in own.items() if v != usual[k] and not isinstance(v, Module)}

@@ -1,7 +1,5 @@
 """Variants of functions in torch.nn.functional: with an argument set, in place, or in another layout."""
 
-# pyright: basic
-
 from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any, ParamSpec
@@ -26,7 +24,7 @@ def _in_place(f: Callable[P, Tensor]) -> Callable[P, Tensor]:
     base = f.__name__
 
     def call(input: Tensor, *args: Any, **kw: Any) -> Tensor:
-        input._check_write()
+        input._check_write()  # pyright: ignore[reportPrivateUsage] - as its own in-place methods do
         return write(input, f(input, *args, **kw), f"{base}_", base)  # type: ignore[call-arg]
 
     return _with_name(

@@ -1,12 +1,10 @@
 """Converts ONNX's protobuf messages, of either reader, to the dataclasses of graph.py."""
 
-# pyright: basic
-
 from array import array
 from collections import Counter
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from .graph import DTYPES, REQUIRED, FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError, Ref, ValueDef
 
@@ -245,7 +243,7 @@ def _convert_numbers(numbers: Any, dtype: str, count: int) -> Any:
 
     numpy_type = numpy_dtype(dtype)
     if isinstance(numbers, array):  # our own reader returns floats as an array
-        numbers = np.frombuffer(numbers, f"f{numbers.itemsize}")
+        numbers = np.frombuffer(cast("bytes", numbers), f"f{numbers.itemsize}")
     if dtype in BITS:
         return _unpack_small(np.array(numbers, np.int64).astype(np.uint8), dtype, count)
     if dtype in ("float16", "bfloat16"):

@@ -1,7 +1,5 @@
 """OnnxModel: an ONNX file as a module, with its weights as parameters by their names."""
 
-# pyright: basic
-
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -123,9 +121,7 @@ class OnnxModel(Module):
         that `inputs` does not allow."""
         # As in onnxruntime's session.run, a dict in gives a list out, even of one output.
         by_name = len(inputs) == 1 and isinstance(inputs[0], Mapping)
-        feeds: dict[str, Any] = (
-            dict(inputs[0]) if by_name else dict(zip([v.name for v in self.inputs], inputs))
-        )
+        feeds: dict[str, Any] = {**inputs[0]} if by_name else dict(zip([v.name for v in self.inputs], inputs))
         if not by_name and len(inputs) > len(self.inputs):
             rule = f"takes {len(self.inputs)} inputs ({self._signature()}), got {len(inputs)}"
             raise ValueError(f"{self.definition.place}: {rule}")
@@ -180,7 +176,8 @@ class OnnxModel(Module):
         """Run `_compute` by a recording."""
         # A recording reads the buffers of the weights that it was recorded with: start again for others.
         weights, known = self._weights_beside(fed), self._recordings
-        if known is None or not known.fn.reads(weights):
+        known_call: Any = None if known is None else known.fn
+        if known is None or not known_call.reads(weights):
             call = ModelCall(self.runner, weights)
             known = self._recordings = Recordings(call, "never", quiet=True, kept=RECORDINGS_KEPT)
         return known.call((fed,), {})

@@ -4,8 +4,6 @@ A message has the fields of onnx.proto by name, with protobuf's defaults, HasFie
 reads both these and the onnx package's messages.
 """
 
-# pyright: basic
-
 import struct
 import sys
 from array import array
@@ -134,7 +132,8 @@ def _message(view: memoryview, into: ProtoMessage, depth: int) -> ProtoMessage:
 def _keep(into: ProtoMessage, field: Field, read: Any) -> None:
     fields = into.__dict__
     if field.many:
-        several: Any = read if isinstance(read, list | array) else [read]
+        kept: Any = read
+        several: Any = kept if isinstance(read, list | array) else [kept]
         if field.name in fields:
             fields[field.name].extend(several)
         else:

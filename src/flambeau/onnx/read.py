@@ -1,11 +1,9 @@
 """Reads a ModelDef from a path or bytes, and tensors from files beside it."""
 
-# pyright: basic
-
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..core.files import map_file
 from ..io.other_formats import ONNX, foreign
@@ -21,10 +19,11 @@ def read_model(source: Any, beside: "type[Beside] | None" = None) -> ModelDef:
     tensors in other files, instead of Beside."""
     if hasattr(source, "SerializeToString"):
         return model_of(source, "the model", Beside(None))
+    data: Any = source
     if isinstance(source, bytes | bytearray | memoryview):
-        _refuse(memoryview(source).cast("B"), "the model")
-        return model_of(parse_model(bytes(source), "the model"), "the model", Beside(None))
-    path = Path(os.fspath(source))
+        _refuse(memoryview(data).cast("B"), "the model")
+        return model_of(parse_model(bytes(data), "the model"), "the model", Beside(None))
+    path = Path(cast("str", os.fspath(data)))
     # repr: a path may contain control characters
     place = repr(str(path))
     try:

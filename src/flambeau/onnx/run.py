@@ -1,7 +1,5 @@
 """Runs a graph in an environment of names: each node by its row, its function, or ONNX's function body."""
 
-# pyright: basic
-
 import re
 from collections import ChainMap
 from collections.abc import Callable, MutableMapping
@@ -418,9 +416,8 @@ def check_arrays(values: list[Any], row: Operator) -> None:
     """Raise TypeError for arrays that the operator does not support."""
     import numpy as np
 
-    bad: Any = (
-        None if row.arrays or row.places else next((v for v in values if isinstance(v, np.ndarray)), None)
-    )
+    kind: type[Any] = np.ndarray
+    bad = None if row.arrays or row.places else next((v for v in values if isinstance(v, kind)), None)
     if bad is not None:
         raise TypeError(
             f"does not support {'strings' if bad.dtype == object else bad.dtype.name}: cast first"

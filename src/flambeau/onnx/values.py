@@ -4,8 +4,6 @@ A value is a Tensor. Strings, 8-bit floats and 4-bit integers, which no device h
 sequence is a list, an empty optional None, a map a dict.
 """
 
-# pyright: basic
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
@@ -205,8 +203,8 @@ def by_places(function: Callable[..., Any], inputs: list[Any]) -> Any:
     starts = accumulate([0, *[a.size for a in arrays]])
     arguments = [_places(v, next(starts)) if isinstance(v, np.ndarray) else move_to(v, cpu()) for v in inputs]
     every: Any = np.concatenate([a.reshape(-1) for a in arrays])
-    result = function(*arguments)
-    return tuple(_take(every, r) for r in result) if type(result) is tuple else _take(every, result)
+    result = results = function(*arguments)
+    return tuple(_take(every, r) for r in results) if type(result) is tuple else _take(every, result)
 
 
 def _places(array: Any, start: int) -> Tensor:

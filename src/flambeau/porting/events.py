@@ -1,11 +1,9 @@
 """Lists the gradient events of a scope of a script in order: computed, used, set to zero."""
 
-# pyright: basic
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from ..core.tree import is_list
 from .names import TorchNames
@@ -172,7 +170,8 @@ def step(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """optimizer.step(), scaler.step(optimizer), scaler.unscale_(optimizer)"""
     if _method(node) not in ("step", "unscale_") or len(node.args) > 1:  # type: ignore[attr-defined]
         return None
-    text, args = ast.unparse(receiver(node)), node.args  # type: ignore[attr-defined]
+    text = ast.unparse(receiver(node))
+    args = cast("ast.Call", node).args
     if args and scope.names.is_scaler(text):
         return GradientEvent(
             "used", "scaler" if _method(node) == "step" else "unscale", node, (ast.unparse(args[0]),)
@@ -236,7 +235,8 @@ def call(scope: Scope, node: ast.AST) -> GradientEvent | None:
     if helper is None or helper.node is scope.node:
         return None
     # parameter -> argument: the owners inside of the helper become owners of the caller
-    passed = dict(zip(helper.params, node.args, strict=False))  # type: ignore[attr-defined]
+    args = cast("ast.Call", node).args
+    passed = dict(zip(helper.params, args, strict=False))
     owners: set[str] = set()
     for t in {t for e in helper.of("used") for t in e.owners}:
         same = [t] if helper.names.is_optimizer(t) else [ALL]

@@ -1,7 +1,5 @@
 """Rewrites a scope's gradients: `backward` returns them, and functions that use them get an argument."""
 
-# pyright: basic
-
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -311,7 +309,7 @@ def _closures(tree: ast.Module, names: TorchNames) -> set[str]:
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
     known = {n.name for n in ast.walk(tree) if isinstance(n, FUNCTIONS)}
     steps = [n for n in calls if n.func.attr == "step" and n.args and isinstance(n.args[0], ast.Name)]  # type: ignore
-    passed = {n.args[0].id for n in steps if names.is_optimizer(ast.unparse(n.func.value))}  # type: ignore
+    passed: set[str] = {n.args[0].id for n in steps if names.is_optimizer(ast.unparse(n.func.value))}  # type: ignore
     return passed & known
 
 

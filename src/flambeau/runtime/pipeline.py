@@ -3,8 +3,6 @@
 Dispatches and submits are kept short enough that no driver takes the GPU for hung and resets it.
 """
 
-# pyright: basic
-
 import struct
 import threading
 from array import array
@@ -202,10 +200,11 @@ def compile_plan(device: Gpu, plan: Plan) -> Compiled:
         if len(k.quantities) > PARAMS:
             raise KernelError(f"{k.name}: {len(k.quantities)} Params, more than {PARAMS}: use fewer dims")
         for i, (value, (_, wgsl)) in enumerate(zip(k.quantities, k.shader.params, strict=True)):
-            if isinstance(value, tuple):
-                patches.append(Patch(base + i, value[1], value[2], wgsl))
-                value = 0
-            params.append(word_of(value, wgsl))
+            number: Any = value
+            if isinstance(value, tuple):  # where each run finds a host number
+                patches.append(Patch(base + i, number[1], number[2], wgsl))
+                number = 0
+            params.append(word_of(number, wgsl))
         params.extend([0] * (-len(params) % PARAMS_ALIGN))
         uniform_slots.append(len(words) + commands.PARAMS)
         values = (*k.inputs, *k.outputs)

@@ -1,7 +1,5 @@
 """Casts; dtypes that no device has are cast by NumPy, on the host."""
 
-# pyright: basic
-
 from typing import Any
 
 from ...core.dtype import DTYPES
@@ -108,9 +106,11 @@ def saturate_float8(x: Any, name: str, wanted: Any) -> Any:
     import numpy as np
 
     # saturate=1: values beyond the range, infinity too, become the largest; NaN stays.
-    most: Any = np.float32(ml_dtypes.finfo(wanted).max)
+    finfo: Any = ml_dtypes.finfo
+    most: Any = np.float32(finfo(wanted).max)
     wide = x.astype(np.float32)
-    return np.where(np.isnan(wide), wide, np.clip(wide, -most, most)).astype(wanted)
+    where: Any = np.where
+    return where(np.isnan(wide), wide, np.clip(wide, -most, most)).astype(wanted)
 
 
 def power_of_two(x: Any, saturate: bool, round_mode: str) -> Any:

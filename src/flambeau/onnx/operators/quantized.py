@@ -1,7 +1,5 @@
 """Quantisation, dequantisation, and exact integer products of quantised tensors."""
 
-# pyright: basic
-
 from typing import Any, NamedTuple
 
 from ...nn import functional as F
@@ -166,9 +164,9 @@ def _conv_int(x: Tensor, w: Tensor, group: int, a: WindowAttributes) -> Tensor:
     return conv(x, w, None, stride=strides, dilation=dilations, groups=group)
 
 
-def _outputs(t: Tensor | None, rank: int) -> Tensor | None:
+def _outputs(t: Tensor, rank: int) -> Tensor:
     """Reshape a scalar, or a value for each output channel: [o] -> [o, 1, ...], of `rank` dims."""
-    return t if t is None or t.ndim == 0 else t.reshape(-1, *(1,) * (rank - 1))
+    return t if t.ndim == 0 else t.reshape(-1, *(1,) * (rank - 1))
 
 
 @operator("ConvInteger", since=10)
@@ -183,7 +181,7 @@ def conv_integer(
 ) -> Tensor:
     """[n, c, *size], [o, c / group, *kernel] of 8 bits -> [n, o, *out] int32"""
     x_zero = None if x_zero is None else x_zero.reshape(())
-    weight = _subtract_zero(w, _outputs(w_zero, w.ndim))
+    weight = _subtract_zero(w, None if w_zero is None else _outputs(w_zero, w.ndim))
     return _conv_int(_subtract_zero(x, x_zero), weight, group, WindowAttributes(**window))
 
 
@@ -208,6 +206,6 @@ def qlinear_conv(*inputs: Tensor, group: int = 1, **window: Any) -> Tensor:
     total = conv_integer(i.x, i.w, i.x_zero, i.w_zero, group=group, **window)
     rank = i.x.ndim - 1
     # the bias has the scale x_scale * w_scale and zero point 0, so it adds to the int32 sums
-    total = total if i.b is None else total + _outputs(i.b, rank)  # type: ignore[operator]
-    factor = i.x_scale.float() * _outputs(i.w_scale, rank).float() / i.y_scale.float()  # type: ignore[union-attr]
+    total = total if i.b is None else total + _outputs(i.b, rank)
+    factor = i.x_scale.float() * _outputs(i.w_scale, rank).float() / i.y_scale.float()
     return _requantize(total, factor, i.y_zero)

@@ -1,8 +1,6 @@
 """Reductions, extremes, cumulative sums, and TopK."""
 
-# pyright: basic
-
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -45,10 +43,11 @@ def _total(x: Tensor, dims: Any, keep: bool) -> Tensor:
     return x.sum(dims, keepdim=keep)
 
 
-def _mean(x: Tensor, dims: Any, keep: bool) -> Tensor:
+def _mean(x: Tensor, dims: Sequence[int], keep: bool) -> Tensor:
     if x.dtype.is_float:
         return x.mean(dims, keepdim=keep)
-    return _total(x, dims, keep).div(max(1, prod(x.shape[d] for d in dims)), rounding_mode="trunc")
+    count: int = prod(x.shape[d] for d in dims)
+    return _total(x, dims, keep).div(max(1, count), rounding_mode="trunc")
 
 
 def _product(x: Tensor, dims: Any, keep: bool) -> Tensor:

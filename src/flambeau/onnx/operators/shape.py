@@ -1,7 +1,5 @@
 """Operators of shapes: reshapes, slices, splits and joins."""
 
-# pyright: basic
-
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -163,11 +161,12 @@ def slice_by_attributes(x: Tensor, *, starts: Any, ends: Any, axes: Any = None) 
 @operator("Slice", since=10, numbers=("starts", "ends", "axes", "steps"), places=True)
 def slice_of(x: Tensor, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Tensor:
     key: list[Any] = [slice(None)] * x.ndim
-    axes = range(len(starts)) if axes is None else axes
-    for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(starts)):
+    dims = list[int](range(len(starts)) if axes is None else axes)
+    each_step = list[int](steps or [1] * len(starts))
+    for axis, start, end, step in zip(dims, starts, ends, each_step):
         if step == 0 or not -x.ndim <= axis < x.ndim:
             raise ValueError(
-                f"axes={list(axes)}, steps={steps}: the input has {x.ndim} dims, and steps must not be 0"
+                f"axes={dims}, steps={steps}: the input has {x.ndim} dims, and steps must not be 0"
             )
         key[axis] = python_slice(start, end, step, x.shape[axis])
     return x[tuple(key)] if x.ndim else x

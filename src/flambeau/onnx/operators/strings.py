@@ -1,7 +1,5 @@
 """Operators of texts, which stay on the host as NumPy arrays."""
 
-# pyright: basic
-
 import re
 from collections.abc import Callable
 from math import prod
@@ -61,7 +59,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-parser = re._parser  # type: ignore[attr-defined]
+parser: Any = re._parser  # type: ignore[attr-defined]
 REFUSED = {"GROUPREF", "GROUPREF_EXISTS", "ASSERT", "ASSERT_NOT"}
 
 

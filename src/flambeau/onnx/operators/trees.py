@@ -1,7 +1,5 @@
 """Ensembles of decision trees (ai.onnx.ml), on the host: each step of a walk depends on the previous one."""
 
-# pyright: basic
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -41,6 +39,7 @@ def _answers(t: Trees, at: Any, values: Any) -> Any:
     """Whether the condition of each node holds for a value."""
     import numpy as np
 
+    where: Any = np.where
     # Lambdas: most models use one mode only, and then only that comparison is computed. [n, trees]
     splits, mode = t.splits[at], t.modes[at]
     tests: tuple[Callable[[], Any], ...] = (
@@ -54,17 +53,18 @@ def _answers(t: Trees, at: Any, values: Any) -> Any:
     answers: Any = np.zeros(values.shape, bool)
     for k in np.unique(mode).tolist():
         if k < len(tests):
-            answers = np.where(mode == k, tests[k](), answers)
+            answers = where(mode == k, tests[k](), answers)
     for node, members in t.members.items():
-        answers = np.where(at == node, np.isin(values, members), answers)
+        answers = where(at == node, np.isin(values, members), answers)
     # NaN is a missing value, whose branch the node declares
-    return np.where(np.isnan(values), t.missing[at], answers)
+    return where(np.isnan(values), t.missing[at], answers)
 
 
 def _leaves(t: Trees, x: Any) -> Any:
     """The leaf of every row in every tree. [n, features] -> [n, trees]"""
     import numpy as np
 
+    where: Any = np.where
     # Inner nodes are numbers from 0 on; leaf l is ~l = -l - 1. So the sign tells when a row has arrived.
     at: Any = np.repeat(t.roots[None], len(x), 0)
     rows = np.arange(len(x))[:, None]
@@ -74,9 +74,9 @@ def _leaves(t: Trees, x: Any) -> Any:
         inner: Any = at >= 0
         if not inner.any():
             return ~at
-        node = np.where(inner, at, 0)
+        node = where(inner, at, 0)
         answer: Any = _answers(t, node, x[rows, t.features[node]])
-        at = np.where(inner, np.where(answer, t.yes[node], t.no[node]), at)
+        at = where(inner, where(answer, t.yes[node], t.no[node]), at)
     raise ValueError("its nodes form a cycle: a tree has none")
 
 
