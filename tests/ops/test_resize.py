@@ -56,6 +56,33 @@ def test_sizes_of_factors(device):
             F.interpolate(row(3, 3, device), scale_factor=factor)
 
 
+WIDE = (100_003, 100_001)  # sizes without a common factor: positions times d need 64 bits
+
+
+def test_linear_positions_of_64_bits(device):
+    n, o = WIDE
+    at = (np.arange(o) * 2 + 1) * n / (2 * o) - 0.5
+    low = np.clip(np.floor(at).astype(int), 0, n - 1)
+    values, slopes = np.arange(n) % 7 * 0.5, np.arange(o) % 5 + 1.0
+    fraction, high = np.where(at < 0, 0, at - low), np.minimum(low + 1, n - 1)
+    x = fb.tensor(values.astype("f4"), device=device).reshape(1, 1, n).requires_grad_()
+    y = F.interpolate(x, o, mode="linear")
+    want = values[low] * (1 - fraction) + values[high] * fraction
+    np.testing.assert_allclose(y.numpy().reshape(-1), want, atol=1e-5)
+    (grad,) = fb.autograd.grad([y], [x], [fb.tensor(slopes.astype("f4"), device=device).reshape(1, 1, o)])
+    back = np.zeros(n)
+    np.add.at(back, low, slopes * (1 - fraction))
+    np.add.at(back, high, slopes * fraction)
+    np.testing.assert_allclose(grad.numpy().reshape(-1), back, atol=1e-5)
+
+
+def test_windows_of_64_bits(device):
+    n, o = WIDE
+    y = F.adaptive_avg_pool1d(fb.arange(n, device=device).float().reshape(1, 1, n), o)
+    first, last = np.arange(o) * n // o, -(-(np.arange(o) + 1) * n // o) - 1
+    assert (y.numpy().reshape(-1) == ((first + last) / 2).astype("f4")).all()
+
+
 @pytest.mark.parametrize("rank", [3, 4, 5])
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
 def test_places_are_torchs(mode, rank, torch):

@@ -22,22 +22,18 @@ if TYPE_CHECKING:
 
 
 def _ratio(n: int, o: int) -> tuple[int, int]:
-    """n / o in lowest terms; ValueError if indices would overflow 32-bit integers."""
+    """n / o in lowest terms."""
     shared = gcd(n, o) or 1
-    a, b = n // shared, o // shared
-    if o * (a % b) >= 2**31:
-        raise ValueError(
-            f"sizes {n} and {o} have too small a common factor for 32-bit indices: choose others"
-        )
-    return a, b
+    return n // shared, o // shared
 
 
 def _starts(x: Tensor, n: int, o: int, shift: int = 0) -> Tensor:
     """floor(i * n / o), or ceil((i + 1) * n / o) with shift=1, for 0 <= i < o. -> [o] int32"""
     a, b = _ratio(n, o)
-    i = type(x).arange(o, dtype=dt.int32, device=x.device) + shift
-    # i * a / b in two parts, so that no product exceeds 32 bits
-    return i * (a // b) + (i * (a % b) + (b - 1) * shift) // b
+    # i * a / b in two parts, so that products rarely exceed 32 bits
+    integers = dt.int32 if (o + 1) * (a % b) + b < 2**31 else dt.int64
+    i = type(x).arange(o, dtype=integers, device=x.device) + shift
+    return (i * (a // b) + (i * (a % b) + (b - 1) * shift) // b).int()
 
 
 def _longest(n: int, o: int) -> int:

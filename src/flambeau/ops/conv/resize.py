@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ...core.shape import Shape
     from ...tensor import Tensor
 
+KEPT_LARGE = 8  # computed positions of large dims in a cache: 32 bytes a position
 FEW = 12  # outputs per input, up to which their gradients are summed in one expression
 SPATIAL = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
@@ -82,10 +83,23 @@ KINDS = {
 
 
 def _position(i: Tensor, line: ResizedDim) -> tuple[Tensor, Tensor]:
-    """(floor, fraction) of the positions of outputs i among the inputs."""
+    """(floor, fraction) of the positions of outputs i among the inputs. -> int32, float32"""
+    if not _fits(line):  # 64-bit division in each tap of a kernel would be slow
+        floors, fractions = _host_positions(line)
+        index = i.clamp(max=line.o - 1).reshape(-1)
+        floor = slices(i.new_tensor(floors, dtype=dt.int32), index, dim=0)
+        fraction = slices(i.new_tensor(fractions, dtype=dt.float32), index, dim=0)
+        return floor.reshape(*i.shape), fraction.reshape(*i.shape)
     at = i * line.a + line.b
     floor = at // line.d
     return floor, (at - floor * line.d).float() * (1 / line.d)
+
+
+@lru_cache(KEPT_LARGE)
+def _host_positions(line: ResizedDim) -> tuple[list[int], list[float]]:
+    """The floors and fractions of all outputs, computed with Python's integers."""
+    pairs = [divmod(i * line.a + line.b, line.d) for i in range(line.o)]
+    return [floor for floor, _ in pairs], [rest / line.d for _, rest in pairs]
 
 
 def _weight(frac: Tensor, tap: Any, kind: Kind, total: Tensor | None = None) -> Tensor:
@@ -146,9 +160,18 @@ def _first_output(line: ResizedDim, kind: Kind, x: Tensor) -> Tensor:
         return j * 0
     # floor((i a + b) / d) >= least for i >= (least d - b) / a, rounded up. Input 0 also stands for all
     # positions before it.
-    least = j + (kind.before - kind.taps + 1)  # the smallest floor of its position
-    first = -((line.b - least * line.d) // line.a)
+    least = kind.before - kind.taps + 1  # the smallest floor of the position of input 0
+    if not _fits(line):
+        return x.new_tensor(_host_first_outputs(line, least), dtype=dt.int32)
+    first = -((line.b - (j + least) * line.d) // line.a)
     return (j == 0).where(0, first.clamp(min=0))
+
+
+@lru_cache(KEPT_LARGE)
+def _host_first_outputs(line: ResizedDim, least: int) -> list[int]:
+    """As _first_output, computed with Python's integers."""
+    firsts = (max(0, -((line.b - (j + least) * line.d) // line.a)) for j in range(1, line.n))
+    return [0, *firsts]
 
 
 def _most_outputs(line: ResizedDim, kind: Kind) -> int:
@@ -199,7 +222,8 @@ def _smooth(x: Tensor, dim: int, line: ResizedDim) -> Tensor:
     """Interpolate one dim with antialiasing: a matrix product with weights as wide as an output, which sum to
     1. [..., n, ...] -> [..., o, ...]"""
     ratio = Fraction(line.a, line.d)
-    i, j = (type(x).arange(k, dtype=dt.int32, device=x.device) for k in (line.o, line.n))
+    integers = dt.int32 if _fits(line) else dt.int64
+    i, j = (type(x).arange(k, dtype=integers, device=x.device) for k in (line.o, line.n))
     a, d = ratio.numerator, ratio.denominator
     # The distance of the centres of input j and output i, j + 1/2 - (i + 1/2) a / d; the weights are as
     # wide as the larger of an input and an output.
@@ -229,16 +253,11 @@ def _line(n: int, o: int, ratio: Fraction, kind: str, align: bool) -> ResizedDim
         ratio = Fraction(n - 1, o - 1) if o > 1 else Fraction(0)
     a, d = ratio.numerator, ratio.denominator
     # Centres map by (i + 1/2) ratio - 1/2, aligned ones by i ratio, both with a common denominator.
-    line = ResizedDim(n, o, a, 0, d, kind) if align else ResizedDim(n, o, 2 * a, a - d, 2 * d, kind)
-    if not _fits(line):
-        raise ValueError(
-            f"sizes {n} and {o} have too small a common factor for 32-bit positions: choose others"
-        )
-    return line
+    return ResizedDim(n, o, a, 0, d, kind) if align else ResizedDim(n, o, 2 * a, a - d, 2 * d, kind)
 
 
 def _fits(line: ResizedDim) -> bool:
-    """Whether positions fit 32-bit integers."""
+    """Whether positions times d fit 32-bit integers."""
     return (line.o + 1) * line.a + abs(line.b) < 2**31 and (line.n + 6) * line.d < 2**31
 
 
