@@ -418,6 +418,8 @@ class Calls:
                 own = getattr(self.fb.Tensor, inplace.__name__, None) or absent(inplace.__name__)
                 self.compare("inplace", dtype, sample, inplace, own, inplace=True)
         kind = getattr(self.torch, dtype)
+        if kind.is_floating_point:
+            self.dependences(dtype)
         has_slopes = self.op.supports_autograd and (kind.is_floating_point or kind.is_complex)
         if has_slopes and not self.drawn and kind in self.op.supported_backward_dtypes("cpu"):
             self.gradients(dtype)
@@ -468,6 +470,30 @@ class Calls:
             said = f"not comparable: {short(e)}"
         if said:
             self.add("WRONG", variant, dtype, sample, said)
+
+    def dependences(self, dtype: str) -> None:
+        """Whether results depend on inputs wherever PyTorch's do: a gradient that neither has must be refused,
+        where it is computed, not dropped."""
+        sample = next(self.samples(dtype), None)
+        if sample is None:
+            return
+        translate = Translator(self.torch, self.fb, self.device)
+        copied = sample.transform(lambda t: t.detach().clone() if isinstance(t, self.torch.Tensor) else t)
+        for tensor in leaves([copied.input, copied.args, copied.kwargs]):
+            if isinstance(tensor, self.torch.Tensor) and tensor.is_floating_point():
+                tensor.requires_grad_()
+        try:
+            args = translate((copied.input, *copied.args)), translate(copied.kwargs)
+        except Skipped:
+            return
+        self.seed()
+        want = attempt(self.op.op, (copied.input, *copied.args), copied.kwargs)
+        got = attempt(self.function, *args)
+        if isinstance(want, Exception) or isinstance(got, Exception):  # `compare` reports it
+            return
+        for a, b in zip(leaves(got), leaves(want), strict=False):
+            if getattr(b, "requires_grad", False) and b.numel() and not getattr(a, "requires_grad", True):
+                self.add("WRONG", "gradient", dtype, sample, "the result does not depend on the inputs")
 
     def gradients(self, dtype: str) -> None:
         for i, sample in enumerate(self.samples(dtype, slopes=True)):

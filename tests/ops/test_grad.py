@@ -220,3 +220,32 @@ def test_gradients_container(device):
     with pytest.raises(KeyError) as e:
         grads[z]
     assert e.value.args[0] == "grads[f32[1]]: the loss does not depend on it: check requires_grad and detach"
+
+
+DEFINITE = [[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 5.0]]
+REFUSED = {  # argument: the call, whose gradient by it is not implemented, as in PyTorch
+    "geqrf input": lambda x: fb.geqrf(x).tau,
+    "ldl_factor A": lambda x: fb.linalg.ldl_factor(x).LD,
+    "ldl_solve B": lambda x: fb.linalg.ldl_solve(*fb.linalg.ldl_factor(x.detach()), x),
+    "lobpcg A": lambda x: fb.lobpcg(x, 1).eigenvalues,
+    "histogram input": lambda x: fb.histogram(x, 3).hist,
+    "histogramdd input": lambda x: fb.histogramdd(x, 2).bin_edges[0],
+    "binomial prob": lambda x: fb.binomial(fb.full_like(x, 9), x / 9),
+    "igamma input": lambda x: fb.igamma(x, x.detach() + 1),
+    "igammac input": lambda x: fb.igammac(x, x.detach() + 1),
+    "zeta input": lambda x: fb.special.zeta(x + 1, x.detach()),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_a_gradient_that_is_not_implemented_is_refused(call):
+    """It must not be dropped beside the gradient of another path."""
+    name, argument = call.split()
+    x = leaf(DEFINITE, "cpu")
+    y = REFUSED[call](x)
+    rule = f"backward: {name} has no gradient by {argument}: pass it {argument}.detach()"
+    with pytest.raises(RuntimeError) as e:
+        (y.sum() + x.sum()).backward(retain_graph=True)
+    assert isinstance(e.value, NotImplementedError) and str(e.value) == rule
+    other = leaf([2.0], "cpu")  # a gradient by another tensor needs no rule
+    assert fb.autograd.grad((y * other).sum(), [other])[0].shape == (1,)

@@ -14,6 +14,7 @@ from ..core import dtype as dt
 from ..core import op as _op
 from ..core.declare import composed
 from ..core.op import only_real
+from ..core.refused_gradient import refuse_gradients
 from ..core.shape import broadcast
 from .elementwise import covered
 from .index.indices import valid
@@ -94,7 +95,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     [...]
 
     count: integers, as floats. prob: from 0 to 1; others give NaN.
-    Raises ValueError if shapes do not broadcast.
+    Raises ValueError if shapes do not broadcast; TypeError if a gradient is computed: there is none.
     """
     only_real(count, prob)
     shape = broadcast(count.shape, prob.shape)
@@ -118,7 +119,9 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     drawn = is_low.where(small, _by_rejection(size, chances, draw))
     successes = (chance > 0.5).where(n - drawn, drawn)
     is_valid = (chance >= 0) & (chance <= 1) & (n >= 0)
-    return is_valid.where(successes, float("nan")).to(_op.result_of([count.node, prob.node]) or count.dtype)
+    successes = is_valid.where(successes, float("nan"))
+    successes = successes.to(_op.result_of([count.node, prob.node]) or count.dtype)
+    return refuse_gradients("binomial", successes, count=count, prob=prob)
 
 
 def _by_rejection(n: Tensor, p: Tensor, draw: Callable[..., Tensor]) -> Tensor:

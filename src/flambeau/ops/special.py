@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.declare import composed, composite
 from ..core.node import is_tensor
+from ..core.refused_gradient import RefusedGradient
 from ..core.sizes import integers
 from .elementwise import elementwise, float_dtype
 from .reduce import in_float32
@@ -189,37 +190,42 @@ def digamma(input: Tensor) -> Tensor:
 
 
 # d/dq zeta(s, q) = -s zeta(s + 1, q)
-@elementwise(lambda g, z, s, q: [None, -g * s * (s + 1).zeta(q)], _zetas, dtype=float_dtype, cost=80)
+@elementwise(
+    lambda g, z, s, q: [RefusedGradient("zeta", "input"), -g * s * (s + 1).zeta(q)],
+    _zetas,
+    dtype=float_dtype,
+    cost=80,
+)
 def zeta(input: Tensor, other: TensorLike) -> Tensor:
-    """Hurwitz' zeta: the sum of (other + k)**-input over k >= 0, for input > 1 and other > 0; no gradient by
-    input. [...], [...] -> [...]
+    """Hurwitz' zeta: the sum of (other + k)**-input over k >= 0, for input > 1 and other > 0; TypeError if a
+    gradient by input is computed. [...], [...] -> [...]
     """
     ...
 
 
 @elementwise(
     # d/dx P(a, x) = x^(a - 1) exp(-x) / Gamma(a), by logarithms since Gamma overflows.
-    lambda g, y, a, x: [None, g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
+    lambda g, y, a, x: [RefusedGradient("igamma", "input"), g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
     pairs(lambda a, x: _incomplete_gamma(a, x)[0]),
     dtype=float_dtype,
     cost=400,
 )
 def igamma(input: Tensor, other: TensorLike) -> Tensor:
-    """The regularised lower incomplete gamma function of input at other, both at least 0; no gradient by
-    input. [...], [...] -> [...]
+    """The regularised lower incomplete gamma function of input at other, both at least 0; TypeError if a
+    gradient by input is computed. [...], [...] -> [...]
     """
     ...
 
 
 @elementwise(
-    lambda g, y, a, x: [None, -g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
+    lambda g, y, a, x: [RefusedGradient("igammac", "input"), -g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
     pairs(lambda a, x: _incomplete_gamma(a, x)[1]),
     dtype=float_dtype,
     cost=400,
 )
 def igammac(input: Tensor, other: TensorLike) -> Tensor:
-    """The regularised upper incomplete gamma function of input at other, both at least 0; no gradient by
-    input. [...], [...] -> [...]
+    """The regularised upper incomplete gamma function of input at other, both at least 0; TypeError if a
+    gradient by input is computed. [...], [...] -> [...]
     """
     ...
 

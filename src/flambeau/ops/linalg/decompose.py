@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.declare import composed
+from ...core.refused_gradient import refuse_gradients
 from . import complex_matrices as host
 from . import factor as lf
 from .factor import mT
@@ -156,12 +157,14 @@ def geqrf(input: Tensor) -> Geqrf:
     """Householder vectors below R, and their factors tau. [..., m, n] -> [..., m, n], [..., min(m, n)]
 
     Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
-        integers.
+        integers, and if a gradient by the matrix is computed: there is none.
     """
-    a = matrices(input, complex_too=True).detach()
+    given = matrices(input, complex_too=True)
+    a = given.detach()
     m, n = a.shape[-2:]
     reflect = host.reflect if is_complex(a) else lf.reflect
     packed = reflect(a) if 0 not in a.shape else a.new_zeros(*a.shape[:-2], m + 1, n)
+    packed = refuse_gradients("geqrf", packed, input=given)
     return Geqrf(packed[..., :m, :], packed[..., m, : min(m, n)])
 
 

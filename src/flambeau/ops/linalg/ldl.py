@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import dtype as dt
 from ...core.declare import composed, kernel
+from ...core.refused_gradient import refuse_gradients
 from . import complex_matrices as host
 from . import factor as lf
 from .lu import fits, matrices, refuse_check
@@ -160,14 +161,15 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
     """L and D in one matrix, pivots as LAPACK's sytrf, and info: the 1-based index of D's first zero, or 0.
 
     [..., n, n] -> [..., n, n], [..., n], [...]. hermitian: complex matrices equal their adjoint, not their
-    transpose. Computed on the host from the lower triangle, without gradients. ValueError if check_errors is
-    True: the check would read a value from the device.
+    transpose. Computed on the host from the lower triangle, without gradients: computing one raises
+    TypeError. ValueError if check_errors is True: the check would read a value from the device.
 
     A: a matrix or a batch of matrices
     """
     refuse_check(check_errors)
     a = matrices(A, square=True, complex_too=True)
     packed = host.on_host(Symmetric._ldl_on_host, a.detach(), hermitian=bool(hermitian))
+    packed = refuse_gradients("ldl_factor", packed, A=a)
     n = a.shape[-1]
     pivots = packed[..., n].real.to(dt.int32)
     single = (pivots > 0) & (lf.diagonal(packed[..., :n]) == 0)  # a zero 1 x 1 block makes D singular
@@ -190,12 +192,13 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     """X with A X = B, for the result of ldl_factor(A). [..., n, n], [..., n], [..., n, k] -> [..., n, k]
 
     LD, pivots: as ldl_factor returns them. hermitian: as in ldl_factor_ex.
-    ValueError if B does not have n rows. Computed on the host, without gradients.
+    ValueError if B does not have n rows. Computed on the host, without gradients: computing one raises
+    TypeError.
     """
     a, b = matrices(LD, square=True, complex_too=True), matrices(B, complex_too=True)
     fits(LD, B, a.shape[-1])
-    a, b = host.same(a.detach(), b.detach())
-    packed = lf.join([a, pivots.unsqueeze(-1).to(a.dtype)], -1)
-    return host.on_host(
-        Symmetric._ldl_solve_on_host, *lf.broadcast_batches(packed, b), hermitian=bool(hermitian)
-    )
+    low, right = host.same(a.detach(), b.detach())
+    packed = lf.join([low, pivots.unsqueeze(-1).to(low.dtype)], -1)
+    operands = lf.broadcast_batches(packed, right)
+    solution = host.on_host(Symmetric._ldl_solve_on_host, *operands, hermitian=bool(hermitian))
+    return refuse_gradients("ldl_solve", solution, LD=a, B=b)

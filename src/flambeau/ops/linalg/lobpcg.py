@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...core.declare import composed
 from ...core.dtype import finfo
 from ...core.modes import no_grad
+from ...core.refused_gradient import refuse_gradients
 from ..distribution import randn
 from ..join import cat, stack
 from . import factor as lf
@@ -57,12 +58,13 @@ def lobpcg(
     columns, random by default. k: by default the columns of X, or 1; n: the columns to iterate, k by default.
     iK: a preconditioner, approximately the inverse of A. niter: the maximum of iterations, 1,000 by default;
     tol: the sufficient error, relative to the norms of A and e. method: "ortho" or "basic", which are the
-    same here. Each iteration reads the error, so it can't be recorded; there are no gradients. ValueError
-    if 3 n is more than m, or method is unknown.
+    same here. Each iteration reads the error, so it can't be recorded; there are no gradients: computing one
+    raises TypeError. ValueError if 3 n is more than m, or method is unknown.
     """
     if method not in (None, "ortho", "basic"):
         raise ValueError(f"method={method!r} is unknown: use 'ortho' or 'basic'")
-    a = matrices(A, square=True).detach()
+    given = matrices(A, square=True)
+    a = given.detach()
     m, columns = a.shape[-1], X.shape[-1] if X is not None else None
     k = k or columns or 1
     n = columns or n or k
@@ -72,17 +74,23 @@ def lobpcg(
     inputs = [None if x is None else matrices(x).detach() for x in (B, X, iK)]
     search = EigenSearch(k, n, niter or MOST, enough, largest is not False)
     with no_grad():
-        if a.ndim == 2:
-            return Lobpcg(*_eigenpairs(a, inputs, search))
-        lead = a.shape[:-2]
-        rows = a.reshape(-1, m, m)
-        others = [None if x is None else _flat(x.expand(*lead, *x.shape[-2:])) for x in inputs]
-        pairs = [
-            _eigenpairs(rows[i], [None if x is None else x[i] for x in others], search)
-            for i in range(rows.shape[0])
-        ]
-        values, vectors = (stack(list(part)) for part in zip(*pairs, strict=True))
-        return Lobpcg(values.reshape(*lead, k), vectors.reshape(*lead, m, k))
+        pairs = _eigenpairs_of_each(a, inputs, search)
+    return Lobpcg(*(refuse_gradients("lobpcg", part, A=given, B=B) for part in pairs))
+
+
+def _eigenpairs_of_each(a: Any, inputs: list[Any], search: EigenSearch) -> tuple[Any, Any]:
+    """The eigenpairs of each matrix of a batch."""
+    if a.ndim == 2:
+        return _eigenpairs(a, inputs, search)
+    lead, m = a.shape[:-2], a.shape[-1]
+    rows = a.reshape(-1, m, m)
+    others = [None if x is None else _flat(x.expand(*lead, *x.shape[-2:])) for x in inputs]
+    pairs = [
+        _eigenpairs(rows[i], [None if x is None else x[i] for x in others], search)
+        for i in range(rows.shape[0])
+    ]
+    values, vectors = (stack(list(part)) for part in zip(*pairs, strict=True))
+    return values.reshape(*lead, search.k), vectors.reshape(*lead, m, search.k)
 
 
 def _flat(x: Any) -> Any:

@@ -13,6 +13,7 @@ from ...core import dtype as dt
 from ...core.declare import composed, kernel
 from ...core.node import is_tensor
 from ...core.op import Family, Launch
+from ...core.refused_gradient import refuse_gradients
 from ...core.sizes import integers
 from ..elementwise import as_float
 from ..index.indices import as_places, checked_places, valid
@@ -121,7 +122,7 @@ def histogram(
 
     bins: the number of equal parts of `range`, (low, high), by default that of the elements; or the edges.
     ValueError if bins is below 1, there are fewer than 2 edges, or the range is not finite (that of the
-    elements: at the next read). [...] -> [bins], [bins + 1]
+    elements: at the next read); TypeError if a gradient by input is computed. [...] -> [bins], [bins + 1]
     density: normalise the area to 1
     """
     x = as_float(input.detach()).reshape(-1)
@@ -137,7 +138,10 @@ def histogram(
     if density:
         # counts over width and total: the area is 1
         hist = hist / (hist.sum() * (edges.narrow(0, 1, n) - edges.narrow(0, 0, n)))
-    return HistogramEdges(hist.to(_float_of(input)), edges.to(_float_of(input)))
+    hist, edges = (
+        refuse_gradients("histogram", part.to(_float_of(input)), input=input) for part in (hist, edges)
+    )
+    return HistogramEdges(hist, edges)
 
 
 class Histogram(Family):
@@ -167,7 +171,7 @@ def histogramdd(
 
     bins: the number of equal parts, or one for each dim, or tensors with the edges of each dim. range: low
     and high of each dim, in one sequence; by default those of the points. ValueError if points have 1 dim, or
-    the numbers of bins or ends do not fit.
+    the numbers of bins or ends do not fit; TypeError if a gradient by input is computed.
     density: normalise the area to 1
     """
     d = input.shape[-1] if input.ndim > 1 else 0
@@ -196,8 +200,10 @@ def histogramdd(
         for i, (edges, n) in enumerate(zip(grid, sizes, strict=True)):
             wide = edges.narrow(0, 1, n) - edges.narrow(0, 0, n)
             hist = hist / wide.reshape(*(n if j == i else 1 for j in _range_of(d)))
-    dtype = _float_of(input)
-    return HistogramEdges(hist.to(dtype), tuple(edges.to(dtype) for edges in grid))
+    hist, *grid = (
+        refuse_gradients("histogramdd", part.to(_float_of(input)), input=input) for part in (hist, *grid)
+    )
+    return HistogramEdges(hist, tuple(grid))
 
 
 def _float_of(x: Tensor) -> dt.DType:
