@@ -472,8 +472,8 @@ class Calls:
             self.add("WRONG", variant, dtype, sample, said)
 
     def dependences(self, dtype: str) -> None:
-        """Whether results depend on inputs wherever PyTorch's do: a gradient that neither has must be refused,
-        where it is computed, not dropped."""
+        """Whether results depend on inputs wherever PyTorch's do: a gradient that neither has must raise
+        where it is computed."""
         sample = next(self.samples(dtype), None)
         if sample is None:
             return
