@@ -382,3 +382,26 @@ def test_eigenvalues_of_special_matrices():
     assert str(e.value) == (
         "linalg_eig(f32[2, 3]): shape [2, 3] is not a batch of square matrices: needs [..., n, n]"
     )
+
+
+def test_logaddexp_of_complex_numbers_and_bools(device):
+    z, b = fb.tensor([1 + 0j, 2 + 1j], device=device), fb.tensor([False, True], device=device)
+    want = np.log(np.exp([1, 2 + 1j]) + np.exp([0, 1]))
+    for y in (fb.logaddexp(z, b), fb.logaddexp(b, z)):
+        np.testing.assert_allclose(y.numpy(), want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+def test_a_complex_number_is_no_real_one(dtype):
+    x = fb.zeros(2, dtype=getattr(fb, dtype), device="cpu")
+    for call in (lambda: x.fill_(1 + 2j), lambda: fb.full((2,), 1 + 2j, dtype=x.dtype, device="cpu")):
+        with pytest.raises(RuntimeError, match=r"has no \(1\+2j\): use a complex dtype, or its .real"):
+            call()
+    assert x.fill_(1 + 0j).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_integers_have_no_infinity(number):
+    with pytest.raises(RuntimeError, match=f"int32 has no {number}: use a dtype of floats"):
+        fb.full((2,), number, dtype=fb.int32, device="cpu")
+    assert fb.full((1,), number, dtype=fb.bool, device="cpu").tolist() == [True]

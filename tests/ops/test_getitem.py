@@ -278,3 +278,11 @@ def test_errors(call, text):
     with pytest.raises((IndexError, ValueError, TypeError)) as e:
         call(fb.ones(2, 3))
     assert e.value.args[0] == text
+
+
+def test_uint8_indices_are_refused():
+    """PyTorch takes them for a mask, NumPy for places."""
+    x, mask = fb.arange(3, device="cpu"), fb.tensor([1, 0, 1], dtype=fb.uint8, device="cpu")
+    with pytest.raises(IndexError, match=r"cast with \.bool\(\) or with \.int\(\)"):
+        x[mask]
+    assert x[mask.bool()].tolist() == [0, 2] and x[mask.int()].tolist() == [1, 0, 1]

@@ -249,3 +249,32 @@ def test_a_gradient_that_is_not_implemented_is_refused(call):
     assert isinstance(e.value, NotImplementedError) and str(e.value) == rule
     other = leaf([2.0], "cpu")  # a gradient by another tensor needs no rule
     assert fb.autograd.grad((y * other).sum(), [other])[0].shape == (1,)
+
+
+NOWHERE = {  # values that are written or joined nowhere: their gradient is 0, as in PyTorch
+    "scatter": lambda x, v, none: x.scatter(0, none, v),
+    "scatter_add": lambda x, v, none: x.scatter_add(0, none, v),
+    "index_add": lambda x, v, none: x.index_add(0, none, v),
+    "index_put": lambda x, v, none: x.index_put((none,), v),
+    "slice_scatter": lambda x, v, none: x.slice_scatter(v, 0, 2, 2),
+    "masked": lambda x, v, none: x.slice_assign(x > 9, v.sum()),
+    "cat": lambda x, v, none: fb.cat([x, v]),
+    "stack": lambda x, v, none: fb.cat([x.unsqueeze(1), fb.stack([v, v])[:, :0].mT.reshape(2, 0)], 1),
+}
+
+
+@pytest.mark.parametrize("name", NOWHERE)
+def test_values_that_are_written_nowhere(name):
+    x, values = leaf([1.0, 2.0], "cpu"), fb.zeros(0, device="cpu").requires_grad_()
+    y = NOWHERE[name](x * 3, values, fb.zeros(0, dtype=fb.int64, device="cpu"))
+    of_x, of_values = fb.autograd.grad((y * y).sum(), [x, values])
+    assert of_x.tolist() == [18, 36] and of_values.tolist() == []
+
+
+def test_matrices_without_elements_keep_their_gradients():
+    a = fb.zeros(0, 0, device="cpu").requires_grad_()
+    for y in (*fb.linalg.slogdet(a), fb.linalg.pinv(a)):
+        assert fb.autograd.grad(y.sum(), [a])[0].shape == (0, 0)
+    assert fb.linalg.cond(fb.zeros(2, 0, 0, device="cpu")).tolist() == [0, 0]
+    sign = fb.linalg.slogdet(leaf(DEFINITE, "cpu")).sign
+    assert sign.requires_grad

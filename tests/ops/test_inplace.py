@@ -34,6 +34,26 @@ def test_views_of_a_tensor_that_is_gone(device):
     assert turned.tolist() == [[0, 0], [5, 0], [0, 6]] and flat.tolist() == [0, 5, 0, 0, 0, 6]
 
 
+def test_views_in_other_dtypes_of_a_tensor_that_is_gone(device):
+    """The first view that all others share owns the elements."""
+    c = fb.zeros(3, 2, device=device).view_as_complex()[1:]
+    real, pairs = c.real, c.view_as_real()
+    pairs[0, 1] = 5
+    real += 1
+    assert c.tolist() == [1 + 5j, 1] and pairs.tolist() == [[1, 5], [1, 0]]
+    bits = fb.ones(4, device=device).view(fb.int32)
+    part = bits[1:3]
+    part[0] = 7
+    assert bits.tolist() == [0x3F800000, 7, 0x3F800000, 0x3F800000]
+    x = fb.ones(4, device=device)
+    bits, tail = x.view(fb.int32), x[2:]
+    del x
+    gc.collect()
+    with pytest.raises(ValueError, match="another view shows its elements in another dtype"):
+        tail[0] = 2
+    assert bits.shape == (4,)
+
+
 def test_copies_are_left_alone(device):
     x = fb.arange(6, device=device).float().reshape(2, 3)
     copies = [

@@ -343,11 +343,24 @@ def constant(value: Any, beside: dt.DType = dt.bool_, dtype: dt.DType | None = N
     if not isinstance(plain, NUMBERS):
         raise TypeError(f"{describe(value)} is not a tensor or a number: wrap it in tensor(...)")
     own = dt.dtype_of_scalar(plain)
+    if dtype is not None:
+        _check_fits(plain, dtype)
+        if isinstance(plain, complex) and not dtype.is_complex:
+            value = plain.real
     dtype = dtype or (beside if beside.category >= own.category else own)
     if dtype.is_complex and not own.is_complex:  # keeps the knowledge that the number is real
         return _cast(constant(value, dtype=dtype.real), dtype)
     attrs = _bits_of(value) if dtype.is_pair and type(value) is int else {}
     return Node(OPS["constant"], (), attrs, (), dtype, None, (value,))
+
+
+def _check_fits(number: Any, dtype: dt.DType) -> None:
+    """ValueError for a complex number as a real one, and for infinity or NaN as an integer."""
+    if isinstance(number, complex):
+        if number.imag and not dtype.is_complex:
+            raise ValueError(f"{dtype.name} has no {number}: use a complex dtype, or its .real")
+    elif dtype.kind in "iu" and number - number != 0:
+        raise ValueError(f"{dtype.name} has no {number}: use a dtype of floats")
 
 
 def _bits_of(number: int) -> dict[str, int]:

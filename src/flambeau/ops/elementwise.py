@@ -204,6 +204,22 @@ def _covered(value: Tensor, *others: Any) -> Tensor:
 covered = _covered
 
 
+def _dependent_grad(g: Tensor, y: Tensor, value: Tensor, *others: Tensor) -> list[Tensor | None]:
+    return [g, *(_zeros(g, x) for x in others)]
+
+
+@composite(grad=_dependent_grad)
+def _dependent(value: Tensor, *others: Any) -> Tensor:
+    """`value` as a function also of `others`, none of whose elements it uses, with gradients 0 by them."""
+    return value
+
+
+def depend_on(value: Tensor, *others: Any) -> Tensor:
+    """`_dependent` of the tensors that require gradients: `value` itself if there are none."""
+    used = [x for x in others if is_tensor(x) and x.requires_grad]
+    return _dependent(value, *used) if used else value
+
+
 # Functions, since a type checker would need the type of an op for that of a lambda in its own row (sin by
 # cos and back).
 def _sin_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
@@ -881,6 +897,9 @@ choose = where
 
 def _complex_logaddexp(x: Tensor, y: Tensor) -> Tensor:
     """log(exp(x) + exp(y)) from the operand with the larger real part, since exp of both may overflow."""
+    # of one dtype: a bool operand of `where` would be taken for its condition
+    dtype = dt.promote(x.dtype, y.dtype)
+    x, y = x.to(dtype), y.to(dtype)
     re_x, re_y = x.detach().real, y.detach().real
     swapped, lost = re_x < re_y, (re_x == re_y) & re_x.isneginf()
     high, low = swapped.where(y, x), swapped.where(x, y)

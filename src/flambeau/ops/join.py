@@ -15,7 +15,7 @@ from ..core.node import is_tensor
 from ..core.op import Family, Launch, Op
 from ..core.op import apply as add_node
 from ..core.shape import broadcast, normal_dim
-from .elementwise import choose
+from .elementwise import choose, depend_on
 
 if TYPE_CHECKING:
     from ..core.limits import Limits
@@ -252,6 +252,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     if any(t.ndim == 0 for t in tensors):
         raise ValueError("0-d tensors have no dim to be joined along: use stack")
     dtype = dt.promote(*(t.dtype for t in tensors))
+    empty = [t for t in tensors if 0 in t.shape]
     tensors = [t for t in tensors if t.shape != (0,)] or tensors[:1]  # PyTorch's: [0] joins anything
     d = normal_dim(dim, tensors[0].ndim)
     for t in tensors[1:]:
@@ -261,11 +262,11 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
             raise ValueError(f"shapes {list(tensors[0].shape)} and {list(t.shape)} differ outside dim {d}")
     parts = [t.to(dtype) for t in tensors if t.shape[d]]  # empty ones add nothing
     if len(parts) < 2:
-        return parts[0] if parts else tensors[0].to(dtype)
+        return depend_on(parts[0] if parts else tensors[0].to(dtype), *empty)
     if len(parts) <= FEW:
-        return _chain(parts, d)
+        return depend_on(_chain(parts, d), *empty)
     cat_node: Any = Join._cat  # an op
-    return type(parts[0])(add_node(cat_node, tuple(t.node for t in parts), {"dim": d}))
+    return depend_on(type(parts[0])(add_node(cat_node, tuple(t.node for t in parts), {"dim": d})), *empty)
 
 
 def _chain(parts: list[Tensor], d: int) -> Tensor:

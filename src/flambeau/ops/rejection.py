@@ -95,7 +95,8 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     [...]
 
     count: integers, as floats. prob: from 0 to 1; others give NaN.
-    Raises ValueError if shapes do not broadcast; TypeError if a gradient is computed: there is none.
+    There is no gradient: computing one raises TypeError.
+    Raises ValueError if shapes do not broadcast.
     """
     only_real(count, prob)
     shape = broadcast(count.shape, prob.shape)

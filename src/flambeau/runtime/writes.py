@@ -108,6 +108,7 @@ INVERSE: dict[str, Callable[..., Any]] = {
     "diagonal": _scatter_diagonal,
     "view": _reinterpret,
 }
+CASTS = ("view_as_real", "view_as_complex", "view")  # movement ops between dtypes
 
 
 class Sharing:
@@ -134,6 +135,22 @@ class Sharing:
                 copied_by, _, path, _ = origin(view)
                 if copied_by is top:
                     self.others.append((view, path))
+        if self.owner is None and self.others:
+            self._find_owner(x)
+
+    def _find_owner(self, x: Any) -> None:
+        """If the owner was deleted, begin at the last move that all views share: a view that ends there owns
+        the elements."""
+        count = 0
+        for moves in zip(self.path, *(path for _, path in self.others), strict=False):
+            _, op, attrs = moves[0]
+            if any(o is not op or a != attrs for _, o, a in moves):
+                break
+            count, self.shape = count + 1, op.shape(self.shape, **attrs)
+        self.path = self.path[count:]
+        self.others = [(view, path[count:]) for view, path in self.others]
+        self.owner = next((v for v, path in [(x, self.path), *self.others] if not path), None)
+        self.others = [(v, path) for v, path in self.others if v is not self.owner]
 
     @property
     def is_alone(self) -> bool:
@@ -236,6 +253,9 @@ def _update_without_owner(x: Any, shared: Sharing) -> None:
     """`update_views` if the owner was deleted: put the written value among zeros of the owner's shape, and
     use a mask of the written elements."""
     device, shape = x.device, shared.shape
+    if any(op.name in CASTS for _, path in [(x, shared.path), *shared.others] for _, op, _ in path):
+        rule = "another view shows its elements in another dtype, and their base was deleted"
+        raise ValueError(f"{describe(x)} can't be written to: {rule}: keep the base, or clone() it first")
     zeros = _op.Tensor.zeros(shape, dtype=x.dtype, device=device)
     none = _op.Tensor.full(shape, False, device=device)
     value = put(zeros, shared.path, x)

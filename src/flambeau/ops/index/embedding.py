@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...core import dtype as dt
 from ...core.declare import composed, composite
 from ...core.modes import no_grad
+from ..elementwise import choose
 from ..reduce import in_float32
 from .indices import as_index, checked_places, slices
 
@@ -26,7 +27,7 @@ def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, name: str) -> 
     """Rows of the table; row padding_idx gets no gradient."""
     places = as_index(weight, input, 0, name)
     y = slices(weight, places.reshape(-1), dim=0).reshape(*input.shape, weight.shape[1])
-    return y if padding_idx is None else (input == padding_idx).unsqueeze(-1).where(y.detach(), y)
+    return y if padding_idx is None else choose((input == padding_idx).unsqueeze(-1), y.detach(), y)
 
 
 def _row_of(padding_idx: int | None, weight: Tensor) -> int | None:

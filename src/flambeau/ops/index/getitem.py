@@ -102,6 +102,10 @@ def _item(x: Tensor, k: Any) -> Any:
     if isinstance(k, bool):
         return Flag(k)
     if is_tensor(k):
+        if k.dtype is dt.uint8:
+            raise IndexError(
+                "uint8 indices are a mask in PyTorch and places in NumPy: cast with .bool() or with .int()"
+            )
         # a 0-d bool tensor is read
         return k if k.ndim or k.dtype is not dt.bool_ else Flag(read_scalars(k)[0])
     try:

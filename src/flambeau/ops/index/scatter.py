@@ -14,7 +14,7 @@ from ...core.declare import composed, composite
 from ...core.node import is_tensor
 from ...core.op import Family
 from ...core.shape import normal_dim
-from ..elementwise import choose
+from ..elementwise import choose, depend_on
 from .getitem import cut, entries_of, move_dims, one_index, parse, uncut
 from .indices import along, as_index, nd_places
 from .scatter_rows import join_rows
@@ -268,16 +268,16 @@ def scatter_along(
     if place.ndim == 0 and x.ndim == 1:  # a 0-d index into a vector
         place, src = place.reshape(1), src.reshape(1) if getattr(src, "shape", None) == () else src
     if place.ndim != x.ndim and 0 in place.shape:  # as in PyTorch, an empty index may have any shape
-        return x
+        return depend_on(x, src)
     if place.ndim != x.ndim or any(
         m > n and e != d for e, (m, n) in enumerate(zip(place.shape, x.shape, strict=True))
     ):
         raise ValueError(
             f"index has shape {list(place.shape)}: it must fit in {list(x.shape)} but for dim {d}"
         )
-    src = _source(x, src, place.shape)
     if 0 in place.shape:
-        return x
+        return depend_on(x, _source(x, src, place.shape))
+    src = _source(x, src, place.shape)
     # A bool "sum" is any, which the comparisons don't compute.
     if place.shape[d] <= FEW and reduce == "sum" and include_self and x.dtype is not dt.bool_:
         return _scatter_few(x, place, src, dim=d)
@@ -340,7 +340,7 @@ def put_at(x: Tensor, key: Any, value: Any, join: str = "assign") -> Tensor:
         value = value.reshape(*value.shape[1:])
     value = value.expand(*result)
     if 0 in result:
-        return x
+        return depend_on(x, value)
     y = cut(x, plan)
     # Slices are overwritten in their cut; arrays of indices write rows of it.
     if plan.picks:

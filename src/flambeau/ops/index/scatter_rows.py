@@ -17,7 +17,7 @@ from ...core import dtype as dt
 from ...core.declare import composite, kernel
 from ...core.modes import is_grad_enabled
 from ...core.op import UNORDERED, Family, Launch
-from ..elementwise import choose
+from ..elementwise import choose, depend_on
 from .indices import slices
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class ScatterRows(Family):
 def join_rows(x: Tensor, place: Tensor, src: Tensor, reduce: str, include_self: bool = True) -> Tensor:
     """Rows of src reduced into the rows of x at `place`. [v, d], [j] in 0..v, [j, d] -> [v, d]"""
     if 0 in x.shape or 0 in src.shape:
-        return x
+        return depend_on(x, src)
     if x.dtype is dt.bool_ and reduce != "assign":
         return join_rows(x.int(), place, src.int(), reduce, include_self).bool()
     if reduce == "assign":  # no arithmetic: the last source is copied

@@ -156,8 +156,9 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> QR:
 def geqrf(input: Tensor) -> Geqrf:
     """Householder vectors below R, and their factors tau. [..., m, n] -> [..., m, n], [..., min(m, n)]
 
+    There is no gradient: computing one raises TypeError.
     Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
-        integers, and if a gradient by the matrix is computed: there is none.
+        integers.
     """
     given = matrices(input, complex_too=True)
     a = given.detach()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite
-from ..elementwise import as_float
+from ..elementwise import as_float, covered
 from . import complex_matrices as host
 from . import factor as lf
 from .factor import mT
@@ -420,7 +420,7 @@ def linalg_slogdet(A: Tensor) -> SignLogDet:
     packed = lf.lu(a)
     d = lf.diagonal(packed[..., :-2])
     # the sign is a step function
-    return SignLogDet((d.sign().prod(-1) * _sign(packed)).detach(), d.abs().log().sum(-1))
+    return SignLogDet(covered((d.sign().prod(-1) * _sign(packed)).detach(), a), d.abs().log().sum(-1))
 
 
 @composed

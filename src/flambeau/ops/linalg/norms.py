@@ -12,7 +12,7 @@ from ...core import dtype as dt
 from ...core.declare import composed, composite
 from ...core.node import is_tensor
 from ...core.shape import normal_dim
-from ..elementwise import as_float
+from ..elementwise import as_float, depend_on
 from ..reduce import drop_dims, in_float32, reduced_dims
 from . import factor as lf
 from . import lu
@@ -166,6 +166,8 @@ def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
     Raises ValueError if an operand is not a batch of matrices (square ones if required); if ord is not a norm
         of matrices; TypeError for integers.
     """
+    if 0 in A.shape:
+        return lu.matrices(A, complex_too=True).abs().sum((-2, -1))  # zeros, as in PyTorch
     if p in (None, 2, -2):
         values = linalg_svdvals(A)
         low, high = values.amin(-1), values.amax(-1)
@@ -265,7 +267,7 @@ def linalg_pinv(
     rtol = rcond if rtol is None else rtol
     a = lu.matrices(A, square=hermitian, complex_too=True)
     if 0 in a.shape:
-        return a.new_zeros(*a.shape[:-2], a.shape[-1], a.shape[-2])
+        return depend_on(a.new_zeros(*a.shape[:-2], a.shape[-1], a.shape[-2]), a)
     a = a.tril() + a.tril(-1).mH if hermitian else a  # as in PyTorch, only the lower triangle is read
     largest = linalg_svdvals(a.detach()).amax(-1, keepdim=True)
     return _pseudo(a, _threshold(largest, a.shape, atol, rtol))

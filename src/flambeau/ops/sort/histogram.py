@@ -78,7 +78,7 @@ def bincount(
 
     Raises ValueError if weights have another shape; TypeError for other than integers of 1 dim.
     """
-    if input.ndim != 1 or input.dtype.is_float:
+    if input.ndim != 1 or input.dtype.kind not in "iub":
         raise TypeError("takes integers of 1 dim: cast with .int(), flatten with .reshape(-1)")
     if weights is not None and weights.shape != input.shape:
         raise ValueError(f"weights of shape {list(weights.shape)} do not match {list(input.shape)}")
