@@ -1,4 +1,4 @@
-"""PyTorch's torch.accelerator: whether there is a GPU, how many, which, memory, waiting."""
+"""PyTorch's torch.accelerator: the available GPUs, their memory, and synchronisation."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def _gpu(device: Any = None) -> Device:
 
 
 def is_available() -> bool:
-    """Whether there is a GPU, which may be one that a driver computes on the CPU."""
+    """Whether a GPU is available; it may be a software adapter."""
     try:
         return _gpu().kind == "gpu"
     except DeviceError:
@@ -21,12 +21,13 @@ def is_available() -> bool:
 
 
 def current_accelerator(check_available: bool = False) -> Device | None:
-    """The GPU that "gpu" names; None where there is none, whether check_available asks for that or not."""
+    """Return the GPU that "gpu" names; None without a GPU, whatever `check_available` is."""
     return _gpu() if is_available() else None
 
 
 def device_count() -> int:
-    """The number of GPUs."""
+    """Return the number of GPUs."""
+    # A page can't list adapters: it requests one.
     if IN_BROWSER:
         return 1
     from .device.adapters import adapters
@@ -38,37 +39,38 @@ def device_count() -> int:
 
 
 def current_device_index() -> int:
-    """The number of the GPU that "gpu" names."""
+    """Return the index of the GPU that "gpu" names."""
     return _gpu().index or 0
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes of tensors that are there now."""
+    """Return the bytes of current tensors."""
     return _pool_bytes(device, "live")
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes of tensors so far."""
+    """Return the peak bytes of tensors."""
     return _pool_bytes(device, "peak")
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes that were taken from the driver."""
+    """Return the bytes allocated from the driver."""
     return _pool_bytes(device, "reserved")
 
 
 def _pool_bytes(device: Any, field: str) -> int:
     pool = _gpu(device).pool
+    # The NumPy device has no pool.
     return getattr(pool, field) if pool else 0
 
 
 def synchronize(device: Any = None) -> None:
-    """Return when everything submitted is done."""
+    """Wait until all submitted work is done."""
     _gpu(device).wait()
 
 
 def empty_cache() -> None:
-    """Give memory that no tensor uses back to the driver."""
+    """Return unused memory to the driver."""
     if (pool := _gpu().pool) is not None:
         pool.trim()
 

@@ -1,4 +1,4 @@
-"""PyTorch's torch.backends, as far as scripts ask it: whether there is a GPU, and settings."""
+"""The parts of PyTorch's torch.backends that scripts use: whether a GPU is available, and settings."""
 
 from typing import Any, NoReturn
 
@@ -10,10 +10,10 @@ TF32 = "fb.set_matmul_precision('high') does what allow_tf32 does"
 
 
 class _Gpu:
-    """What torch.backends.cuda and .mps are asked."""
+    """torch.backends.mps, and the base of .cuda."""
 
     def is_available(self) -> bool:
-        """Whether there is a GPU, as fb.cuda.is_available()."""
+        """Whether a GPU is available, as fb.cuda.is_available()."""
         return _cuda.is_available()
 
     is_built = is_available
@@ -21,12 +21,14 @@ class _Gpu:
 
 class _Matmul:
     def __setattr__(self, name: str, value: Any) -> NoReturn:
+        # Unlike cuDNN's settings, precision changes results, so it is not ignored.
         raise AttributeError(f"backends.cuda.matmul.{name} = {value!r}: {TF32}")
 
 
 class _Cudnn:
-    """Scripts set benchmark, deterministic and enabled; what is set is kept, and read by nobody."""
+    """torch.backends.cudnn. Settings such as benchmark and deterministic are stored and have no effect."""
 
+    # Scripts read these too; WGSL kernels are deterministic.
     enabled, benchmark, deterministic = False, False, True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -36,7 +38,7 @@ class _Cudnn:
         object.__setattr__(self, name, value)
 
     def is_available(self) -> bool:
-        """False: kernels are WGSL."""
+        """Return False: kernels are WGSL, not cuDNN's."""
         return False
 
 

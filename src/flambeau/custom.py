@@ -1,4 +1,4 @@
-"""Custom ops: a user's WGSL, as an expression or as opaque kernels, becomes an op like those of the table."""
+"""Declares custom ops from a user's WGSL: an expression, which fuses, or opaque kernels."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
@@ -27,13 +27,13 @@ def custom_op(
     cost: int = 4,
     doc: str = "",
 ) -> Op:
-    """Declare an op in WGSL (docs/custom_ops.md); call what comes back with tensors.
+    """Declare an op in WGSL (docs/custom_ops.md). Returns the op, a function of tensors.
 
-    expression: the WGSL of one element, over the inputs as {{ x }} and the type as {{ T }}; it fuses. Or
-    kernel and launch: a template that extends launch.wgsl, and (limits, *nodes, **attrs) -> a list
-    of Launch, in which "" stands for that template. reference, grad, shape, dtype, cost: as in op.Op;
-    doc: its docstring. A backward through an op without grad is a TypeError. ValueError for a name that is
-    taken or no identifier; KernelError for a text that is not a template.
+    expression: the WGSL of one element with the inputs as {{ x }} and the type as {{ T }}; it fuses. kernel,
+    launch: alternatively, a template that extends launch.wgsl, and a function (limits, *nodes, **attrs) -> a
+    list of Launch, in which "" stands for that template. reference, grad, shape, dtype, cost: as in op.Op;
+    doc: its docstring. A backward through an op without grad raises TypeError. ValueError for a name that is
+    used or not an identifier; KernelError for a text that is not a template.
     """
     if not name.isidentifier() or name in OPS or name in COMPOSED:
         raise ValueError(
@@ -42,8 +42,9 @@ def custom_op(
     if (expression is None) == (kernel is None) or (kernel is None) != (launch is None):
         raise ValueError(f"custom_op({name!r}): pass either expression=, or kernel= and launch=")
     version = next(_versions.setdefault(name, count()))
-    own = f"{name}_{version}" if version else name  # defined again, as in a notebook: plans tell them apart
-    common: dict[str, Any] = {"name": own, "doc": doc, "xp": reference, "cost": cost}
+    # A name that is declared again, as in a notebook, gets a number: cached plans contain the name.
+    unique = f"{name}_{version}" if version else name
+    common: dict[str, Any] = {"name": unique, "doc": doc, "xp": reference, "cost": cost}
     common["grad"] = _check_count(name, grad) if grad else NoGradient(name)
 
     def same_dtype(*_: Any, **__: Any) -> Any:
@@ -51,15 +52,15 @@ def custom_op(
 
     common |= {"shape": shape, "dtype": dtype if callable(dtype) else same_dtype}
     if expression is not None:
-        add_template(f"{own}.wgsl", _macro(inputs, expression))
+        add_template(f"{unique}.wgsl", _macro(inputs, expression))
         return Op("elementwise", operands=common["dtype"], operand_names=tuple(inputs), **common)
     assert kernel is not None and launch is not None
-    add_template(f"{own}.wgsl", kernel)
-    return Op("opaque", launch=_name_template(launch, f"{own}.wgsl"), **common)
+    add_template(f"{unique}.wgsl", kernel)
+    return Op("opaque", launch=_name_template(launch, f"{unique}.wgsl"), **common)
 
 
 class NoGradient:
-    """The rule of an op without a gradient, where one is asked for. It is false: there is none."""
+    """The gradient rule of an op without a gradient: a call raises TypeError. It is false in a test."""
 
     def __init__(self, name: str):
         self.name = name
@@ -74,11 +75,12 @@ class NoGradient:
 
 
 def _check_count(name: str, grad: Callable[..., Any]) -> Callable[..., Any]:
-    """The gradient rule, which must give as many gradients as there are inputs."""
+    """Wrap a gradient rule with a check that it returns a gradient for each input."""
 
     def rule(g: Any, y: Any, *inputs: Any, **attrs: Any) -> Any:
         gradients = grad(g, y, *inputs, **attrs)
         count = len(gradients) if is_sequence(gradients) else None
+        # None for inputs without a gradient counts too.
         if count == len(inputs):
             return gradients
         returned = f"a {type(gradients).__name__}" if count is None else f"{count} gradients"
@@ -92,11 +94,12 @@ def _check_count(name: str, grad: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _macro(inputs: Sequence[str], expression: str) -> str:
+    # Parentheses keep the expression's meaning inside of another.
     return f"{{% macro value(T, {', '.join(inputs)}) %}}({expression.strip()}){{% endmacro %}}\n"
 
 
 def _name_template(launch: Callable[..., Any], template: str) -> Callable[..., Any]:
-    """The launch rule with the op's own template where it names none."""
+    """Wrap a launch rule so that a Launch without a template gets the op's."""
     from dataclasses import replace
 
     def rule(limits: Any, *nodes: Any, **attrs: Any) -> list[Any]:

@@ -303,14 +303,14 @@ def test_inputs_that_are_none_are_said(tmp_path):
         " 'f32[N, 784]'"
     )
     assert refused(lambda a, b: a + b, [fb.zeros(4, 3), fb.zeros(3)], p) == (
-        "save_program: the first size of each example is the batch size, and these differ: a"
+        "save_program: the first dim of each example is the batch, and its sizes differ: a"
         " has 4, b has 3: describe inputs without a batch by a string such as 'f32[3, 4]'"
     )
     assert refused(lambda x: x, fb.zeros(500, 3), p) == (
         "save_program: the example is a batch of 500: pass max_batch=500 or more"
     )
     assert refused(lambda x: x, "f32[N]", p, target="ios") == (
-        "save_program: target='ios' is unknown: 'web', or None for Python alone"
+        "save_program: target='ios' is unknown: pass 'web', or None for Python only"
     )
     assert refused(lambda x: x, "f32[N]", p, max_batch=0) == (
         "save_program: max_batch=0: pass the largest batch size, 1 or more"
@@ -381,15 +381,15 @@ def change(text):
 DAMAGE = {
     "no program": (
         lambda f: (f / "program.txt").unlink(),
-        "there is no program.txt: pass a complete folder written by save_program",
+        "program.txt is missing: pass a complete folder written by save_program",
     ),
     "no kernels": (
         lambda f: (f / "kernels.wgsl").unlink(),
-        "there is no kernels.wgsl: pass a complete folder written by save_program",
+        "kernels.wgsl is missing: pass a complete folder written by save_program",
     ),
     "no weights": (
         lambda f: (f / "weights.safetensors").unlink(),
-        "there is no weights.safetensors: pass a complete folder written by save_program",
+        "weights.safetensors is missing: pass a complete folder written by save_program",
     ),
     "cut": (
         change(lambda t: t[:40]),
@@ -398,7 +398,7 @@ DAMAGE = {
     ),
     "of something else": (
         change(lambda t: "[1]"),
-        "program.txt belongs to something else: pass a folder written by save_program",
+        "program.txt is not a saved program: pass a folder written by save_program",
     ),
     "version": (
         change(lambda t: t.replace('"version": 3', '"version": 9')),
@@ -453,7 +453,7 @@ WRONG_BYTES = {
     "no kernels": (
         {"kernels.wgsl": None},
         fb.FlambeauError,
-        "there is no 'kernels.wgsl': pass the bytes of program.txt, kernels.wgsl and weights.safetensors",
+        "'kernels.wgsl' is missing: pass the bytes of program.txt, kernels.wgsl and weights.safetensors",
     ),
     "text": (
         {"kernels.wgsl": "//~ kernel 0: copy"},

@@ -13,7 +13,7 @@ from flambeau.errors import DeviceError
 from flambeau.fusion.plan import Cost
 from flambeau.fusion.planner import plan
 from flambeau.tune import autotune, measure
-from flambeau.tune.measure import Candidate, Trials, apart
+from flambeau.tune.measure import Candidate, Trials, compare
 
 # --- comparing ---
 
@@ -28,12 +28,12 @@ def buffer_of(gpu, values, dtype):
 
 def compared(gpu, a, b, dtype, kind):
     (found, nbytes), (wanted, _) = buffer_of(gpu, a, dtype), buffer_of(gpu, b, dtype)
-    return apart(gpu, found, wanted, nbytes, kind)
+    return compare(gpu, found, wanted, nbytes, kind)
 
 
 @pytest.mark.parametrize("count", [1, 3, 255, 70001])
 @pytest.mark.parametrize("dtype", [dt.float32, dt.float16, dt.bfloat16], ids=str)
-def test_how_far_results_lie_apart(gpu, dtype, count):
+def test_how_far_results_lie_compare(gpu, dtype, count):
     rng = np.random.default_rng(count)
     b = rng.standard_normal(count).astype("f4")
     a = b.copy()

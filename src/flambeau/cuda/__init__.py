@@ -1,4 +1,4 @@
-"""PyTorch's torch.cuda: the functions of fb.accelerator for the available GPU, of any vendor."""
+"""PyTorch's torch.cuda: the functions of fb.accelerator, for a GPU of any vendor."""
 
 from typing import Any
 
@@ -11,46 +11,48 @@ from . import amp
 
 
 def is_available() -> bool:
-    """Whether there is a GPU adapter, which may be a software one."""
+    """Whether a GPU is available; it may be a software adapter."""
+    # A script that asks torch.cuda may assume NVIDIA: a note says once that any vendor's GPU counts.
     note(ANY_MAKE)
     return accelerator.is_available()
 
 
 def device_count() -> int:
-    """The number of GPUs."""
+    """Return the number of GPUs."""
     note(ANY_MAKE)
     return accelerator.device_count()
 
 
 def current_device() -> int:
-    """The number of the GPU that "gpu" names."""
+    """Return the index of the GPU that "gpu" names."""
     note(ANY_MAKE)
     return accelerator.current_device_index()
 
 
 def get_device_name(device: Any = None) -> str:
-    """The driver's name of a GPU."""
+    """Return the driver's name of a GPU."""
     note(ANY_MAKE)
+    # A device's name is "backend:adapter".
     return get_device("gpu" if device is None else device).name.partition(":")[2]
 
 
 def memory_allocated(device: Any = None) -> int:
-    """The current bytes of tensors."""
+    """Return the bytes of current tensors."""
     return accelerator.memory_allocated(device)
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The peak bytes of tensors."""
+    """Return the peak bytes of tensors."""
     return accelerator.max_memory_allocated(device)
 
 
 def memory_reserved(device: Any = None) -> int:
-    """The bytes allocated from the driver."""
+    """Return the bytes allocated from the driver."""
     return accelerator.memory_reserved(device)
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until everything submitted is done."""
+    """Wait until all submitted work is done."""
     accelerator.synchronize(device)
 
 
@@ -60,7 +62,7 @@ def empty_cache() -> None:
 
 
 def manual_seed(seed: int) -> None:
-    """The same as fb.manual_seed: one stream of random numbers for all devices."""
+    """Seed the generator, as fb.manual_seed: all devices share one stream of random numbers."""
     _manual_seed(seed)
 
 

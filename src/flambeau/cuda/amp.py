@@ -7,7 +7,7 @@ from ..core.dtype import float16
 
 
 def autocast(enabled: bool = True, dtype: Any = float16, cache_enabled: bool = True) -> amp.autocast:
-    """fb.autocast("gpu", dtype, enabled)."""
+    """Return fb.autocast("gpu", dtype, enabled)."""
     return amp.autocast("gpu", dtype, enabled, cache_enabled)
 
 
@@ -18,7 +18,7 @@ def GradScaler(
     growth_interval: int = 2000,
     enabled: bool = True,
 ) -> amp.GradScaler:
-    """fb.GradScaler("gpu", ...)."""
+    """Return fb.GradScaler("gpu", ...)."""
     return amp.GradScaler("gpu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
 

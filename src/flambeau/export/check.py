@@ -1,4 +1,4 @@
-"""Validates a program.txt of any origin; one error names the first entry that is invalid."""
+"""Validates a program.txt from an untrusted source; the error names the first invalid entry."""
 
 import re
 from collections.abc import Callable
@@ -10,17 +10,17 @@ from ..core.tree import is_dict, is_list
 Rule = Callable[[Any, str], None]  # takes a value and its path; raises Damaged if the value is invalid
 VALUE = re.compile(r"[xwt]\d{1,9}")
 LARGEST = 1 << 53  # an exclusive limit of numbers, since JavaScript reads them too
-WINDOW = 256  # words of Params that a kernel sees
-BOUND = 64  # buffers of a kernel, at most
+WINDOW = 256  # the most words in a kernel's Params
+BOUND = 64  # the most buffers of a kernel
 
 
 class Damaged(ValueError):
     """The path of an invalid entry, and the rule that it breaks."""
 
 
-def require(true: Any, place: str, rule: str) -> None:
+def require(condition: Any, place: str, rule: str) -> None:
     """Raise Damaged unless the condition is true."""
-    if not true:
+    if not condition:
         raise Damaged(f"{place} is not a {rule}")
 
 
@@ -41,7 +41,7 @@ def one_of(*known: str) -> Rule:
 
 
 def every(rule: Rule, least: int = 0, most: float = float("inf")) -> Rule:
-    """A list with these items, or a number of equal ones."""
+    """Return the rule of a list of `least` to `most` items that follow `rule`."""
 
     def check(value: Any, place: str) -> None:
         require(is_list(value) and least <= len(value) <= most, place, "valid list")
@@ -52,7 +52,7 @@ def every(rule: Rule, least: int = 0, most: float = float("inf")) -> Rule:
 
 
 def check_object(**rules: Rule) -> Rule:
-    """Check an object with these names, and possibly others."""
+    """Return the rule of an object with these entries; other entries are ignored."""
 
     def check(value: Any, place: str) -> None:
         require(isinstance(value, dict), place, "object")
@@ -64,21 +64,23 @@ def check_object(**rules: Rule) -> Rule:
 
 
 def expression(value: Any, place: str) -> None:
-    """An expression, as `fit` returns it."""
+    """Check an expression, as `fit` returns it."""
     if is_dict(value):
         for one in value.values():
             number(one, place)
     elif is_list(value):
         every(number)(value, place)
+        # [a, b] or [a, b, c, m]; value_of divides by c
         require(len(value) == 2 or (len(value) == 4 and value[2] > 0), place, "expression")
     else:
         number(value, place)
 
 
 def parameter(value: Any, place: str) -> None:
-    """A word of Params: an expression, or a word of a random draw."""
+    """Check a word of Params: an expression, or a word of a random draw."""
     if isinstance(value, dict) and "draw" in value:
         check_object(draw=count, word=count)(value, place)
+        # A draw has four words: two of the seed and two of the position.
         require(value["word"] < 4, place, "word of a draw")
     else:
         expression(value, place)
@@ -139,7 +141,7 @@ def check(program: dict[str, Any]) -> None:
     require(all(s != "N" for w in program["weights"] for s in w["shape"]), "weights", "list of fixed shapes")
     require(len({i["name"] for i in program["inputs"]}) == len(program["inputs"]), "inputs", "list of names")
     require(program["outputs"] or program["result"] != "tensor", "outputs", "list with a result")
-    counts: dict[int, tuple[Any, ...]] = {}  # numbers of buffers, by kernel
+    counts: dict[int, tuple[Any, ...]] = {}  # kernel -> (number of buffers read, written)
     for kind, plans in program["plans"].items():
         place = f"plans.{kind}"
         require(len(plans["plan_of"]) == high - low + 1, f"{place}.plan_of", "plan for each batch size")
@@ -155,6 +157,7 @@ def _check_plan(
     known = {f"x{i}" for i in range(len(program["inputs"]))} | {
         f"w{i}" for i in range(len(program["weights"]))
     }
+    # A step may only read values that an earlier step wrote, an input or a weight.
     for part in ("setup", "steps"):
         for i, step in enumerate(plan[part]):
             at, kernels = f"{place}.{part}[{i}]", program["kernels"]
@@ -163,8 +166,9 @@ def _check_plan(
             require(
                 len(step["params"]) == len(kernels[kernel]["params"]), f"{at}.params", "list as its kernel's"
             )
-            taken = len(reads), len(writes)
-            require(counts.setdefault(kernel, taken) == taken, at, "use of its kernel like the others")
+            buffers = len(reads), len(writes)
+            # The WGSL text declares one binding per buffer, so that each use of a kernel must have as many.
+            require(counts.setdefault(kernel, buffers) == buffers, at, "use of its kernel like the others")
             require(known.issuperset(reads), f"{at}.reads", "list of defined values")
             require(
                 len({*writes, *reads}) == len({*reads}) + len(writes), f"{at}.writes", "list of other values"

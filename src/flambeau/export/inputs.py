@@ -13,14 +13,14 @@ SPEC = re.compile(r"\s*(\w+)\s*\[([^\[\]]*)\]\s*")
 
 
 class Spec(NamedTuple):
-    """An input: its name, dtype and shape, in which "N" is the batch."""
+    """An input: its name, dtype and shape. "N" stands for the batch size."""
 
     name: str
     dtype: dt.DType
     shape: tuple[int | str, ...]
 
     def at(self, n: int) -> tuple[int, ...]:
-        """The shape at batch size n."""
+        """Return the shape at batch size n."""
         return tuple(n if s == "N" else int(s) for s in self.shape)
 
     def __str__(self) -> str:
@@ -28,9 +28,9 @@ class Spec(NamedTuple):
 
 
 def specs_of(fn: Callable[..., Any], example_inputs: Any, max_batch: int) -> list[Spec]:
-    """The inputs, from a tensor, an array or a text; or from a list, or a dict by name, of these.
+    """Return the inputs of `fn` from a tensor, an array or a text, or a list, or a dict by name, of these.
 
-    The first size of a tensor or array is the batch; a text marks it by N.
+    The first dim of a tensor or array is the batch; a text marks it by N.
     """
     if is_dict(example_inputs):
         named: dict[str, Any] = example_inputs
@@ -40,7 +40,7 @@ def specs_of(fn: Callable[..., Any], example_inputs: Any, max_batch: int) -> lis
     firsts = {name: t.shape[0] for name, t in named.items() if getattr(t, "shape", ())}
     if len(set(firsts.values())) > 1:
         listed = ", ".join(f"{name} has {n}" for name, n in firsts.items())
-        rule = f"the first size of each example is the batch size, and these differ: {listed}"
+        rule = f"the first dim of each example is the batch, and its sizes differ: {listed}"
         raise ValueError(
             f"save_program: {rule}: describe inputs without a batch by a string such as 'f32[3, 4]'"
         )
@@ -51,7 +51,7 @@ def specs_of(fn: Callable[..., Any], example_inputs: Any, max_batch: int) -> lis
 
 
 def names_of(fn: Callable[..., Any], count: int) -> list[str]:
-    """The names of a function's first arguments, or x0, x1, ... if it has no signature."""
+    """Return the names of a function's first arguments, or x0, x1, ... if it has no signature."""
     try:
         parameters = list(signature(getattr(fn, "forward", fn)).parameters.values())
     except (TypeError, ValueError):
@@ -62,8 +62,9 @@ def names_of(fn: Callable[..., Any], count: int) -> list[str]:
 
 
 def spec_of(name: str, value: Any) -> Spec:
-    """An input from an example, or from a text such as "f32[N, 784]"."""
+    """Return the input that an example, or a text such as "f32[N, 784]", describes."""
     if not isinstance(value, str):
+        # A scalar has no batch: it is the same at each size.
         t = value if isinstance(value, Tensor) else tensor(value)
         return Spec(name, t.dtype, ("N", *t.shape[1:]) if t.shape else ())
     match = SPEC.fullmatch(value)

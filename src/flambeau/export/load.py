@@ -1,4 +1,4 @@
-"""Loads a saved program as a function of tensors on this machine's GPU."""
+"""Loads a saved program as a function of tensors on a GPU."""
 
 import json
 from array import array
@@ -32,24 +32,24 @@ from .fit import value_of
 from .inputs import Spec
 from .save import FORMAT, KERNELS, MARK, PROGRAM, VERSION, WEIGHTS
 
-SIZES_KEPT = 8  # batch sizes whose buffers and commands are kept
+SIZES_KEPT = 8  # batch sizes whose buffers and commands stay in memory
 
 
 def load_program(folder: Any, device: Any = None) -> "SavedProgram":
     """Load the program in a folder of save_program, to call it with tensors or arrays.
 
-    Instead of the folder: the bytes of program.txt, kernels.wgsl and weights.safetensors by these names, for
-    web pages. FlambeauError names a file that is missing, damaged or of another version; DeviceError without
-    an adapter.
+    folder: its path; or a dict with the bytes of program.txt, kernels.wgsl and weights.safetensors by these
+    names, for web pages. FlambeauError for a file that is missing, damaged or of another version; DeviceError
+    without an adapter.
     """
     return SavedProgram(folder if is_mapping(folder) else Path(folder), get_device(device))
 
 
 class SavedProgram:
-    """A loaded program: call it with its inputs, in order or by name, which `inputs` and `batch` describe.
+    """A loaded program: a function of its inputs, which are passed in order or by name.
 
-    The result has the form of the original function's: a tensor, or a list or dict of tensors. It has no
-    gradients.
+    `inputs` describes them, `batch` is the range of batch sizes. The result has the form of the original
+    function's: a tensor, or a list or dict of tensors. It has no gradients.
     """
 
     def __init__(self, source: Path | Mapping[str, Any], device: Device):
@@ -66,15 +66,15 @@ class SavedProgram:
         self.outputs = [(o["name"], SHORT[o["dtype"]]) for o in self._program["outputs"]]
         self.batch: tuple[int, int] = tuple(self._program["batch"])
         kernels = self._program["kernels"]
-        wanted = [(w["name"], SHORT[w["dtype"]], tuple(w["shape"])) for w in self._program["weights"]]
+        expected = [(w["name"], SHORT[w["dtype"]], tuple(w["shape"])) for w in self._program["weights"]]
         self.plans = self._program["plans"]["software" if device.limits.software else "gpu"]
         if len(texts) != len(kernels):
             problem = f"{PROGRAM} has {len(kernels)} kernels, {KERNELS} {len(texts)}"
             self._fail(f"{problem}: the files belong to different programs: save the program again")
         self.kernels = [(k["name"], text) for k, (_, text) in zip(kernels, texts, strict=True)]
         self.lines = [line for line, _ in texts]
-        self.weights = self._load_weights(wanted)
-        self._ready: Recent[int, _Ready] = Recent()
+        self.weights = self._load_weights(expected)
+        self._ready: Recent[int, _Ready] = Recent()  # by batch size
 
     def __repr__(self) -> str:
         return f"SavedProgram({', '.join(f'{i.name}={i}' for i in self.inputs)})"
@@ -86,17 +86,17 @@ class SavedProgram:
 
     def _bytes(self, name: str) -> Any:
         if isinstance(self._source, Mapping):
-            return self._given_bytes(self._source, name)
+            return self._bytes_in(self._source, name)
         try:
             return read(self._source / name)
         except FileNotFoundError:
-            self._fail(f"there is no {name}: pass a complete folder written by save_program")
+            self._fail(f"{name} is missing: pass a complete folder written by save_program")
         except OSError as e:
             self._fail(f"{name} can't be read: {e.strerror or e}")
 
-    def _given_bytes(self, files: Mapping[str, Any], name: str) -> Any:
+    def _bytes_in(self, files: Mapping[str, Any], name: str) -> Any:
         if name not in files:
-            self._fail(f"there is no {name!r}: pass the bytes of {PROGRAM}, {KERNELS} and {WEIGHTS}")
+            self._fail(f"{name!r} is missing: pass the bytes of {PROGRAM}, {KERNELS} and {WEIGHTS}")
         try:
             return memoryview(files[name]).cast("B")
         except TypeError:
@@ -114,7 +114,7 @@ class SavedProgram:
         except (ValueError, RecursionError) as e:
             self._fail(f"{PROGRAM} is not JSON ({e}): save the program again")
         if not is_dict(program) or program.get("format") != FORMAT:
-            self._fail(f"{PROGRAM} belongs to something else: pass a folder written by save_program")
+            self._fail(f"{PROGRAM} is not a saved program: pass a folder written by save_program")
         version = program.get("version")
         if version != VERSION:
             rule = f"{PROGRAM} has format version {version}, and this flambeau reads version {VERSION}"
@@ -129,7 +129,8 @@ class SavedProgram:
         return program
 
     def _texts(self) -> list[tuple[int, str]]:
-        """The kernels' WGSL, in order, each with its first line in the file."""
+        """Return the kernels' WGSL in order, each with the number of its first line in the file."""
+        # The lines serve error messages and the profiler, which refer to kernels.wgsl.
         head, *parts = self._text(KERNELS).split(f"{MARK} ")
         line = head.count("\n") + 2
         sections: list[tuple[int, str]] = []
@@ -138,17 +139,17 @@ class SavedProgram:
             line += part.count("\n")
         return sections
 
-    def _load_weights(self, wanted: list[Any]) -> list[Any]:
+    def _load_weights(self, expected: list[Any]) -> list[Any]:
         weights = load_tensors(self._bytes(WEIGHTS), self.device, f"{self._call}: {WEIGHTS}")
         wrong: list[str] = []
-        for name, dtype, shape in wanted:
+        for name, dtype, shape in expected:
             t = weights.get(name)
             if t is None or (t.dtype, t.shape) != (dtype, shape):
                 has = "missing" if t is None else describe(t)
                 wrong.append(f"{name!r} is {has}, not {dtype.short}{list(shape)}")
         if wrong:
             self._fail(f"{WEIGHTS} belongs to another model: {'; '.join(wrong)}: save the program again")
-        tensors = [weights[name] for name, _, _ in wanted]
+        tensors = [weights[name] for name, _, _ in expected]
         nodes = [t.node for t in tensors]
         run.realize_nodes(nodes)
         return [n.buffer for n in nodes]
@@ -166,7 +167,7 @@ class SavedProgram:
             raise type(e)(f"program({problem}): {e}") from None
 
     def _inputs_by_name(self, args: tuple[Any, ...], kw: dict[str, Any]) -> dict[str, Any]:
-        """The inputs by name."""
+        """Return the inputs by name; TypeError for missing, unknown and extra ones."""
         names = [s.name for s in self.inputs]
         feeds = dict(zip(names, args))
         wrong = next((name for name in kw if name not in names or name in feeds), None)
@@ -195,12 +196,14 @@ class SavedProgram:
             if t.shape != spec.at(n or 0):
                 raise ValueError(f"{spec.name} is {describe(t)}, not {spec}{f' with N = {n}' if n else ''}")
             tensors.append(t)
+        # A program without N has a single size, saved as 1.
         n, (low, high) = 1 if n is None else n, self.batch
         if not low <= n <= high:
             advice = f"split it, or save again with max_batch={n}" if n else "it takes at least 1"
             raise ValueError(f"a batch of {n}, and the program was saved for {low} to {high}: {advice}")
         nodes = [t.node for t in tensors]
         run.realize_nodes(nodes)
+        # Threads share the buffers of a batch size.
         with self.device.lock:
             ready = self._ready.keep(n, self._ready.get(n) or self._prepare(n), SIZES_KEPT)
             out = ready.run(nodes)
@@ -220,15 +223,15 @@ class SavedProgram:
 
     @staticmethod
     def _batch_of(spec: Spec, t: Tensor) -> int | None:
-        """The batch size of an input, if its shape has one."""
+        """Return the batch size of an input; None if its shape has none."""
         if len(t.shape) != len(spec.shape) or "N" not in spec.shape:
             return None
         return t.shape[spec.shape.index("N")]
 
 
 class SavedDispatch(NamedTuple):
-    """A kernel of a saved program: its text and first line in the file, the number of buffers that it reads,
-    and the bytes of each binding."""
+    """A dispatch of a saved program: its kernel's text and first line in the file, the number of buffers that
+    it reads, and the bytes of each binding."""
 
     work: Cost
     text: str
@@ -247,7 +250,9 @@ class _Ready:
         plan = program.plans["plans"][program.plans["plan_of"][n - program.batch[0]]]
         self.params = array("I")
         self.drawn: list[tuple[int, int, int]] = []  # (word of params, draw, word of the draw)
-        self.begins = [within(value_of(e, n), LARGEST, "a draw") for e in plan["draws"]]
+        self.begins = [  # the first block of each draw, relative to the call's
+            within(value_of(e, n), LARGEST, "a draw") for e in plan["draws"]
+        ]
         self.length = within(value_of(plan["drawn"], n), LARGEST, "a draw")
         buffers = {f"w{i}": b for i, b in enumerate(program.weights)}
         self.inputs: list[Any] = []  # buffers
@@ -277,7 +282,7 @@ class _Ready:
         self.once = self._doubts_of(program, plan, buffers)
 
     def _doubts_of(self, program: SavedProgram, plan: dict[str, Any], buffers: dict[str, Any]) -> list[Any]:
-        """The index faults of the setup, which was computed once; they apply to each call."""
+        """Return the buffers of the setup, with its index faults: these apply to each call."""
         checks = any(DECLARED in program.kernels[step["kernel"]][1] for step in plan["setup"])
         once = [buffers[v] for step in plan["setup"] for v in step["writes"]]
         for buffer in once:
@@ -292,9 +297,10 @@ class _Ready:
         buffers: dict[str, Any],
         sizes: dict[str, Any],
     ):
-        """The commands that run once, and those of each call; temporaries share memory if their lifetimes
-        allow it."""
+        """Return the commands that run once and those of each call. Temporaries with separate lifetimes share
+        memory."""
         steps = [*plan["setup"], *plan["steps"]]
+        # value -> the step of its last read
         last = {v: i for i, step in enumerate(steps) for v in step["reads"]}
         keep = {o["value"] for o in plan["outputs"]} | {v for step in plan["setup"] for v in step["writes"]}
         words: tuple[list[int], list[int]] = [], []
@@ -304,7 +310,9 @@ class _Ready:
                 if is_dict(e) and "draw" in e:
                     self.drawn.append((len(self.params), e["draw"], e["word"]))
                     e = 0
+                # Negative integers as two's complement.
                 self.params.append(value_of(e, n) & 0xFFFFFFFF)
+            # The offset of a uniform binding must be a multiple of PARAMS_ALIGN words.
             self.params.extend([0] * (-len(self.params) % PARAMS_ALIGN))
             for v in step["writes"]:
                 if v not in buffers:
@@ -320,6 +328,8 @@ class _Ready:
             work, line = Cost(name, "", sum(reads), sum(writes), 0), program.lines[kernel]
             row = SavedDispatch(work, text, line, len(reads), (*reads, *writes))
             self.steps[i >= len(plan["setup"])].append(row)
+            # Deleting the handle returns its memory to the pool, for the next temporary. Results and
+            # constants stay.
             for v in set(step["reads"]):
                 if v[0] == "t" and last[v] == i and v not in keep:
                     del buffers[v]
@@ -330,7 +340,7 @@ class _Ready:
             self.device.pool.end(self.uniform)
 
     def _draw(self) -> None:
-        """Reserve the call's part of the random stream."""
+        """Reserve the call's part of the random stream, and write its words to Params."""
         begin = generator.take(4 * self.length)
         for word, draw, part in self.drawn:
             self.params[word] = begin.at_block(begin.block + self.begins[draw])[part]
@@ -338,7 +348,7 @@ class _Ready:
             self.device.write(self.uniform, self.params.tobytes())
 
     def _send(self, turn: int, *parts: Any) -> None:
-        """Run the commands of the setup (0) or of a call (1), directly or through a subscriber."""
+        """Run the commands of the setup (0) or of a call (1). A listener runs them itself."""
         if has_listener("saved"):
             emit("saved", self.device, self.steps[turn], parts, self.params)
         elif turn:
@@ -351,6 +361,8 @@ class _Ready:
             self._draw()
         before: list[int] = []
         for n, place in zip(nodes, self.inputs, strict=True):
+            # Commands are prepared for fixed buffers, so inputs are copied in and outputs out; the caller
+            # owns the copies.
             before += copy_command(n.buffer, place)
         after: list[int] = []
         out: list[Tensor] = []
@@ -367,7 +379,7 @@ class _Ready:
 
 
 def _pipeline(device: Gpu, text: str, name: str, inputs: int, outputs: int) -> int:
-    """The device's pipeline of this text, compiled on first use."""
+    """Return the device's pipeline of this text, compiled on first use."""
     cache, key = device.saved_pipelines, (text, inputs, outputs)
     if key not in cache:
         cache[key] = device.pipeline(text, name, inputs, outputs)
@@ -375,7 +387,7 @@ def _pipeline(device: Gpu, text: str, name: str, inputs: int, outputs: int) -> i
 
 
 def within(value: int, most: int, name: str) -> int:
-    """The number, if it is possible; a driver error because of it would end the process."""
+    """Return a number of 0 to `most`, else raise Damaged: some drivers end the process for larger ones."""
     if not 0 <= value <= most:
-        raise Damaged(f"{name} of {value}, and at most {most} can be")
+        raise Damaged(f"{name} of {value} is outside of 0 to {most}")
     return value

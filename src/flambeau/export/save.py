@@ -1,4 +1,4 @@
-"""Saves the plans of a function at every batch size to one folder."""
+"""Saves a function to a folder: the plans of all its batch sizes, its kernels and its weights."""
 
 import json
 from collections import Counter
@@ -33,14 +33,14 @@ def save_program(
 ) -> Path:
     """Save the computation of fn, a model or function, as a folder that load_program, or a web page, runs.
 
-    example_inputs: a tensor, an array or a text such as "f32[N, 784]" for each argument, alone, in a list or
-    in a dict that names them. N is the batch, 1 to max_batch; of a tensor it is the first size. Every batch
-    size is planned and compared. target "web" adds an ES module that runs the program without Python. Modules
-    are in eval mode. Returns the folder. FlambeauError if the function reads values, or assigns to tensors;
-    TypeError for complex numbers with target "web".
+    example_inputs: a tensor, an array or a text such as "f32[N, 784]" for the only argument; a list of these,
+    or a dict by the arguments' names. N is the batch, 1 to max_batch; of a tensor it is the first dim.
+    target: "web" adds an ES module that runs the program without Python. Modules are in eval mode. Returns
+    the folder. FlambeauError if the function reads values, or assigns to tensors; TypeError for complex
+    numbers with target "web".
     """
     if target not in (None, "web"):
-        raise ValueError(f"save_program: target={target!r} is unknown: 'web', or None for Python alone")
+        raise ValueError(f"save_program: target={target!r} is unknown: pass 'web', or None for Python only")
     if type(max_batch) is not int or max_batch < 1:
         raise ValueError(f"save_program: max_batch={max_batch!r}: pass the largest batch size, 1 or more")
     if not callable(fn):
@@ -55,6 +55,7 @@ def save_program(
         check_arrays(program)
     out.mkdir(parents=True, exist_ok=True)
     (out / PROGRAM).unlink(missing_ok=True)  # an old program must not run new kernels
+    # program.txt is written last: a folder with it is complete.
     save_file(weights.file(), out / WEIGHTS)
     write_bytes(out / KERNELS, kernels.encode())
     if target == "web":
@@ -64,20 +65,22 @@ def save_program(
 
 
 def is_replaceable(out: Path) -> bool:
-    """Whether a folder is empty, or has only the remains of an interrupted save."""
-    ours = {KERNELS, WEIGHTS, *FILES}
-    return out.is_dir() and all(p.name in ours or LEFT.fullmatch(p.name) for p in out.iterdir())
+    """Whether a folder is empty or has only files of an interrupted save."""
+    written = {KERNELS, WEIGHTS, *FILES}
+    return out.is_dir() and all(p.name in written or LEFT.fullmatch(p.name) for p in out.iterdir())
 
 
 def _describe(
     fn: Callable[..., Any], specs: list[Spec], batches: list[int]
 ) -> tuple[dict[str, Any], str, Weights]:
-    """program.txt, kernels.wgsl and the weights."""
+    """Return the content of program.txt, kernels.wgsl and the weights' file."""
     named = dict(fn.named_parameters()) | dict(fn.named_buffers()) if hasattr(fn, "named_buffers") else {}  # type: ignore[attr-defined]
+    # Else their graphs would become part of the program.
     run.realize(*named.values())  # and all constants that the call creates
     weights = Weights({id(t.node): name for name, t in named.items()})
     device = next((t.device for t in named.values()), None) or get_device()
     graph, sketches = _sketch_batches(fn, specs, batches, device, weights)
+    # Plans share kernels: equal texts are saved once, numbered in the order of their first use.
     shaders: dict[Shader, int] = {}
     plans = {kind: _plans(batches, sketches[kind], shaders) for kind in KINDS}
     names = {
@@ -107,7 +110,7 @@ def _describe(
 def _sketch_batches(
     fn: Callable[..., Any], specs: list[Spec], batches: list[int], device: Device, weights: Weights
 ) -> tuple[Graph, dict[str, list[Sketch]]]:
-    """The graph at the last batch size, and the sketches of all by class of adapters."""
+    """Return the graph at the first batch size, and the sketches of all batch sizes by class of adapters."""
     start = next_serial()
     sketches: dict[str, list[Sketch]] = {kind: [] for kind in KINDS}
     first = None
@@ -119,8 +122,8 @@ def _sketch_batches(
             first = first or (graph, kinds)
             if kinds != first[1]:
                 raise FlambeauError("the function returns other names or dtypes than for smaller batches")
-            for kind, of_kind in sketches.items():
-                of_kind.append(sketch(graph, kind, weights))
+            for kind, parts in sketches.items():
+                parts.append(sketch(graph, kind, weights))
         except (FlambeauError, ValueError, TypeError, IndexError) as e:
             at = ", ".join(f"{s.name}={s.dtype.short}{list(s.at(n))}" for s in specs)
             kinds = [kind for python, kind in WRONG_CALL.items() if isinstance(e, python)]
@@ -131,14 +134,16 @@ def _sketch_batches(
 
 
 def _plans(batches: list[int], sketches: list[Sketch], shaders: dict[Shader, int]) -> dict[str, Any]:
-    """The structures for a class of adapters, their numbers as expressions, and which batch has which."""
+    """Return the plans for a class of adapters, with numbers as expressions, and the plan of each size."""
     groups: dict[Structure, list[int]] = {}
     for i, s in enumerate(sketches):
         groups.setdefault(s.structure, []).append(i)
     plan_of = [0] * len(batches)
     plans: list[dict[str, Any]] = []
     for number, (structure, members) in enumerate(groups.items()):
+        # A column has the values of one number at all batch sizes of the group.
         columns = zip(*(sketches[i].numbers for i in members), strict=True)
+        # Many numbers have equal columns: fit each once.
         known: dict[tuple[Any, ...], Any] = {}
         at = [batches[i] for i in members]
         expressions = iter([known.get(c) or known.setdefault(c, fit(at, list(c))) for c in columns])
@@ -149,7 +154,7 @@ def _plans(batches: list[int], sketches: list[Sketch], shaders: dict[Shader, int
 
 
 def _plan(structure: Structure, numbers: Any, shaders: dict[Shader, int]) -> dict[str, Any]:
-    """A structure with its numbers filled in, in the order of Sketch.numbers."""
+    """Return a plan: a structure with its numbers, which have the order of Sketch.numbers."""
 
     def take(count: int) -> list[Any]:
         return [next(numbers) for _ in range(count)]
@@ -173,23 +178,24 @@ def _plan(structure: Structure, numbers: Any, shaders: dict[Shader, int]) -> dic
 
 
 def sites_of(order: list[Node]) -> list[int]:
-    """The sites where a graph's kernels report indices out of range."""
+    """Return the sites at which a graph's kernels report indices out of range."""
     return sorted({n.attrs["site"] for n in order if n.op.name == "_inside"})
 
 
 def constant_temporaries(structure: Structure) -> set[str]:
-    """The temporaries that no input changes: a loaded program computes them once."""
+    """Return the temporaries that do not depend on inputs: a loaded program computes them once."""
     writers = Counter(v for step in structure.steps for v in step.writes)
     constant: set[str] = set()
     for step in structure.steps:
         of_weights = all(v[0] == "w" or v in constant for v in step.reads)
+        # Kernels that write a temporary in place, or several times, belong to each call.
         if of_weights and not step.draws and all(writers[v] == 1 for v in step.writes):
             constant.update(step.writes)
     return constant
 
 
 def lines_of(value: Any, depth: int = 0) -> str:
-    """JSON with small values on one line each, for human readers."""
+    """Format a value as JSON for human readers: what fits into a line is on one line."""
     text = json.dumps(value)
     if len(text) + 2 * depth <= 110 or not (is_dict(value) or is_list(value)):
         return text

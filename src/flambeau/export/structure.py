@@ -1,4 +1,4 @@
-"""Splits a graph's plan into a structure, which batch sizes may share, and the numbers of one batch size."""
+"""Separates a plan into its structure, which several batch sizes share, and the numbers of one batch size."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -15,14 +15,14 @@ from ..runtime.pipeline import part_of, word_of
 from ..tensor import Tensor
 from .trace import Graph, TracedInput
 
-# the classes of adapters, each with its kernels
+# The classes of adapters; each has kernels for its limits.
 KINDS = {"gpu": Limits(), "software": Limits(software=True, turns=SOFTWARE_TURNS)}
 
 
 class SavedStep(NamedTuple):
-    """A kernel, and the values that it reads and writes: x0 is an input, w0 a weight, t0 a temporary.
+    """A kernel and the values that it reads and writes: x0 is an input, w0 a weight, t0 a temporary.
 
-    draws: the Params that are words of a random draw: (index, draw, word).
+    draws: (index of a word of Params, number of the random draw, word of the draw) for each such word.
     """
 
     shader: Shader
@@ -35,15 +35,18 @@ class SavedStep(NamedTuple):
 class Structure(NamedTuple):
     """The part of a plan that batch sizes can share."""
 
-    temporaries: int
+    temporaries: int  # their number
     outputs: tuple[tuple[str, int], ...]  # value and rank of each
     steps: tuple[SavedStep, ...]
     draws: int
 
 
 class Sketch(NamedTuple):
-    """A plan at one batch size. numbers: the bytes of the temporaries; the sizes of the outputs; the grid and
-    Params of each step; the positions of the draws and their total length, in blocks."""
+    """A plan at one batch size.
+
+    numbers: the bytes of the temporaries; the sizes of the outputs; the grid and Params of each step; the
+    positions of the draws, and their total length, in blocks.
+    """
 
     structure: Structure
     numbers: list[int]
@@ -51,7 +54,7 @@ class Sketch(NamedTuple):
 
 @dataclass
 class Weights:
-    """The tensors that a program contains, each identified by its node."""
+    """The tensors that a program contains, identified by their nodes."""
 
     names: dict[int, str]  # id of a node -> its name in the model
     nodes: list[Node] = field(default_factory=list[Node])
@@ -62,26 +65,26 @@ class Weights:
     held: list[Node] = field(default_factory=list[Node])
 
     def number(self, node: Node) -> int:
-        """The number of a weight; a new weight is added."""
+        """Return the number of a weight; a new weight is added."""
         if id(node) not in self.numbers:
             self.numbers[id(node)] = len(self.nodes)
             self.nodes.append(node)
         return self.numbers[id(node)]
 
     def file(self) -> dict[str, Tensor]:
-        """The weights by name, in order."""
+        """Return the weights by name, in the order of their numbers."""
         taken = set(self.names.values())
         tensors: dict[str, Tensor] = {}
         for i, n in enumerate(self.nodes):
-            free = f"constant.{i}"
-            while free in taken:
-                free += "_"
-            tensors[self.names.get(id(n), free)] = Tensor(n)
+            name = f"constant.{i}"
+            while name in taken:
+                name += "_"
+            tensors[self.names.get(id(n), name)] = Tensor(n)
         return tensors
 
     def compare(self, graph: Graph, start: int, first: bool) -> None:
-        """Compare the tensors that a call creates from host numbers with those of the first call; they must
-        be equal."""
+        """Check that a call creates the same tensors from host numbers as the first call; FlambeauError if
+        not."""
         tensors = [
             n
             for n in graph.order
@@ -90,16 +93,16 @@ class Weights:
         values = [bytes(v) for v in run.read([Tensor(n) for n in tensors])] if tensors else []
         if first:
             self.constants = list(zip(tensors, values, strict=True))
-        alike = [(n.shape, n.dtype) for n in tensors] == [(n.shape, n.dtype) for n, _ in self.constants]
-        if not alike or values != [v for _, v in self.constants]:
+        is_alike = [(n.shape, n.dtype) for n in tensors] == [(n.shape, n.dtype) for n, _ in self.constants]
+        if not is_alike or values != [v for _, v in self.constants]:
             listed = ", ".join(describe(n) for n in tensors) or "none"
             rule = (
                 f"the tensors that the function creates from Python numbers ({listed}) differ"
                 " from those of the first batch size"
             )
             raise FlambeauError(f"{rule}: compute them from the inputs with ops, or before the call")
-        for n, (kept, _) in zip(tensors, self.constants, strict=True):
-            self.numbers[id(n)] = self.number(kept)
+        for n, (first_call, _) in zip(tensors, self.constants, strict=True):
+            self.numbers[id(n)] = self.number(first_call)
             self.held.append(n)
 
 
@@ -112,6 +115,7 @@ def sketch(graph: Graph, kind: str, weights: Weights) -> Sketch:
     for k in planned.kernels:
         for v in k.outputs:
             if v not in names:
+                # The numbers of the temporaries come first, so that their count is the next free name.
                 names[v] = f"t{len(numbers)}"
                 numbers.append(sizes[v])
     temporaries = len(numbers)
@@ -141,20 +145,22 @@ def _step(
     draws: dict[int, int],
     places: dict[int, int],
 ) -> SavedStep:
-    drawn: list[tuple[int, int, int]] = []
+    words: list[tuple[int, int, int]] = []  # of random draws
     numbers += k.grid
     for i, (value, (_, wgsl)) in enumerate(zip(k.quantities, k.shader.params, strict=True)):
+        # (kind, position in the order, word): a host number of an op, or a word of a random draw
         if is_tuple(value):
             place: int = value[1]
             source = graph.order[place].scalars[0]
             if hasattr(source, "words"):
-                drawn.append((i, _draw(source, graph, draws, places), value[2]))
+                words.append((i, _draw(source, graph, draws, places), value[2]))
                 value = 0
             else:
                 value = part_of(source, value[2])
+        # As 32 bits: floats by their bits, so that `fit` sees integers only.
         numbers.append(int(value) if wgsl != "f32" and -(2**31) <= value < 2**32 else word_of(value, wgsl))
     reads, writes = (tuple(names[v] for v in values) for values in (k.inputs, k.outputs))
-    return SavedStep(k.shader, k.name, reads, writes, tuple(drawn))
+    return SavedStep(k.shader, k.name, reads, writes, tuple(words))
 
 
 def _draw(draw: Any, graph: Graph, draws: dict[int, int], places: dict[int, int]) -> int:
@@ -162,5 +168,6 @@ def _draw(draw: Any, graph: Graph, draws: dict[int, int], places: dict[int, int]
         raise FlambeauError(
             "the function draws from a separate generator: use the default one, which is saved"
         )
+    # Relative: the loaded program adds the position of its own stream.
     places[id(draw)] = draw.at - graph.begin
     return draws.setdefault(id(draw), len(draws))

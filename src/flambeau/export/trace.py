@@ -23,19 +23,20 @@ READS = "it reads values that depend on an input: a saved program has fixed size
 
 
 class TracedInput:
-    """A placeholder for the buffer of an input: planning only checks that there is one."""
+    """A placeholder for the buffer of an input: planning only checks that a node has a buffer."""
 
     def __init__(self, place: int):
         self.place = place
 
     def __getattr__(self, name: str) -> Any:
+        # Python itself looks for special methods, as copy and repr do.
         if name.startswith("__"):
             raise AttributeError(name)
         raise FlambeauError(READS)
 
 
 class Tracer:
-    """Replaces the recorder during tracing: no kernel runs, nothing is read, and assignments are undone."""
+    """Replaces the recorder during tracing. No kernel runs, no value is read, and assignments are undone."""
 
     def __init__(self, start: int):
         self.start = start
@@ -50,6 +51,7 @@ class Tracer:
         raise FlambeauError(f"save_program: the function can't be saved: {why}")
 
     def note(self, t: Tensor, old: Node) -> None:
+        # Assignments to tensors of the call are part of its graph; only those to older tensors are state.
         if old.serial < self.start:
             self.assigned.append((t, old))
 
@@ -79,7 +81,7 @@ def inference(fn: Any) -> Generator[None]:
 
 
 def graph_of(fn: Callable[..., Any], specs: list[Spec], n: int, device: Device, start: int) -> Graph:
-    """The graph of a call with placeholders of batch size n; tensors from before the call are computed.
+    """Return the graph of a call with placeholders of batch size n; older tensors are computed.
 
     start: nodes from before the first call have smaller serial numbers.
     """
@@ -92,6 +94,7 @@ def graph_of(fn: Callable[..., Any], specs: list[Spec], n: int, device: Device, 
     returned, begin, length = _call(fn, inputs, start)
     tensors, result, names = parts_of(returned)
     graph = Graph([t.node for t in tensors], result, names, places, begin, length)
+    # Nodes that existed before the call are constants: computed now, they become weights.
     run.realize(*(Tensor(x) for x in made_before(graph.roots, start)))
     graph.order = toposort(graph.roots)
     return graph
@@ -99,23 +102,24 @@ def graph_of(fn: Callable[..., Any], specs: list[Spec], n: int, device: Device, 
 
 def _call(fn: Callable[..., Any], inputs: list[Tensor], start: int) -> tuple[Any, int, int]:
     """Call the function, reset the random stream, and return its part of the stream."""
-    tracer, noted = Tracer(start), Noted()
+    tracer, random = Tracer(start), Noted()
     try:
-        with record_with(tracer), noted, inference(fn):
+        with record_with(tracer), random, inference(fn):
             result = fn(*inputs)
     finally:
-        noted.take_back()
+        random.take_back()
+        # In reverse: the first assignment has the original node.
         for t, old in reversed(tracer.assigned):
             t.node, old.replaced = old, False
     if tracer.assigned:
         target = describe(tracer.assigned[0][0])
         rule = f"the function assigns to {target}, and a saved program has no state"
         raise FlambeauError(f"{rule}: call model.eval() first, or return the new value")
-    return result, noted.begins[generator], noted.blocks[generator]
+    return result, random.begins[generator], random.blocks[generator]
 
 
 def parts_of(result: Any) -> tuple[list[Tensor], str, list[str]]:
-    """The tensors of a result, the kind of their container, and their names."""
+    """Return the tensors of a result, the kind of their container, and their names."""
     if isinstance(result, Tensor):
         return [result], "tensor", ["output"]
     parts = list(result.values()) if is_dict(result) else result

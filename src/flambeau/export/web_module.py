@@ -8,25 +8,25 @@ from typing import Any
 from ..core.files import web_file
 from ..io.safetensors import write_bytes
 
-# The description is JSON in a .txt file, since Parcel converts a .json file that a module references by URL
-# to JavaScript.
+# The description is JSON in a .txt file, because Parcel (a bundler) converts .json files that a module
+# references by URL to JavaScript.
 PROGRAM_FILES = ("program.txt", "kernels.wgsl", "weights.safetensors")
 MODULE, EXECUTOR, VALUES = "index.js", "executor.js", "values.js"
 TYPES, PACKAGE = "index.d.ts", "package.json"
 # source files in web/
 SOURCES = {MODULE: "program.js", EXECUTOR: "executor.js", VALUES: "values.js", TYPES: "program.d.ts"}
 FILES = (*SOURCES, PACKAGE)  # the runtime files that a program for a page includes
-FOR_PYTHON = "// --- for Python alone"  # the rest of a source file after this line is not part of the module
+FOR_PYTHON = "// --- for Python alone"  # the module has only the lines of a source file before this one
 LONGEST = 200  # the longest package name; npm allows 214
-# as in program.d.ts
+# dtypes with an array type in program.d.ts
 DTYPES = {"f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "bool"}
 
 
 def check_arrays(program: dict[str, Any]) -> None:
-    """TypeError if JavaScript has no array type for an input, output or weight."""
-    every = [*program["inputs"], *program["outputs"], *program["weights"]]
-    if (strange := next((e for e in every if e["dtype"] not in DTYPES), None)) is not None:
-        complex_value = f"{strange['name']!r} is {strange['dtype']}"
+    """Raise TypeError if JavaScript has no array type for an input, output or weight."""
+    entries = [*program["inputs"], *program["outputs"], *program["weights"]]
+    if (unknown := next((e for e in entries if e["dtype"] not in DTYPES), None)) is not None:
+        complex_value = f"{unknown['name']!r} is {unknown['dtype']}"
         rule = "JavaScript has no complex arrays: use fb.view_as_real(...) for inputs, state and results"
         raise TypeError(f"save_program(target='web'): {complex_value}: {rule}")
 
@@ -35,12 +35,14 @@ def add_module(folder: Path, program: dict[str, Any]) -> None:
     """Write the module, its types and its package.json beside the program."""
     for name, source in SOURCES.items():
         text = web_file(source).read_text("utf-8").partition(FOR_PYTHON)[0]
-        write_bytes(folder / name, (typescript_text(text, program) if name == TYPES else bare(text)).encode())
+        write_bytes(
+            folder / name, (typescript_text(text, program) if name == TYPES else minify(text)).encode()
+        )
     write_bytes(folder / PACKAGE, json.dumps(package(folder.resolve().name), indent=2).encode() + b"\n")
 
 
 def package(name: str) -> dict[str, Any]:
-    """The package.json that makes the folder an npm package of this name."""
+    """Return the package.json that makes the folder an npm package of this name."""
     return {
         "name": re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LONGEST] or "program",
         "version": "1.0.0",
@@ -52,15 +54,14 @@ def package(name: str) -> dict[str, Any]:
     }
 
 
-def bare(source: str) -> str:
-    """Strip indentation and comments from JavaScript, to load less. No string in the source may contain " //
-    "."""
+def minify(source: str) -> str:
+    """Remove indentation and comments from JavaScript. No string in the source may contain " // "."""
     comment = r"^ */\*(?:(?!\*/)(?:.|\n))*\*/ *\n"
     return re.sub(rf"{comment}|^ *(?://.*)?\n|^ +| +// .*$", "", source, flags=re.M)
 
 
 def typescript_text(text: str, program: dict[str, Any]) -> str:
-    """The text of program.d.ts for one program: its inputs and outputs by name, with their dtypes."""
+    """Return the text of program.d.ts for one program: its inputs and outputs by name, with their dtypes."""
     inputs: list[str] = []
     for i in program["inputs"]:
         inputs.append(f"  /** {i['dtype']}[{', '.join(map(str, i['shape']))}] */")
@@ -71,8 +72,8 @@ def typescript_text(text: str, program: dict[str, Any]) -> str:
         fields = [f"  {_key(o['name'])}: {v};" for o, v in zip(program["outputs"], values, strict=True)]
         result = _block(f"interface {outputs}", fields)
     else:
-        one = program["result"] == "tensor"
-        result = f"export type {outputs} = {values[0] if one else '[' + ', '.join(values) + ']'};"
+        is_tensor = program["result"] == "tensor"
+        result = f"export type {outputs} = {values[0] if is_tensor else '[' + ', '.join(values) + ']'};"
     return text.replace("//: inputs", _block("interface Inputs", inputs)).replace("//: outputs", result)
 
 
@@ -81,4 +82,5 @@ def _block(head: str, lines: list[str]) -> str:
 
 
 def _key(name: str) -> str:
+    # TypeScript's property names need quotes unless they are identifiers.
     return name if re.fullmatch(r"[A-Za-z_]\w*", name) else json.dumps(name)

@@ -1,4 +1,4 @@
-"""Downloads models from a hub or any address as checked files, and loads tensors by name."""
+"""Downloads models from a hub or any URL as verified files, and loads their tensors by name."""
 
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,9 @@ def download(
 
     source: "owner/name" of a hub's repository, or an address (https://...). file: one file of the repository.
     revision: its branch, tag or commit. sha256: the file's hash in hexadecimal, to check. progress: called
-    with a name, bytes received, and bytes in total (0 if unknown). folder: of the cache. endpoint: the
+    with a name, the bytes received, and the total bytes (0 if unknown). folder: the cache. endpoint: the
     address of another hub. token: of an account. offline: use only the cache. An interrupted download is
-    resumed. FlambeauError says why a download failed; ValueError names arguments that exclude each other.
+    resumed. FlambeauError for a download that fails; ValueError for arguments that exclude each other.
     """
     if is_address(source):
         optional = {"file": file, "revision": revision, "endpoint": endpoint}
@@ -56,8 +56,9 @@ def load(
     """Download a file as `download` does, and load its tensors as fb.load does.
 
     source, file, revision, sha256, progress, folder, endpoint, token, offline: as in `download`
-    FlambeauError says why the download failed, or reports a damaged file.
+    FlambeauError for a download that fails, and for a damaged file.
     """
+    # Imported here: `download` needs no tensors.
     from ..io.checkpoint import load as load_path
 
     path = download(

@@ -1,4 +1,4 @@
-"""Downloads files of a hub's repository to huggingface_hub's cache, and checks their hashes."""
+"""Downloads files of a hub's repository to huggingface_hub's cache, and verifies their hashes."""
 
 import os
 import re
@@ -10,9 +10,9 @@ from ..core.files import cache_folder, write_checked
 from ..errors import FlambeauError
 from .address import Progress, digest_of
 
-# the files that a model needs
+# The files that a model needs.
 MODEL = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja", "tokenizer*")
-OLDER = ("*.bin", "*.pt", "*.pth")  # the weights if there is no .safetensors
+OLDER = ("*.bin", "*.pt", "*.pth")  # weights of repositories without .safetensors
 HASH = re.compile("[0-9a-f]{64}")
 REASONS = {  # errors of huggingface_hub by name, with the text to show
     "GatedRepoError": "it is gated: accept its terms on its page and pass token=",
@@ -33,9 +33,9 @@ def fetch_repository(
     sha256: str | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Return the path of a file, or of a model's folder; FlambeauError says why the download failed.
+    """Return the path of a file, or of a model's folder; FlambeauError if the download fails.
 
-    options: of huggingface_hub's functions.
+    options: arguments of huggingface_hub's functions.
     """
     call = f"hub.download({name!r}{'' if file is None else f', {file!r}'})"
     if sha256 is not None and file is None:
@@ -60,7 +60,7 @@ def fetch_repository(
 
 
 def _model(snapshot: Any, name: str, options: dict[str, Any], call: str) -> Path:
-    """Download all files of a model: its .safetensors, or the older formats if there are none."""
+    """Download all files of a model: its .safetensors, or else the older formats."""
     folder = Path(snapshot(name, allow_patterns=list(MODEL), **options))
     if not any(folder.rglob("*.safetensors")):
         folder = Path(snapshot(name, allow_patterns=[*MODEL, *OLDER], **options))
@@ -70,26 +70,32 @@ def _model(snapshot: Any, name: str, options: dict[str, Any], call: str) -> Path
 
 
 def check(path: Path, sha256: str | None, call: str) -> None:
-    """Raise FlambeauError and remove a file whose hash differs: from the given one, or from the one that
-    names large files in the cache. A file is hashed once."""
+    """Remove a file and raise FlambeauError if its hash differs from `sha256`, or from its name in the cache.
+
+    The cache names large files by their hashes. A file is hashed once.
+    """
+    # The cache has links to files that are named by their SHA-256, or for small files by a Git hash of 40
+    # digits.
     blob = path.resolve()
-    wanted = sha256.lower() if sha256 is not None else blob.name
-    if not HASH.fullmatch(wanted):
+    expected = sha256.lower() if sha256 is not None else blob.name
+    if not HASH.fullmatch(expected):
         return
     stat = blob.stat()
-    seen = cache_folder("hub") / "checked" / f"{wanted}-{stat.st_size}-{stat.st_mtime_ns}"
-    if seen.exists():
+    # An empty file says that this hash was verified for a file of this size and time.
+    mark = cache_folder("hub") / "checked" / f"{expected}-{stat.st_size}-{stat.st_mtime_ns}"
+    if mark.exists():
         return
     actual = digest_of(blob)
-    if actual != wanted:
-        for wrong in {path, blob}:
-            wrong.unlink()
-        rule = f"its SHA-256 is {actual[:16]}... and not {wanted[:16]}...: call it again, or check sha256="
+    if actual != expected:
+        for damaged in {path, blob}:
+            damaged.unlink()
+        rule = f"its SHA-256 is {actual[:16]}... and not {expected[:16]}...: call it again, or check sha256="
         raise FlambeauError(f"{call}: {rule}")
-    write_checked(seen, b"")
+    write_checked(mark, b"")
 
 
 def _reason(error: Exception) -> str:
+    # By name: huggingface_hub moved its errors between modules, and has subclasses of them.
     for kind in type(error).__mro__:
         if kind.__name__ in REASONS:
             return REASONS[kind.__name__]
@@ -106,7 +112,7 @@ def _reason(error: Exception) -> str:
 
 
 def _bar(progress: Progress) -> Any:
-    """A tqdm bar that shows nothing and calls `progress`."""
+    """Return a subclass of tqdm's bar that calls `progress` and prints nothing."""
     from tqdm.auto import tqdm
 
     base: type[Any] = tqdm
@@ -120,8 +126,8 @@ def _bar(progress: Progress) -> Any:
 
         def update(self, n: float | None = 1) -> bool | None:
             parent: Any = super()
-            shown: bool | None = parent.update(n)
+            is_drawn: bool | None = parent.update(n)
             progress(str(self.desc or ""), int(self.n), int(self.total or 0))
-            return shown
+            return is_drawn
 
     return ProgressBar

@@ -1,4 +1,4 @@
-"""Profiles a block of a program: its kernels, the host's stages and the memory, beside the ceilings."""
+"""Profiles a block of a program: its kernels, the host's stages, the memory, and the device's ceilings."""
 
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -19,7 +19,8 @@ __all__ = ["Ceilings", "Cost", "Profile", "Span", "profile"]
 
 
 class Sample(NamedTuple):
-    """Bytes in use after a submit, the most since the one before, and bytes taken from the driver."""
+    """The memory after a submit: bytes in use, their peak since the previous submit, bytes from the
+    driver."""
 
     time: int
     live: int
@@ -28,10 +29,11 @@ class Sample(NamedTuple):
 
 
 class Profile:
-    """What ran inside a `with fb.profile() as p:` block; print it, or read its lists.
+    """The measurements of a `with fb.profile() as p:` block; print it, or read its lists.
 
-    kernels: every kernel as a Span; stages: every stage of the host's work; memory: a Sample a submit;
-    ceilings: of the device; how: "timestamps" or "repeats"; overhead: seconds that profiling itself took.
+    kernels: a Span for each kernel; stages: a Stage for each part of the host's work; memory: a Sample for
+    each submit; ceilings: the device's maximum rates; how: the kernels were timed by "timestamps" or
+    "repeats"; overhead: seconds that profiling itself took.
     """
 
     def __init__(self, device: Any = None):
@@ -44,8 +46,8 @@ class Profile:
         self.ceilings: Ceilings | None = None
         self.how, self.why = "", ""
         self._meters: dict[Any, Meter] = {}
-        self._peaks: dict[Any, int] = {}  # bytes of each device's pool before the block
-        self._mark = 0.0  # ns that listening adds to a stage
+        self._peaks: dict[Any, int] = {}  # device -> its pool's peak before the block, in bytes
+        self._mark = 0.0  # ns that recording adds to a stage
 
     # --- the block ---
 
@@ -55,7 +57,7 @@ class Profile:
             self.ceilings = ceilings_of(self.device)
             self._meter(self.device)
             self.device.wait()
-        self._mark = self._price()
+        self._mark = self._cost_of_stage()
         with one_listener:
             self._refuse_another()
             events.listener = self
@@ -75,6 +77,7 @@ class Profile:
             device.wait()
             self.kernels += meter.finish()
             pool = device.pool
+            # The pool's peak was restarted for each submit: restore the highest.
             pool.peak = max(pool.peak, self._peaks.pop(device))
         self.kernels.sort(key=lambda s: s.begin)
 
@@ -87,23 +90,23 @@ class Profile:
             self._peaks[device], device.pool.peak = device.pool.peak, device.pool.live
         return meter
 
-    def _price(self, marks: int = 200) -> float:
+    def _cost_of_stage(self, count: int = 200) -> float:
         begin = perf_counter_ns()
-        for _ in range(marks):
-            with self.stage("price"):
+        for _ in range(count):
+            with self.stage("cost"):
                 pass
         took = perf_counter_ns() - begin
         self.stages.clear()
-        return took / marks
+        return took / count
 
     # --- the listener of core/events.py ---
 
     def stage(self, name: str) -> AbstractContextManager[None]:
-        """Enclose a stage of this thread's work."""
+        """Return a context that times a stage of this thread's work."""
         return self._host.stage(name)
 
     def submit(self, device: Gpu, works: tuple[Any, ...], parts: tuple[Any, ...]) -> None:
-        """Run commands, timed."""
+        """Run commands, and time them."""
         meter = self._meter(device)
         if meter.how == "repeats":
             with self.stage("profiling"):
@@ -119,12 +122,12 @@ class Profile:
 
     @property
     def wall(self) -> float:
-        """The seconds of the block."""
+        """The duration of the block in seconds."""
         return (self.end - self.begin) / 1e9
 
     @property
     def gpu(self) -> float:
-        """Seconds in which the GPU ran kernels and copies."""
+        """The seconds for which the GPU ran kernels and copies."""
         return sum(s.seconds for s in self.kernels)
 
     @property
@@ -136,12 +139,13 @@ class Profile:
         return marks + sum(m.each for m in self._meters.values()) * len(self.kernels)
 
     def host(self) -> dict[str, tuple[int, float]]:
-        """The count and seconds of each stage of the host's work; "python" is the time outside of all
+        """Return the count and seconds of each stage of the host's work; "python" is the time outside of all
         stages."""
         out: dict[str, tuple[int, float]] = {}
         for s in self.stages:
             n, t = out.get(s.name, (0, 0.0))
             out[s.name] = n + 1, t + s.own / 1e9
+        # `own` times exclude inner stages, so that nothing is counted twice.
         named = sum(t for _, t in out.values())
         return {"python": (1, max(self.wall - named, 0.0))} | out
 
@@ -154,6 +158,7 @@ class Profile:
 
 
 def profile(device: Any = None) -> Profile:
-    """Profile the block `with fb.profile() as p:`: each kernel's GPU time, bytes, operations and fraction
-    of this adapter's measured ceilings, the host's stages, memory. `print(p)`, `p.chrome_trace(path)`."""
+    """Profile the block `with fb.profile() as p:`: each kernel's GPU time, bytes, operations and fraction of
+    the adapter's measured ceilings; the host's stages; the memory. See `print(p)` and
+    `p.chrome_trace(path)`."""
     return Profile(device)

@@ -4,16 +4,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-HOST, GPU = 1, 2
+HOST, GPU = 1, 2  # process ids of the trace
 
 
 def events(p: Any) -> list[dict[str, Any]]:
-    """The stages of each thread, the kernels, and counters of memory; times in us from the begin."""
+    """Return the stages of each thread, the kernels, and counters of memory; times in us from the start."""
     threads = {t: i for i, t in enumerate(dict.fromkeys(s.thread for s in p.stages), 1)}
 
     def us(time: int) -> float:
         return (time - p.begin) / 1000
 
+    # Phases ("ph"): M is metadata, X a span with "ts" and "dur" in us, C a counter.
     out = [name_event(HOST, 0, "process_name", "host"), name_event(GPU, 0, "process_name", str(p.device))]
     out += [name_event(HOST, i, "thread_name", f"thread {i}") for i in threads.values()]
     for s in p.stages:

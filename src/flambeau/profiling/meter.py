@@ -1,4 +1,4 @@
-"""Measures the time of each kernel in a device's submits: by timestamps, or by repeating them."""
+"""Measures the time of each kernel in a device's submits, by timestamps or by repeats."""
 
 from contextlib import nullcontext
 from math import gcd
@@ -14,16 +14,16 @@ from ..functions import empty
 from ..fusion.plan import Cost
 from ..runtime.run import realize
 
-TESTED = 32  # kernels of the self-test
-AT_ONCE = 1000  # the most submits whose times are still on the GPU
+TESTED = 32  # kernels in the test of the clock
+AT_ONCE = 1000  # the most submits whose times have not been read
 COARSE = 1000  # ns: a clock with longer steps can't time a kernel
-WALL = 0.5  # the least fraction of the host's time that the kernels of the self-test must add up to
+WALL = 0.5  # the kernels of the test must take at least this fraction of the host's time
 one_listener = RLock()  # held while a listener replaces another
 REPEATED = 2e-3, 64  # seconds of a kernel's repeats, and the most repeats
 
 
 class Span(NamedTuple):
-    """One kernel that ran, or copies side by side, from when to when in ns of the host's clock."""
+    """A kernel, or consecutive copies, that ran from `begin` to `end` in ns of the host's clock."""
 
     work: Cost
     begin: int
@@ -35,9 +35,9 @@ class Span(NamedTuple):
 
 
 class Captured:
-    """Listens to a call and keeps its submits. Keep the results to keep the buffers alive.
+    """A listener that keeps the submits of a call. The call's results keep the buffers alive.
 
-    `before` is the listener of other threads.
+    before: the previous listener, which still gets the events of other threads.
     """
 
     def __init__(self, before: Any = None):
@@ -60,7 +60,7 @@ class Captured:
 
 
 def capture(call: Any) -> tuple[Any, Captured]:
-    """Run a call: its result, and the commands that it ran."""
+    """Run a call. Returns its result and the commands that it submitted."""
     with one_listener:
         before = events.listener
         captured = events.listener = Captured(before)
@@ -71,8 +71,8 @@ def capture(call: Any) -> tuple[Any, Captured]:
 
 
 def spans(device: Gpu, works: tuple[Any, ...], words: list[int]) -> list[tuple[Cost, list[Command]]]:
-    """Return the spans of a submit with the known costs of each; kernels without `works` have only their
-    grid."""
+    """Return (cost, commands) of each kernel or group of copies of a submit. Without `works`, kernels have
+    only their grid."""
     commands = list(spans_of(words))
     kernels = sum(isinstance(s[0], Dispatch) for s in commands)
     costs = iter(works if len(works) == kernels else ())
@@ -93,8 +93,8 @@ class Meter:
 
     def __init__(self, device: Gpu):
         self.device, self.how, self.why = device, "repeats", ""
-        self.shift = 0  # from the GPU's clock to the host's, ns
-        self.each = 0.0  # seconds of host time that a timed kernel costs beyond a plain one
+        self.shift = 0  # ns to add to the GPU's clock for the host's
+        self.each = 0.0  # seconds of host time that timing adds to a kernel
         self._pending: list[tuple[list[Cost], Any]] = []
         try:
             self._test_clock()  # the first run includes one-time work of the driver and its binding
@@ -127,6 +127,7 @@ class Meter:
         self.device.wait()
         end = perf_counter_ns()
         times = ticket.wait()
+        # The last kernel ended when the host saw the end: later by the wake-up of the host, some us.
         self.shift = end - times[-1][1]
         return doubt(times, end - ticket.submitted)
 
@@ -138,7 +139,7 @@ class Meter:
     # --- submits ---
 
     def submit(self, works: tuple[Any, ...], parts: tuple[Any, ...]) -> list[Span]:
-        """Run commands. Their spans are known now, or after `finish`."""
+        """Run commands. Returns their spans; timestamps follow at a later submit or with `finish`."""
         if self.how == "repeats":
             return self._time_by_repeats(works, flat(parts))
         names = [work for work, _ in spans(self.device, works, flat(parts))]
@@ -147,7 +148,7 @@ class Meter:
         return self.finish() if len(self._pending) >= AT_ONCE else []
 
     def finish(self) -> list[Span]:
-        """Return the spans of all submits whose times had not arrived."""
+        """Return the spans of all submits whose times were not read yet."""
         with self.device.lock:
             pending, self._pending = self._pending, []
         out: list[Span] = []
@@ -166,24 +167,25 @@ class Meter:
         return out
 
     def _difference(self, span: list[Command]) -> float:
-        """Time a kernel by the difference between many runs and one. Results are saved in separate
-        memory, because the pool's may hold inputs of later kernels of the same submit."""
-        words, aside = encode(span), []
+        """Time a kernel by the difference between many runs and one. Its results go to separate memory,
+        because buffers of the pool may hold inputs of later kernels of the submit."""
+        words, separate = encode(span), []
         if isinstance(c := span[0], Dispatch):
             outputs = self.device.outputs_of(c.pipeline)
             sizes = [self.device.size_of(b) for b in c.buffers[-outputs:]]
-            aside = [self.device.alloc(size, size) for size in sizes]
-            words = c._replace(buffers=(*c.buffers[:-outputs], *aside)).words()
+            separate = [self.device.alloc(size, size) for size in sizes]
+            words = c._replace(buffers=(*c.buffers[:-outputs], *separate)).words()
+        # The first run may include an upload or a clock that rises.
         once = min(self.wall(words), self.wall(words))
         seconds, most = REPEATED
         more = min(max(round(seconds / max(once, 1e-6)), 1), most)
         seconds_each = (min(self.wall(words * (1 + more)) for _ in range(2)) - once) / more
-        for handle in aside:
+        for handle in separate:
             self.device.free(handle)
         return max(seconds_each, 0.0)
 
     def wall(self, words: list[int]) -> float:
-        """Return the host's seconds until commands are done."""
+        """Return the host's seconds until commands have run."""
         begin = perf_counter()
         self.device.submit(words)
         self.device.wait()
@@ -191,7 +193,7 @@ class Meter:
 
 
 def doubt(times: list[tuple[int, int]], wall: int) -> str:
-    """Return the problem of the timestamps of kernels that ran in sequence within `wall` ns."""
+    """Return the problem of timestamps of kernels that ran one after the other within `wall` ns, or ""."""
     flat_times = [t for pair in times for t in pair]
     if not all(flat_times):
         return "timestamps are zero"
@@ -206,7 +208,7 @@ def doubt(times: list[tuple[int, int]], wall: int) -> str:
 
 
 def meter_of(device: Gpu) -> Meter:
-    """Return the device's meter, which is tested once."""
+    """Return the device's meter. Its clock is tested once."""
     if device.meter is None:
         device.meter = Meter(device)
     return device.meter

@@ -1,12 +1,12 @@
-"""Prints a Profile: kernels by name, the host's stages, memory, and the cost of profiling."""
+"""Formats a Profile as text: kernels by name, the host's stages, memory, and the cost of profiling."""
 
 from typing import Any
 
 from ..core.printing import count_text
 
-ROWS = 25
+ROWS = 25  # the most kernels of the table
 UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-STAGES = {
+STAGES = {  # stage -> its explanation
     "python": "the program itself and composed ops",
     "graph": "building nodes of ops",
     "backward": "building nodes of gradients",

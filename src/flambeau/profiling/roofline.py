@@ -1,4 +1,7 @@
-"""Measures a device's ceilings, the rates of a copy and of multiply-adds, and caches them."""
+"""Measures and caches a device's ceilings: the rates of a copy and of multiply-adds.
+
+The roofline model (Williams et al. 2009): a kernel is bound by memory or by arithmetic.
+"""
 
 import hashlib
 import json
@@ -18,16 +21,16 @@ from ..runtime.run import realize
 from .meter import capture
 from .timing import per_run
 
-SUMS = 8  # vec4 accumulators of a thread: 32 independent multiply-adds
-FORMAT = 1
+SUMS = 8  # vec4 accumulators of a thread: 32 independent multiply-adds hide the latency of each
+FORMAT = 1  # version of the cached file
 
 
 @dataclass(frozen=True)
 class Ceilings:
     """The measured maximum rates of an adapter."""
 
-    copy: float  # bytes a second, read and written together, of x + 1
-    fma: float  # float32 operations a second, two of a multiply-add, in registers
+    copy: float  # bytes per second of x + 1, reads and writes together
+    fma: float  # float32 operations per second in registers, two per multiply-add
 
 
 def steady(device: Gpu, words: list[int], budget: float = 0.1) -> float:
@@ -46,10 +49,12 @@ def steady(device: Gpu, words: list[int], budget: float = 0.1) -> float:
 def measure_ceilings(device: Gpu) -> Ceilings:
     """Measure the ceilings (0.1 s on a GPU, about 1 s on a software adapter)."""
     software = device.limits.software
+    # 512 MB on a GPU, far above its caches; 16 MB on a software adapter, which is much slower.
     x = empty((1 << 22) if software else min(1 << 27, device.max_binding // 4), device=device)
     realize(x)
     y, captured = capture(lambda: _plus_one(x))
     with device.lock:
+        # x + 1 reads and writes each byte once.
         copy = 2 * x.nbytes / steady(device, captured.words)
         words, flops, out = _multiply_adds(device, software)
         fma = flops / steady(device, words)
@@ -64,7 +69,8 @@ def _plus_one(x: Any) -> Any:
 
 
 def _multiply_adds(device: Gpu, software: bool) -> tuple[list[int], int, Any]:
-    """Build a kernel of multiply-adds only: its commands, its operations, and the buffer it writes."""
+    """Build a kernel of multiply-adds. Returns its commands, its number of operations, and its output
+    buffer."""
     groups, threads, rounds = (64, 64, 32) if software else (8192, 256, 128)
     shader = Shader(
         "measure/fma_rate.wgsl",
@@ -82,6 +88,7 @@ def _multiply_adds(device: Gpu, software: bool) -> tuple[list[int], int, Any]:
     for place, _ in compiled.slots:
         words[place] = out.handle
     device.write(compiled.uniform, array("I", compiled.params).tobytes())
+    # Per thread: rounds, each with 4 unrolled turns of SUMS vec4 multiply-adds.
     return words, 2 * groups * threads * rounds * 4 * SUMS * 4, out
 
 
@@ -94,10 +101,12 @@ def ceilings_of(device: Gpu) -> Ceilings:
 
 
 def identity(device: Gpu) -> dict[str, Any]:
-    """Return the identity for which ceilings are valid: adapter, driver, version."""
+    """Return the values that ceilings depend on: adapter, driver, version of the format."""
     measured_on = {"device": device.name, "software": device.limits.software, "format": FORMAT}
-    of = device.identity  # None in a page, which can't read the driver
-    return measured_on if of is None else measured_on | {"driver": of.driver, "provider": of.provider}
+    adapter = device.identity  # None in a page, which can't read the driver
+    if adapter is None:
+        return measured_on
+    return measured_on | {"driver": adapter.driver, "provider": adapter.provider}
 
 
 def ceilings_file(device: Gpu) -> Path:
@@ -107,22 +116,22 @@ def ceilings_file(device: Gpu) -> Path:
 
 
 def cached_ceilings(device: Gpu) -> Ceilings | None:
-    """Load the ceilings from the cache folder; None unless they are undamaged and of this device."""
+    """Load the ceilings from the cache folder; None if they are missing, damaged or of another device."""
     path = ceilings_file(device)
 
-    def holding(said: Any) -> Ceilings:
-        if said["of"] != identity(device):
+    def parse(entry: Any) -> Ceilings:
+        if entry["of"] != identity(device):
             raise json_cache.Unusable(path, "from another device")
-        ceilings = Ceilings(float(said["copy"]), float(said["fma"]))
+        ceilings = Ceilings(float(entry["copy"]), float(entry["fma"]))
         if not (ceilings.copy > 0 and ceilings.fma > 0):
             raise json_cache.Unusable(path, "no rates")
         return ceilings
 
-    return json_cache.load_if_usable(path, holding, "the ceilings", "measured again")
+    return json_cache.load_if_usable(path, parse, "the ceilings", "measured again")
 
 
 def keep(device: Gpu, ceilings: Ceilings) -> Ceilings:
-    """Write ceilings to the cache folder; a line on stderr reports a failure."""
+    """Write ceilings to the cache folder; a failure is reported on stderr."""
     text = json.dumps({"of": identity(device), **asdict(ceilings)}, indent=2)
     json_cache.keep(ceilings_file(device), text, "ceilings hold for this process")
     return ceilings

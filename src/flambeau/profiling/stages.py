@@ -1,4 +1,4 @@
-"""Records the host's stages: when each began and ended, and its time without inner stages."""
+"""Records the start and end of the host's stages, and their time without inner stages."""
 
 import threading
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Stage(NamedTuple):
-    """A stage of the host's work, in ns of the host's clock; `own` excludes inner stages."""
+    """A stage of the host's work, in ns of the host's clock; `own` is its time without inner stages."""
 
     name: str
     thread: int
@@ -17,7 +17,7 @@ class Stage(NamedTuple):
 
 
 class _OfThread(threading.local):
-    """The active stages of a thread: for each, the ns of its inner stages so far."""
+    """The ns that inner stages have taken so far, for each active stage of a thread."""
 
     def __init__(self) -> None:
         self.inside: list[int] = []
@@ -41,6 +41,7 @@ class Stages:
         finally:
             end = perf_counter_ns()
             inside = stack.pop()
+            # All of this stage is an inner part of the stage around it.
             if stack:
                 stack[-1] += end - begin
             self.rows.append(Stage(name, threading.get_ident(), begin, end, end - begin - inside))

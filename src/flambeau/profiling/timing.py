@@ -1,4 +1,4 @@
-"""Times one run: the number of runs in a batch, the warm-up of a GPU, and the time per run."""
+"""Times a run: chooses the number of runs in a batch, warms up a GPU, and measures the time per run."""
 
 from collections.abc import Callable
 from math import inf
@@ -7,23 +7,24 @@ from time import perf_counter
 
 WARM = 0.12  # seconds of warm-up: an idle GPU runs at a fraction of its clock
 SETTLED = 0.03  # the largest relative difference of two batches of a warm GPU
-ROUNDS = 5  # at least
-MOST = 1 << 16  # runs in a short batch
-LONG = 3  # times as many runs as a short batch has
+ROUNDS = 5  # the least batches of each length
+MOST = 1 << 16  # the most runs in a short batch
+LONG = 3  # a long batch has this many times the runs of a short one
 
 
-def runs_to_fill(timed: Callable[[int], float], wanted: float, most: int = MOST) -> tuple[int, float]:
-    """Find how many runs take about `wanted` seconds (at least half, unless limited by `most` runs), and
-    their time."""
+def runs_to_fill(timed: Callable[[int], float], target: float, most: int = MOST) -> tuple[int, float]:
+    """Find how many runs take about `target` seconds: at least half of that, or `most` runs. Returns the
+    number and its time."""
     n, took = 1, timed(1)
-    while took < wanted / 2 and n < most:
-        n = min(max(2 * n, int(n * wanted / max(took, 1e-6))), 16 * n, most)
+    while took < target / 2 and n < most:
+        # At most 16 times as many: the first runs may be slower than the rest.
+        n = min(max(2 * n, int(n * target / max(took, 1e-6))), 16 * n, most)
         took = timed(n)
     return n, took
 
 
 def warm_up(timed: Callable[[], float], spent: float, most: float) -> None:
-    """Keep a GPU busy until its clock is stable, or for `most` seconds. spent: seconds of work before."""
+    """Keep a GPU busy until its clock is stable, or for `most` seconds. spent: seconds of earlier work."""
     last, now = inf, timed()
     spent += now
     while spent < WARM or (abs(now / last - 1) > SETTLED and spent < most):
@@ -56,4 +57,6 @@ def per_run(batch: Callable[[int], object], budget: float, warm: bool) -> float:
     while sum(short) < budget or len(short) < ROUNDS:
         short.append(timed(n))
         long.append(timed(LONG * n))
+    # Noise can make the difference 0 or negative for tiny runs: the long batch alone is then an upper
+    # bound.
     return max(median(long) - median(short), 0.0) / (LONG - 1) / n or median(long) / LONG / n

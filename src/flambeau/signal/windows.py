@@ -36,6 +36,8 @@ __all__ = [
 ]
 
 
+# The formulas are in ops/fft/signal.py. `sym` is the opposite of the `periodic` of torch.hann_window: a
+# symmetric window of M points is the periodic one of M - 1 points with its first point repeated.
 @without_effect
 def bartlett(
     M: int,
@@ -47,7 +49,7 @@ def bartlett(
 ) -> Tensor:
     """The Bartlett window, a triangle. -> [M]
 
-    M: how many points
+    M: the number of points
     sym: symmetric, for filters; else a period of a longer window, for spectra
     Raises ValueError if dtype is neither float32 nor float64.
     """
@@ -66,7 +68,7 @@ def blackman(
 ) -> Tensor:
     """The Blackman window, a sum of three cosine terms. -> [M]
 
-    M: how many points
+    M: the number of points
     sym: symmetric, for filters; else a period of a longer window, for spectra
     Raises ValueError if dtype is neither float32 nor float64.
     """
@@ -85,7 +87,7 @@ def hamming(
 ) -> Tensor:
     """The Hamming window, 0.54 - 0.46 * cos. -> [M]
 
-    M: how many points
+    M: the number of points
     sym: symmetric, for filters; else a period of a longer window, for spectra
     Raises ValueError if dtype is neither float32 nor float64.
     """
@@ -104,7 +106,7 @@ def hann(
 ) -> Tensor:
     """The Hann window, a raised cosine. -> [M]
 
-    M: how many points
+    M: the number of points
     sym: symmetric, for filters; else a period of a longer window, for spectra
     Raises ValueError if dtype is neither float32 nor float64.
     """
@@ -124,7 +126,7 @@ def kaiser(
 ) -> Tensor:
     """The Kaiser window, a ratio of Bessel functions I0. -> [M]
 
-    M: how many points
+    M: the number of points
     beta: the shape; higher values lower the side lobes and widen the main lobe
     sym: symmetric, for filters; else a period of a longer window, for spectra
     Raises ValueError if beta is negative; if dtype is neither float32 nor float64.

@@ -1,4 +1,4 @@
-"""Turns the package into a static site that runs in browsers: files, compiled for them, and a server."""
+"""Builds a static site that runs the package in browsers, and serves it."""
 
 from .build import build
 from .lock import build_lock

@@ -1,4 +1,4 @@
-"""Packs installed packages as zip archives for a page: as source, or compiled for its Python."""
+"""Packs installed packages as zip archives for a page, as source or compiled for its Python."""
 
 import io
 import re
@@ -16,9 +16,9 @@ from . import node, pyodide
 
 HERE = Path(__file__).resolve().parents[1]  # the package flambeau
 ROOT = HERE.parents[1]  # the root of a checkout
-# Not in the site's archives, because its pages do not use them: commands, inspector, pages, 2 MB of digits,
-# other frameworks' formats, template texts (the archive has them compiled), and packages that one page loads
-# separately (BESIDE). The wheel that others install in a page has all of them.
+# Excluded from the site's archives, because its pages do not use them: commands, inspector, pages, 2 MB of
+# digits, other frameworks' formats, template texts (the archive has them compiled), and packages that one
+# page loads separately (SEPARATE). The wheel for other pages has all of them.
 LEFT_OUT = (
     "flambeau/cli/",
     "flambeau/hub/",
@@ -35,13 +35,12 @@ LEFT_OUT = (
     "flambeau/wgsl/",
 )
 KEPT = {"flambeau/web/executor.js"}
-BESIDE = ("onnx", "selftest")  # packages in archives of their own
-# Not used inside Python by any page.
+SEPARATE = ("onnx", "selftest")  # packages in separate archives, which one page loads
+# Excluded from the wheel for other pages: no Python in a page can use them.
 NOT_IN_PAGES = ("flambeau/cli/", "flambeau/site/", "flambeau/__main__.py", "flambeau/data/mnist_subset/")
 ARRAYS = "arrays.py"  # of web/selftest/
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date of the zip format: equal files give equal archives
-# Parts of the standard library that a page can't use: it has no processes, servers or terminal, and runs no
-# tests.
+# Modules of the standard library that a page can't use: it has no processes, servers, terminal or tests.
 UNUSED = {
     "_pyrepl",
     "cProfile",
@@ -76,13 +75,14 @@ UNUSED = {
     "xmlrpc",
 }
 BROTLI = "9"  # quality: 11 saves another tenth, but takes 15 times as long
-WORTH = 0.95  # the compressed form is kept if it is smaller than this fraction of the file
+WORTH = 0.95  # a compressed file is kept if it is smaller than this fraction of the original
 Files = dict[str, bytes]
 Archives = dict[str, bytes]
 
 
 def package() -> Files:
     """Return the package's files as in its wheel."""
+    # name in the archive -> folder on disk
     folders = {"flambeau": HERE}
     if (ROOT / "wgsl" / "kernel.wgsl").is_file():  # a checkout; a wheel has these in the package already
         folders |= {"flambeau/wgsl": ROOT / "wgsl", "flambeau/web": ROOT / "web"}
@@ -95,14 +95,14 @@ def flambeau() -> Files:
 
 
 def library() -> Files:
-    """Return the package without the files that no page uses. Of web/ it has those of exported programs."""
+    """Return the package for other pages. Of web/ it has only the files of exported programs."""
     kept = {f"flambeau/web/{source}" for source in SOURCES.values()}
-    left = (*NOT_IN_PAGES, "flambeau/web/")
-    return {n: data for n, data in package().items() if n in kept or not n.startswith(left)}
+    excluded = (*NOT_IN_PAGES, "flambeau/web/")
+    return {n: data for n, data in package().items() if n in kept or not n.startswith(excluded)}
 
 
-def beside(package: str) -> Files:
-    """Return a package that one page loads on demand, with the module that replaces NumPy there."""
+def separate_package(package: str) -> Files:
+    """Return a package that one page loads on demand, with a module that replaces NumPy in that page."""
     numpy = (web_folder() / "selftest" / ARRAYS).read_bytes()
     return tree(f"flambeau/{package}", HERE / package) | {"numpy.py": numpy}
 
@@ -125,10 +125,10 @@ def templates() -> Files:
 
 
 def digits() -> Files:
-    """Return the shipped subset of MNIST under the names that the page requests."""
+    """Return the included subset of MNIST under the names that the page requests."""
     return {
-        f"{ours}-{kind}": (SUBSET / f"{theirs}-{kind}-idx{dims}-ubyte.gz").read_bytes()
-        for ours, theirs in (("train", "train"), ("test", "t10k"))
+        f"{split}-{kind}": (SUBSET / f"{original}-{kind}-idx{dims}-ubyte.gz").read_bytes()
+        for split, original in (("train", "train"), ("test", "t10k"))
         for kind, dims in (("images", 3), ("labels", 1))
     }
 
@@ -147,7 +147,7 @@ def installed_files(name: str) -> Files:
     located = {str(PurePosixPath(f)): f.locate() for f in files(name) or () if f.suffix in kept}
     inside = {n: Path(str(p)) for n, p in located.items() if not n.startswith("..") and "dist-info" not in n}
     if not inside:
-        raise FlambeauError(f"web: {name} has no list of its installed files: reinstall it with pip")
+        raise FlambeauError(f"web: {name}: its installation has no list of files: reinstall it with pip")
     return {n: p.read_bytes() for n, p in sorted(inside.items())}
 
 
@@ -161,11 +161,12 @@ def zip_files(contents: Files, method: int = zipfile.ZIP_DEFLATED) -> bytes:
 
 
 def store_uncompressed(archive: bytes) -> bytes:
-    """Store an archive's files uncompressed, because brotli compresses those better than deflated ones."""
+    """Store an archive's files uncompressed: brotli compresses these better than deflated ones."""
     return zip_files(unzip_files(archive), zipfile.ZIP_STORED)
 
 
 def unzip_files(archive: bytes) -> Files:
+    """Return the files of an archive."""
     with zipfile.ZipFile(io.BytesIO(archive)) as old:
         return {name: old.read(name) for name in old.namelist()}
 

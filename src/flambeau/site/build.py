@@ -1,4 +1,4 @@
-"""Builds a folder with the package, Pyodide and web/'s pages that any web server can serve."""
+"""Builds a folder with the package, Pyodide and the pages of web/, which any web server can serve."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from . import archives, digits, node, photographs, pyodide
 from .hashes import digest, sha256
 from .pages import pages
 
-# from `./run mnist --out web/mnist` on all of MNIST; the site names it by its hash
+# Trained by `./run mnist --out web/mnist` on all of MNIST; the site names it by its hash.
 MODEL = "mnist/mnist.safetensors"
 MANIFEST = "manifest.json"
 
@@ -20,11 +20,10 @@ MANIFEST = "manifest.json"
 def build(out: Path, sources: bool = False, model: Path | None = None, brotli: bool = True) -> dict[str, Any]:
     """Write the site to `out` and return its manifest; `sources` keeps .py files, for tracebacks with lines.
 
-    The manifest names what the worker loads. Everything whose name holds a hash may be cached for ever.
-    `model` is a file of `flambeau mnist` to show in place of the shipped one.
-    The page of images gets its network where the package of its weights is installed. With `brotli`, NAME.br
-    lies beside each NAME that gets smaller by it, and archives are not compressed inside; without it, or
-    without Node.js, they are.
+    The manifest lists the files that the worker loads. Files with a hash in their name may be cached for
+    ever. model: a file of `flambeau mnist` that replaces the included one. brotli: write NAME.br for each
+    NAME that gets smaller, and store archives uncompressed; without Node.js, archives are compressed instead.
+    The page of images works if the package of its weights is installed.
     """
     if out.exists() and not (out / MANIFEST).is_file() and any(out.iterdir()):
         raise FlambeauError(f"web build: {out} holds other files: name an empty or new folder")
@@ -44,7 +43,7 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
         "pyodide": f"{folder}/",
         "lock": {"info": json.loads((home / pyodide.LOCK).read_text("utf-8"))["info"], "packages": {}},
         "stdlib": names.pop("stdlib"),
-        **{name: names.pop(name) for name in archives.BESIDE},
+        **{name: names.pop(name) for name in archives.SEPARATE},
         "packages": sorted(names.values()),
         "compiled": compiled,
         "mnist": dict(zip(("model", "digits"), mnist, strict=True)),
@@ -56,15 +55,15 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
     written[MANIFEST] = json.dumps(manifest, indent=1).encode()
     if brotli:
         # Trained weights look like random numbers: compressing them takes long and saves nothing.
-        worth = {name: data for name, data in written.items() if not name.endswith(f"/{WEIGHTS}")}
-        written |= {f"{name}.br": data for name, data in (archives.brotli(worth) or {}).items()}
+        compressible = {name: data for name, data in written.items() if not name.endswith(f"/{WEIGHTS}")}
+        written |= {f"{name}.br": data for name, data in (archives.brotli(compressible) or {}).items()}
     replace(out, written)
     return manifest
 
 
 def replace(out: Path, written: dict[str, bytes]) -> None:
-    """Replace the files of a site. An incomplete manifest is written first, so that a build killed here
-    is still recognised as a site. The complete one is written last; until then no page loads it."""
+    """Replace the files of a site. An empty manifest is written first, so that a later build recognises the
+    folder of a killed one as a site. The complete manifest is written last; until then no page loads it."""
     out.mkdir(parents=True, exist_ok=True)
     (out / MANIFEST).write_bytes(b"")
     for name, data in written.items():
@@ -84,7 +83,7 @@ def packages(sources: bool, stored: bool) -> tuple[dict[str, bytes], bool]:
     """Return the Python archives by name, and whether they are compiled."""
     plain = {
         "flambeau": archives.zip_files(archives.flambeau() | archives.templates()),
-        **{name: archives.zip_files(archives.beside(name)) for name in archives.BESIDE},
+        **{name: archives.zip_files(archives.separate_package(name)) for name in archives.SEPARATE},
         "jinja2": archives.zip_files(archives.installed_files("jinja2")),
         "markupsafe": archives.zip_files(archives.installed_files("markupsafe")),
     }
@@ -99,8 +98,8 @@ def packages(sources: bool, stored: bool) -> tuple[dict[str, bytes], bool]:
 def size(out: Path) -> tuple[int, int]:
     """Return the bytes of a site's files, and the bytes transferred if the server sends the .br files."""
     files = [path for path in out.rglob("*") if path.is_file() and path.suffix != ".br"]
-    small = [beside if (beside := Path(f"{path}.br")).is_file() else path for path in files]
-    return sum(path.stat().st_size for path in files), sum(path.stat().st_size for path in small)
+    sent = [compressed if (compressed := Path(f"{path}.br")).is_file() else path for path in files]
+    return sum(path.stat().st_size for path in files), sum(path.stat().st_size for path in sent)
 
 
 def mnist_files(weights: bytes) -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""Saves the digit network as the program that pages run before Python is loaded, or without it."""
+"""Saves the digit network as a program, which pages run before or without loading Python."""
 
 import tempfile
 from functools import cache
@@ -14,7 +14,7 @@ from .hashes import digest
 
 
 class DigitReader(nn.Sequential):
-    """The network with the page's scaling of its input. The weights keep the network's names.
+    """The network with a scaled input and probabilities. Its weights keep the network's names.
 
     [n, 784] in 0 to 1 -> [n, 10], the probabilities
     """

@@ -1,4 +1,4 @@
-"""Builds wheels and a pyodide-lock.json, from which any page can load "flambeau"."""
+"""Builds wheels and a pyodide-lock.json, from which other pages load "flambeau"."""
 
 import base64
 import hashlib
@@ -14,12 +14,12 @@ from ..errors import FlambeauError
 from . import archives, pyodide
 
 DEPENDS = {"flambeau": ["jinja2"], "jinja2": ["markupsafe"], "markupsafe": []}
-CDN = f"https://cdn.jsdelivr.net/pyodide/v{pyodide.VERSION}/full/"  # the location of all other packages
-MARK = '"flambeau"'  # only in our own lock
+CDN = f"https://cdn.jsdelivr.net/pyodide/v{pyodide.VERSION}/full/"  # location of Pyodide's packages
+MARK = '"flambeau"'  # a text that only flambeau's lock contains
 
 
 class Wheel(NamedTuple):
-    """A wheel's file name and bytes, and the other fields of its entry in the lock."""
+    """A wheel: its file name and bytes, and the fields of its entry in the lock."""
 
     name: str
     version: str
@@ -27,7 +27,7 @@ class Wheel(NamedTuple):
     data: bytes
 
     def entry(self) -> dict[str, Any]:
-        """Return its entry of pyodide-lock.json."""
+        """Return the wheel's entry in pyodide-lock.json."""
         return {
             "name": self.name,
             "version": self.version,
@@ -48,8 +48,8 @@ def build_lock(out: Path, sources: bool = False) -> tuple[list[Wheel], bool]:
     folder holds other files.
     """
     lock = out / pyodide.LOCK
-    ours = lock.is_file() and MARK in lock.read_text("utf-8", "replace")
-    if out.exists() and not ours and any(out.iterdir()):
+    is_lock_folder = lock.is_file() and MARK in lock.read_text("utf-8", "replace")
+    if out.exists() and not is_lock_folder and any(out.iterdir()):
         raise FlambeauError(f"web lock: {out} holds other files: name an empty or new folder")
     wheels_built, compiled = wheels(sources)
     out.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def build_lock(out: Path, sources: bool = False) -> tuple[list[Wheel], bool]:
 
 
 def lock_with_wheels(wheels_built: list[Wheel]) -> dict[str, Any]:
-    """Add wheels in the lock's folder to Pyodide's lock. Its other packages keep Pyodide's addresses."""
+    """Return Pyodide's lock with the wheels added. All other packages are loaded from the CDN."""
     lock = json.loads((pyodide.folder() / pyodide.LOCK).read_text("utf-8"))
     for package in lock["packages"].values():
         package["file_name"] = CDN + package["file_name"]
@@ -92,6 +92,7 @@ def wheel(name: str, archive: bytes, tag: str = "py3") -> Wheel:
     info = f"{name}-{package.version}.dist-info"
     files[f"{info}/METADATA"] = (package.read_text("METADATA") or "").encode()
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}-none-any\n".encode()
+    # RECORD (PEP 376): path, hash in URL-safe base64 without padding, size; its own line has neither.
     lines = [f"{n},sha256={_urlsafe(data)},{len(data)}\n" for n, data in files.items()]
     files[f"{info}/RECORD"] = "".join([*lines, f"{info}/RECORD,,\n"]).encode()
     file_name = f"{name}-{package.version}-{tag}-none-any.whl"

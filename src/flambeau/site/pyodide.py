@@ -1,4 +1,4 @@
-"""Downloads the npm package pyodide, the Python of browsers, to a checked folder in the cache."""
+"""Downloads the npm package pyodide, a Python for browsers, to the cache, and verifies it."""
 
 import hashlib
 import os
@@ -24,24 +24,23 @@ def folder() -> Path:
     if (folder_path / STDLIB).is_file():
         return folder_path
     with tempfile.TemporaryDirectory() as scratch:
-        own = os.environ.get("FLAMBEAU_PYODIDE")
-        package = Path(own) if own else node.fetch_package(f"pyodide@{VERSION}", Path(scratch))
+        path = os.environ.get("FLAMBEAU_PYODIDE")
+        package = Path(path) if path else node.fetch_package(f"pyodide@{VERSION}", Path(scratch))
         if hashlib.sha256(package.read_bytes()).hexdigest() != SHA256:
             raise FlambeauError(
                 f"web: {package}: not pyodide {VERSION}: the checksum differs: download it again"
             )
         with tarfile.open(package) as archive:
-            # older Pythons lack this filter
+            # Rejects paths outside of the folder; early 3.11 has no such filter.
             archive.extraction_filter = getattr(tarfile, "data_filter", None)
             archive.extractall(scratch)
         folder_path.parent.mkdir(parents=True, exist_ok=True)
-        with part_of(folder_path, folder=True) as beside:
-            shutil.copytree(Path(scratch) / "package", beside, dirs_exist_ok=True)
+        with part_of(folder_path, folder=True) as part:
+            shutil.copytree(Path(scratch) / "package", part, dirs_exist_ok=True)
             try:
-                os.replace(beside, folder_path)
+                os.replace(part, folder_path)
             except OSError:
-                if not (
-                    folder_path / STDLIB
-                ).is_file():  # no other process has written it: the folder is not writable
+                # Another process may have written the folder meanwhile.
+                if not (folder_path / STDLIB).is_file():
                     raise
     return folder_path

@@ -1,4 +1,4 @@
-"""Serves a folder as a site on this machine, with the types and headers that browsers need."""
+"""Serves a folder as a site on this machine, with the content types and headers that browsers need."""
 
 import os
 from functools import partial
@@ -27,7 +27,7 @@ TYPES = {  # Python reads these types from the system, where they may be missing
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Serves files with the right types, and NAME.br for NAME if it exists and the browser accepts it.
+    """Serves files with the types of TYPES, and NAME.br for NAME if it exists and the browser accepts it.
 
     Browsers may cache files named by their hash for ever; they request others again.
     """
@@ -38,7 +38,7 @@ class Handler(SimpleHTTPRequestHandler):
     status = 200
 
     def translate_path(self, path: str) -> str:
-        """Return the path of the file to send: that of NAME or NAME.br."""
+        """Return the path of the file to send: NAME or NAME.br."""
         target = super().translate_path(path)
         if target.endswith("/") and os.path.isfile(f"{target}index.html"):
             target += "index.html"
@@ -47,6 +47,7 @@ class Handler(SimpleHTTPRequestHandler):
 
     def takes_brotli(self) -> bool:
         offers = [o.replace(" ", "").split(";") for o in self.headers.get("Accept-Encoding", "").split(",")]
+        # "br;q=0" forbids brotli.
         return any(name == "br" and rest not in (["q=0"], ["q=0.0"]) for name, *rest in offers)
 
     def guess_type(self, path: Any) -> str:
@@ -61,8 +62,11 @@ class Handler(SimpleHTTPRequestHandler):
         super().send_response(code, message)
 
     def end_headers(self) -> None:
-        lasting = self.status < 400 and IMMUTABLE.search(self.path)
-        self.send_header("Cache-Control", "public, max-age=31536000, immutable" if lasting else "no-cache")
+        is_immutable = self.status < 400 and IMMUTABLE.search(self.path)
+        self.send_header(
+            "Cache-Control", "public, max-age=31536000, immutable" if is_immutable else "no-cache"
+        )
+        # Caches must keep both forms of a file apart.
         self.send_header("Vary", "Accept-Encoding")
         if self.encoded:
             self.send_header("Content-Encoding", "br")
@@ -80,7 +84,7 @@ class QuietHandler(Handler):
 def serve(
     folder: Path, host: str = "127.0.0.1", port: int = 8000, quiet: bool = False
 ) -> ThreadingHTTPServer:
-    """Create a server of the folder, bound and not yet running. Port 0 selects a free port."""
+    """Create a server of the folder. It is bound to its port, but not running. Port 0 selects a free port."""
     handler = partial(QuietHandler if quiet else Handler, directory=str(folder))
     return ThreadingHTTPServer((host, port), handler)
 

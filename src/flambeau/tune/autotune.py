@@ -22,21 +22,22 @@ from ..runtime.pipeline import pipelines_of
 from ..runtime.state import tune_with
 from .measure import Trials
 
-MOST = 12  # candidates besides the default
-BETTER = 0.97  # fraction of the default's time that a candidate must beat
-# set by a parent that watches this process (cli/child_process.py): a list of [family, bucket, name] as JSON,
-# which are not tried. Each candidate is then printed on stdout before it runs, and null after
+MOST = 12  # the most candidates besides the default
+BETTER = 0.97  # a candidate must take less than this fraction of the default's time
+# A parent that watches this process (cli/child_process.py) sets LEFT_OUT to the candidates that crashed
+# earlier processes: a list of [family, bucket, name] as JSON. This process then prints each candidate on
+# stdout before it runs, and null after it.
 LEFT_OUT, TRIAL = "FLAMBEAU_TUNE_LEFT_OUT", "@trial "
-TOGETHER = ""  # stands for a name while all candidates are compiled ahead; the next process skips that
+TOGETHER = ""  # the name of compiling all candidates ahead; after a crash the next process skips it
 MISSED = (FlambeauError, ValueError, AssertionError)  # exceptions of planning or compiling a candidate
 
 
 class autotune:
     """Measure the variants of each kernel that runs from now on, or in a `with` block, and use the fastest.
 
-    Each variant's results are first compared with the default's. A variant that does not compile or is
-    wrong is dropped and reported on stderr. Choices measured before, here or by others (docs/tuning.md),
-    are not measured again, unless `again`. choices: the results. mode=False switches it off.
+    Each variant's results are first compared with the default's. A variant that does not compile or has wrong
+    results is dropped and reported on stderr. Choices that were measured before, here or on another machine
+    (docs/tuning.md), are measured only with `again`. choices: the results. mode=False switches it off.
     """
 
     def __init__(self, mode: bool = True, again: bool = False):
@@ -58,14 +59,15 @@ class autotune:
         if (device.name, graph) in self._done:
             return
         self._done.add((device.name, graph))
-        wanted = [a for a in asked_by(device, roots, order) if self._is_new(device, *a[:3])]
+        new = [c for c in choices_in(device, roots, order) if self._is_new(device, *c[:3])]
         before = len(self.choices)
-        for done, (family, bucket, names, default) in enumerate(wanted, 1):
+        for done, (family, bucket, names, default) in enumerate(new, 1):
             self._done.add((device.name, (family, bucket)))
             choice = tune_one(device, roots, order, Choice(family, bucket, default, default), names)
             if choice is not None:
                 self._keep(device, choice)
-            events.emit("tuned", done, len(wanted), choice)
+            events.emit("tuned", done, len(new), choice)
+        # Plans of this device may use other variants now.
         if len(self.choices) > before:
             run.forget(device, *device.plans)
 
@@ -84,15 +86,15 @@ class autotune:
         return self._again or device.limits.tuned.get((family, bucket)) not in names
 
 
-def asked_by(device: Gpu, roots: list[Node], order: list[Node]) -> list[tuple[Any, ...]]:
-    """Collect the choices of planning a graph, each once, with all names that fit anywhere."""
+def choices_in(device: Gpu, roots: list[Node], order: list[Node]) -> list[tuple[Any, ...]]:
+    """Collect the choices that planning a graph makes: (family, bucket, names that fit anywhere, default)."""
     with choose.questions() as questions:
         plan(roots, device.limits, order)
-    asked: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    choices: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for family, bucket, names, default in questions:
-        names_before, first_default = asked.get((family, bucket), ((), default))
-        asked[family, bucket] = (*dict.fromkeys((*names_before, *names)),), first_default
-    return [(*key, *value) for key, value in asked.items()]
+        names_before, first_default = choices.get((family, bucket), ((), default))
+        choices[family, bucket] = (*dict.fromkeys((*names_before, *names)),), first_default
+    return [(*key, *value) for key, value in choices.items()]
 
 
 def tune_one(
@@ -108,16 +110,19 @@ def tune_one(
     if not candidates:
         return None
     every = [k for _, kernels in candidates.values() for k in kernels]
+    # Kernels that no candidate replaces run only if they compute inputs, so a trial takes little of the
+    # graph's time.
     compile_ahead(device, choice, every)
     trials = Trials(device, order, {v for k in every for v in k.inputs})
     try:
-        for name, (whole, kernels) in candidates.items():
-            if not agrees(trials, choice, name, whole, kernels) and name == choice.default:
+        for name, (candidate, kernels) in candidates.items():
+            if not agrees(trials, choice, name, candidate, kernels) and name == choice.default:
                 return None
         choice.ms = trials.time()
     finally:
         trials.close()
     best = min(choice.ms, key=lambda n: choice.ms[n])
+    # Noise of a few percent must not change the choice.
     if choice.ms[best] < BETTER * choice.ms[choice.default]:
         choice.choice = best
     return choice
@@ -146,28 +151,28 @@ def compile_ahead(device: Gpu, choice: Choice, kernels: list[Kernel]) -> None:
     candidate runs; a crash is reported by the next process."""
     if device.compilers < 2 or _key(choice, TOGETHER) in (left_out() or ()):
         return
-    tell(choice, TOGETHER)
-    begun: list[int] = []
+    announce(choice, TOGETHER)
+    pipelines: list[int] = []
     for k in kernels:
         with suppress(*MISSED):
-            begun.append(pipelines_of(device, [k])[k.shader])
-    for pipeline in begun:
+            pipelines.append(pipelines_of(device, [k])[k.shader])
+    for pipeline in pipelines:
         with suppress(*MISSED):
             device.compiled(pipeline)
-    tell(None)
+    announce(None)
 
 
 def agrees(trials: Trials, choice: Choice, name: str, plan: Plan, kernels: list[Kernel]) -> bool:
     """Run a candidate once. Returns whether it agrees with the default."""
-    tell(choice, name)
+    announce(choice, name)
     try:
         wrong = trials.check(name, plan, kernels)
     except MISSED as e:
-        trials.device.check()  # the candidate has lost the device, which ends this process
-        tell(None)
+        trials.device.check()  # ends this process if the candidate has lost the device
+        announce(None)
         drop(choice, name, f"it does not run ({_line(e)})")
         return False
-    tell(None)
+    announce(None)
     if wrong:
         drop(choice, name, f"its results are wrong ({wrong})")
     return not wrong
@@ -178,18 +183,21 @@ def candidate_kernels(
 ) -> dict[str, tuple[Plan, list[Kernel]]]:
     """Return the kernels to compare, the default's first: those that any candidate replaces, and each
     candidate's replacements. A candidate without replacements equals the default."""
-    gone = {n: {_same(k): k for k in unlike(default, p)} for n, p in others.items()}
-    mine = {key: k for kernels in gone.values() for key, k in kernels.items()}
-    candidates = {name: (default, list(mine.values()))} if mine else {}
+    replaced = {n: {_identity(k): k for k in missing_from(p, default)} for n, p in others.items()}
+    compared = {key: k for kernels in replaced.values() for key, k in kernels.items()}
+    candidates = {name: (default, list(compared.values()))} if compared else {}
     for n, p in others.items():
-        if own := unlike(p, default):
-            kept = {_same(k): k for k in p.kernels if _same(k) in mine.keys() - gone[n].keys()}
-            candidates[n] = p, [*own, *kept.values()]
+        if new := missing_from(default, p):
+            keys = compared.keys() - replaced[n].keys()
+            # A kernel that only another candidate replaces is part of each comparison, so that all times
+            # are of the same work.
+            kept = {_identity(k): k for k in p.kernels if _identity(k) in keys}
+            candidates[n] = p, [*new, *kept.values()]
     return candidates
 
 
 def _key(choice: Choice, name: str) -> list[Any]:
-    """Return the key of a candidate, as JSON preserves it."""
+    """Return the key of a candidate, with lists in place of tuples as JSON returns them."""
     return json.loads(json.dumps([choice.family, choice.bucket, name]))
 
 
@@ -199,25 +207,25 @@ def left_out() -> list[Any] | None:
     return None if text is None else json.loads(text)
 
 
-def tell(choice: Choice | None, name: str = "") -> None:
-    """Report to the parent process, if there is one, which candidate runs now."""
+def announce(choice: Choice | None, name: str = "") -> None:
+    """Print for a parent process which candidate runs now."""
     if LEFT_OUT in os.environ:
         print(TRIAL + json.dumps(choice and _key(choice, name)), flush=True)
 
 
-def unlike(a: Plan, b: Plan) -> list[Kernel]:
-    """Return the kernels of `a` that `b` lacks, each once."""
-    kept = Counter(map(_same, b.kernels))
+def missing_from(b: Plan, a: Plan) -> list[Kernel]:
+    """Return the kernels of `a` that `b` does not have, each once."""
+    shared = Counter(map(_identity, b.kernels))
     kernels: dict[tuple[Any, ...], Kernel] = {}
     for k in a.kernels:
-        if kept[_same(k)]:
-            kept[_same(k)] -= 1
+        if shared[_identity(k)]:
+            shared[_identity(k)] -= 1
         else:
-            kernels.setdefault(_same(k), k)
+            kernels.setdefault(_identity(k), k)
     return list(kernels.values())
 
 
-def _same(k: Kernel) -> tuple[Any, ...]:
+def _identity(k: Kernel) -> tuple[Any, ...]:
     return k.shader, k.quantities, k.grid
 
 
