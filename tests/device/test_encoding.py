@@ -96,7 +96,7 @@ def test_a_ctrl_c_in_the_callback_of_a_read_ends_the_read(gpu):
     x = fb.tensor(np.float32([1, 2]), device=gpu).realize()
 
     def interrupt(frame, event, arg):
-        if event == "call" and frame.f_code.co_name == "_mapped":
+        if event == "call" and frame.f_code.co_name == "_on_mapped":
             sys.setprofile(None)
             signal.raise_signal(signal.SIGINT)
 

@@ -13,7 +13,7 @@ def steps(call, event=None, at=0):
 
     def step(frame, kind, _):
         nonlocal count, happened
-        if kind not in ("call", "c_return") or frame.f_code.co_name in ("__del__", "_mapped", "steps"):
+        if kind not in ("call", "c_return") or frame.f_code.co_name in ("__del__", "_on_mapped", "steps"):
             return
         count += 1
         if count == at:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..core import op as ops
-from ..core.autocast import as_given
+from ..core.autocast import without_autocast
 from ..core.events import emit, stage
 from ..core.modes import checkpoint_strategy, enable_grad, is_anomaly_enabled, no_grad
 from ..core.node import Node, describe
@@ -244,7 +244,7 @@ def walk(starts: list[tuple[Node, Any]], wanted: Iterable[Node] | None, create_g
         parents = {n: n.parents for n in order}
     # Autocast is off below: a gradient computes in the dtype of its op, wherever backward is called.
     tape = Tape()
-    with as_given(), enable_grad() if create_graph else no_grad():
+    with without_autocast(), enable_grad() if create_graph else no_grad():
         gradients = _walk(starts, parents, targets, tape)
     # 'auto' recomputes in recorded steps only; a memory budget chooses by itself
     recorded = thread.recorder is not None

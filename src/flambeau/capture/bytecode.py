@@ -102,7 +102,7 @@ def names_of(code: CodeType) -> Names:
         if not is_global and not is_taken:
             continue
         if name in BY_NAME:
-            names = _given_names(steps[i + 1 :])
+            names = _constant_names(steps[i + 1 :])
             attributes.update(names)
             all_of_objects |= not names
         all_of_objects |= name in WHOLE
@@ -118,7 +118,7 @@ def names_of(code: CodeType) -> Names:
     return Names(frozenset(used), frozenset(attributes), frozenset(modules), all_of_objects, anywhere)
 
 
-def _given_names(steps: list[dis.Instruction]) -> list[str]:
+def _constant_names(steps: list[dis.Instruction]) -> list[str]:
     """Return the constant name argument of `getattr` and similar functions."""
     for i, step in enumerate(steps):
         if step.opname == "LOAD_CONST":

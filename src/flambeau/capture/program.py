@@ -379,8 +379,8 @@ class Program:
     def _doubt(self, nodes: list[Node], out: list[Tensor]) -> None:
         """Find whether the results may depend on indices out of range (see `faults`)."""
         places = [place for _, place, _ in self.states]
-        made_of = (*(n.buffer for n in (*nodes, *self.constants)), *(b for _, b in self.reads), *places)
-        doubt = doubt_of(self.device, self.checks, made_of)
+        inputs = (*(n.buffer for n in (*nodes, *self.constants)), *(b for _, b in self.reads), *places)
+        doubt = doubt_of(self.device, self.checks, inputs)
         for buffer in (*places, *(t.node.buffer for t in out)):
             buffer.doubt = doubt
 

@@ -80,14 +80,14 @@ class Recorder:
         call. Earlier nodes without values are computed now, once."""
         moved = [t.node for t, _ in self.before]
         roots = [n for n in dict.fromkeys([*(t.node for t in outputs), *moved]) if n.buffer is None]
-        first = made_before([*roots, *(old for _, old in self.before)], self.start)
+        first = nodes_before([*roots, *(old for _, old in self.before)], self.start)
         if first:
             with self.device.lock:
                 run.compute(self.device, first)
         return [n for n in roots if n.buffer is None]
 
 
-def made_before(roots: list[Node], start: int) -> list[Node]:
+def nodes_before(roots: list[Node], start: int) -> list[Node]:
     """Find the nodes of the graph with serial numbers below `start` that have no value."""
     old: dict[int, Node] = {}
     for n in toposort(roots):

@@ -108,7 +108,7 @@ class in_full(Switch):
 
 
 @contextmanager
-def as_given() -> Generator[None]:
+def without_autocast() -> Generator[None]:
     """Inside this context, operations take tensors unchanged and create float32: it turns off autocast and
     another default dtype."""
     before, floats = lower.set(plain.lower), dt.inside.set(float32)

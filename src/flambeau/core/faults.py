@@ -212,7 +212,7 @@ def raise_noted(device: Any, last: Doubt, words: Any) -> None:
     raise error_of(fault)
 
 
-def raise_found(device: Any) -> None:
+def raise_recorded(device: Any) -> None:
     """Raise the error of a fault that an array device recorded, once."""
     fault, device.fault = device.fault, None
     if fault is not None:

@@ -79,9 +79,9 @@ class Namespace:
             raise AttributeError(f"{self.library} has no {name}")
         if self.is_numpy or not callable(function) or isinstance(function, type):
             return function
-        return self._creating(function) if name in CREATING else self._typed(function)
+        return self._with_place(function) if name in CREATING else self._with_dtype(function)
 
-    def _typed(self, f: Callable[..., Any]) -> Callable[..., Any]:
+    def _with_dtype(self, f: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kw: Any):
             if isinstance(kw.get("dtype"), str):
                 kw["dtype"] = self.dtype(kw["dtype"])
@@ -89,8 +89,8 @@ class Namespace:
 
         return call
 
-    def _creating(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        return self._typed(
+    def _with_place(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        return self._with_dtype(
             f if self.place is None else lambda *a, **kw: f(*a, **{"device": self.place, **kw})
         )
 
@@ -230,8 +230,8 @@ def _exp2(xp: Namespace, x: Any) -> Any:
 
 
 def _fmod(xp: Namespace, x: Any, y: Any) -> Any:
-    whole = x - xp.trunc(x / y) * y
-    return xp.astype(whole, x.dtype)
+    remainder = x - xp.trunc(x / y) * y
+    return xp.astype(remainder, x.dtype)
 
 
 def _tri(keep: Callable[[Any, Any], Any]) -> Callable[..., Any]:

@@ -352,15 +352,15 @@ class WgpuPath(CPath):
         self._watch_loss()
         self._callback = ffi.callback(
             "void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)",
-            self._mapped,
-            onerror=self._interrupted,
+            self._on_mapped,
+            onerror=self._on_interrupt,
         )
 
-    def _mapped(self, status: Any, _message: Any, number: Any, _b: Any) -> None:
+    def _on_mapped(self, status: Any, _message: Any, number: Any, _b: Any) -> None:
         self._mappings.pop(int(self.ffi.cast(self._number, number))).status = status
 
-    def _interrupted(self, _kind: Any, error: Any, traceback: Any) -> None:
-        """Store an error (a Ctrl-C) that ends the callback `_mapped`. The wait for the buffer raises it."""
+    def _on_interrupt(self, _kind: Any, error: Any, traceback: Any) -> None:
+        """Store an error (a Ctrl-C) that ends `_on_mapped`. The wait for the buffer raises it."""
         at = traceback.tb_frame.f_locals
         mapping = self._mappings.pop(int(self.ffi.cast(self._number, at["number"])), None)
         if mapping is not None:

@@ -103,7 +103,7 @@ def _timers(device: Any) -> tuple[Callable[[int, int], float], Callable[[int], f
     params = wgpu.create_buffer(size=16, usage="UNIFORM|COPY_DST")
     out = wgpu.create_buffer(size=4096, usage="STORAGE")
 
-    def dispatched(wgsl: str, buffers: list[Any], groups: int, count: int) -> float:
+    def dispatch_seconds(wgsl: str, buffers: list[Any], groups: int, count: int) -> float:
         module = wgpu.create_shader_module(code=wgsl)
         pipeline = wgpu.create_compute_pipeline(
             layout="auto", compute={"module": module, "entry_point": "main"}
@@ -129,12 +129,12 @@ def _timers(device: Any) -> tuple[Callable[[int, int], float], Callable[[int], f
 
     def work(turns: int, groups: int) -> float:
         queue.write_buffer(params, 0, turns.to_bytes(4, "little") + bytes.fromhex("ffff7f3f") + bytes(8))
-        return dispatched(WORK, [params, out], groups, 1)
+        return dispatch_seconds(WORK, [params, out], groups, 1)
 
     def copy(n: int) -> float:
         buffers = [wgpu.create_buffer(size=n, usage="STORAGE") for _ in range(2)]
         try:
-            return dispatched(COPY, buffers, n // (16 * 256), COPIES) / COPIES
+            return dispatch_seconds(COPY, buffers, n // (16 * 256), COPIES) / COPIES
         finally:
             for buffer in buffers:
                 buffer.destroy()

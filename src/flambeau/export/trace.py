@@ -5,7 +5,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..capture.recorder import made_before
+from ..capture.recorder import nodes_before
 from ..core.modes import no_grad
 from ..core.node import Node, describe, toposort
 from ..core.op import OPS
@@ -95,7 +95,7 @@ def graph_of(fn: Callable[..., Any], specs: list[Spec], n: int, device: Device, 
     tensors, result, names = parts_of(returned)
     graph = Graph([t.node for t in tensors], result, names, places, begin, length)
     # Nodes that existed before the call are constants: computed now, they become weights.
-    run.realize(*(Tensor(x) for x in made_before(graph.roots, start)))
+    run.realize(*(Tensor(x) for x in nodes_before(graph.roots, start)))
     graph.order = toposort(graph.roots)
     return graph
 

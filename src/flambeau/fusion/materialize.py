@@ -294,14 +294,14 @@ class Materialization:
         return reads, cost
 
 
-def are_made_apart(
+def are_independent(
     values: Materialization, nodes: Iterable[Node], members: set[Node], first: int, most: int
 ) -> bool:
     """Whether no node depends on a member of a group. first: the rank of the first member. False if the
     search would visit more than `most` nodes."""
 
-    def may_be_made_of(inputs: Iterable[Node]) -> list[Node]:
+    def may_depend_on(inputs: Iterable[Node]) -> list[Node]:
         return [i for i in inputs if i.buffer is None and values.rank[id(i)] >= first]
 
-    below = walk_nodes(may_be_made_of(nodes), lambda n: may_be_made_of((*n.inputs, *n.after)))
+    below = walk_nodes(may_depend_on(nodes), lambda n: may_depend_on((*n.inputs, *n.after)))
     return not any(n in members or count > most for count, n in enumerate(below, 1))

@@ -11,7 +11,7 @@ from ..kernels.ir import Kernel
 from ..kernels.lower import PlanContext, alias
 from ..kernels.map import maps_kernel, with_results
 from .group import NEAR_NODES, SEARCHED_NODES, Decision, FusedGroup, Lowered
-from .materialize import Materialization, are_made_apart
+from .materialize import Materialization, are_independent
 
 OPEN_GROUPS = 4  # of one shape that a value may join
 MOST_MEMBERS = 16  # of a group
@@ -71,7 +71,7 @@ class _OpenMaps:
 
     nodes: list[Node]
     reads: set[Node]
-    made_of: dict[Node, set[Node]]
+    read_by: dict[Node, set[Node]]
 
 
 class _SiblingFinder:
@@ -113,7 +113,7 @@ class _SiblingFinder:
         """The buffers that a value's kernel would read; None where it is not read element by element."""
 
         def onward(x: Node) -> Iterable[Node]:
-            return () if self._is_there(x) else map(alias, made_in_order_of(x))
+            return () if self._is_there(x) else map(alias, inputs_in_order(x))
 
         reads: set[Node] = set()
         for i, x in enumerate(walk_nodes(map(alias, n.inputs), onward), 1):
@@ -121,7 +121,7 @@ class _SiblingFinder:
                 return None
             if self._is_there(x):
                 reads.add(x)
-            elif x.op.kind != "source" and not made_in_order_of(x):
+            elif x.op.kind != "source" and not inputs_in_order(x):
                 return None
         return reads
 
@@ -133,16 +133,16 @@ class _SiblingFinder:
         distance = abs(self.rank[n] - self.rank[nodes[0]])
         if not shares or distance > NEAR_NODES or len(nodes) == MOST_MEMBERS:
             return False
-        joined = _OpenMaps([*nodes, n], siblings.reads | others, siblings.made_of | {n: reads})
+        joined = _OpenMaps([*nodes, n], siblings.reads | others, siblings.read_by | {n: reads})
         outputs, most = self._outputs_of(joined.nodes), values.limits.storage_buffers
         bound = len(joined.reads) + len(outputs) - self._written_over(joined, outputs)
         # each by itself has to fit too, for the case that an old value is read later than it seems here
         if bound > most or len(joined.reads) >= most:
             return False
         first = values.rank[id(nodes[0])]
-        if not are_made_apart(values, others, set(nodes), first, SEARCHED_NODES):
+        if not are_independent(values, others, set(nodes), first, SEARCHED_NODES):
             return False
-        siblings.nodes, siblings.reads, siblings.made_of = joined.nodes, joined.reads, joined.made_of
+        siblings.nodes, siblings.reads, siblings.read_by = joined.nodes, joined.reads, joined.read_by
         return True
 
     def _written_over(self, siblings: _OpenMaps, outputs: list[Node]) -> int:
@@ -151,9 +151,9 @@ class _SiblingFinder:
         over: set[Node] = set()
         for n in outputs if dying else ():
             inside = walk_nodes(
-                [n], lambda x: siblings.made_of[x].intersection(siblings.nodes).difference(outputs)
+                [n], lambda x: siblings.read_by[x].intersection(siblings.nodes).difference(outputs)
             )
-            below = {x for member in inside for x in siblings.made_of[member]} & dying
+            below = {x for member in inside for x in siblings.read_by[member]} & dying
             fits = (x for x in below - over if (x.shape, x.dtype) == (n.shape, n.dtype))
             over.update(sorted(fits, key=lambda x: rank[id(x)])[:1])
         return len(over)
@@ -185,7 +185,7 @@ class _SiblingFinder:
         return True
 
 
-def made_in_order_of(n: Node) -> tuple[Node, ...]:
+def inputs_in_order(n: Node) -> tuple[Node, ...]:
     """The inputs of which an unstored value reads element i for its element i; empty if it reads others."""
     # Any other movement would have a thread read elements that its neighbour writes: then siblings could not
     # be written over what they read.

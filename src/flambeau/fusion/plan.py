@@ -135,13 +135,13 @@ class _Walk:
 
     def of(self, values: tuple[int, ...]) -> tuple[int, dict[int, int]]:
         """(operations, bytes of each value that is read) of what computes the values of one kernel."""
-        return self._walked(values)[:2]
+        return self._walk_once(values)[:2]
 
     def label(self, value: int) -> str:
         """How the name of the kernel begins that does the arithmetic of a value's head."""
-        return self._walked((value,))[2]
+        return self._walk_once((value,))[2]
 
-    def _walked(self, values: tuple[int, ...]) -> tuple[int, dict[int, int], str]:
+    def _walk_once(self, values: tuple[int, ...]) -> tuple[int, dict[int, int], str]:
         values = tuple(v for v in values if v < len(self.order))
         if values not in self.walked:
             self.walked[values] = self._walk(values)

@@ -133,7 +133,7 @@ class Planner:
         outputs = group.outputs if group else (node, *self._parts(node))
         self.context.emitted.update(outputs)
         self.context.shared.update(built.shared)
-        times = max(self.values.times.get(n, 1) for n in self._computed(node, group))
+        times = max(self.values.times.get(n, 1) for n in self._nodes_of(node, group))
         why = dict.fromkeys([self.values.why[n] for n in outputs if n in self.values.why])
         why = ", ".join([*why, *([f"one for {times} that are equal"] if times > 1 else [])])
         if built.kernels:
@@ -145,7 +145,7 @@ class Planner:
         serial = group.serial if group else self.values.epilogues.head_of.get(node, node).serial
         self.serials += [serial] * len(built.kernels)
 
-    def _computed(self, node: Node, group: FusedGroup | None) -> Sequence[Node]:
+    def _nodes_of(self, node: Node, group: FusedGroup | None) -> Sequence[Node]:
         """The nodes that a kernel is known to compute."""
         head = self.values.epilogues.head_of.get(node)
         return group.nodes if group else (node,) if head is None else self.values.epilogues.nodes[head]

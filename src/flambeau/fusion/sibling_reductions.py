@@ -11,7 +11,7 @@ from ..core.node import Node, walk_nodes
 from ..kernels.lower import PlanContext, alias
 from ..kernels.reduce import several_kernels
 from .group import NEAR_NODES, SEARCHED_NODES, Decision, FusedGroup, Lowered
-from .materialize import Materialization, are_made_apart
+from .materialize import Materialization, are_independent
 
 OPEN_GROUPS = 4  # of one shape that a reduction may join
 MOST_REDUCTIONS = 4  # of a group
@@ -103,9 +103,9 @@ class _ReductionFinder:
         if len(siblings.reads | reads) + len(siblings.heads) + 1 > values.limits.storage_buffers:
             return False
         mine, theirs = values.epilogues.nodes[n], siblings.nodes
-        if not are_made_apart(values, inputs_of(mine), set(theirs), first, SEARCHED_NODES):
+        if not are_independent(values, inputs_of(mine), set(theirs), first, SEARCHED_NODES):
             return False
-        if not are_made_apart(values, inputs_of(theirs), set(mine), place, SEARCHED_NODES):
+        if not are_independent(values, inputs_of(theirs), set(mine), place, SEARCHED_NODES):
             return False
         self._add(n, reads, siblings)
         return True

@@ -203,7 +203,7 @@ def _stages(plan: PlanContext, reductions: list[Reduction], domain: ReductionDom
     build = ReduceBuilder(plan, reductions, domain, 1)
     if len(reductions) == 1 and (kernel := window_kernel(plan, *reductions[0][:2], domain)):
         return [kernel]
-    parts = build.parts_wanted()
+    parts = build.count_parts()
     if parts > 1:
         reductions = [m._replace(part=plan.temporary(domain.rows * parts)) for m in reductions]
     try:
@@ -227,7 +227,7 @@ class ReduceBuilder:
         last = bool(self.inner) and self.sizes[-1] >= 4
         return last and can_widen(self.domain.trace.steps, self.runs, self.sizes)
 
-    def parts_wanted(self) -> int:
+    def count_parts(self) -> int:
         rows, length = self.domain.rows, self.domain.length
         if self.plan.limits.software:
             return self.split_more(split_of(rows, length))

@@ -67,10 +67,10 @@ def _held(steps: list[Raw], root: int, loads: set[int], inner: int) -> tuple[int
         if i in seen:
             continue
         seen.add(i)
-        made_of = below(steps, i)
-        if not loads.intersection(made_of):
+        below_step = below(steps, i)
+        if not loads.intersection(below_step):
             continue
-        if i in loads or all(map(is_crossed, made_of)):
+        if i in loads or all(map(is_crossed, below_step)):
             parts.append(i)
         else:
             todo += steps[i].args

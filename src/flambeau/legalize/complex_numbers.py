@@ -352,11 +352,11 @@ def _gather(z: Parts, index: Any, dim: int) -> Parts:
     return gather(z, integers.index_of(index), dim)
 
 
-def _rows_joined(a: Parts, b: Parts) -> Parts:
+def _join_rows(a: Parts, b: Parts) -> Parts:
     return concatenate(a, b, dim=0)
 
 
-ARITHMETIC = segments.Arithmetic(Parts.__mul__, choose, along, _rows_joined)
+ARITHMETIC = segments.Arithmetic(Parts.__mul__, choose, along, _join_rows)
 
 OF_ONE: dict[str, Callable[[Parts], Any]] = {
     "_conj": conjugate,

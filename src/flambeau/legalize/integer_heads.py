@@ -232,11 +232,11 @@ def search(table: Integer, x: Integer, right: bool) -> Any:
 # --- scatters ---
 
 
-def _rows_joined(a: Integer, b: Integer) -> Integer:
+def _join_rows(a: Integer, b: Integer) -> Integer:
     return concatenate([a, b], 0)
 
 
-ARITHMETIC = segments.Arithmetic(rule.multiply, rule.choose, part_of_dim, _rows_joined)
+ARITHMETIC = segments.Arithmetic(rule.multiply, rule.choose, part_of_dim, _join_rows)
 
 
 def scatter(x: Integer, keys: Any, places: Any, src: Integer, join: str) -> Integer:

@@ -5,7 +5,7 @@ from copy import copy
 from functools import wraps
 from typing import Any, ClassVar, Self
 
-from ..core.autocast import as_given
+from ..core.autocast import without_autocast
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.tree import is_list
@@ -45,7 +45,7 @@ def update_all(metrics: "list[Metric]", args: Any, kw: Any) -> None:
     records = thread.recorder is not None
     if not records and (before := [t for m in metrics for s in m.states.values() for t in pending_parts(s)]):
         realize(*before)
-    with no_grad(), as_given():
+    with no_grad(), without_autocast():
         for metric in metrics:
             type(metric).update.alone(metric, *args, **kw)  # type: ignore[attr-defined]
     for t in [] if records else [t for m in metrics for s in m.states.values() for t in pending_parts(s)]:
@@ -71,7 +71,7 @@ def read_all(metrics: list["Metric"]) -> list[Any]:
 
 def unread_values(metric: "Metric") -> tuple[Any, Any]:
     """Return the tensors to read from a metric: its value, and the counts of invalid input."""
-    with no_grad(), as_given():
+    with no_grad(), without_autocast():
         return metric.value(), metric.wrong()
 
 

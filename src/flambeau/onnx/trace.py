@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ..core.node import Node, next_serial, toposort
 from ..core.op import OPS
 from ..core.tree import is_tuple, rebuild
-from ..export.trace import TracedInput, Tracer, inference, made_before, parts_of
+from ..export.trace import TracedInput, Tracer, inference, nodes_before, parts_of
 from ..runtime import run
 from ..runtime.state import record_with
 from ..tensor import Tensor
@@ -130,7 +130,7 @@ class _Trace:
         tensors, _, names = parts_of(result)
         self.names, self.roots = names, [t.node for t in tensors]
         # Constants that are computed lazily, as a rotary table: they become initializers.
-        run.realize(*(Tensor(x) for x in made_before(self.roots, start)))
+        run.realize(*(Tensor(x) for x in nodes_before(self.roots, start)))
         self.order = _order(self.roots, self.inputs)
 
 

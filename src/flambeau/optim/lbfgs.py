@@ -5,7 +5,7 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 from ..autodiff.backward import Gradients
-from ..core.autocast import as_given
+from ..core.autocast import without_autocast
 from ..core.dtype import float32
 from ..core.modes import enable_grad, no_grad
 from ..core.tree import is_list
@@ -226,7 +226,7 @@ class Objective:
         with enable_grad():
             grads = self.closure()
         loss = grads.loss
-        with no_grad(), as_given():
+        with no_grad(), without_autocast():
             parts = [grads.get(p) for p in self.params]
             # parameters without a gradient count as zeros, so that the vector keeps its length [n]
             flat = [

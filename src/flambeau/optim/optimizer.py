@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, cast
 
 from ..autodiff.backward import Gradients
-from ..core.autocast import as_given
+from ..core.autocast import without_autocast
 from ..core.dtype import float32
 from ..core.handle import RemovableHandle, hang
 from ..core.interrupts import uninterrupted
@@ -238,7 +238,7 @@ class Optimizer:
         self._complete()
         read = [t for t in (grads.loss, grads.found_inf) if t is not None]
         # A Ctrl-C is held back until all values are assigned, else some parameters would be a step ahead.
-        with uninterrupted(), no_grad(), as_given():
+        with uninterrupted(), no_grad(), without_autocast():
             options = {id(group): group.rule() for group in self.param_groups}
             skip = Skip(grads.found_inf)
             counted = self._count(moved, options, skip)
@@ -348,7 +348,7 @@ class Optimizer:
             wanted = (group.choices(self.defaults), sum(p.requires_grad for p in group["params"]))
             if self._choices[i] != wanted:
                 self._choices[i] = wanted
-                with no_grad(), as_given():
+                with no_grad(), without_autocast():
                     self._begin(group)
 
     def _begin(self, group: ParamGroup) -> None:

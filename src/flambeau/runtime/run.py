@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..core import events, op
 from ..core import node as graph
 from ..core.events import stage, submit
-from ..core.faults import BYTES, Doubt, doubt_of, raise_doubted, raise_found, raise_noted
+from ..core.faults import BYTES, Doubt, doubt_of, raise_doubted, raise_noted, raise_recorded
 from ..core.node import Node, has_run, number_for, number_of, place_of_number, toposort, walk_nodes
 from ..core.siblings import Siblings
 from ..device import Arrived, get_device
@@ -465,7 +465,7 @@ def _begin_read(device: Device, nodes: list[Node]) -> tuple[Any, tuple[Any, Doub
     device records faults."""
     if device.kind == "cpu":
         part = Arrived([device.load(n.buffer, n.dtype) for n in nodes])
-        raise_found(device)
+        raise_recorded(device)
         return part, None
     parts = [(n.buffer.handle, n.nbytes) for n in nodes]
     if not device.faults:

@@ -132,7 +132,7 @@ def sum_kernel(sides: Sides, w: WinogradTile, split: Split, part: int) -> Kernel
     q, b = Quantities(), Bindings()
     side = OperandIndexing("a", product.a, ROWS, product.domain, True, "free")
     zeros = zeros_of(product.b, dims)
-    assert zeros is not None, "it was found when the shape was chosen"
+    assert zeros is not None, "it was computed when the shape was chosen"
     source = b.add(product.b.load.value, float32, 1)
     functions = (("a", side.function(b, q)),)
     images, down, across = tiles_of(sides)
@@ -151,7 +151,7 @@ def sum_kernel(sides: Sides, w: WinogradTile, split: Split, part: int) -> Kernel
         "of_image": walk(product.b.affines[0], (*of_image, dims.channel), q),
         "of_gradient": tuple(walk(a, (*of_image, dims.filter), q) for a in product.a.affines),
         "out_place": Walk(
-            "", *(_named(strides[d], q) for d in (dims.filter, dims.tap_y, dims.tap_x, dims.channel))
+            "", *(_name_stride(strides[d], q) for d in (dims.filter, dims.tap_y, dims.tap_x, dims.channel))
         ),
         "edges": (edge(size[0], zeros[0], q), edge(size[1], zeros[1], q)),
         "size": tuple(q.add("size", n) for n in size),
@@ -182,5 +182,5 @@ def sum_kernel(sides: Sides, w: WinogradTile, split: Split, part: int) -> Kernel
     return Kernel(head.attrs["label"], shader, tuple(b.values), (part,), tuple(q.values), grid)
 
 
-def _named(stride: int, q: Quantities) -> str:
+def _name_stride(stride: int, q: Quantities) -> str:
     return "1" if stride == 1 else q.add("stride", stride)
