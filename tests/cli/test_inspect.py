@@ -118,8 +118,8 @@ WRONG = {
     ("train.py::step", "--emit", "0", "k.txt"): (
         "inspect --emit 0 k.txt: the file ends with one of .spvasm, .metal, .hlsl, .glsl"
     ),
-    ("train.py::step", "--emit", "5", "k.hlsl"): "inspect: there is no kernel 5: there is one: 0",
-    ("train.py::step", "--send", "5", "k.py"): "inspect: there is no kernel 5: there is one: 0",
+    ("train.py::step", "--emit", "5", "k.hlsl"): "inspect: kernel 5 does not exist: pass 0",
+    ("train.py::step", "--send", "5", "k.py"): "inspect: kernel 5 does not exist: pass 0",
 }
 # and what is refused before a script runs, which would raise
 BEFORE = {

@@ -96,7 +96,7 @@ WRONG = {  # change, a line that is in the original: what is said begins with
     "syntax": (("let t2 = (acc + t1);", "let t2 = (acc + ;"), "let t2", ""),
     "unknown": (("(acc + t1)", "(acc + tq)"), "let t2", ""),
     "type": (("(acc + t1)", "(acc + 1u)"), "let t2", ""),
-    "name": (("in2", "bias"), "bind", "bias: no buffer of that name is read: there are in0, in1, in2"),
+    "name": (("in2", "bias"), "bind", "bias: the kernel reads no such buffer: it reads in0, in1, in2"),
     "param": (("  stride1: u32,", "  pace: u32,"), "  stride1", "Params.pace: the kernel does not have it"),
     "gap": (
         ("binding(4)", "binding(6)"),
@@ -166,7 +166,7 @@ def test_templates_of_other_kernels(product):
     for name in ("sort/bitonic.wgsl", "../pyproject.toml"):
         with pytest.raises(FlambeauError) as e:
             made.session.run_templates(0, {name: ""})
-        told = f"inspect: matmul+add+relu: {name!r} is not a template of it: it is made of {TEMPLATE}, "
+        told = f"inspect: matmul+add+relu: {name!r} is not a template of it: its templates are {TEMPLATE}, "
         assert str(e.value).startswith(told)
 
 
@@ -184,7 +184,7 @@ def test_templates_as_a_patch(product, tmp_path):
     assert {name: (tmp_path / "wgsl" / name).read_text() for name in changed} == changed
     with pytest.raises(FlambeauError) as e:
         send.patch({"mine.wgsl": ""})
-    told = "mine.wgsl: is a custom op's own text: change it where the op is made"
+    told = "mine.wgsl: is a custom op's text: change it where the op is declared"
     assert str(e.value) == f"inspect: {told}"
 
 
@@ -197,7 +197,7 @@ def test_what_can_not_run_again_says_why(gpu):
     assert str(e.value).endswith(": its inputs were not kept: inspect with keep=True, or a larger number")
     with pytest.raises(FlambeauError) as e:
         made.session.run(7, "")
-    assert str(e.value) == "inspect: there is no kernel 7: there are 1"
+    assert str(e.value) == "inspect: kernel 7 does not exist: pass 0"
     with pytest.raises(FlambeauError) as e:
         small.session.run(0, "")
     assert "its inputs were not kept: they take 8,192 bytes, and 600 of 600 were left" in str(e.value)
@@ -271,7 +271,7 @@ def test_what_can_not_be_sent(product):
     made, _ = product
     with pytest.raises(FlambeauError) as e:
         send.script(made, 3)
-    assert str(e.value) == "inspect: there is no kernel 3: there is one: 0"
+    assert str(e.value) == "inspect: kernel 3 does not exist: pass 0"
     with pytest.raises(FlambeauError) as e:
         send.custom_op(made, 0, edited(made, ("  stride1: u32,", "  stride1: i32,")))
     assert str(e.value) == "inspect: matmul+add+relu: its Params have i32: a custom op's are u32 and f32"

@@ -94,12 +94,12 @@ def test_the_first_call_is_no_part_of_the_times_where_there_are_others(monkeypat
     calls = []
 
     def slow_at_first(trace):
-        finish(trace)
+        assign(trace)
         for one in trace.dispatches.values():
             one.times[:] = [9.0 if n < one.first else 1.0 for n in range(len(one.times))]
 
-    finish = CallTrace._finish
-    monkeypatch.setattr(CallTrace, "_finish", slow_at_first)
+    assign = CallTrace._assign_times
+    monkeypatch.setattr(CallTrace, "_assign_times", slow_at_first)
     for runs, seconds in ((1, 9.0), (2, 2.0), (5, 5.0)):
         made = fb.inspect(lambda x: calls.append(1) or x.exp().sum(), fb.ones(8), runs=runs)
         found = {(k.seconds, k.least, k.runs, k.timed) for k in made.kernels}
@@ -226,17 +226,31 @@ def nothing():
 
 def test_what_is_refused(gpu):
     assert refused(nothing) == (
-        "inspect(nothing): nothing ran on a GPU: it computes no tensor: return those that are to be computed"
+        "inspect(nothing): nothing ran on a GPU: it computes no tensor: return the tensors to compute"
     )
-    assert refused(nothing, runs=0) == "inspect(runs=0): it is called at least once: pass 1 or more"
+    assert refused(nothing, runs=0) == "inspect(runs=0): must be at least 1: pass another number"
     cpu = fb.device("cpu")
     with cpu:
         assert refused(lambda: fb.ones(2) + 1, target="sum") == (
-            "inspect(sum): nothing ran on a GPU: the device is cpu: take one that runs kernels, as with"
+            "inspect(sum): nothing ran on a GPU: the device is cpu: use one that runs kernels, as with"
             " FLAMBEAU_DEVICE=gpu"
         )
     with fb.profile():
         assert refused(lambda: fb.ones(2)) == "inspect: a profile is running: end it first"
+
+
+def test_a_call_after_one_that_raised(gpu):
+    """The times of a call that raised are not those of the next one."""
+
+    def broken(x):
+        (x * 3).realize()
+        raise OSError("no such file")
+
+    with gpu:
+        x = fb.ones(8).realize()
+        with pytest.raises(OSError, match="no such file"):
+            fb.inspect(broken, x)
+        assert [k.name for k in fb.inspect(lambda: x * 2).kernels] == ["mul"]
 
 
 def test_of_many_runs_some_are_timed(gpu):

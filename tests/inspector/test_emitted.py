@@ -40,7 +40,7 @@ def test_by_dawn(product):
     assert str(e.value).startswith("Dawn does not compile it: ")
     with pytest.raises(FlambeauError) as e:
         of_kernel(made, 5)
-    assert str(e.value) == "inspect: there is no kernel 5: there is one: 0"
+    assert str(e.value) == "inspect: kernel 5 does not exist: pass 0"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the compiler of this test is a shell script")

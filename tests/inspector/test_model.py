@@ -101,7 +101,7 @@ FILES = {  # of a file, what is said after its name
     "no format": ("{}", "is not an inspection: name a file of --json"),
     "version": (
         changed(version=1),
-        "is of version 1 of the format, and this Flambeau reads 2: inspect again, or read it with the one"
+        "has format version 1, and this Flambeau reads 2: inspect again, or read it with the one"
         " that wrote it",
     ),
     "field": (changed(hidden=1), "damaged: hidden: no field of that name"),
@@ -110,9 +110,9 @@ FILES = {  # of a file, what is said after its name
         json.dumps({k: v for k, v in inspection().to_dict().items() if k != "device"}),
         "damaged: device: it has no default: pass str",
     ),
-    "op": (with_kernel(head=4), "damaged: kernels[0].head: there is no ops[4]"),
-    "value": (with_kernel(inputs=[9]), "damaged: kernels[0].inputs: there is no values[9]"),
-    "step": (with_kernel(steps={"a.t0": -2}), "damaged: kernels[0].steps: there is no ops[-2]"),
+    "op": (with_kernel(head=4), "damaged: kernels[0].head: ops[4] does not exist"),
+    "value": (with_kernel(inputs=[9]), "damaged: kernels[0].inputs: values[9] does not exist"),
+    "step": (with_kernel(steps={"a.t0": -2}), "damaged: kernels[0].steps: ops[-2] does not exist"),
     "NaN": (changed(wall=float("nan")), "is not JSON (NaN is not a number): name a file of --json"),
     "infinite": (changed().replace("0.5", "1e999"), ("is not JSON (1e999 is not a number):"
         " name a file of --json")),
@@ -120,8 +120,8 @@ FILES = {  # of a file, what is said after its name
     "nested": (with_kernel(grid=[1, "2"]), "damaged: kernels[0].grid[1]: takes int: got '2'"),
     "pair": (with_value(nbytes=True), "damaged: values[0].nbytes: takes int: got True"),
     "lifetime": (with_value(begin=-1), "damaged: values[0]: it ends before it begins"),
-    "circle": (changed(layers=[CIRCLE]), "damaged: layers[0].parent: it comes after it"),
-    "no text": (with_kernel(shader=-1), "damaged: kernels[0].shader: it has none"),
+    "circle": (changed(layers=[CIRCLE]), "damaged: layers[0].parent: it must come before the layer"),
+    "no text": (with_kernel(shader=-1), "damaged: kernels[0].shader: it is missing"),
 }  # fmt: skip
 
 
@@ -146,7 +146,7 @@ def test_a_file_that_is_not_there(tmp_path):
     told = "No such file or directory: name a file of --json"
     assert str(e.value) == f"inspect: {tmp_path / 'none.json'}: {told}"
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
-    with pytest.raises(FlambeauError, match="is not a text: name a file of --json"):
+    with pytest.raises(FlambeauError, match="is not UTF-8: name a file of --json"):
         fb.Inspection.from_json(tmp_path / "bytes")
 
 

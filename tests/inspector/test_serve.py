@@ -45,7 +45,7 @@ def test_the_page_needs_the_token(server):
         status, _, text = asked(server, "GET", path)
         assert (
             status == 403
-            and json.loads(text)["error"] == "the address was printed with a token: use all of it"
+            and json.loads(text)["error"] == "the token is missing: use the complete address that was printed"
         )
     assert asked(server, "GET", "/etc/passwd")[0] == 404
     assert server.server_address[0] == "127.0.0.1"
@@ -98,16 +98,16 @@ HOSTS = [
 
 @pytest.mark.parametrize("headers", HOSTS, ids=str)
 def test_other_hosts_are_refused(server, headers):
-    assert post(server, "/run", {}, **headers) == (403, {"error": "another host asks"})
+    assert post(server, "/run", {}, **headers) == (403, {"error": "the request comes from another host"})
 
 
 def test_a_page_of_another_name_is_refused(server):
     status, _, text = asked(server, "GET", f"/?token={server.token}", Host="rebound.example")
-    assert (status, json.loads(text)["error"]) == (403, "another host was asked for")
+    assert (status, json.loads(text)["error"]) == (403, "the request is for another host")
 
 
 WRONG = {
-    "token": ({}, {"X_Flambeau_Token": "guessed"}, 403, "the token is missing or another one"),
+    "token": ({}, {"X_Flambeau_Token": "guessed"}, 403, "the token is missing or wrong"),
     "JSON": (
         "{",
         {},
@@ -119,22 +119,22 @@ WRONG = {
         {"kernel": "0", "wgsl": ""},
         {},
         400,
-        "inspect: a request's kernel is a number: '0' is given",
+        "inspect: a request's kernel must be a number: got '0'",
     ),
-    "wgsl": ({"kernel": 0, "wgsl": 3}, {}, 400, "inspect: a request's wgsl is a text: 3 is given"),
+    "wgsl": ({"kernel": 0, "wgsl": 3}, {}, 400, "inspect: a request's wgsl must be a text: got 3"),
     "templates": (
         {"kernel": 0, "templates": {"a": 1}},
         {},
         400,
-        "inspect: a request's templates is texts by name: {'a': 1} is given",
+        "inspect: a request's templates must be texts by name: got {'a': 1}",
     ),
     "template": (
         {"kernel": 0, "templates": {"../a": ""}},
         {},
         400,
-        "inspect: matmul+add+relu: '../a' is not a template of it: it is made of contract/registers.wgsl, ",
+        "inspect: matmul+add+relu: '../a' is not a template of it: its templates are contract/registers.wgsl",
     ),
-    "number": ({"kernel": 4, "wgsl": ""}, {}, 400, "inspect: there is no kernel 4: there are 1"),
+    "number": ({"kernel": 4, "wgsl": ""}, {}, 400, "inspect: kernel 4 does not exist: pass 0"),
     "size": ({}, {"Content_Length": str(MOST + 1)}, 413, "a request has at most 1,048,576 bytes"),
     "length": ({}, {"Content_Length": "-1"}, 413, "a request has at most 1,048,576 bytes"),
 }
@@ -157,7 +157,7 @@ def test_what_nobody_foresaw_is_told(server, monkeypatch):
 
 
 def test_unknown_requests(server):
-    assert post(server, "/stop", {}) == (404, {"error": "there are /run, /templates, /export, /emit"})
+    assert post(server, "/stop", {}) == (404, {"error": "known paths are /run, /templates, /export, /emit"})
     given = {"kernel": 0, "wgsl": "", "what": "virus"}
     told = {"error": "inspect: export as one of script, page, custom_op, patch"}
     assert post(server, "/export", given) == (400, told)

@@ -118,7 +118,7 @@ def test_files_that_are_no_scripts(tmp_path):
     path.write_text("x = 1\ndef step(:\n")
     with pytest.raises(FlambeauError) as e:
         of_script(path, "step", (), 1)
-    assert str(e.value) == f"inspect: {path}:2: is no Python: invalid syntax"
+    assert str(e.value) == f"inspect: {path}:2: is not Python: invalid syntax"
 
 
 def test_a_script_that_runs_nothing_on_a_gpu(tmp_path):

@@ -28,7 +28,7 @@ NOTHING = "nothing ran on a GPU"
 def inspect(
     fn: Callable[..., Any], *args: Any, runs: int = 1, keep: int | bool = False, target: str = "", **kw: Any
 ) -> Inspection:
-    """Call a function and record what ran: layers, ops, kernels, their WGSL, times and memory.
+    """Call a function and record its work: layers, ops, kernels, their WGSL, times and memory.
 
     fn: the function, called with args and kw; a recorded function is recorded again. runs: how often to call
     it; repeats are summed. keep: whether to keep the inputs of kernels, so that they can run again; up to 256
@@ -40,7 +40,7 @@ def inspect(
 
 
 class TargetCall(NamedTuple):
-    """A call to inspect, and its name. is_script: it is a whole script, to be run once."""
+    """A call to inspect, and its name. is_script: the function runs a complete script."""
 
     target: str
     fn: Callable[..., Any]
@@ -49,18 +49,18 @@ class TargetCall(NamedTuple):
     is_script: bool = False
 
 
-Look = Callable[[TargetCall], Any]  # turns a call into an Inspection, or into another result
+Look = Callable[[TargetCall], Any]  # makes a call and returns an Inspection, or another result
 
 
 def inspecting(runs: int = 1, keep: int | bool = False) -> Look:
-    """A function that inspects a call. runs: how often to call it; keep: as in `inspect`."""
+    """Return a function that inspects a call. runs: how often to call it; keep: as in `inspect`."""
     return lambda call: _inspect_call(call, runs, keep)
 
 
 def _inspect_call(target: TargetCall, runs: int, keep: int | bool) -> Inspection:
     name, fn, args, kw, _ = target
     if runs < 1:
-        raise ValueError(f"inspect(runs={runs}): it is called at least once: pass 1 or more")
+        raise ValueError(f"inspect(runs={runs}): must be at least 1: pass another number")
     # A recording made before has no lines of the program: record it again while listeners are on.
     call = jit(fn.__wrapped__) if hasattr(fn, "programs") else fn  # type: ignore[attr-defined]
     realize(*tensors_of((*args, *kw.values())))  # computing the arguments is not part of the call
@@ -91,7 +91,7 @@ def _inspect_call(target: TargetCall, runs: int, keep: int | bool) -> Inspection
 
 
 def tensors_of(result: Any) -> list[Tensor]:
-    """The tensors that a function returned."""
+    """Return the tensors that a function returned."""
     tensors: list[Tensor] = []
     for leaf in leaves(result):
         if isinstance(leaf, Tensor | Gradients):
@@ -101,14 +101,14 @@ def tensors_of(result: Any) -> list[Tensor]:
 
 def _why_nothing(device: Any) -> str:
     if device.kind == "cpu":
-        return f"{NOTHING}: the device is {device}: take one that runs kernels, as with FLAMBEAU_DEVICE=gpu"
-    return f"{NOTHING}: it computes no tensor: return those that are to be computed"
+        return f"{NOTHING}: the device is {device}: use one that runs kernels, as with FLAMBEAU_DEVICE=gpu"
+    return f"{NOTHING}: it computes no tensor: return the tensors to compute"
 
 
 def _build(name: str, wall: float, calls: Calls, trace: CallTrace, sites: Sites) -> Inspection:
     from .again import Session
 
-    dispatched = [one for one in trace.dispatches.values() if one.times]
+    dispatched = [one for one in trace.dispatches.values() if one.times]  # others ran after timing ended
     device = dispatched[0].device
     meter, ceilings = meter_of(device), ceilings_of(device)
     tables = Tables(sites)
@@ -134,6 +134,6 @@ def _build(name: str, wall: float, calls: Calls, trace: CallTrace, sites: Sites)
         layers=tables.layer_rows(),
         sites=tables.site_rows(),
     )
-    # The row is frozen, and the session is no part of its JSON.
+    # The row is frozen, and the session is not part of its JSON.
     object.__setattr__(inspection, "session", Session(inspection, dispatched, trace.inputs))
     return inspection

@@ -15,8 +15,8 @@ from .model import BindingRow, KernelRow, OpRow, ShaderRow, SiteRow, ValueRow
 from .plans import NodeSeen, PlanSeen, PlansSeen
 from .sites import Tables
 
-HEADS = ("contract", "reduce", "fold", "opaque", "pair", "output")  # kinds with their own templates
-ValueKey = tuple[int] | tuple[int, int]  # an op, or a plan's number and a value of its own
+HEADS = ("contract", "reduce", "fold", "opaque", "pair", "output")  # kinds of ops that have templates
+ValueKey = tuple[int] | tuple[int, int]  # (op,), or (plan, value) for a temporary
 
 
 class Rows:
@@ -29,9 +29,9 @@ class Rows:
         self.places: dict[tuple[str, int], int] = {}
         self.kernels: list[KernelRow] = []
         self.values: list[dict[str, Any]] = []
-        self._of_plan: dict[int, tuple[int, list[int]]] = {}  # a plan's number, and its nodes' ops
-        self._of_origin: dict[int, int] = {}  # origins of nodes: the last op of each
-        self._value_of: dict[ValueKey, int] = {}  # the last value of an op, or of a plan's own
+        self._of_plan: dict[int, tuple[int, list[int]]] = {}  # id of a plan -> its number, its nodes' ops
+        self._of_origin: dict[int, int] = {}  # origin of a node -> its last op
+        self._value_of: dict[ValueKey, int] = {}  # the last value of each key
 
     def add(self, one: Dispatched) -> None:
         """Add the next kernel."""
@@ -40,7 +40,7 @@ class Rows:
         seen, place = one.plan, one.place
         kernel = seen.compiled.plan.kernels[place]
         number, ops = self._plan(seen)
-        mine = seen.kernels[place]
+        nodes = seen.kernels[place]
         at = len(self.kernels)
         shader = self._shader(kernel.shader)
         inputs = [self._note_read(seen, number, v, at) for v in kernel.inputs]
@@ -56,8 +56,8 @@ class Rows:
                 plan=number,
                 ends=kernel.ends,
                 is_new=seen.is_new[place],
-                ops=tuple(ops[n] for n in mine),
-                head=self._head(seen, ops, mine),
+                ops=tuple(ops[n] for n in nodes),
+                head=self._head(seen, ops, nodes),
                 steps={step: ops[n] for step, n in seen.steps[place].items()},
                 inputs=tuple(inputs),
                 outputs=tuple(outputs),
@@ -86,7 +86,8 @@ class Rows:
         return known
 
     def _op(self, node: NodeSeen, ops: list[int]) -> int:
-        """The number of a node's op. A leaf that an earlier plan computed has the op that computed it."""
+        """Return the number of a node's op. A leaf that an earlier plan computed has the op that computed
+        it."""
         if node.kind == "leaf" and node.origin in self._of_origin:
             return self._of_origin[node.origin]
         site = self.plans.sites.of_node.get(node.origin)
@@ -107,13 +108,13 @@ class Rows:
         self._of_origin[node.origin] = len(self.ops) - 1  # a later plan's leaf refers to this op
         return len(self.ops) - 1
 
-    def _head(self, seen: PlanSeen, ops: list[int], mine: tuple[int, ...]) -> int:
+    def _head(self, seen: PlanSeen, ops: list[int], nodes: tuple[int, ...]) -> int:
         # A kernel has the template of its first head; a map is named by its last elementwise op.
         for kinds in (HEADS, ("elementwise", "gather")):
-            candidates = [n for n in mine if seen.nodes[n].kind in kinds]
+            candidates = [n for n in nodes if seen.nodes[n].kind in kinds]
             if candidates:
                 return ops[candidates[0] if kinds is HEADS else candidates[-1]]
-        return ops[mine[-1]] if mine else -1
+        return ops[nodes[-1]] if nodes else -1
 
     # --- texts ---
 
@@ -202,7 +203,7 @@ class Rows:
 def _times_of(one: Dispatched) -> dict[str, Any]:
     work, c = one.work, one.command
     assert isinstance(c, Dispatch)
-    # Later calls alone: the first one includes warm-up.
+    # Only later calls: the first one includes warm-up.
     warm = one.times[one.first :] or one.times
     seconds = sum(warm) * one.runs / max(len(warm), 1)
     times = {"runs": one.runs, "seconds": seconds, "least": min(warm, default=0.0)}
@@ -212,11 +213,11 @@ def _times_of(one: Dispatched) -> dict[str, Any]:
 
 
 def _steps_of_lines(wgsl: str, shader: Shader, count: int) -> tuple[str, ...]:
-    """For each line the step that it computes, as function.name, or ""."""
+    """Return for each line the step that it computes as "function.variable", or ""."""
     steps = {name: {step.var for step in function.steps} for name, function in shader.functions}
     names = [""] * count
     for f in declarations(wgsl).functions:
-        if f.name not in steps:  # the bodies of others are not parsed
+        if f.name not in steps:  # the template's functions have no steps
             continue
         for part in f.body.walk():
             target = part.to if isinstance(part, s.Assign) else part if isinstance(part, s.Declare) else None

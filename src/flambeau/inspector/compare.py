@@ -1,4 +1,4 @@
-"""Compares two inspections: kernels gained, lost, slower, faster."""
+"""Compares two inspections: kernels that were gained or lost, and kernels that became slower or faster."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from ..profiling.report import align_columns
 from .model import Inspection
 from .report import layer_of, plain, short
 
-NOISE = 0.1  # relative change of a time that is reported
-Kind = tuple[str, str, str]  # of kernels: name, template, layer
-LEAST = 2e-6  # seconds of a change that is reported
+NOISE = 0.1  # the least relative change of a time that is reported
+Kind = tuple[str, str, str]  # (name, template, layer) of kernels
+LEAST = 2e-6  # the least change in seconds that is reported
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class KernelChange:
 
     @property
     def what(self) -> str:
-        """gained, lost, slower, faster or same."""
+        """The kind of change: gained, lost, more, fewer, slower, faster or same."""
         if not self.before:
             return "gained"
         if not self.after:
@@ -41,7 +41,7 @@ class KernelChange:
 
 
 def compare(before: Inspection, after: Inspection) -> list[KernelChange]:
-    """The changes between two inspections, the largest change of time first. Times are per call."""
+    """Return the changes between two inspections, the largest change of time first. Times are per call."""
     sides = [_count(inspection) for inspection in (before, after)]
     changes: list[KernelChange] = []
     for key in dict.fromkeys([*sides[0][0], *sides[1][0]]):
@@ -52,7 +52,7 @@ def compare(before: Inspection, after: Inspection) -> list[KernelChange]:
 
 
 def _count(inspection: Inspection) -> tuple[dict[Kind, int], dict[Kind, float]]:
-    """The number of kernels of each name, template and layer, and the seconds of one run of each."""
+    """Return the number of kernels of each name, template and layer, and the seconds of one run of each."""
     counts: dict[Kind, int] = {}
     seconds: dict[Kind, float] = {}
     for k in inspection.kernels:
@@ -63,7 +63,7 @@ def _count(inspection: Inspection) -> tuple[dict[Kind, int], dict[Kind, float]]:
 
 
 def text(before: Inspection, after: Inspection, rows: int = 40) -> str:
-    """The comparison as a table, without unchanged kernels."""
+    """Return the comparison as a table, without unchanged kernels."""
     changes = [c for c in compare(before, after) if c.what != "same"]
     lines: list[str] = []
     for inspection in (before, after):

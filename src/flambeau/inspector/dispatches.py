@@ -1,4 +1,4 @@
-"""Times each dispatch of a call's submits, and copies kernels' inputs if asked to."""
+"""Times each dispatch of a call's submits, and optionally copies the kernels' inputs."""
 
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -34,8 +34,8 @@ class Dispatched:
     place: int = 0
     words: tuple[int, ...] = ()
     runs: int = 0
-    times: list[float] = field(default_factory=list[float])  # of the runs that were timed
-    first: int = 0  # how many of these are of the first call
+    times: list[float] = field(default_factory=list[float])  # seconds of the timed runs
+    first: int = 0  # how many of these belong to the first call
     copies: tuple[int, ...] | None = None
     why: str = "its inputs were not kept"
 
@@ -46,7 +46,7 @@ class Inputs:
 
     def __init__(self, most: int):
         self.left = self.most = most
-        self.copies: dict[int, int] = {}  # buffer: its copy, until it is written
+        self.copies: dict[int, int] = {}  # buffer -> its copy, until the buffer is written
         self.taken: list[tuple[Gpu, int]] = []
 
     def keep(self, one: Dispatched) -> None:
@@ -54,6 +54,7 @@ class Inputs:
         device, c = one.device, one.command
         new = [b for b in dict.fromkeys(c.buffers) if b not in self.copies]
         need = sum(device.size_of(b) for b in new)
+        # Later kernels may still fit, so the limit is not an error.
         if need > self.left:
             room = f"they take {need:,} bytes, and {self.left:,} of {self.most:,} were left"
             one.why = f"its inputs were not kept: {room}"
@@ -86,29 +87,32 @@ class Inputs:
 
 @dataclass
 class SubmitSeen:
-    """Kernels that are submitted together repeatedly: how often without being timed."""
+    """Kernels that are repeatedly submitted together, and the number of submits that were not timed."""
 
     works: Works  # a reference that keeps its id unique
-    mine: list[Dispatched]
-    more: int = 0
+    dispatches: list[Dispatched]
+    more: int = 0  # submits that were only counted
 
 
 class CallTrace:
-    """Listens to this thread's submits in a block. A kernel that never ran before is run once, with its
-    results discarded, before it is timed, because drivers finish compiling a kernel at its first run."""
+    """Listens to this thread's submits in a block, and times them.
+
+    A new kernel runs once with discarded results before it is timed, because drivers finish compiling a
+    kernel at its first run.
+    """
 
     def __init__(self, plans: PlansSeen, inputs: Inputs | None = None):
         self.plans, self.inputs, self.thread = plans, inputs, get_ident()
         self.dispatches: dict[tuple[Any, ...], Dispatched] = {}
-        # the dispatch of each submitted span; None for copies
+        # The dispatch of each submitted span; None for copies.
         self.order: dict[Gpu, list[Dispatched | None]] = {}
-        self.spans: dict[Gpu, list[Span]] = {}  # the times of each, known at the end
-        self.starts: dict[Gpu, set[int]] = {}  # which spans begin a submit
+        self.spans: dict[Gpu, list[Span]] = {}  # the times of these, complete at the end
+        self.starts: dict[Gpu, set[int]] = {}  # the spans that begin a submit
         self.marks: list[tuple[Ticket, Ticket]] | None = None  # timestamps around untimed submits
-        self.host = Stages()  # of calls that are timed
+        self.host = Stages()  # of timed calls
         self.waiting: list[tuple[Dispatched | None, list[Command]]] = []
         self.warm: dict[Gpu, set[int]] = {}
-        self.is_timed = True  # otherwise submits that were timed before are only counted
+        self.is_timed = True  # False: submits that were timed before are only counted
         self.known: dict[int, SubmitSeen] = {}  # by the id of `works`
         self.own = 0.0  # seconds spent listening
 
@@ -124,7 +128,9 @@ class CallTrace:
         finally:
             with one_listener:
                 events.listener = None
-        self._finish()
+            # Also after an exception: else the next inspection would get the times that the meter still has.
+            self._read_times()
+        self._assign_times()
 
     def stage(self, name: str) -> AbstractContextManager[Any]:
         is_mine = self.is_timed and get_ident() == self.thread
@@ -142,13 +148,13 @@ class CallTrace:
                 self.inputs.forget()
             return self._submit_marked(device, parts)
         begin = perf_counter()
-        mine = self._submit_timed(device, works, parts)
+        dispatches = self._submit_timed(device, works, parts)
         if works:
-            self.known.setdefault(id(works), SubmitSeen(works, mine))
-        self.own += perf_counter() - begin - self._plain(device, mine)
+            self.known.setdefault(id(works), SubmitSeen(works, dispatches))
+        self.own += perf_counter() - begin - self._plain_seconds(device, dispatches)
 
     def _submit_marked(self, device: Gpu, parts: Parts) -> None:
-        """Run commands between two timestamps, if marks are asked for."""
+        """Run commands, between two timestamps if marks are collected."""
         if self.marks is None or meter_of(device).how != "timestamps":
             return device.submit(*parts)
         # A timestamp needs a command: a copy of one word.
@@ -167,16 +173,16 @@ class CallTrace:
         for one in self.dispatches.values():
             one.first = one.runs
 
-    def _plain(self, device: Gpu, mine: "list[Dispatched]") -> float:
-        """The estimated seconds of a submit without listening."""
+    def _plain_seconds(self, device: Gpu, dispatches: "list[Dispatched]") -> float:
+        """Return the estimated seconds of a submit without listening."""
         meter = meter_of(device)
         if meter.how == "timestamps":
-            return max(self.sending - meter.each * len(mine), 0.0)
+            return max(self.sending - meter.each * len(dispatches), 0.0)
         return 0.0
 
     def _submit_timed(self, device: Gpu, works: Works, parts: Parts) -> "list[Dispatched]":
-        """Run commands with each kernel timed; the dispatches."""
-        mine: list[Dispatched] = []
+        """Run commands, time each kernel, and return the dispatches."""
+        dispatches: list[Dispatched] = []
         self.sending = 0.0
         warm = self.warm.get(device)
         if warm is None:
@@ -189,7 +195,7 @@ class CallTrace:
                 self.waiting.append((None, span))
                 continue
             one = self._dispatch_of(device, work, command)
-            mine.append(one)
+            dispatches.append(one)
             # Before its first run: waiting commands may still write its inputs.
             if self.inputs is not None and not one.runs:
                 self._flush(device)
@@ -199,16 +205,16 @@ class CallTrace:
                 warm.add(command.pipeline)
                 self._flush(device)
                 begin = perf_counter()
-                _run_aside(device, command)
+                _run_discarded(device, command)
                 self.sending += perf_counter() - begin  # the driver's compile time is not overhead
             self.waiting.append((one, span))
             if self.inputs is not None:
                 self.inputs.forget(command.buffers[-device.outputs_of(command.pipeline) :])
         self._flush(device)
-        return mine
+        return dispatches
 
     def _open(self, device: Gpu) -> set[int]:
-        """Prepare a device for timing; the kernels that need no first run (none)."""
+        """Prepare a device for timing. Returns the set of kernels that ran before, which is empty."""
         events.listener = None  # the meter's own test runs kernels
         try:
             meter_of(device)
@@ -222,7 +228,7 @@ class CallTrace:
         key = (device, id(work)) if known is None else (device, id(known[0]), known[1])
         one = self.dispatches.get(key)
         if one is None:
-            # it keeps the work, whose id is the key
+            # It keeps the work, whose id is the key.
             one = self.dispatches[key] = Dispatched(device, work, command)
             if known is not None:
                 one.plan, one.place = known
@@ -242,31 +248,35 @@ class CallTrace:
         self.spans[device] += meter_of(device).submit(works, (words,))
         self.sending += perf_counter() - begin
 
-    def _finish(self) -> None:
-        """Assign the measured times to the dispatches."""
-        for device, order in self.order.items():
+    def _read_times(self) -> None:
+        """Read the times that are still on the GPU."""
+        for device in self.order:
             device.wait()
             with device.lock:
                 self.spans[device] += meter_of(device).finish()
+
+    def _assign_times(self) -> None:
+        """Assign the measured times to the dispatches."""
+        for device, order in self.order.items():
             for one, span in zip(order, self.spans[device], strict=True):
                 if one is not None:
                     one.times.append(span.seconds)
         for seen in self.known.values():
-            for one in seen.mine:
+            for one in seen.dispatches:
                 one.runs += seen.more
 
 
-def _run_aside(device: Gpu, c: Dispatch) -> None:
-    """Run a kernel into scratch buffers; skip it if they do not fit in memory."""
-    outputs, aside = device.outputs_of(c.pipeline), list[int]()
+def _run_discarded(device: Gpu, c: Dispatch) -> None:
+    """Run a kernel with scratch buffers for its results; skip it if they do not fit into memory."""
+    outputs, scratch = device.outputs_of(c.pipeline), list[int]()
     try:
         for b in c.buffers[-outputs:]:
             size = device.size_of(b)
-            aside.append(device.alloc(size, size))
-        device.submit(c._replace(buffers=(*c.buffers[:-outputs], *aside)).words())
+            scratch.append(device.alloc(size, size))
+        device.submit(c._replace(buffers=(*c.buffers[:-outputs], *scratch)).words())
         device.wait()
     except OutOfMemory:
         pass
     finally:
-        for handle in aside:
+        for handle in scratch:
             device.free(handle)

@@ -1,4 +1,4 @@
-"""Translates a kernel's WGSL into a driver's language, by Dawn for an adapter or by a compiler in PATH."""
+"""Compiles a kernel's WGSL to a driver's language, with Dawn for an adapter or a compiler in PATH."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ from ..errors import DeviceError, FlambeauError, KernelError
 
 SUFFIXES = {".spvasm": "SPIR-V", ".metal": "MSL", ".hlsl": "HLSL", ".glsl": "GLSL"}
 SECONDS = 60  # the time limit of a compiler
-# the arguments of a compiler by language; {text} is the input file, {out} the output file
+# The arguments of each compiler by language; {text} is the input file, {out} the output file.
 COMPILERS = {
     "tint": {
         language: ("--format", name, "-o", "{out}", "{text}")
@@ -22,9 +22,12 @@ COMPILERS = {
 
 
 def emit_code(wgsl: str, language: str = "", adapter: str = "") -> Generated:
-    """A kernel's code as a driver gets it. language: SPIR-V, MSL, HLSL or GLSL; "" for Dawn's own. adapter:
-    the name of the adapter that Dawn opens. FlambeauError if no compiler here writes the language,
-    KernelError if the text does not compile."""
+    """Compile a kernel to the code that a driver gets.
+
+    language: SPIR-V, MSL, HLSL or GLSL; "" for the one that Dawn uses. adapter: the name of the adapter that
+    Dawn opens. FlambeauError if no compiler here writes the language, KernelError if the text does not
+    compile.
+    """
     try:
         generated = dawn_compiler(adapter).compile(wgsl)
         if language in ("", generated.language):
@@ -42,7 +45,7 @@ def emit_code(wgsl: str, language: str = "", adapter: str = "") -> Generated:
 
 
 def _compile(path: str, words: tuple[str, ...], wgsl: str, language: str) -> str:
-    """The output of a compiler."""
+    """Run a compiler and return its output."""
     suffix = next(s for s, name in SUFFIXES.items() if name == language)
     with tempfile.TemporaryDirectory() as folder:
         files = {"text": Path(folder, "kernel.wgsl"), "out": Path(folder, f"kernel{suffix}")}
@@ -59,7 +62,7 @@ def _compile(path: str, words: tuple[str, ...], wgsl: str, language: str) -> str
 
 
 def of_kernel(inspection: Any, kernel: int, language: str = "", wgsl: str | None = None) -> Generated:
-    """The code of an inspection's kernel as a driver gets it, or of another text."""
+    """Compile an inspection's kernel, or an edited text of it, to the code that a driver gets."""
     from .send import row_of
 
     row = row_of(inspection, kernel)

@@ -1,4 +1,4 @@
-"""The rows of an inspection: frozen, referring to each other by number, with conversion to and from JSON."""
+"""The rows of an inspection. They are frozen, refer to each other by number, and convert to and from JSON."""
 
 import json
 from collections.abc import Iterator
@@ -38,8 +38,8 @@ class SiteRow:
 class OpRow:
     """A node of a planned graph. kind: as in the op table, or "leaf".
 
-    call: what the program called at `site`. gradient_of: the op whose gradient it is part of. -1 means none
-    in all numbers.
+    call: the function that the program called at `site`. gradient_of: the op whose gradient it is part of. A
+    number of -1 means none.
     """
 
     name: str
@@ -81,8 +81,8 @@ class ShaderRow:
 class KernelRow:
     """A dispatch of the call and its repeats.
 
-    runs, seconds: the number of runs and their total time, by the times of later calls if there are any,
-    since the first call is warm-up. least: the shortest time. timed: how many runs were timed. reads, writes:
+    runs, seconds: the number of runs and their total time, from the times of later calls if any, because the
+    first call is warm-up. least: the shortest time. timed: how many runs were timed. reads, writes:
     least bytes of one run; flops: its operations. is_new: whether its pipeline was compiled for this call.
     ops: the ops it computes; head: the one that its template belongs to. steps: ops by the keys of
     `ShaderRow.steps`. inputs, outputs: values in the order of bindings. params: the 32 bits of each.
@@ -112,10 +112,9 @@ class KernelRow:
 
 @dataclass(frozen=True)
 class ValueRow:
-    """The contents of a buffer, live from the kernel `begin` to the kernel `end`.
+    """The contents of a buffer, which lives from kernel `begin` to kernel `end`.
 
-    kind: leaf (existed before), result (exists after) or temporary. name: that of the parameter, or of its
-    op.
+    kind: leaf (existed before the call), result (exists after it) or temporary. name: of the parameter or op.
     """
 
     name: str
@@ -128,7 +127,7 @@ class ValueRow:
 
 @dataclass(frozen=True)
 class CallRow:
-    """Where the time of a call went: the first, or the fastest of `count` later ones.
+    """The parts of a call's time: of the first call, or of the fastest of `count` later ones.
 
     seconds: the call's time until all results are computed, without the overhead of inspection: measured
     while no kernel was timed, or estimated (is_looked_at). parts, which add up to it: "kernels", "copies" and
@@ -150,10 +149,10 @@ class CallRow:
 class Inspection:
     """The record of one call: layers, ops, kernels, their texts, times and memory.
 
-    target, device: what was called, and where; software: whether the device is a CPU. how: "timestamps" or
-    "repeats"; why: why not timestamps. copy, fma: the adapter's measured bytes and operations a second, 0.0
-    if not measured. wall: seconds of the call with all overhead; overhead: the seconds of inspecting. calls:
-    where the time of single calls went. layers, sites, ops, shaders, kernels, values: rows, which refer to
+    target, device: the call's name and device; software: whether the device is a CPU. how: "timestamps" or
+    "repeats"; why: the reason for repeats. copy, fma: the adapter's measured bytes and operations per second,
+    0.0 if not measured. wall: seconds of all calls with overhead; overhead: the seconds of inspecting. calls:
+    the parts of the time of single calls. layers, sites, ops, shaders, kernels, values: rows, which refer to
     each other by number; -1 is none. places: lines of templates.
     """
 
@@ -178,17 +177,17 @@ class Inspection:
 
     @property
     def gpu(self) -> float:
-        """Seconds that the GPU ran kernels."""
+        """The seconds for which the GPU ran kernels."""
         return sum(k.seconds for k in self.kernels)
 
     def bound(self, kernel: KernelRow) -> float:
-        """The least seconds of a kernel's run by the adapter's ceilings; 0.0 if they are unknown."""
+        """Return the least seconds of a kernel's run by the adapter's ceilings; 0.0 if they are unknown."""
         if not (self.copy and self.fma):
             return 0.0
         return max((kernel.reads + kernel.writes) / self.copy, kernel.flops / self.fma)
 
     def live(self) -> list[int]:
-        """The bytes of all live values while each kernel runs."""
+        """Return the bytes of all live values while each kernel runs."""
         # Differences of the live bytes from kernel to kernel; their running sum is the result.
         change = [0] * (len(self.kernels) + 1)
         for v in self.values:
@@ -203,16 +202,16 @@ class Inspection:
     # --- to others ---
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values, with the format's name and version."""
+        """Convert the inspection to values of JSON, with the format's name and version."""
         data: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
-        for name in ROWS:  # by vars, since rows of numbers and texts are many and asdict is slow
+        for name in ROWS:  # vars, because asdict is slow for many rows
             data[name] = [{**vars(row)} for row in data[name]]
         for shader in data["shaders"]:
             shader["bindings"] = [{**vars(b)} for b in shader["bindings"]]
         return {"format": FORMAT, "version": VERSION} | data
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """As JSON; also written to a file if one is named."""
+        """Return the inspection as JSON; with `path`, also write it to that file."""
         text = json.dumps(self.to_dict(), separators=(",", ":"))
         if path is not None:
             Path(path).write_text(text, "utf-8")
@@ -220,19 +219,19 @@ class Inspection:
 
     @staticmethod
     def from_json(source: str | Path) -> "Inspection":
-        """The inspection that `to_json` wrote: its text, or a file's name. FlambeauError names the file and
-        the problem."""
+        """Rebuild an inspection from a text of `to_json`, or from the file of that name. FlambeauError if it
+        is invalid."""
         is_text = isinstance(source, str) and source.lstrip()[:1] == "{"
         return from_text(str(source), "from_json") if is_text else read(Path(source))
 
     def wgsl(self, kernel: int) -> str:
-        """The WGSL of a kernel of `kernels`, below what it computes, the shapes and the line of Python."""
+        """Return the WGSL of a kernel, below comments with its expression, shapes and line of Python."""
         from .report import wgsl
 
         return wgsl(self, kernel)
 
     def text(self) -> str:
-        """The kernels as a table, longest first, with the layer and Python line of each."""
+        """Return the kernels as a table, longest first, with the layer and Python line of each."""
         from .report import text
 
         return text(self)
@@ -241,7 +240,7 @@ class Inspection:
         return self.text()
 
     def html(self, path: str | Path | None = None) -> str:
-        """A standalone page; also written to a file if one is named."""
+        """Return a standalone page; with `path`, also write it to that file."""
         from .page import html
 
         page = html(self)
@@ -263,18 +262,18 @@ class Inspection:
 
 
 def read(path: Path) -> Inspection:
-    """The inspection in a file; FlambeauError with the file's name if it holds none."""
+    """Read an inspection from a file; FlambeauError, with the file's name, if it is invalid."""
     try:
         text = path.read_text("utf-8")
     except OSError as e:
         raise FlambeauError(f"inspect: {path}: {e.strerror}: name a file of --json") from None
     except UnicodeDecodeError:
-        raise FlambeauError(f"inspect: {path}: is not a text: name a file of --json") from None
+        raise FlambeauError(f"inspect: {path}: is not UTF-8: name a file of --json") from None
     return from_text(text, str(path))
 
 
 def from_text(text: str, place: str) -> Inspection:
-    """The inspection in a JSON text; FlambeauError that begins with `place` if it holds none."""
+    """Parse an inspection from JSON; FlambeauError, with the text's `place`, if it is invalid."""
     try:
         parsed = json.loads(text, parse_constant=_number, parse_float=_number)
     except (ValueError, RecursionError) as e:
@@ -284,7 +283,7 @@ def from_text(text: str, place: str) -> Inspection:
         raise FlambeauError(f"inspect: {place}: is not an inspection: name a file of --json")
     version = data.pop("version", None)
     if version != VERSION:
-        rule = f"is of version {version!r} of the format, and this Flambeau reads {VERSION}"
+        rule = f"has format version {version!r}, and this Flambeau reads {VERSION}"
         raise FlambeauError(f"inspect: {place}: {rule}: inspect again, or read it with the one that wrote it")
     try:
         inspection = row_of(Inspection, data)
@@ -296,14 +295,14 @@ def from_text(text: str, place: str) -> Inspection:
 
 
 def _number(text: str) -> float:
-    """A number of JSON; ValueError for infinity and NaN, which JSON does not have."""
+    """Parse a number of JSON; ValueError for infinity and NaN, which JSON does not have."""
     value = float(text)
     if not isfinite(value):
         raise ValueError(f"{text} is not a number")
     return value
 
 
-REFERENCES = {  # rows: which of their fields are numbers of which rows
+REFERENCES = {  # rows: {field: the rows that its numbers refer to}
     "layers": {"parent": "layers"},
     "ops": {"inputs": "ops", "layer": "layers", "site": "sites", "gradient_of": "ops"},
     "kernels": {
@@ -322,26 +321,26 @@ def problems(inspection: Inspection) -> Iterator[str]:
             for name, to in names.items():
                 count = len(getattr(inspection, to))
                 yield from (
-                    f"{rows}[{i}].{name}: there is no {to}[{n}]"
+                    f"{rows}[{i}].{name}: {to}[{n}] does not exist"
                     for n in numbers(getattr(row, name))
                     if not -1 <= n < count
                 )
     for i, s in enumerate(inspection.shaders):
         if not len(s.places) == len(s.steps) == len(s.wgsl.splitlines()):
-            yield f"shaders[{i}]: places and steps are not those of its lines"
+            yield f"shaders[{i}]: places and steps must have an entry for each line"
     for i, k in enumerate(inspection.kernels):
         if k.shader < 0:
-            yield f"kernels[{i}].shader: it has none"
+            yield f"kernels[{i}].shader: it is missing"
     for i, layer in enumerate(inspection.layers):
         if layer.parent >= i:  # parents come first, so there is no cycle
-            yield f"layers[{i}].parent: it comes after it"
+            yield f"layers[{i}].parent: it must come before the layer"
     for i, v in enumerate(inspection.values):
         if not 0 <= v.begin <= v.end:
             yield f"values[{i}]: it ends before it begins"
 
 
 def numbers(value: Any) -> Iterator[int]:
-    """The numbers in a field: one, or those in tuples or dicts."""
+    """Yield the numbers in a field: one, or those in tuples or dicts."""
     if isinstance(value, int):
         yield value
     else:

@@ -1,4 +1,4 @@
-"""Renders an inspection as one standalone page that makes no requests to other hosts."""
+"""Renders an inspection as a standalone page, which makes no requests to other hosts."""
 
 import base64
 import hashlib
@@ -24,18 +24,19 @@ POLICY = (
 
 
 def html(inspection: Inspection, server: dict[str, Any] | None = None) -> str:
-    """The page. server: what the page needs to know of the server that runs its edits, if one does."""
+    """Render the page. server: the values that the page needs to use a server for edits; None without one."""
     # Joined into one script, which imports nothing.
     shared = web_file("wgsl.js").read_text("utf-8").replace("\nexport ", "\n")
     script = "".join(['"use strict";\n', shared, *(path.read_text("utf-8") for path in SCRIPTS)])
     style = web_file("wgsl.css").read_text("utf-8") + HERE.joinpath("page.css").read_text("utf-8")
-    # The policy allows this script alone: text from the inspection can't run, even if it were unescaped.
+    # The policy allows only this script: text from the inspection can't run, even if it were unescaped.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     parts = {
         "csp": POLICY.format(hash=f"sha256-{digest}", connect="'self'" if server else "'none'"),
         "title": escape(f"{inspection.target}: flambeau inspect"),
         "style": style,
         "data": pack(inspection.to_dict()),
+        # "<" could end the script element.
         "server": json.dumps(server).replace("<", "\\u003c"),
         "script": script,
     }
@@ -48,17 +49,17 @@ def html(inspection: Inspection, server: dict[str, Any] | None = None) -> str:
 
 
 def pack(data: dict[str, Any]) -> str:
-    """JSON values as text without markup characters: deflated, in base 64."""
+    """Encode values of JSON as text without markup characters: deflated, in base 64."""
     text = json.dumps(data, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def unpack(letters: str) -> dict[str, Any]:
-    """The values that `pack` got."""
+    """Decode a text of `pack`."""
     return json.loads(zlib.decompress(base64.b64decode(letters)))
 
 
 def in_frame(inspection: Inspection) -> str:
-    """The page in a sandboxed frame."""
+    """Render the page in a sandboxed frame."""
     style = f"width:100%;height:{FRAME}px;border:1px solid #8886"
     return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(html(inspection))}"></iframe>'

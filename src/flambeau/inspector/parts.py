@@ -1,4 +1,4 @@
-"""Measures where the time of a call goes: kernels, copies, gaps between them, the host, the queue."""
+"""Measures the parts of a call's time: kernels, copies, gaps between them, the host, the queue."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -13,16 +13,19 @@ from .sites import Sites
 
 AT_FIRST, THEN = ("looked", "looked"), ("plain", "around", "looked", "plain")
 FEW = 4  # up to this many calls, each is timed: the third would be the only replay of a recording
-TURNS = 32  # calls that take turns; of later ones
-MORE = 24  # about this many are timed
+TURNS = 32  # the first calls, which take turns
+MORE = 24  # about this many of the later calls are timed
 Places = dict[Any, tuple[int, int]]  # by device: the range of a call in `CallTrace.spans`
 
 
 @dataclass
 class TimedCall:
-    """One call. seconds: until all results are computed; host: until its last command was submitted; own: the
-    share of inspection in both. spans: of a call whose kernels were timed. marks: timestamps around the
-    submits of a call timed "around" them."""
+    """A call.
+
+    how: "looked" (each kernel is timed), "around" (each submit is timed) or "plain". seconds: until all
+    results are computed; host: until its last command was submitted; own: the share of inspecting in both.
+    spans: of timed kernels. marks: timestamps around submits.
+    """
 
     how: str
     seconds: float = 0.0
@@ -34,16 +37,19 @@ class TimedCall:
 
     @property
     def busy(self) -> float:
-        """Seconds by the GPU's clock from the begin of each submit to its end."""
+        """The GPU's seconds between the beginning and the end of each submit."""
         times = [(before.wait()[0], after.wait()[0]) for before, after in self.marks or ()]
         return sum(after[0] - before[1] for before, after in times) / 1e9
 
 
 class Calls:
-    """The calls of an inspection. A kernel that is timed runs in its own pass, which adds a gap. So of more
-    than a few calls, from the third on, every second is plain, which shows the time of a call, and every
-    fourth has timestamps only around its submits, which shows the gaps. Recorded functions are traced again
-    in calls 2, 4, 8, ..., so the third and the fifth call are alike."""
+    """The calls of an inspection.
+
+    A timed kernel runs in a separate pass, which adds a gap. With more than a few calls, from the third on,
+    every second call is plain, for the time of a call, and every fourth has timestamps only around its
+    submits, for the gaps. Recorded functions are traced again in calls 2, 4, 8, ..., so the third and fifth
+    calls are alike.
+    """
 
     def __init__(self, trace: CallTrace, sites: Sites, runs: int):
         self.trace, self.sites, self.runs = trace, sites, runs
@@ -67,7 +73,7 @@ class Calls:
         begin = perf_counter()
         yield
         call.host = perf_counter() - begin
-        for device in trace.order:  # the results count, not the submits
+        for device in trace.order:  # a call ends when its results are computed
             device.wait()
         call.seconds = perf_counter() - begin
         call.own, call.marks = trace.own + self.sites.own - own, trace.marks
@@ -81,7 +87,7 @@ class Calls:
         return "looked" if is_looked_at else THEN[(n - len(AT_FIRST)) % len(THEN)]
 
     def rows(self) -> tuple[CallRow, ...]:
-        """The first call and the fastest later one, after the trace has its times."""
+        """Return the first call and the fastest later one, after the trace has its times."""
         first, *later = self.all
         return (self._row("first", [first]), *([self._row("later", later)] if later else []))
 
@@ -89,7 +95,8 @@ class Calls:
         looked, around, plain = ([c for c in calls if c.how == how] for how in ("looked", "around", "plain"))
         busy = [call.busy for call in around]
         seen = min(looked, key=lambda c: c.seconds - c.own)
-        timed = looked if plain else [seen]  # a call's time belongs to its own kernels
+        timed = looked if plain else [seen]  # without a plain call, time and kernels are of the same call
+        # The fastest call has the least disturbance by other load.
         gpu, gaps = min(map(self._gpu, timed), key=lambda one: sum(one[0].values()))
         fastest = min(plain, key=lambda c: c.seconds) if plain else seen
         seconds, host = (max(s - fastest.own, 0.0) for s in (fastest.seconds, fastest.host))
@@ -97,10 +104,9 @@ class Calls:
         if not plain and any(meter_of(d).how == "repeats" for d in seen.spans):
             seconds += work  # the timed repeats are part of the call
         alone = gpu["kernels"] if work > seconds else 0.0
-        if alone:  # own passes take longer, or the machine was busier: scale to the call
+        if alone:  # separate passes take longer, or other load was higher: scale to the call
             gpu, work = {name: s * seconds / work for name, s in gpu.items()}, seconds
-        # The clock around whole submits, less the kernels: more exact than the gaps of kernels timed one by
-        # one.
+        # The time of submits minus the kernels is more exact than the gaps between separately timed kernels.
         between = min(busy) - work if busy else gaps
         gaps = max(min(between, seconds - work), 0.0)
         idle = max(seconds - work - gaps, 0.0)
@@ -110,12 +116,13 @@ class Calls:
         return CallRow(which, len(calls), not plain, seconds, parts, stages, alone)
 
     def _gpu(self, call: TimedCall) -> tuple[dict[str, float], float]:
-        """The GPU's seconds in a call's kernels and copies, and in gaps within a submit."""
+        """Return the GPU's seconds in a call's kernels and copies, and in gaps within a submit."""
         seconds, gaps = {"kernels": 0.0, "copies": 0.0}, 0.0
         for device, (begin, end) in call.spans.items():
             spans, starts = self.trace.spans[device], self.trace.starts[device]
             for at in range(begin, end):
                 seconds["copies" if self.trace.order[device][at] is None else "kernels"] += spans[at].seconds
+                # Between submits the GPU waits for the host: that time is "host" or "queue".
                 if at not in starts and meter_of(device).how == "timestamps":
                     gaps += max(spans[at].begin - spans[at - 1].end, 0) / 1e9
         return seconds, gaps

@@ -1,4 +1,4 @@
-"""Prints an Inspection: kernels by time, each with its layer and its line of Python."""
+"""Formats an Inspection as text: kernels by time, each with its layer and its line of Python."""
 
 from pathlib import Path
 
@@ -9,31 +9,31 @@ from ..profiling.report import align_columns, si
 from ..runtime.show import UNSEEN, comment, expression
 from .model import CallRow, Inspection, KernelRow
 
-ROWS = 25
-STAGES = 3  # of the host that are shown
-NAME = 40  # letters of a kernel's name
+ROWS = 25  # the most kernels of the table
+STAGES = 3  # the most stages of the host
+NAME = 40  # the most letters of a kernel's name
 HEADS = ("#", "kernel", "ms", "of GPU", "runs", "GB/s", "GFLOP/s", "of bound", "layer", "line")
 
 
 def text(inspection: Inspection, rows: int = ROWS) -> str:
-    """The whole report."""
+    """Return the complete report."""
     lines = [*head(inspection), "", *align_columns([HEADS, *table(inspection, rows)])]
     return "\n".join([*lines, *more(inspection, rows)])
 
 
 def more(inspection: Inspection, rows: int) -> list[str]:
-    """The line after a table of this many rows: how many kernels are left out."""
+    """Return the line after a table of `rows` rows, with the number of omitted kernels."""
     left = len(inspection.kernels) - rows
     return [f"{left:,} more kernel{'s' * (left > 1)}"] if left > 0 else []
 
 
 def plain(text: str) -> str:
-    """A text without terminal control characters: a file may come from anybody."""
+    """Replace control characters of terminals: the text may come from an untrusted file."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def head(inspection: Inspection) -> list[str]:
-    """The lines above the table."""
+    """Return the lines above the table."""
     runs = sum(k.runs for k in inspection.kernels)
     new = len({k.shader for k in inspection.kernels if k.is_new})
     runs_timed, most = max(((k.timed, k.runs) for k in inspection.kernels), default=(0, 0))
@@ -57,29 +57,29 @@ def head(inspection: Inspection) -> list[str]:
 
 
 def parts(call: CallRow) -> str:
-    """A call's time, its parts, and the host's longest stages."""
+    """Return a call's time, its parts, and the host's longest stages."""
     which = "the first call" if call.which == "first" else "a later call"
     named = [f"{name} {s * 1e3:.3f} ms" for name, s in call.parts.items() if s]
-    dearest = sorted(call.stages.items(), key=lambda stage: -stage[1])[:STAGES]
-    host = ", ".join(f"{name} {s * 1e3:.3f} ms" for name, s in dearest if s)
+    longest = sorted(call.stages.items(), key=lambda stage: -stage[1])[:STAGES]
+    host = ", ".join(f"{name} {s * 1e3:.3f} ms" for name, s in longest if s)
     line = f"{which}: {call.seconds * 1e3:.3f} ms: {' + '.join(named)}"
     if call.alone:
-        line += f" (each kernel timed by itself: {call.alone * 1e3:.3f} ms in all)"
+        line += f" (each kernel timed separately: {call.alone * 1e3:.3f} ms in total)"
     return line + (f" (the host: {host})" if host else "")
 
 
 def short(name: str) -> str:
-    """A kernel's name, cut for tables."""
+    """Return a kernel's name, cut for tables."""
     return plain(name if len(name) <= NAME else name[: NAME - 3] + "...")
 
 
 def by_time(inspection: Inspection) -> list[tuple[int, KernelRow]]:
-    """The kernels with their numbers, longest time first."""
+    """Return the kernels with their numbers, longest time first."""
     return sorted(enumerate(inspection.kernels), key=lambda numbered: -numbered[1].seconds)
 
 
 def table(inspection: Inspection, rows: int = ROWS) -> list[tuple[str, ...]]:
-    """A row of `HEADS` for each of the longest kernels."""
+    """Return a row of `HEADS` for each of the longest kernels."""
     total = inspection.gpu or 1e-12
     out: list[tuple[str, ...]] = []
     for n, k in by_time(inspection)[:rows]:
@@ -103,7 +103,7 @@ def table(inspection: Inspection, rows: int = ROWS) -> list[tuple[str, ...]]:
 
 
 def layer_of(inspection: Inspection, k: KernelRow) -> str:
-    """The layer of a kernel's head, or of the op whose gradient the head is."""
+    """Return the layer of a kernel's head, or of the op whose gradient the head is."""
     op = inspection.ops[k.head] if k.head >= 0 else None
     if op is None or op.layer < 0:
         return ""
@@ -112,7 +112,7 @@ def layer_of(inspection: Inspection, k: KernelRow) -> str:
 
 
 def wgsl(inspection: Inspection, number: int) -> str:
-    """A kernel's text below three lines: what it computes, dtypes and shapes, and the line of Python."""
+    """Return a kernel's text below comments with its expression, dtypes and shapes, and line of Python."""
     kernel = inspection.kernels[number]
     values = [[inspection.values[v].op for v in side] for side in (kernel.inputs, kernel.outputs)]
     known: dict[int, str] = {}
@@ -121,7 +121,7 @@ def wgsl(inspection: Inspection, number: int) -> str:
 
     def parts_of(op: int) -> tuple[str, tuple[int, ...]]:
         row = inspection.ops[op]
-        if op not in kernel.ops:  # it is written over, and read from there, or not read by this kernel
+        if op not in kernel.ops:  # overwritten, and read from the output; or not read by this kernel
             return out_name(0) if row.kind != "leaf" else "...", ()
         return "" if row.name in UNSEEN else row.name.strip("_"), row.inputs
 
@@ -139,12 +139,12 @@ def wgsl(inspection: Inspection, number: int) -> str:
 
 
 def plain_lines(text: str) -> str:
-    """`plain` for several lines."""
+    """Apply `plain` to each line."""
     return "".join(f"{plain(line)}\n" for line in text.splitlines())
 
 
 def line_of(inspection: Inspection, k: KernelRow) -> str:
-    """The line of Python of a kernel's head."""
+    """Return the line of Python of a kernel's head."""
     op = inspection.ops[k.head] if k.head >= 0 else None
     if op is None or op.site < 0:
         return ""

@@ -1,4 +1,4 @@
-"""Builds frozen rows from values of JSON, and names the field where a value does not fit."""
+"""Builds frozen rows from values of JSON. Errors name the field of a value with another type."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class RowField(NamedTuple):
-    """The type of a row's field, and whether the field must be given."""
+    """The type of a row's field, and whether the field is required."""
 
     kind: Any
     is_required: bool
@@ -19,7 +19,7 @@ class RowField(NamedTuple):
 
 @cache
 def fields_of(cls: type) -> Mapping[str, RowField]:
-    """The fields that the `__init__` of a dataclass takes."""
+    """Return the fields that a dataclass's `__init__` takes."""
     kinds = get_type_hints(cls)
     return {
         f.name: RowField(kinds[f.name], f.default is MISSING and f.default_factory is MISSING)
@@ -29,9 +29,10 @@ def fields_of(cls: type) -> Mapping[str, RowField]:
 
 
 def row_of(cls: type[T], values: Any, place: str = "") -> T:
-    """The dataclass `cls` from a dict by field names; fields that are missing have their defaults.
+    """Build an instance of the dataclass `cls` from a dict by field names; missing fields have their
+    defaults.
 
-    place: the path to the row, which errors begin with. ValueError for an unknown name, a value of another
+    place: the path of the row, with which errors begin. ValueError for an unknown name, a value of another
     type, and a missing field without a default.
     """
     known = fields_of(cls)
@@ -48,7 +49,7 @@ def row_of(cls: type[T], values: Any, place: str = "") -> T:
 
 
 def value_of(kind: Any, value: Any, place: str) -> Any:
-    """A value of JSON as a type that fields of rows have; ValueError, with its place, if it is another."""
+    """Convert a value of JSON to a field's type; ValueError, with its place, if it has another type."""
     origin = get_origin(kind) or kind
     if origin is tuple:
         return _tuple_of(kind, value, place)
@@ -85,7 +86,7 @@ def _check_type(kind: Any, value: Any, place: str) -> Any:
 
 
 def _name_of(kind: Any) -> str:
-    """A type as messages write it."""
+    """Return a type's name for messages."""
     if get_origin(kind) is Literal:
         return " | ".join(map(str, get_args(kind)))
     return kind.__name__ if isinstance(kind, type) and not get_args(kind) else str(kind)

@@ -1,4 +1,4 @@
-"""Exports a kernel of an Inspection as one file: a script for wgpu alone, a page, or a custom op."""
+"""Exports a kernel of an Inspection as one file: a script that needs only wgpu, a page, or a custom op."""
 
 import base64
 import json
@@ -23,23 +23,22 @@ from .again import decode, pad_to_words
 from .model import Inspection, KernelRow
 
 HERE = Path(__file__).parent
-MOST = 8 << 20  # bytes of packed inputs in a file
-MADE_UP = "Its inputs are made up: they were not kept, or are too large for a file."
+MOST = 8 << 20  # the most bytes of packed inputs in a file
+GENERATED = "Its inputs are generated: the call's were not kept, or are too large for a file."
 RECORDED = "Its inputs are those of the call."
 
 
 def row_of(inspection: Inspection, kernel: int) -> KernelRow:
-    """A kernel by its number; FlambeauError if there is no such kernel."""
+    """Return a kernel by its number; FlambeauError for an invalid number."""
     if not 0 <= kernel < len(inspection.kernels):
         last = len(inspection.kernels) - 1
-        there = f"there are {last + 1:,}: 0 to {last}" if last else "there is one: 0"
-        raise FlambeauError(f"inspect: there is no kernel {kernel}: {there}")
+        raise FlambeauError(f"inspect: kernel {kernel} does not exist: pass {f'0 to {last}' if last else 0}")
     return inspection.kernels[kernel]
 
 
 def contents(inspection: Inspection, kernel: int) -> dict[str, str]:
-    """The contents of a kernel's inputs by name, deflated and in base 64; {} if they are unknown or too
-    large."""
+    """Return the contents of a kernel's inputs by name, deflated and in base 64; {} if they are unknown or
+    too large."""
     try:
         inputs: dict[str, bytes] = (
             inspection.session.inputs_of(kernel) if inspection.session is not None else {}
@@ -51,8 +50,8 @@ def contents(inspection: Inspection, kernel: int) -> dict[str, str]:
 
 
 def buffers(inspection: Inspection, kernel: int, wgsl: str) -> list[dict[str, Any]]:
-    """The buffers that a text binds, in order: name, bytes, whether it is written, contents."""
-    row, there = row_of(inspection, kernel), contents(inspection, kernel)
+    """Return the buffers that a text binds, in order: name, bytes, whether it is written, contents."""
+    row, packed = row_of(inspection, kernel), contents(inspection, kernel)
     names = [b.name for b in inspection.shaders[row.shader].bindings]
     sizes = dict(
         zip(
@@ -69,7 +68,7 @@ def buffers(inspection: Inspection, kernel: int, wgsl: str) -> list[dict[str, An
             "name": b.name,
             "nbytes": BYTES if b.name == "faults" else sizes.get(b.name, largest),
             "writes": b.writes,
-            "packed": there.get(b.name),
+            "packed": packed.get(b.name),
         }
         for b in interface_of(wgsl).buffers
     ]
@@ -80,12 +79,12 @@ def title_of(inspection: Inspection, row: KernelRow) -> str:
 
 
 def note_of(bound: list[dict[str, Any]]) -> str:
-    return RECORDED if any(b["packed"] is not None for b in bound) else MADE_UP
+    return RECORDED if any(b["packed"] is not None for b in bound) else GENERATED
 
 
 def script(inspection: Inspection, kernel: int, wgsl: str | None = None) -> str:
-    """A Python script that runs a kernel on its inputs without Flambeau. FlambeauError if there is no such
-    kernel."""
+    """Write a Python script that runs a kernel on its inputs without Flambeau. FlambeauError for an invalid
+    number."""
     row = row_of(inspection, kernel)
     text = inspection.shaders[row.shader].wgsl if wgsl is None else wgsl
     bound = buffers(inspection, kernel, text)
@@ -102,7 +101,7 @@ def script(inspection: Inspection, kernel: int, wgsl: str | None = None) -> str:
 
 
 def page(inspection: Inspection, kernel: int, wgsl: str | None = None) -> str:
-    """A page that runs a kernel on its inputs in a browser. Errors are those of `script`."""
+    """Write a page that runs a kernel on its inputs in a browser. Errors: as `script`."""
     row = row_of(inspection, kernel)
     text = inspection.shaders[row.shader].wgsl if wgsl is None else wgsl
     bound = buffers(inspection, kernel, text)
@@ -113,21 +112,22 @@ def page(inspection: Inspection, kernel: int, wgsl: str | None = None) -> str:
 
 
 def fill(file: str, parts: dict[str, str], twice: str = "") -> str:
-    """A file of this folder with texts in place of its {names}. Inserted text is not searched."""
+    """Return a file of this folder with its {names} replaced by texts. twice: a name that occurs twice."""
     names = "|".join(parts)
-    left = {name: 2 if name == twice else 1 for name in parts}
+    remaining = {name: 2 if name == twice else 1 for name in parts}
 
-    def put(match: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         name = match[1]
-        left[name] -= 1
-        return parts[name] if left[name] >= 0 else match[0]
+        remaining[name] -= 1
+        return parts[name] if remaining[name] >= 0 else match[0]
 
-    # One pass, so that a name inside inserted text is left alone.
-    return re.sub(rf"\{{({names})\}}", put, HERE.joinpath(file).read_text("utf-8"))
+    # One pass, so that names inside of inserted text are not replaced.
+    return re.sub(rf"\{{({names})\}}", replacement, HERE.joinpath(file).read_text("utf-8"))
 
 
 def words_of(inspection: Inspection, row: KernelRow, text: str) -> list[int]:
-    """The words of the Params that a text declares; KernelError for one that the kernel does not have."""
+    """Return the words of the Params that a text declares; KernelError for one that the kernel does not
+    have."""
     numbers = dict(zip((n for n, _ in inspection.shaders[row.shader].params), row.params, strict=True))
     params = interface_of(text).params
     for name, _ in params:
@@ -137,12 +137,12 @@ def words_of(inspection: Inspection, row: KernelRow, text: str) -> list[int]:
 
 
 def plain(text: str) -> str:
-    """A text that can't end a docstring."""
+    """Replace characters of a text that could end a docstring."""
     return text.replace("\\", "/").replace('"""', "'''")
 
 
 def quote(text: str) -> str:
-    """A text as a Python literal, verbatim if possible."""
+    """Write a text as a Python literal, verbatim if possible."""
     return repr(text) if '"""' in text or "\\" in text else f'"""\n{text}"""'
 
 
@@ -179,8 +179,8 @@ def reference(xp, {names}):
 
 
 def custom_op(inspection: Inspection, kernel: int, wgsl: str | None = None) -> str:
-    """A kernel as a `custom_op` for inputs of its sizes. FlambeauError if it writes several results, or its
-    Params hold signed numbers."""
+    """Write a kernel as a `custom_op` for inputs of its sizes. FlambeauError if it writes several results, or
+    its Params have signed numbers."""
     row = row_of(inspection, kernel)
     shader = inspection.shaders[row.shader]
     text = shader.wgsl if wgsl is None else wgsl
@@ -200,7 +200,7 @@ def custom_op(inspection: Inspection, kernel: int, wgsl: str | None = None) -> s
         else None
     )
     if op is None:
-        raise FlambeauError(f"inspect: {row.name}: it makes a part of a result: a custom op makes one")
+        raise FlambeauError(f"inspect: {row.name}: it computes a part of a result: a custom op computes all")
     inputs = [inspection.values[v] for v in row.inputs]
     shapes = [inspection.ops[v.op] if v.op >= 0 else None for v in inputs]
     names = [b.name for b in declared.reads]
@@ -227,17 +227,17 @@ def custom_op(inspection: Inspection, kernel: int, wgsl: str | None = None) -> s
 
 
 def _width(wgsl: str) -> int:
-    """The scalars in an element of an array type."""
+    """Return the number of scalars in an element of an array type."""
     return width_of(element_of(wgsl))
 
 
 def _template(module: s.WgslModule) -> str:
-    """A module as a template that extends the skeleton, which declares bindings and Params."""
+    """Write a module as a template that extends kernel.wgsl, which declares bindings and Params."""
     text, entry = module.text, module.entry
-    own = {"workgroup_id": "wid", "local_invocation_id": "lid"}  # the skeleton's names
-    more = [text[p.start : p.end] for p in entry.parameters if p.builtin not in own]
+    declared = {"workgroup_id": "wid", "local_invocation_id": "lid"}  # the skeleton's names of builtins
+    more = [text[p.start : p.end] for p in entry.parameters if p.builtin not in declared]
     names = {p.builtin: p.name for p in entry.parameters}
-    lets = [f"  let {names[b]} = {own[b]};" for b in own if names.get(b, own[b]) != own[b]]
+    lets = [f"  let {names[b]} = {d};" for b, d in declared.items() if names.get(b, d) != d]
     enables = [d for d in module.directives if d.word != "const_assert"]
     bound = [v for v in module.variables if v.binding >= 0]
     params = [x for x in module.structs if x.name in {v.type for v in bound if v.space == "uniform"}]
@@ -264,12 +264,12 @@ def _template(module: s.WgslModule) -> str:
 
 
 def patch(templates: dict[str, str]) -> str:
-    """Edited templates as a unified diff of `wgsl/` for `git apply`. FlambeauError for a custom op's text,
-    which belongs to no file there."""
+    """Write edited templates as a unified diff of `wgsl/` for `git apply`. FlambeauError for a custom op's
+    text, which has no file there."""
     out: list[str] = []
     for name, text in templates.items():
         if not (template_folder() / name).is_file():
-            raise FlambeauError(f"inspect: {name}: is a custom op's own text: change it where the op is made")
+            raise FlambeauError(f"inspect: {name}: is a custom op's text: change it where the op is declared")
         before, after = (t.splitlines(keepends=True) for t in (template_text(name), f"{text.rstrip()}\n"))
         out += unified_diff(before, after, f"a/wgsl/{name}", f"b/wgsl/{name}")
     return "".join(out)

@@ -1,4 +1,4 @@
-"""Serves an inspection's page and runs its edits: on this machine only, for those who have the token."""
+"""Serves an inspection's page and runs its edits, only on this machine and for requests with the token."""
 
 import json
 import secrets
@@ -16,7 +16,7 @@ from .page import html
 from .send import KINDS, patch
 
 HOST = "127.0.0.1"
-MOST = 1 << 20  # bytes of a request
+MOST = 1 << 20  # the most bytes of a request
 HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
@@ -42,11 +42,11 @@ class InspectionServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """The page's address. Whoever has it may run kernels here."""
+        """The page's address, with the token that permits running kernels."""
         return f"http://{HOST}:{self.server_address[1]}/?token={self.token}"
 
     def answer(self, path: str, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a request; FlambeauError if it can't be served."""
+        """Answer a request; FlambeauError if that fails."""
         with self.one_at_a_time:
             return REQUESTS[path](self.inspection, edit_of(request))
 
@@ -69,20 +69,20 @@ PARTS = {
 
 
 def edit_of(request: dict[str, Any]) -> EditRequest:
-    """The request in a JSON object; FlambeauError if a part is missing or of another type."""
+    """Parse a request; FlambeauError if a part is missing or has another type."""
     for name, (kind, expected) in PARTS.items():
         value: Any = request.get(name, None if name == "kernel" else kind())
-        is_right = type(value) is kind
-        if kind is dict and is_right:
-            is_right = all(isinstance(text, str) for text in value.values())
-        if not is_right:
-            raise FlambeauError(f"inspect: a request's {name} is {expected}: {value!r} is given")
+        is_valid = type(value) is kind
+        if kind is dict and is_valid:
+            is_valid = all(isinstance(text, str) for text in value.values())
+        if not is_valid:
+            raise FlambeauError(f"inspect: a request's {name} must be {expected}: got {value!r}")
     return EditRequest(**{name: request[name] for name in PARTS if name in request})
 
 
 def _session(inspection: Inspection) -> Session:
     if inspection.session is None:
-        raise FlambeauError("inspect: it is of a file: inspect the program to run its kernels")
+        raise FlambeauError("inspect: it was read from a file: inspect the program to run its kernels")
     return inspection.session
 
 
@@ -118,7 +118,7 @@ REQUESTS = {"/run": _run, "/templates": _templates, "/export": _export, "/emit":
 
 
 class _Requests(BaseHTTPRequestHandler):
-    # the only server that makes requests of this class
+    # InspectionServer is the only server with this handler.
     server: InspectionServer  # pyright: ignore[reportIncompatibleVariableOverride]
     protocol_version = "HTTP/1.1"
     timeout = 60
@@ -126,12 +126,12 @@ class _Requests(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         address = urlsplit(self.path)
         token = parse_qs(address.query).get("token", [""])[0]
-        if not self._is_of_here():
-            self._refuse(403, "another host was asked for")
+        if not self._is_for_this_host():
+            self._refuse(403, "the request is for another host")
         elif address.path != "/":
-            self._refuse(404, "there is one page, /")
+            self._refuse(404, "the only page is /")
         elif not secrets.compare_digest(token.encode(), self.server.token.encode()):
-            self._refuse(403, "the address was printed with a token: use all of it")
+            self._refuse(403, "the token is missing: use the complete address that was printed")
         else:
             self._send(200, self.server.page, "text/html; charset=utf-8")
 
@@ -139,12 +139,12 @@ class _Requests(BaseHTTPRequestHandler):
         token = self.headers.get("X-Flambeau-Token", "")
         origin = self.headers.get("Origin")
         length = self.headers.get("Content-Length", "")
-        if not self._is_of_here() or (origin and urlsplit(origin).netloc not in self.server.hosts):
-            return self._refuse(403, "another host asks")
+        if not self._is_for_this_host() or (origin and urlsplit(origin).netloc not in self.server.hosts):
+            return self._refuse(403, "the request comes from another host")
         if not secrets.compare_digest(token.encode(), self.server.token.encode()):
-            return self._refuse(403, "the token is missing or another one")
+            return self._refuse(403, "the token is missing or wrong")
         if self.path not in REQUESTS:
-            return self._refuse(404, f"there are {', '.join(REQUESTS)}")
+            return self._refuse(404, f"known paths are {', '.join(REQUESTS)}")
         if not length.isdecimal() or int(length) > MOST:
             return self._refuse(413, f"a request has at most {MOST:,} bytes")
         try:
@@ -157,11 +157,12 @@ class _Requests(BaseHTTPRequestHandler):
             self._send(200, json.dumps(self.server.answer(self.path, request)).encode(), "application/json")
         except FlambeauError as e:
             self._refuse(400, str(e))
-        except Exception as e:  # a driver's error, perhaps: the editor shows it
+        except Exception as e:  # such as a driver's error: the editor shows it
             self._refuse(500, f"{type(e).__name__}: {e}")
 
-    def _is_of_here(self) -> bool:
-        """Whether the request names this machine: a page of a host that resolves to this address does not."""
+    def _is_for_this_host(self) -> bool:
+        """Whether the request's Host is this machine. That of a page whose host resolves to this address is
+        not."""
         return self.headers.get("Host", "") in self.server.hosts
 
     def _refuse(self, status: int, why: str) -> None:
@@ -182,7 +183,8 @@ class _Requests(BaseHTTPRequestHandler):
 
 
 def serve(inspection: Inspection, port: int = 0) -> InspectionServer:
-    """A server of an inspection's page, bound and not yet running; port 0 takes a free one."""
+    """Create a server of an inspection's page. It is bound to its port, but not running. Port 0 selects
+    one."""
     try:
         return InspectionServer(inspection, port)
     except (OSError, OverflowError) as e:

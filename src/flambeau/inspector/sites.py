@@ -1,4 +1,4 @@
-"""Records the line of the program and the modules that made each node."""
+"""Records the line of the program and the modules that created each node."""
 
 import linecache
 import sys
@@ -20,11 +20,11 @@ from ..nn.module import Module
 from .model import ModuleRow, SiteRow
 
 OURS = str(HERE)
-PLANNING = tuple(str(HERE / name) for name in ("fusion", "kernels"))  # nodes made there belong to no line
-OPTIMIZERS, MODELS = str(HERE / "optim"), str(HERE / "models")  # our models are read like a user's
+PLANNING = tuple(str(HERE / name) for name in ("fusion", "kernels"))  # nodes of planners have no line
+OPTIMIZERS, MODELS = str(HERE / "optim"), str(HERE / "models")  # MODELS counts as the user's code
 LIBRARY = tuple(dict.fromkeys(sysconfig.get_path(name) for name in ("stdlib", "platstdlib")))
 WRAPPERS = ("call", "wrapped", "call_under_rule", "run")  # wrappers of the called function
-ROLES = {  # the roles of our frames
+ROLES = {  # the roles of flambeau's frames
     Module.__call__.__code__: "module",
     Op.__call__.__code__: "op",
     walk.__code__: "walk",
@@ -32,12 +32,12 @@ ROLES = {  # the roles of our frames
 }
 
 
-Place = tuple[Any, ...]  # a file, a line and the ids of modules; () where nothing is known
+Place = tuple[Any, ...]  # (file, line, ids of modules...); () if unknown
 
 
 class MadeAt(NamedTuple):
-    """Where a node was made. modules: those whose calls were active, innermost first. slope: the serial
-    number of the node whose gradient it is part of, or -1."""
+    """The origin of a node. modules: those whose calls were active, innermost first. slope: the serial number
+    of the node whose gradient it is part of, or -1."""
 
     file: str
     line: int
@@ -49,15 +49,14 @@ class MadeAt(NamedTuple):
 
 
 class Sites:
-    """Where each node of a block was made, by serial number. Nodes of other threads and of planners are left
-    out."""
+    """The origins of a block's nodes by serial number, without nodes of other threads and of planners."""
 
     def __init__(self) -> None:
         self.of_node: dict[int, MadeAt] = {}
         self.thread, self.outside = get_ident(), sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         self.roles: dict[CodeType, str] = dict(ROLES)
         self.slope = -1  # the node whose gradient is being computed
-        self.own = 0.0  # seconds spent here
+        self.own = 0.0  # seconds spent on recording
 
     @contextmanager
     def watching(self) -> Generator[None]:
@@ -69,21 +68,21 @@ class Sites:
         self.slope = node.serial
 
     def place(self, serial: int) -> Place:
-        """Return a key that distinguishes nodes of equal structure: the lines and modules that made them."""
+        """Return a key that distinguishes nodes of equal structure: their line and modules."""
         site = self.of_node.get(serial)
         return () if site is None else (site.file, site.line, *map(id, site.modules))
 
     def _note(self, serial: int) -> None:
         if get_ident() == self.thread:
             begin = perf_counter()
-            # the frame behind __next__ and Node.__init__: the code that creates the node
+            # The frame outside of __next__ and Node.__init__: the code that creates the node.
             site = self._origin_of(sys._getframe(3))  # pyright: ignore[reportPrivateUsage]
             if site is not None:
                 self.of_node[serial] = site
             self.own += perf_counter() - begin
 
     def keep(self, origins: set[int]) -> None:
-        """Forget all nodes but these."""
+        """Drop all nodes except these."""
         self.of_node = {serial: site for serial, site in self.of_node.items() if serial in origins}
 
     def _role(self, code: CodeType) -> str:
@@ -106,6 +105,7 @@ class Sites:
         # the way.
         while frame is not None and frame is not outside:
             role = roles.get(frame.f_code) or self._role(frame.f_code)
+            # The planner makes nodes for its own use, such as parts of a sum.
             if role == "planning":
                 return None
             if role == "module":
@@ -117,18 +117,18 @@ class Sites:
                     call = _call_name(frame, role) or call
                 inside.add(role)
             frame = frame.f_back
-        # Made by the package itself, for no call of the program.
+        # Created by the package itself, not by a call of the program.
         if at is None and not modules and inside.isdisjoint(("walk", "optimizer")):
             return None
         slope = self.slope if "walk" in inside else -1
-        place = ("", 0, "")  # no line: a model from a file that a command calls, or a Learner's call
+        place = ("", 0, "")  # no line: a command or a Learner calls the model
         if at is not None:
             place = at.f_code.co_filename, at.f_lineno, at.f_code.co_name
         return MadeAt(*place, call, tuple(modules), "optimizer" in inside, slope)
 
 
 def _call_name(frame: FrameType, role: str) -> str:
-    """The name of the call that a frame of ours is."""
+    """Return the name of the call to flambeau that a frame belongs to."""
     if role == "op":
         return frame.f_locals["self"].name
     if role == "module":
@@ -153,13 +153,13 @@ class Tables:
         self._kinds = {name: type(m).__name__ for name, m in _named_modules(sites)}
 
     def site(self, at: MadeAt | None) -> int:
-        """The number of a line, or -1."""
+        """Return the number of a line, or -1."""
         if at is None or not at.file:
             return -1
         return self.rows.setdefault((at.file, at.line, at.function), len(self.rows))
 
     def layer(self, at: MadeAt | None) -> int:
-        """The number of the innermost layer that made a node, or -1."""
+        """Return the number of the innermost layer that created a node, or -1."""
         # A gradient belongs to the layer of the node that it is the gradient of.
         at = self.sites.of_node.get(at.slope, at) if at is not None and at.slope >= 0 else at
         if at is None:
@@ -180,7 +180,7 @@ class Tables:
 
     def site_rows(self) -> tuple[SiteRow, ...]:
         for file in {f for f, _, _ in self.rows}:
-            linecache.checkcache(file)  # the file may have been edited, or be another of the same name
+            linecache.checkcache(file)  # the file may have changed since it was cached
         return tuple(
             SiteRow(shown_path(file), line, function, linecache.getline(file, line).strip())
             for file, line, function in self.rows
@@ -191,7 +191,7 @@ class Tables:
 
 
 def shown_path(file: str) -> str:
-    """A file's path without private folders: relative to the current folder or to the package."""
+    """Return a file's path without private folders: relative to the current folder or to the package."""
     path = Path(file)
     for above in (Path.cwd(), HERE.parent):
         if path.is_absolute() and path.is_relative_to(above):
@@ -200,7 +200,7 @@ def shown_path(file: str) -> str:
 
 
 def _roots(sites: Sites) -> list[tuple[str, Module]]:
-    """The outermost modules that were called, with names."""
+    """Return (name, module) of the outermost modules that were called."""
     outer: dict[int, Module] = {}
     for at in sites.of_node.values():
         if at.modules:
@@ -217,12 +217,12 @@ def _roots(sites: Sites) -> list[tuple[str, Module]]:
 
 
 def _named_modules(sites: Sites) -> list[tuple[str, Module]]:
-    """Every module that was called, or contains one that was, with its dotted name."""
+    """Return (dotted name, module) of all modules that were called, or contain a called one."""
     modules: dict[int, tuple[str, Module]] = {}
     for name, root in _roots(sites):
         for path, m in root.named_modules(prefix=name):
             modules.setdefault(id(m), (path, m))
     for at in sites.of_node.values():
-        for m in at.modules:  # in no root: made during a call, perhaps
+        for m in at.modules:  # outside of all roots, such as one created during a call
             modules.setdefault(id(m), (type(m).__name__, m))
     return list(modules.values())

@@ -26,7 +26,7 @@ class _Reached(BaseException):
 
 
 class _Hook:
-    """Replaces a function: inspects the call of the requested number and ends the script."""
+    """Wraps a function: inspects its call of the requested number and ends the script."""
 
     def __init__(self, target: str, number: int, look: Look):
         self.target, self.number, self.look, self.calls = target, number, look, 0
@@ -42,7 +42,7 @@ class _Hook:
         return call
 
     def count(self, fn: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> None:
-        """Count a call that is about to be made."""
+        """Count a call before it runs."""
         self.calls += 1
         if self.calls == self.number:
             raise _Reached(self.look(TargetCall(self.target, fn, args, kw)))
@@ -55,8 +55,8 @@ def of_script(
     whole script if no function is named. FlambeauError if it does not define the function, never calls it, or
     raises.
 
-    function: of the script, or Learner.step: a step of the Learner that it trains with. look: what to do with
-    the call, by default inspect it.
+    function: of the script, or Learner.step for a step of its Learner. look: called with the call; None
+    inspects it.
     """
     look, tree = look or inspecting(), _tree(path)
     if not function:
@@ -84,7 +84,7 @@ def _tree(path: Path) -> ast.Module:
         raise FlambeauError(f"inspect: {path}: {e.strerror}: check the path") from None
     except (SyntaxError, ValueError) as e:
         line = f":{e.lineno}" if isinstance(e, SyntaxError) and e.lineno else ""
-        raise FlambeauError(f"inspect: {path}{line}: is no Python: {e.args[0]}") from None
+        raise FlambeauError(f"inspect: {path}{line}: is not Python: {e.args[0]}") from None
 
 
 def _hook_in(tree: ast.Module, names: list[str], path: Path) -> None:
@@ -109,9 +109,9 @@ def _hook_in(tree: ast.Module, names: list[str], path: Path) -> None:
         raise FlambeauError(f"inspect: {path}: {'.'.join(names)} is {kind}")
     elif definition is not None:  # step = fb.jit(...)
         call = ast.Call(_name(HOOK, definition), [_name(names[-1], definition)], [])
-        # `step = hook(step)` behind the assignment.
-        again = ast.Assign([ast.Name(names[-1], ast.Store())], call)
-        _insert_after(body, definition, ast.fix_missing_locations(ast.copy_location(again, definition)))
+        # `step = hook(step)` after the assignment.
+        wrapped = ast.Assign([ast.Name(names[-1], ast.Store())], call)
+        _insert_after(body, definition, ast.fix_missing_locations(ast.copy_location(wrapped, definition)))
 
 
 def _name(name: str, near: ast.stmt) -> ast.expr:
@@ -126,7 +126,7 @@ def _insert_after(body: list[ast.stmt], statement: ast.stmt, more: ast.stmt) -> 
 
 
 def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
-    """A list of statements, and the lists inside its ifs, trys, withs and loops."""
+    """Yield a list of statements and the lists inside of its compound statements."""
     yield body
     for statement in body:
         if isinstance(statement, ast.If | ast.Try | ast.With | ast.For | ast.While):
@@ -135,7 +135,7 @@ def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
 
 
 def _definitions(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
-    """The names that statements define; the last definition counts."""
+    """Yield (name, statement) for the names that statements define; the last definition counts."""
     for inside in _blocks(body):
         for statement in inside:
             if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -170,7 +170,7 @@ def _run(path: Path, tree: ast.Module, names: dict[str, Any], arguments: tuple[s
 
 
 def _line(error: Exception, path: Path) -> str:
-    """The last line of the script in an error's traceback, with its text."""
+    """Return the last line of the script in an error's traceback, with its text."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
     return f":{frames[-1].lineno} ({frames[-1].line})" if frames else ""
 
@@ -178,7 +178,7 @@ def _line(error: Exception, path: Path) -> str:
 def of_expression(
     text: str, known: dict[str, Any], make: Callable[[str], Any], look: Look | None = None
 ) -> Any:
-    """Inspect an expression over tensors. known: tensors by name; make: makes one for any other name.
+    """Inspect an expression of tensors. known: tensors by name; make: creates one for any other name.
     FlambeauError if it is not an expression, or raises."""
     try:
         tree = ast.parse(text.strip(), "<expression>", "eval")
@@ -188,7 +188,7 @@ def of_expression(
     space = known | {n: make(n) for n in sorted(names) if n not in known and not hasattr(builtins, n)}
     tensors = {n: x for n, x in space.items() if isinstance(x, Tensor) and n in names}
     arguments = ast.arguments([], [ast.arg(n) for n in tensors], None, [], [], None, [])
-    # a function, so that it can be recorded
+    # As a function, the expression can be recorded.
     body = ast.copy_location(ast.Lambda(arguments, tree.body), tree.body)
     code = compile(ast.fix_missing_locations(ast.Expression(body)), "<expression>", "eval")
     try:

@@ -9,7 +9,7 @@ from .report import layer_of, line_of
 
 
 def events(inspection: Inspection) -> list[dict[str, Any]]:
-    """A span for each kernel with the mean time of a run, in order; times in us."""
+    """Return a span for each kernel with the mean time of a run, in order; times in us."""
     out, now = [name_event(GPU, 0, "process_name", inspection.device)], 0.0
     for k, live in zip(inspection.kernels, inspection.live(), strict=True):
         each = k.seconds / max(k.runs, 1) * 1e6
@@ -37,5 +37,5 @@ def events(inspection: Inspection) -> list[dict[str, Any]]:
 
 
 def text(inspection: Inspection) -> str:
-    """The file's contents."""
+    """Return the contents of a trace file."""
     return json.dumps({"traceEvents": events(inspection), "displayTimeUnit": "ms"})
