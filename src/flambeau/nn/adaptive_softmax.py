@@ -53,6 +53,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self._cast(dtype)
 
     def _cluster(self, i: int, device: Any) -> Sequential:
+        # each cluster of rarer classes has div_value times fewer features
         features = int(self.in_features // self.div_value ** (i + 1))
         classes = self.cutoffs[i + 1] - self.cutoffs[i]
         inner = Linear(self.in_features, features, bias=False, device=device)
@@ -66,6 +67,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def log_prob(self, x: Tensor) -> Tensor:
         """Log-probabilities of all classes. [n, in_features] -> [n, n_classes]"""
+        # [n, few + clusters]: frequent classes, then clusters
         few, head = self.cutoffs[0], self.head(x).log_softmax(-1)
         # log p(class) = log p(its cluster) + log p(class in its cluster)
         rest = [m(x).log_softmax(-1) + head[..., few + i : few + i + 1] for i, m in enumerate(self.tail)]
@@ -79,7 +81,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         if target.ndim not in (0, 1) or x.shape[:-1] != target.shape:
             rule = "takes rows and one class for each, [n, features] and [n], or [features] and []"
             raise ValueError(f"AdaptiveLogSoftmaxWithLoss({describe(x)}, {describe(target)}): {rule}")
-        output = -cross_entropy_of(self.log_prob(x), target)
+        output = -cross_entropy_of(self.log_prob(x), target)  # log-probabilities, hence the sign
         return AdaptiveOutput(output, -output.mean())
 
 
@@ -118,6 +120,7 @@ def linear_cross_entropy(
     if ignore_index is not None and target.dtype.is_float:
         raise ValueError("ignore_index names a class, and target has probabilities: leave ignore_index out")
     classes, *out = linear_weight.shape[:-1]
+    # cross_entropy would take the classes of a 1-d input for the batch
     if out and input.ndim < 2:
         raise ValueError(f"linear_weight of {linear_weight.ndim} dims needs a batch: pass input [n, in]")
     bias = None if linear_bias is None else linear_bias.reshape(-1)
@@ -166,7 +169,7 @@ class LinearCrossEntropyLoss(Module):
                 f"{name}(label_smoothing={label_smoothing}): must be from 0 to 1: pass a fraction"
             )
         self.num_classes, self.out_features = num_classes, tuple(out_features)
-        self.register_buffer("weight", weight)
+        self.register_buffer("weight", weight)  # weight is not learned: a buffer moves with the module
         self.reduction, self.ignore_index, self.label_smoothing = reduction, ignore_index, label_smoothing
         self.linear = Linear(in_features, num_classes * prod(out_features), bias, device=device)
         self._cast(dtype)

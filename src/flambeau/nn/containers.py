@@ -60,6 +60,7 @@ class _Numbered(Module):
         return (m for _, m in self._own(Module))
 
     def __contains__(self, module: Any) -> bool:
+        # identity: == of modules may be overridden, and a module is a member only if it is registered
         return any(m is module for m in self)
 
     def __getitem__(self, index: int | slice) -> Any:
@@ -67,7 +68,7 @@ class _Numbered(Module):
         return self._part(dict(chosen)) if isinstance(chosen, list) else chosen[1]
 
     def _part(self, chosen: dict[str, Module]) -> Any:
-        return type(self)(list(chosen.values()))
+        return type(self)(list(chosen.values()))  # slices are new containers of the same modules
 
     def __setitem__(self, index: int, module: Module) -> None:
         check_module(self, module)
@@ -94,6 +95,7 @@ class Sequential(_Numbered):
 
     def __init__(self, *modules: Any):
         only = modules[0] if len(modules) == 1 else None
+        # one dict keeps its names; positional modules are named by index, as in PyTorch
         for name, m in only.items() if is_dict(only) else enumerate(modules):
             self.add_module(str(name), check_module(self, m))
 
@@ -260,8 +262,10 @@ class ParameterList(Module):
     def pop(self, index: int = -1) -> Any:
         """Remove and return the parameter at an index, by default the last."""
         kept = list(self)
+        # checks the index before anything is deleted
         self._place(index)
         value = kept.pop(index)
+        # All are set again: names must be consecutive, and vars() keeps the order.
         for i in range(self._size):
             delattr(self, str(i))
         self._size = 0
@@ -296,6 +300,7 @@ class ParameterDict(_Named, Module):
         return ((name, getattr(self, name)) for name in self._names)
 
     def __setitem__(self, key: str, value: Any) -> None:
+        # a parameter's name may not be that of another attribute, such as a method
         self._check_name("ParameterDict", key, key in self._names)
         setattr(self, key, _as_kept(value))
         if key not in self._names:
@@ -304,6 +309,7 @@ class ParameterDict(_Named, Module):
     def update(self, values: Any) -> None:
         is_unordered = isinstance(values, Mapping) and not isinstance(values, OrderedDict)
         rows = cast("Mapping[str, Any]", values)
+        # PyTorch sorts a plain dict's names; others have an order that the user chose
         super().update([(name, rows[name]) for name in sorted(rows)] if is_unordered else rows)
 
     def __delitem__(self, key: str) -> None:
@@ -334,6 +340,7 @@ class ParameterDict(_Named, Module):
         return ParameterDict((key, default) for key in keys)
 
     def __or__(self, other: "ParameterDict") -> "ParameterDict":
+        # a new dict; entries of `other` replace equal names
         return ParameterDict({**dict(self.items()), **dict(other.items())}.items())
 
     def __ior__(self, other: "ParameterDict") -> Self:

@@ -89,6 +89,7 @@ class _Conv(Convolution):
         self.padding = padding if isinstance(padding, str) else pair(padding, self.nd)
         self.padding_mode = padding_mode
         rule = "padding must be a number, one for each dim, 'valid', or 'same' (stride 1): pass one of these"
+        # with a stride, "same" has no unique amount of padding
         if isinstance(padding, str) and (
             padding not in ("same", "valid") or (padding == "same" and any(s != 1 for s in self.stride))
         ):
@@ -100,6 +101,7 @@ class _Conv(Convolution):
 
     def forward(self, x: Tensor) -> Tensor:
         padding = self.padding
+        # Other modes pad x by itself first; zeros are part of the convolution.
         if self.padding_mode != "zeros" and padding != "valid":
             before, after = padding, padding
             if padding == "same":
@@ -200,6 +202,7 @@ class _ConvTranspose(Convolution):
     def _extra(self, x: Tensor, output_size: tuple[int, ...]) -> tuple[int, ...]:
         """The output_padding for the requested sizes; ValueError names the possible ones."""
         size = x.shape[-self.nd :]
+        # size = (n - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1, plus output_padding
         least = conv.transposed_size(
             size, self.kernel_size, self.stride, self.padding, (0,) * self.nd, self.dilation
         )
@@ -286,7 +289,7 @@ class DeformConv2d(Convolution):
     groups: parts that channels are divided into; each result sees the inputs of its own part
     """
 
-    nd = 2
+    nd = 2  # torchvision has it in 2 dims only
 
     def __init__(
         self,

@@ -30,6 +30,7 @@ class Dropping(Module):
         self.p, self.inplace = p, inplace
 
     def forward(self, x: Tensor) -> Tensor:
+        # PyTorch's in-place variant assigns the result to x itself
         return type(self).function(x, self.p, self.training, inplace=self.inplace)
 
     def extra_repr(self) -> str:

@@ -67,8 +67,10 @@ def trunc_normal_(
     generator: Generator | None = None,
 ) -> Tensor:
     """Normal (mean, std), truncated to [a, b], in one draw by the inverse distribution function."""
+    # One draw: the rejection method needs an unknown number of draws.
     # the distribution function at both bounds: a uniform number between them is inverted
     low, high = (0.5 * erfc((mean - end) / (std * sqrt(2))) for end in (a, b))
+    # the clamp mends rounding at the bounds
     drawn = (rand(*tensor.shape, device=tensor.device, generator=generator) * (high - low) + low).ndtri()
     return tensor.assign_((drawn * std + mean).clamp(a, b))
 
@@ -133,7 +135,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Uniform with variance gain^2 * 2 / (fan_in + fan_out) (Glorot and Bengio, 2010). ValueError
     below 2 dims."""
-    bound = gain * sqrt(6 / sum(fans(tensor)))
+    bound = gain * sqrt(6 / sum(fans(tensor)))  # a uniform distribution on [-b, b] has variance b^2 / 3
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -155,6 +157,7 @@ def kaiming_uniform_(
     mode: "fan_in" or "fan_out"; nonlinearity: the name of the activation after the layer, for the gain.
     ValueError for other names.
     """
+    # sqrt(3): the bound of a uniform distribution of that standard deviation
     bound = sqrt(3) * _kaiming_std(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
 
@@ -180,7 +183,7 @@ def calculate_gain(nonlinearity: str, param: float = 0.01) -> float:
     param: leaky_relu's slope. ValueError for an unknown name.
     """
     if nonlinearity == "leaky_relu":
-        return sqrt(2 / (1 + param**2))
+        return sqrt(2 / (1 + param**2))  # E[leaky_relu(x)^2] = (1 + slope^2) / 2 for a symmetric x
     if nonlinearity not in GAINS:
         known = ", ".join(sorted([*GAINS, "leaky_relu"]))
         raise ValueError(f"calculate_gain({nonlinearity!r}): unknown nonlinearity: use one of {known}")
@@ -201,5 +204,6 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"kaiming(mode={mode!r}): unknown mode: use 'fan_in' or 'fan_out'")
+    # fan_in keeps the variance of activations, fan_out that of gradients
     fan = fans(tensor)[mode == "fan_out"]
     return calculate_gain(nonlinearity, a) / sqrt(fan) if fan else 0.0  # no inputs: no values either

@@ -65,7 +65,8 @@ class KVCache(Module):
     def attend(self, query: Tensor, start: Any, **options: Any) -> Tensor:
         """Attend to the tokens up to each query, the first of which is at position `start`; `options` as in
         `forward`. [b, g, n, d] -> [b, g, n, e]"""
-        grouped = query.shape[-3] != self.keys.shape[-3]
+        grouped = query.shape[-3] != self.keys.shape[-3]  # fewer heads of keys than of queries
+        # `start` shifts the causal mask: query i is at position start + i, and later rows are not filled yet
         return scaled_dot_product_attention(
             query, self.keys, self.values, is_causal=True, enable_gqa=grouped, start=start, **options
         )

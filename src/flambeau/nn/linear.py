@@ -102,7 +102,7 @@ class Bilinear(Module):
 
     def reset_parameters(self) -> None:
         """Initialise the parameters again."""
-        bound = 1 / sqrt(self.in1_features)
+        bound = 1 / sqrt(self.in1_features)  # PyTorch's bound, from in1_features alone
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
@@ -152,7 +152,9 @@ class _Table(Module):
     def _weight_for(self, x: Tensor) -> Tensor:
         """The table for these indices, with max_norm and scale_grad_by_freq applied."""
         if self.max_norm is not None:
+            # the rows in the table itself are shortened, as in PyTorch, outside of the gradient
             limit_norms(x, self.weight, self.max_norm, self.norm_type)
+        # the gradient of a row that is looked up k times is divided by k
         return by_frequency(self.weight, x) if self.scale_grad_by_freq else self.weight
 
     @classmethod

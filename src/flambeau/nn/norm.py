@@ -81,6 +81,7 @@ class BatchNorm(NormBase):
 
     def reset_running_stats(self) -> None:
         """Reset the running statistics: mean 0, variance 1, no batch counted."""
+        # without running statistics there is nothing to reset
         if self.running_mean is not None and self.running_var is not None:
             init.zeros_(self.running_mean)
             init.ones_(self.running_var)
@@ -95,6 +96,7 @@ class BatchNorm(NormBase):
         self._check(x)
         # Without running statistics eval mode normalises by the batch, as in PyTorch.
         if self.training or self.running_mean is None or self.running_var is None:
+            # mean and var: [c], over the batch and all positions
             mean, var = moments(x)
             if self.training and self.track_running_stats:
                 # n: values of a channel
@@ -111,6 +113,7 @@ class BatchNorm(NormBase):
         if x.shape[1] != self.num_features:
             rule = f"the layer expects {self.num_features} channels, the input has {x.shape[1]}"
             raise ValueError(f"{name}({describe(x)}): {rule}: make them equal")
+        # the variance of one value is 0, and the result would be the bias whatever the input
         if self.training and x.numel() == self.num_features:
             rule = "a single value per channel has no variance: train on larger batches, or call eval()"
             raise ValueError(f"{name}({describe(x)}): {rule}")
@@ -198,7 +201,7 @@ class InstanceNorm(BatchNorm):
     def forward(self, x: Tensor) -> Tensor:
         if x.ndim == self.ranks[0] - 1:  # one sample: without a batch dim
             return self.forward(x.unsqueeze(0)).squeeze(0)
-        if x.ndim not in self.ranks or x.shape[1] != self.num_features:
+        if x.ndim not in self.ranks or x.shape[1] != self.num_features:  # _check names the fault
             self._check(x)
         # eval mode uses running statistics only if there are any
         own = self.training or not self.track_running_stats

@@ -22,6 +22,7 @@ class Padding(Module):
             raise ValueError(f"{type(self).__name__}({self.padding}): {rule}: pass that many")
 
     def forward(self, x: Tensor) -> Tensor:
+        # modes that read neighbours take one or no batch dim, as in PyTorch
         if self.mode != "constant" and x.ndim not in (self.nd + 1, self.nd + 2):
             rule = f"takes {self.nd + 1} or {self.nd + 2} dims, channels before the {self.nd} that are padded"
             raise ValueError(f"{type(self).__name__}({list(x.shape)}): {rule}: reshape it")

@@ -63,6 +63,7 @@ class RotaryEmbedding(Module):
             rule = f"the layer expects {self.dim} features, the input has {x.shape[-1]}"
             raise ValueError(f"RotaryEmbedding({describe(x)}): {rule}: make them equal")
         angles = _angles(Tensor.arange(x.shape[-2], device=x.device) + start, self.dim, self.base)
+        # computed in float32: angles of far positions would lose their fraction in 16 bits
         cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
         return rotate_pairs(x, cos, sin, self.interleaved)
 
@@ -70,7 +71,7 @@ class RotaryEmbedding(Module):
 def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False) -> Tensor:
     """Rotate pairs of features: neighbours if interleaved, else one of each half. Features beyond twice the
     number of angles are unchanged. [..., n, d], [..., n, pairs] twice -> [..., n, d]"""
-    d = 2 * cos.shape[-1]
+    d = 2 * cos.shape[-1]  # partial rotary embeddings rotate the first d features only
     x, rest = (x, None) if x.shape[-1] == d else (x[..., :d], x[..., d:])
     a, b = (x[..., k::2] for k in range(2)) if interleaved else x.chunk(2, -1)
     # (a + i b) (cos + i sin)
@@ -102,6 +103,7 @@ class ALiBi(Module):
     def forward(self, queries: int, keys: int, start: Any = 0, device: Any = None) -> Tensor:
         """The bias; the first query is at position `start`. -> [heads, queries, keys]"""
         rows = (Tensor.arange(queries, device=device) + start).unsqueeze(1)
+        # distance of query and key: [queries, keys]
         apart = (rows - Tensor.arange(keys, device=device)).abs().float()
         slopes = Tensor.arange(self.num_heads, device=device) * 0.0
         # A select by head from host numbers, which become parameters of the kernel: no upload.
@@ -148,6 +150,7 @@ class GroupedQueryAttention(Module):
 
     def forward(self, x: Tensor, cache: KVCache | None = None) -> Tensor:
         """[b, n, d] -> [b, n, d]; with a cache the tokens follow those in it."""
+        # [b, n, heads * d] -> [b, heads, n, d]
         q = self.q_proj(x).unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
         k, v = (
             m(x).unflatten(-1, (self.num_kv_heads, self.head_dim)).transpose(1, 2)
@@ -167,4 +170,4 @@ class GroupedQueryAttention(Module):
         else:
             grouped = self.num_heads != self.num_kv_heads
             y = scaled_dot_product_attention(q, k, v, bias, is_causal=True, enable_gqa=grouped)
-        return self.o_proj(y.transpose(1, 2).flatten(-2))
+        return self.o_proj(y.transpose(1, 2).flatten(-2))  # [b, heads, n, d] -> [b, n, heads * d]

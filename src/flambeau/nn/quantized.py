@@ -20,6 +20,7 @@ class QuantizedLinear(Module):
     def __init__(self, weight: Quantized, bias: Tensor | None = None):
         self.out_features, self.in_features = weight.shape
         self.bits, self.block = weight.bits, weight.block
+        # words and scales are buffers: they are saved, and not trained
         self.register_buffer("words", weight.words)
         self.register_buffer("scales", weight.scales)
         self.register_buffer("bias", bias)

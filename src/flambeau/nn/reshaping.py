@@ -36,4 +36,4 @@ class Softmax2d(Module):
         if x.ndim not in (3, 4):
             rule = "takes 3 or 4 dims, channels before height and width: use Softmax(dim)"
             raise ValueError(f"Softmax2d({describe(x)}): {rule}")
-        return softmax(x, -3)
+        return softmax(x, -3)  # from the end, so that an image without a batch works

@@ -49,7 +49,7 @@ class DataParallel(Module):
         if device_ids is not None and len(device_ids) > 1:
             rule = "a process uses one device: run one process for each, or leave device_ids out"
             raise ValueError(f"DataParallel(device_ids={list(device_ids)}): {rule}")
-        self.module = module
+        self.module = module  # the attribute's name gives state_dict its prefix "module."
 
     def forward(self, *inputs: Tensor, **kw: Any) -> Any:
         return self.module(*inputs, **kw)

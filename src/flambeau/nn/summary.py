@@ -67,6 +67,7 @@ def _flops(nodes: list[Node]) -> int:
     for n in nodes:
         if n.op.kind == "contract":
             nk, shape = n.attrs["nk"], n.inputs[0].shape
+            # the last nk dims of an operand are the ones that are summed over
             total += 2 * prod(shape[len(shape) - nk :]) * prod(n.shape)
     return total
 
@@ -112,6 +113,7 @@ def summary(model: Module, *inputs: Any, **kw: Any) -> Summary:
         if not any(True for _ in m.children()):  # layers without layers inside
             handles.append(m.register_forward_hook(note))
     try:
+        # the graph is built, and no kernel runs
         with no_grad(), _restore_after(model):
             model(*inputs, **kw)
     finally:

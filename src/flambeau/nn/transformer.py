@@ -71,6 +71,7 @@ class _Layer(Module):
     def _through(self, x: Tensor, parts: list[Callable[[Tensor], Tensor]]) -> Tensor:
         """Add the result of each sublayer to x, with the norm before or after it."""
         for i, part in enumerate(parts, 1):
+            # module attributes norm1, norm2 ... as PyTorch names them, which state_dicts need
             norm, drop = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
             # pre-norm or post-norm
             x = x + drop(part(norm(x))) if self.norm_first else norm(x + drop(part(x)))
@@ -154,6 +155,7 @@ class _Stack(Module):
     norm: Module | None
 
     def _make(self, layer: Module, num_layers: int, norm: Module | None) -> None:
+        # deep copies: the layers begin with equal weights, as in PyTorch, but share none
         self.layers = ModuleList(deepcopy(layer) for _ in range(num_layers))
         self.num_layers, self.norm = num_layers, norm
 
@@ -240,6 +242,7 @@ class Transformer(Module):
     dtype: Any = None
 
     def __post_init__(self):
+        # Options that PyTorch's module has no attributes for are removed from the dataclass's fields.
         own = vars(self)
         dtype = own.pop("dtype")
         names = ("dim_feedforward", "dropout", "activation", "layer_norm_eps", "bias", "device")
@@ -252,6 +255,7 @@ class Transformer(Module):
         self.encoder = encoder or TransformerEncoder(TransformerEncoderLayer(*sizes, **how), count, norm())
         self.decoder = decoder or TransformerDecoder(TransformerDecoderLayer(*sizes, **how), others, norm())
         # PyTorch initialises all matrices of a Transformer alike.
+        # biases and norms keep their own initial values
         for p in self.parameters():
             if p.ndim > 1:
                 init.xavier_uniform_(p)
@@ -268,6 +272,7 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """The causal mask of sz positions: 0 where a query may attend, -inf for later keys. -> [sz, sz]"""
+        # True above the diagonal: later keys than the query
         ones = Tensor.full((sz, sz), True, device=device)
         mask = ones.triu(1).where(float("-inf"), 0.0)
         return mask if dtype is None else mask.to(dtype)

@@ -24,6 +24,7 @@ def _in_place(f: Callable[P, Tensor]) -> Callable[P, Tensor]:
     base = f.__name__
 
     def call(input: Tensor, *args: Any, **kw: Any) -> Tensor:
+        # before the computation, so that an invalid write changes nothing
         input._check_write()  # pyright: ignore[reportPrivateUsage] - as its own in-place methods do
         return write(input, f(input, *args, **kw), f"{base}_", base)  # type: ignore[call-arg]
 

@@ -13,6 +13,7 @@ from ...tensor import Tensor
 
 
 def _as_list(call: str, tensors: Any) -> list[Tensor]:
+    # one tensor is a list of one, as in PyTorch
     listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not listed:
         raise ValueError(f"{call}(0 gradients): an empty list has no norm: check requires_grad")
@@ -34,6 +35,7 @@ def get_total_norm(
         for x in _as_list("get_total_norm", tensors)
     ]
     every = stack(norms)
+    # [tensors]: the norm of each
     total = every.amax() if norm_type == inf else every.norm(norm_type)
     if error_if_nonfinite and (isnan(total.item()) or abs(total.item()) == inf):
         rule = "the norm is not finite: look for the first gradient that is not (fb.debug)"
@@ -59,6 +61,7 @@ def clip_grads_with_norm_(parameters: Gradients, max_norm: float, total_norm: Te
     """
     # PyTorch's 1e-6 against a norm of 0; the scale stays on the device, so nothing is read.
     scale = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
+    # the scale is float32; a gradient keeps its dtype
     _container("clip_grads_with_norm_", parameters).map_(lambda g: g * scale.to(g.dtype))
 
 

@@ -42,6 +42,7 @@ class LoRALinear(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         thin = dropout(x, self.dropout, self.training) if self.dropout else x
+        # B (A x) and not (B A) x: two thin products of rank r
         return self.base(x) + linear(linear(thin, self.lora_A), self.lora_B) * (self.alpha / self.r)
 
     @no_grad()
@@ -50,7 +51,7 @@ class LoRALinear(Module):
         base = _floats(self.base) if isinstance(self.base, QuantizedLinear) else self.base
         # a new parameter: the weight may be shared with an embedding, which has no addition
         base.weight = Parameter(base.weight + (self.lora_B @ self.lora_A) * (self.alpha / self.r))
-        return base.requires_grad_(True)
+        return base.requires_grad_(True)  # trained again
 
     def extra_repr(self) -> str:
         return f"r={self.r}, alpha={self.alpha}"
@@ -75,6 +76,7 @@ class LowRank(Module):
         init.kaiming_uniform_(self.lora_A, a=sqrt(5))
 
     def forward(self, weight: Tensor) -> Tensor:
+        # an attention weight is used inside the op, so B A is added to the weight itself
         return weight + (self.lora_B @ self.lora_A) * (self.alpha / self.r)
 
 
@@ -103,7 +105,7 @@ def _replace(
         (owner, last, m, f"{prefix}{last}")
         for prefix, owner in tree_of(model)
         for last, m in own_members(owner, Module)
-        if type(m) in kinds
+        if type(m) in kinds  # exactly these classes: subclasses may compute something else
     ]
     chosen = [(owner, last, m) for owner, last, m, name in places if _matches(name, pattern)]
     replacements: dict[Module, Module] = {}

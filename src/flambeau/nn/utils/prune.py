@@ -17,6 +17,7 @@ from ..parameter import Parameter
 def _count(method: str, amount: float, size: int) -> int:
     """The number of elements to prune among `size`, from a fraction or a number."""
     is_share = isinstance(amount, float)
+    # bool is an int: amount=True would prune one element
     if isinstance(amount, bool) or amount < 0 or (is_share and amount > 1):
         raise ValueError(f"{method}(amount={amount}): must be a fraction from 0 to 1 or an integer: pass one")
     n = round(amount * size) if is_share else int(amount)
@@ -72,12 +73,14 @@ class BasePruningMethod(ABC):
         # The first pruning of a parameter; later ones multiply its mask.
         if _hook(module, name) is None:
             weight = getattr(module, name)
+            # the parameter gives way to a plain attribute, which the hook sets: gradients reach NAME_orig
             delattr(module, name)
             module.register_parameter(f"{name}_orig", Parameter(weight.detach(), weight.requires_grad))
             module.register_buffer(f"{name}_mask", weight.detach() * 0 + 1)
             module.register_forward_pre_hook(method)
         before = getattr(module, f"{name}_mask")
         scores = getattr(module, f"{name}_orig").detach() if importance_scores is None else importance_scores
+        # a mask only shrinks: what is pruned stays so
         before.assign_(method.compute_mask(scores, before) * before)
         method(module, ())  # the pruned value is there before the next call
         return method
@@ -149,6 +152,7 @@ class _Structured(BasePruningMethod):
         own = self.dim % t.ndim
         there = default_mask.amax(self._others(t)) > 0  # slices that have unpruned elements
         left = int(there.sum().item())
+        # slices that were pruned before have score -1 and are the first n
         n = _count(type(self).__name__, self.amount, left) + t.shape[own] - left
         mask = _smallest(there.where(self.slices(t), -1.0), n)
         return mask.reshape(*(-1 if d == own else 1 for d in range(t.ndim))) * default_mask
@@ -243,6 +247,7 @@ def global_unstructured(
     mask = pruning_method(**kw).compute_mask(cat([v.reshape(-1) for v in values]), joined)
     at = 0
     for (module, name), v in zip(pairs, values, strict=True):
+        # each gets its part of the common mask
         custom_from_mask(module, name, mask[at : at + v.numel()].reshape(v.shape))
         at += v.numel()
 

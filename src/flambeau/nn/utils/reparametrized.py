@@ -17,7 +17,7 @@ class ComputedTensor:
     def __init__(self, module: Module, name: str, kind: str, compute: Callable[[Module], Tensor]):
         self.name, self.kind, self.compute = name, kind, compute
         self.handle = module.register_forward_pre_hook(self)
-        self(module, ())
+        self(module, ())  # the tensor exists before the first call
 
     def __call__(self, module: Module, _args: tuple[Any, ...]) -> None:
         setattr(module, self.name, self.compute(module))
@@ -52,7 +52,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
     def compute(m: Any) -> Tensor:
         g, v = getattr(m, f"{name}_g"), getattr(m, f"{name}_v")
-        return v * (g / norm_except(v, dim))
+        return v * (g / norm_except(v, dim))  # ||w|| = g in direction v
 
     ComputedTensor(module, name, "weight_norm", compute)
     return module
@@ -80,13 +80,14 @@ def spectral_norm(
     """
     weight = getattr(module, name)
     norm: Any = SpectralNorm(weight, n_power_iterations, usual_dim(module) if dim is None else dim, eps)
-    norm.v_first = True
+    norm.v_first = True  # the older norm iterates in this order
     delattr(module, name)
     module.register_parameter(f"{name}_orig", Parameter(weight.detach()))
     module.register_buffer(f"{name}_u", norm._u)
     module.register_buffer(f"{name}_v", norm._v)
 
     def compute(m: Any) -> Tensor:
+        # The buffers hold the vectors: load_state_dict and to() replace them there.
         norm._u, norm._v = getattr(m, f"{name}_u"), getattr(m, f"{name}_v")
         norm.training = m.training
         return norm(getattr(m, f"{name}_orig"))

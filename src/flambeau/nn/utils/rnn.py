@@ -96,7 +96,7 @@ def pad_steps(
     index = tensor(at, device=data.device)
     # an index for padding too, whose row is replaced
     rows = data.index_select(0, index.flatten().clamp(min=0)).reshape(*index.shape, *data.shape[1:])
-    if all(n == batch for n in batch_sizes):
+    if all(n == batch for n in batch_sizes):  # equal lengths: no padding to fill
         return rows
     return where((index >= 0).reshape(*index.shape, *(1,) * (data.ndim - 1)), rows, value)
 
@@ -121,6 +121,7 @@ def pack_padded_sequence(
         )
     # sorted is stable: equal lengths keep their order
     order = sorted(range(len(all_sizes)), key=lambda i: -all_sizes[i])
+    # sequences that have an element at step t
     sizes = tuple(sum(n > t for n in all_sizes) for t in range(max(all_sizes)))
     data = pack_steps(x, sizes, order)
     if enforce_sorted:
@@ -149,7 +150,7 @@ def pad_packed_sequence(
         more = Tensor.full((total_length - longest, *x.shape[1:]), padding_value, x.dtype, x.device)
         x = cat([x, more]) if total_length > longest else x
     lengths = tensor(lengths_of(sequence.batch_sizes), device=x.device)
-    if sequence.unsorted_indices is not None:
+    if sequence.unsorted_indices is not None:  # back to the caller's order
         x = x.index_select(1, sequence.unsorted_indices)
         lengths = lengths.index_select(0, sequence.unsorted_indices)
     return x.transpose(0, 1) if batch_first else x, lengths
@@ -173,6 +174,7 @@ def pad_sequence(
     longest = max(len(x) for x in tensors)
     ends = [(longest - len(x), 0) if padding_side == "left" else (0, longest - len(x)) for x in tensors]
     rows = [
+        # pad takes the last dim's ends first: zeros for all dims but the first
         x.pad((*(0,) * (2 * (x.ndim - 1)), *end), "constant", padding_value)
         for x, end in zip(tensors, ends, strict=True)
     ]
