@@ -150,9 +150,7 @@ def test_help_of_a_layer():
     )
     assert "\nkernel_size: the window's size, one number or one for each dim\n" in told
     assert str(inspect.signature(fb.nn.ReLU)) == "(inplace: bool = False)"
-    assert "\ngroups: parts that channels are divided into;" in (
-        inspect.getdoc(fb.nn.functional.conv2d) or ""
-    )
+    assert "\ngroups: the number of groups of channels;" in (inspect.getdoc(fb.nn.functional.conv2d) or "")
     assert "ceil_mode: " in (fb.nn.MaxPool2d.__doc__ or "")  # of a layer made of a function
     told = [(inspect.getdoc(f) or "").split() for f in (fb.nn.MaxPool2d, fb.nn.functional.max_pool2d)]
     assert told[0] == told[1]
@@ -251,7 +249,7 @@ CHECKS = {
         ],
     ),
     "conv.pair": (
-        "ValueError if there is neither one number nor one for each dim",
+        "ValueError if a size is neither one number nor one for each dim",
         [lambda: F.conv2d(X[None], fb.ones(1, 1, 1, 1, **CPU), stride=(1, 2, 3))],
     ),
     "conv.transposed_size": (

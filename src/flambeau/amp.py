@@ -62,7 +62,7 @@ class GradScaler:
     def scale(self, outputs: Any) -> Any:
         """A loss times the scale, or several, in a list or tuple: what `backward` is called on.
 
-        TypeError for others. outputs: the loss, or several.
+        TypeError for other objects. outputs: the loss, or several.
         """
         if not self._enabled:
             return outputs

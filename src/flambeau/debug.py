@@ -104,9 +104,9 @@ def first_bad(*tensors: Any, lines: made_at | None = None) -> str | None:
             if node.op.kind == "leaf":
                 return f"an input is not finite: {describe(node)}"
             name = node.attrs.get("label", node.op.name).lstrip("_")
-            there = lines.get(node) if lines is not None else ""
+            line = lines.get(node) if lines is not None else ""
             sentence = f"{name}({inputs}) produced the first value that is not finite: {describe(node)}"
-            return f"{sentence}, at {there}" if there else sentence
+            return f"{sentence}, at {line}" if line else sentence
     return None
 
 

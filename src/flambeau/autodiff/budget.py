@@ -63,10 +63,10 @@ def fit(tops: list[Node], gradients: list[Node], tape: Tape, device: Gpu) -> Non
         return
     needs: dict[int | str, int] = {}
     before = [(n, n.inputs) for n in nodes_of_walk(gradients, tape)]
-    for how in ("none", "balanced", *PARTS):
-        marked = _change(how, tops, gradients, tape)
-        needs[how] = assign(plan(roots, device.limits)).nbytes  # the plan's memory, without running it
-        if needs[how] <= room:
+    for choice in ("none", "balanced", *PARTS):
+        marked = _change(choice, tops, gradients, tape)
+        needs[choice] = assign(plan(roots, device.limits)).nbytes  # the plan's memory, without running it
+        if needs[choice] <= room:
             break
         # The attempt did not fit: undo its changes to the graph before the next one.
         for n, inputs in before:
@@ -74,14 +74,14 @@ def fit(tops: list[Node], gradients: list[Node], tape: Tape, device: Gpu) -> Non
         for n in marked:
             n.segment = None
     else:
-        how = min(needs, key=lambda h: needs[h])  # the run reports that it does not fit
-        _change(how, tops, gradients, tape)
-    _chosen[key] = how
+        choice = min(needs, key=lambda h: needs[h])  # the run reports that it does not fit
+        _change(choice, tops, gradients, tape)
+    _chosen[key] = choice
 
 
-def _change(how: int | str, tops: list[Node], gradients: list[Node], tape: Tape) -> list[Node]:
-    marked = _mark(tops, how) if isinstance(how, int) else []
-    recompute(gradients, tape, how != "none")
+def _change(choice: int | str, tops: list[Node], gradients: list[Node], tape: Tape) -> list[Node]:
+    marked = _mark(tops, choice) if isinstance(choice, int) else []
+    recompute(gradients, tape, choice != "none")
     return marked
 
 

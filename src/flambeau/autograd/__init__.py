@@ -179,7 +179,7 @@ def _result(cls: type[Function], ctx: Context, args: tuple[Any, ...], outs: tupl
         return out
     tensors = [a for a in args if isinstance(a, Tensor)]
 
-    # Each output is a node of its own, so backward is called once for each that the loss depends on.
+    # Each output has its own node, so backward is called once for each that the loss depends on.
     def gradient(g: Any, y: Any, *_: Any) -> list[Any]:
         empty = [_no_gradient(ctx, o) for o in outs]
         empty[i] = g

@@ -58,8 +58,8 @@ def gradcheck(
         rule = "no input has requires_grad: call requires_grad_()"
         raise ValueError(f"gradcheck({describe(arguments)}): {rule}")
 
-    def call(*some: Any) -> tuple[Any, ...]:
-        placed = dict(zip(places, some, strict=True))
+    def call(*chosen: Any) -> tuple[Any, ...]:
+        placed = dict(zip(places, chosen, strict=True))
         return _outputs(func(*(placed.get(i, a) for i, a in enumerate(arguments))))
 
     at = tuple(arguments[i].detach() for i in places)
@@ -133,8 +133,8 @@ def gradgradcheck(
 
     # The gradient as a function of the inputs, which is differentiated again.
     def gradient(*args: Any) -> tuple[Any, ...]:
-        def call(*some: Any) -> tuple[Any, ...]:
-            placed = dict(zip(places, some, strict=True))
+        def call(*chosen: Any) -> tuple[Any, ...]:
+            placed = dict(zip(places, chosen, strict=True))
             return _outputs(func(*(placed.get(i, a) for i, a in enumerate(args))))
 
         outs = call(*(args[i] for i in places))

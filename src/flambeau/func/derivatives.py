@@ -310,8 +310,8 @@ def _of_arguments(
     """Return the function of only the selected arguments. Its aux result is stored."""
     aside: list[Any] = []
 
-    def call(*some: Any) -> Any:
-        replaced = dict(zip(wanted, some, strict=True))
+    def call(*chosen: Any) -> Any:
+        replaced = dict(zip(wanted, chosen, strict=True))
         out, aux = _split(
             func(*(replaced.get(i, a) for i, a in enumerate(args)), **kw), has_aux, "jacobian(...)"
         )

@@ -101,9 +101,9 @@ def _size(pairs: list[tuple[Any, int | None]]) -> int:
 
 
 def _map_batch(
-    func: Callable[..., Any], arguments: Any, pairs: list[Any], size: int, how: tuple[Any, str]
+    func: Callable[..., Any], arguments: Any, pairs: list[Any], size: int, options: tuple[Any, str]
 ) -> Any:
-    out_dims, randomness = how
+    out_dims, randomness = options
     batch = Batch(size, randomness)
     args, kw = like(arguments, [x if d is None else batch.example(x, d) for x, d in pairs])
     out = func(*args, **kw)

@@ -256,9 +256,9 @@ def multi_head_attention_forward(
     training: whether weights are dropped
     key_padding_mask: True where a key is not attended to. [b, m]
     need_weights: also return the weights; average_attn_weights: as their mean over the heads
-    attn_mask: added to the scores, or True where there is no attention. [n, m], [b * heads, n, m]
+    attn_mask: added to the scores, or True for pairs without attention. [n, m], [b * heads, n, m]
     use_separate_proj_weight: use q_proj_weight, k_proj_weight and v_proj_weight, not in_proj_weight
-    static_k, static_v: None: TypeError for others
+    static_k, static_v: must be None, otherwise TypeError
     is_causal: attn_mask is the causal one
     """
     if static_k is not None or static_v is not None:

@@ -152,7 +152,7 @@ def activation(name: str, *numbers: float) -> Activation:
     if name.lower() not in ACTIVATIONS:
         raise ValueError(f"activation {name!r} is unknown: use one of {', '.join(ACTIVATIONS)}")
     usual, function, slope = ACTIVATIONS[name.lower()]
-    numbers = (*numbers, *usual[len(numbers) :])  # what is not passed has ONNX's default
+    numbers = (*numbers, *usual[len(numbers) :])  # missing numbers have ONNX's defaults
     if not numbers:
         return Activation(function, slope)
 
@@ -231,9 +231,9 @@ class _Opened(NamedTuple):
     new: Tensor
 
 
-def lstm(how: LstmGates) -> Cell:
+def lstm(options: LstmGates) -> Cell:
     """The cell of LSTM: input, forget, candidate and output gates, in PyTorch's order."""
-    coupled = how.input_forget
+    coupled = options.input_forget
     count = 4 - coupled
 
     def open_gates(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> _Opened:
@@ -245,35 +245,35 @@ def lstm(how: LstmGates) -> Cell:
             # 2000).
             i = i + s.peepholes[0] * old
             f = [each + s.peepholes[2] * old for each in f]
-        taken = how.gate.function(i)
-        forget = 1 - taken if coupled else how.gate.function(f[0])
-        candidate = how.cell.function(g)
+        taken = options.gate.function(i)
+        forget = 1 - taken if coupled else options.gate.function(f[0])
+        candidate = options.cell.function(g)
         cell = forget * old + taken * candidate
-        new = _within(cell, how.state_clip)
+        new = _within(cell, options.state_clip)
         o = o if s.peepholes is None else o + s.peepholes[1] * new
         return _Opened([i, *f, g, o], taken, forget, candidate, cell, new)
 
     def step(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> Tensor:
         v = open_gates(gates, shown, state, s)
-        return under_each_other([how.gate.function(v.before[-1]) * how.hidden.function(v.new), v.new])
+        return under_each_other([options.gate.function(v.before[-1]) * options.hidden.function(v.new), v.new])
 
     def slopes(gates: Tensor, shown: Tensor, state: Tensor, new: Tensor, s: Sequence) -> Slopes:
         # c' = f c + i g and h = o act(c'). The rows are the derivatives of c' with respect to the gates i,
         # f and g, of h with respect to o, and of c' with respect to c.
         v, old, cell = open_gates(gates, shown, state, s), gate(state, 1), gate(new, 1)
-        bent, o = how.hidden.function(cell), how.gate.function(v.before[-1])
-        slope_i, slope_o = how.gate.derivative(v.before[0], v.i), how.gate.derivative(v.before[-1], o)
+        bent, o = options.hidden.function(cell), options.gate.function(v.before[-1])
+        slope_i, slope_o = options.gate.derivative(v.before[0], v.i), options.gate.derivative(v.before[-1], o)
         taken = (
             [(v.g - old) * slope_i]
             if coupled
-            else [v.g * slope_i, old * how.gate.derivative(v.before[1], v.f)]
+            else [v.g * slope_i, old * options.gate.derivative(v.before[1], v.f)]
         )
-        taken.append(v.i * how.cell.derivative(v.before[-2], v.g))
-        passed = _pass_inside_bounds(v.cell, how.state_clip)
+        taken.append(v.i * options.cell.derivative(v.before[-2], v.g))
+        passed = _pass_inside_bounds(v.cell, options.state_clip)
         rows, of = [*map(passed, taken), bent * slope_o, passed(v.f)], (1,) * (count - 1) + (0, 1)
-        return Slopes(rows, of, tuple(range(count)), (None, count), o * how.hidden.derivative(cell, bent))
+        return Slopes(rows, of, tuple(range(count)), (None, count), o * options.hidden.derivative(cell, bent))
 
-    known = all(a.slope for a in how[:3])
+    known = all(a.slope for a in options[:3])
     return Cell("lstm", count, step, slopes if known else None)
 
 
@@ -287,36 +287,36 @@ class GruGates(NamedTuple):
     reset_after: bool = True
 
 
-def gru(how: GruGates) -> Cell:
+def gru(options: GruGates) -> Cell:
     """The cell of GRU: reset, update and candidate gates, in PyTorch's order."""
-    return _gru(how) if how.reset_after else _gru_that_resets_before(how)
+    return _gru(options) if options.reset_after else _gru_that_resets_before(options)
 
 
-def _gru(how: GruGates) -> Cell:
+def _gru(options: GruGates) -> Cell:
     def open_gates(gates: Tensor, shown: Tensor, s: Sequence) -> tuple[Tensor, ...]:
         own = own_gates(shown, s, 3)
         of_r, of_z = (gate(gates, k) + gate(own, k) for k in range(2))
-        r = how.gate.function(of_r)
+        r = options.gate.function(of_r)
         of_n = gate(gates, 2) + r * gate(own, 2)
-        return of_r, of_z, of_n, r, how.gate.function(of_z), how.hidden.function(of_n), gate(own, 2)
+        return of_r, of_z, of_n, r, options.gate.function(of_z), options.hidden.function(of_n), gate(own, 2)
 
     def step(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> Tensor:
         *_, z, n, _ = open_gates(gates, shown, s)
-        return _within((1 - z) * n + z * state, how.state_clip)
+        return _within((1 - z) * n + z * state, options.state_clip)
 
     def slopes(gates: Tensor, shown: Tensor, state: Tensor, new: Tensor, s: Sequence) -> Slopes:
         # h' = (1 - z) n + z h with n = act(x_n + r own). The rows are the derivatives of h' with respect to
         # the gates r and z, own, the old state h and x_n.
         of_r, of_z, of_n, r, z, n, own = open_gates(gates, shown, s)
-        of_new, slope = (1 - z) * how.hidden.derivative(of_n, n), how.gate.derivative
+        of_new, slope = (1 - z) * options.hidden.derivative(of_n, n), options.gate.derivative
         rows = [of_new * own * slope(of_r, r), (state - n) * slope(of_z, z), of_new * r, z, of_new]
-        passed = _pass_inside_bounds((1 - z) * n + z * state, how.state_clip)
+        passed = _pass_inside_bounds((1 - z) * n + z * state, options.state_clip)
         return Slopes([*map(passed, rows)], (0,) * 5, (0, 1, 4), (3, None))
 
-    return Cell("gru", 3, step, slopes if how.gate.slope and how.hidden.slope else None)
+    return Cell("gru", 3, step, slopes if options.gate.slope and options.hidden.slope else None)
 
 
-def _gru_that_resets_before(how: GruGates) -> Cell:
+def _gru_that_resets_before(options: GruGates) -> Cell:
     """The GRU of reset_after=False: the candidates are a second product, of the reset state. A step takes two
     products and two kernels."""
 
@@ -327,9 +327,9 @@ def _gru_that_resets_before(how: GruGates) -> Cell:
         return own_gates(shown, s._replace(weight=s.weight.narrow(0, begin * n, gates * n), bias=bias), gates)
 
     def step(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> Tensor:
-        both = how.gate.function(gates.narrow(-2, 0, 2) + part(shown, s, 0, 2))
+        both = options.gate.function(gates.narrow(-2, 0, 2) + part(shown, s, 0, 2))
         r, z = gate(both, 0), gate(both, 1)
-        n = how.hidden.function(gate(gates, 2) + part(r.squeeze(-2) * shown, s, 2, 1))
-        return _within((1 - z) * n + z * state, how.state_clip)
+        n = options.hidden.function(gate(gates, 2) + part(r.squeeze(-2) * shown, s, 2, 1))
+        return _within((1 - z) * n + z * state, options.state_clip)
 
     return Cell("gru", 3, step, None)

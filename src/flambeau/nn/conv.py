@@ -124,7 +124,7 @@ class Conv1d(_Conv):
     stride: the distance of windows, one number or one for each dim
     padding: zeros at both ends, a number or one for each dim; "same" or "valid"
     dilation: the distance between elements of a window, one number or one for each dim
-    groups: parts that channels are divided into; each result sees the inputs of its own part
+    groups: the number of groups of channels; an output reads only the inputs of its group
     padding_mode: "zeros", "reflect", "replicate" or "circular": what is added
     """
 
@@ -142,7 +142,7 @@ class Conv2d(_Conv):
     stride: the distance of windows, one number or one for each dim
     padding: zeros at both ends, a number or one for each dim; "same" or "valid"
     dilation: the distance between elements of a window, one number or one for each dim
-    groups: parts that channels are divided into; each result sees the inputs of its own part
+    groups: the number of groups of channels; an output reads only the inputs of its group
     padding_mode: "zeros", "reflect", "replicate" or "circular": what is added
     """
 
@@ -160,7 +160,7 @@ class Conv3d(_Conv):
     stride: the distance of windows, one number or one for each dim
     padding: zeros at both ends, a number or one for each dim; "same" or "valid"
     dilation: the distance between elements of a window, one number or one for each dim
-    groups: parts that channels are divided into; each result sees the inputs of its own part
+    groups: the number of groups of channels; an output reads only the inputs of its group
     padding_mode: "zeros", "reflect", "replicate" or "circular": what is added
     """
 
@@ -229,7 +229,7 @@ class ConvTranspose1d(_ConvTranspose):
     kernel_size: the window's size, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
     output_padding: elements added at the end of each dim of the result, since several sizes are possible
-    groups: parts that channels are divided into; each result sees the inputs of its own part
+    groups: the number of groups of channels; an output reads only the inputs of its group
     dilation: the distance between elements of a window, one number or one for each dim
     padding_mode: "zeros": no other is possible
     """
@@ -247,7 +247,7 @@ class ConvTranspose2d(_ConvTranspose):
     kernel_size: the window's size, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
     output_padding: elements added at the end of each dim of the result, since several sizes are possible
-    groups: parts that channels are divided into; each result sees the inputs of its own part
+    groups: the number of groups of channels; an output reads only the inputs of its group
     dilation: the distance between elements of a window, one number or one for each dim
     padding_mode: "zeros": no other is possible
     """
@@ -265,7 +265,7 @@ class ConvTranspose3d(_ConvTranspose):
     kernel_size: the window's size, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
     output_padding: elements added at the end of each dim of the result, since several sizes are possible
-    groups: parts that channels are divided into; each result sees the inputs of its own part
+    groups: the number of groups of channels; an output reads only the inputs of its group
     dilation: the distance between elements of a window, one number or one for each dim
     padding_mode: "zeros": no other is possible
     """
@@ -286,7 +286,7 @@ class DeformConv2d(Convolution):
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     dilation: the distance between elements of a window, one number or one for each dim
-    groups: parts that channels are divided into; each result sees the inputs of its own part
+    groups: the number of groups of channels; an output reads only the inputs of its group
     """
 
     nd = 2  # torchvision has it in 2 dims only

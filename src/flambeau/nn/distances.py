@@ -22,9 +22,9 @@ class LpLoss(Module):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         _check_shapes("LpLoss", input, target)
-        apart = input - target
+        d = input - target
         # pow is slow, and has no gradient at 0 for p = 1
-        loss = apart * apart if self.p == 2 else apart.abs() if self.p == 1 else apart.abs() ** self.p
+        loss = d * d if self.p == 2 else d.abs() if self.p == 1 else d.abs() ** self.p
         return loss if self.reduction == "none" else getattr(loss, self.reduction)(self.dim)
 
     def extra_repr(self) -> str:
@@ -47,8 +47,8 @@ class GramMatrixLoss(Module):
         _check_shapes("GramMatrixLoss", input, target)
         if input.ndim < 3:
             raise ValueError(f"GramMatrixLoss(): input has {input.ndim} dims: pass [n, c, *size]")
-        apart = _gram(input) - _gram(target)
-        return getattr(apart * apart, self.reduction)()
+        difference = _gram(input) - _gram(target)
+        return getattr(difference * difference, self.reduction)()
 
     def extra_repr(self) -> str:
         return f"reduction={self.reduction!r}"

@@ -79,8 +79,8 @@ def _pool(
     at = _places(u, size, out, kernel)
     flat = x.flatten(-nd)
     # Only the index of the maximum is needed; the gradient passes through the second gather.
-    taken = flat.detach().gather(-1, at.flatten(len(lead))).reshape(*at.shape)
-    at = at.gather(-1, taken.argmax(-1, keepdim=True)).flatten(len(lead))
+    elements = flat.detach().gather(-1, at.flatten(len(lead))).reshape(*at.shape)
+    at = at.gather(-1, elements.argmax(-1, keepdim=True)).flatten(len(lead))
     return flat.gather(-1, at).reshape(*lead, *out), as_places(at.reshape(*lead, *out))
 
 

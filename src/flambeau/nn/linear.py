@@ -159,17 +159,17 @@ class _Table(Module):
 
     @classmethod
     def from_pretrained(
-        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, **how: Any
+        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, **options: Any
     ) -> Self:
         """A layer with these vectors as its weight, which is not trained if freeze. [n, dim]
 
-        how: other arguments of the layer. ValueError for other than 2 dims.
+        options: other arguments of the layer. ValueError for other than 2 dims.
         """
         if embeddings.ndim != 2:
             raise ValueError(
                 f"from_pretrained({describe(embeddings)}): takes 2 dims, a row for each vector: reshape it"
             )
-        layer = cls(*embeddings.shape, padding_idx=padding_idx, device=embeddings.device, **how)
+        layer = cls(*embeddings.shape, padding_idx=padding_idx, device=embeddings.device, **options)
         # shares the values; frozen by default, as in PyTorch
         layer.weight = Parameter(embeddings.detach(), requires_grad=not freeze)
         return layer

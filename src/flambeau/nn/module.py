@@ -614,7 +614,7 @@ def _load(owner: Module, name: str, loaded: Any, assign: bool) -> None:
         own.assign_(loaded[0] if (own.shape, tuple(loaded.shape)) == OLD_SCALAR else loaded)
         return
     value = loaded if isinstance(loaded, Tensor) else tensor(loaded, device=own.device)
-    # A plain tensor under a parameter's name becomes one; whether it is trained stays as it was.
+    # A plain tensor under a parameter's name becomes a parameter and keeps the old one's requires_grad.
     if isinstance(own, Parameter):
         value = value if isinstance(value, Parameter) else Parameter(value.detach(), own.requires_grad)
     setattr(owner, name, value)

@@ -260,7 +260,7 @@ class LPPool1d(FunctionLayer):
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
     ceil_mode: include windows that begin inside and end outside
-    Raises ValueError if there is neither one number nor one for each dim; if dims are missing, or windows
+    Raises ValueError if a size is neither one number nor one for each dim; if dims are missing, or windows
         do not fit.
     """
 
@@ -295,7 +295,7 @@ class LPPool2d(FunctionLayer):
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
     ceil_mode: include windows that begin inside and end outside
-    Raises ValueError if there is neither one number nor one for each dim; if dims are missing, or windows
+    Raises ValueError if a size is neither one number nor one for each dim; if dims are missing, or windows
         do not fit.
     """
 
@@ -330,7 +330,7 @@ class LPPool3d(FunctionLayer):
     norm_type: the power p of the norm
     kernel_size: the window's size, one number or one for each dim
     ceil_mode: include windows that begin inside and end outside
-    Raises ValueError if there is neither one number nor one for each dim; if dims are missing, or windows
+    Raises ValueError if a size is neither one number nor one for each dim; if dims are missing, or windows
         do not fit.
     """
 
@@ -587,7 +587,7 @@ class Unfold(FunctionLayer):
     dilation: the distance between elements of a window, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
-    Raises ValueError if the input has too few or too many dims; if there is neither one number nor one for
+    Raises ValueError if the input has too few or too many dims; if a size is neither one number nor one for
         each dim.
     """
 

@@ -104,12 +104,12 @@ class ALiBi(Module):
         """The bias; the first query is at position `start`. -> [heads, queries, keys]"""
         rows = (Tensor.arange(queries, device=device) + start).unsqueeze(1)
         # distance of query and key: [queries, keys]
-        apart = (rows - Tensor.arange(keys, device=device)).abs().float()
+        distance = (rows - Tensor.arange(keys, device=device)).abs().float()
         slopes = Tensor.arange(self.num_heads, device=device) * 0.0
         # A select by head from host numbers, which become parameters of the kernel: no upload.
         for i, slope in enumerate(self.slopes):
             slopes = (Tensor.arange(self.num_heads, device=device) == i).where(slope, slopes)
-        return -apart * slopes.reshape(-1, 1, 1)
+        return -distance * slopes.reshape(-1, 1, 1)
 
 
 class GroupedQueryAttention(Module):
@@ -156,7 +156,7 @@ class GroupedQueryAttention(Module):
             m(x).unflatten(-1, (self.num_kv_heads, self.head_dim)).transpose(1, 2)
             for m in (self.k_proj, self.v_proj)
         )
-        # + 0: a value of its own, since the cache advances its count
+        # + 0 copies the value, since the cache advances its count
         start: Any = 0 if cache is None else cache.count + 0
         if isinstance(self.positions, RotaryEmbedding):
             q, k = self.positions(q, start), self.positions(k, start)

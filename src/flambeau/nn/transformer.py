@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from ..core.op import COMPOSED
@@ -98,10 +99,10 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:
         """[n, b, d] -> [n, b, d]; masks as of MultiheadAttention; is_causal: src_mask is the causal one."""
-        how = {"key_padding_mask": src_key_padding_mask, "attn_mask": src_mask, "is_causal": is_causal}
+        options = {"key_padding_mask": src_key_padding_mask, "attn_mask": src_mask, "is_causal": is_causal}
 
         def attend(x: Tensor) -> Tensor:
-            return self.self_attn(x, x, x, need_weights=False, **how)[0]
+            return self.self_attn(x, x, x, need_weights=False, **options)[0]
 
         return self._through(src, [attend, self._forward_part])
 
@@ -246,16 +247,20 @@ class Transformer(Module):
         own = vars(self)
         dtype = own.pop("dtype")
         names = ("dim_feedforward", "dropout", "activation", "layer_norm_eps", "bias", "device")
-        how = {name: own.pop(name) for name in names} | {"norm_first": own.pop("norm_first")}
+        options = {name: own.pop(name) for name in names} | {"norm_first": own.pop("norm_first")}
         sizes = (self.d_model, self.nhead)
-        norm = lambda: LayerNorm(self.d_model, how["layer_norm_eps"], bias=how["bias"], device=how["device"])  # noqa: E731
+        eps, bias, device = options["layer_norm_eps"], options["bias"], options["device"]
+        norm = partial(LayerNorm, self.d_model, eps, bias=bias, device=device)
         count, others = own.pop("num_encoder_layers"), own.pop("num_decoder_layers")
         encoder, decoder = own.pop("custom_encoder"), own.pop("custom_decoder")
-        how["batch_first"] = self.batch_first
-        self.encoder = encoder or TransformerEncoder(TransformerEncoderLayer(*sizes, **how), count, norm())
-        self.decoder = decoder or TransformerDecoder(TransformerDecoderLayer(*sizes, **how), others, norm())
-        # PyTorch initialises all matrices of a Transformer alike.
-        # biases and norms keep their own initial values
+        options["batch_first"] = self.batch_first
+        self.encoder = encoder or TransformerEncoder(
+            TransformerEncoderLayer(*sizes, **options), count, norm()
+        )
+        self.decoder = decoder or TransformerDecoder(
+            TransformerDecoderLayer(*sizes, **options), others, norm()
+        )
+        # PyTorch initialises all matrices of a Transformer alike; biases and norms keep their own values.
         for p in self.parameters():
             if p.ndim > 1:
                 init.xavier_uniform_(p)

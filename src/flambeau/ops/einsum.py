@@ -171,9 +171,9 @@ def _reduce_term(x: Tensor, term: str, rest: set[str]) -> tuple[Tensor, str]:
         while term.count(c) > 1:
             a, b = term.index(c), term.rindex(c)
             x, term = _diagonal(x, a, b), term[:a] + term[a + 1 : b] + term[b + 1 :] + c
-    gone = tuple(d for d, c in enumerate(term) if c not in rest)
-    if gone:
-        x, term = x.sum(gone), "".join(c for c in term if c in rest)
+    summed = tuple(d for d, c in enumerate(term) if c not in rest)
+    if summed:
+        x, term = x.sum(summed), "".join(c for c in term if c in rest)
     return x, term
 
 
@@ -313,8 +313,8 @@ def _euclid_by_matmul(a: Tensor, b: Tensor) -> Tensor:
     # Rounding can make squares of near points negative: they count as 0.
     squares = a.square().sum(-1).unsqueeze(-1) + b.square().sum(-1).unsqueeze(-2)
     squares = squares - a.matmul(b.transpose(-1, -2)) * 2
-    some = squares > 0
-    return some.where(some.where(squares, 1.0).sqrt(), 0.0)
+    nonzero = squares > 0
+    return nonzero.where(nonzero.where(squares, 1.0).sqrt(), 0.0)
 
 
 @composed

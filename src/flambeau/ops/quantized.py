@@ -210,7 +210,7 @@ def _shared_memory_launch(
     tile = _tile_of(name, m, bits)
     chunks, turn = k // per, tile.lanes * tile.ahead
     lines, columns = -(-n // (4 * tile.lines)), -(-m // tile.vectors)
-    # "blocks" splits rows only where there are too few workgroups, into pieces of 4 turns or more.
+    # "blocks" splits rows only if there are too few workgroups, into pieces of 4 turns or more.
     pieces = max(min(SPREAD // (lines * columns), chunks // (4 * turn)), 1) if name == "blocks" else 1
     long = -(-chunks // (pieces * turn)) * turn  # cells of a piece, in turns that all lanes share
     parts = -(-chunks // long)

@@ -65,7 +65,7 @@ reshape_as = view_as
 
 @composed
 def ravel(input: Tensor) -> Tensor:
-    """The same elements in order, in one dim; a view of what lies in order. [...] -> [n]"""
+    """The same elements in order, in one dim; a view if they are stored in order. [...] -> [n]"""
     return input.contiguous().reshape(input.numel())
 
 

@@ -15,7 +15,7 @@ class ByMoments(Optimizer):
     """Base of Adam's variants: m and v, the running means of g and of g^2, and their bias correction."""
 
     names = ("exp_avg", "exp_avg_sq")
-    decoupled = False  # where there is no option
+    decoupled = False  # for classes without the option
 
     def apply_decay(self, p: Tensor, g: Tensor, o: Any) -> tuple[Tensor, Tensor]:
         """Return parameter and gradient after the weight decay."""
@@ -95,9 +95,9 @@ class Adam(ByMoments):
         if o.amsgrad:
             v = s["max_exp_avg_sq"].assign_(s["max_exp_avg_sq"].maximum(v))
         # both means start at 0 and are too small by 1 - beta ** t, which the corrections divide by
-        moved = m / correction(o.betas[0], s["step"])
-        moved = moved / (v.sqrt() / correction(o.betas[1], s["step"]).sqrt() + o.eps)
-        return p - (along(moved, g) if o.cautious else moved) * o.lr
+        direction = m / correction(o.betas[0], s["step"])
+        direction = direction / (v.sqrt() / correction(o.betas[1], s["step"]).sqrt() + o.eps)
+        return p - (along(direction, g) if o.cautious else direction) * o.lr
 
 
 class AdamW(Adam):
@@ -401,11 +401,11 @@ def _rectifier(beta: float) -> float:
     return longest / ((longest - 4) * (longest - 2)) if longest > 5 else 0.0  # else no step is rectified
 
 
-def along(moved: Tensor, g: Tensor) -> Tensor:
+def along(direction: Tensor, g: Tensor) -> Tensor:
     """Keep the elements of a step that have the gradient's sign, scaled by the inverse of their fraction."""
     # (Liang et al., 2024) 1e-3 bounds the enlargement where almost no element agrees
-    agrees = (moved * g > 0).float()
-    return moved * (agrees / agrees.mean().clamp(min=1e-3))
+    agrees = (direction * g > 0).float()
+    return direction * (agrees / agrees.mean().clamp(min=1e-3))
 
 
 def _log(beta: float) -> float:

@@ -99,9 +99,9 @@ class Adadelta(Optimizer):
         squares.assign_(squares * o.rho + g * g * (1 - o.rho))  # E[g^2], by rho
         # eps is inside both roots, as in the paper: the first step, when no move is known, is about sqrt(eps
         # / (1 - rho)) long
-        moved = (moves + o.eps).sqrt() / (squares + o.eps).sqrt() * g
-        moves.assign_(moves * o.rho + moved * moved * (1 - o.rho))
-        return p - moved * o.lr
+        direction = (moves + o.eps).sqrt() / (squares + o.eps).sqrt() * g
+        moves.assign_(moves * o.rho + direction * direction * (1 - o.rho))
+        return p - direction * o.lr
 
 
 class RMSprop(Optimizer):
@@ -157,11 +157,11 @@ class RMSprop(Optimizer):
             mean = s["grad_avg"]
             mean.assign_(mean + (g - mean) * (1 - o.alpha))
             square = square - mean * mean  # the variance E[g^2] - E[g]^2
-        moved = g / (square.sqrt() + o.eps)
+        direction = g / (square.sqrt() + o.eps)
         # as in PyTorch the rate is not in the buffer, so that a changed rate applies at once
         if o.momentum:
-            moved = s["momentum_buffer"].assign_(s["momentum_buffer"] * o.momentum + moved)
-        return p - moved * o.lr
+            direction = s["momentum_buffer"].assign_(s["momentum_buffer"] * o.momentum + direction)
+        return p - direction * o.lr
 
 
 class Adafactor(Optimizer):
@@ -217,8 +217,8 @@ class Adafactor(Optimizer):
         if o.weight_decay:
             p = p * (1 - o.lr * o.weight_decay)
         # The step is clipped to a root mean square of d.
-        moved = self._squares(g * g, s, share, least).maximum(least * least).rsqrt() * g
-        return p - moved * (size / (_rms(moved) / o.d).clamp(min=1.0))
+        direction = self._squares(g * g, s, share, least).maximum(least * least).rsqrt() * g
+        return p - direction * (size / (_rms(direction) / o.d).clamp(min=1.0))
 
     def _squares(self, square: Tensor, s: State, share: Tensor, least: Any) -> Tensor:
         """Update and return the mean squares; a matrix has the product of its row and column means."""

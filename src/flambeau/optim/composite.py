@@ -59,7 +59,7 @@ class SequentialLR(Together):
             group["lr"] = group["initial_lr"]  # PyTorch starts all parts again from initial_lr
         for scheduler in self.schedulers:
             _take_back(scheduler)
-        self._first.begin()  # a composite schedule has no rates of its own: its parts step, as in PyTorch
+        self._first.begin()  # a composite schedule sets no rates itself: its parts do, as in PyTorch
         self._last_lr = self._first.get_last_lr()
 
     @property
@@ -156,12 +156,12 @@ class CombinedLR(Together):
 
     def _move(self, before: Sequence[Sequence[float]], step: Callable[[LRScheduler], None]) -> None:
         # Each part sees only its own rates: they are set before its step, and read after it.
-        moved: list[Sequence[float]] = []  # the rates of each schedule, by group
+        by_schedule: list[Sequence[float]] = []  # the rates of each schedule, by group
         for scheduler, rates in zip(self.schedulers, before, strict=True):
             self._set(rates)
             step(scheduler)
-            moved.append(scheduler.get_last_lr())
-        reduce, by_group = REDUCTIONS[self.reduction], zip(*moved, strict=True)
+            by_schedule.append(scheduler.get_last_lr())
+        reduce, by_group = REDUCTIONS[self.reduction], zip(*by_schedule, strict=True)
         groups = zip(self.base_lrs, by_group, strict=True)
         # a base of 0 has no factor
         self._set([base * reduce([r / base if base else 0.0 for r in rates]) for base, rates in groups])

@@ -108,22 +108,22 @@ class LBFGS(Optimizer):
             slope, memory.gradient, memory.t = _dot(g, d), g, rate
             if slope > -tolerance:  # not a descent direction, within the tolerance
                 break
-            start, used = Point(0.0, loss, slope, g), 0
+            start, calls = Point(0.0, loss, slope, g), 0
             if o["line_search_fn"]:
                 smallest = tolerance / max(_largest(d), 1e-30)
                 search = Wolfe(line.along(d), start, smallest, o["max_eval"] - evaluations)
                 # the search ends when its interval moves no element by more than the tolerance
                 end = search.find(rate)
-                memory.t, used = end.t, search.used
+                memory.t, calls = end.t, search.calls
                 line.move(d, end.t)
                 loss, g = end.loss, end.gradient
             else:
                 line.move(d, rate)
                 if i < o["max_iter"]:  # the last gradient is not used
                     _, loss, g = line.evaluate()
-                    used = 1
-            evaluations += used
-            memory.evaluations += used
+                    calls = 1
+            evaluations += calls
+            memory.evaluations += calls
             # either stops: no parameter moved, or the loss did not change
             is_close = _largest(d) * abs(memory.t) <= tolerance or abs(loss - start.loss) < tolerance
             if evaluations >= o["max_eval"] or _largest(g) <= o["tolerance_grad"] or is_close:
@@ -273,7 +273,7 @@ class Wolfe:
 
     def __init__(self, at: Callable[[float], Point], start: Point, smallest: float, most: int):
         self.at, self.start, self.smallest, self.most = at, start, smallest, most
-        self.used = 0  # evaluations
+        self.calls = 0  # of `at`
 
     def find(self, t: float) -> Point:
         """Return the point, beginning at t; after `most` evaluations the best one seen."""
@@ -281,7 +281,7 @@ class Wolfe:
         return low if high is None else self._zoom(low, high)
 
     def _try(self, t: float) -> Point:
-        self.used += 1
+        self.calls += 1
         return self.at(t)
 
     def _is_high(self, p: Point) -> bool:
@@ -296,9 +296,9 @@ class Wolfe:
         """Return two points that enclose a valid one, the lower one first; or a valid point and None."""
         # Nocedal and Wright, algorithm 3.5
         before = self.start
-        while self.used <= self.most:
+        while self.calls <= self.most:
             # too high, or no lower than before: a minimum lies between the last two points
-            if self._is_high(now) or (self.used > 2 and now.loss >= before.loss):
+            if self._is_high(now) or (self.calls > 2 and now.loss >= before.loss):
                 return _by_loss(before, now)
             if self._is_flat(now):
                 return now, None
@@ -312,7 +312,7 @@ class Wolfe:
     def _zoom(self, low: Point, high: Point) -> Point:
         # Nocedal and Wright, algorithm 3.6
         was_close = False
-        while self.used <= self.most and abs(high.t - low.t) >= self.smallest:
+        while self.calls <= self.most and abs(high.t - low.t) >= self.smallest:
             left, right = sorted((low.t, high.t))
             t, was_close = _inside(cubic(low, high, left, right), left, right, was_close)
             new = self._try(t)

@@ -78,23 +78,23 @@ class Muon(Optimizer):
     def update_all(self, updates: Iterable[Update]) -> Iterable[Tensor]:
         """The new values of matrices; those of equal shape are multiplied at once."""
         all_updates = list(updates)
-        moved: dict[int, Tensor] = {}
+        direction: dict[int, Tensor] = {}
         for batch in _batches(all_updates):
             o = all_updates[batch[0]][3]
             g = _stack([all_updates[i][1] for i in batch])
             # Computed again for the stack: reading the mean from a parameter's state would take a kernel of
             # its own.
             m = _mean(_stack([all_updates[i][2]["momentum_buffer"] for i in batch]), g, o)
-            all_moved = orthogonal(g + (m - g) * o.momentum if o.nesterov else m, o)
-            moved |= zip(batch, all_moved.unbind(0) if len(batch) > 1 else [all_moved], strict=True)
-        return (self._apply(*all_updates[i], moved[i]) for i in range(len(all_updates)))
+            directions = orthogonal(g + (m - g) * o.momentum if o.nesterov else m, o)
+            direction |= zip(batch, directions.unbind(0) if len(batch) > 1 else [directions], strict=True)
+        return (self._apply(*all_updates[i], direction[i]) for i in range(len(all_updates)))
 
-    def _apply(self, p: Tensor, g: Tensor, s: State, o: Any, moved: Tensor) -> Tensor:
+    def _apply(self, p: Tensor, g: Tensor, s: State, o: Any, direction: Tensor) -> Tensor:
         s["momentum_buffer"].assign_(_mean(s["momentum_buffer"], g, o))
         rate = o.lr * ADJUSTED[o.adjust_lr_fn](*p.shape)
         if o.weight_decay:
             p = p * (1 - o.lr * o.weight_decay)
-        return p - moved * rate
+        return p - direction * rate
 
 
 def orthogonal(x: Tensor, o: Any) -> Tensor:

@@ -103,8 +103,8 @@ class Optimizer:
 
     @property
     def lr(self) -> float:
-        """The learning rate, of the first group where there are several; setting it sets that of all, and
-        reaches a recorded step too."""
+        """The learning rate of the first group; setting it sets that of all groups, also for a recorded
+        step."""
         return self.param_groups[0]["lr"]
 
     @lr.setter
@@ -221,18 +221,18 @@ class Optimizer:
             hook(self, (grads,), {})
         return loss
 
-    def _check_gradients(self, grads: Any, how: str) -> Gradients:
+    def _check_gradients(self, grads: Any, prefix: str) -> Gradients:
         if isinstance(grads, Gradients):
             return grads
         rule = "pass the result of backward, since tensors keep no gradients: grads = loss.backward(), and"
-        shown = "" if grads is None and not how else how + describe(grads)
+        shown = "" if grads is None and not prefix else prefix + describe(grads)
         raise TypeError(f"{self._name}.step({shown}): {rule} then step(grads)")
 
     def _step(self, grads: Gradients) -> None:
         # (group, parameter, gradient) for each parameter that has a gradient
-        moved = [(group, p, grads.get(p)) for group in self.param_groups for p in group["params"]]
-        moved = [(group, p, g) for group, p, g in moved if g is not None]
-        if not moved:
+        active = [(group, p, grads.get(p)) for group in self.param_groups for p in group["params"]]
+        active = [(group, p, g) for group, p, g in active if g is not None]
+        if not active:
             rule = "the loss depends on none of the parameters: make the optimizer of the model's parameters"
             raise ValueError(f"{self._name}.step({len(grads)} gradients): {rule}")
         self._complete()
@@ -241,8 +241,8 @@ class Optimizer:
         with uninterrupted(), no_grad(), without_autocast():
             options = {id(group): group.rule() for group in self.param_groups}
             skip = Skip(grads.found_inf)
-            counted = self._count(moved, options, skip)
-            updates = self._with_terms([(p, g, options[id(group)]) for group, p, g in moved])
+            counted = self._count(active, options, skip)
+            updates = self._with_terms([(p, g, options[id(group)]) for group, p, g in active])
             if self.offload:
                 return self._stream(updates, counted, read, skip)
             for p, *_ in updates:
@@ -251,7 +251,7 @@ class Optimizer:
             self._after(counted)
             skip.undo()
         # The new values, the state, the loss and found_inf are computed in one run.
-        realize(*(p for _, p, _ in moved), *self._tensors(), *read)
+        realize(*(p for _, p, _ in active), *self._tensors(), *read)
 
     def _move(self, updates: list[Update], skip: Skip) -> None:
         # in float32, also of 16-bit parameters: squares of their gradients would overflow or vanish
@@ -260,18 +260,18 @@ class Optimizer:
             p.assign_(skip.kept(p, new))
 
     def _count(
-        self, moved: list[tuple[ParamGroup, Tensor, Tensor]], options: dict[int, Any], skip: Skip
+        self, active: list[tuple[ParamGroup, Tensor, Tensor]], options: dict[int, Any], skip: Skip
     ) -> list[tuple[State, Any]]:
         """Advance the shared numbers. Parameters that are updated without others of their group get their own
         copies from now on.
         """
         # Parameters without a gradient keep their step count, as in PyTorch: a shared number that one of them
         # still needs is copied before it advances.
-        going = {id(p) for _, p, _ in moved}
-        stays = {_first(self._shared_numbers(self.state[p])) for p in self.params if id(p) not in going}
+        active_ids = {id(p) for _, p, _ in active}
+        stays = {_first(self._shared_numbers(self.state[p])) for p in self.params if id(p) not in active_ids}
         seen: dict[int, State] = {}
         counted: list[tuple[State, Any]] = []
-        for group, p, _ in moved:
+        for group, p, _ in active:
             s = self._shared_numbers(self.state[p])
             key = _first(s)
             if s and key not in seen:

@@ -88,11 +88,11 @@ class Lion(Optimizer):
         """p's new value. [...], [...] -> [...]"""
         (beta1, beta2), m = o.betas, s["exp_avg"]
         # the sign makes every element's step lr long; beta1 only mixes the direction, beta2 is the memory
-        moved = (m * beta1 + g * (1 - beta1)).sign()
+        direction = (m * beta1 + g * (1 - beta1)).sign()
         m.assign_(m * beta2 + g * (1 - beta2))
         if o.weight_decay:
             p = p * (1 - o.lr * o.weight_decay)
-        return p - moved * o.lr
+        return p - direction * o.lr
 
 
 class Adan(Optimizer):
@@ -136,6 +136,6 @@ class Adan(Optimizer):
         v.assign_(v * beta3 + ahead * ahead * (1 - beta3))
         s["prev"].assign_(g)
         length = v.sqrt() / correction(beta3, step).sqrt() + o.eps
-        moved = (m / correction(beta1, step) + d * (beta2 / correction(beta2, step))) / length
+        direction = (m / correction(beta1, step) + d * (beta2 / correction(beta2, step))) / length
         # decay as a division, which is the proximal form of the paper
-        return (p - moved * o.lr) / (1 + o.lr * o.weight_decay)
+        return (p - direction * o.lr) / (1 + o.lr * o.weight_decay)

@@ -52,9 +52,9 @@ def check_names(names: set[str], kind: Any, kept: str, is_other: bool = True) ->
     kind: the class that loads it. kept: the state that this class keeps, as text. is_other: whether it does
     not fit.
     """
-    whose = [k for k in kinds_of(kind) if k.may_keep(names)] if is_other else []
-    if whose and kind not in whose:
-        rule = f"it is the state of {_or(whose)} ({', '.join(sorted(names))})"
+    owners = [k for k in kinds_of(kind) if k.may_keep(names)] if is_other else []
+    if owners and kind not in owners:
+        rule = f"it is the state of {_or(owners)} ({', '.join(sorted(names))})"
         raise ValueError(f"load_state_dict(...): {rule}, and {kind.__name__} keeps {kept}: {CURE}")
 
 
@@ -87,10 +87,10 @@ def kinds_of(kind: Any) -> list[Any]:
     """All optimiser classes with an `__init__`, user-defined ones included, sorted by name."""
     base = optimizer_class(kind)
     kinds: list[Any] = []
-    more = [base]
-    while more:
-        k = more.pop()
-        more += k.__subclasses__()
+    pending = [base]
+    while pending:
+        k = pending.pop()
+        pending += k.__subclasses__()
         if "__init__" in vars(k) and k is not base and ("<locals>" not in k.__qualname__ or k is kind):
             kinds.append(k)
     return sorted(kinds, key=lambda k: k.__name__)

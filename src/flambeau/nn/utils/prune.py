@@ -118,10 +118,10 @@ class _Unstructured(BasePruningMethod):
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         left = int(default_mask.sum().item())
         n = _count(type(self).__name__, self.amount, left)
-        gone = default_mask.numel() - left  # they are the least important
+        pruned = default_mask.numel() - left  # they are the least important
         # Pruned elements have score -1, below all others, and are counted with the new ones.
         flat = (default_mask > 0).where(self.scores(t), -1.0).reshape(-1)
-        return _smallest(flat, n + gone).reshape(t.shape)
+        return _smallest(flat, n + pruned).reshape(t.shape)
 
 
 class L1Unstructured(_Unstructured):
@@ -150,11 +150,11 @@ class _Structured(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         own = self.dim % t.ndim
-        there = default_mask.amax(self._others(t)) > 0  # slices that have unpruned elements
-        left = int(there.sum().item())
+        remaining = default_mask.amax(self._others(t)) > 0  # slices that have unpruned elements
+        left = int(remaining.sum().item())
         # slices that were pruned before have score -1 and are the first n
         n = _count(type(self).__name__, self.amount, left) + t.shape[own] - left
-        mask = _smallest(there.where(self.slices(t), -1.0), n)
+        mask = _smallest(remaining.where(self.slices(t), -1.0), n)
         return mask.reshape(*(-1 if d == own else 1 for d in range(t.ndim))) * default_mask
 
 

@@ -32,17 +32,17 @@ def swap_tensors(module: Module, tensors: dict[str, Any], strict: bool = False):
 
 
 def functional_call(
-    module: Module, parameters_and_buffers: dict[str, Any], args: Any = (), kwargs: Any = None, **how: Any
+    module: Module, parameters_and_buffers: dict[str, Any], args: Any = (), kwargs: Any = None, **options: Any
 ) -> Any:
     """Run module(*args, **kwargs) with other tensors in place of its own, by dotted names.
 
     parameters_and_buffers: the tensors, those of a shared one under any of its names. args: a tuple, or the
-    one argument. kwargs: a dict. how: strict=True requires all tensors; tie_weights=False replaces a shared
-    tensor only under the given name. ValueError for unknown names.
+    one argument. kwargs: a dict. options: strict=True requires all tensors; tie_weights=False replaces a
+    shared tensor only under the given name. ValueError for unknown names.
     """
-    strict, tie = how.pop("strict", False), how.pop("tie_weights", True)
-    if how:
-        raise TypeError(f"functional_call: unknown: {', '.join(how)}: it takes strict, tie_weights")
+    strict, tie = options.pop("strict", False), options.pop("tie_weights", True)
+    if options:
+        raise TypeError(f"functional_call: unknown: {', '.join(options)}: it takes strict, tie_weights")
     tensors = dict(parameters_and_buffers)
     if tie:
         tensors |= _tie(module, tensors)

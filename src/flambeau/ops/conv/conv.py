@@ -152,7 +152,7 @@ def conv_transpose(
     stride: the distance of windows, for each dim
     padding: elements cut off at both ends, for each dim
     dilation: the distance between elements of a window, for each dim
-    groups: parts that channels are divided into; each result sees the inputs of its own part
+    groups: the number of groups of channels; an output reads only the inputs of its group
     """
     # With stride 1 it is a convolution, without dilation one for each phase; else products are summed by
     # element.
@@ -354,7 +354,7 @@ def conv(
     stride: the distance of windows, for each dim
     padding: elements added at both ends, for each dim
     dilation: the distance between elements of a window, for each dim
-    groups: parts that channels are divided into; each result sees the inputs of its own part
+    groups: the number of groups of channels; an output reads only the inputs of its group
     """
     nd = x.ndim - 2
     xw, wg = _conv_views(x, w, stride, padding, dilation, groups)
@@ -434,9 +434,9 @@ def _conv(nd: int):
     stride: the distance of windows, one number or one for each dim
     padding: zeros at both ends, a number or one for each dim; "same" or "valid"
     dilation: the distance between elements of a window, one number or one for each dim
-    groups: parts that channels are divided into; each result sees the inputs of its own part
+    groups: the number of groups of channels; an output reads only the inputs of its group
     Raises ValueError if the input has too few or too many dims; if the weight does not fit the
-        input or the groups; if there is neither one number nor one for each dim.
+        input or the groups; if a size is neither one number nor one for each dim.
     """
     return composed(convolve)
 
@@ -493,10 +493,10 @@ def _conv_transpose(nd: int):
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     output_padding: elements added at the end of each dim of the result, since several sizes are possible
-    groups: parts that channels are divided into; each result sees the inputs of its own part
+    groups: the number of groups of channels; an output reads only the inputs of its group
     dilation: the distance between elements of a window, one number or one for each dim
     Raises ValueError if the input has too few or too many dims; if the weight does not fit the
-        input or the groups; if there is neither one number nor one for each dim; if nothing is left,
+        input or the groups; if a size is neither one number nor one for each dim; if nothing is left,
         or output_padding is not below stride or dilation.
     """
     return composed(convolve)
@@ -523,7 +523,7 @@ def im2col(
     dilation: the distance between elements of a window, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
-    Raises ValueError if the input has too few or too many dims; if there is neither one number
+    Raises ValueError if the input has too few or too many dims; if a size is neither one number
         nor one for each dim.
     """
     x, single = add_batch_dim(input, 2)

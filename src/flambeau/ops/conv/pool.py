@@ -326,7 +326,7 @@ def _lp_pool(nd: int):
         norm_type: the power p of the norm
         kernel_size: the window's size, one number or one for each dim
         ceil_mode: include windows that begin inside and end outside
-        Raises ValueError if there is neither one number nor one for each dim; if dims are missing, or
+        Raises ValueError if a size is neither one number nor one for each dim; if dims are missing, or
             windows do not fit.
         """
         kernel = pair(kernel_size, nd)
@@ -334,10 +334,10 @@ def _lp_pool(nd: int):
         powers = x if norm_type == 1 else x.square() if norm_type == 2 else x.pow(norm_type)
         # As in PyTorch, the mean times the kernel's size: a window cut off by ceil_mode is scaled up.
         total = _avg_pool(powers, nd, kernel, stride, 0, ceil_mode, True) * prod(kernel)
-        some = total != 0  # the root of 0 gets gradient 0
-        safe = some.where(total, 1.0)
+        nonzero = total != 0  # the root of 0 gets gradient 0
+        safe = nonzero.where(total, 1.0)
         root = safe if norm_type == 1 else safe.sqrt() if norm_type == 2 else safe.pow(1 / norm_type)
-        return some.where(root, 0.0).to(dtype)
+        return nonzero.where(root, 0.0).to(dtype)
 
     pool.__name__ = f"lp_pool{nd}d"
     return composed(pool)

@@ -61,9 +61,9 @@ def _cubic(x: Tensor) -> Tensor:
 
 
 def _sinc(x: Tensor) -> Tensor:
-    some = x != 0
-    x = some.where(x, 1.0) * pi  # no 0 / 0
-    return some.where(x.sin() / x, 1.0)
+    nonzero = x != 0
+    x = nonzero.where(x, 1.0) * pi  # no 0 / 0
+    return nonzero.where(x.sin() / x, 1.0)
 
 
 def _linear(x: Tensor) -> Tensor:

@@ -124,10 +124,10 @@ def passes_of(
 def _there_and_back(n: int, lines: int, threads: int) -> tuple[FftPass, ...]:
     """The passes of a transform and of an inverse one, whose first pass takes what the last one has left in
     registers: it has the same radix."""
-    there = passes_of(n, lines, threads)
-    back = passes_of(n, lines, threads, radices_of(n)[::-1], len(there) - 1)
-    names = tuple(tuple(each[i] for i in there[-1].order) for each in there[-1].names)
-    return *there, back[0]._replace(names=names, is_new=False), *back[1:]
+    forward = passes_of(n, lines, threads)
+    back = passes_of(n, lines, threads, radices_of(n)[::-1], len(forward) - 1)
+    names = tuple(tuple(each[i] for i in forward[-1].order) for each in forward[-1].names)
+    return *forward, back[0]._replace(names=names, is_new=False), *back[1:]
 
 
 def _threads(n: int, lines: int) -> int:

@@ -174,7 +174,7 @@ class Indexing(Family):
 
         A bool tensor is read, since the shape of the result depends on it, so it can't be recorded.
 
-        key: what stands in brackets
+        key: the index in brackets
         """
         plan = parse(self, key)
         y = cut(self, plan)

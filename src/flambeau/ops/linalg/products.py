@@ -155,8 +155,8 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) 
     """
     a = A
     if dims is not None:
-        moved = [normal_dim(d, a.ndim) for d in dims]
-        a = a.permute(*(d for d in range(a.ndim) if d not in moved), *moved)
+        last = [normal_dim(d, a.ndim) for d in dims]
+        a = a.permute(*(d for d in range(a.ndim) if d not in last), *last)
     shape = a.shape[B.ndim :]  # the dims of X
     if prod(shape) != prod(B.shape):
         raise ValueError(

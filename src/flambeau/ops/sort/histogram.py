@@ -223,7 +223,7 @@ def _sum_weights(x: Tensor, weights: Tensor, bins: int) -> Tensor:
     """The sum of the weights of each of 0 to bins - 1; other elements are left out. [n], [n] -> [bins]"""
     inside = (x >= 0) & (x < bins)
     dtype = weights.dtype.as_float if weights.dtype.is_float else dt.accumulation_dtype(weights.dtype)
-    zeros = type(x).zeros(bins + 1, dtype=dtype, device=x.device)  # one bin more takes what is left out
+    zeros = type(x).zeros(bins + 1, dtype=dtype, device=x.device)  # one more bin, for values out of range
     return zeros._scatter_at(0, inside.where(x, bins), weights.to(zeros.dtype)).narrow(0, 0, bins)
 
 
