@@ -20,6 +20,7 @@ from rows import ELEMENTWISE, FREE, ROWS, SOURCE, In
 
 import flambeau as fb
 from flambeau.core.op import COMPOSED, OPS
+from flambeau.ops.contract import contract
 
 BINARY = [n for n, r in ELEMENTWISE.items() if len(r.inputs) > 1]
 PLAIN = [n for n in ROWS if n not in SOURCE]
@@ -210,6 +211,11 @@ def test_fused_equals_unfused(name, gpu):
 
     lazy, eager = values(chain(lambda t: t), chain(lambda t: t.realize()))
     check(lazy, eager, 2e-6, name)
+
+
+def test_a_product_whose_operands_no_movement_reads(gpu):
+    a, b = fb.ones(4, 1, 6, device=gpu), fb.ones(1, 5, 6, device=gpu)
+    assert (contract(a + 1, b + 1, 1).numpy() == 24).all()
 
 
 @pytest.mark.parametrize("name", [n for n, r in ELEMENTWISE.items() if r.special and r.inputs[0].kind == "f"])

@@ -159,7 +159,8 @@ class Materialization:
         before a reshape that would copy it, if nothing else reads the value. A kernel then computes the
         elements in their last order at once. moves: from the operand down."""
         view, at = View.of(value.shape), value
-        for node, then in zip(reversed(moves), [*reversed(moves[:-1]), None], strict=True):
+        # not strict: an operand that is the value itself has no movements
+        for node, then in zip(reversed(moves), [*reversed(moves[:-1]), None], strict=False):
             if node.op.name == "reshape" and then is not None and then.op.name == "reshape":
                 continue  # the next one says all
             move = move_of(node)
