@@ -153,7 +153,10 @@ def test_hessians(x):
 def test_transforms_say_what_is_wrong(x):
     cases = [
         (lambda: fb.grad(lambda x: x)(x), "grad(...): got f32[3]: the function must return one number: use"),
-        (lambda: fb.grad(wave)(x.int()), "grad(...): an argument holds i32[3]: only floats have gradients"),
+        (
+            lambda: fb.grad(wave)(x.int()),
+            "grad(...): an argument holds i32[3]: only floats and complex numbers have gradients",
+        ),
         (lambda: fb.grad(wave, 1)(x), "grad(...): argnums=1, but 1 positional arguments were passed"),
         (lambda: fb.jvp(wave, (x,), ()), "jvp(...): 1 primals but 0 tangents: pass one for each"),
         (lambda: fb.vjp(wave, x)[1](x), "vjp_fn([f32[3]]): the function returned [f32[]]: pass gradients of"),

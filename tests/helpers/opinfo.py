@@ -521,13 +521,13 @@ class Calls:
             self.add("RAISED", variant, dtype, sample, short(got))
             return
         self.outcome.tried += 1
+        if got is None:
+            self.add("WRONG", variant, dtype, sample, "no result depends on the inputs")
+            return
         zeros = [
             self.torch.zeros_like(p[0]) if g is None else g for g, p in zip(want, leaves_here, strict=True)
         ]
-        mine = [
-            self.fb.zeros_like(p[1]) if g is None else g
-            for g, p in zip(got or zeros, leaves_here, strict=True)
-        ]
+        mine = [self.fb.zeros_like(p[1]) if g is None else g for g, p in zip(got, leaves_here, strict=True)]
         if not (said := difference(mine, zeros, True, 5 * self.tolerance)):
             return
         (args, kwargs), inputs = self.wide(sample, [p[0] for p in leaves_here])

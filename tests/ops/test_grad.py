@@ -278,3 +278,25 @@ def test_matrices_without_elements_keep_their_gradients():
     assert fb.linalg.cond(fb.zeros(2, 0, 0, device="cpu")).tolist() == [0, 0]
     sign = fb.linalg.slogdet(leaf(DEFINITE, "cpu")).sign
     assert sign.requires_grad
+
+
+def test_counts_of_differences_have_gradients_0():
+    """A distance with p = 0 is a step function."""
+    x = leaf(DEFINITE, "cpu")
+    for y in (fb.cdist(x, x * 2, p=0.0), fb.nn.functional.pdist(x, 0.0)):
+        assert fb.autograd.grad(y.sum(), [x])[0].tolist() == [[0.0] * 3] * 3
+
+
+def test_a_function_may_return_none_for_default_arguments():
+    class Scale(fb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor=3.0):
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.factor, None
+
+    x = leaf([1.0], "cpu")
+    assert fb.autograd.grad(Scale.apply(x), [x])[0].tolist() == [3]

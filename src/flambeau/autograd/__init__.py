@@ -185,6 +185,8 @@ def _result(cls: type[Function], ctx: Context, args: tuple[Any, ...], outs: tupl
         empty[i] = g
         parts = cls.backward(ctx, *empty)
         parts = parts if is_sequence(parts) else (parts,)
+        if len(parts) > len(args) and all(p is None for p in parts[len(args) :]):  # of default arguments
+            parts = parts[: len(args)]
         if len(parts) != len(args):
             rule = f"backward returned {len(parts)} gradients for {len(args)} arguments: return one for each"
             raise ValueError(f"{cls.__name__}: {rule}, with None for inputs without a gradient")

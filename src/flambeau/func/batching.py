@@ -175,6 +175,8 @@ MOVED: dict[str, Callable[[int, dict[str, Any]], dict[str, Any]]] = {
     "_pad": lambda n, a: {"before": (0, *a["before"]), "after": (0, *a["after"])},
     "_windows": lambda n, a: {},
     "detach": lambda n, a: {},
+    "view_as_real": lambda n, a: {},
+    "view_as_complex": lambda n, a: {},
 }
 
 

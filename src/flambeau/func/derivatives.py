@@ -52,8 +52,9 @@ class Level:
             self.nodes += [p.node for p in leaf.parameters() if p.requires_grad]
             return leaf
         x = leaf if isinstance(leaf, Tensor) else tensor(leaf)
-        if not x.dtype.is_float:
-            raise TypeError(f"{self.call}: an argument holds {describe(x)}: only floats have gradients")
+        if not x.dtype.has_gradients:
+            rule = "only floats and complex numbers have gradients"
+            raise TypeError(f"{self.call}: an argument holds {describe(x)}: {rule}")
         if self.recorded:
             node = apply(OPS["reshape"], (x.node,), {"shape": x.shape})  # a new node that depends on x
         else:
@@ -231,6 +232,8 @@ def value_and_grad(
         with level.inside():
             out = func(*(opened.get(i, a) for i, a in enumerate(args)), **kw)
         value, aux = _split(out, has_aux, "grad(...)")
+        if isinstance(value, Tensor) and value.dtype.is_complex:
+            raise ValueError(f"grad(...): got {describe(value)}: the function must return a real number")
         if not isinstance(value, Tensor) or value.shape != (1,) * value.ndim:
             rule = "the function must return one number: use .sum() or .mean()"
             raise ValueError(f"grad(...): got {describe(value)}: {rule}")
@@ -329,6 +332,13 @@ def _each(t: Tensor):
         yield (places == i).to(t.dtype).reshape(*t.shape)
 
 
+def _check_real(call: str, tensors: list[Tensor]) -> None:
+    """ValueError for complex numbers, whose Jacobian has two parts."""
+    for t in tensors:
+        if t.dtype.is_complex:
+            raise ValueError(f"{call}(...): {describe(t)} is complex: use vjp or jvp, or the real parts")
+
+
 def _zeros(t: Tensor) -> Tensor:
     return Tensor.zeros(t.shape, dtype=t.dtype, device=t.device)
 
@@ -359,6 +369,7 @@ def jacrev(
         primals = tuple(args[i] for i in wanted)
         out, pull = vjp(inner, *primals)
         ends = leaves(out)
+        _check_real("jacrev", ends)
 
         def row(k: int, y: Tensor) -> Any:
             others = [_zeros(o) for o in ends]
@@ -398,6 +409,7 @@ def jacfwd(
         primals = tree_map(tensor_of, tuple(args[i] for i in wanted))
         ins = leaves(primals)
         out, push = _linear(inner, primals)
+        _check_real("jacfwd", [*ins, *leaves(out)])
         columns: list[Any] = []
         for j, x in enumerate(ins):
             others = [_zeros(o) for o in ins]

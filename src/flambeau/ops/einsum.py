@@ -16,6 +16,7 @@ from ..core.declare import composed, composite
 from ..core.op import only_real
 from ..core.shape import broadcast, normal_dim
 from .contract import contract, same_rank
+from .elementwise import covered
 from .index.indices import slices
 from .reduce import in_float32
 
@@ -358,7 +359,10 @@ def _farthest(x: Tensor) -> Tensor:
 def row_norms(away: Tensor, p: float) -> Tensor:
     """The p-norm of rows. For infinite p each of several equal maxima gets the full gradient, as in PyTorch's
     distances."""
-    return _farthest(away).squeeze(-1) if p == inf else away.norm(p, -1)
+    if p == inf:
+        return _farthest(away).squeeze(-1)
+    norms = away.norm(p, -1)
+    return norms if p else covered(norms, away)  # the number of elements that are not 0: its gradient is 0
 
 
 @composed
