@@ -161,7 +161,7 @@ TEMPLATES = {
         "reduce/_row.wgsl",
     ),
     "map_beyond": (
-        ("map/_write.wgsl", '"i / 4u" if', '"i / 4u + 1u" if'),
+        ("map/_write.wgsl", 'over("i", width)', 'over("(i + 4u)", width)'),
         lambda x: x[:127] * 2,
         "out of bounds write",
         "map/",
