@@ -82,7 +82,7 @@ class made_at:
         """The op whose gradient a node is part of, or ""."""
         return self._rules.get(node.serial, "")
 
-    def differentiated(self) -> list[Node]:
+    def differentiated_nodes(self) -> list[Node]:
         """The values whose gradients were taken."""
         nodes = walk_nodes(self._slopes.values(), lambda n: [p for p in n.parents if p.requires_grad])
         return sorted(nodes, key=lambda n: n.serial)

@@ -364,7 +364,7 @@ class Tensor(Protocols, Exchange, Table):
         """The kernels that would run to compute this tensor; the list prints as a table."""
         from .runtime.show import table
 
-        plans = self._planned()
+        plans = self._plan_kernels()
         return Plans(plans, table(plans))
 
     def wgsl(self) -> str:
@@ -376,7 +376,7 @@ class Tensor(Protocols, Exchange, Table):
         with self.device.lock:
             return texts(plan(roots, self.device.limits, order), order)
 
-    def _planned(self):
+    def _plan_kernels(self):
         roots = [self.node]
         with self.device.lock:  # computing a node releases its inputs
             return plan(roots, self.device.limits, toposort(roots))

@@ -32,10 +32,10 @@ var<workgroup> grown: vec4<u32>;{%- endmacro %}
 
 //# the vec4s of a block of keys or values that a thread brings, to registers and on to memory
 {% macro declare(u, name, width) -%}
-  var {{ name }}{{ i }} = vec2<u32>(); //% for i in u.brought(width)
+  var {{ name }}{{ i }} = vec2<u32>(); //% for i in u.loads(width)
 {%- endmacro %}
 {% macro stage(u, name, start, width) -%}
-{{ put(u, place(u, start, width, i * u.threads // width), name ~ i) }} //% for i in u.brought(width)
+{{ put(u, place(u, start, width, i * u.threads // width), name ~ i) }} //% for i in u.loads(width)
 {%- endmacro %}
 {% macro place(u, start, width, row) -%}
   {{ start }}u + (lid.x / {{ width }}u + {{ row }}u) * {{ width * 4 + u.pad }}u + lid.x % {{ width }}u * 4u{%- endmacro %}
@@ -47,13 +47,13 @@ var<workgroup> grown: vec4<u32>;{%- endmacro %}
   var at_{{ name }} = ({{ base }} + {{ first }} + line_{{ name }}) * {{ width }}u + lid.x % {{ width }}u;
   let most_{{ name }} = ({{ base }} + {{ limit }} - 1u) * {{ width }}u + lid.x % {{ width }}u;{%- endmacro %}
 {% macro bring(u, name, place, buffer, width, ahead=0) -%}
-    {{ name }}{{ i }} = {{ buffer }}[min(at_{{ place }} + {{ ahead * width + i * u.threads }}u, most_{{ place }})]; //% for i in u.brought(width)
+    {{ name }}{{ i }} = {{ buffer }}[min(at_{{ place }} + {{ ahead * width + i * u.threads }}u, most_{{ place }})]; //% for i in u.loads(width)
 {%- endmacro %}
 {% macro next(u, name, width) -%}at_{{ name }} += {{ u.keys * width }}u;{%- endmacro %}
 //# past the end there are zeros
 {% macro end(u, name, place, width) -%}
     if (first + {{ u.keys }}u > p.keys) {
-{{ zeroed(name ~ i, place, i * u.threads // width) }} //% for i in u.brought(width)
+{{ zeroed(name ~ i, place, i * u.threads // width) }} //% for i in u.loads(width)
     }{%- endmacro %}
 {% macro zeroed(x, place, row) -%}
       {{ x }} = select(vec2<u32>(), {{ x }}, first + line_{{ place }} + {{ row }}u < p.keys);{%- endmacro %}

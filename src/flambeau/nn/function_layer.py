@@ -19,8 +19,9 @@ class FunctionLayer(Module):
         shown: list[str] = []
         for p in list(signature(type(self)).parameters.values()):
             value = getattr(self, p.name)
-            if isinstance(value, Tensor):
+            if isinstance(value, Tensor):  # such as class weights: printing them would read the device
                 continue
+            # as PyTorch prints them: changed settings, or all but `inplace`
             if value != p.default or (self.shows_all and p.name != "inplace"):
                 shown.append(f"{p.name}={value!r}")
         return ", ".join(shown)

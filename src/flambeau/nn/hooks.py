@@ -64,7 +64,7 @@ def call(module: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
             hook = pending.pop(0)
             replacement = hook.call(*((module, args, kw, out) if hook.with_kwargs else (module, args, out)))
             out = out if replacement is None else replacement
-        return gradients.joined(out) if gradients else out
+        return gradients.connect_outputs(out) if gradients else out
     except Exception:
         for hook in (h for h in pending if h.always_call):  # always_call: after a failed call too
             hook.call(*((module, args, kw, None) if hook.with_kwargs else (module, args, None)))
@@ -116,7 +116,7 @@ class _Gradients:
         by_place = dict(zip(at, passed, strict=True))
         return tuple(by_place.get(i, v) for i, v in enumerate(values))
 
-    def joined(self, out: Any) -> Any:
+    def connect_outputs(self, out: Any) -> Any:
         """The outputs of forward (a tensor, or a tuple or list of them), connected to the backward hooks."""
         if isinstance(out, Tensor):
             return self.through((out,), "outputs")[0]
@@ -164,11 +164,11 @@ def gate(tensors: list[Tensor], f: Callable[[list[Any]], list[Any]]) -> list[Ten
         return [_gate(tensors[0], lambda g: f([g])[0])]
     ends = [0, *accumulate(t.numel() for t in tensors)]
 
-    def joined(g: Tensor) -> Tensor:
+    def join_gradients(g: Tensor) -> Tensor:
         parts = [_part(g, a, b, t) for a, b, t in zip(ends[:-1], ends[1:], tensors, strict=True)]
         return cat([x.to(g.dtype).reshape(-1) for x in f(parts)])
 
-    joint = _gate(cat([t.reshape(-1) for t in tensors]), joined)
+    joint = _gate(cat([t.reshape(-1) for t in tensors]), join_gradients)
     return [_part(joint, a, b, t) for a, b, t in zip(ends[:-1], ends[1:], tensors, strict=True)]
 
 

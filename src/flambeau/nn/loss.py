@@ -7,6 +7,8 @@ from ..tensor import Tensor
 from .function_layer import FunctionLayer
 
 
+# A layer holds the arguments of the function of its name. The formulas, checks and numerical care are in
+# ops/loss.py and ops/ctc.py.
 class BCELoss(FunctionLayer):
     """Binary cross-entropy of probabilities for targets in [0, 1]. [...], [...] -> []
 
@@ -23,7 +25,7 @@ class BCELoss(FunctionLayer):
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
         # A buffer, so that the weight moves with the module; it is in the state_dict, as in PyTorch.
         self.reduction = reduction
-        self.register_buffer("weight", weight)
+        self.register_buffer("weight", weight)  # as in PyTorch it moves with the module and is saved
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return loss.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)

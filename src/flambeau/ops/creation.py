@@ -121,7 +121,7 @@ def full_like(
     )
 
 
-def _computed_in(dtype: DTypeLike | None) -> DType:
+def _compute_dtype(dtype: DTypeLike | None) -> DType:
     """The float dtype to compute elements of `dtype` (None: the default) in: never 16 bits."""
     return (dt.default_float() if dtype is None else dt.as_dtype(dtype)).as_float
 
@@ -167,7 +167,7 @@ def arange(
     out = _iota(n, device)
     # A float range is computed in float32 or wider: 16-bit floats hold no large indices exactly.
     if not are_integers:
-        out = out.to(_computed_in(dtype))
+        out = out.to(_compute_dtype(dtype))
     elif dtype is None or dt.as_dtype(dtype).is_pair:
         out = out.to(dtype or dt.default_integer())
     # int32 would wrap around before the cast to the wanted dtype.
@@ -241,7 +241,7 @@ def linspace(
             _to_integers(_integer_line(start, end, steps, True), dtype, device), None, requires_grad
         )
     step = (end - start) / max(steps - 1, 1)
-    i, wide = _iota(steps, device), _computed_in(dtype)
+    i, wide = _iota(steps, device), _compute_dtype(dtype)
     # The second half counts back from the end, so that the last element is exactly `end`.
     forward, back = i.to(wide) * step + start, (steps - 1 - i).to(wide) * -step + end
     return finish((i < (steps + 1) // 2).where(forward, back), dtype, requires_grad)
@@ -266,7 +266,7 @@ def logspace(
         # Of one element PyTorch truncates the power, not the start.
         powers = _integer_line(start, end, steps, False) if steps != 1 else [start * 1.0]
         return finish(_to_integers([_power(base, x) for x in powers], dtype, device), None, requires_grad)
-    powers = linspace(start, end, steps, dtype=_computed_in(dtype), device=device)
+    powers = linspace(start, end, steps, dtype=_compute_dtype(dtype), device=device)
     return finish(full((), float(base), powers.dtype, device).pow(powers), dtype, requires_grad)
 
 

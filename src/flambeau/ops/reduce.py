@@ -48,11 +48,11 @@ def reduce(
         shape=_shape,
         dtype=lambda d, dims: d,
         grad=grad,
-        xp=lambda xp, x, dims: getattr(xp, name)(x, axis=dims, keepdims=True, **summed_in(xp, x, name)),
+        xp=lambda xp, x, dims: getattr(xp, name)(x, axis=dims, keepdims=True, **sum_dtype(xp, x, name)),
     )
 
 
-def summed_in(xp: Any, x: Any, name: str = "sum") -> dict[str, str]:
+def sum_dtype(xp: Any, x: Any, name: str = "sum") -> dict[str, str]:
     """Keywords for NumPy's sums: float64, since NumPy adds columns one by one and loses small terms in
     float32."""
     wide = {"f": "float64", "c": "complex128"}.get(xp.kind(x))

@@ -149,12 +149,12 @@ class LBFGS(Optimizer):
             raise ValueError(f"load_state_dict(...): {'; '.join(problems)}: {CURE}")
         super()._load(state_dict | {"state": {}} if "state" in state_dict else state_dict)
 
-        def own(entry: Any) -> Any:
+        def copy_entry(entry: Any) -> Any:
             if is_list(entry):
-                return list(map(own, entry))
+                return list(map(copy_entry, entry))
             return tensor(entry, dtype=float32, device=device)
 
-        self.memory = Curvature(**known | {name: own(entry) for name, entry in rows.items()})
+        self.memory = Curvature(**known | {name: copy_entry(entry) for name, entry in rows.items()})
 
 
 class Curvature:

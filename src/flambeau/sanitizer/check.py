@@ -195,7 +195,7 @@ class Checking:
 
     def gradients(self) -> None:
         """Compare the gradient of each differentiated op with its reference's slope, once per signature."""
-        for n in self.lines.differentiated():
+        for n in self.lines.differentiated_nodes():
             parents = n.parents
             if n.op.kind in UNMOVED or not (n.nbytes and parents and n.inputs and n.op.grad):
                 continue

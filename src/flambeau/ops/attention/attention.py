@@ -178,12 +178,12 @@ def _grad_by_ops(
     w = _weights(q, k, v, start, bias, scale=scale, softcap=softcap, **attrs)
     group = q.shape[0] // max(k.shape[0], 1)
 
-    def grouped(x: Tensor) -> Tensor:
+    def group_heads(x: Tensor) -> Tensor:
         return x.reshape(-1, group, *x.shape[1:])
 
     k1, v1 = k.unsqueeze(1), v.unsqueeze(1)
     # [key heads, group, queries, features]: the query heads of a group share a key head
-    w, slope, q1 = grouped(w), grouped(slope), grouped(q)
+    w, slope, q1 = group_heads(w), group_heads(slope), group_heads(q)
     y = w @ v1
     # the gradient with respect to the scores: that of softmax is w * (gw - sum(gw * w)), and sum(gw * w) =
     # sum(slope * y)

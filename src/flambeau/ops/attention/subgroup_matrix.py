@@ -55,15 +55,15 @@ class Units(NamedTuple):
         kept = self.height * (PIECE + self.pad) * self.sides
         return self.apart + (kept if self.unit.kind == "plain" else 0)
 
-    # --- what its templates count over ---
+    # --- ranges that the templates' loops run over ---
 
     @property
     def fragments(self) -> range:
         """The numbers of a subgroup's fragments of own rows."""
         return range(self.rows // self.unit.m)
 
-    def brought(self, width: int) -> range:
-        """The vec4s that a thread brings of a block of keys with `width` vec4s a row."""
+    def loads(self, width: int) -> range:
+        """The vec4s that a thread loads of a block of keys with `width` vec4s a row."""
         return range(self.keys * width // self.threads)
 
     def pieces(self, width: int) -> list[tuple[int, int, int]]:
@@ -71,7 +71,7 @@ class Units(NamedTuple):
         return [(i, c, min(PIECE, width - c)) for i in self.fragments for c in range(0, width, PIECE)]
 
     def fours_of(self, wide: int) -> list[tuple[int, int]]:
-        """The vec4s of such a part that a lane has: number, and distance from the first."""
+        """The vec4s that a lane has of a part of `wide` features: number, and distance from the first."""
         lanes = self.unit.lanes
         return [(n, n * lanes) for n in range(self.unit.m * wide // 4 // lanes)]
 

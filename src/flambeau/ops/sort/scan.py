@@ -18,7 +18,7 @@ from ..complex import complex
 from ..elementwise import ANY, as_float
 from ..index.indices import Chosen, as_places
 from ..join import cat
-from ..reduce import cast_result, in_float32, in_words, summed_in, widen_integers
+from ..reduce import cast_result, in_float32, in_words, sum_dtype, widen_integers
 
 if TYPE_CHECKING:
     from ...core.dtype import DTypeLike
@@ -274,7 +274,7 @@ def _running_best(xp: Any, x: Any, dim: int, better: Any) -> Any:
 
 def _reference(name: str) -> Callable[..., Any]:
     def reference(xp: Any, x: Any, dim: int) -> Any:
-        return getattr(xp, name)(x, axis=dim, **summed_in(xp, x))
+        return getattr(xp, name)(x, axis=dim, **sum_dtype(xp, x))
 
     return reference
 
