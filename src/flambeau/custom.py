@@ -39,6 +39,7 @@ def custom_op(
         raise ValueError(
             f"custom_op({name!r}): the name is already used or is not an identifier: choose another"
         )
+    # A kernel needs its launch; an expression is launched by the planner.
     if (expression is None) == (kernel is None) or (kernel is None) != (launch is None):
         raise ValueError(f"custom_op({name!r}): pass either expression=, or kernel= and launch=")
     version = next(_versions.setdefault(name, count()))
@@ -50,6 +51,7 @@ def custom_op(
     def same_dtype(*_: Any, **__: Any) -> Any:
         return dtype
 
+    # A fixed dtype becomes a function, as Op expects.
     common |= {"shape": shape, "dtype": dtype if callable(dtype) else same_dtype}
     if expression is not None:
         add_template(f"{unique}.wgsl", _macro(inputs, expression))

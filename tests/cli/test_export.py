@@ -118,7 +118,7 @@ TOLD = {
         ["no_such.thing:Net", *X],
         "export: No module named 'no_such': name a module that can be imported from here",
     ),
-    "file": (["no_such.py:Net", *X], "export: there is no file no_such.py: check the path"),
+    "file": (["no_such.py:Net", *X], "export: no_such.py is not a file: check the path"),
     "attribute": (["nets_for_export:net_", *X], "export: nets_for_export has no 'net_': did you mean 'net'?"),
     "number": (["{}:number", *X], "export: {}:number is int: name a model or a function of tensors"),
     "arguments": (

@@ -66,7 +66,7 @@ def test_errors(monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     assert said(fb.FlambeauError, lambda: data.read_table("a.csv")) == (
         "read_table('a.csv'): needs polars, which is not installed: pip install"
-        " 'flambeau[data]', or polars alone"
+        " 'flambeau[data]', or only polars"
     )
     assert said(ValueError, lambda: data.read_table("a.xls")) == (
         "read_table('a.xls'): only .csv and .parquet files are supported: pass one of these"

@@ -171,7 +171,7 @@ def test_errors(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     assert said(fb.FlambeauError, lambda: data.read_image("a.png"), tmp_path) == (
         "read_image('a.png'): needs pillow, which is not installed: pip install"
-        " 'flambeau[data]', or pillow alone"
+        " 'flambeau[data]', or only pillow"
     )
     (tmp_path / "class").mkdir()
     (tmp_path / "class" / "a.flac").write_bytes(b"fLaC")

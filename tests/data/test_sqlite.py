@@ -252,7 +252,7 @@ def test_errors_of_writing(tmp_path, numbers):
     (tmp_path / "text.db").write_text("no database " * 100)
     assert told("text.db", "t", row) == f"write_sqlite('T/text.db', 't'): file is not a database: {fix}"
     assert told("none/a.db", "t", row) == (
-        "write_sqlite('T/none/a.db', 't'): there is no folder 'T/none': create it"
+        "write_sqlite('T/none/a.db', 't'): the folder 'T/none' does not exist: create it"
     )
     nameless = f"{call}'u'): its columns have no names: pass columns, one name for each"
     assert [told("numbers.db", "u", rows) for rows in ([], [(1,)], [{}], [{1: 2}])] == [nameless] * 4

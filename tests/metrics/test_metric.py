@@ -468,7 +468,7 @@ ERRORS = {
     ),
     "samples": (
         lambda: m.MulticlassRecall(3, multidim_average="samplewise", device="cpu").update(*batch()),
-        f'MulticlassRecall({X}, {Y}): there is nothing to average within a sample: leave out "samplewise"',
+        f'MulticlassRecall({X}, {Y}): a sample has nothing to average: leave out "samplewise"',
     ),
     "no labels": (
         lambda: m.MultilabelRecall(2, device="cpu").update(batch()[0], batch()[0].long()),

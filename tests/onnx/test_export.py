@@ -174,7 +174,7 @@ def test_what_can_not_go_out(text):
 def test_wrong_arguments(tmp_path):
     x = np.ones((2, 3), "f4")
     cases = {
-        "export(dynamic={'z': {0: 'N'}}): there is no input 'z': the inputs are x": {
+        "export(dynamic={'z': {0: 'N'}}): no input 'z' exists: the inputs are x": {
             "dynamic": {"z": {0: "N"}}
         },
         "export(dynamic={'x': {2: 'N'}}): 'x' has no dim 2: it has 2": {"dynamic": {"x": {2: "N"}}},

@@ -180,8 +180,8 @@ def test_files_outside_are_not_read(tmp_path):
         "link": outside,
         "up/secret": outside,
         "": outside,
-        "none": "which is missing or not a file: put it beside the model",
-        ".": "which is missing or not a file: put it beside the model",
+        "none": "which is missing or not a file: put it in the model's folder",
+        ".": "which is missing or not a file: put it in the model's folder",
         "a\0b": "which is not a file name",
     }
     for location, why in cases.items():

@@ -1,4 +1,4 @@
-"""`flambeau bench`: runs the goals' workloads on an adapter, beside PyTorch where it has a GPU too."""
+"""`flambeau bench`: measures the goals' workloads on an adapter, and with PyTorch if it has a GPU."""
 
 import gc
 import json
@@ -47,6 +47,7 @@ def bench(only: tuple[str, ...], beside: str | None, device: str | None, seconds
     if place.kind != "gpu":
         raise FlambeauError(f"bench: {place} is not an adapter: see 'flambeau doctor'")
     begin = perf_counter()
+    # Measured now, not read from the cache: the fractions below refer to this run.
     ceilings = keep(place, measure_ceilings(place))
     software = place.limits.software
     peer = peer_tools(beside, software)
@@ -61,7 +62,7 @@ def bench(only: tuple[str, ...], beside: str | None, device: str | None, seconds
 
 
 def select_tasks(only: tuple[str, ...]) -> list[Task]:
-    """The tasks whose names hold one of the words; FlambeauError if none does."""
+    """Return the tasks whose names contain one of the words; FlambeauError without a match."""
     every = tasks()
     matching = [t for t in every if not only or any(word.lower() in t.name.lower() for word in only)]
     if not matching:
@@ -94,6 +95,7 @@ def measure_all(wanted: list[Task], place: Any, ceilings: Ceilings, peer: Any, u
     ours = Tools(flambeau, place)
     for task in wanted:
         sizes = task.software if place.limits.software else task.gpu
+        # A software adapter can meet only goals for the host.
         goal = task.goal if task.goal and (task.goal.everywhere or not place.limits.software) else None
         row: Row = {"name": task.name, "size": list(sizes), "goal": str(goal or "")}
         if perf_counter() > until:
@@ -122,6 +124,7 @@ def figures(task: Task, ours: Tools, sizes: tuple[int, ...], c: Ceilings) -> Row
     # the peak of this task alone: begin at what is live now, and restore the overall peak afterwards
     before, ours.place.pool.peak = ours.place.pool.peak, ours.place.pool.live
     seconds = TIMED[task.how](ours, work, BUDGET[task.how])
+    # the first size is the number of kernels of the recorded step
     if task.how == "host":
         seconds /= sizes[0]
     peak, ours.place.pool.peak = ours.place.pool.peak, max(before, ours.place.pool.peak)
@@ -202,7 +205,9 @@ def kernels(ours: Tools, work: Workload, budget: float) -> float:
     # without the feature the planner falls back to another kernel, which would be measured instead
     if not any(work.needs in w.template for w in recording.works):
         raise NotHere(f"no {work.needs} kernels")
+    # The commands of one call, submitted again: neither Python nor planning is part of the time.
     seconds = steady(ours.place, recording.words, budget)
+    # The results kept the buffers of the commands alive.
     del held
     return seconds
 
@@ -210,6 +215,7 @@ def kernels(ours: Tools, work: Workload, budget: float) -> float:
 def host(ours: Tools, work: Workload, budget: float) -> float:
     """Time the host's part of a call. The GPU is idle before the call, and the host does not wait for it."""
     times: list[float] = []
+    # A quarter of the budget: waiting for the GPU, which is not counted, takes the rest.
     while sum(times) < budget / 4 or len(times) < 20:
         ours.place.wait()
         begin = perf_counter()
@@ -243,7 +249,7 @@ def heading(place: Any, c: Ceilings, peer: Tools | None, software: bool) -> str:
     if software:
         lines.append("a software adapter: small sizes, and none of the goals for GPUs")
     if peer:
-        lines.append(f"beside torch {peer.f.__version__} on {peer.place}")
+        lines.append(f"compared with torch {peer.f.__version__} on {peer.place}")
     return "\n".join([*lines, "", line(tuple(name for name, _ in COLUMNS))])
 
 

@@ -35,7 +35,9 @@ def photograph(path: Path):
         raise FlambeauError("classify: needs Pillow to read images: pip install 'flambeau[models]'") from None
     try:
         with Image.open(path) as image:
+            # The model's input is a canvas of 4 channels, as in a page.
             return image.convert("RGBA")
+    # Pillow raises SyntaxError for damaged PNGs.
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         raise FlambeauError(
             f"classify: {path} is not an image that Pillow can read: pass a JPEG or PNG"

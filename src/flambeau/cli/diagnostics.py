@@ -13,7 +13,7 @@ from ..errors import FlambeauError
 
 SMALL = 100_000  # bytes; smaller files are reported in kB
 SHOWN = 8  # printed threads
-# options that only an inspection has: field, name, default
+# Options that only an inspection has: (field, name, default).
 INSPECTION_ONLY = (
     ("page", "--html", None),
     ("trace", "--trace", None),
@@ -47,8 +47,8 @@ class Diagnostic(NamedTuple):
 
 
 def diagnostic_of(wanted: Any) -> Diagnostic | None:
-    """The diagnostic that the options ask for; None for an inspection. FlambeauError if they ask for
-    several, or for an option that only an inspection has."""
+    """Return the diagnostic that the options select; None for an inspection. FlambeauError for several
+    diagnostics, and for an option that only an inspection has."""
     passed = {"--sanitize": wanted.sanitize, "--check": wanted.check, "--watch": wanted.watch is not None}
     chosen = [option for option, is_passed in passed.items() if is_passed]
     if wanted.turn is not None and "--watch" not in chosen:
@@ -67,6 +67,7 @@ def diagnostic_of(wanted: Any) -> Diagnostic | None:
         raise FlambeauError(
             f"inspect {option} {wanted.target}: a saved file can't be run: name the script or model"
         )
+    # Imported only now: the sanitizer has many modules.
     return DIAGNOSTICS[option](wanted)
 
 
@@ -82,7 +83,7 @@ def show(diagnostic: Diagnostic, result: Any, target: str, rows: int, data: Path
         click.secho(plain(f"{n}  {head}"), bold=True, fg="red" if findings.wrong else None)
         width = max((len(name) for name, _ in facts), default=0)
         for name, text in facts:
-            # values of several lines are aligned under the first
+            # The lines of a value are aligned.
             lines = text.splitlines() or [""]
             for i, line in enumerate(lines):
                 click.echo(f"   {click.style((name if not i else '').ljust(width), dim=True)}  {plain(line)}")
@@ -97,7 +98,7 @@ def show(diagnostic: Diagnostic, result: Any, target: str, rows: int, data: Path
             "target": target,
             "device": device,
         }
-        # NaN is not JSON: as_dict writes it as text
+        # JSON has no NaN: as_dict writes it as text.
         text = json.dumps(head | findings.data, allow_nan=False)
         data.write_text(text, "utf-8")
         print_written(data)

@@ -17,7 +17,7 @@ from ..device import diagnose
 Facts = dict[str, Any]
 
 SHOWN_FEATURES = ("shader-f16", "subgroup", "subgroups", "timestamp-query")
-SHOWN_LIMITS = {  # limit: (what it is called here, whether it counts bytes)
+SHOWN_LIMITS = {  # limit: (its name in the report, whether it counts bytes)
     "max-buffer-size": ("buffer", True),
     "max-storage-buffer-binding-size": ("binding", True),
     "max-storage-buffers-per-shader-stage": ("storage buffers", False),
@@ -25,13 +25,13 @@ SHOWN_LIMITS = {  # limit: (what it is called here, whether it counts bytes)
     "max-compute-workgroup-storage-size": ("workgroup memory", True),
 }
 CHILD_SECONDS = 120  # a driver that hangs must not stop the report
-TOLERANCE = 1e-3
+TOLERANCE = 1e-3  # of a sum of 64 products of normal numbers in float32
 
 
 @click.command(short_help="Check what this machine can run on.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object.")
 def doctor(as_json: bool):
-    """Check what this machine can run on, and say how to fix what it cannot.
+    """Check the adapters and drivers of this machine, and name the most likely fix.
 
     The output lists every adapter with its driver, limits and features. Each multiplies two matrices, which
     NumPy checks, and evaluates expressions of infinities and NaN that its driver may simplify.
@@ -57,6 +57,7 @@ def examine() -> Facts:
     listing = in_child("list")
     facts["adapters"] = listing.get("adapters", [])
     if "problem" in listing:
+        # The provider itself failed, so that no adapter could be listed.
         facts |= {"provider_error": listing["problem"], "provider_fix": listing.get("fix", "")}
     for adapter in facts["adapters"]:
         adapter |= in_child(f"check {adapter['index']}")
@@ -79,8 +80,7 @@ def in_child(task: str) -> Facts:
     """Run `answer` on a task in another process. Returns its result, or a dict with the `problem`."""
     code = f"from flambeau.cli.doctor import answer; answer({task!r})"
     try:
-        # sys.path is passed on, since flambeau may not be installed; FLAMBEAU_DEBUG would print tracebacks
-        # to the output.
+        # Passes sys.path on, because flambeau may not be installed. FLAMBEAU_DEBUG would print to stdout.
         child = subprocess.run(
             [sys.executable, "-c", code],
             capture_output=True,
@@ -168,13 +168,13 @@ def step_ms(device: Any, images: int = 32, steps: int = 5) -> float:
             begin = time.perf_counter()
             recorded(x, y).item()
             times.append(time.perf_counter() - begin)
+    # The first steps record and compile; the fastest is without these.
     return min(times) * 1e3
 
 
 def find_simplified(device: Any) -> list[str]:
-    """Return the expressions with value NaN that a driver simplifies as if no operand could be infinite
-    or NaN.
-    WGSL permits this."""
+    """Return the expressions of value NaN that a driver simplifies as if no operand were infinite or NaN, as
+    WGSL permits."""
     import flambeau as fb
 
     # Values, not constants: a compiler would fold constant expressions on the host.
@@ -191,6 +191,7 @@ def find_simplified(device: Any) -> list[str]:
         "softmax([x])": x.unsqueeze(1).softmax(1),
         "mean([])": x[:0].mean(),
     }
+    # A driver that folds x - x to 0, for example, returns 0 for infinity and NaN.
     return [name for name, value in expressions.items() if not value.isnan().all()]
 
 

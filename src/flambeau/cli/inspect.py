@@ -19,8 +19,8 @@ from .load_model import model_of, parse_input
 SIZES = "f32[64, 64]"  # of variables without --input
 WIDE = 150  # characters per table line if the terminal's width is unknown
 TEXTS = ("kernel", "layer", "line")  # columns of the table that may be broken; the others are numbers
-PARTS = ("program.txt", "kernels.wgsl")  # what a saved program has
-EVENTS = "events.jsonl"  # what a run has
+PARTS = ("program.txt", "kernels.wgsl")  # files by which a saved program is recognised
+EVENTS = "events.jsonl"  # the file by which a run is recognised
 
 
 @click.command(short_help="Show what runs: layers, ops, kernels, WGSL, times, memory.")
@@ -99,6 +99,7 @@ def inspect(**values: Any):
     check(options)
     diagnostic = diagnostics.diagnostic_of(options)
     if diagnostic is not None:
+        # A diagnostic examines the same call by other means, so only `look` differs.
         result = look_at(options, diagnostic.look)
         sys.exit(diagnostics.show(diagnostic, result, options.called, options.rows, options.data) > 0)
     if options.compare:
@@ -142,7 +143,7 @@ class InspectOptions:
         return self.expression or self.target or ""
 
     def inspecting(self) -> Any:
-        """The function that inspects a call."""
+        """Return the function that inspects a call."""
         from ..inspector.call import inspecting
 
         # --keep is in MB (1 << 20 bytes). Inputs are kept only for features that run a kernel again.
@@ -174,12 +175,12 @@ def check(options: InspectOptions) -> None:
 
 
 def _check_file(option: str, path: Path) -> None:
-    """FlambeauError for a file that can't be written."""
-    folder, there = path.parent, path.exists()
+    """Raise FlambeauError for a file that can't be written."""
+    folder, exists = path.parent, path.exists()
     if not folder.is_dir():
         raise FlambeauError(f"inspect {option} {path}: no folder {folder}: create it, or name another")
-    if not os.access(path if there else folder, os.W_OK):
-        rule = f"the {'file' if there else f'folder {folder}'} can't be written"
+    if not os.access(path if exists else folder, os.W_OK):
+        rule = f"the {'file' if exists else f'folder {folder}'} can't be written"
         raise FlambeauError(f"inspect {option} {path}: {rule}: name another")
 
 
@@ -191,6 +192,7 @@ def look_at(options: InspectOptions, look: Any) -> Any:
     from ..device import device, set_default_device
 
     if options.device:
+        # Before the script is imported, which may create tensors.
         set_default_device(device(options.device))
     if options.expression is not None:
         return _of_expression(options, look)
@@ -221,7 +223,7 @@ def _of_program(options: InspectOptions, target: str, look: Any) -> Any:
     from ..inspector.call import TargetCall
 
     program = load_program(target)
-    # a saved program has a plan for each batch size in this range
+    # A saved program has a plan for each batch size in this range.
     least, most = program.batch
     batch = min(max(options.batch, least), most)
     inputs = [_draw(spec, batch) for spec in program.inputs]
@@ -233,6 +235,7 @@ def _of_onnx(options: InspectOptions, target: str, look: Any) -> Any:
     from ..onnx import load
 
     model = load(target)
+    # Inputs that are not named are drawn by the file's declared shapes.
     inputs = _inputs(options, target, some=False)
     for value in model.inputs:
         if value.name not in inputs:
@@ -261,7 +264,7 @@ def _describe_input(value: Any, batch: int, target: str) -> str:
         or not all(type(n) is int for n in sizes)
     ):
         raise FlambeauError(
-            f"inspect {target}: {value.name} is {value}: say its sizes, as in --input 'x=f32[8, 784]'"
+            f"inspect {target}: {value.name} is {value}: pass its sizes, as in --input 'x=f32[8, 784]'"
         )
     return f"{DTYPES[value.dtype].short}{sizes}"
 
@@ -279,7 +282,7 @@ def _of_expression(options: InspectOptions, look: Any) -> Any:
     from ..inspector.target import of_expression
 
     assert options.expression is not None
-    # the names that an expression may use, beside those of --input
+    # The names that an expression may use besides those of --input.
     modules = {"fb": flambeau, "nn": flambeau.nn, "F": flambeau.nn.functional}
     variables = modules | _inputs(options, f"-e {options.expression!r}", some=False)
 
@@ -301,7 +304,7 @@ TARGETS: tuple[tuple[Callable[[str], bool], Callable[[InspectOptions, str, Any],
 
 
 def _inputs(options: InspectOptions, target: str, some: bool = True) -> dict[str, Any]:
-    """The tensors of --input by name."""
+    """Return the tensors of --input by name."""
     if some and not options.inputs:
         raise FlambeauError(f"inspect {target}: no inputs: name each, as in --input 'x=f32[8, 784]'")
     pairs = [parse_input(text, "inspect") for text in options.inputs]
@@ -318,6 +321,7 @@ def _draw(spec: Any, batch: int) -> Any:
     from ..functions import ones, randn
 
     shape = spec.at(batch)
+    # Ones are valid indices and masks for any size above 1; random integers might be out of range.
     if spec.dtype.is_float:
         return randn(*shape).to(spec.dtype).realize()
     return ones(*shape, dtype=spec.dtype).realize()

@@ -47,7 +47,7 @@ def _find_model(name: str, call: str) -> Any:
     if where.endswith(".py"):
         spec = importlib.util.spec_from_file_location(Path(where).stem, where)
         if spec is None or spec.loader is None or not Path(where).is_file():
-            raise FlambeauError(f"{call}: there is no file {where}: check the path")
+            raise FlambeauError(f"{call}: {where} is not a file: check the path")
         module = importlib.util.module_from_spec(spec)
         # The file runs: a script needs `if __name__ == "__main__"` around its training.
         spec.loader.exec_module(module)

@@ -21,6 +21,7 @@ from .selftest import selftest
 from .tune import tune
 from .web import web
 
+# Other exceptions are faults of Flambeau: their traceback is needed.
 ONE_LINE_ERRORS = (FlambeauError, ValueError, TypeError, IndexError, OSError)
 
 

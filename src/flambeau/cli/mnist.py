@@ -89,6 +89,7 @@ class LossCurve:
 
 def images(pixels: np.ndarray, device: Any) -> fb.Tensor:
     """Scale pixels to floats around 0. uint8 [n, 28, 28] -> float32 [n, 1, 28, 28]"""
+    # The mean of MNIST's pixels, 0.1307; their standard deviation is left to the weights.
     return fb.tensor(pixels[:, None].astype("float32") / 255 - MEAN, device=device)
 
 
@@ -100,6 +101,7 @@ def make_prepare(model: nn.Module, device: Any, augment: bool) -> Any:
 
     def prepare(batch: Any) -> tuple[Any, ...]:
         pixels, labels = batch
+        # Pixels are uploaded as bytes, a quarter of float32; the GPU converts and augments them.
         transform = augmented if augment and model.training else unchanged
         return transform(fb.tensor(pixels[:, None], device=device)), labels
 
@@ -148,6 +150,7 @@ def train(learner: Learner, train_loader: DataLoader, test_loader: DataLoader, e
     except SystemExit as e:
         click.echo("stopped by SIGTERM: saving the model; --resume continues")
         return int(e.code or 0)
+    # Only an unfinished run needs its checkpoints.
     if learner.position.reason == "stopped":
         click.echo("stopped: saving the model; --resume continues")
     else:
@@ -157,7 +160,7 @@ def train(learner: Learner, train_loader: DataLoader, test_loader: DataLoader, e
 
 
 def load_earlier_losses(folder: Path, resume: bool, curve: LossCurve) -> None:
-    """Load the losses of an unfinished run; FlambeauError if one exists and `resume` is not set."""
+    """Load the losses of an unfinished run; FlambeauError if such a run exists and `resume` is not set."""
     if not folder.exists():
         return
     if not resume:
@@ -169,10 +172,10 @@ def load_earlier_losses(folder: Path, resume: bool, curve: LossCurve) -> None:
 
 
 def check_out(out: Path) -> None:
-    """Fail before training if nothing can be written there."""
+    """Raise FlambeauError before training if the folder can't be written to."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        # writing is the only reliable test: permission bits don't show read-only file systems
+        # Writing is the only reliable test: permission bits don't show read-only file systems.
         probe = out / ".flambeau-write-test"
         probe.write_bytes(b"")
         probe.unlink()
@@ -187,12 +190,13 @@ def check_out(out: Path) -> None:
 
 def reload_and_check(learner: Learner, path: Path, pixels: np.ndarray) -> None:
     """Load the file into a new network and compare its logits with those of the trained network."""
+    # [width, 1, 3, 3]: the first convolution's weight
     width = learner.model[0].weight.shape[0]
     with fb.device(learner.device):
-        fresh, x = network(width), images(pixels[:64], learner.device)
-    fresh.load(path)
-    difference = float(np.abs(fresh(x).numpy() - learner.model(x).numpy()).max())
-    # also catches NaN; the same weights on the same device differ by rounding at most
+        reloaded, x = network(width), images(pixels[:64], learner.device)
+    reloaded.load(path)
+    difference = float(np.abs(reloaded(x).numpy() - learner.model(x).numpy()).max())
+    # Not `difference > 1e-5`, which is false for NaN. Equal weights on one device differ only by rounding.
     if not difference <= 1e-5:
         rule = f"the reloaded network differs by {difference:.1e}: do not use the file"
         raise FlambeauError(f"mnist({path}): {rule}")
@@ -253,6 +257,7 @@ def mnist(**options: Any):
     place, epochs = get_device(settings.device), settings.epochs
     click.echo(f"digits: {sets[0].source}\ndevice: {place}")
     fb.manual_seed(settings.seed)
+    # Without the last, smaller batch, all steps replay one recording.
     order: Any = {"shuffle": True, "seed": settings.seed, "drop_last": True}
     loader = DataLoader(sets[0], settings.batch_size, num_workers=1, collate_fn=collate, **order)
     test_loader, most = DataLoader(sets[1], TEST_BATCH, collate_fn=collate), epochs * len(loader)
@@ -267,6 +272,7 @@ def mnist(**options: Any):
     predictions = learner.predict(test_loader).numpy().argmax(1)
     accuracy = float((predictions == sets[1].labels).mean())
     accuracies = [row["valid_accuracy"] for row in learner.history]
+    # A stopped epoch had no validation: its point is the test below.
     accuracies += [accuracy] * (learner.epoch < epochs)  # the last epoch is incomplete
     picture(settings.out / "mnist.png", curve, accuracies, sets[1], predictions)
     click.echo(f"{learner.step} steps in {time.perf_counter() - begin:.1f} s on {place}")
@@ -281,6 +287,7 @@ def load(data: str | None) -> tuple[Any, ...]:
         def show(name: str, received: int, total: int) -> None:
             if not progress.name:
                 progress.phase("download")
+            # A file whose size is unknown (total 0) is never shown as done.
             done = int(0 < total <= received)
             progress.update(done, f"{name} {received / 2**20:.1f} of {total / 2**20:.1f} MB")
 

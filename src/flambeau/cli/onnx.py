@@ -114,7 +114,7 @@ def _extent(value: Any) -> str:
 
 
 def _line(e: Exception) -> str:
-    """An exception's text in one line."""
+    """Return an exception's text in one line."""
     return " ".join(str(e).split())
 
 
@@ -128,11 +128,13 @@ def _distance(ours: Any, theirs: Any) -> float:
     if is_sequence(theirs) and is_sequence(ours):
         pairs = zip(ours, theirs, strict=True)
         return inf if len(ours) != len(theirs) else max((_distance(a, b) for a, b in pairs), default=0.0)
+    # a sequence or map against a tensor
     if isinstance(ours, list | dict) or isinstance(theirs, list | dict):
         return inf
     a, b = np.asarray(ours), np.asarray(theirs)
     if a.shape != b.shape or (a.dtype.kind in "OUS") != (b.dtype.kind in "OUS"):
         return inf
+    # objects, Unicode and bytes: compared as texts
     if b.dtype.kind in "OUS":
         return 0.0 if (a.astype(str) == b.astype(str)).all() else inf
     # in double precision, so that the comparison itself does not round or overflow
@@ -150,6 +152,7 @@ def _inputs(model: OnnxModel, sizes: tuple[str, ...], files: Any = ()) -> dict[s
     """Inputs by name: from files, or random numbers (integers: 0 or 1)."""
     import numpy as np
 
+    # A fixed seed, so that two runs compare the same numbers.
     known = dict(_size(text) for text in sizes)
     arrays = dict(named_file(text) for text in files)
     draw = np.random.default_rng(0)
@@ -164,7 +167,7 @@ def _size(text: str) -> tuple[str, int]:
 
 
 def named_file(text: str) -> tuple[str, Any]:
-    """The array of an --input, "x=image.npy"; FlambeauError if it can't be read."""
+    """Return the array of an --input, "x=image.npy"; FlambeauError if it can't be read."""
     import numpy as np
 
     name, equals, path = text.partition("=")
@@ -228,6 +231,7 @@ def run(
             f"{a.dtype.name if a.dtype != object else 'string'}{list(a.shape)}" if hasattr(a, "shape") else a
         )
         click.echo(f"{v.name}: {text}")
+        # Sequences and maps are printed only: an .npy file holds one array.
         if out is not None and hasattr(a, "shape"):
             out.mkdir(parents=True, exist_ok=True)
             np.save(out / f"{file_name(v.name)}.npy", a, allow_pickle=False)
@@ -235,7 +239,7 @@ def run(
 
 
 def file_name(name: str) -> str:
-    """A name as a file name, without folders: the model may come from an untrusted source."""
+    """Return a name as a file name, without folders: the model may come from an untrusted source."""
     return "".join(c if c.isalnum() or c in "._-" else "_" for c in name).lstrip(".") or "_"
 
 

@@ -22,9 +22,8 @@ def attention(part: str, more: str = "") -> str:
     return f"scaled_dot_product_attention({', '.join([part] * 3)}{more})"
 
 
-# What `flambeau tune` measures by default, the most important first, because time may run out: calls,
-# and after them workloads, whose graphs take longer to plan. Name -> its
-# workload, and the sizes on GPUs and on software adapters.
+# Workloads that `flambeau tune` measures by default after the calls below, because their graphs take longer
+# to plan: name -> (workload, sizes on GPUs, sizes on software adapters).
 MODELS = {
     "matmul at precision high": (high, (4096,), (256,)),
     "matmul at precision medium": (medium, (4096,), (256,)),
@@ -33,6 +32,7 @@ MODELS = {
     "a step of the digits' network": (digits, (64,), (64,)),
     "a step of a tiny GPT": (gpt2, (8, 64), (4, 64)),
 }
+# Time may run out (--seconds), so the most common calls are first.
 GPU_CALLS = (
     "conv2d(f32[64, 32, 28, 28], f32[32, 32, 3, 3], padding=1)",
     "conv2d(f32[64, 64, 56, 56], f32[64, 64, 3, 3], padding=1)",
@@ -90,22 +90,23 @@ SOFTWARE_CALLS = (
 
 
 def common_calls(place: Any) -> Iterator[tuple[str, Call]]:
-    """Yield the calls that are tuned by default, with their names. Each is built when it is its turn."""
+    """Yield the calls that are tuned by default, with their names. Each is built when it is needed."""
     import flambeau
 
     software = place.limits.software
     for text in SOFTWARE_CALLS if software else GPU_CALLS:
         yield text, parse_call(text, place)
+        # The tensors of one call must not leave too little memory for the next.
         place.pool.trim()
     for name, (make, large, small) in MODELS.items():
         yield name, make(Tools(flambeau, place), *(small if software else large)).call
 
 
 def parse_call(text: str, place: Any) -> Call:
-    """A call such as "conv2d(f32[8, 3, 32, 32], f32[16, 3, 3, 3], padding=1)" on random numbers."""
+    """Return a call such as "conv2d(f32[8, 3, 32, 32], f32[16, 3, 3, 3], padding=1)" on random numbers."""
 
     name, arguments, named = _parse(text)
-    # Functions of a user first (conv2d checks arguments); then composites and single ops.
+    # Public functions first (conv2d checks its arguments); then composites and single ops.
     op = getattr(nn.functional, name, None) or COMPOSED.get(name) or OPS.get(name)
     if op is None:
         known = [n for n in (*OPS, *COMPOSED) if not n.startswith("_")]
@@ -121,9 +122,9 @@ class Part(str):
 
 
 def _parse(text: str) -> tuple[str, list[Any], dict[str, Any]]:
-    """A call's name and arguments: a Part for each tensor, else the values."""
-    # f32[64, 784] is not a Python literal: replace each by a name part0, part1, ... and parse the rest as a
-    # call.
+    """Return a call's name and arguments: a Part for each tensor, else the values."""
+    # f32[64, 784] is not a Python literal: each is replaced by a name part0, part1, ..., and the rest is
+    # parsed.
     parts, numbers = [Part(p) for p in PART.findall(text)], count()
     try:
         call = ast.parse(PART.sub(lambda _: f"part{next(numbers)}", text.strip()), mode="eval").body
@@ -156,8 +157,9 @@ def _argument(a: Any, text: str, place: Any) -> Any:
 
 
 def random_tensor(dtype: Any, shape: tuple[int, ...], place: Any) -> Any:
-    """Make random numbers of a dtype and shape."""
+    """Return a tensor of random numbers; of ones for integers."""
     if dtype.is_float:
-        # gradients too, so that --train measures the kernels of all arguments
+        # Requires gradients, so that --train measures the kernels of all arguments.
         return randn(*shape, device=place).to(dtype).requires_grad_()
+    # Valid indices and labels for any size above 1.
     return ones(*shape, dtype=dtype, device=place)

@@ -11,7 +11,7 @@ from flambeau.core.files import write_whole
 from flambeau.errors import FlambeauError
 
 ROWS, COLUMNS = 5, 10
-WRONG = 2 * COLUMNS  # the most mistakes among the digits shown
+WRONG = 2 * COLUMNS  # the most mistakes among the digits
 WIDE, HIGH = 37, 38  # pixels of a cell: a digit's 28 x 28, its caption below, and a margin
 INK, FAINT, LINE = "#1f2430", "#7d8494", "#e8eaf0"
 BLUE, RED, ORANGE = "#2f6fde", "#d6322c", "#e08a1e"
@@ -25,10 +25,10 @@ def draw_mnist(
     labels: np.ndarray,
     predictions: np.ndarray,
 ) -> None:
-    """Write a PNG of `losses` [steps], `accuracies` [epochs] in 0..1 and test digits with what was predicted.
+    """Write a PNG of `losses` [steps], `accuracies` [epochs] in 0..1 and test digits with their predictions.
 
-    images [n, 28, 28] (or [n, 1, 28, 28], any range), labels [n] and predictions [n] of 0..9. A FlambeauError
-    says that matplotlib is missing or that `path` cannot be written.
+    images [n, 28, 28] (or [n, 1, 28, 28], any range), labels [n] and predictions [n] of 0..9. FlambeauError
+    if matplotlib is missing, or `path` can't be written.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -40,7 +40,7 @@ def draw_mnist(
     labels, predictions = np.asarray(labels).astype(int), np.asarray(predictions).astype(int)
     images = np.asarray(images).reshape(-1, 28, 28)
     figure: Any = Figure(figsize=(13.6, 7.9), dpi=110, facecolor="white")
-    # without pyplot: no global state, no display
+    # Not pyplot, which has global state and may open a display.
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(
         2,
@@ -105,7 +105,7 @@ def draw_accuracies(axes: Any, steps: int, accuracies: np.ndarray) -> list[Any]:
     axes.set_ylim(bottom - 0.1 * (1 - bottom), 1 + 0.05 * (1 - bottom))
 
     def percent(value: float, _: Any) -> str:
-        # no label above 100 %
+        # the axis ends above 100 %, for the markers, but has no label there
         return f"{100 * value:.4g}%" if value < 1.0001 else ""
 
     axes.yaxis.set_major_formatter(percent)
@@ -115,12 +115,13 @@ def draw_accuracies(axes: Any, steps: int, accuracies: np.ndarray) -> list[Any]:
 
 def draw_digits(axes: Any, images: np.ndarray, labels: np.ndarray, predictions: np.ndarray) -> None:
     """Draw all digits as one image, correct predictions first, with a caption under each digit."""
-    # one image of ROWS x COLUMNS cells; text is drawn by matplotlib
+    # One image of ROWS x COLUMNS cells; matplotlib draws the captions.
     sheet = np.zeros((ROWS * HIGH, COLUMNS * WIDE))
     for place, i in enumerate(choose(labels, predictions)):
         row, column = divmod(place, COLUMNS)
         y, x = row * HIGH, column * WIDE + (WIDE - 28) // 2
         digit = images[i].astype(float)
+        # Each digit is scaled to 0..1; `or 1` is for an empty image.
         sheet[y : y + 28, x : x + 28] = digit / (digit.max() or 1)
         wrong = labels[i] != predictions[i]
         caption = f"{predictions[i]}, not {labels[i]}" if wrong else str(predictions[i])
@@ -135,11 +136,12 @@ def draw_digits(axes: Any, images: np.ndarray, labels: np.ndarray, predictions: 
 def draw_confusion(axes: Any, counts: np.ndarray) -> None:
     """Draw counts [true, predicted], shaded by their fraction of the row, so that class sizes do not
     matter."""
+    # A class without digits has a row of 0, not of NaN.
     share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     diagonal = np.eye(10, dtype=bool)
     shade: Any = np.sqrt(share)  # the square root keeps a single mistake visible
     shade[diagonal] = share[diagonal]
-    # two layers with their own colours: NaN is transparent
+    # Two layers with separate colours; NaN is transparent.
     axes.imshow(np.where(diagonal, shade, np.nan), cmap="Blues", vmin=0, vmax=1.25)
     axes.imshow(np.where(diagonal | (counts == 0), np.nan, shade), cmap="Reds", vmin=0, vmax=1)
     for true, predicted in np.ndindex(10, 10):
@@ -167,7 +169,7 @@ def plain(axes: Any) -> None:
 
 def smoothed_mean(losses: np.ndarray) -> np.ndarray:
     """Return an exponential mean over about a fiftieth of the run, with bias correction. NaNs are skipped."""
-    # the mean of the first steps is divided by the weights so far, as in Adam
+    # The mean of the first steps is divided by the sum of its weights, as in Adam.
     keep = 1 - 1 / max(1.0, len(losses) / 50)
     mean, weight, result = 0.0, 0.0, np.full(len(losses), np.nan)
     for i, loss in enumerate(losses):
@@ -180,6 +182,8 @@ def smoothed_mean(losses: np.ndarray) -> np.ndarray:
 def falls_far(smooth: np.ndarray) -> bool:
     """Whether the curve falls so far that a linear axis would show a flat line."""
     seen = smooth[np.isfinite(smooth)]
+    # A logarithm needs positive losses. Above a factor of 8, the end of the curve lies in the lowest eighth
+    # of a linear axis.
     return bool(len(seen) and seen.min() > 0 and seen.max() > 8 * seen.min())
 
 
@@ -189,7 +193,7 @@ def log_scale(axes: Any, losses: np.ndarray) -> None:
     seen = losses[np.isfinite(losses) & (losses > 0)]
     low, high = np.quantile(seen, 0.01) * 0.8, seen.max() * 1.2
     decades = 10.0 ** np.arange(-9, 9)
-    # 1, 2, 5 per decade up to 3.5 decades, else one
+    # Ticks at 1, 2 and 5 of each decade up to 3.5 decades, else at 1.
     ticks = np.outer(decades, (1, 2, 5) if high < 3000 * low else (1,)).ravel()
     axes.set_yscale("log", subs=[])
     axes.set_yticks(ticks[(ticks > low) & (ticks < high)])
@@ -201,6 +205,7 @@ def choose(labels: np.ndarray, predictions: np.ndarray) -> np.ndarray:
     """Choose the digits to show: indices of correct predictions, then of mistakes spread evenly over all."""
     wrong = np.flatnonzero(labels != predictions)
     right = np.flatnonzero(labels == predictions)
+    # np.unique drops repetitions if there are fewer mistakes than places.
     few = wrong[np.unique(np.linspace(0, len(wrong) - 1, min(WRONG, len(wrong))).astype(int))]
     return np.concatenate([right[: ROWS * COLUMNS - len(few)], few]).astype(int)
 

@@ -1,4 +1,4 @@
-"""`flambeau runs`: the runs of a folder with their last metrics, side by side."""
+"""`flambeau runs`: lists the runs of a folder with their last metrics."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from ..learner.run_view import RunState
 from ..learner.runs import find_runs, read_run
 from ..learner.text import duration, value
 
-RUNNING = "going"  # or killed: the file does not show which
+RUNNING = "going"  # running or killed: the file does not show which
 
 
 @click.command(short_help="List the runs of a folder with their last metrics.")
@@ -24,6 +24,7 @@ def runs(folder: Path, as_json: bool, name: str):
     Example: flambeau runs experiments --name mnist
     """
     runs_read = [(path, read_run(path)) for path in find_runs(folder) if name in path.name]
+    # A file whose first event is incomplete has no name or device yet.
     runs_read = [(path, state) for path, state in runs_read if state.started]
     if not runs_read:
         which = f"no run with {name!r} in its name" if name else "no run"
@@ -77,5 +78,6 @@ def show(folder: Path, entries: list[tuple[Path, RunState]]) -> None:
 def columns_of(states: list[RunState]) -> list[tuple[str, str]]:
     """Return the (metric, split) pairs that any run has, sorted by metric."""
     series = dict.fromkeys(key for s in states for key in [*s.epochs, *s.curves])
+    # `names` of a state has losses first; dict.fromkeys keeps this order.
     names = dict.fromkeys(name for s in states for name in s.names)
     return [(n, split) for n in names for split in ("train", "valid", "test") if (n, split) in series]

@@ -50,7 +50,7 @@ def selftest(
         if name not in EVERY:
             hint = suggest(name, EVERY) or f": choose from {', '.join(EVERY)}"
             raise FlambeauError(f"selftest --family {name!r}: unknown{hint}")
-    # new programs in each run: together, users cover more than one fixed set
+    # New programs in each run: together, users cover more than a fixed set would.
     seed = secrets.randbelow(1 << 31) if seed is None else seed
     place = get_device(device)
     click.echo(f"{place}, seed {seed}")
@@ -65,7 +65,7 @@ def selftest(
         click.echo(write_report(test, out or Path(FILE.format(seed=seed))))
         sys.exit(1)
     if stopped:
-        # the shell's code for Ctrl-C
+        # the shell's exit status after Ctrl-C
         sys.exit(130)
 
 
@@ -86,12 +86,13 @@ def run_for(test: Any, seconds: float) -> bool:
 
             test.run(seconds, show_progress)
     except KeyboardInterrupt:
+        # Ctrl-C ends the cases, not the command: the table of the results so far follows.
         return True
     return False
 
 
 def table(test: Any) -> str:
-    """The counts of cases, one row for each family."""
+    """Return the counts of cases, one row for each family."""
     rows = [("family", "tried", "differ", "worst error", "variants")]
     for name, t in test.tallies.items():
         worst = f"{t.worst:.2f}" if t.worst else "-"

@@ -94,9 +94,11 @@ def carry_out(options: TuneOptions) -> None:
     """Carry out the command's imports, measurements and exports in this process."""
     place = get_device(options.device)
     identity = place.identity
+    # Choices are stored by adapter, driver and version.
     if identity is None:
         raise FlambeauError(f"tune: {place} has no kernel variants: see 'flambeau doctor'")
     if options.source is not None:
+        # Before the measurements, so that imported choices are not measured again.
         keep(identity, imported := import_choices(options.source, identity))
         click.echo(
             f"kept {count_text(len(imported), 'choice')} of {options.source} in {choices_file(identity)}"
@@ -142,6 +144,7 @@ def tune_calls(
 ) -> None:
     """Tune calls and print their choices; skip: continue after a call that this adapter can't run."""
     progress = ChoicePrinter(options.seconds)
+    # The printer runs after each choice, so OutOfTime never loses a measured one.
     with autotune.autotune(again=options.again) as tuned, events.subscribe("tuned", progress):
         try:
             for name, call in calls:
@@ -200,6 +203,7 @@ def measure(call: Call, train: bool) -> None:
         y = call()
         return [y] if isinstance(y, Tensor) else list(y.values() if is_dict(y) else y)
 
+    # The forward kernels are tuned here; `backward` below computes the values again within its graph.
     values = results()
     realize(*values)
     if train:
@@ -213,7 +217,7 @@ def measure(call: Call, train: bool) -> None:
 
 
 def model_call(name: str, inputs: tuple[str, ...], batch: int, place: Any) -> Call:
-    """A call of a model with random inputs of a batch size."""
+    """Return a call of a model with random inputs of a batch size."""
     model: Any = model_of(name, None, "tune")
     texts = inputs or ((DIGITS,) if name.endswith(".safetensors") else ())
     if not texts:

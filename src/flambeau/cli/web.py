@@ -30,7 +30,7 @@ def web(ctx: click.Context):
 MODEL = click.option(
     "--model",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A mnist.safetensors from `flambeau mnist` that replaces the shipped one.",
+    help="A mnist.safetensors from `flambeau mnist` that replaces the included one.",
 )
 
 
@@ -94,11 +94,13 @@ def serve(folder: Path | None, host: str, port: int, open_it: bool, model: Path 
     """
     if folder and model:
         raise FlambeauError("web serve: --model applies to a site built by this call: leave FOLDER out")
+    # A site that is built here is removed when the server ends.
     with tempfile.TemporaryDirectory() as scratch:
         if folder is None:
             folder = Path(scratch) / "site"
             click.echo(describe_build(folder, False, model))
         try:
+            # Bound before the address is printed, so that the address works at once.
             server = serve_site(folder, host, port)
         except OSError as e:
             raise FlambeauError(
@@ -115,9 +117,9 @@ def serve(folder: Path | None, host: str, port: int, open_it: bool, model: Path 
 
 
 def describe_build(out: Path, sources: bool, model: Path | None, brotli: bool = True) -> str:
-    """Describe in one line what was built."""
+    """Build the site, and describe it in one line."""
     if model:
-        network().load(model)  # or an error that lists its other files
+        network().load(model)  # raises for another file before the slow build
     manifest = build_site(out, sources, model, brotli)
     total, sent = (count / 1e6 for count in size(out))
     small = f", {sent:.1f} MB where the server sends the .br files" if sent < total else ""

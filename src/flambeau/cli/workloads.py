@@ -27,7 +27,7 @@ class Goal(NamedTuple):
         return f">= {self.value:.2g}x torch" if self.kind == "peer" else f">= {self.value:.0%} of copy"
 
     def is_met(self, seconds: float, rate: float, of_copy: float, peer: float | None) -> bool | None:
-        """Whether a measurement reaches the goal; None if the goal needs PyTorch's time and there is none."""
+        """Whether a measurement reaches the goal; None if the goal needs PyTorch's time, which is unknown."""
         if self.kind == "peer":
             return None if peer is None else peer / seconds >= self.value
         if self.kind == "seconds":
@@ -56,7 +56,7 @@ class Workload(NamedTuple):
 class Task(NamedTuple):
     """A row of the table: `make(tools, *size)` with the GPU's size, or a software adapter's.
 
-    how: "kernels" repeats the kernels alone, "step" times whole calls with the read of their result.
+    how: "kernels" repeats only the kernels, "step" times complete calls with the read of their result.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Task(NamedTuple):
 
 
 class NotHere(Exception):
-    """The adapter or the package lacks what a workload needs; the text says what."""
+    """The adapter or the package lacks a requirement of a workload, which the text names."""
 
 
 class Tools:
@@ -101,6 +101,7 @@ class Tools:
 def matmul(t: Tools, n: int, precision: str = "", half: bool = False) -> Workload:
     a, b = t.randn(n, n, half=half), t.randn(n, n, half=half)
     call = t.run(lambda: a @ b)
+    # PyTorch's peer stays in float32: "high" is compared with its full precision.
     if precision and t.is_ours:
         if not hasattr(t.f, "set_matmul_precision"):
             raise NotHere("no matmul precision")
@@ -139,7 +140,7 @@ def matvec(t: Tools, n: int) -> Workload:
 
 
 def unary(op: Callable[[Tools, Any], Any], of: Callable[[int, int], int]) -> Callable[..., Workload]:
-    """A workload of one matrix; `of(rows, columns)`: the bytes that it reads and writes."""
+    """Return a workload of one matrix; `of(rows, columns)`: the bytes that it reads and writes."""
 
     def make(t: Tools, rows: int, columns: int) -> Workload:
         x = t.randn(rows, columns)
@@ -148,12 +149,12 @@ def unary(op: Callable[[Tools, Any], Any], of: Callable[[int, int], int]) -> Cal
     return make
 
 
-# read once and written once, 4 bytes each
+# Bytes of an op that reads and writes each element once.
 def twice(rows: int, columns: int) -> int:
     return 8 * rows * columns
 
 
-# only read: the result is small
+# Bytes of an op that reads each element and has a small result.
 def once(rows: int, columns: int) -> int:
     return 4 * rows * columns
 
@@ -193,6 +194,7 @@ def conv(t: Tools, n: int, c: int, size: int) -> Workload:
     return Workload(t.run(lambda: t.F.conv2d(x, w, padding=1)), 8 * n * c * size * size, flops)
 
 
+# [4, 4] matmuls take no GPU time worth measuring.
 def replay_host_time(t: Tools, kernels: int) -> Workload:
     """Measure the host time per kernel of replaying a recorded step of `kernels` small kernels."""
     if not t.is_ours:
@@ -228,6 +230,7 @@ def gpt2(t: Tools, rows: int, length: int) -> Workload:
     """Run GPT-2 small, or a tiny model for short texts."""
     import numpy as np
 
+    # A software adapter gets the short text.
     size = GPT2_SMALL if length >= 256 else GPT_TINY
     ids = np.random.default_rng(1).integers(0, size.vocabulary, (rows, length + 1)).astype(np.int32)
     model = draw_weights(t.f, gpt(t.f, size))
@@ -236,11 +239,12 @@ def gpt2(t: Tools, rows: int, length: int) -> Workload:
 
 
 def tasks() -> list[Task]:
-    """The table, in the order in which it runs."""
+    """Return the table, in the order in which it runs."""
     # the goals of docs/performance.md
     copied, big, small = Goal("copy", 0.92), (32768, 4096), (1024, 1024)
     dispatch, trip, first = (Goal("seconds", value, True) for value in (2.5e-6, 80e-6, 0.6))
     heads, few = (8, 16, 1024, 64), (1, 4, 256, 64)
+    # The goal depends on the WGSL compiler behind the adapter: Dawn's, or wgpu's.
     product = Goal("peer", 0.9 if provider().__name__ == "wgpudawn" else 0.83)
     return [
         Task("x + 1", unary(lambda t, x: x + 1.0, twice), big, small, copied),

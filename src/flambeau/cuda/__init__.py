@@ -66,6 +66,7 @@ def manual_seed(seed: int) -> None:
     _manual_seed(seed)
 
 
+# All devices share one stream.
 manual_seed_all = manual_seed
 
 

@@ -149,7 +149,7 @@ class ConcatDataset(Dataset):
 
     def __getitem__(self, index: int) -> Any:
         position = check_index(self, index)
-        # The first dataset whose end lies behind the position; empty datasets are skipped.
+        # The first dataset whose end is after the position; empty datasets are skipped.
         part = bisect_right(self.cumulative_sizes, position)
         return self.datasets[part][position - (self.cumulative_sizes[part - 1] if part else 0)]
 
@@ -331,5 +331,5 @@ def check_index(dataset: Indexable, index: int) -> int:
 
 
 def apply_if_any(change: Callable[[Any], Any] | None, value: Any) -> Any:
-    """Apply a transform to a part of an item, if there is a transform."""
+    """Apply a transform, if any, to a part of an item."""
     return value if change is None else change(value)

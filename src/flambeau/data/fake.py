@@ -52,13 +52,13 @@ class FakeData(Dataset):
         return apply_if_any(self.transform, image), apply_if_any(self.target_transform, label)
 
     def gather(self, indices: np.ndarray) -> Any:
-        """Draw all images at once, unless there are transforms."""
+        """Draw all images at once if they have no transforms."""
         if self.transform is None and self.target_transform is None:
             return self._draw(indices)
         return super().gather(indices)
 
     def _draw(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Draw images and classes with SplitMix64 from index and position alone. [n] -> [n, h, w, c], [n]"""
+        """Draw images and classes with SplitMix64 from index and position only. [n] -> [n, h, w, c], [n]"""
         import numpy as np
 
         channels, height, width = self.image_size

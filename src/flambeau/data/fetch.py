@@ -1,4 +1,4 @@
-"""Builds the batch that a worker is asked for, in objects that can be pickled for another process."""
+"""Builds the batch of a worker's request, with objects that can be pickled for another process."""
 
 from __future__ import annotations
 

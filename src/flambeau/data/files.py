@@ -20,11 +20,11 @@ PIECE = 1 << 20  # bytes searched at a time
 
 
 def import_package(name: str, call: str, package: str) -> Any:
-    """Import an optional package; FlambeauError says how to install it."""
+    """Import an optional package; FlambeauError, with its install command, if it is missing."""
     try:
         return import_module(name)
     except ImportError:
-        fix = f"pip install 'flambeau[data]', or {package} alone"
+        fix = f"pip install 'flambeau[data]', or only {package}"
         raise FlambeauError(f"{call}: needs {package}, which is not installed: {fix}") from None
 
 
@@ -60,7 +60,7 @@ class Columns(Dataset):
 
 
 def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Columns:
-    """A CSV or Parquet file (`path`) as a Columns, all of it or some columns, read by polars.
+    """Return a CSV or Parquet file (`path`) as a Columns, all of it or some columns, read by polars.
 
     FlambeauError if that is not installed, ValueError for other files.
     """

@@ -73,7 +73,7 @@ class ImageFolder(DatasetFolder):
     root: contains the folders; their sorted names are `classes`; transform: of an image, uint8 [height,
     width, 3]; target_transform: of the number; loader: reads the file of a path, instead of Pillow;
     is_valid_file: of a path (a string, as torchvision's), whether to use the file, instead of the extensions
-    of images. ValueError if there are no images.
+    of images. ValueError without images.
     """
 
     holds = "images"
@@ -94,7 +94,7 @@ class TextFolder(DatasetFolder):
     """Texts (.txt) in one folder per class: items are (text of a file, class number).
 
     root: contains the folders; their sorted names are `classes`; transform: of a text;
-    encoding: of the files. ValueError if there are no texts, and for an item of another encoding.
+    encoding: of the files. ValueError without texts, and for an item of another encoding.
     """
 
     holds = "texts (.txt)"
@@ -113,7 +113,7 @@ class AudioFolder(DatasetFolder):
 
     root: contains the folders; their sorted names are `classes`, without names that begin with _, such as
     _background_noise_ of Speech Commands; transform: of the samples, float32 [channels, samples] in -1 to 1.
-    ValueError if there is no sound, and for an item that `read_audio` can't read.
+    ValueError without sounds, and for an item that `read_audio` can't read.
     """
 
     holds = "sound (.wav)"

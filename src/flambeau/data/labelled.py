@@ -20,8 +20,8 @@ class MultiLabelImages(Dataset):
     """Images with several classes each: items are (image, float32 [classes], 1 for each class of the image).
 
     samples: pairs of an image's path and the names of its classes; classes: all names in order, None for
-    those of the samples; transform: of an image, uint8 [height, width, 3]. ValueError if
-    there are no samples, and for a name that is not a class.
+    those of the samples; transform: of an image, uint8 [height, width, 3]. ValueError without
+    samples, and for a name that is not a class.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class SegmentationFolder(Dataset):
 
     images, masks: the folders; a mask has the relative path of its image, with any extension; transform: of
     an image, uint8 [height, width, 3]; target_transform: of a mask. To transform both together, use `Mapped`.
-    ValueError if there are no images, if an image does not have exactly one mask, or if a mask has another
+    ValueError without images, if an image does not have exactly one mask, or if a mask has another
     size or colours.
     """
 

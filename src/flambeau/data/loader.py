@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 THREADS = sys.platform != "emscripten"  # a browser's Python starts neither threads nor processes
 
 
-# options without effect if there are no workers
+# Options that have no effect without workers.
 OF_WORKERS = ("timeout", "prefetch_factor", "persistent_workers", "multiprocessing_context")
 
 
@@ -327,7 +327,7 @@ def _no_dataset(dataset: Any) -> TypeError:
 
 
 def checked_integer(name: str, value: Any, least: int, advice: str) -> int:
-    """A valid number; else ValueError."""
+    """Return a valid number; else ValueError."""
     kind = "positive" if least else "non-negative"
     try:
         # accepts NumPy's integers, but no floats; bool is an int, and is rejected below

@@ -51,11 +51,11 @@ def mnist(
     download: bool = True,
     progress: Progress | None = None,
 ) -> MNIST:
-    """Load MNIST's 60,000 training (`train`) or 10,000 test digits, or the shipped subset of 10,000 and
+    """Load MNIST's 60,000 training (`train`) or 10,000 test digits, or the included subset of 10,000 and
     2,000.
 
     The sources in order: `root` (or the folder `FLAMBEAU_DATA`), the cache folder, the network if `download`,
-    the shipped subset. `progress(file name, bytes received, total bytes)` is called during a download.
+    the included subset. `progress(file name, bytes received, total bytes)` is called during a download.
     ValueError if a file is missing from `root` or damaged.
     """
     # an empty FLAMBEAU_DATA counts as unset

@@ -48,7 +48,7 @@ class TracebackOfWorker(Exception):
 
 
 def context_of(context: Any) -> Any:
-    """The multiprocessing context; ValueError if it can't be used."""
+    """Return the multiprocessing context; ValueError if it can't be used."""
     method = context.get_start_method() if hasattr(context, "get_start_method") else context
     call = f"DataLoader(multiprocessing_context={method!r})"
     if method == "fork":
@@ -138,7 +138,7 @@ class WorkerProcess:
                 arrived.put((self.pipe.recv(), self.pipe.recv_bytes()))
         except (EOFError, OSError):
             pass
-        finally:  # after any error, because the loop would wait for ever
+        finally:  # after any error: else the loop would wait forever
             arrived.put((None, self))
 
     def death(self) -> FlambeauError:

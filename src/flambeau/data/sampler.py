@@ -41,7 +41,7 @@ class OrderedSampler(Sampler):
     epoch = 0
 
     def order(self, epoch: int) -> np.ndarray:
-        """The indices [n] of an epoch."""
+        """Return the indices [n] of an epoch."""
         raise NotImplementedError(f"{type(self).__name__}.order(...): is not implemented: return the indices")
 
     def random(self, epoch: int) -> np.random.Generator:
@@ -104,7 +104,7 @@ class RandomSampler(OrderedSampler):
         return self.num_samples
 
     def order(self, epoch: int) -> np.ndarray:
-        """The indices of an epoch."""
+        """Return the indices of an epoch."""
         import numpy as np
 
         random, count, length = self.random(epoch), len(self.data_source), self.num_samples
@@ -127,7 +127,7 @@ class SubsetRandomSampler(OrderedSampler):
         return len(self.indices)
 
     def order(self, epoch: int) -> np.ndarray:
-        """The indices of an epoch."""
+        """Return the indices of an epoch."""
         import numpy as np
 
         return np.asarray(self.indices)[self.random(epoch).permutation(len(self.indices))]
@@ -169,7 +169,7 @@ class WeightedRandomSampler(OrderedSampler):
         return self.num_samples
 
     def order(self, epoch: int) -> np.ndarray:
-        """The indices of an epoch."""
+        """Return the indices of an epoch."""
         # NumPy needs probabilities that add up to 1 in float64
         shares = self.weights / self.weights.sum()
         return self.random(epoch).choice(len(shares), self.num_samples, self.replacement, shares)

@@ -106,7 +106,7 @@ def write_sqlite(
     """
     call, target = f"write_sqlite('{path}', {table!r})", Path(path)
     if not target.parent.is_dir():
-        raise ValueError(f"{call}: there is no folder '{target.parent}': create it")
+        raise ValueError(f"{call}: the folder '{target.parent}' does not exist: create it")
     each = iter(rows) if isinstance(rows, Iterable) else (rows[i] for i in range(len(rows)))
     # the first row names the columns; it is chained in front of the others again
     head = list(islice(each, 1))

@@ -109,7 +109,7 @@ class Workers:
 
         more(most)
         while waiting:
-            if os.getpid() != self.process:  # otherwise it waits for ever
+            if os.getpid() != self.process:  # a fork has no threads, so it would wait forever
                 rule = "an epoch that began before a fork can't continue in the child: its thread is gone"
                 raise FlambeauError(f"DataLoader: {rule}: start a new epoch, or use the start method 'spawn'")
             ready = self.result(*waiting.popleft())
@@ -151,7 +151,7 @@ class Threads(Workers):
 
     def end(self) -> None:
         for thread in self.threads:
-            # a hung dataset must not block the end of the loop, so with a timeout the thread is left behind
+            # A hung dataset must not block the end of the loop: with a timeout, don't wait for its thread.
             thread.shutdown(wait=self.timeout == 0, cancel_futures=True)
 
 

@@ -1,4 +1,4 @@
-"""The sets that parameters and values must lie in, and how many of the last dimensions form one event."""
+"""The sets of valid parameters and values, and how many of the last dimensions form one event."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

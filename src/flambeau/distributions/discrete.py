@@ -24,7 +24,7 @@ def clamp_probs(probs: Tensor) -> Tensor:
 
 
 def log_odds(probs: Tensor) -> Tensor:
-    """The log-odds of probabilities. [...] -> [...]"""
+    """Return the log-odds of probabilities. [...] -> [...]"""
     p = clamp_probs(probs)
     return p.log() - (-p).log1p()
 

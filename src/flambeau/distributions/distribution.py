@@ -24,7 +24,8 @@ def tensors_of(parameters: dict[str, Any]) -> dict[str, Tensor]:
 
 
 def sample_dims(sample_shape: Any) -> tuple[int, ...]:
-    """The sample dimensions as a tuple; an integer is one dimension. Raises TypeError for other values."""
+    """Return the sample dimensions as a tuple; an integer is one dimension. Raises TypeError for other
+    values."""
     sizes = integers(sample_shape, "sample_shape")
     return (sizes,) if isinstance(sizes, int) else tuple(sizes)
 
@@ -71,7 +72,7 @@ class Distribution:
         self._check_parameters(tensors)
 
     def _slot(self, name: str) -> str:
-        """The attribute that holds a parameter: `_name` if `name` is a property."""
+        """Return the attribute that holds a parameter: `_name` if `name` is a property."""
         return f"_{name}" if isinstance(getattr(type(self), name, None), property) else name
 
     def _event_dim(self, name: str) -> int:
@@ -113,7 +114,7 @@ class Distribution:
             raise ValueError(f"{call}: values are not in {rule}: pass other values, or validate_args=False")
 
     def first_parameter(self) -> Tensor:
-        """The first stored parameter, expanded to the batch shape."""
+        """Return the first stored parameter, expanded to the batch shape."""
         return getattr(self, self._slot(self._params[0]))
 
     def _copy(self) -> Self:
@@ -123,7 +124,7 @@ class Distribution:
         return new
 
     def expand(self, batch_shape: Sequence[int]) -> Self:
-        """The same distribution with a larger batch shape; nothing is copied."""
+        """Return the same distribution with a larger batch shape; nothing is copied."""
         new, shape = self._copy(), tuple(batch_shape)
         for name in self._params:
             value = getattr(self, self._slot(name))
@@ -156,7 +157,8 @@ class Distribution:
         raise NotImplementedError(f"{type(self).__name__}.rsample: has no gradient: use sample and log_prob")
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density, or of the probability, of values. [..., *event_shape] -> [...]"""
+        """Return the logarithm of the density, or of the probability, of values. [..., *event_shape] ->
+        [...]"""
         raise NotImplementedError(f"{type(self).__name__}.log_prob: has no closed form")
 
     def prob(self, value: Tensor) -> Tensor:
@@ -164,15 +166,15 @@ class Distribution:
         return self.log_prob(value).exp()
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of a value at most this large. [...] -> [...]"""
+        """Return the probability of a value at most this large. [...] -> [...]"""
         raise NotImplementedError(f"{type(self).__name__}.cdf: has no closed form here")
 
     def icdf(self, value: Tensor) -> Tensor:
-        """The inverse of cdf: values from probabilities. [...] -> [...]"""
+        """Return the inverse of cdf: values from probabilities. [...] -> [...]"""
         raise NotImplementedError(f"{type(self).__name__}.icdf: has no closed form here")
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         raise NotImplementedError(f"{type(self).__name__}.entropy: has no closed form here")
 
     def perplexity(self) -> Tensor:
@@ -180,7 +182,8 @@ class Distribution:
         return self.entropy().exp()
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values of a discrete distribution, along a new dim 0. expand: repeat them over the batch."""
+        """Return all values of a discrete distribution, along a new dim 0. expand: repeat them over the
+        batch."""
         raise NotImplementedError(f"{type(self).__name__}.enumerate_support: has no finite list of values")
 
     def _insert_batch(self, values: Tensor, expand: bool) -> Tensor:
@@ -220,7 +223,7 @@ class ExponentialFamily(Distribution):
 
 
 def one_of(name: str, **parameters: Any) -> dict[str, Any]:
-    """The one parameter of several that is not None. Raises ValueError for none and for several."""
+    """Return the one parameter of several that is not None. Raises ValueError for none and for several."""
     chosen = {k: v for k, v in parameters.items() if v is not None}
     if len(chosen) != 1:
         raise ValueError(f"{name}(...): takes one of {' and '.join(parameters)}, not {len(chosen)}: pass one")

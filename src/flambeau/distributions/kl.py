@@ -46,7 +46,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Formula], Formula]:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """The Kullback-Leibler divergence, the mean of log p - log q under p, by a closed formula.
+    """Return the Kullback-Leibler divergence, the mean of log p - log q under p, by a closed formula.
 
     p, q: distributions. Raises NotImplementedError if no formula is registered. -> [*batch_shape]
     """

@@ -18,18 +18,18 @@ real_vector = constraints.real_vector
 
 
 def log_det(factor: Tensor) -> Tensor:
-    """The logarithm of the determinant of a lower triangular matrix. [..., n, n] -> [...]"""
+    """Return the logarithm of the determinant of a lower triangular matrix. [..., n, n] -> [...]"""
     return factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
 def inverse_of(factor: Tensor) -> Tensor:
-    """The inverse of a lower triangular matrix."""
+    """Return the inverse of a lower triangular matrix."""
     one = COMPOSED["eye"](factor.shape[-1], device=factor.device)
     return triangular(factor, one.expand(*factor.shape), upper=False)
 
 
 def factor_of_precision(precision: Tensor) -> Tensor:
-    """The Cholesky factor of the inverse of a positive definite matrix."""
+    """Return the Cholesky factor of the inverse of a positive definite matrix."""
     return cholesky(COMPOSED["linalg_inv"](precision))
 
 

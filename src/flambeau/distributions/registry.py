@@ -29,7 +29,7 @@ class ConstraintRegistry:
 
 
 def kind_of(constraint: Any) -> str:
-    """The name of a constraint, without its bounds."""
+    """Return the name of a constraint, without its bounds."""
     return repr(constraint).partition("(")[0]
 
 
@@ -50,7 +50,7 @@ def _between(c: Any) -> transforms.Transform:
 
 
 def _factories(of: ConstraintRegistry) -> dict[str, Factory]:
-    """The maps that both tables have. of: the registry that finds the maps of nested constraints."""
+    """Return the maps that both tables have. of: the registry that finds the maps of nested constraints."""
     return {
         "real": lambda c: transforms.identity_transform,
         "greater_than": _above,

@@ -37,7 +37,7 @@ __all__ = [
 
 
 def sum_last(x: Tensor, dims: int) -> Tensor:
-    """The sum over the last `dims` dimensions."""
+    """Return the sum over the last `dims` dimensions."""
     # flattened first: one kernel, and it works for dims of size 0
     return x.reshape(*x.shape[: x.ndim - dims], -1).sum(-1) if dims else x
 
@@ -119,11 +119,11 @@ class Transform:
         raise NotImplementedError(f"{type(self).__name__}: the transform has no Jacobian determinant")
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of y for an x of this shape."""
+        """Return the shape of y for an x of this shape."""
         return tuple(shape)
 
     def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of x for a y of this shape."""
+        """Return the shape of x for a y of this shape."""
         return tuple(shape)
 
     def __eq__(self, other: Any) -> bool:

@@ -63,7 +63,7 @@ def save(obj: Any, f: Any) -> None:
 
 
 def _flat(write: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
-    """A writer of named tensors; it raises an error for other values."""
+    """Return a writer of named tensors; it raises an error for other values."""
 
     def write_flat(obj: Any, f: Any) -> None:
         if not is_mapping(obj) or not all(isinstance(t, Tensor) for t in obj.values()):
@@ -140,7 +140,7 @@ def restore_tree(tensors: dict[str, Tensor], texts: dict[str, str], call: str) -
 
 
 def metadata(data: memoryview) -> dict[str, str]:
-    """The metadata in a file's header."""
+    """Return the metadata in a file's header."""
     size = int.from_bytes(data[:8], "little")
     return json.loads(bytes(data[8 : 8 + size])).get("__metadata__", {})
 

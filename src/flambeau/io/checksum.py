@@ -13,7 +13,7 @@ PATTERN = re.compile(rb'"flambeau\.sha256":"([0-9a-f]{64})"')
 
 
 def add_checksum(tensors: Mapping[str, Any], raw: list[Any], metadata: dict[str, str]) -> list[Any]:
-    """The parts of a file of tensors with their hash; of the tensors only dtype and shape are read.
+    """Return the parts of a file of tensors with their hash; of the tensors only dtype and shape are read.
 
     The parts are not concatenated: that holds the GIL, for two seconds with 1.5 GB, and would stall a
     training. Hashing and writing release it.
@@ -30,7 +30,7 @@ def add_checksum(tensors: Mapping[str, Any], raw: list[Any], metadata: dict[str,
 
 
 def damage(data: memoryview) -> str:
-    """The fault of a file with a checksum; "" if there is none."""
+    """Describe the fault of a file with a checksum; "" for an undamaged one."""
     try:
         start, end = _place(data)
     except ValueError as e:
@@ -42,7 +42,7 @@ def damage(data: memoryview) -> str:
 
 
 def _place(data: memoryview) -> tuple[int, int]:
-    """The position of the hash in a header; ValueError without one."""
+    """Return the position of the hash in a header; ValueError without one."""
     size = int.from_bytes(data[:8], "little")
     match = PATTERN.search(bytes(data[8 : 8 + min(size, len(data))]))
     if match is None:

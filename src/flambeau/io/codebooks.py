@@ -14,7 +14,7 @@ class Codebook:
     text: str
 
     def decode(self) -> bytes:
-        """The numbers as bytes, word after word, as int8."""
+        """Return the numbers as bytes, word after word, as int8."""
         # A decoded byte holds 4 or 2 fields, the first in its low bits.
         bits = 2 if len(self.values) < 5 else 4
         mask = (1 << bits) - 1

@@ -75,14 +75,14 @@ def shorten_name(name: Any) -> str:
 def tensor_of(
     name: str, raw: memoryview, shape: tuple[int, ...], kind: ElementKind, place: LoadOptions
 ) -> Tensor:
-    """A tensor of contiguous elements; FlambeauError if one does not fit the device's dtype."""
+    """Return a tensor of contiguous elements; FlambeauError if one does not fit the device's dtype."""
     return Tensor(leaf(*_leaf_arguments(name, raw, shape, kind, place)))
 
 
 def _leaf_arguments(
     name: str, raw: memoryview, shape: tuple[int, ...], kind: ElementKind, place: LoadOptions
 ) -> tuple[Any, ...]:
-    """The arguments of `leaf`: bytes in the device's format, shape, dtype, device."""
+    """Return the arguments of `leaf`: bytes in the device's format, shape, dtype, device."""
     dtype, device = kind.dtype, place.device
     if kind.float8:
         return halves(raw, kind.float8), shape, dtype, device
@@ -140,7 +140,7 @@ def _tables(name: str) -> tuple[bytes, bytes]:
 
 
 def _half(code: int, exponents: int, bias: int, nans: str) -> bytes:
-    """The bytes of the float16 of an 8-bit float (sign, exponent, mantissa)."""
+    """Return the bytes of the float16 of an 8-bit float (sign, exponent, mantissa)."""
     from struct import pack
 
     mantissas = 7 - exponents
@@ -157,8 +157,8 @@ def _half(code: int, exponents: int, bias: int, nans: str) -> bytes:
 
 
 def strided_view(base: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Tensor:
-    """A strided view of a flat tensor. Contiguous, permuted and expanded views are movement ops, which copy
-    nothing."""
+    """Return a strided view of a flat tensor. Contiguous, permuted and expanded views are movement ops, which
+    copy nothing."""
     # Repeated elements (stride 0) are expanded at the end.
     once = tuple(1 if s == 0 else n for n, s in zip(size, stride, strict=True))
     # Dims by falling stride: if they are contiguous in this order, a reshape and a permute suffice.
@@ -178,7 +178,7 @@ def strided_view(base: Tensor, size: tuple[int, ...], stride: tuple[int, ...], o
 
 
 def span(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> int:
-    """The number of elements of a storage, from its start, that a view needs."""
+    """Return the number of elements of a storage, from its start, that a view needs."""
     if 0 in size:
         return 0
     return offset + 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))

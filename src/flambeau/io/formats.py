@@ -41,7 +41,7 @@ NPY = FileKind(".npy", None)
 
 
 def kind_of(view: memoryview) -> FileKind:
-    """The format of bytes, by their start; .safetensors by default."""
+    """Return the format of bytes, by their start; .safetensors by default."""
     begin = bytes(view[:6])
     # A pickle begins with 0x80 and a protocol, which as a header length is possible: hence this check
     # first.
@@ -66,7 +66,7 @@ def is_npz(view: memoryview) -> bool:
 
 
 def entries_in(view: memoryview, place: LoadOptions) -> Entries:
-    """The tensors of a file, of a format that can read them one by one."""
+    """Return the tensors of a file, of a format that can read them one by one."""
     kind = kind_of(view)
     if kind.entries is None:
         raise RefusedFile(f"a {kind.name} file can't be read lazily: use fb.load")
@@ -74,13 +74,14 @@ def entries_in(view: memoryview, place: LoadOptions) -> Entries:
 
 
 def entries_at(view: memoryview, f: Any, place: LoadOptions, call: str, stack: ExitStack) -> Entries:
-    """The tensors of a file and of the other parts of its model, which stay open as long as the stack."""
+    """Return the tensors of a file and of the other parts of its model, which stay open as long as the
+    stack."""
     contents = entries_in(view, place)
     return gguf.join_parts(contents, f, place, call, stack) if kind_of(view) is GGUF else contents
 
 
 def tensors_in(view: memoryview, place: LoadOptions) -> dict[str, Tensor]:
-    """The tensors of a file by name."""
+    """Return the tensors of a file by name."""
     kind = kind_of(view)
     if kind.entries is not None:
         return {name: entry.read() for name, entry in kind.entries(view, place).tensors.items()}
@@ -91,7 +92,7 @@ def tensors_in(view: memoryview, place: LoadOptions) -> dict[str, Tensor]:
 
 
 def in_folder(f: Any, call: str) -> Any:
-    """A path, or the file with the weights in a folder."""
+    """Return a path, or the file with the weights in a folder."""
     if (not isinstance(f, str) and not hasattr(f, "__fspath__")) or not Path(f).is_dir():
         return f
     contents = next((Path(f) / name for name in FOLDERS if (Path(f) / name).exists()), None)
@@ -101,8 +102,8 @@ def in_folder(f: Any, call: str) -> Any:
 
 
 def open_weights(f: Any, device: Any = None, *, keep_wide: bool = False) -> LazyWeights:
-    """The tensors of a .safetensors, .gguf or .npz file, or of an index of several; each is read on access by
-    its name.
+    """Return the tensors of a .safetensors, .gguf or .npz file, or of an index of several; each is read on
+    access by its name.
 
     f: a path, an open file, bytes, or a folder. keep_wide: float64, which GPUs lack, stays on the host.
     FlambeauError reports a damaged file.

@@ -85,7 +85,7 @@ def save_gguf(
 
 
 def _form(name: str, t: Any, quantize: Any, call: str) -> str:
-    """The format of a tensor: that of its dtype, or the requested quantised one."""
+    """Return the format of a tensor: that of its dtype, or the requested quantised one."""
     if not isinstance(t, Tensor):
         raise TypeError(f"{call}: {name!r} is {describe(t)}, not a tensor: wrap it in fb.tensor(...)")
     requested = quantize
@@ -174,7 +174,7 @@ def _value(key: str, value: Any, call: str) -> bytes:
 
 
 def _number(key: str, value: Any, call: str) -> int:
-    """The format's type number of a value."""
+    """Return the format's type number of a value."""
     if isinstance(value, bool):
         return 7
     if isinstance(value, int) and -(1 << 63) <= value < 1 << 64:
@@ -218,7 +218,7 @@ class Cursor:
 
 
 def entries(view: memoryview, place: LoadOptions) -> Entries:
-    """The contents of a file; DamagedFile if its offsets are wrong."""
+    """Return the contents of a file; DamagedFile if its offsets are wrong."""
     cursor, count, metadata = _head(view)
     alignment = metadata.get("general.alignment", ALIGNMENT)
     if not _is_alignment(alignment):
@@ -236,8 +236,9 @@ def entries(view: memoryview, place: LoadOptions) -> Entries:
 
 
 def join_parts(part_entries: Entries, f: Any, place: LoadOptions, call: str, stack: ExitStack) -> Entries:
-    """The contents of a file, joined with the other parts of a model that llama.cpp's gguf-split has split.
-    The stack keeps the parts open. RefusedFile for a missing part, DamagedFile for another model's part."""
+    """Return the contents of a file, joined with the other parts of a model that llama.cpp's gguf-split has
+    split. The stack keeps the parts open. RefusedFile for a missing part, DamagedFile for another model's
+    part."""
     count, number = part_entries.metadata.get("split.count", 0), part_entries.metadata.get("split.no", 0)
     if not isinstance(count, int) or not isinstance(number, int) or count <= 1:
         return part_entries
@@ -255,7 +256,7 @@ def join_parts(part_entries: Entries, f: Any, place: LoadOptions, call: str, sta
 
 
 def _paths(f: Any, number: int, count: int, label: str) -> list[Path]:
-    """The paths of all parts; RefusedFile for a missing one."""
+    """Return the paths of all parts; RefusedFile for a missing one."""
     if not isinstance(f, str) and not hasattr(f, "__fspath__"):
         raise RefusedFile(f"{label}, and bytes have no folder: pass a path")
     path, ending = Path(f), f"-{number + 1:05}-of-{count:05}.gguf"
@@ -265,10 +266,12 @@ def _paths(f: Any, number: int, count: int, label: str) -> list[Path]:
     if count > PARTS:
         raise DamagedFile(f"{label}, more than {PARTS:,}")
     paths = [path.with_name(f"{begin}-{i + 1:05}-of-{count:05}.gguf") for i in range(count)]
-    gone = [p.name for p in paths if not p.exists()]
-    if gone:
-        more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
-        raise RefusedFile(f"{label}, and {shorten_name(gone[0])}{more} is not in its folder: get all parts")
+    missing = [p.name for p in paths if not p.exists()]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise RefusedFile(
+            f"{label}, and {shorten_name(missing[0])}{more} is not in its folder: get all parts"
+        )
     return paths
 
 
@@ -377,7 +380,7 @@ def _infos(cursor: Cursor, count: int) -> dict[str, tuple[tuple[int, ...], int, 
 
 
 def _size(name: str, shape: tuple[int, ...], number: int) -> int:
-    """The bytes of a tensor."""
+    """Return the bytes of a tensor."""
     if number in PLAIN:
         return prod(shape) * KINDS[PLAIN[number]].size
     if number not in FORMATS:

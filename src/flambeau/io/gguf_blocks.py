@@ -50,7 +50,8 @@ def block(name: str, number: int, elements: int, size: int) -> Callable[[Any], A
 
 
 def decode_blocks(name: str, raw: memoryview, shape: tuple[int, ...], place: LoadOptions) -> Tensor:
-    """The float32 tensor of blocks. It is lazy: the device holds the blocks until the tensor is computed."""
+    """Return the float32 tensor of blocks. It is lazy: the device holds the blocks until the tensor is
+    computed."""
     form = BLOCKS[name]
     n = len(raw) // form.size
     codes = Tensor(leaf(raw, (n, form.size), dt.uint8, place.device))
@@ -61,7 +62,8 @@ def decode_blocks(name: str, raw: memoryview, shape: tuple[int, ...], place: Loa
 
 
 def half(low: Any, high: Any) -> Any:
-    """A float16 of two bytes: a table of its 64 signs and exponents makes them exact on every device."""
+    """Return a float16 of two bytes: a table of its 64 signs and exponents makes them exact on every
+    device."""
     # Sign and exponent are the 6 high bits, the mantissa the 10 low ones. Subnormals lack the implicit
     # 1024.
     top, mantissa = high >> 2, low | (high & 3) << 8
@@ -71,7 +73,7 @@ def half(low: Any, high: Any) -> Any:
 
 
 def half_at(x: Any, at: int) -> Any:
-    """The float16 at a byte of each block. [n, bytes] -> [n, 1]"""
+    """Return the float16 at a byte of each block. [n, bytes] -> [n, 1]"""
     return half(x[:, at : at + 1], x[:, at + 1 : at + 2])
 
 
@@ -93,7 +95,7 @@ def as_int8(x: Any) -> Any:
 
 
 def table(values: Any, x: Any) -> Any:
-    """A table of float32 on the device of x."""
+    """Return a table of float32 on the device of x."""
     return tensor(list(values), dtype=dt.float32, device=x.device)
 
 
@@ -176,7 +178,7 @@ def _(x: Tensor) -> Tensor:
 
 
 def _k_scales(x: Any) -> tuple[Any, Any]:
-    """The scales and least values of 8 parts, from 12 bytes. [n, 12] -> [n, 8, 1] twice"""
+    """Return the scales and least values of 8 parts, from 12 bytes. [n, 12] -> [n, 8, 1] twice"""
     # Parts 0 to 3 use 6 bits of the first 8 bytes; parts 4 to 7 take 4 bits of the last bytes and the 2
     # high bits left in the first.
     d, m, both = x[:, :4], x[:, 4:8], x[:, 8:]
@@ -239,7 +241,7 @@ def _(x: Tensor) -> Tensor:
 
 @block("MXFP4", 39, 32, 17)
 def _(x: Tensor) -> Tensor:
-    """A table has all products, since some are subnormal, which GPUs flush to 0."""
+    """Use a table of all products, because some are subnormal, which GPUs flush to 0."""
     # 17 bytes: an exponent (E8M0, bias 127; 128 since QUARTERS are doubled), 16 bytes of 4 bits
     scales = [2.0 ** (e - 128) for e in range(256)]
     every = table([min(max(s * q, -3.5e38), 3.5e38) for s in scales for q in QUARTERS], x)

@@ -21,7 +21,7 @@ def form(name: str) -> Callable[[Any], Any]:
 
 
 def quantize_blocks(name: str, raw: Any, shape: tuple[int, ...]) -> bytes:
-    """The blocks of a tensor's float32 bytes."""
+    """Return the blocks of a tensor's float32 bytes."""
     import numpy as np
 
     blocks = np.frombuffer(raw, "f4").reshape(-1, BLOCKS[name].elements)

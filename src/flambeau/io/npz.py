@@ -51,7 +51,7 @@ def save_npz(tensors: Mapping[str, Tensor], f: Any) -> None:
 
 
 def _header(t: Tensor) -> bytes:
-    """The header before the elements (format version 1.0), padded to a multiple of 64 bytes."""
+    """Return the header before the elements (format version 1.0), padded to a multiple of 64 bytes."""
     code = WRITTEN[t.dtype.name]
     descr = f"{'|' if code[1:] == '1' else '<'}{code}"
     text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {tuple(t.shape)!r}, }}"
@@ -61,7 +61,7 @@ def _header(t: Tensor) -> bytes:
 
 
 def entries(view: memoryview, place: LoadOptions) -> Entries:
-    """The arrays of an archive; DamagedFile if a member is not an array."""
+    """Return the arrays of an archive; DamagedFile if a member is not an array."""
     members = zip_archive.members(view)
     if not all(name.endswith(".npy") for name in members):
         raise DamagedFile("the archive contains files other than arrays")
@@ -76,7 +76,7 @@ def _member(name: str, view: memoryview, member: zip_archive.Member, place: Load
 
 
 def array_of(name: str, data: memoryview, place: LoadOptions) -> Tensor:
-    """The tensor of a .npy file's bytes."""
+    """Return the tensor of a .npy file's bytes."""
     shape, descr, first_fastest, at = header(data)
     form = kind_of(descr)
     check_shape(name, shape)

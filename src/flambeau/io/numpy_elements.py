@@ -32,8 +32,8 @@ WORDS = {2: "H", 4: "I", 8: "Q"}  # unsigned types of the module `array`, which 
 
 
 def kind_of(text: Any) -> tuple[ElementKind, bool]:
-    """The element format of a descriptor such as "<f4", and whether its bytes must be swapped; DamagedFile
-    for an unsupported one."""
+    """Return the element format of a descriptor such as "<f4", and whether its bytes must be swapped;
+    DamagedFile for an unsupported one."""
     match = FORM.fullmatch(text) if isinstance(text, str) else None
     if match is None or match[2] not in TYPES:
         raise RefusedFile(f"its elements are {shorten_name(text)}: only numbers and bools can be read")
@@ -48,7 +48,8 @@ def tensor_in_form(
     first_fastest: bool,
     place: LoadOptions,
 ) -> Tensor:
-    """A tensor of an array's bytes, in C order or in Fortran order (the first index varies fastest)."""
+    """Return a tensor of an array's bytes, in C order or in Fortran order (the first index varies
+    fastest)."""
     kind, swapped = form
     check_shape(name, shape)
     if swapped and kind.size > 1:

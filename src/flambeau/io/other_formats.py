@@ -43,7 +43,7 @@ NEXT_OF_ONNX = frozenset(b"\x12\x1a\x22\x28\x32\x3a\x42")
 
 
 def foreign(view: memoryview) -> Foreign | None:
-    """The format of bytes that begin like one of these files, or None."""
+    """Return the format of bytes that begin like one of these files, or None."""
     begin = bytes(view[:32])
     for at, beginning, kind in BEGINNINGS:
         if begin[at : at + len(beginning)] == beginning:

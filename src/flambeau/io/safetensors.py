@@ -76,8 +76,8 @@ def check_tensors(tensors: Mapping[str, Tensor], call: str) -> None:
 
 
 def pack(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, str] | None) -> list[Any]:
-    """The file's parts: the header's length, the header, and the data, large elements first so that all are
-    aligned (huggingface/safetensors, README, "Format"). Concatenation would double the memory."""
+    """Return the file's parts: the header's length, the header, and the data, large elements first so that
+    all are aligned (huggingface/safetensors, README, "Format"). Concatenation would double the memory."""
     raw_of = dict(zip(tensors, raw, strict=True))
     header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
     at = 0
@@ -99,7 +99,7 @@ def pack(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, str]
 
 
 def raw_bytes(t: Tensor, raw: Any) -> Any:
-    """A tensor's bytes in the file format: a bool takes one byte."""
+    """Return a tensor's bytes in the file format: a bool takes one byte."""
     # a bool is a u32 on the device: take the low byte of each word
     part = memoryview(raw).cast("B")
     return part[::4].tobytes() if t.dtype is dt.bool_ else part
@@ -142,14 +142,14 @@ def load_bytes(data: Any, device: Any = None) -> dict[str, Tensor]:
 
 
 def load_tensors(data: Any, device: Any, call: str) -> dict[str, Tensor]:
-    """The tensors of a file's bytes; FlambeauError names the call and the fault."""
+    """Return the tensors of a file's bytes; FlambeauError names the call and the fault."""
     with name_file_in_errors(call, ".safetensors"):
         contents = entries(memoryview(data).cast("B"), LoadOptions.of(device))
         return {name: entry.read() for name, entry in contents.tensors.items()}
 
 
 def entries(view: memoryview, place: LoadOptions) -> Entries:
-    """The contents of a file; DamagedFile unless the data matches the header exactly."""
+    """Return the contents of a file; DamagedFile unless the data matches the header exactly."""
     header, metadata, body = parse_file(view)
     unknown = [n for n, e in header.items() if e["dtype"] not in READ]
     if unknown:
@@ -229,7 +229,7 @@ def _no_number(name: str) -> Any:
 
 
 def _span(name: str, entry: Any) -> tuple[int, int]:
-    """The start and end of a tensor's bytes; DamagedFile for an invalid span, shape or dtype."""
+    """Return the start and end of a tensor's bytes; DamagedFile for an invalid span, shape or dtype."""
     if not is_dict(entry) or not entry.keys() >= {"dtype", "shape", "data_offsets"}:
         raise DamagedFile(f"{shorten_name(name)} has no dtype, shape and data_offsets")
     dtype, shape, span = entry["dtype"], entry["shape"], entry["data_offsets"]

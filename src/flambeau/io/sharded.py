@@ -62,7 +62,7 @@ def _check(file: str, index: Index) -> None:
 
 
 def tensors_of(index: Index, place: LoadOptions, call: str) -> dict[str, Tensor]:
-    """All tensors; each file is read once."""
+    """Return all tensors; each file is read once."""
     from .formats import tensors_in
 
     out: dict[str, Tensor] = {}
@@ -76,7 +76,7 @@ def tensors_of(index: Index, place: LoadOptions, call: str) -> dict[str, Tensor]
 
 
 def open_entries(index: Index, place: LoadOptions, call: str, stack: ExitStack) -> dict[str, Any]:
-    """The entries of all files. The stack keeps the files open."""
+    """Return the entries of all files. The stack keeps the files open."""
     from .formats import entries_in
 
     out: dict[str, Any] = {}
@@ -88,7 +88,9 @@ def open_entries(index: Index, place: LoadOptions, call: str, stack: ExitStack) 
 
 
 def _check_names(file: str, names: list[str], tensors: Any) -> None:
-    gone = [name for name in names if name not in tensors]
-    if gone:
-        more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
-        raise DamagedFile(f"{shorten_name(file)} has no {shorten_name(gone[0])}{more}, which its index lists")
+    missing = [name for name in names if name not in tensors]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise DamagedFile(
+            f"{shorten_name(file)} has no {shorten_name(missing[0])}{more}, which its index lists"
+        )

@@ -14,7 +14,7 @@ from .other_formats import foreign
 
 
 def source_name(f: Any) -> str:
-    """The name of a source in errors: its path, or its type."""
+    """Return the name of a source in errors: its path, or its type."""
     is_path = isinstance(f, str) or hasattr(f, "__fspath__")
     return (
         repr(str(f)) if is_path else "..." if isinstance(f, bytes | bytearray | memoryview) else str(f)[:100]
@@ -23,7 +23,7 @@ def source_name(f: Any) -> str:
 
 @contextmanager
 def open_source(f: Any, call: str) -> Generator[memoryview]:
-    """The bytes of a path, an open file, or bytes; FlambeauError if a path can't be read."""
+    """Yield the bytes of a path, an open file, or bytes; FlambeauError if a path can't be read."""
     if not isinstance(f, str) and not hasattr(f, "__fspath__"):
         source: Any = f.read() if hasattr(f, "read") else f
         if not isinstance(source, bytes | bytearray | memoryview):

@@ -106,7 +106,7 @@ class TorchReading:
         self.tensors: dict[StorageView, Tensor] = {}
 
     def part(self, storage: Storage, kind: ElementKind, offset: int, size: Any, stride: Any) -> Any:
-        """A tensor. The first reading only records the bytes that it needs, and returns None."""
+        """Return a tensor. The first reading only records the bytes that it needs, and returns None."""
         # Offsets count elements of the storage. A view by the older format starts at `first`.
         part = StorageView(storage.key, kind, storage.first + offset, tuple(size), tuple(stride))
         if self.bytes_of is None:
@@ -124,12 +124,12 @@ class TorchReading:
         if len(part.stride) != len(part.size) or not all(type(s) is int and s >= 0 for s in part.stride):
             raise DamagedFile(f"{name} does not have one stride for each size")
         needed = span(part.size, part.stride, part.offset)
-        there = (storage.first + storage.count) * storage.kind.size // part.kind.size
-        if needed > there:
-            raise DamagedFile(f"{name} reaches element {needed:,} of {there:,}")
+        available = (storage.first + storage.count) * storage.kind.size // part.kind.size
+        if needed > available:
+            raise DamagedFile(f"{name} reaches element {needed:,} of {available:,}")
         # Stride 0 lets a few bytes expand to any size: limit a view to the storage or 2^31 elements.
-        if prod(part.size) > max(there, SIZE):
-            raise DamagedFile(f"{name} needs {prod(part.size):,} elements, and {there:,} are present")
+        if prod(part.size) > max(available, SIZE):
+            raise DamagedFile(f"{name} needs {prod(part.size):,} elements, and {available:,} are present")
 
     def tensor(self, part: StorageView, raw: memoryview) -> Tensor:
         use, size = (part.storage, part.kind), part.kind.size
@@ -185,13 +185,13 @@ class TorchReading:
         return plain(data)
 
     def from_type(self, rebuild: Any, kind: Any, args: Any, state: Any) -> Any:
-        """A tensor with Python attributes: returns the tensor alone."""
+        """Rebuild a tensor with Python attributes, without the attributes."""
         if not isinstance(rebuild, Global) or rebuild.call is None or not is_exact_tuple(args):
             raise DamagedFile("a tensor has no known constructor")
         return rebuild.call(*args)
 
     def array(self, kind: Any, shape: Any, code: Any) -> Unfinished:
-        """A NumPy array: its shape and data follow as a state."""
+        """Return a NumPy array: its shape and data follow as a state."""
         return Unfinished(self.array_of_state)
 
     def array_of_state(self, state: Any) -> Any:
@@ -214,7 +214,7 @@ class TorchReading:
         return tensor_in_form("an array", memoryview(raw), shape, form, first_fastest, self.place)
 
     def names(self) -> Vocabulary:
-        """The names that a file may use, with their replacements."""
+        """Return the names that a file may use, with their replacements."""
         own: dict[str, Callable[..., Any]] = {
             "torch._utils._rebuild_tensor": self.rebuild,
             "torch._utils._rebuild_tensor_v2": self.rebuild_v2,
@@ -242,7 +242,7 @@ def load_torch(f: Any, device: Any = None, *, keep_wide: bool = False) -> Any:
 
 
 def read_torch(view: memoryview, place: LoadOptions) -> Any:
-    """The contents of a torch.save file; DamagedFile reports its fault."""
+    """Return the contents of a torch.save file; DamagedFile reports its fault."""
     return _read_zip(view, place) if bytes(view[:4]) == b"PK\x03\x04" else _read_old(view, place)
 
 
@@ -252,7 +252,7 @@ def is_pickle(view: memoryview) -> bool:
 
 
 def _storage(parts: Any) -> tuple[Storage, Any]:
-    """The storage of a persistent id, and the view that the older format may add."""
+    """Return the storage of a persistent id, and the view that the older format may add."""
     word = parts[0] if is_exact_tuple(parts) and len(parts) in (5, 6) else None
     if word not in ("storage", b"storage"):
         raise DamagedFile("it refers to an object that is not a storage")
@@ -285,10 +285,10 @@ def _read_zip(view: memoryview, place: LoadOptions) -> Any:
         member = members.get(f"{root}data/{storage.key}")
         # before any tensor is made: the first reading checks all sizes
         if member is None or member.size != storage.count * storage.kind.size:
-            there = "none" if member is None else f"{member.size:,}"
+            present = "none" if member is None else f"{member.size:,}"
             needed = f"{storage.count * storage.kind.size:,}"
             raise DamagedFile(
-                f"storage {shorten_name(storage.key)} has {there} of the {needed} bytes it needs"
+                f"storage {shorten_name(storage.key)} has {present} of the {needed} bytes it needs"
             )
         return storage
 
@@ -309,7 +309,7 @@ def _read_zip(view: memoryview, place: LoadOptions) -> Any:
 def _run(
     data: memoryview, at: int, reading: TorchReading, persistent: Callable[..., Any], room: int
 ) -> tuple[Any, int]:
-    """The value of the pickle that begins at an offset, and its end."""
+    """Return the value of the pickle that begins at an offset, and its end."""
     unpickler = Unpickler(data, at, reading.names(), persistent, room)
     return unpickler.run(), unpickler.at
 
@@ -354,7 +354,7 @@ def _read_old(view: memoryview, place: LoadOptions) -> Any:
 
 
 def _storages(view: memoryview, at: int, keys: Any, roots: dict[str, Storage]) -> dict[str, memoryview]:
-    """The bytes of each storage, which follow the pickles in the order of their keys."""
+    """Return the bytes of each storage, which follow the pickles in the order of their keys."""
     if not is_exact_list(keys) or len(keys) != len(roots) or {str(k) for k in keys} != roots.keys():
         raise DamagedFile("its list of storages does not match its tensors")
     raw: dict[str, memoryview] = {}

@@ -97,8 +97,8 @@ class TorchPickle:
         self.step(b"t")
 
     def tensor(self, t: Tensor, path: str) -> None:
-        """A tensor over its own storage. Unsigned words use an untyped storage with a dtype, which PyTorch
-        added later."""
+        """Return a tensor over its own storage. Unsigned words use an untyped storage with a dtype, which
+        PyTorch added later."""
         name = STORAGE_OF.get(t.dtype.name)
         if id(t) not in self.places:
             self.places[id(t)] = len(self.tensors)

@@ -37,7 +37,7 @@ class Vocabulary:
         self.calls, self.values, self.refused = calls, values, refused
 
     def find(self, name: str) -> Global:
-        """The replacement of a name; DamagedFile for an unknown one."""
+        """Return the replacement of a name; DamagedFile for an unknown one."""
         if name in self.values:
             return Global(name, None, self.values[name])
         if name in self.calls:
@@ -57,8 +57,7 @@ class Unpickler:
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
-        # Memory that the pickle may take without bytes of its own: a few bytes of opcodes can create many
-        # lists.
+        # Limits the memory of objects that take few bytes in the pickle: short opcodes can create many lists.
         self.left = LISTS + room // EACH
         self.bytes_left = BYTES + TIMES * room
 
@@ -118,14 +117,14 @@ class Unpickler:
         return self.stack.pop()
 
     def top(self, kind: Any) -> Any:
-        """The top value, which must have a type."""
+        """Return the top value, which must have a type."""
         value = self.stack[-1] if len(self.stack) > (self.marks[-1] if self.marks else 0) else None
         if type(value) is not kind:
             raise DamagedFile(f"it treats a {type(value).__name__} as a {kind.__name__}")
         return value
 
     def pop_marked(self) -> list[Any]:
-        """The values since the last mark."""
+        """Return the values since the last mark."""
         if not self.marks:
             raise DamagedFile("a mark is missing")
         at = self.marks.pop()
@@ -220,12 +219,12 @@ def is_exact_dict(value: Any) -> TypeGuard[dict[Any, Any]]:
 
 
 def weight(value: Any) -> int:
-    """An estimate of the memory of a string or list."""
+    """Return an estimate of the memory of a string or list."""
     return len(value) * (1 if isinstance(value, str | bytes) else 16) if hasattr(value, "__len__") else 0
 
 
 def plain(value: Any) -> Any:
-    """A plain value: a name is resolved, and an unfinished value is replaced by its result."""
+    """Return a plain value: a name is resolved, and an unfinished value is replaced by its result."""
     if isinstance(value, Unfinished):
         if not value.is_done:
             raise DamagedFile("an object has no state")

@@ -14,7 +14,7 @@ class Fields(dict[str, Any]):
 
 
 def _pairs(*args: Any) -> dict[Any, Any]:
-    """A dict from pairs, for OrderedDict, Counter and defaultdict, whose factory is ignored."""
+    """Return a dict from pairs, for OrderedDict, Counter and defaultdict, whose factory is ignored."""
     # a defaultdict's factory is a Global: it is ignored, and the items follow as SETITEMS
     if not args or args[0] is None or isinstance(args[0], Global):
         return {}
@@ -80,7 +80,7 @@ def _scalar(dtype: Any, raw: Any = None) -> Any:
 
 
 def form_of(dtype: Any) -> Any:
-    """The descriptor of a NumPy dtype for `kind_of`; DamagedFile for other objects."""
+    """Return the descriptor of a NumPy dtype for `kind_of`; DamagedFile for other objects."""
     if not is_exact_tuple(dtype) or len(dtype) != 2 or not isinstance(dtype[1], bool):
         raise DamagedFile("a NumPy dtype is invalid")
     return dtype

@@ -31,7 +31,7 @@ class Member:
 
 
 def members(view: memoryview) -> dict[str, Member]:
-    """The members by name; DamagedFile reports a fault of the archive."""
+    """Return the members by name; DamagedFile reports a fault of the archive."""
     count, at, end = _directory(view)
     if count * calcsize(RECORD) > end - at:
         raise DamagedFile(f"its directory is too small for the {count:,} members it declares")
@@ -96,7 +96,7 @@ def _wide_directory(view: memoryview, place: int) -> tuple[int, ...]:
 
 
 def _member(view: memoryview, at: int, end: int) -> tuple[Member, int]:
-    """The member of a directory record, and the start of the next record."""
+    """Return the member of a directory record, and the start of the next record."""
     if end - at < calcsize(RECORD):
         raise DamagedFile("its directory ends early")
     head = unpack_from(RECORD, view, at)
@@ -123,7 +123,7 @@ def _member(view: memoryview, at: int, end: int) -> tuple[Member, int]:
 
 
 def _wide(extra: memoryview, size: int, packed: int, local: int) -> tuple[int, int, int]:
-    """(packed, size, offset), with the numbers of the zip64 field, if there is one."""
+    """Return (packed, size, offset), with the numbers of the zip64 field if the member has one."""
     # The field has only those numbers that are FULL, in this order (APPNOTE.TXT, 4.5.3).
     sizes = [size, packed, local]
     if FULL not in sizes:
@@ -142,7 +142,7 @@ def _wide(extra: memoryview, size: int, packed: int, local: int) -> tuple[int, i
 
 
 def _begin(view: memoryview, local: int, raw: bytes, name: str) -> int:
-    """The start of a member's bytes, after its local header."""
+    """Return the start of a member's bytes, after its local header."""
     if local > len(view) - calcsize(LOCAL):
         raise DamagedFile(f"{shorten_name(name)} begins at byte {local:,}, past the end of the file")
     head = unpack_from(LOCAL, view, local)
@@ -155,7 +155,7 @@ def _begin(view: memoryview, local: int, raw: bytes, name: str) -> int:
 
 
 def contents(view: memoryview, member: Member) -> memoryview:
-    """The bytes of a member, checked by their CRC."""
+    """Return the bytes of a member, checked by their CRC."""
     raw = view[member.start : member.start + member.packed]
     if member.method == DEFLATED:
         raw = _inflate(raw, member)
@@ -172,7 +172,7 @@ def _inflate(raw: memoryview, member: Member) -> memoryview:
     # -15: raw deflate with a window of 32 KB, without a zlib header.
     unpack = decompressobj(-15)
     try:
-        # One byte more than declared is enough to detect that there is more.
+        # One byte more than declared is enough to detect a longer member.
         out = unpack.decompress(raw, member.size + 1)
     except ZlibError as e:
         raise DamagedFile(f"{shorten_name(member.name)} can't be decompressed: {e}") from None
@@ -184,7 +184,7 @@ def _inflate(raw: memoryview, member: Member) -> memoryview:
 
 
 def begin(raw: memoryview, size: int = 1 << 14) -> memoryview:
-    """The first decompressed bytes of deflated data."""
+    """Return the first decompressed bytes of deflated data."""
     try:
         return memoryview(decompressobj(-15).decompress(raw, size))
     except ZlibError as e:
@@ -192,7 +192,7 @@ def begin(raw: memoryview, size: int = 1 << 14) -> memoryview:
 
 
 def store_members(members: list[tuple[str, bytes]]) -> bytes:
-    """An archive of uncompressed members."""
+    """Return an archive of uncompressed members."""
     from io import BytesIO
     from zipfile import ZipFile, ZipInfo
 

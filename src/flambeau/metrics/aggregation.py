@@ -78,7 +78,7 @@ class SumMetric(Aggregator):
         self.states["total"].replace_(plus(self.states["total"], skipped.where(0.0, x).sum()))
 
     def compute(self) -> Any:
-        """The sum."""
+        """Return the sum."""
         return total_of(self.states["total"])
 
 
@@ -101,7 +101,7 @@ class MeanMetric(Aggregator):
         self.states["sums"].replace_(plus(self.states["sums"], sums))
 
     def compute(self) -> Any:
-        """The mean; NaN without values."""
+        """Return the mean; NaN without values."""
         return mean_of(self.states["sums"])
 
 
@@ -137,7 +137,7 @@ class Extreme(Aggregator):
         kept.assign_(kept.minimum(extreme.amin()) if self.least else kept.maximum(extreme.amax()))
 
     def compute(self) -> Any:
-        """The value; infinite without values."""
+        """Return the value; infinite without values."""
         return self.states["value_"]
 
 
@@ -183,7 +183,7 @@ class CatMetric(Aggregator):
         self.states["values"].append(stack([x.reshape(-1), skipped.reshape(-1).to(float32)]))
 
     def compute(self) -> Any:
-        """A list of the values."""
+        """Return a list of the values."""
         if not self.states["values"]:
             return []
         x, skipped = cat(self.states["values"], 1).unbind(0)
@@ -210,5 +210,5 @@ class Latest(Metric):
         self.states["last"] = float(getattr(value, "value", value))
 
     def compute(self) -> Any:
-        """The value; NaN before the first."""
+        """Return the value; NaN before the first."""
         return self.states["last"]

@@ -77,7 +77,7 @@ class MetricCollection:
         update_all(list(self._leaders.values()), args, kw)
 
     def value(self) -> dict[str, Any]:
-        """The values as tensors, without reading them."""
+        """Return the values as tensors, without reading them."""
         return {self._shown_name(name): metric.value() for name, metric in self._metrics.items()}
 
     def compute(self) -> dict[str, Any]:
@@ -88,13 +88,13 @@ class MetricCollection:
     async def read(self) -> dict[str, Any]:
         """`await collection.read()` is compute() where nothing can wait, as in a browser's page."""
         metrics = list(self._metrics.values())
-        asked = [unread_values(m) for m in metrics]
-        tensors = tensors_in(asked)
-        values = values_of(metrics, asked, await read(*tensors) if tensors else [])
+        unread = [unread_values(m) for m in metrics]
+        tensors = tensors_in(unread)
+        values = values_of(metrics, unread, await read(*tensors) if tensors else [])
         return {self._shown_name(name): value for name, value in zip(self._metrics, values, strict=True)}
 
     def __call__(self, *args: Any, **kw: Any) -> dict[str, Any]:
-        """Count a batch, and return the values of this batch alone as tensors, without reading them."""
+        """Count a batch, and return the values of only this batch as tensors, without reading them."""
         alone = self.clone()
         alone.reset()
         alone.update(*args, **kw)
@@ -171,11 +171,11 @@ class MetricCollection:
         return len(self._metrics)
 
     def keys(self) -> list[str]:
-        """The names."""
+        """Return the names."""
         return list(self._metrics)
 
     def values(self) -> list[Metric]:
-        """The metrics."""
+        """Return the metrics."""
         return list(self._metrics.values())
 
     def items(self) -> list[tuple[str, Metric]]:

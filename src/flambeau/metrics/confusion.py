@@ -277,7 +277,7 @@ class AveragedOverlap(Overlap):
     """The averages of the Jaccard index. An ignored class has weight 0."""
 
     def compute(self) -> Any:
-        """The score, or one per class for average="none"."""
+        """Return the score, or one per class for average="none"."""
         tp, fp, tn, fn = self.stats()
         ignored = self._is_ignored(tp.shape[-1])
         if self.average == "micro":

@@ -316,7 +316,7 @@ class ROCArea(CurveMetric):
     max_fpr: float | None = None
 
     def compute(self) -> Any:
-        """The area, or one per class for average="none"."""
+        """Return the area, or one per class for average="none"."""
         ones, others = self.target_counts()
         if self.thresholds is None and self.max_fpr is None:
             return self.average_areas(self._pairs(ones, others))
@@ -360,7 +360,7 @@ class PrecisionArea(CurveMetric):
     is_nan_without_ones = False
 
     def compute(self) -> Any:
-        """The area, or one per class for average="none"."""
+        """Return the area, or one per class for average="none"."""
         tps, fps = self.points()
         ones = self.target_counts()[0]
         precision, recall = ratio(tps, tps + fps), ratio(tps, ones.unsqueeze(1))

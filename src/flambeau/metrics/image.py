@@ -43,7 +43,7 @@ class ImageMetric(Metric):
             self.states["sums"].replace_(plus(self.states["sums"], stack([values.sum(), n])))
 
     def compute(self) -> Any:
-        """The mean, the sum, or one value per image."""
+        """Return the mean, the sum, or one value per image."""
         if "each" in self.states:
             return cat(self.states["each"]) if self.states["each"] else []
         return total_of(self.states["sums"])[0] if self.reduction == "sum" else mean_of(self.states["sums"])
@@ -107,7 +107,7 @@ class PeakSignalNoiseRatio(Metric):
             self.states["errors"].append(error.mean(self.dim).reshape(-1))
 
     def compute(self) -> Any:
-        """The ratio in decibels; infinite for equal images."""
+        """Return the ratio in decibels; infinite for equal images."""
         if self.dim is None:
             return self._of(mean_of(self.states["sums"]))
         if not self.states["errors"]:
@@ -401,7 +401,7 @@ class FrechetInceptionDistance(Metric):
             self.states[name].assign_(state)
 
     def compute(self) -> Any:
-        """The distance, at least 0. ValueError for fewer than 2 images of a kind."""
+        """Return the distance, at least 0. ValueError for fewer than 2 images of a kind."""
         parts = [[self.states[f"{k}_{s}"] for s in ("n", "mean", "spread")] for k in ("real", "fake")]
         # unbiased covariance, as in the reference implementation
         (m1, s1), (m2, s2) = ((mean, spread / (total_of(n) - 1)) for n, mean, spread in parts)
@@ -434,7 +434,7 @@ class FeatureMetric(ImageMetric):
     net: Features
 
     def layers(self, x: Tensor) -> Sequence[Tensor]:
-        """The features of images. [n, c, h, w] each"""
+        """Return the features of images. [n, c, h, w] each"""
         # Iterating over one tensor would take its samples for layers.
         features = self.net(x)
         if isinstance(features, Tensor):
@@ -634,7 +634,7 @@ class DiceScore(Metric):
         return index.unsqueeze(1) == classes
 
     def compute(self) -> Any:
-        """The score, or one per class for average="none"; NaN for classes that are absent."""
+        """Return the score, or one per class for average="none"; NaN for classes that are absent."""
         kept: Any = self.states["places"]
         if not isinstance(kept, Tensor):
             if not kept:

@@ -64,9 +64,9 @@ def _read(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_all(metrics: list["Metric"]) -> list[Any]:
     """Return the values of several metrics with one wait. Raises the error of a metric with invalid input."""
-    asked = [unread_values(m) for m in metrics]
-    tensors = tensors_in(asked)
-    return values_of(metrics, asked, read(*tensors) if tensors else [])
+    unread = [unread_values(m) for m in metrics]
+    tensors = tensors_in(unread)
+    return values_of(metrics, unread, read(*tensors) if tensors else [])
 
 
 def unread_values(metric: "Metric") -> tuple[Any, Any]:
@@ -75,11 +75,11 @@ def unread_values(metric: "Metric") -> tuple[Any, Any]:
         return metric.value(), metric.wrong()
 
 
-def values_of(metrics: list["Metric"], asked: list[Any], numbers: Any) -> list[Any]:
+def values_of(metrics: list["Metric"], unread: list[Any], numbers: Any) -> list[Any]:
     """Return the metrics' values from the numbers that were read, after checking the counts of invalid
     input."""
     # (value, counts of invalid input) of each metric, with numbers in place of tensors
-    pairs = fill_containers(asked, iter(numbers))
+    pairs = fill_containers(unread, iter(numbers))
     for metric, (_, wrong) in zip(metrics, pairs, strict=True):
         metric.check(wrong)
     return [value for value, _ in pairs]
@@ -201,7 +201,7 @@ class Metric:
     # --- using it ---
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
-        """Count a batch, and return the value of this batch alone as tensors, without reading them."""
+        """Count a batch, and return the value of only this batch as tensors, without reading them."""
         alone = self.clone()
         alone.reset()
         alone.update(*args, **kw)
@@ -212,8 +212,8 @@ class Metric:
 
     async def read(self) -> Any:
         """`await metric.read()` is compute() where nothing can wait, as in a browser's page."""
-        asked = [unread_values(self)]
-        return values_of([self], asked, await read(*tensors_in(asked)) if tensors_in(asked) else [])[0]
+        unread = [unread_values(self)]
+        return values_of([self], unread, await read(*tensors_in(unread)) if tensors_in(unread) else [])[0]
 
     def merge_state(self, incoming_state: "Metric | dict[str, State]") -> None:
         """Merge the counts of another metric with the same arguments, or of its state_dict.

@@ -71,9 +71,9 @@ class AFINE(FeatureMetric):
             rule = "pass the contents of A-FINE's file, by part and name"
             raise ValueError(f"{self.name}(weights=...): {', '.join(missing)} are missing: {rule}")
         self.net, self.term = net, term
-        self.weights = {p: {n: self._own(parts[p][n]) for n in names} for p, names in WANTED.items()}
+        self.weights = {p: {n: self._to_tensor(parts[p][n]) for n in names} for p, names in WANTED.items()}
 
-    def _own(self, value: Any) -> Tensor:
+    def _to_tensor(self, value: Any) -> Tensor:
         return value.to(self.device) if isinstance(value, Tensor) else tensor(value, device=self.device)
 
     def update(self, preds: Tensor, target: Tensor | None = None) -> None:

@@ -48,7 +48,7 @@ class MeanError(Metric):
         return full((error.shape[1],), float(error.shape[0]), device=error.device)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count a batch. [...] both, or [n, outputs] where there are several; ValueError for other
+        """Count a batch. [...] both, or [n, outputs] for several; ValueError for other
         shapes."""
         preds, target = check_same(self, preds, target, self.num_outputs)
         errors, target = (
@@ -59,7 +59,7 @@ class MeanError(Metric):
         self.states["sums"].replace_(plus(self.states["sums"], sums))
 
     def compute(self) -> Any:
-        """The mean, or one per output."""
+        """Return the mean, or one per output."""
         return self.squeeze_outputs(mean_of(self.states["sums"]))
 
     def squeeze_outputs(self, value: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ class MeanSquaredError(MeanError):
         return (preds - target) ** 2
 
     def compute(self) -> Any:
-        """The mean, or one per output."""
+        """Return the mean, or one per output."""
         mean = mean_of(self.states["sums"])
         return self.squeeze_outputs(mean if self.squared else mean.sqrt())
 
@@ -158,7 +158,7 @@ class WeightedMeanAbsolutePercentageError(OneOutput):
         return target.abs().sum(0)
 
     def compute(self) -> Any:
-        """The ratio."""
+        """Return the ratio."""
         total, scale = total_of(self.states["sums"]).unbind(0)
         return (total / scale.clamp(min=SMALL))[0]
 
@@ -180,7 +180,7 @@ class MinkowskiDistance(OneOutput):
         return (preds - target).abs() ** self.p
 
     def compute(self) -> Any:
-        """The distance."""
+        """Return the distance."""
         return total_of(self.states["sums"])[0, 0] ** (1 / self.p)
 
 
@@ -213,7 +213,7 @@ class CosineOfRows(Metric):
             self.states["sums"].replace_(plus(self.states["sums"], stack([cosines.sum(), n])))
 
     def compute(self) -> Any:
-        """The sum or mean, or one value per row."""
+        """Return the sum or mean, or one value per row."""
         if "each" in self.states:
             return cat(self.states["each"]) if self.states["each"] else []
         return mean_of(self.states["sums"]) if self.reduction == "mean" else total_of(self.states["sums"])[0]
@@ -265,7 +265,7 @@ class MomentMetric(Metric):
         return preds, target
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count a batch. [n], or [n, outputs] where there are several; ValueError for other shapes."""
+        """Count a batch. [n], or [n, outputs] for several; ValueError for other shapes."""
         preds, target = check_same(self, preds, target, self.num_outputs)
         pair = self.pair(by_output(preds, self.num_outputs), by_output(target, self.num_outputs))
         self.states["moments"].replace_(join_moments(self.states["moments"], moments(*pair)))
@@ -282,7 +282,7 @@ class PearsonCorrCoef(MomentMetric):
     """
 
     def compute(self) -> Any:
-        """The coefficient of each output, from -1 to 1."""
+        """Return the coefficient of each output, from -1 to 1."""
         _, _, _, _, xx, yy, xy = self.states["moments"].unbind(0)
         return self.squeeze_outputs((xy / (xx.sqrt() * yy.sqrt())).clamp(-1, 1))
 
@@ -295,7 +295,7 @@ class ConcordanceCorrCoef(MomentMetric):
     """
 
     def compute(self) -> Any:
-        """The coefficient of each output, from -1 to 1."""
+        """Return the coefficient of each output, from -1 to 1."""
         high, low, mx, my, xx, yy, xy = self.states["moments"].unbind(0)
         # 2 cov / (var x + var y + (mean x - mean y)^2), with unbiased moments, as in torchmetrics
         n = high + low - 1
@@ -316,7 +316,7 @@ class ExplainedShare(MomentMetric):
     def pair(self, preds: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         return target - preds, target
 
-    def averaged(self, missed: Tensor, spread: Tensor, near: float) -> Tensor:
+    def average(self, missed: Tensor, spread: Tensor, near: float) -> Tensor:
         """Return 1 - missed / spread: 1 if the residuals are 0, else 0 if the targets are constant."""
         # Constant targets make the ratio 0 / 0 or x / 0: by convention 1 for a perfect fit, else 0.
         is_missed, is_spread = missed.abs() > near, spread.abs() > near
@@ -337,10 +337,10 @@ class ExplainedVariance(ExplainedShare):
     """
 
     def compute(self) -> Any:
-        """The score, averaged over outputs or one each."""
+        """Return the score, averaged over outputs or one each."""
         high, low, _, _, missed, spread, _ = self.states["moments"].unbind(0)
         n = high + low
-        return self.averaged(missed / n, spread / n, 0.0)
+        return self.average(missed / n, spread / n, 0.0)
 
 
 class R2Score(ExplainedShare):
@@ -364,11 +364,11 @@ class R2Score(ExplainedShare):
         self.adjusted = adjusted
 
     def compute(self) -> Any:
-        """The score, averaged over outputs or one each; ValueError of fewer than 2 targets."""
+        """Return the score, averaged over outputs or one each; ValueError for fewer than 2 targets."""
         high, low, mean, _, missed, spread, _ = self.states["moments"].unbind(0)
         n = high + low
         # The moments are centred: adding n mean^2 gives the raw sum of squared residuals.
-        score = self.averaged(missed + n * mean * mean, spread, 1e-4)
+        score = self.average(missed + n * mean * mean, spread, 1e-4)
         if not self.adjusted:
             return score
         n = n[0]
@@ -399,13 +399,13 @@ class SpearmanCorrCoef(Metric):
         self.add_state("pairs", [], "cat")
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Keep a batch. [n], or [n, outputs] where there are several; ValueError for other shapes."""
+        """Keep a batch. [n], or [n, outputs] for several; ValueError for other shapes."""
         preds, target = check_same(self, preds, target, self.num_outputs)
         both = [by_output(x, self.num_outputs).movedim(0, 1) for x in (preds, target)]
         self.states["pairs"].append(stack(both))
 
     def compute(self) -> Any:
-        """The coefficient of each output, from -1 to 1."""
+        """Return the coefficient of each output, from -1 to 1."""
         # [2, outputs, n]; before the first batch NaN, as of an empty mean
         kept = self.states["pairs"]
         both = cat(kept, 2) if kept else full((2, self.num_outputs, 1), float("nan"), device=self.device)

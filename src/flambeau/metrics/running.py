@@ -50,7 +50,7 @@ class EpisodeMean(Metric):
         self.states["so_far"].replace_(done.where(0.0, now))
 
     def compute(self) -> Any:
-        """The mean; NaN before the first episode ends."""
+        """Return the mean; NaN before the first episode ends."""
         return mean_of(self.states["sums"])
 
 
@@ -122,7 +122,7 @@ class HostMean(Metric):
         self.states["updates"] += 1
 
     def compute(self) -> float:
-        """The mean; NaN before the first update."""
+        """Return the mean; NaN before the first update."""
         return self.states["total"] / self.states["updates"] if self.states["updates"] else float("nan")
 
 
@@ -214,7 +214,7 @@ class RateMetric(Metric):
         self.started = time.perf_counter(), self.clock()
 
     def compute(self) -> float:
-        """The ratio; NaN before the second update."""
+        """Return the ratio; NaN before the second update."""
         return self.states["amount"] / self.states["seconds"] if self.states["seconds"] else float("nan")
 
 

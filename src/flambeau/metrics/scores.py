@@ -96,11 +96,11 @@ class CountMetric(Metric):
         raise NotImplementedError
 
     def score_counts(self) -> Stats:
-        """The counts that the score is computed from."""
+        """Return the counts that the score is computed from."""
         return self.stats()
 
     def compute(self) -> Any:
-        """The score, or one per class for average="none" (and one per sample for "samplewise")."""
+        """Return the score, or one per class for average="none" (and one per sample for "samplewise")."""
         stats = self.stats()
         if self.average == "micro":
             return self.score(*stats.total())
@@ -184,13 +184,13 @@ class Binary(LabelCounts):
         """Count a batch. [n, ...] and [n, ...]; ValueError if shapes differ or targets are floats."""
         check_pair(self, preds, target)
         if self.samplewise and preds.ndim < 2:
-            refuse(self, preds, target, 'there is nothing to average within a sample: leave out "samplewise"')
+            refuse(self, preds, target, 'a sample has nothing to average: leave out "samplewise"')
         sees_all = self.ignored_are_seen or self.ignore_index is None
         yes = is_one(preds, self.threshold, None if sees_all else target != self.ignore_index)
         self._count(yes.unsqueeze(-1), target.unsqueeze(-1))
 
     def compute(self) -> Any:
-        """The score (one per sample for "samplewise")."""
+        """Return the score (one per sample for "samplewise")."""
         return self.score(*self.stats().total())
 
     def shared_key(self) -> Any:
@@ -237,7 +237,7 @@ class Multilabel(LabelCounts):
                 f"dim 1 is not the {self.num_labels} labels: pass [n, {self.num_labels}, ...]",
             )
         if self.samplewise and preds.ndim < 3:
-            refuse(self, preds, target, 'there is nothing to average within a sample: leave out "samplewise"')
+            refuse(self, preds, target, 'a sample has nothing to average: leave out "samplewise"')
         self._count(is_one(preds, self.threshold).movedim(1, -1), target.movedim(1, -1))
 
     def shared_key(self) -> Any:
@@ -293,7 +293,7 @@ class Multiclass(CountMetric):
         targets that are floats."""
         check_classes(self, preds, target)
         if self.samplewise and target.ndim < 2:
-            refuse(self, preds, target, 'there is nothing to average within a sample: leave out "samplewise"')
+            refuse(self, preds, target, 'a sample has nothing to average: leave out "samplewise"')
         target, ok, wrong = split(target, self.num_classes, self.ignore_index)
         predicted = top_label(preds, target, self.top_k) if preds.ndim > target.ndim else preds.int()
         invalid = ((predicted < 0) | (predicted >= self.num_classes)) & ok

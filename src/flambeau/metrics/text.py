@@ -49,7 +49,7 @@ class Perplexity(Metric):
         self.states["strange"].replace_(self.states["strange"] + wrong.sum())
 
     def compute(self) -> Any:
-        """The perplexity, at least 1; NaN without tokens."""
+        """Return the perplexity, at least 1; NaN without tokens."""
         return mean_of(self.states["sums"]).exp()
 
     def wrong(self) -> Any:
@@ -123,7 +123,7 @@ class ErrorRate(Metric):
             self.states["total"] += self.length(a, b)
 
     def compute(self) -> float:
-        """The rate, at least 0. It may exceed 1, and is NaN without words."""
+        """Return the rate, at least 0. It may exceed 1, and is NaN without words."""
         return self.states["errors"] / self.states["total"] if self.states["total"] else float("nan")
 
 
@@ -176,7 +176,7 @@ class EditDistance(Metric):
         self.states["each"] += tuple(distances)
 
     def compute(self) -> Any:
-        """The mean or sum, or one per pair."""
+        """Return the mean or sum, or one per pair."""
         each = self.states["each"]
         if self.reduction in ("none", None):
             return list(each)
@@ -249,7 +249,7 @@ class BLEUScore(Metric):
                 states[f"found_{len(run)}"] += min(n, known[run])
 
     def compute(self) -> float:
-        """The score, from 0 to 1."""
+        """Return the score, from 0 to 1."""
         states, lengths = self.states, range(1, self.n_gram + 1)
         pairs = [(states[f"found_{i}"], states[f"total_{i}"]) for i in lengths]
         shares = self._shares(pairs)

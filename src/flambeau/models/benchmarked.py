@@ -58,7 +58,7 @@ def gpt(f: Any, size: Size) -> Any:
 
 
 def digits_cnn(f: Any) -> Any:
-    """The network of `bench/mnist_step.py`, 0.43 million parameters. [n, 1, 28, 28] -> [n, 10]"""
+    """Return the network of `bench/mnist_step.py`, 0.43 million parameters. [n, 1, 28, 28] -> [n, 10]"""
     nn = f.nn
     return nn.Sequential(
         nn.Conv2d(1, 32, 3, padding=1),
@@ -95,7 +95,7 @@ def draw_weights(f: Any, model: Any, seed: int = 0, scale: float = 0.02) -> Any:
 
 
 def make_training_step(f: Any, model: Any, rows: Any, labels: Any, *, lr: float = 3e-4) -> Any:
-    """A function that makes one training step by cross entropy and AdamW, and returns the loss."""
+    """Return a function that makes one training step by cross entropy and AdamW, and returns the loss."""
     optimizer = f.optim.AdamW(model.parameters(), lr=lr)
 
     def loss_of(x: Any, y: Any) -> Any:

@@ -133,8 +133,8 @@ class BertModel(nn.Module):
         return x, self.pooler["dense"](x[:, 0]).tanh()
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """A unit vector for each text: the normalised mean of its tokens' vectors (Reimers and Gurevych,
-        2019), as MiniLM was trained. [b, n], [b, n] -> [b, d]"""
+        """Return a unit vector for each text: the normalised mean of its tokens' vectors (Reimers and
+        Gurevych, 2019), as MiniLM was trained. [b, n], [b, n] -> [b, d]"""
         x, _ = self(input_ids, attention_mask)
         if attention_mask is None:
             return F.normalize(x.mean(1))
@@ -142,7 +142,7 @@ class BertModel(nn.Module):
         kept = (attention_mask != 0).float().unsqueeze(-1)
         return F.normalize((x * kept).sum(1) / kept.sum(1).clamp(min=1))
 
-    def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Convert a state_dict to these names, also from one with a prefix, heads or old names of norms."""
         # gamma and beta are TensorFlow's names of a norm's weight and bias
         rows = [(r"^bert\.", ""), (r"\.gamma$", ".weight"), (r"\.beta$", ".bias")]

@@ -93,14 +93,14 @@ class ClipVision(nn.Module):
         return self.ln_post(self._layers(x)[-1][:, 0]) @ self.proj
 
     def features(self, x: Tensor) -> list[Tensor]:
-        """The patches' features after each block. [n, 3, h, w] -> a list of [n, patches, width]
+        """Return the patches' features after each block. [n, 3, h, w] -> a list of [n, patches, width]
 
         x: images.
         """
         return [y[:, 1:] for y in self._layers(x)]
 
     def _layers(self, x: Tensor) -> list[Tensor]:
-        """The class token and the patches after each block: [n, 1 + patches, width]."""
+        """Return the class token and the patches after each block: [n, 1 + patches, width]."""
         size = self.config.patch_size
         if x.ndim != 4 or x.shape[2] % size or x.shape[3] % size:
             rule = f"takes [n, 3, h, w] with sides that are multiples of {size}: resize the images"
@@ -116,8 +116,8 @@ class ClipVision(nn.Module):
         return layers
 
     def _positions(self, count: int) -> Tensor:
-        """The position embeddings; for another number of patches they are interpolated as a sequence, as
-        A-FINE does."""
+        """Return the position embeddings; for another number of patches they are interpolated as a sequence,
+        as A-FINE does."""
         own = self.positional_embedding
         if count == own.shape[0]:
             return own
@@ -125,7 +125,7 @@ class ClipVision(nn.Module):
         size = (count, own.shape[1])
         return nn.functional.interpolate(own[None, None], size=size, mode="bicubic")[0, 0]
 
-    def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Convert a state_dict to these names, also from one of all of CLIP with its text encoder."""
         own = {name.removeprefix("visual."): t for name, t in state.items() if name.startswith("visual.")}
         return own or dict(state)

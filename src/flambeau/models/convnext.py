@@ -124,6 +124,6 @@ class ConvNeXt(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return self.head(self.stages(self.stem(x)))
 
-    def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Convert a state_dict to these names, also from transformers'."""
         return rename_weights(state, TRANSFORMERS)

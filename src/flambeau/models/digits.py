@@ -33,7 +33,7 @@ def network(width: int = 8) -> nn.Sequential:
 
 
 def loss_and_right(model: nn.Module, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """The cross entropy of a batch, and the number of correctly classified digits. -> [], []"""
+    """Return the cross entropy of a batch, and the number of correctly classified digits. -> [], []"""
     logits = model(x)
     with no_grad():
         right = (logits.argmax(1) == y).sum()
@@ -51,6 +51,6 @@ def train_step(model: nn.Module, optimizer: Any, x: Tensor, y: Tensor) -> tuple[
 
 
 def rate(lr: float, step: int, steps: int) -> float:
-    """The learning rate of a step: it rises linearly to `lr` in a fifth of the steps, then falls linearly to
-    0."""
+    """Return the learning rate of a step: it rises linearly to `lr` in a fifth of the steps, then falls
+    linearly to 0."""
     return lr * min(1.0, (step + 1) / (RISE * steps), (steps - step) / ((1 - RISE) * steps))

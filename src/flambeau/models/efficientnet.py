@@ -163,7 +163,7 @@ class EfficientNet(nn.Module):
         x = self.act(self.bn2(self.conv_head(self.blocks(x))))
         return self.classifier(self.dropout(x.mean((2, 3))))
 
-    def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Convert a state_dict to these names, also from one of the package efficientnet-pytorch."""
         if "_conv_stem.weight" not in state:
             return dict(state)

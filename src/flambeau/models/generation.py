@@ -95,7 +95,7 @@ def top_p_of(logits: Tensor, p: Any) -> Tensor:
     return (logits >= least).where(logits, float("-inf"))
 
 
-DrawRule = tuple[bool, int | None, bool]  # whether there is a temperature, top_k, whether there is top_p
+DrawRule = tuple[bool, int | None, bool]  # (has a temperature, top_k, has top_p)
 StepRule = tuple[DrawRule | None, tuple[int, ...], int]  # how to draw, the tokens that end a row, the padding
 
 
@@ -126,7 +126,7 @@ class Step:
         self.done.assign_(self.done & False)
 
     def first(self, ids: Tensor, rule: StepRule) -> Tensor:
-        """The first token of each row, after the prompt. [b, n] -> [b, 1]"""
+        """Return the first token of each row, after the prompt. [b, n] -> [b, 1]"""
         device, n = ids.device, ids.shape[1]
         if n > ONE_BY_ONE or device.kind == "cpu" or device.limits.software:
             return self.next(ids, rule)
@@ -138,7 +138,7 @@ class Step:
         return self.replayed(last, rule)
 
     def next(self, ids: Tensor, rule: StepRule) -> Tensor:
-        """The next token of each row; `pad` if the row has ended. [b, n] -> [b, 1]
+        """Return the next token of each row; `pad` if the row has ended. [b, n] -> [b, 1]
 
         rule: the result of `rule_of`, on which a recorded step depends.
         """
@@ -171,14 +171,14 @@ class Step:
 
 
 def rule_of(s: Sampling) -> StepRule:
-    """The sampling options that a step's kernels depend on; numbers that kernels read, such as the
+    """Return the sampling options that a step's kernels depend on; numbers that kernels read, such as the
     temperature, are left out."""
     draw = (s.temperature is not None, s.top_k, s.top_p is not None) if s.do_sample else None
     return draw, s.ends, s.pad
 
 
 def _draw_seed() -> int:
-    """A new seed from the default generator, which fb.manual_seed sets."""
+    """Return a new seed from the default generator, which fb.manual_seed sets."""
     # The multiplier is 2^64 divided by the golden ratio (Weyl sequence): neighbouring blocks get distant
     # seeds.
     place = default_generator.take(4)
@@ -274,7 +274,7 @@ class Decoder:
         return cat([ids, new.transpose(0, 1)], 1)
 
     def _begin(self, prompt: Prompt, new: int, how: Sampling) -> tuple[Tensor, Step]:
-        """The first input of the decoder, and a step whose cache has the encoder's result, if any."""
+        """Return the first input of the decoder, and a step whose cache has the encoder's result, if any."""
         model, (batch, n) = self.model, prompt.ids.shape
         # an encoder-decoder: the prompt goes to the encoder, and the decoder begins with a start token
         if hasattr(model, "read"):
@@ -291,7 +291,7 @@ class Decoder:
         return prompt.ids, step
 
     def step_of(self, batch: int, length: int, is_padded: bool, memory: int) -> Step:
-        """The step for texts of this size; one of an earlier text if it fits."""
+        """Return the step for texts of this size; one of an earlier text if it fits."""
         weight = next(self.model.parameters())
         longest = getattr(self.model, "longest", length + ROUND)
         # rounded up, but not beyond the positions that the model has
@@ -359,8 +359,8 @@ def generate(
 
 
 def ends_of(model: Any) -> dict[str, Any]:
-    """The eos and pad tokens of the model's files: those of generation_config.json, which from_pretrained
-    keeps as `model.generation`, else those of its config."""
+    """Return the eos and pad tokens of the model's files: those of generation_config.json, which
+    from_pretrained keeps as `model.generation`, else those of its config."""
     own = getattr(getattr(model, "config", None), "eos_token_id", None)
     return {"eos_token_id": own, **getattr(model, "generation", {})}
 

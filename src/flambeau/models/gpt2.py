@@ -29,7 +29,7 @@ class GPT2Config:
     tie_word_embeddings: whether the head's weight is the embedding
     scale_attn_weights: divide scores by the root of the features; only True is possible
     scale_attn_by_inverse_layer_idx: divide scores by the layer's number; only False is possible
-    add_cross_attention: whether there is an encoder to attend to
+    add_cross_attention: whether layers attend to an encoder; only False is possible
     eos_token_id: the token, or tokens, that end a text
     """
 
@@ -153,7 +153,7 @@ class GPT2LMHeadModel(nn.Module):
         return self.config.n_positions
 
     def hidden(self, ids: Tensor, past: Past | None = None) -> Tensor:
-        """The input of the head. [b, n] -> [b, n, d]"""
+        """Return the input of the head. [b, n] -> [b, n, d]"""
         return self.transformer(ids, past)
 
     def head(self, x: Tensor) -> Tensor:
@@ -165,14 +165,14 @@ class GPT2LMHeadModel(nn.Module):
         return self.head(self.hidden(input_ids, past))
 
     def new_past(self, batch: int, length: int, is_padded: bool = False) -> Past:
-        """An empty Past for `length` tokens of `batch` rows; ValueError for more than n_positions."""
+        """Return an empty Past for `length` tokens of `batch` rows; ValueError for more than n_positions."""
         c, weight = self.config, self.transformer.wte.weight
         if length > c.n_positions:
             raise ValueError(f"{length} tokens: GPT-2 has {c.n_positions} positions: pass fewer")
         size = CacheSize(batch, c.n_layer, c.n_head, length, c.n_embd // c.n_head)
         return Past(size, is_padded, device=weight.device, dtype=weight.dtype)
 
-    def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Convert a state_dict to these names, also from one without the prefix, or with the masks of old
         files."""
         state = without(state, r"\.attn\.(masked_)?bias$", *["^lm_head"] * self.config.tie_word_embeddings)

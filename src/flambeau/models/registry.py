@@ -37,7 +37,7 @@ NETWORKS: dict[str, Make] = {
 
 
 def create_model(model_name: str, num_classes: int = 1000) -> Any:
-    """An image network by name, with random weights. [n, 3, h, w] -> [n, num_classes]
+    """Return an image network by name, with random weights. [n, 3, h, w] -> [n, num_classes]
 
     model_name: one of `list_models()`: timm's name, or torchvision's. ValueError suggests similar names for
     an unknown one.
@@ -49,5 +49,5 @@ def create_model(model_name: str, num_classes: int = 1000) -> Any:
 
 
 def list_models() -> list[str]:
-    """The names that create_model knows, sorted."""
+    """Return the names that create_model knows, sorted."""
     return sorted(NETWORKS)

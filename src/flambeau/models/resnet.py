@@ -60,7 +60,7 @@ class Bottleneck(nn.Module):
 
 
 def _shortcut(planes: int, out: int, stride: int) -> nn.Sequential | None:
-    """The projection of the input to the block's output shape, if the shapes differ."""
+    """Return the projection of the input to the block's output shape, if the shapes differ."""
     if stride == 1 and planes == out:
         return None
     return nn.Sequential(_conv1x1(planes, out, stride), nn.BatchNorm2d(out))

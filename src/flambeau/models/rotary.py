@@ -41,7 +41,7 @@ SCALINGS: dict[str, tuple[Formula, tuple[str, ...]]] = {  # rope_type: the formu
 def frequencies(
     features: int, rope: Mapping[str, Any], factors: Sequence[float] | None = None
 ) -> list[float]:
-    """The angle per position of each pair of features, from rope_theta and rope_type of config.json.
+    """Return the angle per position of each pair of features, from rope_theta and rope_type of config.json.
 
     factors: divisors of the frequencies, as in llama.cpp's files, which replace the formula of rope_type
     "llama3". ValueError for an unknown rope_type, or one without its numbers.

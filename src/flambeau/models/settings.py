@@ -39,7 +39,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def activation(name: str) -> Any:
-    """The activation of a transformers name; ValueError suggests similar names for an unknown one."""
+    """Return the activation of a transformers name; ValueError suggests similar names for an unknown one."""
     if name not in ACTIVATIONS:
         hint = suggest(name, list(ACTIVATIONS)) or f": one of {', '.join(ACTIVATIONS)}"
         raise ValueError(f"activation {name!r}: unknown{hint}")
@@ -69,7 +69,7 @@ def settings(kind: type[Kind], config: Mapping[str, Any] | Kind) -> Kind:
 
 
 def _problems_of(field: Any, value: Any) -> list[str]:
-    """The problem of a value of the wrong type, or of a number that is not a size; [] without one."""
+    """Return the problem of a value of the wrong type, or of a number that is not a size; [] without one."""
     kind = field.type
     # int | None -> (int, NoneType); list[int] -> list
     kinds = tuple(get_origin(k) or k for k in (get_args(kind) if isinstance(kind, UnionType) else (kind,)))

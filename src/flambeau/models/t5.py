@@ -66,8 +66,8 @@ class T5Config:
 
 
 def bucket(distance: int, config: T5Config, both_ways: bool) -> int:
-    """The bucket of a relative position (key minus query): near ones have their own, farther ones share
-    buckets."""
+    """Return the bucket of a relative position (key minus query): near ones have their own, farther ones
+    share buckets."""
     # A decoder sees no later keys: all buckets are for the past. An encoder splits them between both sides.
     buckets = config.relative_attention_num_buckets // (2 if both_ways else 1)
     behind = abs(distance) if both_ways else max(-distance, 0)
@@ -95,7 +95,7 @@ class T5Bias(nn.Module):
         self.register_buffer("buckets", tensor(table, dtype=dt.int32), persistent=False)
 
     def forward(self, n: int, m: int, start: Any = 0) -> Tensor:
-        """The bias of n queries from position `start` on, and m keys."""
+        """Return the bias of n queries from position `start` on, and m keys."""
         device = self.weight.device
         rows = Tensor.arange(n, dtype=dt.int32, device=device) + start
         distances = Tensor.arange(m, dtype=dt.int32, device=device) - rows.unsqueeze(1)
@@ -160,7 +160,7 @@ class T5LayerCrossAttention(nn.Module):
         self.layer_norm = nn.RMSNorm(config.d_model, config.layer_norm_epsilon)
 
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """The keys and values of the encoder's tokens. [b, m, d] -> [b, heads, m, features] twice"""
+        """Return the keys and values of the encoder's tokens. [b, m, d] -> [b, heads, m, features] twice"""
         a = self.EncDecAttention
         return a.heads(a.k, memory), a.heads(a.v, memory)
 
@@ -212,7 +212,7 @@ class T5Stack(nn.Module):
         self.final_layer_norm = nn.RMSNorm(config.d_model, config.layer_norm_epsilon)
 
     def bias(self, n: int, m: int, start: Any = 0) -> Tensor:
-        """The bias that all layers add to scores. -> [1, heads, n, m]"""
+        """Return the bias that all layers add to scores. -> [1, heads, n, m]"""
         return self.block[0].layer[0].SelfAttention.relative_attention_bias(n, m, start)
 
     def forward(self, x: Tensor, call: StackCall) -> Tensor:
@@ -250,7 +250,7 @@ class T5ForConditionalGeneration(nn.Module):
         return self.encoder(self.shared(input_ids), StackCall(masked))
 
     def hidden(self, ids: Tensor, past: Past | None = None, call: StackCall | None = None) -> Tensor:
-        """The input of the head; `call` replaces a Past. [b, n] -> [b, n, d]"""
+        """Return the input of the head; `call` replaces a Past. [b, n] -> [b, n, d]"""
         n = ids.shape[1]
         if call is None:
             assert past is not None
@@ -273,7 +273,7 @@ class T5ForConditionalGeneration(nn.Module):
         return self.head(self.hidden(decoder_input_ids, None, call))
 
     def new_past(self, batch: int, length: int, is_padded: bool = False, memory: int = 0) -> Past:
-        """An empty Past for `length` tokens of `batch` rows and `memory` tokens of the encoder."""
+        """Return an empty Past for `length` tokens of `batch` rows and `memory` tokens of the encoder."""
         c, weight = self.config, self.shared.weight
         size = CacheSize(batch, len(self.decoder.block), c.num_heads, length, c.d_kv)
         return Past(size, is_padded, memory, weight.device, weight.dtype)
@@ -286,7 +286,7 @@ class T5ForConditionalGeneration(nn.Module):
             past.remember(i, *block.layer[1].keys_values(memory))  # type: ignore[attr-defined]
         past.seen.assign_(input_ids == input_ids if attention_mask is None else attention_mask != 0)
 
-    def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Convert a state_dict to these names, also from one that has the embedding several times. If the
         file has a head that differs from the embedding, it is used, whatever config.json says (v1.1)."""
         # Old files repeat the embedding for each stack, and have an unused bias in the cross-attention.

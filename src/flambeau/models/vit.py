@@ -146,7 +146,7 @@ class VisionTransformer(nn.Module):
         x = cat([self.cls_token.expand(x.shape[0], -1, -1), x], 1) + self.pos_embed
         return self.head(self.norm(self.blocks(x)[:, 0]))
 
-    def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Convert a state_dict to these names, also from transformers', where queries, keys and values are
         three layers."""
         out = rename_weights(state, TRANSFORMERS)

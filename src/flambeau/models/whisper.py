@@ -99,7 +99,7 @@ class WhisperEncoder(nn.Module):
             x = layer(x)
         return self.layer_norm(x)
 
-    def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Convert a state_dict to these names, also from one of all of Whisper, whose decoder is left out."""
         rows = [(r"^model\.", ""), (r"^encoder\.", "")]
         return without(rename_weights(state, rows), r"^decoder\.", r"^proj_out\.")

@@ -74,7 +74,7 @@ class FlambeauBackend(Backend):
 
 
 def device_of(name: str) -> str:
-    """The device for a name of the interface."""
+    """Return the device for a name of the interface."""
     kind, colon, number = name.partition(":")
     return DEVICES[kind] + (colon + number if kind != "CPU" else "")
 

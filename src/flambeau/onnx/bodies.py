@@ -14,7 +14,7 @@ PLAIN = (int, float, str, tuple)  # attribute types that the onnx package derive
 def body_of(
     node: NodeDef, opset: int, inputs: list[Any], opsets: dict[str, int]
 ) -> tuple[FunctionDef, dict[Any, Any]]:
-    """The function body of a node's operator, and its opsets. OnnxError if the operator has none."""
+    """Return the function body of a node's operator, and its opsets. OnnxError if the operator has none."""
     schema = schema_of(node, opset)
     if schema is None or not (schema.has_function or schema.has_context_dependent_function):
         raise OnnxError(missing_operator_text(node, opset))
@@ -24,13 +24,13 @@ def body_of(
 
 
 def missing_operator_text(node: NodeDef, opset: int) -> str:
-    """The error text for an unknown operator."""
+    """Return the error text for an unknown operator."""
     near = suggest(node.op, [name for domain, name in TABLE if domain == node.domain])
     return f"{node.label}: unknown operator at opset {opset}{near}"
 
 
 def schema_of(node: NodeDef, opset: int) -> Any:
-    """The onnx package's schema of an operator; None if it has none, or is not installed."""
+    """Return the onnx package's schema of an operator; None if it has none, or is not installed."""
     try:
         from onnx import defs
     except ImportError:
@@ -44,7 +44,7 @@ def schema_of(node: NodeDef, opset: int) -> Any:
 
 
 def _of_types(schema: Any, node: NodeDef, inputs: list[Any], opset: int) -> Any:
-    """The function body for these inputs and types."""
+    """Return the function body for these inputs and types."""
     from onnx import FunctionProto, helper
 
     # The onnx package builds such a body in C++ from the serialized node and the inputs' types, by opset.
@@ -72,7 +72,7 @@ def _type_of(value: Any) -> Any:
 
 
 def _with_defaults(f: FunctionDef, schema: Any) -> FunctionDef:
-    """A function with the operator's defaults for omitted attributes."""
+    """Return a function with the operator's defaults for omitted attributes."""
     from dataclasses import replace
 
     # A body refers to the node's attributes by name; defaults stand in the schema, not in the body.

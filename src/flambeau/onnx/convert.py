@@ -49,18 +49,18 @@ def model_of(proto: Any, place: str, files: Any) -> ModelDef:
 
 
 def opsets_of(entries: Any) -> dict[str, int]:
-    """The opset versions by domain."""
+    """Return the opset versions by domain."""
     return {domain_of(e.domain): e.version for e in entries}
 
 
 def domain_of(name: Any) -> str:
-    """A domain's name: "ai.onnx" is "" too."""
+    """Return a domain's name: "ai.onnx" is "" too."""
     name = text_of(name)
     return "" if name == "ai.onnx" else name
 
 
 def dtype_of(code: int, place: str) -> str:
-    """The name of a DataType; OnnxError for an unknown one."""
+    """Return the name of a DataType; OnnxError for an unknown one."""
     if code not in DTYPES:
         raise OnnxError(
             f"{place}: has data type {code}, which ONNX does not define: valid types are 1 to {max(DTYPES)}"
@@ -128,7 +128,7 @@ class Reader:
         return ATTRIBUTES[a.type](self, a)
 
     def array(self, t: Any) -> Any:
-        """A TensorProto as a NumPy array; strings as an array of objects."""
+        """Return a TensorProto as a NumPy array; strings as an array of objects."""
         import numpy as np
 
         place = f"{self.place}: tensor {text_of(t.name)!r}"
@@ -155,7 +155,7 @@ class Reader:
         return values.reshape(shape)
 
     def sparse(self, s: Any) -> Any:
-        """A SparseTensorProto as a dense array."""
+        """Return a SparseTensorProto as a dense array."""
         import numpy as np
 
         place = f"{self.place}: tensor {text_of(s.values.name)!r}"
@@ -176,7 +176,8 @@ class Reader:
 
 
 def text_of(raw: Any) -> str:
-    """A protobuf string. Bytes that are not UTF-8 (Google's reader returns these as bytes) are escaped."""
+    """Return a protobuf string. Bytes that are not UTF-8 (Google's reader returns these as bytes) are
+    escaped."""
     return raw if isinstance(raw, str) else bytes(raw).decode("utf-8", "backslashreplace")
 
 
@@ -191,7 +192,7 @@ def _size(d: Any) -> int | str | None:
 
 
 def numpy_dtype(name: str) -> Any:
-    """The NumPy dtype of a name, from ml_dtypes if NumPy lacks it."""
+    """Return the NumPy dtype of a name, from ml_dtypes if NumPy lacks it."""
     import numpy as np
 
     if name == "string":

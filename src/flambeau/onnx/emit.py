@@ -39,7 +39,7 @@ class Emitter:
         self.taken = {s.name for s in graph.specs} | set(weights.values()) | set(graph.outputs)
 
     def fresh(self, stem: str) -> str:
-        """An unused name."""
+        """Return an unused name."""
         k = len(self.taken)
         while f"{stem}_{k}" in self.taken:
             k += 1
@@ -47,7 +47,7 @@ class Emitter:
         return f"{stem}_{k}"
 
     def add(self, op: str, *inputs: str, output: int = 0, **attributes: Any) -> str:
-        """A node, and the name of one of its outputs."""
+        """Return a node, and the name of one of its outputs."""
         from onnx import helper
 
         names = [self.fresh(op.lower()) for _ in range(output + 1)]
@@ -55,7 +55,7 @@ class Emitter:
         return names[-1]
 
     def tensor(self, array: Any, stem: str = "constant") -> str:
-        """An initializer; small equal ones are stored once."""
+        """Return an initializer; small equal ones are stored once."""
         # The name too: dtype.str does not identify the dtypes of ml_dtypes (bfloat16 is "<V2").
         key = (array.dtype.str, array.dtype.name, array.shape, array.tobytes()) if array.size <= 64 else None
         if key in self.cache:
@@ -67,13 +67,13 @@ class Emitter:
         return name
 
     def number(self, value: Any, dtype: str) -> str:
-        """A 0-d tensor."""
+        """Return a 0-d tensor."""
         import numpy as np
 
         return self.tensor(np.array(value).astype(numpy_dtype(dtype)))
 
     def ints(self, *values: Any) -> str:
-        """A list of integers, or of sizes, as int64s. [n]"""
+        """Return a list of integers, or of sizes, as int64s. [n]"""
         import numpy as np
 
         sizes = [v if isinstance(v, SizeFormula) else constant_size(v) for v in values]
@@ -88,7 +88,7 @@ class Emitter:
         return self.cache[key]
 
     def size(self, s: SizeFormula) -> str:
-        """A size as an int64. [1]"""
+        """Return a size as an int64. [1]"""
         import numpy as np
 
         if s in self.cache:
@@ -294,7 +294,7 @@ def _constant(e: Emitter, n: TracedNode) -> str:
 
 
 def _scalar(e: Emitter, size: SizeFormula) -> str:
-    """A size as a 0-d tensor."""
+    """Return a size as a 0-d tensor."""
     return e.add("Squeeze", e.size(size), e.ints(0))
 
 
@@ -354,7 +354,7 @@ def _slice(e: Emitter, n: TracedNode, x: str) -> str:
 
 
 def _end(start: SizeFormula, step: int, count: SizeFormula) -> SizeFormula:
-    """The end of a slice: after its last element, or before the first."""
+    """Return the end of a slice: after its last element, or before the first."""
     # start + count * step, a formula: the sizes by name are added with their factors.
     terms = dict(start.terms)
     for name, factor in count.terms:
@@ -495,7 +495,7 @@ def _conv_transpose(e: Emitter, n: TracedNode, x: str, w: str) -> str:
 
 
 def _output_padding(size: SizeFormula, n: SizeFormula, k: int, s: int, p: int, d: int) -> int:
-    """The elements of a transposed convolution's dim beyond those that its n windows need."""
+    """Return the elements of a transposed convolution's dim beyond those that its n windows need."""
     # n windows cover (n - 1) s - 2p + d (k - 1) + 1 elements. The rest must not depend on a dynamic size.
     if size.terms != tuple([(name, factor * s) for name, factor in n.terms]):
         raise OnnxError("export: an attribute depends on a size: leave that out of dynamic=")

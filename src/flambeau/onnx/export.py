@@ -47,12 +47,12 @@ def _inputs(model: Callable[..., Any], example: Any) -> dict[str, Tensor]:
 
 
 def _specs(inputs: dict[str, Tensor], dynamic: Any) -> tuple[list[InputSpec], dict[str, int]]:
-    """The inputs with names for dynamic sizes, and the value that each of these has in the trace."""
+    """Return the inputs with names for dynamic sizes, and the value that each of these has in the trace."""
     # With dynamic=True all inputs share one name: their first dims must be equal.
     named = {name: {0: "N"} for name, t in inputs.items() if t.ndim} if dynamic is True else dynamic or {}
     unknown = [name for name in named if name not in inputs]
     if unknown:
-        rule = f"there is no input {unknown[0]!r}: the inputs are {', '.join(inputs)}"
+        rule = f"no input {unknown[0]!r} exists: the inputs are {', '.join(inputs)}"
         raise ValueError(f"export(dynamic={dynamic}): {rule}")
     specs: list[InputSpec] = []
     sizes: dict[str, int] = {}
@@ -69,7 +69,7 @@ def _specs(inputs: dict[str, Tensor], dynamic: Any) -> tuple[list[InputSpec], di
 
 
 def _weights(model: Any) -> Mapping[str, Tensor]:
-    """The parameters and buffers of a module by name; none of a function."""
+    """Return the parameters and buffers of a module by name; none of a function."""
     if not hasattr(model, "named_parameters"):
         return {}
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
@@ -101,7 +101,7 @@ def _proto(model: Any, graph: TracedGraph, names: Any) -> Any:
 
 
 def _needed_nodes(nodes: list[Any], wanted: list[str]) -> list[Any]:
-    """The nodes that the outputs need."""
+    """Return the nodes that the outputs need."""
     needed = set(wanted)
     kept: list[Any] = []
     for node in reversed(nodes):
@@ -112,7 +112,7 @@ def _needed_nodes(nodes: list[Any], wanted: list[str]) -> list[Any]:
 
 
 def _size_text(size: SizeFormula) -> int | str:
-    """The text of a size: a number, or a formula."""
+    """Return the text of a size: a number, or a formula."""
     if not size.terms:
         return size.base
     parts = [name if factor == 1 else f"{factor}*{name}" for name, factor in size.terms]

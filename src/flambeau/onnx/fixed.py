@@ -62,7 +62,7 @@ class FixedValues:
     def _graph(
         self, graph: GraphDef, inputs: list[Fixed], around: Levels, opsets: dict[str, int]
     ) -> list[Fixed]:
-        """The outputs of a graph among a node's attributes, which reads the names around the node."""
+        """Return the outputs of a graph among a node's attributes, which reads the names around the node."""
         own: Levels = dict.fromkeys(graph.initializers, Fixed.VALUE)
         own.update(zip([v.name for v in graph.inputs], inputs))
         inside = ChainMap(own, around)
@@ -71,7 +71,7 @@ class FixedValues:
 
 
 def row_level(row: Operator | None, node: NodeDef, inputs: list[Fixed]) -> Fixed:
-    """The levels of an operator's outputs."""
+    """Return the levels of an operator's outputs."""
     # Weakest input decides, with three exceptions: Shape reads no elements, draws differ at each call, and
     # an operator that reads an input as numbers (Reshape's shape) has fixed sizes only if that is fixed.
     least = min(inputs, default=Fixed.VALUE)
@@ -89,7 +89,7 @@ Run = Callable[[GraphDef, list[Fixed]], list[Fixed]]
 
 
 def _if(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
-    """The levels of a branch, if the condition is fixed."""
+    """Return the levels of a branch, if the condition is fixed."""
     if inputs[0] is not Fixed.VALUE:
         return [Fixed.NOTHING] * len(node.outputs)
     branches = [run(node.attributes[name], []) for name in ("then_branch", "else_branch")]
@@ -97,7 +97,7 @@ def _if(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
 
 
 def _loop(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
-    """The levels of states and stacked outputs, if the number of iterations is fixed."""
+    """Return the levels of states and stacked outputs, if the number of iterations is fixed."""
     body: GraphDef = node.attributes["body"]
     inputs = [*inputs, *[Fixed.VALUE] * (2 - len(inputs))]  # the last ones may be left out
     condition, states, stacked = _run_to_fixpoint(
@@ -109,7 +109,7 @@ def _loop(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
 
 
 def _scan(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
-    """The levels of states and stacked outputs, if the scanned sizes are fixed."""
+    """Return the levels of states and stacked outputs, if the scanned sizes are fixed."""
     body, count = node.attributes["body"], node.attributes["num_scan_inputs"]
     inputs = inputs[len(inputs) - len(body.inputs) :]  # before opset 9 the first input has the lengths
     states, scanned = inputs[: len(inputs) - count], inputs[len(inputs) - count :]
@@ -122,8 +122,9 @@ def _scan(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
 def _run_to_fixpoint(
     states: list[Fixed], first: int, run: Callable[[list[Fixed]], list[Fixed]]
 ) -> tuple[list[Fixed], list[Fixed], list[Fixed]]:
-    """The levels of a body's outputs (before the states, states, after them) for any number of iterations."""
-    # Levels only fall, and there are three of them, so the iteration ends.
+    """Return the levels of a body's outputs (before the states, states, after them) for any number of
+    iterations."""
+    # Levels only fall, and each has three values, so the iteration ends.
     while True:
         outputs = run(states)
         after = [min(pair) for pair in zip(states, outputs[first:])]
@@ -133,7 +134,7 @@ def _run_to_fixpoint(
 
 
 def _map(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
-    """The levels of SequenceMap's outputs."""
+    """Return the levels of SequenceMap's outputs."""
     if inputs[0] is Fixed.NOTHING:
         return [Fixed.NOTHING] * len(node.outputs)
     return run(node.attributes["body"], inputs)
@@ -148,7 +149,7 @@ CONTROL: dict[str, Callable[[NodeDef, list[Fixed], Run], list[Fixed]]] = {
 
 
 def fixed_names(model: ModelDef, nodes: list[NodeDef], levels: Levels) -> set[str]:
-    """The names of the values that are fixed; levels: of weights and inputs."""
+    """Return the names of the values that are fixed; levels: of weights and inputs."""
     levels = dict(levels)
     FixedValues(model).nodes(nodes, levels, model.opsets)
     return {name for name, level in levels.items() if level is Fixed.VALUE}

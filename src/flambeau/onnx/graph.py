@@ -50,7 +50,7 @@ class OnnxError(FlambeauError):
 
 
 def printable(text: str, but: str = "") -> str:
-    """A text with escapes in place of unprintable characters."""
+    """Return a text with escapes in place of unprintable characters."""
     return "".join(c if c.isprintable() or c in but else repr(c)[1:-1] for c in text)
 
 
@@ -104,7 +104,7 @@ class NodeDef:
         return printable(f"{op} {self.name!r}" if self.name else f"{op} -> {', '.join(self.outputs)}")
 
     def graphs(self) -> "Iterator[GraphDef]":
-        """The graphs among the attributes."""
+        """Yield the graphs among the attributes."""
         for value in self.attributes.values():
             if isinstance(value, GraphDef):
                 yield value
@@ -160,5 +160,5 @@ class ModelDef:
     place: str = "the model"  # the file's name in errors
 
     def without_arrays(self) -> "ModelDef":
-        """A copy without the initializers' arrays, so that the file's memory can be freed."""
+        """Return a copy without the initializers' arrays, so that the file's memory can be freed."""
         return replace(self, graph=replace(self.graph, initializers=dict.fromkeys(self.graph.initializers)))

@@ -61,7 +61,7 @@ class ModelCall:
 class OnnxModel(Module):
     """An ONNX graph as a module in eval mode, whose parameters are frozen until `requires_grad_()`.
 
-    model(x, y) takes inputs in order and returns the output, a tuple if there are several; model({"x": x})
+    model(x, y) takes inputs in order and returns the output, a tuple of several ones; model({"x": x})
     takes them by name and returns a list. `inputs` and `outputs` have names, dtypes and shapes. definition:
     the result of `read_model`. device: where it runs. replays: record calls in eval mode without gradients
     (`fb.jit`) when shapes repeat. fuses: run patterns that exporters write as many nodes as one operator.
@@ -93,7 +93,7 @@ class OnnxModel(Module):
         return self.runner.device
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "OnnxModel":
-        """A copy with its own runner and without recordings."""
+        """Return a copy with its own runner and without recordings."""
         # The runner's caches refer to this model's weights by identity: the copy begins without them.
         copy = memo[id(self)] = type(self).__new__(type(self))
         runner, own = Runner(self.runner.model, self.device), vars(self)
@@ -187,7 +187,7 @@ class OnnxModel(Module):
         return ModelCall(self.runner, self._weights_beside(fed), self.training)(fed)
 
     def _weights_beside(self, feeds: dict[str, Any]) -> Initializers:
-        """The initializers that the inputs do not replace."""
+        """Return the initializers that the inputs do not replace."""
         places = ((n, owner or self, last) for n, (owner, last) in self._weights.items() if n not in feeds)
         tensors = {n: getattr(owner, last) for n, owner, last in places}
         constants = HostConstants({n: v for n, v in self._constants.items() if n not in feeds})
@@ -242,7 +242,8 @@ class OnnxModel(Module):
             self._single[name] = getattr(owner, last).node, to_value(array, cpu())
 
     def _owner(self, name: str) -> tuple[Module, str]:
-        """The module and the attribute for a weight: "a.b.c" is c of b of a, if these names are free."""
+        """Return the module and the attribute for a weight: "a.b.c" is c of b of a, if these names are
+        free."""
         owner: Module = self
         *path, last = name.split(".")
         for part in path:
@@ -263,7 +264,7 @@ class OnnxModel(Module):
         return name
 
     def extra_repr(self) -> str:
-        """The inputs and outputs."""
+        """Return the inputs and outputs."""
         out = ", ".join(f"{v.name}: {v}" for v in self.outputs)
         return f"{self._signature()} -> {out}"
 
@@ -286,7 +287,8 @@ def running_state(graph: GraphDef) -> set[str]:
 
 
 def mismatch(wanted: ValueDef, value: Any, sizes: dict[str, int]) -> str:
-    """The difference between an input and its declaration, or "". sizes: the sizes known so far, by name."""
+    """Return the difference between an input and its declaration, or "". sizes: the sizes known so far, by
+    name."""
     if wanted.kind != "tensor" or value is None:
         return ""
     if not hasattr(value, "shape"):

@@ -62,7 +62,7 @@ class Folded:
 
     @staticmethod
     def of(weights: Initializers, frozen: bool) -> "Folded":
-        """The initial state: all weights if they are frozen, else those without gradients."""
+        """Return the initial state: all weights if they are frozen, else those without gradients."""
         # Integers never have gradients, so they are constants even in training.
         tensors = {n: t for n, t in weights.tensors.items() if frozen or not t.dtype.has_gradients}
         single = [(n, *pair) for n, pair in weights.single.items() if n in tensors]
@@ -75,7 +75,7 @@ class Folded:
         folded.follow({*numbers, *without_gradients})
         return folded
 
-    def adding(self, values: dict[str, Any], nodes: list[NodeDef]) -> "Folded":
+    def with_values(self, values: dict[str, Any], nodes: list[NodeDef]) -> "Folded":
         """Add these values, computed by nodes."""
         self.values |= values
         static = set(self.static)
@@ -99,7 +99,7 @@ class Folded:
 
 
 def folded_nodes(graph: GraphDef, names: set[str], functions: Any) -> list[NodeDef]:
-    """The nodes that depend on values of these names alone."""
+    """Return the nodes that depend only on values of these names."""
     known = set(names)
     folded: list[NodeDef] = []
     for node in graph.nodes:
@@ -111,14 +111,14 @@ def folded_nodes(graph: GraphDef, names: set[str], functions: Any) -> list[NodeD
 
 
 def names_read_outside(graph: GraphDef, nodes: list[NodeDef]) -> set[str]:
-    """The names that a graph's outputs, and its nodes other than `nodes`, read."""
+    """Return the names that a graph's outputs, and its nodes other than `nodes`, read."""
     apart = set(map(id, nodes))
     others = (names_read(n) for n in graph.nodes if id(n) not in apart)
     return {v.name for v in graph.outputs}.union(*others)
 
 
 def needed_nodes(nodes: Iterable[NodeDef], wanted: Iterable[str]) -> tuple[NodeDef, ...]:
-    """The nodes that the wanted values need."""
+    """Return the nodes that the wanted values need."""
     needed = set(wanted)
     kept: list[NodeDef] = []
     for node in reversed(tuple(nodes)):
@@ -129,7 +129,7 @@ def needed_nodes(nodes: Iterable[NodeDef], wanted: Iterable[str]) -> tuple[NodeD
 
 
 def names_read(node: NodeDef) -> set[str]:
-    """The names that a node and the graphs inside it read; a Gradient reads by attributes."""
+    """Return the names that a node and the graphs inside it read; a Gradient reads by attributes."""
     names = {n for n in node.inputs if n}
     if node.op == "Gradient":
         names.add(node.attributes.get("y", ""))
@@ -139,7 +139,7 @@ def names_read(node: NodeDef) -> set[str]:
 
 
 def plan_of(graph: GraphDef, nodes: list[NodeDef], values: dict[str, Any], static: set[str]) -> GraphPlan:
-    """The plan of a graph whose nodes have run: `static` are the names of values that depend on
+    """Return the plan of a graph whose nodes have run: `static` are the names of values that depend on
     shapes only."""
     apart = [n for n in nodes if not all(out in static for out in n.outputs if out)]
     needed = needed_nodes(apart, [v.name for v in graph.outputs])
@@ -198,7 +198,7 @@ def _is_constant(node: NodeDef, known: dict[str, Any]) -> bool:
 
 
 def _own_name(name: str, graph: GraphDef, readers: Counter[Any], taken: set[str]) -> str:
-    """The name for a folded initializer: its own, or a new one if other nodes read it too."""
+    """Return the name for a folded initializer: its own, or a new one if other nodes read it too."""
     if name in graph.initializers and readers[name] == 1:
         return name
     name += ".folded"
@@ -218,7 +218,7 @@ def _folds(conv: NodeDef, norm: NodeDef, known: dict[str, Any], readers: Counter
 
 
 def _fold_weights(conv: NodeDef, norm: NodeDef, arrays: dict[str, Any]) -> tuple[Any, Any]:
-    """The weight and bias of the combined convolution."""
+    """Return the weight and bias of the combined convolution."""
     import numpy as np
 
     scale, shift, mean, variance = (arrays[n] for n in norm.inputs[1:5])

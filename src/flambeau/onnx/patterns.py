@@ -25,24 +25,24 @@ class Finder:
     """Finds patterns in a graph, beginning at their output."""
 
     def __init__(self, graph: GraphDef):
-        self.made = {out: n for n in graph.nodes for out in n.outputs if out}
+        self.producers = {out: n for n in graph.nodes for out in n.outputs if out}
         self.readers = Counter(name for n in graph.nodes for name in names_read(n))
         self.readers.update(v.name for v in graph.outputs)
 
     def maker(self, name: str, *ops: str) -> NodeDef | None:
-        """The node with one of these operators whose first output is the value."""
-        node = self.made.get(name)
+        """Return the node with one of these operators whose first output is the value."""
+        node = self.producers.get(name)
         return node if node and node.op in ops and not node.domain and node.outputs[0] == name else None
 
-    def own(self, name: str, *ops: str) -> NodeDef | None:
+    def unshared_maker(self, name: str, *ops: str) -> NodeDef | None:
         """`maker`, if only the pattern reads the value."""
         return self.maker(name, *ops) if self.readers[name] == 1 else None
 
     def attention(self, node: NodeDef) -> NodeDef | None:
         """softmax(q @ k * scale + mask) @ v"""
         # a cast to the dtype of the values, since products have one dtype
-        cast = self.own(node.inputs[0], "Cast")
-        weights = self.own(cast.inputs[0] if cast else node.inputs[0], "Softmax")
+        cast = self.unshared_maker(node.inputs[0], "Cast")
+        weights = self.unshared_maker(cast.inputs[0] if cast else node.inputs[0], "Softmax")
         if weights is None:
             return None
         scores = self.scores(weights.inputs[0])
@@ -54,7 +54,7 @@ class Finder:
         return replace(node, op="SpelledAttention", domain=OWN, inputs=inputs, attributes=attributes)
 
     def scores(self, name: str) -> Scores | None:
-        """The scores before softmax; masks are added last."""
+        """Return the scores before softmax; masks are added last."""
         for side, other in self.sides(name, "Add"):
             scores = self.scores(side)
             if scores is not None:
@@ -62,28 +62,28 @@ class Finder:
         return self.products(name)
 
     def products(self, name: str) -> Scores | None:
-        """A product of queries and keys, scaled."""
+        """Return a product of queries and keys, scaled."""
         # Factors may stand before the product (PyTorch scales q and k by the root each) or after it.
-        product = self.own(name, "MatMul")
+        product = self.unshared_maker(name, "MatMul")
         if product is not None:
-            (q, of_q), (k, of_k) = (self.scaled(x, form) for x, form in zip(product.inputs, "qk"))
+            (q, of_q), (k, of_k) = (self.split_factor(x, form) for x, form in zip(product.inputs, "qk"))
             return Scores(q, k, (*of_q, *of_k))
         for side, factor in self.sides(name, "Mul", "Div"):
             products = self.products(side)
             if products is not None:
-                form = "/" if self.made[name].op == "Div" else "s"
+                form = "/" if self.producers[name].op == "Div" else "s"
                 return replace(products, factors=(*products.factors, (factor, form)))
         return None
 
-    def scaled(self, name: str, form: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    def split_factor(self, name: str, form: str) -> tuple[str, tuple[tuple[str, str], ...]]:
         """Split a value from the factor that it is multiplied by."""
-        node = self.own(name, "Mul")
+        node = self.unshared_maker(name, "Mul")
         return (name, ()) if node is None else (node.inputs[0], ((node.inputs[1], form),))
 
     def sides(self, name: str, *ops: str) -> Iterator[tuple[str, str]]:
-        """The operands of a sum, product or quotient, in both orders unless it is a quotient."""
+        """Yield the operands of a sum, product or quotient, in both orders unless it is a quotient."""
         # Only a value that nothing else reads may disappear into the fused node.
-        node = self.own(name, *ops)
+        node = self.unshared_maker(name, *ops)
         if node is not None:
             a, b = node.inputs
             yield a, b
@@ -95,7 +95,7 @@ PATTERNS = {"MatMul": (Finder.attention,)}  # by the last operator of the patter
 
 
 def fuse_patterns(model: ModelDef) -> ModelDef:
-    """A model with one node for each pattern."""
+    """Return a model with one node for each pattern."""
     graph = model.graph
     # A file may define its own MatMul or Softmax in the default domain.
     if any(not domain for domain, _, _ in model.functions):

@@ -94,7 +94,7 @@ class ProtoMessage:
         return name in self.__dict__
 
     def WhichOneof(self, group: str) -> str | None:
-        """The field of a oneof that is set."""
+        """Return the field of a oneof that is set."""
         return next((name for name in self.__dict__ if name in ONE_OF[self.kind]), None)
 
 

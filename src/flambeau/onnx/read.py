@@ -15,8 +15,8 @@ LARGE = 1 << 24  # from this size on our own reader is used: it copies no tensor
 
 
 def read_model(source: Any, beside: "type[Beside] | None" = None) -> ModelDef:
-    """A path, bytes or a ModelProto of the onnx package; OnnxError names file and reason. beside: finds
-    tensors in other files, instead of Beside."""
+    """Read a model from a path, bytes or a ModelProto of the onnx package; OnnxError names file and reason.
+    beside: finds tensors in other files, instead of Beside."""
     if hasattr(source, "SerializeToString"):
         return model_of(source, "the model", Beside(None))
     data: Any = source
@@ -45,7 +45,8 @@ def _refuse(view: memoryview, place: str) -> None:
 
 
 def parse_model(data: Any, place: str, by_onnx: bool = True) -> Any:
-    """The ModelProto of a file's bytes: read by the onnx package where it is installed, else by proto.py."""
+    """Return the ModelProto of a file's bytes: read by the onnx package where it is installed, else by
+    proto.py."""
     if not by_onnx:
         return parse(data, place)
     try:
@@ -84,7 +85,7 @@ class Beside:
         return data[start:end]
 
     def file(self, name: str, tensor_name: str) -> Any:
-        """The bytes of a file by its name in the model."""
+        """Return the bytes of a file by its name in the model."""
         if self.folder is None:
             raise OnnxError(
                 f"{tensor_name}: is in the file {name!r}, and bytes have no folder: pass the model's path"
@@ -94,7 +95,7 @@ class Beside:
         return self.files[name]
 
     def _inside(self, name: str, tensor_name: str) -> Path:
-        """The path of a file below the folder, links followed; OnnxError if it is missing."""
+        """Return the path of a file below the folder, links followed; OnnxError if it is missing."""
         assert self.folder is not None
         # An untrusted file must not read outside its folder by "..", an absolute path or a link.
         folder = self.folder.resolve()
@@ -114,7 +115,7 @@ def map_file_beside(path: Path, name: str, tensor_name: str) -> memoryview:
     try:
         if not path.is_file():
             raise OnnxError(
-                f"{tensor_name}: is in {name!r}, which is missing or not a file: put it beside the model"
+                f"{tensor_name}: is in {name!r}, which is missing or not a file: put it in the model's folder"
             )
         with open(path, "rb") as file:
             # mmap refuses an empty file

@@ -42,7 +42,7 @@ from .values import (
 from .verify import DEEPEST, misuse
 
 PLANS_KEPT = 16
-FOLDINGS_KEPT = 2  # one while gradients are asked for, and one while not
+FOLDINGS_KEPT = 2  # one with gradients, and one without
 CHANGES = 4  # after this many weight changes fold no weights: the model is being trained
 Values = MutableMapping[str, Any]
 # a function with the attributes of a node, and its opsets
@@ -77,7 +77,7 @@ class NodeCall:
         return tuple(bool(name) for name in self.definition.outputs)
 
     def number(self, value: Any) -> Any:
-        """A value as a Python number if it is the same in all calls with these shapes, else None."""
+        """Return a value as a Python number if it is the same in all calls with these shapes, else None."""
         # [[2]] counts as the number 2: exporters write scalars as tensors of one element.
         known = self.runner.known(value)
         while is_list(known) and len(known) == 1:
@@ -152,7 +152,7 @@ class Runner:
             raise OnnxError(f"{self.model.place}: {reason(e, [])}") from e
 
     def _run_model(self, weights: Initializers, fed: dict[str, Any], frozen: bool) -> list[Any]:
-        """The outputs of the model's graph for inputs by name.
+        """Return the outputs of the model's graph for inputs by name.
 
         Values that depend on shapes only are computed at the first call with such inputs, and kept. If
         weights are `frozen` (they have no gradients), values that depend on them only are kept until they
@@ -175,7 +175,7 @@ class Runner:
         return [self._value_of(values, v.name, "the graph's outputs") for v in graph.outputs]
 
     def _begin_folding(self, weights: Initializers, frozen: bool) -> Folded:
-        """The values folded from the current weights."""
+        """Return the values folded from the current weights."""
         frozen = frozen and self._changes < CHANGES
         # The modes (autocast, default dtype) change what folding computes; the names are those not fed.
         key = frozen and settings(), frozenset(weights.tensors), frozenset(weights.constants.values)
@@ -203,10 +203,10 @@ class Runner:
         # Compute now: otherwise each call's lazy graph would contain the folding again.
         fold.room -= sum(sizes.values())
         store([values[name] for name, size in sizes.items() if size])
-        return fold.adding({name: values[name] for name in sizes}, nodes)
+        return fold.with_values({name: values[name] for name in sizes}, nodes)
 
     def keep_value(self, key: Any, make: Callable[[], Any], names: set[str]) -> Any:
-        """make(), cached with the weights of these names if there is room for it."""
+        """Return make(), cached with the weights of these names while the cache has room."""
         folded = self.folded
         if key not in folded.kept:
             with record_with(None):
@@ -222,7 +222,8 @@ class Runner:
         return folded.kept[key][0] if folded.kept[key] else make()
 
     def _plan_for(self, values: dict[str, Any], fed: dict[str, Any]) -> GraphPlan:
-        """The plan for inputs of these shapes and dtypes. values: weights, constants and folded values."""
+        """Return the plan for inputs of these shapes and dtypes. values: weights, constants and folded
+        values."""
         graph, self._plan, values = self.model.graph, GraphPlan(), {**values, **fed}
         # Weights have fixed shapes; folded values without trainable floats are fixed too; inputs only by
         # shape.
@@ -275,7 +276,7 @@ class Runner:
         return values[name]
 
     def _call(self, node: NodeDef, inputs: list[Any], call: NodeCall) -> Any:
-        """A node's results. OnnxError names file and node if it fails or its results are too large."""
+        """Return a node's results. OnnxError names file and node if it fails or its results are too large."""
         try:
             results = self._results(node, inputs, call)
             check_room(results)
@@ -288,7 +289,8 @@ class Runner:
             raise OnnxError(f"{self.model.place}: {node.label}: {reason(e, inputs)}") from e
 
     def _results(self, node: NodeDef, inputs: list[Any], call: NodeCall) -> tuple[Any, ...]:
-        """A node's results, by a function of the file, the operator's row, or ONNX's own function body."""
+        """Return a node's results, by a function of the file, the operator's row, or ONNX's own function
+        body."""
         opsets, depth = call.opsets, call.depth
         own = self.model.functions.get((node.domain, node.op, node.overload))
         if own is not None:  # ONNX's rule: a function of the file overrides the operator of that name
@@ -324,12 +326,12 @@ class Runner:
         return arguments
 
     def _numbers(self, value: Any) -> Any:
-        """A value as Python numbers and lists; values that depend on shapes only are already known."""
+        """Return a value as Python numbers and lists; values that depend on shapes only are already known."""
         known = self.known(value)
         return numbers(value) if known is None else known
 
     def known(self, value: Any) -> Any:
-        """A value that depends on shapes only, as Python numbers and lists; else None."""
+        """Return a value that depends on shapes only, as Python numbers and lists; else None."""
         return self._plan.lists.get(id(value))
 
     def _to_one_device(self, values: list[Any]) -> list[Any]:
@@ -362,7 +364,8 @@ class Runner:
         return self._bodies[key]
 
     def _bind(self, node: NodeDef, f: FunctionDef, opsets: dict[str, int]) -> Bound:
-        """A function with a node's attributes substituted; f is kept alive, since its id is the key."""
+        """Return a function with a node's attributes substituted; f is kept alive, since its id is the
+        key."""
         key = id(node), id(f)
         if key not in self._bodies:
             self._bodies[key] = node, replace(f, nodes=bind_attributes(f, node.attributes)), opsets
@@ -387,7 +390,7 @@ UNKNOWN = re.compile(r"^\w+\.__new__\(\) got an unexpected keyword argument (.*)
 
 
 def reason(e: Exception, inputs: list[Any]) -> str:
-    """The text of an operator's exception; unexpected ones are reported with the inputs."""
+    """Return the text of an operator's exception; unexpected ones are reported with the inputs."""
     # Operators with many attributes are NamedTuples: Python's error names the unknown keyword.
     if unknown := UNKNOWN.search(str(e)):
         return printable(f"has no attribute {unknown[1]}")
@@ -403,12 +406,12 @@ def reason(e: Exception, inputs: list[Any]) -> str:
 
 
 def describe_value(value: Any) -> str:
-    """A value's dtype and shape."""
+    """Return a value's dtype and shape."""
     return f"{dtype_name(value)}{list(value.shape)}" if hasattr(value, "shape") else type(value).__name__
 
 
 def device_of(array: Any, device: Any) -> Any:
-    """The device of a constant: few integers, which are mostly shapes, stay on the host."""
+    """Return the device of a constant: few integers, which are mostly shapes, stay on the host."""
     return cpu() if array.dtype.kind in "iub" and array.size <= 64 else device
 
 
@@ -425,19 +428,19 @@ def check_arrays(values: list[Any], row: Operator) -> None:
 
 
 def kinds(fed: dict[str, Any]) -> tuple[Any, ...]:
-    """The shapes and dtypes of inputs by name: a key of plans."""
+    """Return the shapes and dtypes of inputs by name: a key of plans."""
     return tuple([(name, *_kind(v)) for name, v in fed.items()])
 
 
 def _kind(value: Any) -> tuple[Any, ...]:
-    """The dtype and shape of an input."""
+    """Return the dtype and shape of an input."""
     if is_list(value):
         return ("sequence", *map(_kind, value))
     return (str(getattr(value, "dtype", "")), tuple(getattr(value, "shape", ())), value is None)
 
 
 def bind_attributes(f: FunctionDef, attributes: dict[str, Any]) -> tuple[NodeDef, ...]:
-    """A function's nodes with a call's attributes substituted."""
+    """Return a function's nodes with a call's attributes substituted."""
     values = {name: v for name, v in f.attributes.items() if v is not REQUIRED} | attributes
     return tuple(_substitute(node, values) for node in f.nodes)
 

@@ -25,7 +25,7 @@ class SizeFormula(NamedTuple):
 
 
 def constant_size(value: int) -> SizeFormula:
-    """A constant formula."""
+    """Return a constant formula."""
     return SizeFormula(int(value))
 
 
@@ -71,7 +71,7 @@ class InputSpec:
     shape: tuple[int | str, ...]
 
     def at(self, sizes: dict[str, int]) -> tuple[int, ...]:
-        """The shape for sizes by name."""
+        """Return the shape for sizes by name."""
         return tuple(sizes[n] if isinstance(n, str) else n for n in self.shape)
 
 
@@ -135,7 +135,7 @@ class _Trace:
 
 
 def _order(roots: list[Node], inputs: list[Node]) -> list[Node]:
-    """All nodes, and the parents of composites, which their graphs may not read."""
+    """Return all nodes, and the parents of composites, which their graphs may not read."""
     return toposort([*roots, *inputs])
 
 
@@ -192,7 +192,7 @@ class _Formula:
         return SizeFormula(value - sum(f * self.sizes[n] for n, f in terms), tuple(terms))
 
     def scalar(self, value: Any, twins: dict[str, Any]) -> Any:
-        """A host number: itself, a SizeFormula, or the Reciprocal of one."""
+        """Return a host number: itself, a SizeFormula, or the Reciprocal of one."""
         # `held` is the value of a number that recordings can change. NaN counts as equal to itself.
         value, twins = getattr(value, "held", value), {k: getattr(t, "held", t) for k, t in twins.items()}
         if all(t == value or (t != t and value != value) for t in twins.values()):

@@ -26,7 +26,7 @@ UNKNOWN_MEMORY = 1 << 38  # assumed bytes of memory if the machine does not repo
 
 
 def cpu() -> Any:
-    """The NumPy device: it computes shapes, and dtypes that GPUs do not have."""
+    """Return the NumPy device: it computes shapes, and dtypes that GPUs do not have."""
     return get_device("cpu")
 
 
@@ -36,12 +36,12 @@ def host(data: Any, dtype: Any = "int64") -> Tensor:
 
 
 def device_for(dtype: Any, device: Any) -> Any:
-    """The device, or NumPy's if the device lacks the dtype (float64)."""
+    """Return the device, or NumPy's if the device lacks the dtype (float64)."""
     return device if dtype.on_gpu or device.kind == "cpu" else cpu()
 
 
 def to_value(data: Any, device: Any) -> Any:
-    """An array, a number, a list of arrays (a sequence) or None as a value on a device."""
+    """Return an array, a number, a list of arrays (a sequence) or None as a value on a device."""
     if data is None or isinstance(data, Tensor):
         return data
     if is_sequence(data):
@@ -60,7 +60,7 @@ def to_value(data: Any, device: Any) -> Any:
 
 
 def to_array(value: Any) -> Any:
-    """A value as NumPy arrays of the file's dtype; bfloat16 is that of ml_dtypes."""
+    """Return a value as NumPy arrays of the file's dtype; bfloat16 is that of ml_dtypes."""
     if isinstance(value, Tensor):
         array = value.numpy()
         return array.astype(numpy_dtype("bfloat16")) if value.dtype.name == "bfloat16" else array
@@ -70,17 +70,17 @@ def to_array(value: Any) -> Any:
 
 
 def dtype_name(value: Any) -> str:
-    """The name of a value's dtype, "string" of texts."""
+    """Return the name of a value's dtype, "string" of texts."""
     return "string" if value.dtype == object else value.dtype.name
 
 
 def numbers(value: Any) -> Any:
-    """A value as Python numbers and lists."""
+    """Return a value as Python numbers and lists."""
     return value if value is None or is_list(value) else value.tolist()
 
 
 def first_number(value: Any) -> Any:
-    """A number, or the first one of a list."""
+    """Return a number, or the first one of a list."""
     return (value[0] if value else None) if is_list(value) else value
 
 
@@ -91,7 +91,7 @@ def cast(value: Any, dtype: str) -> Tensor:
 
 
 def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
-    """The tensors among values and in sequences."""
+    """Yield the tensors among values and in sequences."""
     for v in values:
         if isinstance(v, Tensor):
             yield v
@@ -100,7 +100,7 @@ def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
 
 
 def move_to(value: Any, device: Any) -> Any:
-    """A value on a device."""
+    """Return a value on a device."""
     if is_list(value):
         return [move_to(v, device) for v in value]
     return value.to(device) if isinstance(value, Tensor) else value
@@ -115,7 +115,8 @@ def as_constant(value: Any, device: Any) -> Any:
 
 
 def own_bytes(value: Any) -> int:
-    """The bytes that computing a value would allocate: none if it is computed already, or is a view."""
+    """Return the bytes that computing a value would allocate: none if it is computed already, or is a
+    view."""
     if not isinstance(value, Tensor):
         return 0
     node = value.node
@@ -150,8 +151,8 @@ def store(values: list[Tensor]) -> None:
 
 
 def common_device(values: list[Any], device: Any) -> Any:
-    """The device of an operator: the model's if its inputs are on different ones, or NumPy's if one of them
-    can't move. None: the inputs are on one device."""
+    """Return the device of an operator: the model's if its inputs are on different ones, or NumPy's if one of
+    them can't move. None: the inputs are on one device."""
     # A dtype that no GPU has (float64) can't move there: then all inputs go to NumPy's device.
     places = {id(t.device) for t in tensors_in(values)}
     if len(places) < 2:
@@ -161,7 +162,7 @@ def common_device(values: list[Any], device: Any) -> Any:
 
 @cache
 def host_memory() -> int:
-    """The bytes of the machine's memory."""
+    """Return the bytes of the machine's memory."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

@@ -15,7 +15,7 @@ DEEPEST = 60  # nesting depth of graphs and functions
 
 
 def verify(model: ModelDef) -> None:
-    """Raise OnnxError with all problems of a model, if there are any."""
+    """Raise OnnxError with all problems of a model, if any."""
     problem_lines = problems(model)
     if len(problem_lines) == 1:
         raise OnnxError(f"{model.place}: {problem_lines[0]}")
@@ -26,7 +26,7 @@ def verify(model: ModelDef) -> None:
 
 
 def problems(model: ModelDef) -> list[str]:
-    """The problems of a model, one line each, in the file's order."""
+    """Return the problems of a model, one line each, in the file's order."""
     check = Check(model)
     lines = list(check.functions())
     if not lines:  # recursive functions are the only problem reported, since others can't be checked
@@ -127,7 +127,7 @@ class Check:
                 return
 
     def _size(self, f: FunctionDef, sizes: dict[int, int], path: tuple[FunctionDef, ...]) -> int:
-        """The number of nodes in a function, counting the functions that it calls."""
+        """Return the number of nodes in a function, counting the functions that it calls."""
         if any(f is p for p in path):
             raise Loops(" -> ".join(repr(p.name) for p in (*path, f)))
         if len(path) > DEEPEST:
@@ -156,7 +156,7 @@ def _twice(names: Iterable[str]) -> list[str]:
 
 
 def misuse(row: Operator, present: list[bool], attributes: dict[str, Any]) -> str:
-    """The difference of a node's inputs and attributes from its operator's, or ""."""
+    """Return the difference of a node's inputs and attributes from its operator's, or ""."""
     if len(present) < row.least or (row.most is not None and len(present) > row.most):
         most = "any number" if row.most is None else row.most
         wanted = str(row.least) if row.least == row.most else f"{row.least} to {most}"

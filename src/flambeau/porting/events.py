@@ -229,7 +229,7 @@ def _is_grad(scope: Scope, node: ast.AST) -> bool:
 
 
 def call(scope: Scope, node: ast.AST) -> GradientEvent | None:
-    """A function of the script that uses gradients."""
+    """Return a function of the script that uses gradients."""
     helper = scope.helpers.get(node.func.id) if _is_plain_call(node) else None  # type: ignore[attr-defined]
     # A recursive call has the same gradients as its caller.
     if helper is None or helper.node is scope.node:

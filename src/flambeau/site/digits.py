@@ -26,6 +26,7 @@ class DigitReader(nn.Sequential):
 @cache
 def files(weights: bytes) -> dict[str, bytes]:
     """Save the program in a folder named by its hash. weights: a file of `flambeau mnist`."""
+    # Saving plans kernels for each class of adapters and needs no GPU.
     with device("cpu"), tempfile.TemporaryDirectory() as folder:
         model = DigitReader(*network())
         model.load_state_dict(load_bytes(weights))

@@ -49,10 +49,12 @@ def build_lock(out: Path, sources: bool = False) -> tuple[list[Wheel], bool]:
     """
     lock = out / pyodide.LOCK
     is_lock_folder = lock.is_file() and MARK in lock.read_text("utf-8", "replace")
+    # Never delete files that this command did not write.
     if out.exists() and not is_lock_folder and any(out.iterdir()):
         raise FlambeauError(f"web lock: {out} holds other files: name an empty or new folder")
     wheels_built, compiled = wheels(sources)
     out.mkdir(parents=True, exist_ok=True)
+    # Wheels of earlier versions have other names.
     for old in out.glob("*.whl"):
         old.unlink()
     for wheel in wheels_built:
@@ -80,6 +82,7 @@ def wheels(sources: bool = False) -> tuple[list[Wheel], bool]:
     plain = {name: archives.zip_files(contents) for name, contents in files.items()}
     built = None if sources else archives.compile_archives(plain)
     info = json.loads((pyodide.folder() / pyodide.LOCK).read_text("utf-8"))["info"]
+    # Compiled .pyc files work only with this Python version; sources with any.
     tag = "cp" + "".join(info["python"].split(".")[:2]) if built else "py3"
     return [wheel(name, data, tag) for name, data in (built or plain).items()], built is not None
 

@@ -20,6 +20,7 @@ def convert_files(script: Path, argument: str, salt: str, files: dict[str, bytes
     key = salt.encode() + script.read_bytes()
     cached = {name: home / hashlib.sha256(key + data).hexdigest()[:32] for name, data in files.items()}
     outputs = {name: data for name, path in cached.items() if (data := read_checked(path)) is not None}
+    # One process for all files: starting Node.js takes longer than converting a file.
     missing = {name: cached[name] for name in files if name not in outputs}
     node = program("node")
     if missing and not node:
@@ -51,6 +52,7 @@ def fetch_package(package: str, scratch: Path) -> Path:
     if not npm:
         advice = "install Node.js, or pip install 'flambeau[web]'"
         raise FlambeauError(f"web: npm, which downloads {package}, is not installed: {advice}")
+    # `npm pack` downloads a package without running its scripts.
     call = [npm, "pack", "--silent", "--fetch-retries=1", package]
     done = subprocess.run(call, cwd=scratch, capture_output=True, text=True)
     archive = next(scratch.glob("*.tgz"), None)

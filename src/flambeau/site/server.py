@@ -54,6 +54,7 @@ class Handler(SimpleHTTPRequestHandler):
         return super().guess_type(str(path).removesuffix(".br") if self.encoded else path)
 
     def send_error(self, *args: Any, **kw: Any) -> None:
+        # An error page is not compressed.
         self.encoded = False
         super().send_error(*args, **kw)
 
@@ -91,5 +92,6 @@ def serve(
 
 def address(server: ThreadingHTTPServer) -> str:
     """Return the server's address for a browser."""
+    # A page has WebGPU only in a secure context: over https, or from localhost.
     host, port = server.server_address[:2]
     return f"http://{'localhost' if host in ('127.0.0.1', '0.0.0.0') else host}:{port}/"

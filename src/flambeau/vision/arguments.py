@@ -64,5 +64,5 @@ def by_channel(owner: Any, name: str, value: Any, channels: int) -> tuple[float,
 
 
 def fill_of(owner: Any, value: Any, images: Any) -> tuple[float, ...]:
-    """The fill value outside an image, for each channel."""
+    """Return the fill value outside an image, for each channel."""
     return by_channel(owner, "fill", value, images.channels)

@@ -95,7 +95,7 @@ class Grayscale(ImageTransform):
 class Normalize(ImageTransform):
     """(x - mean) / std of each channel, for float images: use ToDtype(float32, scale=True) before it.
 
-    ValueError if std is 0, or there is not one number a channel; TypeError for images of uint8.
+    ValueError if std is 0, or the numbers do not match the channels; TypeError for images of uint8.
     """
 
     def __init__(self, mean: Sequence[float], std: Sequence[float]):

@@ -23,7 +23,7 @@ class ImageTransform:
         return {}
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
-        """The stages of the transform: Place, Tone, Cast and SeparateStage."""
+        """Return the stages of the transform: Place, Tone, Cast and SeparateStage."""
         raise NotImplementedError
 
     def transform(self, images: Any, params: Any) -> Any:
@@ -64,7 +64,7 @@ class Compose(ImageTransform):
         return apply(list(zip(self.transforms, params, strict=True)), images)
 
     def stages(self, images: Images, params: Any) -> list[Any]:
-        """The stages of all transforms, so that a Compose can contain another."""
+        """Return the stages of all transforms, so that a Compose can contain another."""
         stages: list[Any] = []
         for t, p in zip(self.transforms, params, strict=True):
             more = t.stages(images, p)
@@ -74,7 +74,7 @@ class Compose(ImageTransform):
 
 
 def after(images: Images, stages: list[Any]) -> Images:
-    """The description of the images after these stages."""
+    """Return the description of the images after these stages."""
     for s in stages:
         if isinstance(s, Place):
             images = images._replace(height=s.size[0], width=s.size[1])
@@ -105,8 +105,8 @@ class PassBuilder:
             self.places.append(stage)
         elif isinstance(stage, Tone):
             kinds = {t.kind for t in self.tones}
-            # Contrast needs the mean of each image, which one pass computes once; after gray there is one
-            # channel.
+            # Contrast needs the mean of each image, which one pass computes once; after gray the image
+            # has one channel.
             if "gray" in kinds or (stage.kind == "contrast" and "contrast" in kinds):
                 self.flush()
             self.tones.append(stage)

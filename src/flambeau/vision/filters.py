@@ -59,7 +59,7 @@ class Resize(ImageTransform):
         return [SeparateStage(resize, size)]
 
     def _weights(self, n: int, out: int) -> list[list[float]]:
-        """The weights of n inputs for each of `out` outputs, in rows that sum to 1."""
+        """Return the weights of n inputs for each of `out` outputs, in rows that sum to 1."""
         if self.interpolation == "nearest":
             return [_row(n, {min(i * n // out, n - 1): 1.0}) for i in range(out)]
         # A triangle of width 2: with antialiasing it widens to cover the inputs of one output.
@@ -69,7 +69,8 @@ class Resize(ImageTransform):
 
 
 def _tent(n: int, at: float, reach: float, leaves_out: bool) -> dict[int, float]:
-    """The triangle-shaped weights around a position; elements outside are left out, or repeat the edge."""
+    """Return the triangle-shaped weights around a position; elements outside are left out, or repeat the
+    edge."""
     weights: dict[int, float] = {}
     for k in range(ceil(at - reach), floor(at + reach) + 1):
         inside = min(max(k, 0), n - 1)
@@ -114,7 +115,7 @@ class GaussianBlur(ImageTransform):
 
 
 def _smooth(x: Any, sigma: Any, size: int, dim: int) -> Any:
-    """The weighted sum of shifts along a dim. [n, c, h, w], [n] -> [n, c, h, w]"""
+    """Return the weighted sum of shifts along a dim. [n, c, h, w], [n] -> [n, c, h, w]"""
     if size == 1:
         return x
     half, n = size // 2, x.shape[dim]

@@ -216,7 +216,7 @@ def radians(degrees: Any) -> Any:
 
 
 def inverse_affine(images: Images, center: Any, params: dict[str, Any]) -> tuple[Any, ...]:
-    """The inverse of the affine map of angle, translate, scale and shear, as in torchvision."""
+    """Return the inverse of the affine map of angle, translate, scale and shear, as in torchvision."""
     # The pass maps results to sources, so the inverse is needed. M = R(angle) Shear(x, y) scale, inverted
     # in closed form (torchvision's _get_inverse_affine_matrix).
     rot = radians(params["angle"])

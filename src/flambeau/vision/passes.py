@@ -46,7 +46,7 @@ def run_pass(x: Any, images: Images, places: list[Place], tones: list[Tone]) -> 
 
 
 def _to_wgsl(numbers: list[Any], more: tuple[Any, ...]) -> tuple[str, ...]:
-    """The WGSL text of each number of a stage: an element of the sample's row, or a literal."""
+    """Return the WGSL text of each number of a stage: an element of the sample's row, or a literal."""
     words: list[str] = []
     for v in more:
         # hasattr node: a tensor, which differs by sample

@@ -27,7 +27,7 @@ def _values(row: list[Any], numbers: tuple[str, ...]) -> list[Any]:
 def _places(
     xp: Any, x: Any, y: Any, row: list[Any], structure: Pass, sizes: Any
 ) -> tuple[tuple[Any, Any], Any]:
-    """The source position of each pixel, and whether a stage reads outside its image."""
+    """Return the source position of each pixel, and whether a stage reads outside its image."""
     # False in the full shape [n, h, w]: row[0] != row[0] adds the batch dim
     lost = xp.astype(x * 0 + y * 0, "bool") & (row[0] != row[0])
     x, y = x + y * 0 + row[0] * 0, x * 0 + y + row[0] * 0

@@ -58,7 +58,7 @@ def intersect_masks(a: Tensor | None, b: Tensor | None) -> Tensor | None:
 
 
 def causal_mask(n: int, m: int, offset: Any, a: AttentionAttributes, device: Any) -> Tensor | None:
-    """The causal mask of n queries and m keys; query i is at position offset + i."""
+    """Return the causal mask of n queries and m keys; query i is at position offset + i."""
     # A window of -1 is unbounded. Causality is a right window of 0, whatever right_window_size says.
     ends = {"left": a.left_window_size, "right": 0 if a.is_causal else a.right_window_size}
     if max(ends.values()) < 0:
@@ -72,7 +72,7 @@ def causal_mask(n: int, m: int, offset: Any, a: AttentionAttributes, device: Any
 
 def _padded_mask(mask: Tensor, m: int) -> Tensor:
     """Extend a mask that is shorter than the keys; the other keys are masked out."""
-    # Opset 24 allows a mask over fewer keys than there are, as a cache that grows has.
+    # Opset 24 allows a mask for fewer keys than the tensor has, for a cache that grows.
     short = m - mask.shape[-1]
     if short <= 0:
         return mask
@@ -119,7 +119,7 @@ def _add_bias(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def softmax_dtype(q: Tensor, a: AttentionAttributes) -> Any:
-    """The dtype of softmax: float32, or float64 if requested and available."""
+    """Return the dtype of softmax: float32, or float64 if requested and available."""
     wants = a.softmax_precision is not None and dtype_name_of(a.softmax_precision) == "float64"
     return dt.float64 if wants and q.device.kind == "cpu" else q.dtype.as_float
 
@@ -194,14 +194,14 @@ def _is_plain(i: AttentionInputs, a: AttentionAttributes) -> bool:
 
 
 def _allowed_mask(n: int, m: int, past: int, i: AttentionInputs, a: AttentionAttributes) -> Tensor | None:
-    """The mask of n queries and m keys by causality, window and the number of valid keys."""
+    """Return the mask of n queries and m keys by causality, window and the number of valid keys."""
     if i.valid is None:
         return causal_mask(n, m, past, a, i.q.device)
     valid = i.valid.reshape(-1, 1, 1, 1)
     # keys after a sample's valid ones are uninitialised cache rows
-    there = Tensor.arange(m, device=i.q.device) < valid
+    is_valid = Tensor.arange(m, device=i.q.device) < valid
     # the queries are the last n of the valid positions
-    return intersect_masks(causal_mask(n, m, valid - n, a, i.q.device), there)
+    return intersect_masks(causal_mask(n, m, valid - n, a, i.q.device), is_valid)
 
 
 @operator("Attention", since=23)
@@ -289,7 +289,7 @@ def _check_rule(i: LinearInputs, rule: str, heads: tuple[int, int]) -> None:
 
 
 def _linear_steps(i: LinearInputs, state: Tensor) -> tuple[Tensor, Tensor]:
-    """The recurrence, one step for each token. [b, h, t, d] each -> [b, g, t, e], the last state"""
+    """Return the recurrence, one step for each token. [b, h, t, d] each -> [b, g, t, e], the last state"""
     outputs: list[Tensor] = []
     group = i.q.shape[1] // i.k.shape[1]
     # S = exp(decay) S, then S = S + k (beta (v - S'k))' (Gated DeltaNet, Yang et al., 2024); without beta S

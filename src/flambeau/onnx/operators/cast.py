@@ -34,7 +34,7 @@ def bit_cast(x: Any, *, to: int) -> Any:
 
 
 def dtype_name_of(code: Any) -> str:
-    """The name of a DataType; opset 1 to 5 store it as a string."""
+    """Return the name of a DataType; opset 1 to 5 store it as a string."""
     if isinstance(code, str):
         code = next((c for c, name in NAMES.items() if name == ALIASES.get(code, code.lower())), code)
     if code not in NAMES:
@@ -46,7 +46,7 @@ ALIASES = {"FLOAT": "float32", "DOUBLE": "float64"}
 
 
 def place(x: Any) -> Any:
-    """The device for the result of a cast: the host for an array, else the value's."""
+    """Return the device for the result of a cast: the host for an array, else the value's."""
     return x.device if isinstance(x, Tensor) else cpu()
 
 
@@ -73,7 +73,7 @@ def convert(x: Any, name: str, saturate: bool, round_mode: str) -> Any:
 
 
 def text(value: Any) -> str:
-    """The text of a number in ONNX: the shortest that round-trips."""
+    """Return the text of a number in ONNX: the shortest that round-trips."""
     import numpy as np
 
     if isinstance(value, np.bool_):

@@ -18,7 +18,7 @@ def if_else(condition: Any, *, then_branch: GraphDef, else_branch: GraphDef, nod
 
 
 def truth(value: Any) -> bool:
-    """The bool of a condition of one element."""
+    """Return the bool of a condition of one element."""
     while is_list(value):
         if len(value) != 1:
             raise ValueError(f"the condition has {len(value)} elements: it takes one")
@@ -78,7 +78,7 @@ def scan_of_batches(
 
 @operator("Scan", since=9, moves=False)
 def scan(*inputs: Any, body: GraphDef, num_scan_inputs: int, node: Any, **how: Any) -> tuple[Any, ...]:
-    """The states after all steps, and the stacked outputs of each step; how: axes and directions."""
+    """Return the states after all steps, and the stacked outputs of each step; how: axes and directions."""
     # body: (states..., elements...) -> (states..., outputs...)
     states, scanned = list(inputs[: len(inputs) - num_scan_inputs]), inputs[len(inputs) - num_scan_inputs :]
     wanted = body.outputs[len(states) :]

@@ -25,7 +25,7 @@ def _of_rank(table: dict[Any, Any], x: Tensor, w: Tensor) -> Any:
 
 
 def check_kernel(w: Tensor, kernel_shape: list[int] | None) -> list[int]:
-    """The weight's spatial sizes; ValueError if kernel_shape differs."""
+    """Return the weight's spatial sizes; ValueError if kernel_shape differs."""
     kernel = list(w.shape[2:])
     if kernel_shape and list(kernel_shape) != kernel:
         raise ValueError(f"kernel_shape {list(kernel_shape)} is not that of the weight, {kernel}")
@@ -45,7 +45,8 @@ def conv(x: Tensor, w: Tensor, b: Tensor | None = None, *, group: int = 1, **win
 def _transposed_pads(
     full: list[int], extra: list[int], shape: list[int] | None, a: WindowAttributes, strides: list[int]
 ) -> list[tuple[int, int]]:
-    """The elements to cut from the full result of a transposed convolution before and after each dim."""
+    """Return the elements to cut from the full result of a transposed convolution before and after each
+    dim."""
     # Three ways: explicit pads cut both ends; output_shape, or SAME (size * stride), leaves the total to
     # cut.
     wanted = spread(shape, len(full), 0, "output_shape")[-len(full) :] if shape else None

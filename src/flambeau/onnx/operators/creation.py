@@ -23,7 +23,7 @@ KINDS = {  # attribute: dtype of the result
 
 @operator("Constant")
 def constant(*, value: Any = None, sparse_value: Any = None, **typed: Any) -> Any:
-    """A constant on the host, which is moved once to the device of an operator that uses it."""
+    """Return a constant on the host, which is moved once to the device of an operator that uses it."""
     import numpy as np
 
     if value is None:

@@ -29,7 +29,7 @@ def _overlaps(box: Any, others: Any) -> Any:
 
 
 def _suppress(boxes: Any, scores: Any, most: int, overlap: float, least: float | None) -> list[int]:
-    """The indices of selected boxes by descending score; none overlaps an earlier one too much."""
+    """Return the indices of selected boxes by descending score; none overlaps an earlier one too much."""
     import numpy as np
 
     # Greedy: keep the best box, drop all that overlap it by more than the threshold, and repeat.

@@ -139,7 +139,7 @@ def one_hot_encoder(
 def zip_map(
     x: Tensor, *, classlabels_int64s: tuple[int, ...] = (), classlabels_strings: tuple[str, ...] = ()
 ) -> list[Any]:
-    """Each row as a map from labels to its elements."""
+    """Return each row as a map from labels to its elements."""
     labels = classlabels_strings or classlabels_int64s
     rows = (x.unsqueeze(0) if x.ndim == 1 else x).tolist()
     if rows and len(rows[0]) != len(labels):
@@ -151,7 +151,7 @@ def zip_map(
 def dict_vectorizer(
     x: dict[Any, Any], *, int64_vocabulary: tuple[int, ...] = (), string_vocabulary: tuple[str, ...] = ()
 ) -> Any:
-    """A map's values in the order of a vocabulary; 0 for missing keys. -> [1, words]"""
+    """Return a map's values in the order of a vocabulary; 0 for missing keys. -> [1, words]"""
     import numpy as np
 
     values = [x.get(word) for word in string_vocabulary or int64_vocabulary]
@@ -167,7 +167,7 @@ def dict_vectorizer(
 def cast_map(
     x: dict[Any, Any], *, cast_to: str = "TO_FLOAT", map_form: str = "DENSE", max_map: int = 1
 ) -> Any:
-    """A map's values by ascending keys, or (SPARSE) each at the index of its key. -> [1, n]"""
+    """Return a map's values by ascending keys, or (SPARSE) each at the index of its key. -> [1, n]"""
     import numpy as np
 
     make = {"TO_FLOAT": float, "TO_INT64": int, "TO_STRING": str}.get(cast_to)

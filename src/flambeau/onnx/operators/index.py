@@ -107,7 +107,7 @@ def nonzero(x: Any) -> Tensor:
 
 @operator("Unique", arrays=True, sized_by_values=True)
 def unique(x: Any, *, axis: int | None = None, sorted: int = 1) -> tuple[Any, ...]:
-    """The distinct elements (or slices), their first indices, the inverse indices, and the counts.
+    """Return the distinct elements (or slices), their first indices, the inverse indices, and the counts.
 
     On the host: sizes depend on values."""
     import numpy as np

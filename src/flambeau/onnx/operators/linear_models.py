@@ -12,7 +12,7 @@ ML = "ai.onnx.ml"
 
 
 def _rows(values: Any, count: int, x: Tensor) -> Tensor:
-    """A list as a matrix with `count` rows, on the device of x."""
+    """Return a list as a matrix with `count` rows, on the device of x."""
     if count < 1 or len(values) % count:
         raise ValueError(f"{len(values)} coefficients can't be split into {count} rows")
     return tensor(list(values), device=x.device).reshape(count, len(values) // count)
@@ -52,7 +52,7 @@ class LinearAttributes(NamedTuple):
 
 
 def _best(scores: Tensor, classes: int) -> Any:
-    """The index of each row's class; the sign of a single score selects one of two classes."""
+    """Return the index of each row's class; the sign of a single score selects one of two classes."""
     import numpy as np
 
     # argmax on the host, since labels may be texts
@@ -62,7 +62,7 @@ def _best(scores: Tensor, classes: int) -> Any:
 
 @operator("LinearClassifier", domain=ML)
 def linear_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
-    """The label of each row, and the scores of all. [n, features] -> [n], [n, classes]"""
+    """Return the label of each row, and the scores of all. [n, features] -> [n], [n, classes]"""
     a, x = LinearAttributes(**attributes), _matrix(x)
     labels = a.classlabels_strings or a.classlabels_ints
     # A binary model may have one row of coefficients, for the second class.
@@ -76,7 +76,7 @@ def linear_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
 
 
 def _second_class(score: Tensor, post_transform: str) -> Tensor:
-    """The scores of two classes from that of the second. [n] -> [n, 2]"""
+    """Return the scores of two classes from that of the second. [n] -> [n, 2]"""
     if post_transform == "LOGISTIC":
         return post_transform_scores(stack([-score, score], 1), post_transform)
     if post_transform == "NONE":
@@ -106,7 +106,7 @@ class SvmAttributes(NamedTuple):
 
 
 def _kernel(x: Tensor, vectors: Tensor, a: SvmAttributes) -> Tensor:
-    """The kernel function of rows and support vectors. [n, f], [s, f] -> [n, s]"""
+    """Return the kernel function of rows and support vectors. [n, f], [s, f] -> [n, s]"""
     gamma, offset, degree = a.kernel_params or (0.0, 0.0, 0.0)
     if a.kernel_type == "RBF":
         return (-((x.unsqueeze(1) - vectors).square().sum(-1)) * gamma).exp()
@@ -141,7 +141,7 @@ def _pairs(k: int) -> list[tuple[int, int]]:
 
 
 def _pair_scores(x: Tensor, a: SvmAttributes) -> Tensor:
-    """The score of each pair of classes, positive for the first. [n, f] -> [n, pairs]"""
+    """Return the score of each pair of classes, positive for the first. [n, f] -> [n, pairs]"""
     counts = a.vectors_per_class
     starts = [sum(counts[:k]) for k in range(len(counts))]
     alike = _kernel(x, _rows(a.support_vectors, sum(counts), x), a)
@@ -156,7 +156,7 @@ def _pair_scores(x: Tensor, a: SvmAttributes) -> Tensor:
 
 
 def _couple(r: Any) -> Any:
-    """The probabilities of classes from those of pairs (Wu, Lin and Weng, 2004). [k, k] -> [k]"""
+    """Return the probabilities of classes from those of pairs (Wu, Lin and Weng, 2004). [k, k] -> [k]"""
     import numpy as np
 
     k = len(r)
@@ -194,7 +194,7 @@ def _probabilities(scores: Any, a: SvmAttributes) -> Any:
 
 
 def _votes(scores: Any, k: int) -> Any:
-    """The class that wins most pairs. [n, pairs] -> [n]"""
+    """Return the class that wins most pairs. [n, pairs] -> [n]"""
     import numpy as np
 
     votes = np.zeros((len(scores), k), int)
@@ -207,7 +207,8 @@ def _votes(scores: Any, k: int) -> Any:
 
 @operator("SVMClassifier", domain=ML)
 def svm_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
-    """The label of each row, and scores or probabilities. [n, features] -> [n], [n, classes or pairs]"""
+    """Return the label of each row, and scores or probabilities. [n, features] -> [n], [n, classes or
+    pairs]"""
     a, x = SvmAttributes(**attributes), _matrix(x)
     labels = a.classlabels_strings or a.classlabels_ints
     if not a.vectors_per_class:

@@ -30,6 +30,7 @@ def softmax_cross_entropy_loss(
     ignore_index: int | None = None,
     reduction: str = "mean",
 ) -> tuple[Tensor, Tensor]:
-    """The loss, and the logarithms of the probabilities. [n, classes, ...], [n, ...] -> [], as scores"""
+    """Return the loss, and the logarithms of the probabilities. [n, classes, ...], [n, ...] -> [], as
+    scores"""
     logs = F.log_softmax(scores, 1)
     return nll_loss(logs, labels, weights, ignore_index=ignore_index, reduction=reduction), logs

@@ -57,7 +57,7 @@ def quick_gelu(x: Tensor, *, alpha: float = 1.702) -> Tensor:
 
 @operator("BiasSplitGelu", domain=MS)
 def bias_split_gelu(x: Tensor, bias: Tensor) -> Tensor:
-    """The first half of x + bias times gelu of the other. [..., 2 * n] -> [..., n]"""
+    """Return the first half of x + bias times gelu of the other. [..., 2 * n] -> [..., n]"""
     a, b = (x + bias).chunk(2, -1)
     return a * F.gelu(b)
 
@@ -122,7 +122,7 @@ def _quick_gelu(x: Tensor, alpha: float = 1.702) -> Tensor:
 
 
 def _activate(x: Tensor, name: str, numbers: tuple[float, ...]) -> Tensor:
-    """The activation of a fused product."""
+    """Return the activation of a fused product."""
     # numbers: activation_alpha and _beta, or activation_params, in the order of the function's parameters
     table: dict[str, Callable[..., Tensor]] = {
         "": _identity,
@@ -192,7 +192,7 @@ def inverse(x: Tensor) -> Tensor:
 
 @operator("ExpandDims", domain=MS, numbers="axis", places=True)
 def expand_dims(x: Tensor, axis: Any) -> Tensor:
-    """A dim of size 1 at an axis, which is one number."""
+    """Return a dim of size 1 at an axis, which is one number."""
     return x.unsqueeze(int(first_number(axis)))
 
 
@@ -210,7 +210,7 @@ def ms_pad(x: Tensor, pads: Any, value: Any = None, *, mode: str = "constant") -
 
 @operator("Unique", domain=MS, arrays=True, sized_by_values=True)
 def ms_unique(x: Any) -> tuple[Any, ...]:
-    """The distinct elements in order of occurrence, the inverse indices, and the counts."""
+    """Return the distinct elements in order of occurrence, the inverse indices, and the counts."""
     values, _, inverse, counts = unique(x, sorted=0)
     return values, inverse, counts
 
@@ -300,7 +300,7 @@ def group_norm(
     """Group norm of channels that are the last dim, unless channels_last=0; activation=1 is SiLU."""
     activation, last = more.pop("activation"), more.pop("channels_last", 1)
     if more or activation not in (0, 1):
-        raise ValueError(f"activation={activation}: takes 0 or 1, beside channels_last, epsilon and groups")
+        raise ValueError(f"activation={activation}: takes 0 or 1, besides channels_last, epsilon and groups")
     y = F.group_norm(x.movedim(-1, 1) if last else x, groups, gamma, beta, epsilon).to(x.dtype)
     y = F.silu(y) if activation else y
     return y.movedim(1, -1) if last else y

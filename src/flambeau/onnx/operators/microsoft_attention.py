@@ -37,8 +37,8 @@ def _places(n: int, device: Any) -> Tensor:
 
 
 def _padding(mask: Tensor | None, batch: int, m: int) -> Tensor | None:
-    """The mask of valid keys from any form: lengths [b]; ends, then starts [2 * b]; 1 for valid keys [b, m]
-    or [b, n, m]. -> [b, 1, 1 or n, m] of bool"""
+    """Return the mask of valid keys from any form: lengths [b]; ends, then starts [2 * b]; 1 for valid keys
+    [b, m] or [b, n, m]. -> [b, 1, 1 or n, m] of bool"""
     if mask is None:
         return None
     places = _places(m, mask.device)
@@ -53,7 +53,7 @@ def _padding(mask: Tensor | None, batch: int, m: int) -> Tensor | None:
 
 
 def _bias(keep: Tensor | None, added: Tensor | None, fill: float) -> Tensor | None:
-    """The masks as a bias of the scores; padding gets a finite number, as in onnxruntime."""
+    """Return the masks as a bias of the scores; padding gets a finite number, as in onnxruntime."""
     # Finite (-10000): a row without valid keys then has equal weights instead of NaN.
     mask = None if keep is None else where(keep, 0.0, fill)
     return mask if added is None else added.float() if mask is None else mask + added.float()
@@ -244,7 +244,8 @@ class GroupedAttributes(NamedTuple):
 
 
 def _grouped_parts(i: GroupedInputs, a: GroupedAttributes) -> list[Tensor]:
-    """Queries, keys and values [b, heads, n, d], normalised by head if there are weights for it."""
+    """Return queries, keys and values [b, heads, n, d], normalised per head if the inputs have norm
+    weights."""
     parts: list[Any] = [i.q, i.k, i.v]
     if i.k is None:
         # packed: q's heads, then k's, then v's, all of width d

@@ -73,8 +73,8 @@ def matmul_nbits(*inputs: Any, K: int, N: int, block_size: int, node: Any, **mor
 
 
 def _by_packed(i: BitsInputs, a: BitsAttributes, node: Any) -> Tensor:
-    """The product by kernels that unpack weights in registers, with zero points in the middle of the range.
-    Other zero points add a product of their differences with the sums of x's blocks."""
+    """Return the product by kernels that unpack weights in registers, with zero points in the middle of the
+    range. Other zero points add a product of their differences with the sums of x's blocks."""
     words, scales, shift = node.once(_pack, *i[1:4], a, of=(1, 2, 3))
     x = i.x.pad([0, a.blocks * a.block_size - a.K]) if a.K % a.block_size else i.x
     bias = None if shift is not None or i.bias is None else i.bias.to(x.dtype)
@@ -88,7 +88,7 @@ def _by_packed(i: BitsInputs, a: BitsAttributes, node: Any) -> Tensor:
 
 
 def _pack(words: Tensor, scales: Tensor, zeros: Tensor | None, a: BitsAttributes) -> tuple[Any, ...]:
-    """[n, words] uint32, [n, blocks] scales, and, if there are zero points, (middle - point) * scale."""
+    """Return [n, words] uint32, [n, blocks] scales, and with zero points (middle - point) * scale."""
     # a block's bytes follow each other, so a row is one sequence of words
     scales = scales.reshape(a.N, a.blocks)
     packed = as_words(words.reshape(a.N, -1))
@@ -97,7 +97,7 @@ def _pack(words: Tensor, scales: Tensor, zeros: Tensor | None, a: BitsAttributes
 
 
 def _points(zeros: Tensor | None, a: BitsAttributes) -> Any:
-    """The zero point of each block: one number, or [n, blocks] float32."""
+    """Return the zero point of each block: one number, or [n, blocks] float32."""
     if zeros is None:
         return float(2 ** (a.bits - 1))
     if zeros.dtype.is_float:
@@ -108,7 +108,7 @@ def _points(zeros: Tensor | None, a: BitsAttributes) -> Any:
 def _unpack(
     words: Tensor, scales: Tensor, zeros: Tensor | None, order: Tensor | None, a: BitsAttributes
 ) -> Tensor:
-    """The matrix in floats. -> [n, k]"""
+    """Return the matrix in floats. -> [n, k]"""
     w = _split(words.reshape(a.N, a.blocks, -1), a.bits, a.block_size)
     return _by_block(w, scales.reshape(a.N, a.blocks).float(), _points(zeros, a), order, a.K)
 
@@ -197,7 +197,7 @@ def dynamic_quantize_matmul(
 
 @operator("MatMulIntegerToFloat", domain=MS)
 def matmul_integer_to_float(*inputs: Any) -> Tensor:
-    """The product of quantised matrices in floats. [..., m, k], [..., k, n] -> [..., m, n]"""
+    """Return the product of quantised matrices in floats. [..., m, k], [..., k, n] -> [..., m, n]"""
     a, b, a_scale, b_scale, a_zero, b_zero, bias = _pad_inputs(inputs, 7)
     y = matmul_integer(a, b, a_zero, b_zero).float() * (a_scale * b_scale)
     return y if bias is None else y + bias
@@ -247,7 +247,7 @@ def _mean(x: Tensor, *, axes: tuple[int, ...] | None = None, keepdims: int = 1) 
 
 
 def _channels_first(compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A pool that also takes channels in the last dim."""
+    """Return a pool that also takes channels in the last dim."""
 
     def pool(x: Tensor, *, channels_last: int = 0, **attributes: Any) -> Tensor:
         y = compute(x.movedim(-1, 1) if channels_last else x, **attributes)
@@ -286,7 +286,7 @@ def qlinear_where(*inputs: Tensor) -> Tensor:
 
 @operator("QGemm", domain=MS)
 def qgemm(*inputs: Any, alpha: float = 1.0, transA: int = 0, transB: int = 0) -> Tensor:
-    """alpha * a @ b + c of quantised matrices; in floats if there is no output scale. [m, k], [k, n] -> [m,
+    """alpha * a @ b + c of quantised matrices; in floats without an output scale. [m, k], [k, n] -> [m,
     n]"""
     a, a_scale, a_zero, b, b_scale, b_zero, c, scale, zero = _pad_inputs(inputs, 9)
     a, b = a.mT if transA else a, b.mT if transB else b

@@ -33,7 +33,7 @@ def _affine(x: Tensor, scale: Tensor, b: Tensor) -> Tensor:
 def _batch_training(
     x: Tensor, scale: Tensor, b: Tensor, running: tuple[Any, ...], a: BatchAttributes
 ) -> tuple[Any, ...]:
-    """The result, the new running statistics, and the batch's own."""
+    """Return the result, the new running statistics, and the batch's own."""
     dims = (0, *range(2, x.ndim))
     mean, var = x.mean(dims), x.var(dims, correction=0)
     y = F.batch_norm(x, None, None, scale, b, training=True, eps=a.epsilon)  # type: ignore[arg-type]
@@ -85,7 +85,8 @@ def instance_normalization(x: Tensor, scale: Tensor, b: Tensor, *, epsilon: floa
 
 @operator("LRN")
 def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Tensor:
-    """Each element divided by a power of 1 and the squares of `size` channels around. [n, c, ...] -> same"""
+    """Return each element divided by a power of 1 and the squares of `size` channels around. [n, c, ...] ->
+    same"""
     if size < 1:
         raise ValueError(f"size {size}: takes a number above 0")
     # an even size has one more channel after than before

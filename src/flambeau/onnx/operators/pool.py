@@ -11,7 +11,7 @@ from .window import WindowAttributes, check_count, grow_windows, pad_ends, pairs
 
 
 def _windows(x: Tensor, a: WindowAttributes) -> tuple[tuple[Window, ...], tuple[Window, ...]]:
-    """The windows without and with the padding of ceil_mode."""
+    """Return the windows without and with the padding of ceil_mode."""
     if not a.kernel_shape:
         raise ValueError("kernel_shape is missing: it needs one number for each spatial dim")
     if x.ndim != 2 + len(a.kernel_shape):
@@ -53,7 +53,7 @@ def max_pool_(x: Tensor, *, storage_order: int = 0, node: Any = None, **window: 
 
 
 def _taps_inside(n: int, w: Window, positions: int, ends: tuple[int, int]) -> list[int]:
-    """The number of taps of each window inside a dim that is extended by `ends` on both sides."""
+    """Return the number of taps of each window inside a dim that is extended by `ends` on both sides."""
     counts: list[int] = []
     for start in range(-w.before, positions * w.stride - w.before, w.stride):
         # the first and last tap in [-ends[0], n + ends[1]), by divisions that round up and down
@@ -64,7 +64,7 @@ def _taps_inside(n: int, w: Window, positions: int, ends: tuple[int, int]) -> li
 
 
 def _counts(x: Tensor, plain: tuple[Window, ...], spec: tuple[Window, ...], include: int) -> Any:
-    """The divisors of the windows' sums; a number if all are equal."""
+    """Return the divisors of the windows' sums; a number if all are equal."""
     counts_of_all: Any = 1
     for i, (p, w, n) in enumerate(zip(plain, spec, x.shape[2:], strict=True)):
         # count_include_pad counts explicit padding, not the elements that ceil_mode adds

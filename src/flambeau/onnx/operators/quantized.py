@@ -144,7 +144,7 @@ class MatrixInputs(NamedTuple):
 
 @operator("QLinearMatMul", since=10)
 def qlinear_matmul(*inputs: Tensor) -> Tensor:
-    """The product of quantised matrices, quantised. [..., m, k], [..., k, n] -> [..., m, n]"""
+    """Return the product of quantised matrices, quantised. [..., m, k], [..., k, n] -> [..., m, n]"""
     i = MatrixInputs(*inputs)
     total = matmul_integer(i.a, i.b, i.a_zero, i.b_zero)
     a_scale, y_scale, y_zero = (_rows(t) for t in (i.a_scale, i.y_scale, i.y_zero))
@@ -154,7 +154,7 @@ def qlinear_matmul(*inputs: Tensor) -> Tensor:
 
 
 def _conv_int(x: Tensor, w: Tensor, group: int, a: WindowAttributes) -> Tensor:
-    """A convolution of int32."""
+    """Return a convolution of int32."""
     if x.ndim - 2 not in CONV:
         raise ValueError(f"takes an input of 3 to 5 dims: got the shape {list(x.shape)}")
     windows = windows_of(tuple(x.shape[2:]), check_kernel(w, a.kernel_shape), a)
@@ -201,7 +201,7 @@ class ConvInputs(NamedTuple):
 
 @operator("QLinearConv", since=10)
 def qlinear_conv(*inputs: Tensor, group: int = 1, **window: Any) -> Tensor:
-    """A convolution of quantised numbers, quantised; the bias is in int32. -> [n, o, *out]"""
+    """Return a convolution of quantised numbers, quantised; the bias is in int32. -> [n, o, *out]"""
     i = ConvInputs(*inputs)
     total = conv_integer(i.x, i.w, i.x_zero, i.w_zero, group=group, **window)
     rank = i.x.ndim - 1

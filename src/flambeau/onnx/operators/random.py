@@ -13,7 +13,7 @@ from .table import operator
 
 
 def generator_for(seed: float | None) -> Generator | None:
-    """A new generator for a seed; without a seed None, which means the process's generator."""
+    """Return a new generator for a seed; without a seed None, which means the process's generator."""
     if seed is not None and not abs(seed) < 1e30:
         raise ValueError(f"seed {seed}: takes a finite number")
     # ONNX's seed is a float: scale it, so that fractions differ

@@ -48,7 +48,7 @@ COUPLED = (0, 3, 1)  # without the gate that an LSTM of input_forget does not re
 
 
 def _activations(kind: str, a: RecurrentAttributes, directions: int) -> list[list[Activation]]:
-    """The functions of each direction."""
+    """Return the functions of each direction."""
     names = a.activations or DEFAULTS[kind] * directions
     each = len(DEFAULTS[kind])
     if len(names) not in (each * directions, each):
@@ -62,7 +62,7 @@ def _activations(kind: str, a: RecurrentAttributes, directions: int) -> list[lis
 
 
 def _activation(name: str, alphas: Iterator[Any], betas: Iterator[Any]) -> Activation:
-    """A function by name; those that take alpha and beta take the next of them."""
+    """Return a function by name; those that take alpha and beta take the next of them."""
     usual = ACTIVATIONS.get(name.lower(), ((),))[0]
     return cells.activation(name, *(next(values, n) for values, n in zip((alphas, betas), usual)))
 
@@ -88,7 +88,7 @@ def _reorder(t: Tensor, order: tuple[int, ...], gates: int) -> Tensor:
 def _order_weights(
     w: Tensor, r: Tensor, b: Tensor | None, kind: str, coupled: int, d: int
 ) -> tuple[Any, ...]:
-    """A direction's weights and biases in the layout of cells."""
+    """Return a direction's weights and biases in the layout of cells."""
     gates, order = GATES[kind], COUPLED if coupled and kind == "LSTM" else ORDERS[kind]
     size = gates * r.shape[-1]
     biases = (None, None) if b is None else (b[d][:size], b[d][size:])
@@ -96,7 +96,7 @@ def _order_weights(
 
 
 def _sequence(i: RecurrentInputs, d: int, kind: str, x: Tensor, weights: tuple[Any, ...]) -> Sequence:
-    """The Sequence of one direction; weights: the result of `_order_weights`."""
+    """Return the Sequence of one direction; weights: the result of `_order_weights`."""
     w, r, of_input, of_state = weights
     none = Tensor.zeros(x.shape[1], r.shape[-1], dtype=x.dtype, device=x.device)
     # The product with x has no recurrence: one matrix product for all steps. [t, b, gates * h]
@@ -109,7 +109,7 @@ def _sequence(i: RecurrentInputs, d: int, kind: str, x: Tensor, weights: tuple[A
 
 
 def _active_mask(i: RecurrentInputs) -> Tensor | None:
-    """The mask of sequences that have not ended. -> [t, b, 1]"""
+    """Return the mask of sequences that have not ended. -> [t, b, 1]"""
     if i.lengths is None:
         return None
     steps = Tensor.arange(i.x.shape[0], device=i.x.device).reshape(-1, 1, 1)
@@ -211,12 +211,12 @@ def _backward(x: Tensor, lengths: Tensor | None) -> Tensor:
 
 
 def _product(x: tuple[Tensor, Tensor, Tensor], w: Tensor, scale: Tensor, zero: Tensor) -> Tensor:
-    """The product of quantised numbers and an 8-bit matrix. [..., k], [k, n] -> [..., n]"""
+    """Return the product of quantised numbers and an 8-bit matrix. [..., k], [k, n] -> [..., n]"""
     return matmul_integer(x[0], w, x[2], zero).float() * (x[1] * scale)
 
 
 def _stepwise(q: QuantizedInputs, d: int, inputs: Tensor, kept: Tensor | None, cell: Cell) -> tuple[Any, ...]:
-    """The outputs of all steps, and the last states, of one direction."""
+    """Return the outputs of all steps, and the last states, of one direction."""
     none = Tensor.zeros(inputs.shape[1], q.r.shape[1], device=inputs.device)
     hidden, state = (none if t is None else t[d] for t in (q.hidden, q.cell))
     peepholes = None if q.peepholes is None else q.peepholes[d].reshape(3, -1)

@@ -12,7 +12,7 @@ from .table import operator
 
 
 def _entries(name: str, reduce: Any, since: int) -> None:
-    """A reduction: its axes are an attribute before an opset, and an input from then on."""
+    """Return a reduction: its axes are an attribute before an opset, and an input from then on."""
 
     def by_attribute(x: Tensor, *, axes: Any = None, keepdims: int = 1) -> Tensor:
         return reduce_over(reduce, x, axes, keepdims)
@@ -28,7 +28,7 @@ def _entries(name: str, reduce: Any, since: int) -> None:
 
 
 def reduce_over(reduce: Any, x: Tensor, axes: Any, keepdims: int) -> Tensor:
-    """A reduction over axes (all without), in the dtype of x."""
+    """Return a reduction over axes (all without), in the dtype of x."""
     dims = tuple(d + x.ndim if d < 0 else d for d in (axes or range(x.ndim)))
     # A scalar has no axes: reduce it as [1]. keepdims must not add a dim.
     if not x.ndim:

@@ -54,7 +54,7 @@ def singles(values: Iterable[float]) -> list[float]:
 
 
 def single(value: float) -> float:
-    """A number rounded to float32."""
+    """Return a number rounded to float32."""
     return array("f", (value,))[0]
 
 
@@ -139,7 +139,7 @@ KERNELS: dict[str, tuple[int, Callable[[float, float], float]]] = {
 
 
 def _weigh(at: float, line: ResizedAxis, a: ResizeAttributes) -> tuple[list[int], list[float]]:
-    """The inputs of an output, and their weights, which sum to 1."""
+    """Return the inputs of an output, and their weights, which sum to 1."""
     reach, weigh = KERNELS[a.mode]
     # antialiasing widens the kernel to the inputs that an output covers
     narrow = min(line.scale, 1.0) if a.antialias else 1.0
@@ -155,7 +155,7 @@ def _weigh(at: float, line: ResizedAxis, a: ResizeAttributes) -> tuple[list[int]
 
 
 def _source_weights(line: ResizedAxis, a: ResizeAttributes) -> TakenInputs:
-    """The inputs and weights of each output of a dim."""
+    """Return the inputs and weights of each output of a dim."""
     places = COORDINATES[a.coordinate_transformation_mode](line)
     cropped = a.coordinate_transformation_mode == "tf_crop_and_resize"
     beyond = [cropped and not 0 <= at <= line.n - 1 for at in places]
@@ -173,7 +173,7 @@ FEW = 8  # up to this many inputs for each output are gathered; more are a matri
 
 
 def _matrix(line: ResizedAxis, indices: list[list[int]], weight: list[list[float]]) -> list[list[float]]:
-    """The weights of all inputs in all outputs. -> [o][n]"""
+    """Return the weights of all inputs in all outputs. -> [o][n]"""
     rows = [[0.0] * line.n for _ in range(line.o)]
     for places, weights in zip(indices, weight, strict=True):
         for row, k, w in zip(rows, places, weights, strict=True):
@@ -225,7 +225,7 @@ def _by_sizes(sizes: list[int], have: list[int], policy: str) -> list[tuple[int,
 
 
 def _lines(x: Tensor, roi: Any, scales: Any, sizes: Any, a: ResizeAttributes) -> dict[int, ResizedAxis]:
-    """The dims to resize, with their ResizedAxis."""
+    """Return the dims to resize, with their ResizedAxis."""
     axes = [d % x.ndim for d in (range(x.ndim) if a.axes is None else a.axes)]
     have, wanted = [x.shape[d] for d in axes], scales or sizes
     if not wanted or (scales and sizes) or len(wanted) != len(axes):

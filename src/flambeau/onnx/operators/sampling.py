@@ -104,7 +104,7 @@ def roi_align_10(x: Tensor, rois: list[list[float]], batch_indices: list[int], *
 
 
 def _bins(start: int, end: int, bins: int, n: int) -> list[tuple[int, int]]:
-    """The start and end of each bin of a region's dim, clipped to the image."""
+    """Return the start and end of each bin of a region's dim, clipped to the image."""
     # both ends of a region are inclusive
     size = max(end - start + 1, 1)
     ends = [(floor(i * size / bins) + start, ceil((i + 1) * size / bins) + start) for i in range(bins)]
@@ -115,7 +115,8 @@ def _bins(start: int, end: int, bins: int, n: int) -> list[tuple[int, int]]:
 def max_roi_pool(
     x: Tensor, rois: list[list[float]], *, pooled_shape: tuple[int, int], spatial_scale: float = 1.0
 ) -> Tensor:
-    """The maximum of each bin of regions; 0 for an empty bin. [n, c, h, w], [r, 5] -> [r, c, oh, ow]"""
+    """Return the maximum of each bin of regions; 0 for an empty bin. [n, c, h, w], [r, 5] -> [r, c, oh,
+    ow]"""
     import numpy as np
 
     check_count(prod(pooled_shape), "the parts of a region", 1 << 16)

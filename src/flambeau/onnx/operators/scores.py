@@ -37,7 +37,7 @@ def post_transform_scores(scores: Tensor, name: str) -> Tensor:
 
 
 def labels_at(best: Any, labels: Any) -> Any:
-    """The labels at these indices: strings as an array, numbers as a tensor. [n] -> [n]"""
+    """Return the labels at these indices: strings as an array, numbers as a tensor. [n] -> [n]"""
     import numpy as np
 
     best = np.asarray(best, int)

@@ -37,7 +37,7 @@ def reshape(x: Tensor, shape: Any, *, allowzero: int = 0) -> Tensor:
         if any(n == 0 and d >= x.ndim for d, n in enumerate(shape)):
             raise ValueError(f"shape={list(shape)}: 0 keeps a size, and the input has {x.ndim} dims")
         shape = [x.shape[d] if n == 0 else n for d, n in enumerate(shape)]
-    # The size of a -1 beside a 0 is undetermined; NumPy and ONNX Runtime take 0.
+    # With a 0, the size for -1 is undetermined; NumPy and ONNX Runtime take 0.
     if -1 in shape and 0 in shape:
         rest = prod(n for n in shape if n > 0)
         shape = [0 if n == -1 and rest else n for n in shape]
@@ -57,14 +57,14 @@ def squeeze_by_attribute(x: Tensor, *, axes: Any = None) -> Tensor:
 
 @operator("Squeeze", since=13, numbers="axes", places=True)
 def squeeze(x: Tensor, axes: Any = None) -> Tensor:
-    gone = (
+    removed = (
         [d % max(1, x.ndim) for d in axes]
         if axes is not None
         else [d for d, n in enumerate(x.shape) if n == 1]
     )
-    if any(x.shape[d] != 1 for d in gone):
-        raise ValueError(f"axes={gone} of shape {list(x.shape)}: only dims of size 1 can be removed")
-    return x.reshape(tuple(n for d, n in enumerate(x.shape) if d not in gone))
+    if any(x.shape[d] != 1 for d in removed):
+        raise ValueError(f"axes={removed} of shape {list(x.shape)}: only dims of size 1 can be removed")
+    return x.reshape(tuple(n for d, n in enumerate(x.shape) if d not in removed))
 
 
 @operator("Unsqueeze", places=True)
@@ -173,7 +173,7 @@ def slice_of(x: Tensor, starts: Any, ends: Any, axes: Any = None, steps: Any = N
 
 
 def python_slice(start: int, end: int, step: int, n: int) -> slice:
-    """The Python slice that is equivalent to ONNX's numbers."""
+    """Return the Python slice that is equivalent to ONNX's numbers."""
     # Start and end are clamped, for negative steps to -1 to n - 1: an end of -1 then includes element 0.
     if step > 0:
         start, end = (min(max(v + n if v < 0 else v, 0), n) for v in (start, end))
@@ -292,7 +292,7 @@ def space_to_depth(x: Tensor, *, blocksize: int, mode: str = "DCR") -> Tensor:
 
 @operator("ReverseSequence", places=True)
 def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
-    """The first lengths[b] steps of each sequence b in reverse."""
+    """Return the first lengths[b] steps of each sequence b in reverse."""
     steps = arange(x.shape[time_axis], device=x.device).reshape(*_at(x.ndim, time_axis))
     many = lengths.to(x.device).reshape(*_at(x.ndim, batch_axis))
     # step k of a sequence of length l reads l - 1 - k; steps after the end stay where they are
@@ -301,5 +301,5 @@ def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_ax
 
 
 def _at(ndim: int, axis: int) -> list[int]:
-    """A shape of -1 at an axis, 1 elsewhere."""
+    """Return a shape of -1 at an axis, 1 elsewhere."""
     return [-1 if d == axis % ndim else 1 for d in range(ndim)]

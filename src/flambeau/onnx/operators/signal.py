@@ -50,7 +50,7 @@ def _dft(x: Tensor, length: Any, axis: int, inverse: int, onesided: int) -> Tens
 
 @operator("DFT", since=20, numbers=("length", "axis"))
 def dft(x: Tensor, length: Any = None, axis: Any = None, *, inverse: int = 0, onesided: int = 0) -> Tensor:
-    """The transform along an axis. [..., n, ..., 1 or 2] -> [..., n, ..., 2]"""
+    """Return the transform along an axis. [..., n, ..., 1 or 2] -> [..., n, ..., 2]"""
     return _dft(x, length, -2 if axis is None else axis, inverse, onesided)
 
 
@@ -95,14 +95,14 @@ def mel_weight_matrix(
 
 
 def _triangle(k: int, lower: int, centre: int, upper: int) -> float:
-    """A triangle from 0 at `lower` to 1 at `centre` and 0 at `upper`."""
+    """Return a triangle from 0 at `lower` to 1 at `centre` and 0 at `upper`."""
     if centre < k < upper:
         return (upper - k) / (upper - centre)
     return float(k == centre) if k >= centre or k < lower else (k - lower) / (centre - lower)
 
 
 def _window(name: str, *weights: float) -> None:
-    """A sum of cosines of integer periods with these weights."""
+    """Return a sum of cosines of integer periods with these weights."""
 
     @operator(name, since=17, numbers="size")
     def window(size: int, *, output_datatype: int = 1, periodic: int = 1) -> Tensor:

@@ -60,8 +60,8 @@ def _is_long(q: Tensor, scores: tuple[int, ...]) -> bool:
 def _separate_scale(
     q: Tensor, k: Tensor, factors: Factors, node: Any
 ) -> tuple[float, Tensor, Tensor, Factors]:
-    """The product of the constant factors; queries and keys times their other factors; and the other factors
-    of the scores."""
+    """Return the product of the constant factors; queries and keys times their other factors; and the other
+    factors of the scores."""
     scale = 1.0
     of_scores: Factors = []
     for form, factor in factors:

@@ -78,7 +78,7 @@ def _check(tree: Any, inside: bool, pattern: str, counts: list[int]) -> None:
 
 
 def _trees(pattern: Any) -> Any:
-    """The subpatterns of a pattern."""
+    """Yield the subpatterns of a pattern."""
     if isinstance(pattern, parser.SubPattern):
         yield pattern
     elif is_sequence(pattern):
@@ -177,7 +177,7 @@ def _side(side: str, attributes: dict[str, Any]) -> Any:
 
 @operator("TfIdfVectorizer", arrays=True)
 def tf_idf_vectorizer(x: Any, *, mode: str, **attributes: Any) -> Tensor:
-    """The count of each n-gram of a pool in a row ("TF"), its weight ("IDF") or their product."""
+    """Return the count of each n-gram of a pool in a row ("TF"), its weight ("IDF") or their product."""
     import numpy as np
 
     array = to_array(x)
@@ -201,7 +201,7 @@ def tf_idf_vectorizer(x: Any, *, mode: str, **attributes: Any) -> Tensor:
 
 
 def ngrams(attributes: dict[str, Any]) -> dict[tuple[Any, ...], int]:
-    """The pool's n-grams, each with its number: first those of one element, then of two, and so on."""
+    """Return the pool's n-grams, each with its number: first those of one element, then of two, and so on."""
     pool = attributes.get("pool_strings") or attributes.get("pool_int64s") or ()
     numbers: dict[tuple[Any, ...], int] = {}
     # ngram_counts[n - 1] is where the n-grams of n elements begin in the flat pool.
@@ -215,7 +215,7 @@ def ngrams(attributes: dict[str, Any]) -> dict[tuple[Any, ...], int]:
 
 
 def row_ngrams(row: list[Any], attributes: dict[str, Any]) -> Any:
-    """The n-grams of a row: of each length, with up to max_skip_count elements left out between two."""
+    """Yield the n-grams of a row: of each length, with up to max_skip_count elements left out between two."""
     low, high = attributes["min_gram_length"], attributes["max_gram_length"]
     for n in range(max(low, 1), min(high, len(row)) + 1):
         for skip in range(min(attributes["max_skip_count"], len(row)) + 1 if n > 1 else 1):

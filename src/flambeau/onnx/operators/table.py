@@ -57,7 +57,7 @@ def operator(*names: str, since: int = 1, domain: str = "", **options: Any) -> C
 
 
 def _read_signature(function: Callable[..., Any]) -> dict[str, Any]:
-    """The fields of Operator that follow from a function's signature."""
+    """Return the fields of Operator that follow from a function's signature."""
     parameters = inspect.signature(function).parameters.values()
     inputs = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     named = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "node"]
@@ -73,7 +73,7 @@ def _read_signature(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def rows_of(domain: str, name: str) -> list[Operator]:
-    """All rows of an operator, oldest first."""
+    """Return all rows of an operator, oldest first."""
     from . import load
 
     load()
@@ -81,5 +81,5 @@ def rows_of(domain: str, name: str) -> list[Operator]:
 
 
 def find(domain: str, name: str, opset: int) -> Operator | None:
-    """The row of an operator at an opset: the newest one that is not newer."""
+    """Return the row of an operator at an opset: the newest one that is not newer."""
     return next((row for row in reversed(rows_of(domain, name)) if row.since <= opset), None)

@@ -31,7 +31,7 @@ def _groups(values: tuple[Any, ...], count: int) -> list[tuple[Any, ...]]:
 
 
 def _outputs(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """The new values of all tensors, then the new state of all, and so on."""
+    """Return the new values of all tensors, then the new state of all, and so on."""
     return tuple(v for column in zip(*rows) for v in column)
 
 

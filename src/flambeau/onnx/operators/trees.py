@@ -61,7 +61,7 @@ def _answers(t: Trees, at: Any, values: Any) -> Any:
 
 
 def _leaves(t: Trees, x: Any) -> Any:
-    """The leaf of every row in every tree. [n, features] -> [n, trees]"""
+    """Return the leaf of every row in every tree. [n, features] -> [n, trees]"""
     import numpy as np
 
     where: Any = np.where
@@ -99,7 +99,7 @@ def _sum_votes(votes: Votes, leaves: Any, targets: int, how: str) -> Any:
 
 
 def _one_of(names: tuple[str, ...], value: Any, attribute: str) -> str:
-    """A name, which an attribute may give by its index."""
+    """Return a name, which an attribute may give by its index."""
     name = names[value] if isinstance(value, int) and 0 <= value < len(names) else value
     if name not in names:
         raise ValueError(f"{attribute} {value!r} is unknown: use one of {', '.join(names)}")
@@ -142,7 +142,7 @@ class EnsembleAttributes(NamedTuple):
 
 
 def _member_sets(modes: Any, values: Any) -> dict[int, Any]:
-    """The member sets of BRANCH_MEMBER nodes, which membership_values separates by NaN."""
+    """Return the member sets of BRANCH_MEMBER nodes, which membership_values separates by NaN."""
     import numpy as np
 
     # One flat list for all member nodes, in their order, each set ended by NaN.
@@ -156,7 +156,7 @@ def _member_sets(modes: Any, values: Any) -> dict[int, Any]:
 
 @operator("TreeEnsemble", domain=ML, since=5)
 def tree_ensemble(x: Tensor, **attributes: Any) -> Tensor:
-    """The sums of all trees for each target. [n, features] -> [n, targets]"""
+    """Return the sums of all trees for each target. [n, features] -> [n, targets]"""
     import numpy as np
 
     a, data = EnsembleAttributes(**attributes), to_array(x)
@@ -193,7 +193,7 @@ NODES = (
 
 
 def _take_array(attributes: dict[str, Any], name: str, default: Any = ()) -> Any:
-    """An attribute as a list or, of doubles, as a tensor."""
+    """Return an attribute as a list or, of doubles, as a tensor."""
     import numpy as np
 
     tensor = attributes.pop(f"{name}_as_tensor", None)
@@ -240,7 +240,7 @@ def _old_trees(attributes: dict[str, Any], votes: str, features: int) -> tuple[T
 
 
 def _child(place: dict[Any, Any], code: Any, tree: int, node: int, is_leaf: bool) -> int:
-    """The code of a node's child; a leaf has none."""
+    """Return the code of a node's child; a leaf has none."""
     if is_leaf:
         return ~0
     if (tree, node) not in place:
@@ -288,7 +288,7 @@ def tree_ensemble_regressor(x: Tensor, **attributes: Any) -> Tensor:
 
 @operator("TreeEnsembleClassifier", domain=ML)
 def tree_ensemble_classifier(x: Tensor, **attributes: Any) -> tuple[Any, ...]:
-    """The label of each row, and the scores of all. [n, features] -> [n], [n, classes]"""
+    """Return the label of each row, and the scores of all. [n, features] -> [n], [n, classes]"""
     import numpy as np
 
     data = to_array(x)

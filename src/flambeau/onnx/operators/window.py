@@ -29,7 +29,7 @@ def check_count(count: int, subject: str, most: int = LARGEST) -> int:
 
 
 def spread(values: list[int] | None, rank: int, default: int, name: str) -> list[int]:
-    """One number for each spatial dim; ValueError if another count of them is given."""
+    """Return a number for each spatial dim; ValueError for another count."""
     numbers = [default] * rank if not values else [int(v) for v in values]
     if len(numbers) != rank:
         raise ValueError(f"{name} {numbers} is for {len(numbers)} dims: the input has {rank} spatial dims")
@@ -37,7 +37,7 @@ def spread(values: list[int] | None, rank: int, default: int, name: str) -> list
 
 
 def pairs_of(pads: list[int] | None, rank: int) -> list[tuple[int, int]]:
-    """Pads as (before, after) for each dim; ValueError if another count of them is given."""
+    """Return pads as (before, after) for each dim; ValueError for another count."""
     numbers = spread(pads, 2 * rank, 0, "pads")
     return list(zip(numbers[:rank], numbers[rank:], strict=True))
 
@@ -83,7 +83,7 @@ def windows_of(size: tuple[int, ...], kernel: list[int], a: WindowAttributes) ->
 
 
 def grow_windows(size: tuple[int, ...], windows: tuple[Window, ...], ceil_mode: int) -> tuple[Window, ...]:
-    """The windows with the padding of ceil_mode."""
+    """Return the windows with the padding of ceil_mode."""
     return tuple(_grow(n, w) for n, w in zip(size, windows, strict=True)) if ceil_mode else windows
 
 
