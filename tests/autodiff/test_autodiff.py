@@ -409,7 +409,7 @@ def test_a_checkpoint_lowers_the_peak(gpu):
     assert peaks[fb.checkpoint] < 0.6 * peaks[plain], peaks
 
 
-@pytest.mark.share(2, only="gpu")
+@pytest.mark.share(2, only=["gpu"])
 def test_a_checkpoint_with_parameters_and_dropout(device):
     def run(wrap):
         fb.manual_seed(5)

@@ -135,6 +135,7 @@ def test_repeated_counts_calls():
 
 
 @pytest.mark.parametrize("task", [t for t in tasks() if t.how == "kernels"], ids=lambda t: t.name)
+@pytest.mark.share(3)
 def test_workloads_run_on_a_small_size(task):
     tools = Tools(fb, get_device())
     small = tuple(

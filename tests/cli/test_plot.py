@@ -38,6 +38,7 @@ def test_draws_a_png(tmp_path, digits, losses, accuracies):
     assert [file.name for file in tmp_path.iterdir()] == ["mnist.png"]
 
 
+@pytest.mark.share(3)
 def test_draws_all_right_all_wrong_few_and_other_forms_of_images(tmp_path, digits):
     images, labels, _ = digits
     draw_mnist(tmp_path / "right.png", [1.0], [1.0], images, labels, labels)

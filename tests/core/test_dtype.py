@@ -169,6 +169,7 @@ def test_odd_sizes(n, dtype, device):
 
 
 @pytest.mark.parametrize("view", [transposed, sliced, flipped, mixed], ids=lambda f: f.__name__)
+@pytest.mark.share(3)
 def test_views(view, dtype, gpu):
     x = np.random.default_rng(2).integers(0, 30, (6, 7)).astype(dtype.numpy)
     t = view(x, gpu).to(dtype) if dtype is fb.bfloat16 else view(x, gpu)
@@ -219,6 +220,7 @@ def test_sums_are_made_in_float32(half, device):
     assert big.norm().item() == 600 and big.std().item() == 0 and big.softmax(0).tolist() == [0.25] * 4
 
 
+@pytest.mark.share(3)
 def test_reductions(dtype, device):
     x = np.random.default_rng(3).integers(0, 9, (37, 41)).astype(dtype.numpy)
     t = fb.tensor(x, dtype=dtype, device=device)
@@ -262,6 +264,7 @@ def test_matmul(shape, dtype, device):
         assert equal(got, want)
 
 
+@pytest.mark.share(3)
 def test_convolution_and_pools(half, device):
     rng = np.random.default_rng(7)
     x, w = (rounded(rng.normal(size=s), half) for s in ((2, 3, 9, 9), (4, 3, 3, 3)))

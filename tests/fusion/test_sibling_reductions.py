@@ -64,6 +64,7 @@ def test_a_sum_that_needs_another_waits_for_it():
     assert kinds_of(first * second, second)[0] == "tree"  # an epilogue reads the other's result
 
 
+@pytest.mark.share(2)
 def test_a_norms_gradients_by_weight_and_bias_are_one_kernel(gpu):
     w, b, m = leaf(48, seed=3).requires_grad_(), leaf(48, seed=4).requires_grad_(), leaf(48, 5, seed=6)
     with planned_for(gpu, software=False):

@@ -1,12 +1,13 @@
 """`@pytest.mark.share(n)`: a run takes one of n parts of a test's cases, or a whole file once in n runs.
 
-As `pytestmark` the mark is of a file. On a function it counts the function's cases; only="gpu" leaves those
-without this parameter in every run. FLAMBEAU_TURN says whose turn it is, and FLAMBEAU_GRID=2 takes all, as
+As `pytestmark` the mark is of a file. On a function it counts the function's cases; only=["gpu"] leaves those
+without such a parameter in every run. FLAMBEAU_TURN says whose turn it is, and FLAMBEAU_GRID=2 takes all, as
 for `in_turn`. Tests named on the command line (FILE::TEST, or -k) always run. Where `in_turn` draws a
 test's cases as well, choose numbers of runs without a common divisor: otherwise some cases only have their
 turn after ROUND runs.
 
-In the packages of ON_BOTH a test that asks for `device` runs on NumPy always, on the adapter in turn.
+In the packages of ON_BOTH a test that asks for `device` runs on NumPy always and on the adapter in turn,
+unless it has a mark itself (share(1) runs always).
 """
 
 import zlib
@@ -16,8 +17,12 @@ import pytest
 
 from helpers.draws import TIMES, TURN
 
-# packages whose kernels are those of ops, which have tests of their own
-ON_BOTH = {"autodiff", "core", "distributions", "learner", "metrics", "models", "nn", "optim", "vision"}
+# runs of which one takes a test's adapter: kernels of ops have tests of their own (test_value, kernels/)
+ON_BOTH = {
+    "ops": 3,  # coprime with the shares of in_turn there
+    **dict.fromkeys(("autodiff", "core", "distributions", "learner", "legalize", "metrics", "models"), 2),
+    **dict.fromkeys(("nn", "onnx", "optim", "vision"), 2),
+}
 ROUND = 24  # runs after which marks go on by one: most numbers of runs divide it
 COUNT = "tests of other turns"  # the name of a number that a worker of xdist hands over
 OTHERS = pytest.StashKey[int]()
@@ -28,15 +33,16 @@ def pytest_configure(config):
     config.stash[OTHERS] = 0
 
 
-def parameters_of(item) -> list[str]:
-    return item.callspec.id.split("-") if hasattr(item, "callspec") else []
+def parameters_of(item) -> set[str]:
+    return {*item.callspec.id.split("-")} if hasattr(item, "callspec") else set()
 
 
 def marks_of(item) -> list[tuple[pytest.Item | pytest.Collector, pytest.Mark]]:
     """The marks of an item with what carries them, or the mark that ON_BOTH stands for."""
     marks = list(item.iter_markers_with_node("share"))
-    if not marks and "device" in item.fixturenames and item.path.parent.name in ON_BOTH:
-        marks = [(item, pytest.mark.share(2, only="gpu").mark)]
+    runs, fixtures = ON_BOTH.get(item.path.parent.name), {*item.fixturenames}
+    if runs and not marks and fixtures & {"device", "kernels"} and not fixtures & {"torch", "jax"}:
+        marks = [(item, pytest.mark.share(runs, only=("gpu", "software")).mark)]
     return marks
 
 
@@ -44,7 +50,7 @@ def has_turn(item, counted: Counter) -> bool:
     """Whether each mark of an item has this turn. Without `first`, its name decides where it begins."""
     turn = True
     for node, mark in marks_of(item):
-        if (only := mark.kwargs.get("only")) and only not in parameters_of(item):
+        if (only := mark.kwargs.get("only")) and not parameters_of(item) & {*only}:
             continue
         name = item.nodeid.partition("[")[0] if isinstance(node, pytest.Function) else node.nodeid
         place = TURN + TURN // ROUND + mark.kwargs.get("first", zlib.crc32(name.encode()))

@@ -23,6 +23,7 @@ def edited(made, *changes):
     return text
 
 
+@pytest.mark.share(2)
 def test_an_edit_runs_beside_the_original(product):
     made, (x, w, b) = product
     begin = time.perf_counter()
@@ -136,6 +137,7 @@ BROKEN = {  # what is put behind the head of the template, or changed in it: wha
 }
 
 
+@pytest.mark.share(2)
 def test_an_edited_template_runs_beside_the_original(product):
     made, (x, w, b) = product
     own = made.session.templates(0)

@@ -74,7 +74,7 @@ def whole():
     return bits(learner)
 
 
-@pytest.mark.share(2, only="gpu")
+@pytest.mark.share(2, only=["gpu"])
 def test_going_on_ends_in_the_same_bits(device, tmp_path):
     where = str(device)
     learner, _ = made(None, where, accumulate=2)

@@ -302,7 +302,7 @@ OPTIONS_BY_DEVICE = [(name, "cpu") for name in OTHERS] + [(name, "gpu") for name
 
 
 @pytest.mark.parametrize(("name", "device"), OPTIONS_BY_DEVICE, indirect=["device"])
-@pytest.mark.share(3, only="gpu")
+@pytest.mark.share(3, only=["gpu"])
 def test_options_by_numpy(name, device):
     kind, options = OTHERS[name]
     layer, given = drawn_layer(kind, options, device)

@@ -228,6 +228,7 @@ def weighed_by(q, k, v, mask, g):
 @pytest.mark.parametrize(
     "variant", ["cpu", "stored", *in_turn(["streamed", "rows", "64x64.8x8.16.1", "few"], 4)]
 )
+@pytest.mark.share(5)
 def test_rows_of_the_lowest_numbers_are_means(variant, gpu, forced, monkeypatch):
     """Rows with float32's lowest number, -1e9 or -inf in every place, or in some."""
     rng = np.random.default_rng(4)

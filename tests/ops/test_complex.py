@@ -106,7 +106,7 @@ def on(device, dtype=None, grad=True):
     return make
 
 
-@pytest.mark.share(2, only="gpu")
+@pytest.mark.share(2, only=["gpu"])
 def test_values(device):
     inputs = given(on(device, grad=False))
     made = {n: ours(fb, *inputs) for n, (ours, _) in CASES.items()}

@@ -82,7 +82,7 @@ def test_values_and_gradients_are_torchs(name, torch):
             near(found[x].numpy(), t.grad.resolve_conj().numpy(), 1e-4)
 
 
-@pytest.mark.share(2, only="gpu")
+@pytest.mark.share(2, only=["gpu"])
 def test_values_on_a_gpu_are_those_of_the_host(device):
     names = (
         "norm",

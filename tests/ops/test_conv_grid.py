@@ -100,6 +100,7 @@ def test_on_numpy():
 
 
 @pytest.mark.parametrize("software", in_turn([True, False], 2), ids=lambda s: "software" if s else "gpu")
+@pytest.mark.share(3)
 def test_on_kernels(software, gpu):
     with planned_for(gpu, software):
         compared(gpu, "convolutions on kernels", 3)

@@ -73,6 +73,7 @@ def test_drawn_lines(gpu):
 
 
 @pytest.mark.parametrize("n", in_turn([17, 37, 62, 97, 129, 1009, 2018], 7))
+@pytest.mark.share(3)
 def test_lines_with_a_chirp(n, gpu):
     """Kernels of GPUs: Bluestein's convolution in workgroup memory, of rows and of columns."""
     a = random((3, n, 2)) if n < 99 else random((2, n, 1))
@@ -90,6 +91,7 @@ def test_lines_with_a_chirp(n, gpu):
 
 
 @pytest.mark.parametrize("n", in_turn([4998, 16386, 5065, 5089], 4))
+@pytest.mark.share(3)
 def test_two_steps_of_long_real_lines(n, gpu):
     a = random((2, n))
     with planned_for(gpu, software=False):
@@ -136,7 +138,7 @@ def test_the_kernels_of_a_transform():
         assert kinds_of(y.view_as_real()) == ["fft"]
 
 
-@pytest.mark.share(4, only="gpu")
+@pytest.mark.share(4, only=["gpu"])
 def test_a_large_prime(device):
     a = random((10007, 2))
     z = fb.tensor(joined(a).astype("c8"), device=device)

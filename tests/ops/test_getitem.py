@@ -103,7 +103,7 @@ def wanted(shape, key):
 
 @MANY
 @given(case=keys(), how=st.sampled_from(["list", "array", "tensor"]))
-@pytest.mark.share(2, only="gpu")
+@pytest.mark.share(2, only=["gpu"])
 def test_any_key_reads_what_numpy_reads(case, how, device):
     x, want = wanted(*case)
     ours = as_given(case[1], how, device)
@@ -148,7 +148,7 @@ def test_any_key_reads_what_torch_reads(case, torch):
 
 @MANY
 @given(case=keys(), how=st.sampled_from(["list", "tensor"]), data=st.data())
-@pytest.mark.share(2, only="gpu")
+@pytest.mark.share(2, only=["gpu"])
 def test_any_key_assigns_what_numpy_assigns(case, how, data, device):
     x, want = wanted(*case)
     if want is None or not want.size:

@@ -23,7 +23,7 @@ def near(got, want, tol=2e-3):
     np.testing.assert_allclose(got.numpy(), want, atol=tol)
 
 
-@pytest.mark.share(2, only="gpu")
+@pytest.mark.share(2, only=["gpu"])
 def test_ends_of_the_spectrum(device):
     fb.manual_seed(0)
     a = symmetric(12)

@@ -22,7 +22,7 @@ def made(m, n, k, seed=0):
 
 @pytest.mark.parametrize("bits", [8, 4])
 @pytest.mark.parametrize("m,n,k,block", SIZES)
-@pytest.mark.share(2, only="gpu")
+@pytest.mark.share(2, only=["gpu"])
 def test_products(m, n, k, block, bits, device):
     x, w, b = made(m, n, k)
     q = fb.quantize(fb.tensor(w, device=device), bits, block)
@@ -124,6 +124,7 @@ class Net(fb.nn.Module):
         return self.out(self.odd(self.first(x)))
 
 
+@pytest.mark.share(2)
 def test_a_model_quantised(tmp_path):
     fb.manual_seed(0)
     net, x = Net(), fb.randn(5, 64)

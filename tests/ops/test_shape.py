@@ -121,6 +121,7 @@ def test_matmul_of_views(view, gpu):
 
 
 @pytest.mark.parametrize("s, t", MATMULS[:15], ids=str)
+@pytest.mark.share(2)
 def test_matmul_gradients(s, t, gpu):
     a, b = normal(*s), normal(*t)
     x, y = (fb.tensor(v, device=gpu, requires_grad=True) for v in (a, b))
