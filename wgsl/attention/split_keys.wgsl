@@ -8,11 +8,14 @@
 //% block shared
 var<workgroup> parts: array<array<f32, {{ f.keys * f.lanes }}>, {{ f.rows }}>;
 var<workgroup> weights: array<array<f32, {{ f.keys }}>, {{ f.rows }}>;
+var<workgroup> peaks: array<array<f32, 8>, {{ f.rows }}>;
 var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
 //% endblock
 //% block work
 //% set T, each = wgsl(dtypes[0], 4), (d + f.lanes - 1) // f.lanes
 //% set at_once, deep = f.threads // f.lanes, f.threads // f.across
+//# values are read with the keys, so that both are under way together, where a thread's are few
+//% set early, value_row = ahead if ahead <= 16 else 0, "(kv * p.keys + min(first + %s, p.keys - 1u))"
   // the piece of keys of this workgroup
   let kv = group{{ " / p.pieces" if not whole }};
   if (kv >= p.lines) {
@@ -24,8 +27,8 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
   let column = lid.x % {{ f.across }}u;
   let below = lid.x / {{ f.across }}u;
 {{ scoring.begin(o) }}
-  let start = {{ "0u" if whole else "piece * p.length" }};
-  let end = min({{ "p.keys" if whole else "min((piece + 1u) * p.length, p.keys)" }}, {{ "p.queries + begin" if o.causal else "p.keys" }});
+//% set all_keys = "p.keys" if whole else "min((piece + 1u) * p.length, p.keys)"
+  let end = {{ "min(%s, p.queries + begin)" % all_keys if o.causal else all_keys }};
   // the queries
 //% for r in range(f.rows)
 //% for c in range(each)
@@ -36,8 +39,9 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
   var top{{ r }} = {{ scoring.BOTTOM }};
   var total{{ r }} = 0.0;
 //% endfor
-  for (var first = start; first < end; first += {{ f.keys }}u) {
+  for (var first = {{ "0u" if whole else "piece * p.length" }}; first < end; first += {{ f.keys }}u) {
     // products of queries and keys
+    let v{{ j }} = {{ rows.some(T, "in2", value_row % ("below + %du" % (j * deep)), e, "column", f.across > e) }}; //% for j in range(early)
     { //% for i in range(f.keys // at_once)
       let row = kv * p.keys + min(first + beside + {{ i * at_once }}u, p.keys - 1u);
       let k{{ c }} = {{ rows.some(T, "in1", "row", d, "lane + %du" % (c * f.lanes), (c + 1) * f.lanes > d) }}; //% for c in range(each)
@@ -59,26 +63,32 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
     }
     workgroupBarrier();
     // online softmax: the largest score so far, and what was summed is scaled to it
+    if (lid.x < {{ 8 * f.rows }}u) {
+      var peak = weights[lid.x / 8u][lid.x % 8u];
+      peak = max(peak, weights[lid.x / 8u][lid.x % 8u + {{ k }}u]); //% for k in range(8, f.keys, 8)
+      peaks[lid.x / 8u][lid.x % 8u] = peak;
+    }
+    workgroupBarrier();
 //% for r in range(f.rows)
     var peak{{ r }} = top{{ r }};
-    for (var k = 0u; k < {{ f.keys }}u; k += 1u) {
-      peak{{ r }} = max(peak{{ r }}, weights[{{ r }}][k]);
-    }
+    peak{{ r }} = max(peak{{ r }}, peaks[{{ r }}][{{ k }}]); //% for k in range(8)
     let fade{{ r }} = exp2(top{{ r }} - peak{{ r }});
     top{{ r }} = peak{{ r }};
     total{{ r }} *= fade{{ r }};
     o{{ r }} *= fade{{ r }};
 //% endfor
     // add weights times values
-    for (var k = below; k < {{ f.keys }}u; k += {{ deep }}u) {
-      let row = kv * p.keys + min(first + k, p.keys - 1u);
-      let v = {{ rows.some(T, "in2", "row", e, "column", f.across > e) }};
+//% for j in range(early or 1)
+{{ "{ let k = below + %du;" % (j * deep) if early else "for (var k = below; k < %du; k += %du) {" % (f.keys, deep) }}
+      let value = {{ "v%d" % j if early else rows.some(T, "in2", value_row % "k", e, "column", f.across > e) }};
 //% for r in range(f.rows)
-      let w{{ r }} = exp2(weights[{{ r }}][k] - top{{ r }});
+      let w{{ r }} = exp2(weights[{{ r }}][k] - top{{ r }}); //% if deep <= f.keys
+      let w{{ r }} = select(0.0, exp2(weights[{{ r }}][min(k, {{ f.keys - 1 }}u)] - top{{ r }}), k < {{ f.keys }}u); //% else
       total{{ r }} += w{{ r }};
-      o{{ r }} = fma(vec4<f32>(w{{ r }}), v, o{{ r }});
+      o{{ r }} = fma(vec4<f32>(w{{ r }}), value, o{{ r }});
 //% endfor
     }
+//% endfor
   }
   // join the threads, and write
 //% for r in range(f.rows)

@@ -48,7 +48,8 @@
 
 //# the side's expression at own element j and summed place c, `far` further; zero past the end of the summed dims
 {% macro value(s, j, c, T, ragged, far=0) -%}
-  {{ "select(%s(0), " % T if ragged }}{{ s.name }}({% for place in s.places %}{{ "select(0u, " if ragged }}
+  {{ "select(%s(0), " % T if ragged }}{{ s.name }}({% for n in s.stats %}{{ n }}_{{ j }}, {% endfor %}
+  {%- for place in s.places %}{{ "select(0u, " if ragged }}
   {{- "%s%d_%d + k%d_%d" % (s.name, loop.index0, j, loop.index0, c) }}{{ further(s, place, far) }}
   {{- ", ok%d)" % c if ragged }}, {% endfor %}0u){{ ", ok%d)" % c if ragged }}{%- endmacro %}
 

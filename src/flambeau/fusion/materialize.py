@@ -2,6 +2,7 @@
 values."""
 
 from collections.abc import Iterable
+from itertools import islice
 from math import prod
 
 from ..core.limits import Limits
@@ -15,6 +16,9 @@ HEADS = ("reduce", "fold", "contract", "opaque", "output", "pair")  # the ops th
 WHOLE = ("detach", "reshape")  # the movements that keep all elements in their order
 OPERAND_NODES = 32  # of an expression that a contraction may compute
 CHEAP_READS, CHEAP_COST = 1.5, 8  # an elementwise value below both is computed again rather than stored
+# A small value of this price, such as a rotation's sines, that more than OFTEN read is stored: each of its
+# readers would wait for it.
+SMALL_VALUE, DEAR, OFTEN = 1 << 14, 4, 8
 # Above both CHEAP bounds: the price of a gather's reads, and of an expression too deep to be priced.
 EXPENSIVE = 9.0
 
@@ -131,6 +135,8 @@ class Materialization:
             is_elementwise = n.buffer is None and n.op.kind == "elementwise"
             if is_elementwise and self._is_shared(n) and not self.is_cheap(n):
                 self.store(n, "several read it, and it is expensive")
+            elif is_elementwise and self._is_read_often(n):
+                self.store(n, "many read it")
 
     @staticmethod
     def _shows_leaf(node: Node) -> bool:
@@ -244,11 +250,11 @@ class Materialization:
         # From the last node to the first: a node's readers are known when it is reached.
         for n in reversed(self.order):
             if n.buffer is None and n.op.kind == "elementwise":
-                ends = {self._end_of(u, n) for u in self.consumers(n)}
+                ends = {self.end_of(u, n) for u in self.consumers(n)}
                 is_one = len(ends) == 1 and n not in self.stored
                 self._computed_in[n] = ends.pop() if is_one else n
 
-    def _end_of(self, user: Node, n: Node) -> Node:
+    def end_of(self, user: Node, n: Node) -> Node:
         """The value whose kernel a reader is computed in."""
         if user.op.kind != "elementwise" or user.shape != n.shape:
             return user
@@ -265,6 +271,15 @@ class Materialization:
         is the same as before the merge."""
         times = self.times.get(node, 1)
         return times > 1 and sum(self.times.get(u, 1) for u in self.consumers(node)) <= times
+
+    def _is_read_often(self, node: Node) -> bool:
+        """Whether so many kernels would compute a small value of some price that one kernel more pays."""
+        if prod(node.shape) > SMALL_VALUE or self._price(node, node, 0)[1] < DEAR:
+            return False
+        views = ("movement", "composite")
+        below = walk_nodes([node], lambda n: self.users[id(n)] if n is node or n.op.kind in views else ())
+        readers = (n for n in below if n is not node and n.op.kind not in views)
+        return sum(1 for _ in islice(readers, OFTEN + 1)) > OFTEN
 
     # --- prices ---
 

@@ -9,7 +9,7 @@ from ..core.node import Node, toposort
 from ..kernels import fold, ir, launches, map, reduce
 from ..kernels.contract import contract
 from ..kernels.lower import PARAMS, NeedStore, PlanContext, alias, is_whole
-from . import multi_output, row_groups, sibling_reductions
+from . import inlined_rows, multi_output, row_groups, sibling_products, sibling_reductions
 from .group import Decision, FusedGroup, Lowered
 from .materialize import Materialization
 from .passes import Draft, run_passes
@@ -53,6 +53,7 @@ class Planner:
         )
         self.kernels: list[ir.Kernel] = []  # that were built so far
         self.serials: list[int] = []  # of each kernel, that of the node that it begins with
+        self.inlined: dict[Node, FusedGroup] = {}  # rows that products compute -> the group that would
         self.group_of = self._find_groups()  # node -> the group whose kernel stores it
 
     def _find_groups(self) -> dict[Node, FusedGroup]:
@@ -64,13 +65,35 @@ class Planner:
             return {}
         for decision in row_groups.find(values):
             values.apply(decision)
-            groups.append(decision.group)
+            is_inlined = decision.group is not None and self._inline(decision.group)
+            groups.append(None if is_inlined else decision.group)
         grouped = {n for g in groups if g is not None for n in g.nodes}
         for finder in (sibling_reductions, multi_output):
             for decision in finder.find(values, grouped):
                 values.apply(decision)
                 groups.append(decision.group)
+        if self.dying is not None and not values.limits.software:
+            for head, second in sibling_products.find(values, self.context.classes):
+                self.context.beside[head] = second
+                values.apply(Decision(private=(second,)))
         return {n: g for g in groups if g is not None for n in g.outputs}
+
+    def _inline(self, group: FusedGroup) -> bool:
+        """Leave rows, such as those of a norm, to the products that alone read them, if these may be skinny.
+        They compute the group's sums themselves."""
+        if self.dying is None or not inlined_rows.is_for_products(self.values, group):
+            return False
+        (rows,) = group.outputs
+        self.inlined[rows] = group
+        self.context.inlined.update(id(n) for n in group.nodes if n.op.kind == "reduce")
+        self.values.apply(Decision(private=group.outputs))
+        return True
+
+    def _store_inlined(self, rows: Node) -> None:
+        """Have the group's kernel store rows after all: a product can't compute them."""
+        group = self.inlined.pop(rows)
+        self.group_of[rows] = group
+        self.values.store(rows, "contractions read buffers")
 
     # --- building ---
 
@@ -165,6 +188,9 @@ class Planner:
         """Store a value that a kernel can't compute, and return it. None if the kernel is a group's, which is
         then made smaller instead."""
         blocked = alias(need.node)
+        if blocked in self.inlined:
+            self._store_inlined(blocked)
+            return blocked
         if group is None:
             blocked = self._before_end(top) if blocked is top else blocked
             assert blocked is not top and not self.context.is_there(blocked), (

@@ -206,7 +206,7 @@ def emit(raws: Sequence[Raw], naming: Naming, result: int, some: Iterable[int] |
     if has_listener("emitted"):
         emit_event("emitted", lines, [raws[i].node for i in steps])
     width = 1 if naming.inner is None else 4
-    arguments = tuple([("acc", raws[i].dtype.short, width) for i in acc])
+    arguments = tuple(sorted([(variable(raws, i), raws[i].dtype.short, width) for i in acc]))
     dtype = raws[result].dtype.short
     return WgslFunction(naming.coords, lines, variable(raws, result), dtype, width, arguments)
 
@@ -240,8 +240,8 @@ def emit_from(raws: Sequence[Raw], naming: Naming, root: int, held: Container[in
 
 
 def variable(raws: Sequence[Raw], step: int) -> str:
-    """The variable of a step's value; that of the head's result is `acc`."""
-    return "acc" if raws[step].kind == "acc" else f"t{step}"
+    """The variable of a step's value; that of the head's result is `acc`, of a second head's `acc_beside`."""
+    return raws[step].name or "acc" if raws[step].kind == "acc" else f"t{step}"
 
 
 def _name_step(raws: Sequence[Raw], i: int, naming: Naming) -> WgslStep:

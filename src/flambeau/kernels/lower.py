@@ -150,6 +150,8 @@ class PlanContext:
     current: set[Node] = field(default_factory=set[Node])
     shared: dict[Node, int] = field(default_factory=dict[Node, int])
     temporaries: dict[int, int] = field(default_factory=dict[int, int])
+    inlined: set[int] = field(default_factory=set[int])
+    beside: dict[Node, Node] = field(default_factory=dict["Node", "Node"])
 
     def is_there(self, node: Node) -> bool:
         """Whether a node's elements are in a buffer before the kernel that is being built."""
@@ -201,10 +203,11 @@ class Trace:
 
     `outputs`: how many buffers the kernel writes that it does not read, of all that it may bind.
     `can_check`: whether it computes the expression only where there are elements, so that an index which is
-    outside is a fault. `rows`: the reductions that the kernel makes itself.
+    outside is a fault. `rows`: the reductions that the kernel makes itself. `beside`: a second head.
     """
 
     rows: OwnRows | None = None
+    beside: Node | None = None
 
     def __init__(
         self,
@@ -259,6 +262,8 @@ class Trace:
     def _trace(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
         if node is self.head:
             return self._add(Raw("acc", node.dtype, node))
+        if node is self.beside:
+            return self._add(Raw("acc", node.dtype, node, name="acc_beside"))
         if self.rows is not None and id(node) in self.rows.reductions:
             return self._stat(node, chain, self.rows)
         if self.plan.is_there(node):
@@ -470,17 +475,23 @@ class Epilogue(NamedTuple):
 
 
 def epilogue(
-    plan: PlanContext, head: Node, tail: Node, reads: Iterable[int] = (), checks: bool | None = None
+    plan: PlanContext,
+    head: Node,
+    tail: Node,
+    reads: Iterable[int] = (),
+    checks: bool | None = None,
+    beside: Node | None = None,
 ) -> Epilogue | None:
     """The expression from the head's result to the tail, over the head's shape; None when they are one.
 
     reads: the values that the kernel reads before. checks: whether it checks indices before; None where it
-    can't.
+    can't. beside: a further head, whose result is there too.
     """
     if head is tail:
         return None
     trace = Trace(plan, head.shape, head, can_check=checks is not None)
     trace.reads.update(reads)
+    trace.beside = beside
     if checks:
         trace.begin_checks(tail)
     # An epilogue may change the shape (a view of the same order): it is read back over the head's dims.

@@ -10,6 +10,7 @@ from .cost_model import candidates, rank
 from .im2col import lay_out_windows
 from .product import product_of
 from .registers import register_kernels
+from .skinny import fused_kernel
 from .variant import REGISTERS
 
 LIKELY = 6  # variants on matrix units that tuning tries before those without
@@ -22,6 +23,8 @@ def contract_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
     original = product_of(plan, head, tail)
     if plan.limits.software:
         return register_kernels(original)
+    if original.a.stats or original.b.stats or original.beside is not None:
+        return [fused_kernel(original, rank(original, candidates(original))[0])]
     if (shape := winograd.choose_tile(original)) is not None:
         return winograd.product_kernels(original, shape)
     if (of_weight := winograd_weight.choose_tile(original)) is not None:

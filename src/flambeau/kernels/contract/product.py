@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from ...core.node import Node
 from ...core.shape import Affine, Shape, View, collapse, contiguous_strides, run_size
-from ..emit import Bindings, Naming, Quantities, Run, can_widen, emit, name_parts
+from ..emit import Bindings, Naming, Quantities, Run, below, can_widen, emit, emit_from, name_parts
 from ..ir import WgslFunction, WgslIndex
-from ..lower import Epilogue, Move, NeedStore, PlanContext, Trace, epilogue
+from ..lower import Epilogue, Move, NeedStore, OwnRows, PlanContext, Trace, epilogue
 
 BATCH, ROWS, COLUMNS, SUMMED = range(4)
 NAMES = ("batch", "rows", "columns", "summed")  # of these groups of dims, in Params
@@ -90,11 +90,20 @@ class ContractionDomain(NamedTuple):
         return walk
 
 
+class RowStat(NamedTuple):
+    """A sum over a row of an operand, which the operand's elements are computed from: its node, and the step
+    of what it adds up."""
+
+    node: Node
+    root: int
+
+
 @dataclass
 class Operand:
     """One side of a contraction: the expression that gives its elements over the contraction's dims.
 
-    affines: the places that it reads or tests. walked: the dims along which its elements differ. is_stored:
+    stats: the sums over its rows that the kernel computes first, inputs first. affines: the places that it
+    reads or tests. walked: the dims along which its elements differ. is_stored:
     whether it is read from one buffer as it lies there; then `load` is that step, and `view` its view.
     """
 
@@ -102,6 +111,7 @@ class Operand:
     trace: Trace
     root: int
     shape: Shape
+    stats: tuple[RowStat, ...] = ()
 
     def __post_init__(self) -> None:
         self.affines = list(dict.fromkeys(self.trace.affines))  # equal positions are computed once
@@ -141,14 +151,41 @@ def operand(plan: PlanContext, node: Node, shape: Shape, rank: int) -> Operand:
         raise NeedStore(base, READS_BUFFERS)
     trace = Trace(plan, node.shape)
     trace.top = base
+    if plan.inlined:
+        row = (*contiguous_strides(node.shape[:rank]), *(0 for _ in node.shape[rank:]))
+        trace.rows = OwnRows(plan.inlined, row)
     root = trace.value(node, (Move("expand", (shape,), node),))
+    stats = row_stats(trace, root, node, shape, rank)
     if not is_there:
         # The operand has size 1 along the other side's dims: each of its elements is used for so many
         # results.
         columns = prod(n for n, own in zip(shape[:rank], node.shape, strict=False) if own == 1)
         if not is_worth_computing(trace, prod(node.shape) * -(-columns // STAGED_FOR), base):
             raise NeedStore(base, "a contraction would compute it too often")
-    return Operand(node, trace, root, shape)
+    return Operand(node, trace, root, shape, stats)
+
+
+def row_stats(trace: Trace, root: int, node: Node, shape: Shape, rank: int) -> tuple[RowStat, ...]:
+    """The sums over an operand's rows that its elements depend on, with what they add up; NeedStore where a
+    sum is not over the operand's own rows."""
+    stats: dict[Node, int] = {}
+    own = prod(node.shape[:rank]), prod(node.shape[rank:])
+
+    def visit(step: int) -> None:
+        for s in below(trace.steps, step):
+            n = trace.steps[s].node
+            if trace.steps[s].kind != "stat" or n in stats:
+                continue
+            x = n.inputs[0]
+            if (prod(n.shape), prod(x.shape)) != (own[0], prod(own)):
+                raise NeedStore(n, "it is over other rows")
+            moves = Move("reshape", (node.shape,), x), Move("expand", (shape,), None)
+            value = trace.value(x, moves if x.shape != node.shape else moves[1:])
+            visit(value)
+            stats[n] = value
+
+    visit(root)
+    return tuple(RowStat(n, value) for n, value in stats.items())
 
 
 READS_BUFFERS = "contractions read buffers"  # why an operand is stored
@@ -217,6 +254,12 @@ class OperandSpec(NamedTuple):
     own: DimGroup
     summed: DimGroup
     tests: tuple[tuple[SplitIndex, str], ...] = ()
+    stats: tuple[str, ...] = ()
+
+
+def stat_name(place: int) -> str:
+    """What a kernel calls the sum over a row; the row's number is added."""
+    return f"row_sum{place}"
 
 
 class OperandIndexing:
@@ -279,8 +322,22 @@ class OperandIndexing:
             along = ("e", "1" if stride == 1 else q.add("stride", stride)) if stride else None
             return WgslIndex(((position[a], "1"), *([along] if along else [])), "")
 
-        naming = Naming((*position.values(), "e"), index_of, inner, b, q)
-        return emit(self.operand.trace.steps, naming, self.operand.root)
+        o = self.operand
+        names = {id(stat.node): stat_name(i) for i, stat in enumerate(o.stats)}
+        naming = Naming((*position.values(), "e"), index_of, inner, b, q, names)
+        return (
+            emit_from(o.trace.steps, naming, o.root, ()) if o.stats else emit(o.trace.steps, naming, o.root)
+        )
+
+    @property
+    def stats(self) -> tuple[str, ...]:
+        """The names of the row sums that its function takes."""
+        o = self.operand
+        nodes = [
+            o.trace.steps[s].node for s in below(o.trace.steps, o.root) if o.trace.steps[s].kind == "stat"
+        ]
+        names = {stat.node: stat_name(i) for i, stat in enumerate(o.stats)}
+        return tuple(dict.fromkeys(names[n] for n in nodes))
 
     def spec(self, q: Quantities) -> OperandSpec:
         groups = self.walk.name_groups(self.coords, q)
@@ -288,7 +345,8 @@ class OperandIndexing:
         places = tuple([SplitIndex(offset, *parts) for offset, parts in names])
         dtype = self.operand.dtype.short
         batch, own, summed = groups.values()
-        return OperandSpec(self.name, dtype, self.along, self.wide, places, batch, own, summed)
+        stats = self.stats if self.operand.stats else ()
+        return OperandSpec(self.name, dtype, self.along, self.wide, places, batch, own, summed, stats=stats)
 
     def is_flat(self, step: int) -> bool:
         """Whether so many summed places from a multiple of them on are always in one run."""
@@ -308,7 +366,10 @@ class OperandIndexing:
 
 @dataclass
 class Product:
-    """A contraction as products of matrices: rows x summed by summed x columns, for each of a batch."""
+    """A contraction as products of matrices: rows x summed by summed x columns, for each of a batch.
+
+    beside: the columns of a second product of the same rows, which the epilogue reads too.
+    """
 
     plan: PlanContext
     head: Node
@@ -316,6 +377,7 @@ class Product:
     a: Operand
     b: Operand
     domain: ContractionDomain
+    beside: Operand | None = None
 
     def __post_init__(self) -> None:
         self.batch, self.m, self.n, self.k = [self.domain.total(g) for g in range(4)]
@@ -324,7 +386,11 @@ class Product:
 
     @cached_property
     def after(self) -> Epilogue | None:
-        return epilogue(self.plan, self.head, self.tail, self.a.trace.reads | self.b.trace.reads)
+        reads = self.a.trace.reads | self.b.trace.reads
+        if self.beside is None:
+            return epilogue(self.plan, self.head, self.tail, reads)
+        reads |= self.beside.trace.reads
+        return epilogue(self.plan, self.head, self.tail, reads, beside=self.plan.beside[self.head])
 
     @cached_property
     def reading(self) -> tuple[int, int]:
@@ -364,12 +430,19 @@ def product_of(plan: PlanContext, head: Node, tail: Node) -> Product:
     summed = zip(*[i.shape[rank:] for i in head.inputs], strict=True)
     full = (*head.shape, *[x if y == 1 else y for x, y in summed])
     a, b = [operand(plan, i, full, rank) for i in head.inputs]
+    columns_at = 1
     last = max([d for d in range(rank) if full[d] > 1], default=-1)
     # columns are the side whose dim the result has innermost: neighbours store side by side
     if last in a.walked - b.walked:
-        a, b = b, a
+        a, b, columns_at = b, a, 0
     group_of = {d: ROWS for d in a.walked - b.walked} | {d: COLUMNS for d in b.walked - a.walked}
     groups = tuple([group_of.get(d, BATCH) if d < rank else SUMMED for d in range(len(full))])
     in_order = tuple(range(len(full)))
     order = in_order if plan.limits.software else order_of((a, b), groups)
-    return Product(plan, head, tail, a, b, ContractionDomain(full, groups, order))
+    product = Product(plan, head, tail, a, b, ContractionDomain(full, groups, order))
+    second = plan.beside.get(head)
+    if second is None or second in plan.stored:
+        return product
+    if plan.classes[second.inputs[1 - columns_at]] != plan.classes[head.inputs[1 - columns_at]]:
+        raise NeedStore(second, "its rows are others")
+    return replace(product, beside=operand(plan, second.inputs[columns_at], full, rank))

@@ -1,10 +1,14 @@
 """Builds the kernels of products of few rows or columns."""
 
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
+from ..emit import fitting
 from ..ir import GPU_WORKGROUP, Kernel
+from ..lower import NeedStore
 from .dispatch import ContractionBuilder, SumPieces, TileLoad
-from .product import COLUMNS, ROWS, OperandIndexing, Product
+from .product import COLUMNS, READS_BUFFERS, ROWS, OperandIndexing, Product, stat_name
+from .variant import Variant
 
 FEW_ROWS = 8  # rows or columns that a skinny product has at most
 
@@ -39,19 +43,52 @@ def skinny_kernel(product: Product, pieces: SumPieces, shape: SkinnyShape, narro
     free = b.along == "free"
     # Columns in fours along the summed dims need the rows in the same fours.
     a = OperandIndexing("a", product.a, ROWS, domain, narrow or free, b.along)
-    functions = builder.functions([a, b])
+    row_sums = [
+        OperandIndexing(f"s{i}", replace(product.a, root=stat.root), ROWS, domain, narrow, "k")
+        for i, stat in enumerate(product.a.stats)
+    ]
+    sides = [a, b]
+    if product.beside is not None:
+        sides.append(OperandIndexing("c", product.beside, COLUMNS, domain, narrow, b.along))
+        if sides[2].wide != b.wide:
+            raise NeedStore(product.plan.beside[product.head], "its columns lie otherwise")
+    functions = builder.functions([*row_sums, *sides])
     shape = shape if free else USUAL
     stride = shape.strips if free else 4 * shape.lanes  # summed places that the workgroup takes at once
-    loads = [TileLoad(stride, s.carries(stride, builder.q), stride=stride) for s in (a, b)]
-    options, depth = builder.options([a, b], loads, stride * shape.reads)
+    loads = [TileLoad(stride, s.carries(stride, builder.q), stride=stride) for s in sides]
+    options, depth = builder.options(sides, loads, stride * shape.reads)
     tiles = -(-product.n // (4 * (shape.lanes if free else shape.strips)))
     options |= {
         "high": thread_rows(product.m),
         "reads": shape.reads,
         "lanes": shape.lanes,
         "tiles": builder.q.add("tiles", tiles),
+        "row_sums": _row_sums(builder, row_sums, 4 * shape.threads),
     }
     return builder.kernel("contract/skinny.wgsl", shape.threads, tiles * depth, functions, options)
+
+
+def _row_sums(builder: ContractionBuilder, sides: list[OperandIndexing], stride: int) -> tuple[Any, ...]:
+    """What the template asks for of sums over rows, which all threads of a workgroup add up together."""
+    loads = [TileLoad(stride, s.carries(stride, builder.q), stride=stride) for s in sides]
+    specs = [s.spec(builder.q) for s in sides]
+    return tuple((stat_name(i), s, g) for i, (s, g) in enumerate(zip(specs, loads, strict=True)))
+
+
+def fused_kernel(product: Product, variant: Variant) -> Kernel:
+    """The kernel of a product that computes sums over its rows first, or a second product of the same rows;
+    NeedStore of the rows, or of the second product, where another kernel is faster, which does not."""
+    plan, head = product.plan, product.head
+    product = product if product.m <= product.n else product.transpose()
+    a, b = product.a, product.b
+    is_few = product.m <= FEW_ROWS and variant.kernel in SKINNY and variant.split == 1
+    floats = all(stat.node.dtype.short == head.dtype.wide.short == "f32" for stat in a.stats)
+    if b.stats or not is_few or not floats:
+        if product.beside is not None:
+            raise NeedStore(plan.beside[head], "it is a kernel of its own")
+        raise NeedStore(plan.base_of((a if a.stats else b).node)[0], READS_BUFFERS)
+    whole = SumPieces(product.k)
+    return fitting(lambda narrow: skinny_kernel(product, whole, SKINNY[variant.kernel], narrow))
 
 
 def skinny_short_kernel(product: Product, pieces: SumPieces, narrow: bool) -> Kernel:

@@ -113,10 +113,16 @@ class Few(NamedTuple):
     keys: int
     lanes: int
     across: int
-    threads: int = 128
+    threads: int
+
+    @property
+    def memory(self) -> int:
+        """Bytes of workgroup memory."""
+        return 4 * self.rows * (self.keys * (self.lanes + 1) + 8) + 16 * self.threads
 
 
 MOST_FEW = 16  # rows that attend to the same keys, at most, to split the keys
+MEMORY = 16384  # bytes of workgroup memory that each device has
 LEAST_KEYS = 128  # keys of a piece
 ONE_PIECE = 384  # keys up to which one workgroup takes less time than several and a kernel that combines them
 GROUPS = 1024  # workgroups that saturate a large GPU's memory
@@ -336,8 +342,21 @@ def _power_of_two(n: int) -> int:
     return 1 << (n - 1).bit_length()
 
 
+def _few(limits: Limits, rows: int, lanes: int, across: int) -> Few:
+    """The workgroup for so many rows. More threads each wait for fewer reads of values, as far as the sums of
+    rows leave memory for them."""
+    for threads in (256, 128, 64):
+        at_once = threads // lanes
+        f = Few(rows, max(2048 // (rows * lanes), at_once), lanes, across, threads)
+        while f.memory > MEMORY and f.keys > max(at_once, 8):
+            f = f._replace(keys=f.keys // 2)
+        if f.memory <= MEMORY and threads <= limits.invocations and (threads < 256 or rows * lanes <= 32):
+            break
+    return f
+
+
 def _split_keys(
-    nodes: Nodes, biases: Nodes, attrs: dict[str, Any], also: tuple[Written, ...]
+    limits: Limits, nodes: Nodes, biases: Nodes, attrs: dict[str, Any], also: tuple[Written, ...]
 ) -> list[Launch]:
     """The launches for few rows and many keys: one for pieces of the keys, and one that combines their
     results if the pieces are several."""
@@ -346,8 +365,7 @@ def _split_keys(
     lines, keys = k.shape[:2]
     rows = q.shape[0] // lines * q.shape[1]
     lanes = min(_power_of_two(d), 8 if d <= 32 else 16)
-    at_once = 128 // lanes
-    f = Few(_power_of_two(rows), max(2048 // (_power_of_two(rows) * lanes), at_once), lanes, _power_of_two(e))
+    f = _few(limits, _power_of_two(rows), lanes, _power_of_two(e))
     # Pieces of LEAST_KEYS keys or more, and no more workgroups than saturate the memory.
     most = 1 if keys <= ONE_PIECE else GROUPS // lines
     pieces = max(min(-(-keys // max(LEAST_KEYS, f.keys)), most), 1)
@@ -357,6 +375,8 @@ def _split_keys(
     sizes = _without(_sizes(nodes, biases, **attrs), *unread) | {"rows": rows, "lines": lines}
     count = q.shape[0] * q.shape[1]
     options = {"d": d, "e": e, "f": f, "o": _options(nodes, biases, **attrs), "whole": pieces == 1}
+    # the reads of values of a thread and turn
+    options["ahead"] = max(f.keys * f.across // f.threads, 1)
     written: dict[str, Any] = {"also": also}
     if pieces > 1:
         sizes |= {"pieces": pieces, "length": length}
@@ -428,7 +448,7 @@ def forward(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
     units = subgroup_matrix.largest_workgroup(limits, q, v)
     tile = _choice(limits, "forward", tiles, nodes, attrs["causal"], units)
     if tile == "few":
-        return _split_keys(nodes, biases, attrs, also)
+        return _split_keys(limits, nodes, biases, attrs, also)
     if isinstance(tile, Units):
         return [_unit_launch(tile, nodes, biases, attrs, also=also)]
     if isinstance(tile, str):
