@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ..core.events import emit
 from ..core.limits import Limits
@@ -14,6 +15,7 @@ from .group import Decision, FusedGroup, Lowered
 from .materialize import Materialization
 from .passes import Draft, run_passes
 from .plan import Plan, costs_of
+from .repeats import Repeats
 from .rewrite import graph_of
 
 BUILD = {  # the ops that are kernels of their own
@@ -48,9 +50,11 @@ class Planner:
             values.users,
             graph.classes,
             values.epilogues.nodes,
+            values.epilogues.head_of,
             values.stored,
             len(self.nodes),
         )
+        self.repeats = Repeats(self.context)
         self.kernels: list[ir.Kernel] = []  # that were built so far
         self.serials: list[int] = []  # of each kernel, that of the node that it begins with
         self.inlined: dict[Node, FusedGroup] = {}  # rows that products compute -> the group that would
@@ -112,7 +116,7 @@ class Planner:
             context.current.clear()
             context.current.update(group.outputs if group else (top,))
             try:
-                lowered = group.build(context) if group else self._build(top)
+                lowered = self.repeats.build(top, group, partial(self._lower, top, group))
                 self._check_params(top, group, lowered)
             except NeedStore as need:
                 for value in list(context.temporaries)[temporaries_before:]:
@@ -126,6 +130,9 @@ class Planner:
                 self._commit(top, group, lowered)
             elif group is not None:
                 self._ungroup(group)
+
+    def _lower(self, top: Node, group: FusedGroup | None) -> Lowered | None:
+        return group.build(self.context) if group else self._build(top)
 
     def _build(self, node: Node) -> Lowered:
         """The kernels of a value that is in no group."""

@@ -132,7 +132,8 @@ class PlanContext:
 
     A value is a number; several may be of one node. max_inputs: buffers that a kernel of one result may read.
     index: a node's value, and users: who reads a node, both by the node's id. classes: nodes of one class
-    are equal. epilogues: a head, and what its kernel goes on with. stored: nodes whose values are kept in
+    are equal. epilogues: a head, and what its kernel goes on with; head_of: the last of these,
+    and the head. stored: nodes whose values are kept in
     buffers; emitted: those that have their kernels; current: those whose kernel is being built. shared: of
     nodes that need no kernel, the value that they are. temporaries: values that are no node's, and their
     bytes.
@@ -144,6 +145,7 @@ class PlanContext:
     users: dict[int, list[Node]]
     classes: dict[Node, int]
     epilogues: dict[Node, list[Node]]
+    head_of: dict[Node, Node]
     stored: set[Node]
     nodes: int  # how many values are of nodes
     emitted: set[Node] = field(default_factory=set[Node])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from .depthwise import along, line_of
 from .dispatch import TILES, TailSplit, tiles_of
-from .product import COLUMNS, OperandIndexing, Product
+from .product import Product
 from .skinny import FEW_ROWS, SKINNY, USUAL
 from .variant import REGISTERS, Variant
 
@@ -52,7 +52,7 @@ def _skinny(product: Product, splits: list[float]) -> Iterator[Variant]:
     for split in splits:
         if split * skinny_turn(product) <= product.k and split not in UNEVEN:
             yield Variant("skinny", split)
-    if _is_free(product) and product.k >= 8 * USUAL.lanes:
+    if product.is_free and product.k >= 8 * USUAL.lanes:
         yield Variant("skinny_deep")
 
 
@@ -207,7 +207,7 @@ def second_kernel_time(product: Product) -> float:
 def estimate_skinny(product: Product, variant: Variant) -> float:
     """Reads at the memory's speed, as far as enough of them are under way."""
     machine, wide = product.limits.machine, product if product.m <= product.n else product.transpose()
-    across = USUAL.lanes if _is_free(product) else USUAL.strips
+    across = USUAL.lanes if product.is_free else USUAL.strips
     groups = -(-wide.n // (4 * across)) * product.batch * variant.split
     reads, filled = (
         wide.n * product.k * product.batch,
@@ -216,23 +216,15 @@ def estimate_skinny(product: Product, variant: Variant) -> float:
     is_small_vector = wide.m == 1 and product.k <= ONE_PASS_SUMMED and reads < ONE_PASS_ELEMENTS
     if variant.kernel == "skinny_deep" and not is_small_vector:
         return float("inf")
-    if is_small_vector and (
-        variant.kernel == "skinny_deep" or (variant.split == 1 and not _is_free(product))
-    ):
+    if is_small_vector and (variant.kernel == "skinny_deep" or (variant.split == 1 and not product.is_free)):
         filled = 1.0  # 32 columns a workgroup
     time = reads / filled * (machine.byte * 4 + SKINNY_ROW * wide.m) / machine.multiply_add
     return time + second_pass(product, variant.split)
 
 
-def _is_free(product: Product) -> bool:
-    """Whether the longer side of a skinny product lies along its own dims."""
-    wide = product if product.m <= product.n else product.transpose()
-    return OperandIndexing("b", wide.b, COLUMNS, wide.domain, False).along == "free"
-
-
 def skinny_turn(product: Product) -> int:
     """Summed places that a skinny product's piece is a multiple of: whole turns of its workgroups."""
-    return (8 if _is_free(product) else 4 * USUAL.reads) * USUAL.lanes
+    return (8 if product.is_free else 4 * USUAL.reads) * USUAL.lanes
 
 
 def estimate_short(product: Product) -> float:

@@ -399,6 +399,12 @@ class Product:
         read = [OperandIndexing(name, of, own, self.domain, False) for name, of, own in sides]
         return sum(s.along == "k" for s in read), sum(not s.wide for s in read)
 
+    @cached_property
+    def is_free(self) -> bool:
+        """Whether the longer side of a skinny product lies along its own dims."""
+        own, of = (COLUMNS, self.b) if self.m <= self.n else (ROWS, self.a)
+        return OperandIndexing("b", of, own, self.domain, False).along == "free"
+
     def places(self, after: Epilogue | None) -> list[Affine]:
         """The position of a result, then all positions that an epilogue reads, over all dims."""
         none = (0,) * (len(self.domain.shape) - self.rank)  # results don't depend on summed dims
