@@ -128,7 +128,7 @@ BAD = [
     (lambda: fb.addmm(fb.ones(7), fb.ones(2, 3), fb.ones(3, 4)),
      "ValueError: addmm(f32[7], f32[2, 3], f32[3, 4]): sizes 7 and 4 of dim 1 do not broadcast"),
     (lambda: fb.tensordot(fb.ones(2, 3), fb.ones(3, 2), ([1], [0, 1])),
-     "ValueError: tensordot(f32[2, 3], f32[3, 2], ([1], [0, 1])): 1 dims of a and 2 of b: name as many"),
+     "ValueError: tensordot(f32[2, 3], f32[3, 2], ([1], [0, 1])): 1 dims of a and 2 of b: name equally many"),
     (lambda: fb.cross(fb.ones(2), fb.ones(2)),
      "ValueError: cross(f32[2], f32[2]): dim 0 of [2] is not of size 3"),
     (lambda: fb.cdist(fb.ones(2, 3), fb.ones(2, 4)),

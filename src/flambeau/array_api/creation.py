@@ -14,6 +14,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     becomes float32 on a GPU. ValueError if copy=False and a copy is needed."""
     wanted = None if dtype is None else dt.as_dtype(dtype)
     if isinstance(obj, Tensor):
+        # `to` returns obj itself if nothing changes, which copy=False requires
         t = obj.to(device, wanted or obj.dtype)
         if copy is False and t is not obj:
             raise ValueError("asarray(..., copy=False): a change of dtype or device needs a copy: allow it")
@@ -30,6 +31,7 @@ def _numbers(obj: Any) -> Any:
     """Convert tensors in nested lists to numbers."""
     if isinstance(obj, Tensor):
         return obj.tolist()
+    # exactly these types: other sequences, such as arrays, are converted as a whole
     return type(obj)(map(_numbers, obj)) if type(obj) in (list, tuple) else obj
 
 
@@ -37,7 +39,7 @@ def arange(
     start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
 ) -> Tensor:
     """Return start, start + step, ... below stop (above it for a negative step). -> [n]"""
-    start, stop = (0, start) if stop is None else (start, stop)
+    start, stop = (0, start) if stop is None else (start, stop)  # a single argument is the stop
     if (stop - start) * step < 0:  # the standard: empty if the step leads away from stop
         stop = start
     return functions.arange(start, stop, step, dtype=dtype, device=device)

@@ -61,6 +61,7 @@ def unique_all(x: Tensor, /) -> All:
     # The first index of each value is the minimum of the positions that have it.
     flat = inverse.reshape(-1)
     places = functions.arange(flat.shape[0], dtype=flat.dtype, device=x.device)
+    # one more than any position, for the minimum to replace
     last = functions.full((values.shape[0],), flat.shape[0], dtype=flat.dtype, device=x.device)
     return All(values, last.scatter_reduce(0, flat, places, "amin"), inverse.reshape(x.shape), counts)
 

@@ -24,6 +24,7 @@ def _reduction(name: str, text: str, of_bools: bool = False) -> Callable[..., Te
 
 
 def _with_axes(x: Tensor, axis: Any, keepdims: bool) -> tuple[Tensor, Any, bool]:
+    # the standard's axis=None reduces all axes; a 0-d array has none to name
     if axis is None:
         return x, tuple(range(x.ndim)) or None, keepdims
     # axis=(): a new axis of size 1 is reduced, which leaves each element

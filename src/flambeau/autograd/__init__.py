@@ -111,6 +111,7 @@ class Context:
     """Passes data from a Function's forward to its backward: saved tensors, and any attributes."""
 
     def __init__(self, needs_input_grad: tuple[bool, ...]):
+        # whether each argument of apply requires a gradient: backward may skip the others
         self.needs_input_grad = needs_input_grad
         self._saved: tuple[Any, ...] = ()
         self.results: dict[int, Tensor] = {}  # id of a tensor that forward returned -> the caller's tensor
@@ -196,6 +197,7 @@ def _result(cls: type[Function], ctx: Context, args: tuple[Any, ...], outs: tupl
 
 
 def _op_of(cls: type, gradient: Callable[..., Any]) -> Op:
+    # a composite: kernels compute forward's operations, and the op itself only has the gradient rule
     def identity(xp: Any, x: Any) -> Any:
         return x
 
@@ -205,6 +207,7 @@ def _op_of(cls: type, gradient: Callable[..., Any]) -> Op:
 def _no_gradient(ctx: Context, out: Any) -> Any:
     if not ctx.materialize or not isinstance(out, Tensor):
         return None
+    # zeros by default, as in PyTorch, so that backward need not handle None
     return Tensor.zeros(out.shape, dtype=out.dtype, device=out.device)
 
 

@@ -30,6 +30,7 @@ def _as(inputs: Any, results: tuple[Any, ...]) -> Any:
 
 
 def _places(inputs: Any) -> int | tuple[int, ...]:
+    # an integer gives a single derivative, a tuple of them a tuple, as `inputs` is
     return tuple(range(len(inputs))) if is_tuple(inputs) else 0
 
 
@@ -112,7 +113,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     func: a function of tensors, or of trees of them
     create_graph: gradients can be differentiated themselves
     """
-    moves = _tuple(_directions("jvp", inputs, v))
+    moves = _tuple(_directions("jvp", inputs, v))  # the tangent of each input
     with _grad_mode(create_graph):
         return transforms.jvp(func, _tuple(inputs), moves)
 

@@ -62,7 +62,7 @@ def gradcheck(
         placed = dict(zip(places, chosen, strict=True))
         return _outputs(func(*(placed.get(i, a) for i, a in enumerate(arguments))))
 
-    at = tuple(arguments[i].detach() for i in places)
+    at = tuple(arguments[i].detach() for i in places)  # the point, without the inputs' own graphs
     jacobian = functional.jacobian(call, at)
     wrong = [
         difference

@@ -251,7 +251,7 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
         for named, x in zip(dims, (a, b), strict=True)
     )
     if len(of_a) != len(of_b):
-        raise ValueError(f"{len(of_a)} dims of a and {len(of_b)} of b: name as many")
+        raise ValueError(f"{len(of_a)} dims of a and {len(of_b)} of b: name equally many")
     names = ascii_letters[: a.ndim + b.ndim]
     # Summed dims of b get the letter of their partner in a.
     term = list(names[a.ndim :])

@@ -72,7 +72,7 @@ def index_of(x: Tensor, start: Any) -> Tensor:
     if not is_tensor(start):
         return x.full((1,), start, dtype=dt.int32, device=x.device)
     if not start.dtype.is_int or prod(start.shape) != 1:
-        raise ValueError(f"start is one integer: not {start.dtype.short}{list(start.shape)}")
+        raise ValueError(f"start must be one integer, not {start.dtype.short}{list(start.shape)}")
     return start.int().reshape(1)
 
 
