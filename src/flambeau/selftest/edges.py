@@ -117,6 +117,8 @@ OF_COMPLEX: tuple[Row, ...] = (
     ("fb.dist(fb.complex({x}, {y}), fb.complex({y}, {x}))", "np.sqrt((2 * ({x} - {y}) ** 2).sum())"),
     ("(fb.complex({x}, {y}) * fb.complex({y}, {x})).imag", "{x} * {x} + {y} * {y}"),
     ("fb.complex({x}, {y}).conj().imag", "-{y}"),
+    ("fb.logaddexp(fb.complex({x}, {y} * 0), {x} > 0).real", "np.logaddexp({x}, {x} > 0)"),
+    ("fb.logaddexp({x} > 0, fb.complex({x}, {y} * 0)).real", "np.logaddexp({x}, {x} > 0)"),
     ("fb.linalg.vecdot(fb.complex({x}, {y}), fb.complex({y}, {x}), dim={d}).imag",
      "({x} * {x} - {y} * {y}).sum({d})"),
     ("fb.complex({x}, {y}).sum({d}).real", "{x}.sum({d})"),
