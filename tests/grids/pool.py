@@ -52,7 +52,7 @@ def largest(d, name):
 def powers(d, name):
     n = int(name[7])
     shape, kernel, stride, _, _ = pooled(d, n, False, padded=False)
-    p = d.one(1.0, 2.0, 3.0, 4.0)
+    p = d.one(1.0, 2.0, 3.0, 4.0, float("inf"), float("-inf"))
     given = (kernel[0], stride[0]) if n == 1 else (tuple(kernel), tuple(stride))
     return call(d.array(shape, 0.2, 2), p, *given, ceil_mode=d.maybe())
 

@@ -226,3 +226,10 @@ BAD = [
 @pytest.mark.parametrize("bad, text", BAD, ids=[t.split(": ")[1][:24] for _, t in BAD])
 def test_errors(bad, text):
     assert call(bad) == text
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_lp_pools_with_infinite_powers(sign):
+    x = fb.tensor([[[0.5, -2.0, 1.5, 3.0, -0.25]]], device="cpu")
+    y = F.lp_pool1d(x, sign * float("inf"), 2, ceil_mode=True)
+    assert y.tolist() == [[[2, 3, 0.25] if sign > 0 else [0.5, 1.5, 0.25]]]

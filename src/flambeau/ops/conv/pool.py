@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...core import dtype as dt
@@ -323,13 +323,17 @@ def _lp_pool(nd: int):
         """The p-th root of the sum of p-th powers of each window, for even p the p-norm; stride defaults to
         the kernel size. [n, c, *size] -> [n, c, *out]
 
-        norm_type: the power p of the norm
+        norm_type: the power p of the norm; infinity takes the largest absolute value, -infinity the least
         kernel_size: the window's size, one number or one for each dim
         ceil_mode: include windows that begin inside and end outside
         Raises ValueError if a size is neither one number nor one for each dim; if dims are missing, or
             windows do not fit.
         """
         kernel = pair(kernel_size, nd)
+        if abs(norm_type) == inf:
+            extreme = (max_pool1d, max_pool2d, max_pool3d)[nd - 1]
+            sign = 1 if norm_type > 0 else -1
+            return extreme(input.abs() * sign, kernel, stride, ceil_mode=ceil_mode) * sign
         x, dtype = in_float32(input)
         powers = x if norm_type == 1 else x.square() if norm_type == 2 else x.pow(norm_type)
         # As in PyTorch, the mean times the kernel's size: a window cut off by ceil_mode is scaled up.
