@@ -86,6 +86,7 @@ SIZES = {  # for a software adapter or a CPU, and for a card
 }
 GPTS = ("gpt", "gpt8")
 CHANNELS = {"cnn": 1, "vit": 3, "resnet50": 3}  # of an image
+SCALE = 1.0  # of a scaler at first: ResNet-50 at these weights overflows from some hundreds on
 SHOWN = 45  # kernels of a profile
 PATCH = 16  # pixels of a side of a ViT's patch
 
@@ -191,7 +192,7 @@ def our_step(name: str, net: Net, dtype: str):
     """(a call that trains once and gives the loss, what waits for it)"""
     model = network(fb, name, net)
     optimizer = fb.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
-    scaler = fb.GradScaler(enabled=dtype == "float16")
+    scaler = fb.GradScaler(init_scale=SCALE, enabled=dtype == "float16")
     lower = fb.bfloat16 if dtype == "bfloat16" else fb.float16
     context = fb.autocast(dtype=lower, enabled=dtype in ("float16", "bfloat16"))
     precision = "high" if dtype == "high" else "highest"
@@ -219,7 +220,7 @@ def torch_step(name: str, net: Net, dtype: str, compiled: bool):
     model = network(torch, name, net).to(place)
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
     forward = torch.compile(model) if compiled else model
-    scaler = torch.amp.GradScaler(place, enabled=dtype == "float16")
+    scaler = torch.amp.GradScaler(place, init_scale=SCALE, enabled=dtype == "float16")
     x, y = (torch.from_numpy(a).to(place) for a in batch(name, net))
     x, y = x.long() if name in GPTS else x, y.long()
     lower = torch.bfloat16 if dtype == "bfloat16" else torch.float16

@@ -97,10 +97,11 @@ def test_no_buffer_holds_the_scores(gpu):
 
 @pytest.fixture
 def forced(gpu, monkeypatch):
-    """Plans for a GPU, with one variant wherever it serves."""
+    """Plans for a GPU, with one variant wherever it serves; the gradients of the scores "computed" or
+    "stored"."""
 
-    def force(name):
-        monkeypatch.setattr(choose, "forced", lambda: {"attention": name})
+    def force(name, slopes="computed"):
+        monkeypatch.setattr(choose, "forced", lambda: {"attention": name, "attention_slopes": slopes})
         return planned_for(gpu, software=False, workgroup_memory=49152)
 
     return force
@@ -143,6 +144,39 @@ def test_gradients_in_each_tile(tile, gpu, forced):
         made = values(*grads())
     for got, want in zip(made, values(*grads(create_graph=True)), strict=True):
         check(got, want, 5e-6, tile)
+
+
+@pytest.mark.parametrize("causal", in_turn((False, True), 2))
+@pytest.mark.parametrize("tile", in_turn(["64x64.8x8.16.0", "128x64.8x8.16.1", "64x32.4x4.8.0"], 3))
+@pytest.mark.share(3)
+def test_products_of_stored_gradients_of_scores(tile, causal, gpu, forced):
+    """Lines of whole vec4s whose last keys are absent; rows below and beyond the diagonal; shared keys."""
+    rng, keep = np.random.default_rng(6), np.random.default_rng(7).random((137, 75)) > 0.3
+    shapes = ((2, 4, 137, 20), (2, 2, 75, 20), (2, 2, 75, 36))
+    xs = [fb.tensor(rng.normal(size=s).astype("f4"), device=gpu).requires_grad_() for s in shapes]
+    weights = fb.tensor(rng.normal(size=(2, 4, 137, 36)).astype("f4"), device=gpu)
+
+    def grads(**kw):
+        y = sdpa(*xs, fb.tensor(keep, device=gpu), is_causal=causal, softcap=2.0, enable_gqa=True)
+        found = (y * weights).sum().backward(**kw)
+        return [found[x] for x in xs]
+
+    with forced(tile, "stored"):
+        by_query, *others = grads()
+        assert "queries" not in {k.name for k in by_query.plan()}
+        gradients = values(by_query, *others)
+    for got, want in zip(gradients, values(*grads(create_graph=True)), strict=True):
+        check(got, want, 5e-6, tile)
+
+
+def test_few_gradients_of_scores_are_stored(gpu):
+    """192 heads of 197 rows, 30 MB, and no 4,096 rows of 12 heads, 0.8 GB."""
+    with planned_for(gpu, software=False, workgroup_memory=49152):
+        for heads, n, names in ((192, 197, {"keys"}), (12, 4096, {"keys", "queries"})):
+            q, k, v = (fb.empty(heads, n, 64, device=gpu).requires_grad_() for _ in range(3))
+            found = sdpa(q, k, v).sum().backward()
+            planned = {kernel.name for x in (q, k, v) for kernel in found[x].plan()}
+            assert planned & {"keys", "queries"} == names
 
 
 @pytest.mark.parametrize("dtype", in_turn((fb.float16, fb.bfloat16), 2))
@@ -201,8 +235,9 @@ def test_few_rows_to_many_keys(case, pieces, gpu, forced, monkeypatch):
         (256, 128, True, ["128x128.8x8.16.1"] * 3),
     ],
 )
-def test_short_causal_rows_take_low_tiles(length, d, causal, taken, gpu):
+def test_short_causal_rows_take_low_tiles(length, d, causal, taken, gpu, monkeypatch):
     """Of many rows; of few, all take low ones."""
+    monkeypatch.setattr(choose, "forced", lambda: {"attention_slopes": "computed"})
     with choose.questions() as asked, planned_for(gpu, software=False):
         q, k, v = (fb.empty(34000 // length + 1, length, d, device=gpu).requires_grad_() for _ in range(3))
         found = sdpa(q, k, v, is_causal=causal).sum().backward()

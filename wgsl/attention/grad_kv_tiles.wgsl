@@ -1,5 +1,6 @@
 //# attention/grad_kv_rows.wgsl for GPUs, tiled as attention/tiles.wgsl: a workgroup has rows of keys, and their gradients by key and
-//# by value in one pass over the queries; the rows of a tile of scores are keys.
+//# by value in one pass over the queries; the rows of a tile of scores are keys. With `stored`, the gradients of the scores go
+//# out too, zero where they are masked: lines of whole vec4s of keys, one for each query.
 //% extends "launch.wgsl"
 //% import "attention/_tiles.wgsl" as tiles
 //% import "attention/_scores.wgsl" as scoring
@@ -26,8 +27,14 @@
 //% endfor
   let key{{ h }} = vec4<u32>(row0 + 4u * (ty + {{ h * t.ty }}u)) + vec4<u32>(0u, 1u, 2u, 3u); //% for h in range(t.rows // 4)
   let start = {{ "row0 / %du * %du" % (t.width, t.width) if o.causal else "0u" }};
+  let quads = (p.keys + 3u) / 4u; //% if stored
   for (var head = kv * p.group; head < (kv + 1u) * p.group; head += 1u) {
 {{ scoring.bias_head(o) }}
+  for (var query = tx; query < start; query += {{ t.tx }}u) { //% if stored and o.causal
+    if (key{{ h }}.x < p.keys) { //% for h in range(t.rows // 4)
+      out2[(head * p.queries + query) * quads + key{{ h }}.x / 4u] = vec4<f32>(0);
+    }
+  }
   for (var first = start; first < p.queries; first += {{ t.width }}u) {
     let seen = {{ "select(0u, p.queries, first >= row0 + %du)" % t.height if o.causal else "p.queries" }};
 //% for j in range(t.cols)
@@ -46,6 +53,9 @@
 {{ tiles.sums("y", "s", along_g, t) }}
 {{ tiles.dots("z", v, g, t) }}
     z{{ h }}_{{ j }} *= s{{ h }}_{{ j }}{{ " * c%d_%d" % (h, j) if o.softcap }}; //% for h, j in product(range(t.rows // 4), range(t.cols))
+    if (key{{ h }}.x < p.keys && column{{ j }} < p.queries) { //% for h, j in product(range(t.rows // 4 * stored), range(t.cols))
+      out2[(head * p.queries + column{{ j }}) * quads + key{{ h }}.x / 4u] = select(vec4<f32>(0), z{{ h }}_{{ j }}, key{{ h }} < vec4<u32>(p.keys));
+    }
 {{ tiles.sums("x", "z", along_q, t) }}
   }
   }

@@ -129,17 +129,22 @@ def _grad(
     if is_grad_enabled() or placed or (bias is not None and bias.requires_grad):
         grads, by_bias = _grad_by_ops(g, q, k, v, start, bias, **attrs)
         return [*grads, *[None] * placed, *([] if bias is None else [by_bias])]
-    units = q.device.kind == "gpu" and launches.slopes_on_units(
-        q.device.limits, (q.node, k.node, v.node), attrs["causal"]
-    )
+    on_gpu, nodes, causal = q.device.kind == "gpu", (q.node, k.node, v.node), attrs["causal"]
+    units = on_gpu and launches.slopes_on_units(q.device.limits, nodes, causal)
     g, unscale = _scale_slopes(g) if units else (g, None)
     norms, delta = _lower_norms(output_of(Attention._norms, y)), (g.float() * y.float()).sum(-1, keepdim=True)
     # for each row: the maximum, the logarithm of the sum, and the sum of gradient times result
     rows = norms._pad((0, 0, 0), (0, 0, 1)) + delta._pad((0, 0, 2), (0, 0, 0))
     inputs = (q, k, v, g, rows, *others)
-    by_key = Attention._keys(*inputs, placed=False, **attrs)
+    stored = on_gpu and launches.stores_slopes(q.device.limits, nodes, causal)
+    by_key = Attention._keys(*inputs, placed=False, stored=stored, **attrs)
     by_value = output_of(Attention._values, by_key)
-    grads = (Attention._queries(*inputs, placed=False, **attrs), by_key, by_value)
+    if stored:
+        slopes = output_of(Attention._slopes, by_key).narrow(-1, 0, k.shape[1])
+        by_query = (slopes.reshape(k.shape[0], -1, k.shape[1]) @ k).reshape(q.shape) * attrs["scale"]
+    else:
+        by_query = Attention._queries(*inputs, placed=False, **attrs)
+    grads = (by_query, by_key, by_value)
     grads = grads if unscale is None else [(x.float() * unscale).to(x.dtype) for x in grads]
     return [*grads, *[None] * len(others)]
 
@@ -202,7 +207,8 @@ def _grad_by_ops(
 
 
 def _gradient_reference(at: int) -> Reference:
-    """The reference of the gradient with respect to the queries (0), the keys (1) or the values (2)."""
+    """The reference of the gradient with respect to the queries (0), the keys (1), the values (2) or the
+    scores (3)."""
 
     def reference(
         xp: Namespace,
@@ -214,13 +220,13 @@ def _gradient_reference(at: int) -> Reference:
         *others: Array,
         placed: bool,
         scale: float,
-        causal: bool,
         softcap: float | None,
-        heads: int,
+        **attrs: Any,
     ) -> Array:
         group = q.shape[0] // max(k.shape[0], 1)
         start, bias = _split_others(others, placed)
-        s, _ = _masked_scores(xp, q, k, start, bias, causal, scale=scale, softcap=softcap, heads=heads)
+        masks = {"causal": attrs["causal"], "heads": attrs["heads"]}
+        s, _ = _masked_scores(xp, q, k, start, bias, scale=scale, softcap=softcap, **masks)
         # The weights, from the scores and the row's maximum and log-sum. The minimum undoes rounding
         # differences between kernels.
         w = xp.exp(xp.minimum(s - rows[..., :1], 0) - rows[..., 1:2]).reshape(-1, group, *s.shape[1:])
@@ -233,6 +239,7 @@ def _gradient_reference(at: int) -> Reference:
             lambda: (z @ k1).reshape(q.shape) * scale,
             lambda: (z.swapaxes(-1, -2) @ q1).sum(1) * scale,
             lambda: (w.swapaxes(-1, -2) @ g).sum(1),
+            lambda: xp.pad(z.reshape(s.shape), [(0, 0), (0, 0), (0, -s.shape[2] % 4)]),
         )
         return gradients[at]()
 
@@ -257,6 +264,14 @@ def _like_value(y: Shape, q: Shape, k: Shape, v: Shape, *_: Any, **__: Any) -> S
 
 def _float32(*_: DType, **__: Any) -> DType:
     return dt.float32
+
+
+def _keys_padded(y: Shape, q: Shape, k: Shape, *_: Any, **__: Any) -> Shape:
+    return (*q[:2], launches.padded_length(k[1]))
+
+
+def _slopes_reference(xp: Namespace, y: Array, *inputs: Array, **attrs: Any) -> Array:
+    return _gradient_reference(3)(xp, *inputs, **attrs)
 
 
 def _values_reference(xp: Namespace, y: Array, *inputs: Array, **attrs: Any) -> Array:
@@ -322,6 +337,15 @@ class Attention(Family):
         shape=_like_value,
         dtype=like_first,
         xp=_values_reference,
+    )
+
+    # the gradients of the scores, of masked ones 0: another result of the kernel of the keys' gradient
+    _slopes = Op(
+        "output",
+        part="slopes",
+        shape=_keys_padded,
+        dtype=_float32,
+        xp=_slopes_reference,
     )
 
 

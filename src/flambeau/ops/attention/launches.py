@@ -128,6 +128,7 @@ ONE_PIECE = 384  # keys up to which one workgroup takes less time than several a
 GROUPS = 1024  # workgroups that saturate a large GPU's memory
 
 
+MOST_SLOPES = 1 << 27  # bytes of gradients of scores that are stored
 SHARED = 1024  # vec4s of workgroup memory that "rows" stages
 THREADS = 64  # of a workgroup of "rows"
 REGISTERS = 288  # accumulators of a thread, at most
@@ -153,6 +154,11 @@ KEYS = (
     AttentionTile(16, 16, 4, 4, 16, 0),
     AttentionTile(8, 16, 4, 4, 8, 0),
 )
+
+
+def padded_length(keys: int) -> int:
+    """The keys of a stored line of gradients of scores, which is whole vec4s."""
+    return -(-keys // 4) * 4
 
 
 def _sizes(
@@ -261,6 +267,7 @@ def _tile_launch(
     attrs: dict[str, Any],
     products: tuple[int, int],
     also: tuple[Written, ...] = (),
+    **options: Any,
 ) -> Launch:
     """The launch of a tiled kernel: a workgroup for each tile of rows of q (of=0) or k (of=1)."""
     lines, length = nodes[of].shape[:2]
@@ -277,7 +284,7 @@ def _tile_launch(
         tuple(range(len(nodes))),
         lines * blocks,
         sizes,
-        {"d": d, "e": e, "t": tile, "o": _options(nodes, biases, **attrs)},
+        {"d": d, "e": e, "t": tile, "o": _options(nodes, biases, **attrs), **options},
         workgroup=(tile.threads, 1, 1),
         wide=_vec4_inputs(nodes, biases),
         width=4,
@@ -486,8 +493,23 @@ def by_queries(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
     return [_tile_launch("attention/grad_q_tiles.wgsl", way, nodes, biases, 0, attrs, (2, 1))]
 
 
-def by_keys(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
-    """The launches of the gradients with respect to the keys and, as a further result, by the values."""
+def stores_slopes(limits: Limits, nodes: Nodes, causal: bool) -> bool:
+    """Whether the kernel of the keys' gradient stores the gradients of the scores, so that the queries' is a
+    product with the keys. That kernel computes four products of the size of the scores and this one another;
+    a kernel of the queries would compute two of the four again."""
+    q, k = nodes[:2]
+    way = _gradient_variant(limits, "keys", nodes, causal)
+    if limits.software or q.dtype != dt.float32 or not isinstance(way, AttentionTile):
+        return False
+    is_small = 4 * q.shape[0] * q.shape[1] * k.shape[1] <= MOST_SLOPES
+    bucket = (q.shape[2], min(q.shape[1], 1024).bit_length(), causal)
+    names = ["stored", "computed"]
+    return choose(limits, "attention_slopes", bucket, names, names[not is_small]) == "stored"
+
+
+def by_keys(limits: Limits, *nodes: Node, stored: bool, **attrs: Any) -> list[Launch]:
+    """The launches of the gradients with respect to the keys and, as further results, by the values and by
+    the scores if they are stored."""
     v, biases, way = nodes[2], nodes[5:], _gradient_variant(limits, "keys", nodes, attrs["causal"])
     # One kernel stores both gradients: that of the values here, that of the keys as its main result.
     first: dict[str, Any] = {"writes": "values", "elements": prod(v.shape), "dtype": v.dtype}
@@ -500,4 +522,8 @@ def by_keys(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
     if isinstance(way, str):
         call = ("attention/grad_kv_rows.wgsl", limits, nodes, biases, 1, attrs, 4)
         return [_row_launch(*call, "value", **first), _row_launch(*call, "key")]
-    return [_tile_launch("attention/grad_kv_tiles.wgsl", way, nodes, biases, 1, attrs, (2, 2), also)]
+    if stored:
+        q, k = nodes[:2]
+        also += (Written("slopes", prod(q.shape[:2]) * padded_length(k.shape[1]), dt.float32, 4),)
+    template = "attention/grad_kv_tiles.wgsl"
+    return [_tile_launch(template, way, nodes, biases, 1, attrs, (2, 2), also, stored=stored)]
