@@ -160,9 +160,8 @@ def conv_transpose(
         return _convolve_flipped(x, w, size, padding, dilation, groups)
     if all(d == 1 for d in dilation):
         return _by_phases(x, w, size, stride, padding, groups)
-    return _fold_windows(
-        x, w, size, Settings(stride=stride, padding=padding, dilation=dilation, groups=groups)
-    )
+    settings = Settings(stride=stride, padding=padding, dilation=dilation, groups=groups)
+    return _fold_pieces(x, w, size, settings)
 
 
 def _convolve_flipped(
@@ -190,6 +189,9 @@ def _pad_dims(x: Tensor, before: list[int], after: list[int]) -> tuple[Tensor, t
     return x._pad(*rest) if any(map(any, rest)) else x, shared
 
 
+TAPS = 1 << 24  # elements of windows that a transposed convolution stores at a time: 64 MB
+
+
 def _fold_windows(g: Tensor, w: Tensor, size: Shape, settings: Settings) -> Tensor:
     """conv_transpose with strides and dilations: each element of each window, then summed by element."""
     stride, padding = settings["stride"], settings["padding"]
@@ -202,15 +204,37 @@ def _fold_windows(g: Tensor, w: Tensor, size: Shape, settings: Settings) -> Tens
     weights = wg.permute(0, 2, *range(3, 3 + nd), 1).reshape(1, groups, c, *w.shape[2:], *(1,) * nd, o)
     cols = contract(gy, weights, 1, "conv_input")  # [n, g, c, *taps, *out]
     cols = cols.permute(0, 1, 2, *range(3 + nd, 3 + 2 * nd), *range(3, 3 + nd))
-    # fold gives the range that the windows cover; the result is cut from it, or padded beyond the last window
-    out = [
+    reach = [
         (m - 1) * s + d * (k - 1) + 1
         for m, k, s, d in zip(g.shape[2:], w.shape[2:], stride, dilation, strict=True)
     ]
-    back = fold(cols, spec_of(w.shape[2:], stride, (0,) * nd, dilation), tuple(out))
-    rest = (n - m + p for n, m, p in zip(size, out, padding, strict=True))
-    back = back._pad((0, 0, 0, *(-p for p in padding)), (0, 0, 0, *rest))
+    # fold gives what the windows cover of the result; beyond the last window are zeros
+    out = [min(n, r - p) for n, r, p in zip(size, reach, padding, strict=True)]
+    before = padding if min(out) > 0 else (0,) * nd
+    out = out if min(out) > 0 else reach
+    spec = [
+        Window(k, s, d, p, r - p - n)
+        for k, s, d, p, r, n in zip(w.shape[2:], stride, dilation, before, reach, out, strict=True)
+    ]
+    back = fold(cols, tuple(spec), tuple(out))
+    cut = [b - p for b, p in zip(before, padding, strict=True)]
+    rest = [n - c - m for n, c, m in zip(size, cut, out, strict=True)]
+    back = back._pad((0, 0, 0, *cut), (0, 0, 0, *rest)) if any(cut + rest) else back
     return back.reshape(g.shape[0], groups * c, *size)
+
+
+def _fold_pieces(x: Tensor, w: Tensor, size: Shape, settings: Settings) -> Tensor:
+    """The same in pieces of the batch, each of which stores at most TAPS elements of windows."""
+    n, images = x.shape[0], max(TAPS // max(_taps_of_image(x, w, settings["groups"]), 1), 1)
+    pieces = max(-(-n // images), 1)
+    images = max(-(-n // pieces), 1)
+    parts = [x.narrow(0, i, min(images, n - i)) for i in range(0, n, images)] if pieces > 1 else [x]
+    return cat([_fold_windows(part, w, size, settings) for part in parts], 0)
+
+
+def _taps_of_image(x: Tensor, w: Tensor, groups: int) -> int:
+    """The elements of all windows that the elements of an image are added to."""
+    return groups * prod(x.shape[2:]) * prod(w.shape[1:])
 
 
 class Phases(NamedTuple):
