@@ -9,6 +9,8 @@ from helpers.plans import kinds_of
 from references.fourier import joined
 
 import flambeau as fb
+from flambeau.device import get_device
+from flambeau.ops.fft import kernels
 
 # smooth, prime, with large primes, beyond a kernel's length
 LENGTHS = [1, 2, 3, 7, 8, 11, 30, 97, 256, 509, 1000, 1024, 1155, 2018, 2048, 6000]
@@ -102,6 +104,23 @@ def test_two_steps_of_long_real_lines(n, gpu):
     near(again, a, 2e-6)
 
 
+@pytest.mark.parametrize("n", in_turn([12, 35, 143, 2048, 2018, 5000], 6))
+def test_two_steps_along_columns(n, gpu, monkeypatch):
+    """Columns that are so long that a workgroup has room for few: both steps read columns side by side."""
+    monkeypatch.setattr(kernels, "TWO_STEPS", (10, 2))
+    x = random((2, n, 5)) if n < 200 else random((1, n, 3))
+    z = (x + 1j * x[:, ::-1]).astype("c8")
+    with planned_for(gpu, software=False):
+        t, c = fb.tensor(x, device=gpu), fb.tensor(z, device=gpu)
+        half = fb.fft.rfft(t, dim=1)
+        assert kinds_of(half.view_as_real()).count("fft") >= 2
+        found = values(fb.fft.fft(c, dim=1), fb.fft.ifft(c, dim=1), fb.fft.fft(t, dim=1), half)
+        again = fb.fft.irfft(half, n, dim=1).numpy()
+    for name, y, a in zip(("fft", "ifft", "fft", "rfft"), found, (z, z, x, x)):
+        near(y, reference(name, a, n, 1))
+    near(again, x, 2e-6)
+
+
 def test_the_references_of_two_steps():
     """Each step of NumPy's device is what a kernel computes: together they are the whole."""
     from flambeau.core.op import OPS
@@ -116,6 +135,16 @@ def test_the_references_of_two_steps():
         near(y[..., 0] + 1j * y[..., 1], z)
         back = lines(lines(fb.tensor(pairs, device="cpu"), n // b, "mirror", n), b, "part", n)
         near(back.numpy() / n, x)
+        columns = random((2, n, 3))
+        z = np.fft.rfft(columns.astype("f8"), axis=1)
+        first = lines(fb.tensor(columns.reshape(2, n // b, -1), device="cpu"), n // b, "real", n, 3)
+        second = first.reshape(2, n // b, b, 3, 2)
+        y = lines(second, b, "upper", n, 3)
+        near(y.view_as_complex().numpy(), z)
+        near(lines(second, b, "second", n, 3).view_as_complex().numpy(), np.fft.fft(columns, axis=1))
+        back = lines(y, n // b, "mirror", n, 3).reshape(2, n // b, b, 3, 2)
+        near(lines(back, b, "part", n, 3).numpy() / n, columns)
+        near(lines(back, b, "isecond", n, 3)[..., 0].numpy() / n, columns)
     k = np.array([0, 1, 2, 3, 4, 9, 9, 9, 4, 3, 2, 1])  # of a chirp for lines of 5, around 0 in 12
     table = lines(fb.zeros(1, device="cpu"), 5, "table", 12).numpy()
     near(table[:, 0] + 1j * table[:, 1], np.fft.fft(np.where(k < 5, np.exp(1j * np.pi * k * k / 5), 0)))
@@ -130,8 +159,12 @@ def test_a_number_that_is_none_is_in_its_line_only(device):
 
 
 def test_the_kernels_of_a_transform():
-    """One kernel of lines, two of long ones: no table, no copy."""
-    x = fb.zeros(6, 4096, 8).realize()
+    """One kernel of lines, two of long ones and of columns: no table, no copy."""
+    x = fb.zeros(6, 4096, 7).realize()
+    columns = fb.zeros(6, 4096, 8).realize()
+    with planned_for(get_device(), software=False):
+        assert kinds_of(fb.fft.fft(columns, dim=1).view_as_real()) == ["fft", "fft"]
+        assert kinds_of(fb.fft.rfft(columns, dim=1).view_as_real()) == ["fft", "fft"]
     z = fb.zeros(2, 65536, 2).realize().view_as_complex()
     assert kinds_of(fb.fft.fft(z).view_as_real()) == ["fft", "fft"]
     for y in (fb.fft.rfft(x, dim=1), fb.fft.fft(x, dim=1), fb.fft.rfft(x[:, 1:4001, 0])):

@@ -156,7 +156,7 @@ fn number_at(line: u32, pos: u32) -> vec2<f32> {
 //% set at = "((line / p.inner) * %du + pos) * p.inner + line %% p.inner" if columns else "line * %du + pos"
 //% set half_at = at % (length // 2 + 1)
 //% set at = at % numbers
-//% if form in ("fft", "ifft", "packed", "upper", "part")
+//% if form in ("fft", "ifft", "packed", "upper", "part", "second", "isecond")
   let i = 2u * ({{ at }});
   return vec2<f32>(value_at(i{{ " + 1u" if inverse }}), value_at(i{{ " + 1u" if not inverse }}));
 //% elif form == "table"
@@ -169,8 +169,10 @@ fn number_at(line: u32, pos: u32) -> vec2<f32> {
 //% elif form in ("back", "mirror")
   // the other half has the conjugates
 //% set near_at = "(line / p.inner) * (whole / 2u + 1u) + near" if form == "mirror" else half_at.replace("pos", "near")
+//% set near_at = "(%s) * p.beside + line %% p.beside" % near_at if beside else near_at
   let whole = {{ "p.whole" if form == "mirror" else "%du" % length }};
-  let place = {{ "pos * p.inner + line % p.inner" if form == "mirror" else "pos" }};
+//% set column = "line % p.inner / p.beside" if beside else "line % p.inner"
+  let place = {{ "pos * (p.inner / p.beside) + " ~ column if beside else "pos * p.inner + " ~ column if form == "mirror" else "pos" }};
   let near = min(place, whole - place);
   let i = 2u * ({{ near_at }});
   let y = select(value_at(i + 1u), 0.0, near == 0u || 2u * near == whole);
@@ -187,19 +189,24 @@ fn number_at(line: u32, pos: u32) -> vec2<f32> {
 }
 
 fn put(line: u32, pos: u32, z: vec2<f32>) {
-//% if turned
+//% if turned and beside
+  let y = times(z, root(pos * (line % p.inner / p.beside), p.whole));
+  out[{{ at }}] = {{ "y.yx" if inverse else "y" }};
+//% elif turned
   let y = times(z, root(pos * (line % p.inner), p.whole));
   out[line * {{ numbers }}u + pos] = {{ "y.yx" if inverse else "y" }};
 //% elif form == "table"
   out[pos] = z;
 //% elif form in ("fft", "ifft", "real", "unpacked")
   out[{{ at }}] = {{ "z.yx" if inverse else "z" }};
-//% elif form in ("upper", "part")
+//% elif form in ("upper", "part", "second", "isecond")
   // the results of the second of two steps lie across the lines
 //% set end = "p.whole / 2u + 1u" if form == "upper" else "p.whole"
-  let i = pos * p.inner + line % p.inner;
+//% set end = "(%s) * p.beside" % end if beside else end
+//% set across = "p.across" if beside else "p.inner"
+  let i = pos * {{ across }} + line % {{ across }};
   if (i < {{ end }}) {
-    out[(line / p.inner) * ({{ end }}) + i] = {{ "z" if form == "upper" else "z.y" }};
+    out[(line / {{ across }}) * ({{ end }}) + i] = {{ "z.y" if form == "part" else "z.yx" if form == "isecond" else "z" }};
   }
 //% elif form == "half"
   if (pos <= {{ length // 2 }}u) {
@@ -236,7 +243,7 @@ fn put_chirped(line: u32, pos: u32, z: vec2<f32>) {
   let first = group * {{ each }}u;
 //% for pass in passes
   // pass {{ loop.index }} of {{ passes | length }}, of radix {{ pass.radix }}
-//% set across = columns and not (turned and loop.last and not loop.first)
+//% set across = columns and not (turned and not beside and loop.last and not loop.first)
 {{ place(pass, b, across) if pass.is_new }} //% for b in range(pass.each)
 {{ begun(pass) if loop.first else connected(passes[loop.index0 - 1], pass) }}
 {{ butterfly.transform(names, pass.halves, roots) }} //% for names in pass.names

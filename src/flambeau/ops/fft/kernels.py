@@ -27,6 +27,7 @@ MOST = 4096  # numbers of a line in 16 KB of workgroup memory: real and imaginar
 AT_ONCE = 2048  # numbers of which both parts fit
 CELLS = 1024  # from this many numbers on a workgroup takes only one line
 COLUMNS = 16  # lines side by side that a workgroup takes if it can: 128 bytes
+TWO_STEPS = 1024, 8  # longer lines of so many side by side take two steps: a workgroup has room for few of them
 THREADS = 256  # at most
 HELD = 32  # numbers that a thread may hold in registers
 # lengths that a thread transforms in registers, and the factors (a, b) of composite ones
@@ -36,8 +37,9 @@ RADICES: dict[int, tuple[int, int] | None] = {
 }  # fmt: skip
 TWIDDLES = 1 << 24  # a length up to which j * k is exact in a kernel's angles
 FORMS = "fft", "ifft"  # by whether it is the inverse
-INVERSE = "ifft", "back", "unpacked", "mirror", "part"
-STRAIGHT = "upper", "part", "table"  # forms that write no turned lines, whatever `whole` is
+SECOND = "second", "isecond"  # of the second step along columns
+INVERSE = "ifft", "back", "unpacked", "mirror", "part", "isecond"
+STRAIGHT = "upper", "part", "table", *SECOND  # forms that write no turned lines, whatever `whole` is
 CHIRP = 1 << 20  # for shorter lengths the chirp's index is exact in 32-bit integers
 
 
@@ -153,19 +155,22 @@ def _form(form: str, n: int, inner: int) -> tuple[str, int]:
     return form, n
 
 
-def _inner(z: Shape, n: int, form: str, whole: int) -> tuple[int, int]:
+def _inner(z: Shape, n: int, form: str, whole: int, beside: int) -> tuple[int, int]:
     """How many lines lie side by side in an input, and how many there are."""
     if form == "table":
         return 1, 1
     if form == "mirror":
-        return whole // n, prod(z[:-2]) * (whole // n)
+        inner = whole // n * max(beside, 1)
+        return inner, prod(z[: -3 if beside else -2]) * inner
     if form in ("real", "half"):
         return z[-1], prod(z[:-2]) * z[-1]
     return z[-2], prod(z[:-3]) * z[-2]
 
 
-def _launch(limits: Limits, z: Node, *table: Node, n: int, form: str, whole: int) -> list[Launch]:
-    inner, count = _inner(z.shape, n, form, whole)
+def _launch(
+    limits: Limits, z: Node, *table: Node, n: int, form: str, whole: int, beside: int
+) -> list[Launch]:
+    inner, count = _inner(z.shape, n, form, whole, beside)
     kind, numbers = _form(form, n, inner)
     # With a chirp, the length of the cyclic convolution.
     size = chirp_of(n) if table or form == "table" else numbers
@@ -178,7 +183,7 @@ def _launch(limits: Limits, z: Node, *table: Node, n: int, form: str, whole: int
     split, half = lines * size > AT_ONCE, size // 2 + 1
     options = {
         "passes": passes, "form": kind, "inverse": kind in INVERSE,
-        "turned": whole > 0 and kind not in STRAIGHT,
+        "turned": whole > 0 and kind not in STRAIGHT, "beside": beside > 0,
         "chirp": bool(table), "numbers": numbers,
         "columns": inner > 1, "each": lines, "size": size, "length": n, "half": half, "split": split,
         "parts": (".x", ".y") if split else ("",), "pairs": -(-lines * half // threads),
@@ -190,6 +195,10 @@ def _launch(limits: Limits, z: Node, *table: Node, n: int, form: str, whole: int
         sizes["inner"] = inner
     if in_two_steps:
         sizes["whole"] = whole
+    if beside:
+        sizes["beside"] = beside
+        if kind in STRAIGHT:
+            sizes["across"] = whole // n * beside
     width = 1 if kind in ("back", "part") else 2
     flops = int(5 * count * size * log2(size))  # the usual count of an FFT
     return [
@@ -219,7 +228,11 @@ class Frozen(dict[Any, Any]):
         return hash(tuple(self.items()))
 
 
-def _reference(xp: Namespace, z: Array, *table: Array, n: int, form: str, whole: int) -> Array:
+def _reference(
+    xp: Namespace, z: Array, *table: Array, n: int, form: str, whole: int, beside: int
+) -> Array:
+    if beside:
+        return _columns_reference(xp, z, n, form, whole, beside)
     z = xp.astype(z, "float64")
     if form == "table":
         # The chirp exp(i pi k^2 / n), even and cyclic in `whole`. k * k counts modulo 2 n, its period.
@@ -255,7 +268,48 @@ def _reference(xp: Namespace, z: Array, *table: Array, n: int, form: str, whole:
     return xp.stack([y.real, y.imag], axis=-1)
 
 
-def _shape(z: Shape, *table: Shape, n: int, form: str, whole: int) -> Shape:
+def _columns_reference(xp: Namespace, z: Array, n: int, form: str, whole: int, beside: int) -> Array:
+    """One of two steps along columns, see `_fft_lines`."""
+    z = xp.astype(z, "float64")
+    z = z if form == "real" else z[..., 0] + 1j * z[..., 1]
+    if form == "mirror":
+        upper = z[..., 1 : (whole + 1) // 2, :]
+        middle = z[..., whole // 2 : whole // 2 + 1 - whole % 2, :].real  # none if `whole` is odd
+        z = xp.concatenate([z[..., :1, :].real, upper, middle, xp.conj(xp.flip(upper, axis=-2))], axis=-2)
+        z = z.reshape(*z.shape[:-2], n, whole // n * beside)
+    y = xp.fft.ifft(z, axis=-2, norm="forward") if form in INVERSE else xp.fft.fft(z, axis=-2)
+    if form in STRAIGHT:
+        y = xp.swapaxes(y, -2, -3)  # [..., n, whole / n, beside]
+        y = y.reshape(*y.shape[:-3], whole, beside)
+        y = y[..., : whole // 2 + 1, :] if form == "upper" else y
+        if form == "part":
+            return y.real
+    else:
+        at = xp.arange(whole // n * beside) // beside
+        angle = xp.arange(n)[:, None] * at * (2 * pi / whole)
+        y = y * xp.exp((1j if form in INVERSE else -1j) * angle)
+    return xp.stack([y.real, y.imag], axis=-1)
+
+
+def _columns_shape(z: Shape, n: int, form: str, whole: int, beside: int) -> Shape:
+    match form:
+        case "real":
+            return (*z, 2)
+        case "mirror":
+            return *z[:-3], n, whole // n * beside, 2
+        case "fft" | "ifft":
+            return z
+        case "upper":
+            return *z[:-4], whole // 2 + 1, beside, 2
+        case "part":
+            return *z[:-4], whole, beside
+        case _:
+            return *z[:-4], whole, beside, 2
+
+
+def _shape(z: Shape, *table: Shape, n: int, form: str, whole: int, beside: int) -> Shape:
+    if beside:
+        return _columns_shape(z, n, form, whole, beside)
     match form:
         case "back":
             return *z[:-3], n, z[-2]
@@ -280,7 +334,7 @@ def _as_float(z: DType, *table: DType, **_: Any) -> DType:
 
 
 @kernel("opaque", shape=_shape, dtype=_as_float, launch=_launch, xp=_reference)
-def _fft_lines(z: Tensor, n: int, form: str, whole: int = 0) -> Prepared:
+def _fft_lines(z: Tensor, n: int, form: str, whole: int = 0, beside: int = 0) -> Prepared:
     """Transforms lines of n numbers, a dim before the last.
 
     form: "fft", "ifft" [..., n, m, 2] -> [..., n, m, 2]; "real" [..., n, m] -> [..., n, m, 2]; "half" the
@@ -290,9 +344,13 @@ def _fft_lines(z: Tensor, n: int, form: str, whole: int = 0) -> Prepared:
     parts are. "table" is the transform, of length `whole`, of the chirp for lines of n, whatever z is.
     whole: if above 0, the k-th result of the j-th line is multiplied by exp(-+ 2 pi i j k / whole),
     -> [..., m, n, 2]
+    beside: if above 0, the two steps are along columns, and so many lines lie side by side in both: the
+    first is "fft", "ifft" [..., n, m beside, 2] -> the same, "real" [..., n, m beside], "mirror"
+    [..., whole // 2 + 1, beside, 2]; the second is "second", "isecond" [..., m, n, beside, 2] ->
+    [..., n m, beside, 2], "upper", of which a half is written, "part", of which the real parts are.
     """
-    attrs = {"n": n, "form": form, "whole": whole}
-    inner, _ = _inner(z.shape, n, form, whole)
+    attrs = {"n": n, "form": form, "whole": whole, "beside": beside}
+    inner, _ = _inner(z.shape, n, form, whole, beside)
     if z.device.kind != "gpu" or form == "table" or is_smooth(_form(form, n, inner)[1]):  # no chirp, no table
         return (z,), attrs
     return (z, _fft_lines(z.new_zeros(1), n, "table", chirp_of(n))), attrs
@@ -348,6 +406,20 @@ def _split(n: int, chirps: bool) -> int:
     return min(both, key=lambda d: abs(d - sqrt(n)), default=max(smooth, default=1))
 
 
+def _column_steps(z: Tensor, n: int, beside: int) -> tuple[int, int] | None:
+    """The lengths of two steps along columns, of which so many lie side by side; None where one kernel, or
+    rows, are better: a workgroup that reads few columns reads parts of cache lines."""
+    device: Any = z.device
+    least, columns = TWO_STEPS
+    if z.dtype is dt.float64 or device.kind != "gpu" or device.limits.software:
+        return None
+    if n <= least or beside < columns or n > TWIDDLES:
+        return None
+    chirps = not is_smooth(n)  # lines without one kernel may have them
+    a = _split(n, chirps)
+    return (a, n // a) if a > 1 and fits(a, chirps) and fits(n // a, chirps) else None
+
+
 def transform(z: Tensor, inverse: bool) -> Tensor:
     """The sum over j of z_j exp(-+ 2 pi i j k / n). [..., n, 2] -> [..., n, 2]"""
     return transform_lines(z.unsqueeze(-2), inverse).squeeze(-2)
@@ -358,6 +430,11 @@ def transform_lines(z: Tensor, inverse: bool) -> Tensor:
     n = z.shape[-3]
     if n == 1 or 0 in z.shape:
         return z
+    if steps := _column_steps(z, n, z.shape[-2]):
+        a, b = steps
+        m, lead = z.shape[-2], z.shape[:-3]
+        y = _fft_lines(z.reshape(*lead, a, b * m, 2), a, FORMS[inverse], n, m)
+        return _fft_lines(y.reshape(*lead, a, b, m, 2), b, SECOND[inverse], n, m)
     if _is_direct(z, n):
         return _fft_lines(z, n, FORMS[inverse])
     if z.shape[-2] > 1:
@@ -436,6 +513,11 @@ def _fft_of_real_grad(g: Tensor, y: Tensor, x: Tensor, dim: int) -> list[Tensor 
 def _fft_of_real(x: Tensor, *, dim: int) -> Tensor:
     """Transforms real numbers along a dim. [...] -> [..., 2]"""
     lines, n = _lines_of(x, dim, 0), x.shape[dim]
+    if 0 not in x.shape and (steps := _column_steps(x, n, lines.shape[-1])):
+        a, b = steps
+        y = _fft_lines(lines.reshape(-1, a, b * lines.shape[-1]), a, "real", n, lines.shape[-1])
+        y = _fft_lines(y.reshape(-1, a, b, lines.shape[-1], 2), b, "second", n, lines.shape[-1])
+        return y.reshape(*x.shape, 2)
     if n == 1 or 0 in x.shape or not _is_direct(x, n):
         return transform_lines(pair(lines, lines * 0.0), False).reshape(*x.shape, 2)
     return _fft_lines(lines, n, "real").reshape(*x.shape, 2)
@@ -461,6 +543,11 @@ def _rfft(x: Tensor, *, dim: int) -> Tensor:
     lines = _lines_of(x, dim, 0)
     if 0 in x.shape:
         return x.new_zeros(shape)
+    if steps := _column_steps(x, n, lines.shape[-1]):
+        a, b = steps
+        y = _fft_lines(lines.reshape(-1, a, b * lines.shape[-1]), a, "real", n, lines.shape[-1])
+        y = _fft_lines(y.reshape(-1, a, b, lines.shape[-1], 2), b, "upper", n, lines.shape[-1])
+        return y.reshape(shape)
     if _is_direct(x, n) or _form("half", n, lines.shape[-1])[1] != n:
         return _fft_lines(lines, n, "half").reshape(shape)
     # Longer lines go in two steps: columns of length a, then rows of length n // a, of which half is written.
@@ -483,6 +570,11 @@ def _irfft(z: Tensor, *, dim: int, n: int) -> Tensor:
     shape, lines = (*z.shape[:dim], n, *z.shape[dim + 1 : -1]), _lines_of(z, dim, 1)
     if 0 in shape:
         return z.new_zeros(shape)
+    if steps := _column_steps(z, n, lines.shape[-2]):
+        a, b = steps
+        y = _fft_lines(lines, a, "mirror", n, lines.shape[-2])
+        y = _fft_lines(y.reshape(-1, a, b, lines.shape[-2], 2), b, "part", n, lines.shape[-2])
+        return y.reshape(shape)
     if _is_direct(z, n) or _form("back", n, lines.shape[-2])[1] != n:
         return _fft_lines(lines, n, "back").reshape(shape)
     # The two steps in reverse: columns from half of their numbers, then rows, of which real parts are
