@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 SHORT = 2048  # rows up to here are sorted in workgroup memory on a GPU
 FEWEST = 32  # rows up to here are sorted in registers on a CPU adapter, where barriers are expensive
 LITTLE = 2048  # elements: up to here a workgroup sorts faster than a dozen launches start
+HELD = 32  # elements of a row that a thread holds at most
+KEPT = 4 * (512 + 8 + 16)  # bytes of workgroup memory beside the elements of a row
 RANKED = 1 << 26  # comparisons: up to here each element is compared with all others of its row, in one launch
 PIECE = {True: 256, False: 2048}  # the least elements of a thread (software) or a workgroup
 GROUPS = 1024  # workgroups that occupy a large GPU
@@ -47,7 +49,29 @@ def _argsort_launches(limits: Limits, x: Node, descending: bool, bits: int) -> l
     if not limits.software and 0 < rows * n * n <= RANKED:
         return [_by_rank(rows, n, options)]
     bits = 1 if x.dtype is dt.bool_ else bits  # bits above these are equal
+    if not limits.software and rows * n > 0 and 4 * _cells(_each(n)) + KEPT <= limits.workgroup_memory:
+        return [_by_row(rows, n, options, bits)]
     return _by_digits(limits, rows, n, options, -(-bits // 4))
+
+
+def _each(n: int) -> int:
+    """The neighbours of a row of n that a thread holds: classes, so that few row lengths need a kernel of
+    their own."""
+    each = -(-n // 256)
+    return 1 << (each - 1).bit_length() if each <= 8 else -(-each // 4) * 4
+
+
+def _cells(each: int) -> int:
+    """Words of workgroup memory for elements with padding, or for the counts of all threads."""
+    return max(256 * each * 33 // 32, 2112) if each <= HELD else 1 << 30
+
+
+def _by_row(rows: int, n: int, options: dict[str, Any], bits: int) -> Launch:
+    """A workgroup sorts a row by digits in registers and workgroup memory."""
+    each = _each(n)
+    sizes: dict[str, Any] = {"n": n, "bits": bits}
+    options = options | {"each": each, "cells": _cells(each)}
+    return Launch("sort/rows.wgsl", (), rows, sizes, options, workgroup=(256, 1, 1), traced=0, turns=-(-bits // 4))
 
 
 def _by_rank(rows: int, n: int, options: dict[str, Any]) -> Launch:
