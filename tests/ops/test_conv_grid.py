@@ -5,6 +5,7 @@ from math import prod
 import pytest
 from helpers.draws import draws, in_turn, off, one_of, some
 from helpers.kernels import planned_for
+from helpers.plans import kinds_of
 from references.base import conv
 from references.conv import conv_gradients, conv_transpose
 
@@ -122,6 +123,34 @@ def test_phases_by_kernels_of_their_own_on_a_gpu(gpu, monkeypatch):
     monkeypatch.setattr(phases, "ROWS", 1)
     with planned_for(gpu, False):
         compared(gpu, "phases on kernels", 2)
+
+
+@pytest.mark.parametrize("taps", [1, 1 << 25])
+def test_windows_that_are_stored_and_added_up(taps, monkeypatch):
+    """Strides by a product of all windows and a sum of them, an image at a time or all images."""
+    monkeypatch.setattr(phases, "_folds", lambda *_: True)
+    monkeypatch.setattr(phases, "TAPS", taps)
+    compared("cpu", "windows", 60)
+
+
+def test_windows_that_are_stored_and_added_up_on_a_gpu(gpu, monkeypatch):
+    chosen, rule = set(), phases._folds
+    monkeypatch.setattr(phases, "FOLD", 0)
+    monkeypatch.setattr(phases, "_folds", lambda *given: chosen.add(rule(*given)) or rule(*given))
+    monkeypatch.setattr(phases, "PART", 0.1)
+    monkeypatch.setattr(phases, "TAPS", 600)
+    with planned_for(gpu, False):
+        compared(gpu, "windows on kernels", 4)
+    assert True in chosen
+
+
+def test_a_stem_by_its_input(gpu):
+    """A GPU stores windows of float32: those of float16 would be rounded before they are added up."""
+    with planned_for(gpu, False):
+        for dtype in ("float32", "float16"):
+            g, w = (fb.zeros(*s, dtype=dtype, device=gpu).realize() for s in ((2, 64, 56, 56), (64, 3, 7, 7)))
+            kinds = kinds_of(F.conv_transpose2d(g, w, None, 2, 3, 1))
+            assert ("fold" in kinds) == (dtype == "float32")
 
 
 def second(lib, call, given, v):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 from ...core.declare import composed, composite
 from ...core.shape import Window
@@ -158,7 +158,7 @@ def conv_transpose(
     # element.
     if all(s == 1 for s in stride):
         return _convolve_flipped(x, w, size, padding, dilation, groups)
-    if all(d == 1 for d in dilation):
+    if all(d == 1 for d in dilation) and not _folds(x, w, stride, groups):
         return _by_phases(x, w, size, stride, padding, groups)
     settings = Settings(stride=stride, padding=padding, dilation=dilation, groups=groups)
     return _fold_pieces(x, w, size, settings)
@@ -189,7 +189,7 @@ def _pad_dims(x: Tensor, before: list[int], after: list[int]) -> tuple[Tensor, t
     return x._pad(*rest) if any(map(any, rest)) else x, shared
 
 
-TAPS = 1 << 24  # elements of windows that a transposed convolution stores at a time: 64 MB
+TAPS = 1 << 25  # elements of windows that a transposed convolution stores at a time: 128 MB
 
 
 def _fold_windows(g: Tensor, w: Tensor, size: Shape, settings: Settings) -> Tensor:
@@ -272,24 +272,49 @@ def _phases(n: int, kernel: int, stride: int, padding: int, apart: bool) -> list
 
 PART = 5e7  # the multiply-adds that take as long as one further launch
 ROWS = 16  # filters that a kernel computes together at least: fewer take as long
+TAP = 20  # the multiply-adds that take as long as to store and add up an element of a window
+FOLD = 0.8  # of the time of as many multiply-adds with windows that a plain product takes (H200, 2026-11-27)
 
 
 def _apart(work: int, filters: int, kernel: Shape, stride: tuple[int, ...]) -> tuple[bool, ...]:
     """The dims whose phases get separate kernels, because that saves more time than the launches take. work:
     multiply-adds without zeros; filters: of a group, each of which has all phases."""
+    ways = product(*((False, True) if s > 1 else (False,) for s in stride))  # 2 ** dims choices at most
+    return min(ways, key=lambda apart: _phases_time(apart, work, filters, kernel, stride))
 
-    def time(apart: tuple[bool, ...]) -> float:
-        # Joint phases multiply by the zeros that fill up their taps; separate ones take a launch each.
-        each = [(k, s) for a, k, s in zip(apart, kernel, stride, strict=True) if not a]
-        # ceil(k / s) taps for each of min(k, s) phases, of which only k in all are not zeros
-        zeros = prod(-(-k // s) * min(k, s) / k for k, s in each)
-        rows = max(filters, 1) * prod(min(k, s) for k, s in each)
-        kernels = prod(s for a, s in zip(apart, stride, strict=True) if a)
-        # A kernel computes filters in blocks of ROWS, so their number is rounded up.
-        return work * zeros * -(-rows // ROWS) * ROWS / rows + PART * kernels
 
-    # 2 ** dims choices at most
-    return min(product(*((False, True) if s > 1 else (False,) for s in stride)), key=time)
+def _phases_time(
+    apart: tuple[bool, ...], work: int, filters: int, kernel: Shape, stride: tuple[int, ...]
+) -> float:
+    """The time in multiply-adds, if the phases of some dims have separate kernels."""
+    # Joint phases multiply by the zeros that fill up their taps; separate ones take a launch each.
+    each = [(k, s) for a, k, s in zip(apart, kernel, stride, strict=True) if not a]
+    # ceil(k / s) taps for each of min(k, s) phases, of which only k in all are not zeros
+    zeros = prod(-(-k // s) * min(k, s) / k for k, s in each)
+    rows = max(filters, 1) * prod(min(k, s) for k, s in each)
+    kernels = prod(s for a, s in zip(apart, stride, strict=True) if a)
+    # A kernel computes filters in blocks of ROWS, so their number is rounded up.
+    return work * zeros * -(-rows // ROWS) * ROWS / rows + PART * kernels
+
+
+def _folds(x: Tensor, w: Tensor, stride: tuple[int, ...], groups: int) -> bool:
+    """Whether a GPU takes less time to store all windows and to add them up than to compute the phases of
+    results, which read windows of x."""
+    device: Any = x.device
+    taps = _taps_of_image(x, w, groups)
+    if device.kind != "gpu" or device.limits.software or not 0 < taps <= TAPS:
+        return False
+    if x.dtype.is_packed:
+        return False  # 16-bit windows would be rounded before they are added up
+    kernel = w.shape[2:]
+    if all(k <= s for k, s in zip(kernel, stride, strict=True)):
+        return False  # nothing to add up: each result is of one tap
+    taps *= x.shape[0]
+    work = taps * (w.shape[0] // groups)
+    apart = _apart(work, w.shape[1], kernel, stride)
+    phases = _phases_time(apart, work, w.shape[1], kernel, stride)
+    # Both take a second launch: one adds up windows, one interleaves phases.
+    return FOLD * (work + TAP * taps) + PART < phases
 
 
 def _by_phases(
