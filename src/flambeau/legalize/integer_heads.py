@@ -191,16 +191,16 @@ def running_extreme(sign: int) -> Callable[[Integer, int], Any]:
 # --- sorts ---
 
 
-def order(x: Integer, descending: bool, bits: int) -> Any:
-    """Sort by the low words, then by the high ones; the second sort is stable."""
+def order(x: Integer, descending: bool, bits: int, first: int = 0) -> Any:
+    """Sort by the low words, then by the high ones; the second sort is stable. first: see `_argsort`."""
     if x.is_narrow:
-        return call_op("_argsort", x.narrow, descending=descending, bits=min(bits, 32))
+        return call_op("_argsort", x.narrow, descending=descending, bits=min(bits, 32), first=first)
     last = len(x.shape) - 1
     # Least significant word first, as in a radix sort.
-    first = call_op("_argsort", x.words[0], descending=descending, bits=32)
-    top = call_op("_gather", x.top, first, dim=last)
-    second = call_op("_argsort", top, descending=descending, bits=32)
-    return call_op("_gather", first, second, dim=last)
+    by_low = call_op("_argsort", x.words[0], descending=descending, bits=32)
+    top = call_op("_gather", x.top, by_low, dim=last)
+    by_high = call_op("_argsort", top, descending=descending, bits=32, first=first)
+    return call_op("_gather", by_low, by_high, dim=last)
 
 
 def _ranks(x: Integer) -> Any:

@@ -402,7 +402,7 @@ def _range_here(node: Node) -> Range:
     if node.op.name == "_inside":
         return (-1 if node.attrs["mode"] == "known" else 0), max(node.attrs["n"] - 1, 0)
     if node.op.name in ("_argsort", "_cummax", "_cummin"):
-        return 0, max(max(node.shape, default=1) - 1, 0)
+        return 0, max(max(node.inputs[0].shape, default=1) - 1, 0)
     if node.op.name == "cast" and node.inputs[0].dtype.kind in "iub" and not node.inputs[0].dtype.is_pair:
         low, high = range_of(node.inputs[0])
         return (low, high) if full_range[0] <= low and high <= full_range[1] else full_range

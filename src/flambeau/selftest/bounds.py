@@ -431,9 +431,10 @@ def _scatter(node: Node, inputs: list[Known]) -> Known:
 def _sort_places(node: Node, inputs: list[Known]) -> Known:
     """Positions in a sorted order: unknown where two neighbours may swap."""
     value, error, _ = inputs[0]
-    result = _xp(node, [value])
     if error is None:
-        return Known(result, None)
+        return Known(_xp(node, [value]), None)
+    # all places, of which `first` are the result: the last of them may be exchanged with one that is left out
+    result = np.asarray(node.op.xp(NP, value, **{**node.attrs, "first": 0}))
     lines, far = (
         np.take_along_axis(value.astype("f8"), result, -1),
         np.take_along_axis(_or_zero(inputs[0]), result, -1),
@@ -448,7 +449,8 @@ def _sort_places(node: Node, inputs: list[Known]) -> Known:
     unsure = np.zeros(result.shape)
     unsure[..., 1:] = np.where(close, np.inf, 0.0)
     unsure[..., :-1] = np.where(close, np.inf, unsure[..., :-1])
-    return Known(result, unsure)
+    count = node.shape[-1]
+    return Known(result[..., :count], unsure[..., :count])
 
 
 def _running(node: Node, inputs: list[Known]) -> Known:

@@ -32,15 +32,20 @@ HELD = 32  # elements of a row that a thread holds at most
 KEPT = 4 * (512 + 8 + 16)  # bytes of workgroup memory beside the elements of a row
 RANKED = 1 << 26  # comparisons: up to here each element is compared with all others of its row, in one launch
 PIECE = {True: 256, False: 2048}  # the least elements of a thread (software) or a workgroup
+FULL = 264  # workgroups that fill a large GPU
 GROUPS = 1024  # workgroups that occupy a large GPU
 BLOCK, FEW = 512, 64  # topk of a long row: up to FEW elements are chosen from the best of each BLOCK
+BEST = 128  # on a GPU up to so many of a row longer than BLOCK are chosen without sorting
+CANDIDATES = 1664  # elements of a piece that may be among its best, at most: 13 KB of workgroup memory
 MOST = 32768  # elements of a workgroup's piece: its counts have 16 bits
 
 
-def _argsort_launches(limits: Limits, x: Node, descending: bool, bits: int) -> list[Launch]:
+def _argsort_launches(limits: Limits, x: Node, descending: bool, bits: int, first: int) -> list[Launch]:
     rows, n = prod(x.shape[:-1]), x.shape[-1]
     # From one launch for short rows to three launches for every 4 bits of long ones.
     options = {"dtype": x.dtype.short, "descending": descending}
+    if first:
+        return _by_candidates(rows, n, first, options)
     if limits.software and 0 < n <= FEWEST:
         return [_in_registers(rows, n, options)]
     most = SHORT if not limits.software else LITTLE // 4 if rows * n <= LITTLE else 0
@@ -72,6 +77,42 @@ def _by_row(rows: int, n: int, options: dict[str, Any], bits: int) -> Launch:
     sizes: dict[str, Any] = {"n": n, "bits": bits}
     options = options | {"each": each, "cells": _cells(each)}
     return Launch("sort/rows.wgsl", (), rows, sizes, options, workgroup=(256, 1, 1), traced=0, turns=-(-bits // 4))
+
+
+def _by_candidates(rows: int, n: int, k: int, options: dict[str, Any]) -> list[Launch]:
+    """The first k of pieces of each row, then of these, until a row has one piece."""
+    most = CANDIDATES // k
+    each = min(max(-(-rows * n // (256 * FULL)), 8), HELD)  # elements of a thread, if all cores are to have work
+    each = max(e for e in (1, 2, 4, *range(8, HELD + 1, 4)) if e <= min(each, most))
+    launches: list[Launch] = []
+    while True:
+        pieces = -(-n // (256 * each))
+        piece = -(-n // pieces)
+        held = min(_each(piece), each)
+        reads, source = ((f"pairs{len(launches) - 1}",), {}) if launches else ((), {"traced": 0})
+        last = pieces == 1
+        to: dict[str, Any] = {}
+        if not last:
+            count = 2 * rows * pieces * k
+            to = {"writes": f"pairs{len(launches)}", "elements": count, "dtype": dt.uint32, "width": 2}
+        same = options | {"each": held, "candidates": k * held, "first": not launches, "last": last}
+        sizes: dict[str, Any] = {"n": n, "pieces": pieces, "piece": piece, "k": k}
+        launches.append(
+            Launch(
+                "sort/best.wgsl",
+                reads,
+                rows * pieces,
+                sizes,
+                same,
+                workgroup=(256, 1, 1),
+                turns=32 + held * k,
+                **to,
+                **source,
+            )
+        )
+        if last:
+            return launches
+        n = pieces * k
 
 
 def _by_rank(rows: int, n: int, options: dict[str, Any]) -> Launch:
@@ -206,8 +247,10 @@ def _pieces(limits: Limits, rows: int, n: int) -> tuple[int, int]:
     return piece, max(-(-n // piece), 1)
 
 
-def _argsort_reference(xp: Any, x: Any, descending: bool, bits: int) -> Any:
+def _argsort_reference(xp: Any, x: Any, descending: bool, bits: int, first: int) -> Any:
     """Stable, NaN is largest. Descending: the reversed ascending order of the reversed row."""
+    if first:
+        return _argsort_reference(xp, x, descending, bits, 0)[..., :first]
     if not descending:
         return xp.argsort(x, axis=-1, stable=True)
     # Reversing twice keeps equal elements in their original order.
@@ -313,19 +356,20 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Cho
 class Sort(Family):
     @kernel(
         "opaque",
-        shape=lambda s, descending, bits: s,
-        dtype=lambda d, descending, bits: dt.int32,
+        shape=lambda s, descending, bits, first: (*s[:-1], first) if first else s,
+        dtype=lambda d, descending, bits, first: dt.int32,
         xp=_argsort_reference,
         dtypes="fiub",
         refusal=UNORDERED,
         launch=_argsort_launches,
     )
-    def _argsort(self: Any, descending: bool, bits: int = 32) -> Prepared:
+    def _argsort(self: Any, descending: bool, bits: int = 32, first: int = 0) -> Prepared:
         """Indices that sort the last dim, stable. bits: how many low bits of integers can differ.
 
         descending: sort from the largest to the smallest
+        first: if above 0, only so many of the indices
         """
-        return (self,), {"descending": descending, "bits": bits}
+        return (self,), {"descending": descending, "bits": bits, "first": first}
 
     @kernel(
         "opaque",
@@ -388,7 +432,10 @@ def _in_order(x: Tensor, places: Tensor, *, dim: int) -> Tensor:
 
 def _top(x: Tensor, k: int, largest: bool) -> Tensor:
     """Indices of the k best of the last dim; for a long row, the best of the k best of each block."""
-    n = x.shape[-1]
+    n, device = x.shape[-1], x.device
+    is_short = x.dtype.itemsize <= 4 and x.dtype.kind in "fiub"
+    if 0 < k <= BEST and n > BLOCK and is_short and device.kind == "gpu" and not device.limits.software:
+        return x._argsort(largest, first=k)
     # Beyond FEW of each block there is little to leave out: one sort of the row.
     if k > FEW or n <= 2 * BLOCK:
         return x._argsort(largest).narrow(x.ndim - 1, 0, k)
