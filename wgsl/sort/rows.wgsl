@@ -8,7 +8,6 @@
 var<workgroup> cells: array<u32, {{ cells }}>;
 var<workgroup> sums: array<u32, 512>;
 var<workgroup> totals: array<u32, 8>;
-var<workgroup> starts: array<u32, 16>;
 
 fn half_of(word: u32, digit: u32) -> u32 {
   return (word >> ((digit & 1u) * 16u)) & 0xffffu;
@@ -35,19 +34,21 @@ fn half_of(word: u32, digit: u32) -> u32 {
   var place{{ j }} = own{{ j }};
 //% endfor
   for (var shift = 0u; shift < p.bits; shift += 4u) {
-    var low = vec4<u32>(0u);
-    var high = vec4<u32>(0u);
+// sixteen counters of a byte each
+    var counts = vec4<u32>(0u);
 //% for j in range(each)
     let d{{ j }} = (key{{ j }} >> shift) & 15u;
-    let one{{ j }} = {{ sorting.mark("d%d" % j) }};
-    let now{{ j }} = select(high, low, d{{ j }} < 8u) * min(one{{ j }}, vec4<u32>(1u));
-    let rank{{ j }} = half_of(now{{ j }}.x + now{{ j }}.y + now{{ j }}.z + now{{ j }}.w, d{{ j }});
-    low += select(vec4<u32>(0u), one{{ j }}, d{{ j }} < 8u);
-    high += select(one{{ j }}, vec4<u32>(0u), d{{ j }} < 8u);
+    let byte{{ j }} = (d{{ j }} & 3u) * 8u;
+    let of{{ j }} = vec4<u32>(d{{ j }} >> 2u) == vec4<u32>(0u, 1u, 2u, 3u);
+    let rank{{ j }} = (select(select(counts.z, counts.w, of{{ j }}.w), select(counts.x, counts.y, of{{ j }}.y), d{{ j }} < 8u) >> byte{{ j }}) & 255u;
+    counts += select(vec4<u32>(0u), vec4<u32>(1u << byte{{ j }}), of{{ j }});
 //% endfor
     workgroupBarrier();
-// what all threads before this one counted: eight words a thread, then the 32 threads of a word
-    cells[t + (t >> 5u) + {{ f * 264 }}u] = {{ "low" if f < 4 else "high" }}.{{ "xyzw"[f % 4] }}; //% for f in range(8)
+// what all threads before this one counted, two digits a word: eight words a thread, then the 32 threads of a word
+//% for f in range(8)
+//% set pair = "counts." ~ "xyzw"[f // 2] ~ (" >> 16u" if f % 2 else "")
+    cells[t + (t >> 5u) + {{ f * 264 }}u] = (({{ pair }}) & 255u) | ((({{ pair }}) << 8u) & 0xff0000u);
+//% endfor
     workgroupBarrier();
     var sum = 0u;
 //% for k in range(8)
@@ -55,25 +56,27 @@ fn half_of(word: u32, digit: u32) -> u32 {
     sum += cells[t * 8u + (t >> 2u) + {{ k }}u];
 //% endfor
     let counted = sum;
-//% for r in range(5)
-    sums[t + {{ r % 2 * 256 }}u] = sum;
+//% for reach, half in ((1, 0), (4, 256), (16, 0))
+    sums[t + {{ half }}u] = sum;
     workgroupBarrier();
-    sum += select(0u, sums[max(t, {{ 2 ** r }}u) - {{ 2 ** r }}u + {{ r % 2 * 256 }}u], (t & 31u) >= {{ 2 ** r }}u);
+//% for far in (1, 2, 3) if far * reach < 32
+    sum += select(0u, sums[max(t, {{ far * reach }}u) - {{ far * reach }}u + {{ half }}u], (t & 31u) >= {{ far * reach }}u);
 //% endfor
-    cells[t * 8u + (t >> 2u) + {{ k }}u] = sum - counted + before{{ k }}; //% for k in range(8)
+//% endfor
     if ((t & 31u) == 31u) {
       totals[t >> 5u] = sum;
     }
     workgroupBarrier();
-    if (t < 16u) {
-      var start = 0u;
-      for (var d = 0u; d < t; d++) {
-        start += half_of(totals[d >> 1u], d);
-      }
-      starts[t] = start;
-    }
+// where the digits of this thread's word begin
+    var start = 0u;
+//% for w in range(8)
+    let total{{ w }} = totals[{{ w }}u];
+    start += select(0u, (total{{ w }} & 0xffffu) + (total{{ w }} >> 16u), (t >> 5u) > {{ w }}u);
+//% endfor
+    let begins = start | ((start + (totals[t >> 5u] & 0xffffu)) << 16u);
+    cells[t * 8u + (t >> 2u) + {{ k }}u] = begins + sum - counted + before{{ k }}; //% for k in range(8)
     workgroupBarrier();
-    let to{{ j }} = starts[d{{ j }}] + half_of(cells[(d{{ j }} >> 1u) * 264u + t + (t >> 5u)], d{{ j }}) + rank{{ j }}; //% for j in range(each)
+    let to{{ j }} = half_of(cells[(d{{ j }} >> 1u) * 264u + t + (t >> 5u)], d{{ j }}) + rank{{ j }}; //% for j in range(each)
     workgroupBarrier();
     {{ cell("to%d" % j) }} = key{{ j }}; //% for j in range(each)
     workgroupBarrier();
