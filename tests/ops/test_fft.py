@@ -107,7 +107,7 @@ def test_two_steps_of_long_real_lines(n, gpu):
 @pytest.mark.parametrize("n", in_turn([12, 35, 143, 2048, 2018, 5000], 6))
 def test_two_steps_along_columns(n, gpu, monkeypatch):
     """Columns that are so long that a workgroup has room for few: both steps read columns side by side."""
-    monkeypatch.setattr(kernels, "TWO_STEPS", (10, 2))
+    monkeypatch.setattr(kernels, "TWO_STEPS", (5, 2))
     x = random((2, n, 5)) if n < 200 else random((1, n, 3))
     z = (x + 1j * x[:, ::-1]).astype("c8")
     with planned_for(gpu, software=False):

@@ -406,11 +406,13 @@ def _split(n: int, chirps: bool) -> int:
     return min(both, key=lambda d: abs(d - sqrt(n)), default=max(smooth, default=1))
 
 
-def _column_steps(z: Tensor, n: int, beside: int) -> tuple[int, int] | None:
+def _column_steps(z: Tensor, n: int, beside: int, half: bool = False) -> tuple[int, int] | None:
     """The lengths of two steps along columns, of which so many lie side by side; None where one kernel, or
-    rows, are better: a workgroup that reads few columns reads parts of cache lines."""
+    rows, are better: a workgroup that reads few columns reads parts of cache lines. half: of real numbers,
+    whose one kernel moves half as much, so that two steps are only faster than a column a workgroup."""
     device: Any = z.device
     least, columns = TWO_STEPS
+    least = 2 * least if half else least
     if z.dtype is dt.float64 or device.kind != "gpu" or device.limits.software:
         return None
     if n <= least or beside < columns or n > TWIDDLES:
@@ -543,7 +545,7 @@ def _rfft(x: Tensor, *, dim: int) -> Tensor:
     lines = _lines_of(x, dim, 0)
     if 0 in x.shape:
         return x.new_zeros(shape)
-    if steps := _column_steps(x, n, lines.shape[-1]):
+    if steps := _column_steps(x, n, lines.shape[-1], True):
         a, b = steps
         y = _fft_lines(lines.reshape(-1, a, b * lines.shape[-1]), a, "real", n, lines.shape[-1])
         y = _fft_lines(y.reshape(-1, a, b, lines.shape[-1], 2), b, "upper", n, lines.shape[-1])
@@ -570,7 +572,7 @@ def _irfft(z: Tensor, *, dim: int, n: int) -> Tensor:
     shape, lines = (*z.shape[:dim], n, *z.shape[dim + 1 : -1]), _lines_of(z, dim, 1)
     if 0 in shape:
         return z.new_zeros(shape)
-    if steps := _column_steps(z, n, lines.shape[-2]):
+    if steps := _column_steps(z, n, lines.shape[-2], True):
         a, b = steps
         y = _fft_lines(lines, a, "mirror", n, lines.shape[-2])
         y = _fft_lines(y.reshape(-1, a, b, lines.shape[-2], 2), b, "part", n, lines.shape[-2])
