@@ -61,9 +61,9 @@ LARGE = {  # what rows are too small for: several passes, long rows, wide tiles
     "extremes so far": lambda t: [*t(3, 100000).cummax(1), *t(100000, 3, kind="i").cummin(0)],
     "sorts": lambda t: [
         x.argsort(dim, descending=d)
-        for x, dim in ((t(3, 100000), 1), (t(100000, 3, kind="i"), 0), (t(99, 1500), 1))
+        for x, dim in ((t(3, 100000), 1), (t(100000, 3, kind="i"), 0), (t(99, 1500), 1), (t(99, 3000), 1))
         for d in (False, True)
-    ],
+    ] + [t(3, 20000).topk(50)[1], t(3, 600, kind="i").topk(64, largest=False)[1]],
     "scatters": lambda t: [
         t(500, 8).index_add(0, t(90000, kind="i"), t(90000, 8)),
         t(90000).scatter_reduce(0, t(90000, kind="i"), t(90000), "amax"),
@@ -74,7 +74,13 @@ LARGE = {  # what rows are too small for: several passes, long rows, wide tiles
         for options in ({}, {"is_causal": True}, *({"attn_mask": t(300, 300, kind=k)} for k in "fb"))
     ]
     + of_few_rows_and_wide_heads(t),
-    "transforms": lambda t: [fb.fft.rfft(t(3, n)) for n in (60, 127, 4096, 20000)],
+    "transforms": lambda t: [fb.fft.rfft(t(3, n)) for n in (60, 127, 4096, 20000)] + [
+        f(t(2, n, 8), dim=1)
+        for f, n in ((fb.fft.rfft, 4096), (fb.fft.fft, 5000), (fb.fft.ifft, 4096))
+    ] + [
+        fb.fft.irfft(fb.fft.rfft(t(2, 4096, 8), dim=1), 4096, dim=1),
+    ],
+    "strided gradients": lambda t: [F.conv_transpose2d(t(2, 64, 56, 56), t(64, 3, 7, 7), None, 2, 3, 1)],
     "factors": lambda t: [
         fb.linalg.det(t(3, 200, 200)), fb.linalg.svdvals(t(150, 150)), fb.linalg.eigvalsh(t(150, 150)),
         fb.linalg.cholesky(t(200, 200)), *fb.linalg.qr(t(300, 100)),

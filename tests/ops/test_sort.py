@@ -5,10 +5,11 @@ import pytest
 from helpers.compare import values
 from helpers.draws import in_turn
 from helpers.kernels import planned_for
-from helpers.plans import leaf, names_of
+from helpers.plans import kinds_of, leaf, names_of
 from references.order import places_in_order
 
 import flambeau as fb
+from flambeau.ops.sort import sort
 
 # one element, none, rows in workgroup memory, at its end and past it, one long row, several, many
 SHAPES = [
@@ -69,6 +70,19 @@ def test_values_and_places_go_together(device):
         assert np.array_equal(got[5], np.take(places_in_order(x, dim), [1], dim))
 
 
+@pytest.mark.parametrize("n", in_turn([1, 5, 256, 257, 600, 1025, 2049, 3000, 4100], 4))
+def test_rows_sorted_by_one_workgroup(n, gpu, monkeypatch):
+    """By digits in registers and workgroup memory, also rows that other kernels are faster for."""
+    monkeypatch.setattr(sort, "SHORT", 0)
+    monkeypatch.setattr(sort, "RANKED", 0)
+    with planned_for(gpu, False, workgroup_memory=max(gpu.limits.workgroup_memory, 16384)):
+        for a in numbers(np.random.default_rng(4), (2, n)):
+            t = fb.tensor(a, device=gpu)
+            up, down = values(t.argsort(), t.argsort(descending=True))
+            assert np.array_equal(up, np.argsort(a, axis=-1, kind="stable"))
+            assert np.array_equal(down, places_in_order(a, descending=True))
+
+
 @pytest.mark.parametrize("n, k", [(1024, 3), (1025, 3), (5000, 1), (70001, 64), (3000, 65)])
 @pytest.mark.share(3)
 def test_the_best_of_long_rows(n, k, planned):
@@ -77,6 +91,22 @@ def test_the_best_of_long_rows(n, k, planned):
     most, least = values(t.topk(k)[1], t.topk(k, largest=False)[1])
     assert np.array_equal(least, np.argsort(x, -1, kind="stable")[:, :k])
     assert np.array_equal(most, np.argsort(-x, -1, kind="stable")[:, :k])
+
+
+@pytest.mark.parametrize("n, k", [(513, 1), (600, 64), (9000, 127), (40000, 20)])
+def test_the_best_without_sorting(n, k, gpu):
+    """Ties, values that are all equal, rows in order, and the best in few threads' hands: few candidates are
+    to be found in all of them."""
+    rng = np.random.default_rng(5)
+    some = rng.normal(size=n).astype("f4")
+    rows = np.stack([np.ones(n), np.sort(some), np.sort(some)[::-1], some + 9 * (np.arange(n) % 256 < 3)])
+    for a in [rows.astype("f4"), *numbers(rng, (2, n))]:
+        with planned_for(gpu, False):
+            t = fb.tensor(a, device=gpu)
+            assert kinds_of(t.topk(k)[1])[0] == "best"
+            most, least = values(t.topk(k)[1], t.topk(k, largest=False)[1])
+        assert np.array_equal(least, np.argsort(a, -1, kind="stable")[:, :k])
+        assert np.array_equal(most, places_in_order(a, descending=True)[:, :k])
 
 
 def test_scalars_and_single_elements(device):

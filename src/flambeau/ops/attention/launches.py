@@ -133,6 +133,7 @@ SHARED = 1024  # vec4s of workgroup memory that "rows" stages
 THREADS = 64  # of a workgroup of "rows"
 REGISTERS = 288  # accumulators of a thread, at most
 FULL = 264  # workgroups that fill a large GPU
+TALL = 128  # rows of a tall tile
 # Causal rows of up to 64 features take tiles of 64 rows up to these lengths: taller tiles compute more
 # beyond the diagonal than they save (an H100, 2026-11-25: docs/internals/performance.md).
 SHORT = {"forward": 512, "queries": 256, "keys": 256}
@@ -201,27 +202,43 @@ def _options(
 
 
 def _is_short(kind: str, nodes: Nodes, causal: bool) -> bool:
-    """Whether tall tiles would compute much beyond the diagonal."""
+    """Whether tall tiles would compute much beyond the diagonal, or beyond the end."""
     q, k, v = nodes[:3]
-    return causal and max(q.shape[1], k.shape[1]) <= SHORT[kind] and max(q.shape[2], v.shape[2]) <= 64
+    length = max(q.shape[1], k.shape[1])
+    return length <= (SHORT[kind] if causal else 64) and max(q.shape[2], v.shape[2]) <= 64
 
 
 def _tiles(
     limits: Limits,
     tiles: Sequence[AttentionTile],
     products: int,
-    length: int,
+    extent: tuple[int, int],
     vec4s: tuple[int, ...],
     short: bool,
 ) -> list[AttentionTile]:
-    """The tiles that a device can run, best first; vec4s: those of a row of each result."""
+    """The tiles that a device can run, best first.
+
+    extent: the rows of all lines, and the largest number of queries or keys of a line. vec4s: those of a row
+    of each result.
+    """
+    length, reach = extent
     widened = [t.widen(*vec4s) for t in tiles]
     fitting = [t for t in widened if t.fits(limits) and t.accumulators(products) <= REGISTERS]
+
+    # A thread with one vec4 of a result leaves registers for more workgroups, which the forward pass only
+    # needs where workgroups are few (an H200, 2026-11-27).
+    is_narrow = max(vec4s) <= 16
+    by_keys = len(vec4s) > 1
+    by_registers = is_narrow and reach > 64 and not (by_keys and short)
+    by_registers = by_registers and (products > 1 or length < 2 * FULL * TALL)
+    # tall tiles that are few are fastest where rows are wide, and of keys, each of which reads all queries
+    is_tall = reach > 64 and not short and (by_registers if by_keys else not is_narrow)
 
     def rank(t: AttentionTile):
         # Tall tiles compute much beyond a short diagonal, and few of them leave a large GPU partly idle.
         waits = max(t.height - 64, 0) if short or length < FULL * t.height else 0
-        return max(t.wide, t.deep) > 2, waits
+        held = max(t.wide, t.deep)
+        return held > 2, by_registers and held > 1, 0 if is_tall else waits
 
     return sorted(fitting, key=rank)
 
@@ -451,7 +468,8 @@ def forward(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
     q, v, biases = nodes[0], nodes[2], nodes[3 + attrs["placed"] :]
     also = (Written("norms", 2 * prod(q.shape[:2]), dt.float32),)
     short = _is_short("forward", nodes, attrs["causal"])
-    tiles = _tiles(limits, FORWARD, 1, prod(q.shape[:2]), _vec4s(v), short)
+    reach = max(q.shape[1], nodes[1].shape[1])
+    tiles = _tiles(limits, FORWARD, 1, (prod(q.shape[:2]), reach), _vec4s(v), short)
     units = subgroup_matrix.largest_workgroup(limits, q, v)
     tile = _choice(limits, "forward", tiles, nodes, attrs["causal"], units)
     if tile == "few":
@@ -468,7 +486,8 @@ def _gradient_variant(limits: Limits, kind: str, nodes: Nodes, causal: bool) -> 
     q, k, v = nodes[:3]
     tiles, side, results = {"queries": (QUERIES, q, (q,)), "keys": (KEYS, k, (v, q))}[kind]
     short = _is_short(kind, nodes, causal)
-    fitting = _tiles(limits, tiles, 2, prod(side.shape[:2]), _vec4s(*results), short)
+    reach = max(q.shape[1], k.shape[1])
+    fitting = _tiles(limits, tiles, 2, (prod(side.shape[:2]), reach), _vec4s(*results), short)
     units = subgroup_matrix.largest_workgroup(limits, q, v, **subgroup_matrix.SLOPES)
     return _choice(limits, kind, fitting, nodes, causal, units)
 

@@ -27,7 +27,7 @@ MOST = 4096  # numbers of a line in 16 KB of workgroup memory: real and imaginar
 AT_ONCE = 2048  # numbers of which both parts fit
 CELLS = 1024  # from this many numbers on a workgroup takes only one line
 COLUMNS = 16  # lines side by side that a workgroup takes if it can: 128 bytes
-TWO_STEPS = 1024, 8  # longer lines of so many side by side take two steps: a workgroup has room for few of them
+TWO_STEPS = 1024, 8  # longer lines of so many side by side take two steps: few of them fit in a workgroup
 THREADS = 256  # at most
 HELD = 32  # numbers that a thread may hold in registers
 # lengths that a thread transforms in registers, and the factors (a, b) of composite ones
@@ -228,9 +228,7 @@ class Frozen(dict[Any, Any]):
         return hash(tuple(self.items()))
 
 
-def _reference(
-    xp: Namespace, z: Array, *table: Array, n: int, form: str, whole: int, beside: int
-) -> Array:
+def _reference(xp: Namespace, z: Array, *table: Array, n: int, form: str, whole: int, beside: int) -> Array:
     if beside:
         return _columns_reference(xp, z, n, form, whole, beside)
     z = xp.astype(z, "float64")

@@ -76,13 +76,15 @@ def _by_row(rows: int, n: int, options: dict[str, Any], bits: int) -> Launch:
     each = _each(n)
     sizes: dict[str, Any] = {"n": n, "bits": bits}
     options = options | {"each": each, "cells": _cells(each)}
-    return Launch("sort/rows.wgsl", (), rows, sizes, options, workgroup=(256, 1, 1), traced=0, turns=-(-bits // 4))
+    turns = -(-bits // 4)
+    return Launch("sort/rows.wgsl", (), rows, sizes, options, workgroup=(256, 1, 1), traced=0, turns=turns)
 
 
 def _by_candidates(rows: int, n: int, k: int, options: dict[str, Any]) -> list[Launch]:
     """The first k of pieces of each row, then of these, until a row has one piece."""
     most = CANDIDATES // k
-    each = min(max(-(-rows * n // (256 * FULL)), 8), HELD)  # elements of a thread, if all cores are to have work
+    # elements of a thread: few enough for all cores to have work
+    each = min(max(-(-rows * n // (256 * FULL)), 8), HELD)
     each = max(e for e in (1, 2, 4, *range(8, HELD + 1, 4)) if e <= min(each, most))
     launches: list[Launch] = []
     while True:
@@ -434,8 +436,10 @@ def _top(x: Tensor, k: int, largest: bool) -> Tensor:
     """Indices of the k best of the last dim; for a long row, the best of the k best of each block."""
     n, device = x.shape[-1], x.device
     is_short = x.dtype.itemsize <= 4 and x.dtype.kind in "fiub"
-    if 0 < k <= BEST and n > BLOCK and is_short and device.kind == "gpu" and not device.limits.software:
-        return x._argsort(largest, first=k)
+    # One workgroup sorts a row as fast as two launches choose many of it.
+    is_sorted = k > FEW and n <= 256 * HELD
+    if device.kind == "gpu" and not device.limits.software and is_short and n > BLOCK and 0 < k <= BEST:
+        return x._argsort(largest).narrow(x.ndim - 1, 0, k) if is_sorted else x._argsort(largest, first=k)
     # Beyond FEW of each block there is little to leave out: one sort of the row.
     if k > FEW or n <= 2 * BLOCK:
         return x._argsort(largest).narrow(x.ndim - 1, 0, k)
