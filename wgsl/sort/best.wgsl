@@ -8,7 +8,7 @@ var<workgroup> places: array<u32, {{ candidates }}>;
 var<workgroup> first_keys: array<u32, 256>;
 var<workgroup> first_places: array<u32, 256>;
 var<workgroup> bound: array<u32, 4>;
-var<workgroup> count: atomic<u32>;
+var<workgroup> count: array<atomic<u32>, 4>;
 //% endblock
 //# 1 if an element comes before another: by its key, then by its place
 {% macro before(key, place, key2, place2) -%}
@@ -36,7 +36,7 @@ var<workgroup> count: atomic<u32>;
   first_keys[t] = own;
   first_places[t] = place;
   if (t == 0u) {
-    atomicStore(&count, 0u);
+    atomicStore(&count[0], 0u);
   }
   workgroupBarrier();
   var rank = 0u;
@@ -52,13 +52,13 @@ var<workgroup> count: atomic<u32>;
   let last_place = bound[1];
 //% for j in range(each)
   if ((key{{ j }} < most) | ((key{{ j }} == most) & (i{{ j }} <= last_place))) {
-    let slot = atomicAdd(&count, 1u);
+    let slot = atomicAdd(&count[0], 1u);
     keys[slot] = key{{ j }};
     places[slot] = i{{ j }};
   }
 //% endfor
   workgroupBarrier();
-  let found = atomicLoad(&count);
+  let found = atomicLoad(&count[0]);
   for (var c = t; c < found; c += 256u) {
     let key = keys[c];
     let at = places[c];
