@@ -117,6 +117,7 @@ UNREAD = {
     ("bundle.wgsl", "summed_dim"),
     ("contract/skinny.wgsl", "columns_dim"),
     ("contract/skinny.wgsl", "summed_dim"),
+    ("contract/tiles.wgsl", "columns_dim"),
     ("contract/winograd.wgsl", "batch"),
     ("contract/winograd.wgsl", "columns"),
     ("contract/winograd.wgsl", "columns_dim"),

@@ -28,7 +28,8 @@ EVERY = (*FLOATS, dt.int64, dt.int32, dt.int32, dt.uint32, dt.int8, dt.uint8, dt
 # sizes at which the code chooses or splits kernels differently
 THRESHOLDS = sorted({
     reduce.SPLIT_AT, reduce.SOFTWARE_FILL, reduce.PIECES, rows.HELD_REGISTERS, scan.TILE, scan.LEAST,
-    scan.FEW * scan.LEAST, sort.SHORT, sort.FEWEST, sort.LITTLE // 4, 2 * sort.BLOCK, sort.FEW,
+    scan.FEW * scan.LEAST, sort.SHORT, sort.FEWEST, sort.LITTLE // 4, 2 * sort.BLOCK, sort.FEW, sort.BEST,
+    256 * sort.HELD,
     scatters.CHUNK, 16 * scatters.CHUNK, skinny.FEW_ROWS, registers.TRANSPOSE_FROM, registers.PACK_FROM,
     launches.LEAST_KEYS, launches.MOST_FEW, ir.WORKGROUP, ir.GPU_WORKGROUP,
     *(n for pair in rows.THREADS_OF_A_ROW for n in pair),

@@ -229,10 +229,10 @@ def _tiles(
     # needs where workgroups are few (an H200, 2026-11-27).
     is_narrow = max(vec4s) <= 16
     by_keys = len(vec4s) > 1
-    by_registers = is_narrow and reach > 64 and not (by_keys and short)
+    by_registers = is_narrow and reach > TALL and not (by_keys and short)
     by_registers = by_registers and (products > 1 or length < 2 * FULL * TALL)
     # tall tiles that are few are fastest where rows are wide, and of keys, each of which reads all queries
-    is_tall = reach > 64 and not short and (by_registers if by_keys else not is_narrow)
+    is_tall = reach > TALL and not short and (by_registers if by_keys else not is_narrow)
 
     def rank(t: AttentionTile):
         # Tall tiles compute much beyond a short diagonal, and few of them leave a large GPU partly idle.

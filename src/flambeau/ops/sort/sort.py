@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from ...tensor import Tensor, TensorLike
 
 
-SHORT = 2048  # rows up to here are sorted in workgroup memory on a GPU
+SHORT = 512  # rows up to here are sorted by a network in workgroup memory on a GPU
 FEWEST = 32  # rows up to here are sorted in registers on a CPU adapter, where barriers are expensive
 LITTLE = 2048  # elements: up to here a workgroup sorts faster than a dozen launches start
 HELD = 32  # elements of a row that a thread holds at most
 KEPT = 4 * (512 + 8)  # bytes of workgroup memory beside the elements of a row
-RANKED = 1 << 26  # comparisons: up to here each element is compared with all others of its row, in one launch
+RANKED = 1 << 25  # comparisons: up to here each element is compared with all others of its row, in one launch
 PIECE = {True: 256, False: 2048}  # the least elements of a thread (software) or a workgroup
 FULL = 264  # workgroups that fill a large GPU
 GROUPS = 1024  # workgroups that occupy a large GPU
