@@ -197,7 +197,7 @@ def order(x: Integer, descending: bool, bits: int, first: int = 0) -> Any:
         return call_op("_argsort", x.narrow, descending=descending, bits=min(bits, 32), first=first)
     last = len(x.shape) - 1
     # Least significant word first, as in a radix sort.
-    by_low = call_op("_argsort", x.words[0], descending=descending, bits=32)
+    by_low = call_op("_argsort", x.words[0], descending=descending, bits=32, first=0)
     top = call_op("_gather", x.top, by_low, dim=last)
     by_high = call_op("_argsort", top, descending=descending, bits=32, first=first)
     return call_op("_gather", by_low, by_high, dim=last)
