@@ -155,7 +155,7 @@ TEMPLATES = {
         "reduce/tree.wgsl",
     ),
     "rows_without_a_barrier": (
-        ("reduce/_row.wgsl", "  workgroupBarrier();", "  "),
+        ("reduce/_row.wgsl", "  workgroupBarrier(); //% for", "  ; //% for"),
         lambda x: x.reshape(2, 64).softmax(1),
         "race",
         "reduce/_row.wgsl",
@@ -203,7 +203,7 @@ VALUES = {
         "sum",
     ),
     "a_product_of_one_row_less": (
-        ("contract/registers.wgsl", "{{ c }} < p.{{ summed.sizes", "{{ c }} + {{ by }}u < p.{{ summed.sizes"),
+        ("contract/registers.wgsl", "{{ c }} < p.{{ summed.s", "{{ c }} + {{ step }}u < p.{{ summed.s"),
         lambda x: x.reshape(8, 16) @ (x * 3).realize().reshape(16, 8),
         "matmul",
     ),

@@ -30,14 +30,11 @@
 {% set other = "key" if of == "query" else "query" %}
 {% set most = {"query": "p.queries", "key": "p.keys"} %}
     let column{{ j }} = first + tx + {{ j * t.tx }}u; //% for j in range(t.cols)
-{% for h in range(t.rows // 4) %}
-{% for j in range(t.cols) %}
+{% for h, j in product(range(t.rows // 4), range(t.cols)) %}
     s{{ h }}_{{ j }} *= p.score;
-{% if o.softcap %}
-    s{{ h }}_{{ j }} = tanh(clamp(s{{ h }}_{{ j }}, vec4<f32>(-15), vec4<f32>(15)));
-    let c{{ h }}_{{ j }} = 1.0 - s{{ h }}_{{ j }} * s{{ h }}_{{ j }}; //% if slope
-    s{{ h }}_{{ j }} *= p.cap * 1.4426950408889634;
-{% endif %}
+    s{{ h }}_{{ j }} = tanh(clamp(s{{ h }}_{{ j }}, vec4<f32>(-15), vec4<f32>(15))); //% if o.softcap
+    let c{{ h }}_{{ j }} = 1.0 - s{{ h }}_{{ j }} * s{{ h }}_{{ j }}; //% if o.softcap and slope
+    s{{ h }}_{{ j }} *= p.cap * 1.4426950408889634; //% if o.softcap
     { //% if o.bias
       let at = bias_at + min(column{{ j }}, {{ most[other] }} - 1u) * p.bias_{{ other }};
       let rows = min({{ of }}{{ h }}, vec4<u32>({{ most[of] }} - 1u)) * p.bias_{{ of }};
@@ -49,28 +46,28 @@
       s{{ h }}_{{ j }} = select(biased, vec4<f32>({{ MASKED }}), b < vec4<f32>({{ MASKED }})); //% same
     }
 {% endfor %}
-{% endfor %}
     if (first + {{ t.width }}u > seen) {
-{% for h in range(t.rows // 4) %}
-{% for j in range(t.cols) %}
-{% set inside = "vec4<bool>(column%d < %s)" % (j, most[other]) %}
-{% set before = ("vec4<u32>(column%d) <= query%d + begin" if of == "query" else "key%d <= vec4<u32>(column%d + begin)")
-    % ((j, h) if of == "query" else (h, j)) %}
-      s{{ h }}_{{ j }} = select(vec4<f32>({{ MASKED }}), s{{ h }}_{{ j }}, {{ inside }}{{ " & (%s)" % before if o.causal }});
-{% endfor %}
-{% endfor %}
+{{ masked("s%d_%d" % (h, j), o, of, h, j, most[other]) }} //% for h, j in product(range(t.rows // 4), range(t.cols))
     }{%- endmacro %}
 
+//# scores of keys past the end, or, of a causal attention, behind their queries
+{% macro masked(s, o, of, h, j, limit) -%}
+      {{ s }} = select(vec4<f32>({{ MASKED }}), {{ s }}, vec4<bool>(column{{ j }} < {{ limit }})
+  {{- " & (vec4<u32>(column%d) <= query%d + begin)" % (j, h) if o.causal and of == "query" }}
+  {{- " & (key%d <= vec4<u32>(column%d + begin))" % (h, j) if o.causal and of != "query" }});{%- endmacro %}
+
+//# s with its bias, or masked by it
+{% macro biased_score(o) -%}
+  {% if o.bias == "bool" %}select({{ MASKED }}, s, b != 0u)
+  {%- else %}select(fma(select(b, {{ LEAST }}, b < {{ LEAST }}), 1.4426950408889634, s), {{ MASKED }}, b < {{ MASKED }}){% endif %}
+{%- endmacro %}
 //# s, of row r of the group and key first + k, as in `scores`
 {% macro one_score(o) -%}
       let key = first + k;
       s *= p.score;
       s = tanh(clamp(s, -15.0, 15.0)) * p.cap * 1.4426950408889634; //% if o.softcap
-{% if o.bias %}
-      let head = kv * p.group + min(r, p.rows - 1u) / p.queries;
-{{ bias_head(o) }}
-      let b = {{ o.bias_in }}[bias_at + r % p.queries * p.bias_query + min(key, p.keys - 1u) * p.bias_key];
-      s = select({{ MASKED }}, s, b != 0u); //% if o.bias == "bool"
-      s = select(fma(select(b, {{ LEAST }}, b < {{ LEAST }}), 1.4426950408889634, s), {{ MASKED }}, b < {{ MASKED }}); //% if o.bias != "bool"
-{% endif %}
+      let head = kv * p.group + min(r, p.rows - 1u) / p.queries; //% if o.bias
+{{ bias_head(o) }} //% same
+      let b = {{ o.bias_in }}[bias_at + r % p.queries * p.bias_query + min(key, p.keys - 1u) * p.bias_key]; //% same
+      s = {{ biased_score(o) }}; //% same
       s = select({{ MASKED }}, s, (key < end){{ " & (key <= r % p.queries + begin)" if o.causal }});{%- endmacro %}

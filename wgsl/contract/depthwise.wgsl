@@ -3,6 +3,9 @@
 //% extends "kernel.wgsl"
 //% import "contract/_tile.wgsl" as tile
 //% import "contract/_operand.wgsl" as side
+{% macro four(i) -%}{{ wgsl(acc, 4) }}(acc{{ i }}_0, acc{{ i }}_1, acc{{ i }}_2, acc{{ i }}_3){%- endmacro %}
+{% macro store(sum, i, j) -%}
+  {{ tile.store(Out, "start + " ~ index_of(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}{%- endmacro %}
 //% block body
 //% set T = wgsl(acc, 1)
 //% set a, ga = sides[0]
@@ -48,19 +51,11 @@
 {{ tile.own_four("row", "0u", rows, 0, high, false) }}
 // the last strip of a line may end in the next line's columns, which are not its own
 {{ tile.own_four("column", "first", columns, 0, 1 if out_width == 4 else 4) }}
-//% for i in range(high)
-  if ({{ i }}u < p.{{ rows.total }}) {
+  if ({{ i }}u < p.{{ rows.total }}) { //% for i in range(high)
     let start = {{ tile.row_start((), batch, out_places, i) }};
-//% if out_width == 4
-//% set four = "%s(acc%d_0, acc%d_1, acc%d_2, acc%d_3)" % (wgsl(acc, 4), i, i, i, i)
-    {{ tile.store(Out, "start + " ~ index_of(out_places[2], "_0"), tile.result(finish, four, rows, columns, i, 0)) }}
-//% endif
-//% for j in range(4 if out_width == 1 else 0)
-//% set at, sum = "start + " ~ index_of(out_places[2], "_%d" % j), "acc%d_%d" % (i, j)
-    if (place + {{ j }}u < p.{{ line }}) {
-      {{ tile.store(Out, at, tile.result(finish, sum, rows, columns, i, j)) }}
+    {{ store(four(i), i, 0) if out_width == 4 }}
+    if (place + {{ j }}u < p.{{ line }}) { //% for j in range(4 if out_width == 1 else 0)
+      {{ store("acc%d_%d" % (i, j), i, j) }}
     }
-//% endfor
   }
-//% endfor
 //% endblock

@@ -5,8 +5,12 @@
 //# threads in one of four shapes.
 //% extends "kernel.wgsl"
 //% import "contract/_tile.wgsl" as tile
+{% macro result(j) -%}
+  {% if out_width == 4 %}{{ tile.result_four(finish, "y%d" % (j // 4), rows, columns, "r", j, wgsl(out_dtype, 4)) }}
+  {%- else %}{{ tile.result(finish, tile.part("y%d" % (j // 4), j, 1), rows, columns, "r", j) }}{% endif %}{%- endmacro %}
 //% block body
-//% set T, V = wgsl(acc, 1), wgsl(acc, 4)
+//# the loops over summed dims, unless one loop counts on through all of them
+//% set nested = () if flat else summed.coords
   // the tile of this thread: its first row and column, and the matrix of the batch
   let group = wid.x + wid.y * p.{{ groups }};
   let column_0 = ((group % p.{{ tiles[0] }}) * {{ workgroup[0] }}u + lid.x) * {{ tile_columns }}u;
@@ -25,15 +29,9 @@
   var acc{{ i }}_{{ j }} = {{ V }}(0); //% for i, j in product(range(tile_rows), range(tile_columns // 4))
 //# several summed dims are one loop on software adapters: their compilers pass every sum from one loop to the next
   // sum over k
-//% if flat
-  var {{ c }} = 0u; //% for c in summed.coords
-  for (var turn = 0u; turn < p.{{ summed.total }}; turn += {{ step }}u) {
-//% else
-//% for c in summed.coords
-//% set by = step if loop.last else 1
-  for (var {{ c }} = 0u; {{ c }} < p.{{ summed.sizes[loop.index0] }}; {{ c }} += {{ by }}u) {
-//% endfor
-//% endif
+  var {{ c }} = 0u; //% for c in summed.coords if flat
+  for (var turn = 0u; turn < p.{{ summed.total }}; turn += {{ step }}u) { //% if flat
+  for (var {{ c }} = 0u; {{ c }} < p.{{ summed.sizes[loop.index0] }}; {{ c }} += {{ step if loop.last else 1 }}u) { //% for c in nested
 {{ tile.read("u", a, tile_rows, step, wgsl, summed) }}
 {{ tile.read("v", b, tile_columns, step, wgsl, summed) }}
 //% for s in range(step)
@@ -42,12 +40,8 @@
     acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, tile.one("u", a, i, s), tile.four_name(b, j, s), "acc%d_%d" % (i, j)) }};
 //% endfor
 //% endfor
-//% if flat
-{{ tile.count_on(summed, step) }}
-  }
-//% else
-  } //% for c in summed.coords
-//% endif
+{{ tile.count_on(summed, step) if flat }}
+  } //% for loop_ in (["turn"] if flat else nested)
   // write the tile, row by row{{ ": finish is the epilogue" if finish }}
 //# One row's code, for one row after the other: written out for all of them it is nine tenths of what a compiler
 //# works through. (An array of rows is no way: drivers unroll the loops over it.)
@@ -60,20 +54,8 @@
     let is{{ i }} = row_r == row_0 + {{ i }}u;
     y{{ j }} = select(y{{ j }}, acc{{ i }}_{{ j }}, is{{ i }}); //% for j in range(tile_columns // 4)
 //% endfor
-//% if out_width == 4
-//% for j in range(0, tile_columns, 4)
-    if ({{ plus("column_0", j) }} < p.{{ columns.total }}) {
-//% set y = tile.result_four(finish, "y%d" % (j // 4), rows, columns, "r", j, wgsl(out_dtype, 4))
-      {{ tile.store(wgsl(out_dtype, 4), "start + " ~ index_of(out[2], "_%d" % j), y) }}
+    if ({{ plus("column_0", j) }} < p.{{ columns.total }}) { //% for j in range(0, tile_columns, out_width)
+      {{ tile.store(wgsl(out_dtype, out_width), "start + " ~ index_of(out[2], "_%d" % j), result(j)) }}
     }
-//% endfor
-//% else
-//% for j in range(tile_columns)
-    if ({{ plus("column_0", j) }} < p.{{ columns.total }}) {
-//% set y = tile.result(finish, tile.part("y%d" % (j // 4), j, 1), rows, columns, "r", j)
-      {{ tile.store(wgsl(out_dtype, 1), "start + " ~ index_of(out[2], "_%d" % j), y) }}
-    }
-//% endfor
-//% endif
   }
 //% endblock

@@ -2,6 +2,40 @@
 //# reductions of the same elements (`ends`) are made in one go.
 //% extends "kernel.wgsl"
 //% import "lib/monoids.wgsl" as combine
+//# the value that a reduction begins with, and a and b joined
+{% macro start(end, width) -%}{{ wgsl(end.dtype, width) }}({{ combine.start[end.op](wgsl(end.dtype, width)) }}){%- endmacro %}
+{% macro join(end, width, a, b) -%}{{ combine.join[end.op](wgsl(end.dtype, width), a, b) }}{%- endmacro %}
+
+//# what a thread has joined to one value
+{% macro join_own(end, width, tag) -%}
+  let t4{{ tag }} = {{ join(end, width, "t0" ~ tag, "t1" ~ tag) }};
+  let t5{{ tag }} = {{ join(end, width, "t2" ~ tag, "t3" ~ tag) }};
+  let t{{ tag }} = {{ join(end, width, "t4" ~ tag, "t5" ~ tag) }};
+  let low{{ tag }} = {{ join(end, 1, "t%s.x" % tag, "t%s.y" % tag) }}; //% if width == 4
+  let high{{ tag }} = {{ join(end, 1, "t%s.z" % tag, "t%s.w" % tag) }}; //% same
+  var joined{{ tag }} = {{ join(end, 1, "low" ~ tag, "high" ~ tag) if width == 4 else "t" ~ tag }};{%- endmacro %}
+
+//# the values of s lanes joined to those of s others, `far` threads on
+{% macro join_lanes(s, far) -%}
+  partials{{ end.tag }}[lid.x] = joined{{ end.tag }}; //% for end in ends
+  workgroupBarrier();
+  if (lane < {{ s }}u) {
+    let other{{ end.tag }} = partials{{ end.tag }}[lid.x + {{ far }}u]; //% for end in ends
+    joined{{ end.tag }} = {{ join(end, 1, "joined" ~ end.tag, "other" ~ end.tag) }}; //% same
+  }
+  workgroupBarrier();{%- endmacro %}
+
+//# a row's result, finished by the epilogue, or a part of it for a second kernel
+{% macro write(end, finish) -%}
+    {{ "{" if ends | length > 1 }}
+    let result = joined{{ end.tag }};
+{{ ix.unravel("row", finish.coords, end.dims, "e") }} //% if finish
+    {{ end.out }}[row] = {{ wgsl(end.stored, 1).store(call(end, finish)) }}; //% same
+    {{ end.out }}[{{ part_at(end) }}] = {{ wgsl(end.stored, 1).store("result") }}; //% else
+    {{ "}" if ends | length > 1 }}{%- endmacro %}
+{% macro call(end, finish) -%}{{ end.finish }}({{ (["result"] + finish.coords | list) | join(", ") }}){%- endmacro %}
+{% macro part_at(end) -%}
+  {{ "part * p.%s + row" % rows if end.behind else "row * p.%s + part" % parts if parts else "row" }}{%- endmacro %}
 //% block declarations
 //% set f = functions["value"]
 var<workgroup> partials{{ end.tag }}: array<{{ wgsl(end.dtype, 1) }}, {{ workgroup[0] }}>; //% for end in ends
@@ -25,69 +59,23 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.resu
   let first = part * p.{{ chunk }};
   let last = select(0u, min(first + p.{{ chunk }}, p.{{ length }}), is_row);
   // {{ ends | map(attribute="op") | unique | join(" and ") }} of its part, four at a time
-//% for end in ends
-//% set T = wgsl(end.dtype, f.width)
-  var t{{ j }}{{ end.tag }} = {{ T }}({{ combine.start[end.op](T) }}); //% for j in range(4)
-//% endfor
+  var t{{ j }}{{ end.tag }} = {{ start(end, f.width) }}; //% for end, j in product(ends, range(4))
   var k = first + lane * {{ f.width }}u;
   for (; k + {{ 3 * step + f.width - 1 }}u < last; k += {{ 4 * step }}u) {
     let x{{ j }} = element(k + {{ j * step }}u, {{ own }}); //% for j in range(4)
-//% for end in ends
-//% for j in range(4)
-    t{{ j }}{{ end.tag }} = {{ combine.join[end.op](wgsl(end.dtype, f.width), "t%d%s" % (j, end.tag), "x%d%s" % (j, end.field)) }};
-//% endfor
-//% endfor
+    t{{ j }}{{ end.tag }} = {{ join(end, f.width, "t%d%s" % (j, end.tag), "x%d%s" % (j, end.field)) }}; //% for end, j in product(ends, range(4))
   }
   for (; k < last; k += {{ step }}u) {
     let x = element(k, {{ own }});
     let inside = vec4<u32>(k) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(last); //% if f.width == 4
-//% for end in ends
-//% set T = wgsl(end.dtype, f.width)
-    let y{{ end.tag }} = select({{ T }}({{ combine.start[end.op](T) }}), x{{ end.field }}, inside); //% if f.width == 4
-    let y{{ end.tag }} = x{{ end.field }}; //% if f.width != 4
-    t0{{ end.tag }} = {{ combine.join[end.op](T, "t0" ~ end.tag, "y" ~ end.tag) }};
-//% endfor
+    let y{{ end.tag }} = {{ "select(%s, x%s, inside)" % (start(end, 4), end.field) if f.width == 4 else "x" ~ end.field }}; //% for end in ends
+    t0{{ end.tag }} = {{ join(end, f.width, "t0" ~ end.tag, "y" ~ end.tag) }}; //% same
   }
-//% for end in ends
-//% set T, S = wgsl(end.dtype, f.width), wgsl(end.dtype, 1)
-//% set tag = end.tag
-  let t4{{ tag }} = {{ combine.join[end.op](T, "t0" ~ tag, "t1" ~ tag) }};
-  let t5{{ tag }} = {{ combine.join[end.op](T, "t2" ~ tag, "t3" ~ tag) }};
-  let t{{ tag }} = {{ combine.join[end.op](T, "t4" ~ tag, "t5" ~ tag) }};
-  let low{{ tag }} = {{ combine.join[end.op](S, "t" ~ tag ~ ".x", "t" ~ tag ~ ".y") }}; //% if f.width == 4
-  let high{{ tag }} = {{ combine.join[end.op](S, "t" ~ tag ~ ".z", "t" ~ tag ~ ".w") }}; //% if f.width == 4
-  var joined{{ tag }} = {{ combine.join[end.op](S, "low" ~ tag, "high" ~ tag) if f.width == 4 else "t" ~ tag }};
-//% endfor
+{{ join_own(end, f.width, end.tag) }} //% for end in ends
   // join the threads of the row
-//% set apart = across if columns else 1
-//% for s in (128, 64, 32, 16, 8, 4, 2, 1) if s < lanes
-  partials{{ end.tag }}[lid.x] = joined{{ end.tag }}; //% for end in ends
-  workgroupBarrier();
-  if (lane < {{ s }}u) {
-//% for end in ends
-//% set joined = "joined" ~ end.tag
-    let other{{ end.tag }} = partials{{ end.tag }}[lid.x + {{ s * apart }}u];
-    {{ joined }} = {{ combine.join[end.op](wgsl(end.dtype, 1), joined, "other" ~ end.tag) }};
-//% endfor
-  }
-  workgroupBarrier();
-//% endfor
+{{ join_lanes(s, s * across if columns else s) }} //% for s in (128, 64, 32, 16, 8, 4, 2, 1) if s < lanes
   // write one value a row
   if (is_row & (lane == 0u)) {
-//% for end in ends
-    {{ "{" if ends | length > 1 }}
-    let result = joined{{ end.tag }};
-//% if end.finish
-//% set finish = functions[end.finish]
-{{ ix.unravel("row", finish.coords, end.dims, "e") }}
-//% set y = "%s(%s)" % (end.finish, (["result"] + finish.coords | list) | join(", "))
-    {{ end.out }}[row] = {{ wgsl(end.stored, 1).store(y) }};
-//% else
-//% set beside = "row" ~ (" * p." ~ parts ~ " + part" if parts else "")
-//% set at = "part * p." ~ rows ~ " + row" if end.behind else beside
-    {{ end.out }}[{{ at }}] = {{ wgsl(end.stored, 1).store("result") }};
-//% endif
-    {{ "}" if ends | length > 1 }}
-//% endfor
+{{ write(end, functions[end.finish] if end.finish else none) }} //% for end in ends
   }
 //% endblock

@@ -1,6 +1,14 @@
 //# Windows along a line reduced: a thread makes four neighbours, and reads the cells that they share once.
 //% extends "kernel.wgsl"
 //% import "lib/monoids.wgsl" as combine
+{% macro held(cell) -%}{{ ("min(first + %du, p." ~ last ~ ")" if last else "first + %du") % cell }}{%- endmacro %}
+
+//# tap t of window j: its cell, or a value that is computed of the cell's results and where they lie
+{% macro cell_of(j, t) -%}cell{{ j * stride + t * dilation }}{%- endmacro %}
+{% macro tap(j, t) -%}
+  {% if "value" not in functions %}{{ cell_of(j, t) }}
+  {%- else %}value({% for name, _ in functions["cells"].results %}{{ cell_of(j, t) }}.{{ name }}, {% endfor %}
+  {%- for c in lead %}{{ c }}, {% endfor %}column{{ j }}, {% for r, _ in loops %}{{ r }}, {% endfor %}{{ t }}u){% endif %}{%- endmacro %}
 //% block body
 //% set T = wgsl(acc, 1)
 //% set f = functions["cells"]
@@ -13,27 +21,16 @@
   let line = strip / p.{{ strips }};
 {{ ix.unravel("line", lead, dims) }}
   let first = place * {{ stride }}u;
-//% for j in range(4)
 //# a line's last strip may end behind it
-  let column{{ j }} = {{ "min(place + %du, p.%s - 1u)" % (j, line) if last else "place + %du" % j }};
-  var acc{{ j }} = {{ T }}({{ combine.start[op](T) }});
-//% endfor
+  let column{{ j }} = {{ "min(place + %du, p.%s - 1u)" % (j, line) if last else "place + %du" % j }}; //% for j in range(4)
+  var acc{{ j }} = {{ T }}({{ combine.start[op](T) }}); //% same
   // {{ op }} of each window
   for (var {{ r }} = 0u; {{ r }} < p.{{ n }}; {{ r }}++) { //% for r, n in loops
 //% set around = lead | list + loops | map("first") | list
     {{ "let four%d = cells(%s);" % (cell, (around + ["first + %du" % cell]) | join(", ")) if cell % 4 == 0 }} //% for cell in cells if f.width == 4
     let cell{{ cell }} = four{{ cell // 4 * 4 }}.{{ "xyzw"[cell % 4] }}; //% same
-//% for cell in cells if f.width != 4
-//% set at = ("min(first + %du, p." ~ last ~ ")" if last else "first + %du") % cell
-    let cell{{ cell }} = cells({{ (around + [at]) | join(", ") }});
-//% endfor
-//% for j, t in product(range(4), range(taps))
-//% set cell = "cell%d" % (j * stride + t * dilation)
-//% set given = f.results | map("first") | map("prefix", cell ~ ".") | list
-//% set where = lead | list + ["column%d" % j] + loops | map("first") | list + ["%du" % t]
-//% set x = "value(%s)" % ((given + where) | join(", ")) if "value" in functions else cell
-    acc{{ j }} = {{ combine.join[op](T, "acc%d" % j, x) }};
-//% endfor
+    let cell{{ cell }} = cells({{ (around + [held(cell)]) | join(", ") }}); //% for cell in cells if f.width != 4
+    acc{{ j }} = {{ combine.join[op](T, "acc%d" % j, tap(j, t)) }}; //% for j, t in product(range(4), range(taps))
   } //% for loop_ in loops
   // write four neighbours
   let row = line * p.{{ line }} + place;

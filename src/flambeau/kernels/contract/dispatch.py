@@ -105,6 +105,12 @@ class TileLoad(NamedTuple):
         """The vec4s that a thread holds of a side that is read along `along`."""
         return range(self.loads * (4 if along == "k" else 1))
 
+    def blocks(self, along: str) -> list[tuple[int, int]]:
+        """The blocks of 4 x 4 that are stored turned, and their columns; none of a side that is read in its
+        tile's order."""
+        count = 0 if along == "free" or self.singly else self.loads
+        return [(i, c) for i in range(count) for c in range(4)]
+
     def cells(self, step: int) -> int:
         """The vec4s of a tile of `step` summed places."""
         return self.extent * step // 4
