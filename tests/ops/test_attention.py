@@ -146,10 +146,11 @@ def test_gradients_in_each_tile(tile, gpu, forced):
         check(got, want, 5e-6, tile)
 
 
+@pytest.mark.parametrize("way", in_turn(("apart", "stored"), 2))
 @pytest.mark.parametrize("causal", in_turn((False, True), 2))
 @pytest.mark.parametrize("tile", in_turn(["64x64.8x8.16.0", "128x64.8x8.16.1", "64x32.4x4.8.0"], 3))
 @pytest.mark.share(3)
-def test_products_of_stored_gradients_of_scores(tile, causal, gpu, forced):
+def test_products_of_stored_gradients_of_scores(tile, causal, way, gpu, forced):
     """Lines of whole vec4s whose last keys are absent; rows below and beyond the diagonal; shared keys."""
     rng, keep = np.random.default_rng(6), np.random.default_rng(7).random((137, 75)) > 0.3
     shapes = ((2, 4, 137, 20), (2, 2, 75, 20), (2, 2, 75, 36))
@@ -161,7 +162,7 @@ def test_products_of_stored_gradients_of_scores(tile, causal, gpu, forced):
         found = (y * weights).sum().backward(**kw)
         return [found[x] for x in xs]
 
-    with forced(tile, "stored"):
+    with forced(tile, way):
         by_query, *others = grads()
         assert "queries" not in {k.name for k in by_query.plan()}
         gradients = values(by_query, *others)
@@ -172,11 +173,11 @@ def test_products_of_stored_gradients_of_scores(tile, causal, gpu, forced):
 def test_few_gradients_of_scores_are_stored(gpu):
     """192 heads of 197 rows, 30 MB, and no 4,096 rows of 12 heads, 0.8 GB."""
     with planned_for(gpu, software=False, workgroup_memory=49152):
-        for heads, n, names in ((192, 197, {"keys"}), (12, 4096, {"keys", "queries"})):
+        for heads, n, names in ((192, 197, {"scores_slopes"}), (12, 4096, {"keys", "queries"})):
             q, k, v = (fb.empty(heads, n, 64, device=gpu).requires_grad_() for _ in range(3))
             found = sdpa(q, k, v).sum().backward()
             planned = {kernel.name for x in (q, k, v) for kernel in found[x].plan()}
-            assert planned & {"keys", "queries"} == names
+            assert planned & {"keys", "queries", "scores_slopes"} == names
 
 
 @pytest.mark.parametrize("dtype", in_turn((fb.float16, fb.bfloat16), 2))

@@ -136,17 +136,41 @@ def _grad(
     # for each row: the maximum, the logarithm of the sum, and the sum of gradient times result
     rows = norms._pad((0, 0, 0), (0, 0, 1)) + delta._pad((0, 0, 2), (0, 0, 0))
     inputs = (q, k, v, g, rows, *others)
-    stored = on_gpu and launches.stores_slopes(q.device.limits, nodes, causal)
-    by_key = Attention._keys(*inputs, placed=False, stored=stored, **attrs)
-    by_value = output_of(Attention._values, by_key)
-    if stored:
-        slopes = output_of(Attention._slopes, by_key).narrow(-1, 0, k.shape[1])
-        by_query = (slopes.reshape(k.shape[0], -1, k.shape[1]) @ k).reshape(q.shape) * attrs["scale"]
+    way = launches.way_of_slopes(q.device.limits, nodes, causal) if on_gpu else "computed"
+    if way == "apart":
+        grads = _grad_by_products(g, q, k, inputs, attrs)
     else:
-        by_query = Attention._queries(*inputs, placed=False, **attrs)
-    grads = (by_query, by_key, by_value)
+        by_key = Attention._keys(*inputs, placed=False, stored=way == "stored", **attrs)
+        by_value = output_of(Attention._values, by_key)
+        if way == "stored":
+            by_query = _by_query(output_of(Attention._slopes, by_key), q, k, attrs["scale"])
+        else:
+            by_query = Attention._queries(*inputs, placed=False, **attrs)
+        grads = (by_query, by_key, by_value)
     grads = grads if unscale is None else [(x.float() * unscale).to(x.dtype) for x in grads]
     return [*grads, *[None] * len(others)]
+
+
+def _of_keys(scores: Tensor, k: Tensor) -> Tensor:
+    """Stored weights, or gradients of scores, of all queries that share keys. -> [key heads, rows, keys]"""
+    return scores.narrow(-1, 0, k.shape[1]).reshape(k.shape[0], -1, k.shape[1])
+
+
+def _by_query(slopes: Tensor, q: Tensor, k: Tensor, scale: float) -> Tensor:
+    """The gradient with respect to the queries, from the gradients of the scores."""
+    return (_of_keys(slopes, k) @ k).reshape(q.shape) * scale
+
+
+def _grad_by_products(
+    g: Tensor, q: Tensor, k: Tensor, inputs: tuple[Tensor, ...], attrs: dict[str, Any]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients with respect to the queries, keys and values as products of stored matrices."""
+    slopes = Attention._scores_slopes(*inputs, placed=False, **attrs)
+    weights = output_of(Attention._stored_weights, slopes)
+    turned = [_of_keys(x, k).transpose(-1, -2) for x in (slopes, weights)]
+    rows = [x.reshape(k.shape[0], -1, x.shape[-1]) for x in (q, g)]
+    by_key, by_value = (a @ b for a, b in zip(turned, rows, strict=True))
+    return _by_query(slopes, q, k, attrs["scale"]), by_key * attrs["scale"], by_value
 
 
 def _lower_norms(norms: Tensor) -> Tensor:
@@ -208,7 +232,7 @@ def _grad_by_ops(
 
 def _gradient_reference(at: int) -> Reference:
     """The reference of the gradient with respect to the queries (0), the keys (1), the values (2) or the
-    scores (3)."""
+    scores (3); or the weights (4)."""
 
     def reference(
         xp: Namespace,
@@ -240,6 +264,7 @@ def _gradient_reference(at: int) -> Reference:
             lambda: (z.swapaxes(-1, -2) @ q1).sum(1) * scale,
             lambda: (w.swapaxes(-1, -2) @ g).sum(1),
             lambda: xp.pad(z.reshape(s.shape), [(0, 0), (0, 0), (0, -s.shape[2] % 4)]),
+            lambda: xp.pad(w.reshape(s.shape), [(0, 0), (0, 0), (0, -s.shape[2] % 4)]),
         )
         return gradients[at]()
 
@@ -272,6 +297,14 @@ def _keys_padded(y: Shape, q: Shape, k: Shape, *_: Any, **__: Any) -> Shape:
 
 def _slopes_reference(xp: Namespace, y: Array, *inputs: Array, **attrs: Any) -> Array:
     return _gradient_reference(3)(xp, *inputs, **attrs)
+
+
+def _lines_of_keys(q: Shape, k: Shape, *_: Any, **__: Any) -> Shape:
+    return (*q[:2], launches.padded_length(k[1]))
+
+
+def _weights_reference(xp: Namespace, y: Array, *inputs: Array, **attrs: Any) -> Array:
+    return _gradient_reference(4)(xp, *inputs, **attrs)
 
 
 def _values_reference(xp: Namespace, y: Array, *inputs: Array, **attrs: Any) -> Array:
@@ -337,6 +370,26 @@ class Attention(Family):
         shape=_like_value,
         dtype=like_first,
         xp=_values_reference,
+    )
+
+    @kernel(
+        "opaque",
+        shape=_lines_of_keys,
+        dtype=_float32,
+        xp=_gradient_reference(3),
+        launch=launches.slopes_and_weights,
+    )
+    def _scores_slopes(self: Any, *others: Tensor, **attrs: Any) -> Prepared:
+        """The gradients of the scores, of masked ones 0, in lines of whole vec4s."""
+        return (self, *others), attrs
+
+    # the weights, a second result of that kernel
+    _stored_weights = Op(
+        "output",
+        part="weights",
+        shape=_keys_padded,
+        dtype=_float32,
+        xp=_weights_reference,
     )
 
     # the gradients of the scores, of masked ones 0: another result of the kernel of the keys' gradient

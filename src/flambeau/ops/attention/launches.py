@@ -4,6 +4,7 @@ device."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -128,7 +129,7 @@ ONE_PIECE = 384  # keys up to which one workgroup takes less time than several a
 GROUPS = 1024  # workgroups that saturate a large GPU's memory
 
 
-MOST_SLOPES = 1 << 27  # bytes of gradients of scores that are stored
+LEAST_SLOPES, MOST_SLOPES = 1 << 22, 1 << 27  # bytes of gradients of scores that are stored
 SHARED = 1024  # vec4s of workgroup memory that "rows" stages
 THREADS = 64  # of a workgroup of "rows"
 REGISTERS = 288  # accumulators of a thread, at most
@@ -146,6 +147,7 @@ QUERIED = (
 )
 FORWARD = (*QUERIED, AttentionTile(32, 8, 8, 8, 32, 0), AttentionTile(8, 16, 4, 8, 8, 1))
 QUERIES = (*QUERIED, AttentionTile(8, 16, 4, 4, 8, 0))
+SLOPES = (AttentionTile(8, 16, 8, 8, 16, 1), AttentionTile(8, 16, 4, 4, 8, 0))
 KEYS = (
     AttentionTile(8, 16, 8, 8, 16, 1),
     AttentionTile(8, 8, 8, 8, 16, 0),
@@ -512,18 +514,33 @@ def by_queries(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
     return [_tile_launch("attention/grad_q_tiles.wgsl", way, nodes, biases, 0, attrs, (2, 1))]
 
 
-def stores_slopes(limits: Limits, nodes: Nodes, causal: bool) -> bool:
-    """Whether the kernel of the keys' gradient stores the gradients of the scores, so that the queries' is a
-    product with the keys. That kernel computes four products of the size of the scores and this one another;
-    a kernel of the queries would compute two of the four again."""
+def way_of_slopes(limits: Limits, nodes: Nodes, causal: bool) -> str:
+    """How gradients are computed: "computed" by a kernel of the queries and one of the keys and values, of
+    three and four products of the size of the scores; "stored": that of the keys stores the gradients of the
+    scores, whose product with the keys is the queries'; "apart": a kernel of two products stores them and
+    the weights, and all three gradients are products of these."""
     q, k = nodes[:2]
     way = _gradient_variant(limits, "keys", nodes, causal)
     if limits.software or q.dtype != dt.float32 or not isinstance(way, AttentionTile):
-        return False
-    is_small = 4 * q.shape[0] * q.shape[1] * k.shape[1] <= MOST_SLOPES
+        return "computed"
+    nbytes = 4 * q.shape[0] * q.shape[1] * k.shape[1]
     bucket = (q.shape[2], min(q.shape[1], 1024).bit_length(), causal)
-    names = ["stored", "computed"]
-    return choose(limits, "attention_slopes", bucket, names, names[not is_small]) == "stored"
+    default = "apart" if LEAST_SLOPES <= nbytes <= MOST_SLOPES else "computed"
+    return choose(limits, "attention_slopes", bucket, ["apart", "stored", "computed"], default)
+
+
+def slopes_and_weights(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
+    """The launch of the gradients of the scores and, as a further result, the weights."""
+    q, k = nodes[:2]
+    tile = next(t for t in SLOPES if t.fits(limits))
+    blocks, spans = -(-k.shape[1] // tile.height), -(-q.shape[1] // tile.width)
+    elements = prod(q.shape[:2]) * padded_length(k.shape[1])
+    biases, also = nodes[5:], (Written("weights", elements, dt.float32, 4),)
+    template = "attention/slopes_tiles.wgsl"
+    launch = _tile_launch(template, tile, nodes, biases, 1, attrs, (1, 1), also)
+    unread = ("lines", "scale")
+    sizes = _without(dict(launch.sizes), *unread) | {"blocks": blocks, "spans": spans}
+    return [replace(launch, groups=q.shape[0] * blocks * spans, sizes=sizes)]
 
 
 def by_keys(limits: Limits, *nodes: Node, stored: bool, **attrs: Any) -> list[Launch]:
