@@ -788,3 +788,30 @@ def test_a_forked_child_ends_while_the_parent_compiles(gpu, provider):
     done = subprocess.run([sys.executable, "-c", ENDING], env=env, capture_output=True, text=True, timeout=60)
     assert not done.returncode, done.stderr
     assert done.stdout.split("\n") == ["0", "0", "[0, 2, 4, 6]", "0", "3", "4", ""]
+
+
+PAUSED = """import gc, os, threading
+from flambeau.core.garbage import paused
+inside, leave = threading.Event(), threading.Event()
+def plan():
+    with paused():
+        inside.set()
+        leave.wait()
+thread = threading.Thread(target=plan)
+thread.start()
+inside.wait()
+if child := os.fork():
+    leave.set()
+    thread.join()
+    print(os.waitpid(child, 0)[1], gc.isenabled())
+else:
+    with paused():
+        assert not gc.isenabled()
+    os._exit(not gc.isenabled())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_collects_garbage_while_the_parent_plans():
+    done = subprocess.run([sys.executable, "-c", PAUSED], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["0", "True"], done.stdout + done.stderr

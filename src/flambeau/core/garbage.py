@@ -1,6 +1,7 @@
 """Pause Python's garbage collector while many objects are created that all stay alive."""
 
 import gc
+import os
 from threading import Lock
 
 
@@ -21,6 +22,19 @@ class paused:
 
     def __exit__(self, *_: object) -> None:
         with paused._lock:
-            paused._inside -= 1
+            paused._inside = max(paused._inside - 1, 0)  # 0 in a child that was forked inside
             if not paused._inside and paused._resumes:
                 gc.enable()
+
+    @staticmethod
+    def after_fork() -> None:
+        """Leave the context in a forked child for the parent's threads, which do not exist there."""
+        paused._lock = Lock()
+        if paused._inside:
+            paused._inside = 0
+            if paused._resumes:
+                gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=paused.after_fork)
