@@ -391,13 +391,13 @@ def test_logaddexp_of_complex_numbers_and_bools(device):
         np.testing.assert_allclose(y.numpy(), want, rtol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_a_complex_number_is_no_real_one(dtype):
     x = fb.zeros(2, dtype=getattr(fb, dtype), device="cpu")
     for call in (lambda: x.fill_(1 + 2j), lambda: fb.full((2,), 1 + 2j, dtype=x.dtype, device="cpu")):
         with pytest.raises(RuntimeError, match=r"has no \(1\+2j\): use a complex dtype, or its .real"):
             call()
-    assert x.fill_(1 + 0j).tolist() == [1, 1]
+    assert x.fill_(1 + 0j).tolist() == [1, 1] and x.bool().fill_(2j).tolist() == [True, True]
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])

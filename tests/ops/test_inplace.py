@@ -271,3 +271,21 @@ def test_another_shape_in_place_ends_a_recording(gpu, capsys):
     shapes = [step(fb.ones(3, device=gpu)).shape for _ in range(3)]
     assert shapes == [(1, 3), (1, 1, 3), (1, 1, 1, 3)]
     assert "unsqueeze_ changes the shape of a tensor created outside" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name", ["sort", "max", "min", "topk", "median", "mode", "kthvalue", "cummax", "cummin"]
+)
+def test_results_of_a_number_are_new_tensors(name):
+    """The largest element of a 0-d tensor is no view of it."""
+    x = fb.tensor(3.0, device="cpu")
+    arguments = {"topk": (1,), "kthvalue": (1,), "sort": (), "mode": ()}.get(name, (0,))
+    getattr(x, name)(*arguments)[0].add_(1)
+    assert x.item() == 3
+
+
+def test_integers_to_a_float_power_are_floats():
+    x = fb.tensor([3, -2], device="cpu")
+    assert (x**2).dtype is fb.int64 and (x**2.0).dtype is fb.float32 and (x**2.0).tolist() == [9, 4]
+    assert (x > 0).pow(2.0).dtype is fb.float32 and ((x > 0) ** 2.0).dtype is fb.float32
+    assert (x.float() ** 2.0).tolist() == [9, 4] and (x.to(fb.complex64) ** 2.0).tolist() == [9, 4]

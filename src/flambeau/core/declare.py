@@ -17,6 +17,7 @@ from .out import IN_PLACE, in_place, into, place_of_inplace
 from .siblings import group_outputs
 from .sizes import with_integers
 from .spelling import explain, misgiven, resolve_names
+from .tree import is_tuple
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -97,7 +98,7 @@ def _declare_composed(f: Any, dtypes: str) -> Any:
         except AttributeError as e:
             raise misgiven(e, f.__name__, args, kw) from None
         if not isinstance(result, _op.Tensor):
-            return group_outputs(result)
+            return group_outputs(result if is_view or not args else _without_views(result, args[0]))
         if is_view:
             return result
         # not a view: a new tensor, even if the body returned a view or its first argument
@@ -107,6 +108,19 @@ def _declare_composed(f: Any, dtypes: str) -> Any:
     call.dtypes = dtypes  # type: ignore[attr-defined]
     _enter(f.__name__, call)
     return call
+
+
+def _without_views(outputs: Any, first: Any) -> Any:
+    """A tuple of outputs with new tensors in place of views and of the first argument: sort returns it if it
+    is 0-d."""
+    if not is_tuple(outputs) or not any(_is_shared(part, first) for part in outputs):
+        return outputs
+    parts = [_op.Tensor(part.node) if _is_shared(part, first) else part for part in outputs]
+    return type(outputs)(*parts) if hasattr(outputs, "_fields") else tuple(parts)
+
+
+def _is_shared(part: Any, first: Any) -> bool:
+    return isinstance(part, _op.Tensor) and (part is first or part.link is not None)
 
 
 def _enter(name: str, call: Callable[..., Any]) -> None:

@@ -346,7 +346,7 @@ def constant(value: Any, beside: dt.DType = dt.bool_, dtype: dt.DType | None = N
     if dtype is not None:
         _check_fits(plain, dtype)
         if isinstance(plain, complex) and not dtype.is_complex:
-            value = plain.real
+            value = bool(plain) if dtype is dt.bool_ else plain.real
     dtype = dtype or (beside if beside.category >= own.category else own)
     if dtype.is_complex and not own.is_complex:  # keeps the knowledge that the number is real
         return _cast(constant(value, dtype=dtype.real), dtype)
@@ -357,7 +357,7 @@ def constant(value: Any, beside: dt.DType = dt.bool_, dtype: dt.DType | None = N
 def _check_fits(number: Any, dtype: dt.DType) -> None:
     """ValueError for a complex number as a real one, and for infinity or NaN as an integer."""
     if isinstance(number, complex):
-        if number.imag and not dtype.is_complex:
+        if number.imag and not dtype.is_complex and dtype is not dt.bool_:
             raise ValueError(f"{dtype.name} has no {number}: use a complex dtype, or its .real")
     elif dtype.kind in "iu" and number - number != 0:
         raise ValueError(f"{dtype.name} has no {number}: use a dtype of floats")

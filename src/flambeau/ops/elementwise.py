@@ -865,7 +865,9 @@ class Elementwise(Family):
     def __pow__(self: Any, other: TensorLike) -> Tensor:
         """x ** 2 is the most common power by far, and pow is the slowest function."""
         squares = isinstance(other, int | float) and other == 2
-        return self.square() if squares else self.pow(other)
+        # an integer to the power of a float is a float
+        stays = not isinstance(other, float) or self.dtype.has_gradients
+        return self.square() if squares and stays else self.pow(other)
 
     def __rsub__(self: Any, other: TensorLike) -> Tensor:
         return sub(other, self)
