@@ -33,11 +33,13 @@ class Aggregator(Metric):
     def clean(self, value: Any, weight: Any = 1.0) -> tuple[Tensor, Tensor, Tensor]:
         """Convert to float32: (values, weights, whether each element is skipped)."""
         x = self._float(value)
+        # A weight for all elements, or one for each.
         w = self._float(weight).expand(x.shape)
         if self.nan_strategy == "disable":
             # an all-False mask of x's shape, so that the callers need no branch
             return x, w, x.isnan() & False
         nans = x.isnan() | w.isnan()
+        # A NaN weight becomes 1, so that the replaced value counts once.
         if isinstance(self.nan_strategy, float):
             return nans.where(self.nan_strategy, x), nans.where(1.0, w), nans & False
         if "nans" in self.states:
@@ -97,6 +99,7 @@ class MeanMetric(Aggregator):
     def update(self, value: Any, weight: Any = 1.0) -> None:
         """Add a number, or the elements of a tensor, with their weights. [...]"""
         x, w, skipped = self.clean(value, weight)
+        # [sum of value * weight, sum of weights], each with its compensation
         sums = stack([skipped.where(0.0, x * w).sum(), skipped.where(0.0, w).sum()])
         self.states["sums"].replace_(plus(self.states["sums"], sums))
 
@@ -133,6 +136,7 @@ class Extreme(Aggregator):
         # an empty tensor has no extreme
         if not x.numel():
             return
+        # The start value, an infinity, changes no extreme.
         kept, extreme = self.states["value_"], skipped.where(self.start, x)
         kept.assign_(kept.minimum(extreme.amin()) if self.least else kept.maximum(extreme.amax()))
 

@@ -92,6 +92,7 @@ class CountScores(CountMetric):
             return table.to(float32).mean(-2)
         if self.average != "weighted":
             return table
+        # the support, tp + fn
         weights = table[..., 4:5]
         # torchmetrics divides multilabel weights by the sum over samples and labels, multiclass by that of
         # a sample.

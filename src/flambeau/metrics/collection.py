@@ -98,6 +98,7 @@ class MetricCollection:
         alone = self.clone()
         alone.reset()
         alone.update(*args, **kw)
+        # One update serves both: the values of this batch, and the counts so far.
         self.merge_state(alone)
         return alone.value()
 

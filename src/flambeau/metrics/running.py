@@ -20,6 +20,7 @@ SENSORS = [
     ("/sys/class/hwmon", "name", "temp*_input"),
     ("/sys/class/thermal", "type", "temp"),
 ]
+# Names of the drivers of Intel's, AMD's and ARM's sensors.
 OF_CPU = re.compile("cpu|coretemp|k10temp|zenpower|pkg_temp")
 
 
@@ -74,6 +75,7 @@ class EpisodeLength(EpisodeMean):
 
     def update(self, done: Tensor) -> None:
         """Count a step by whether it finished the episode. [num_envs]; ValueError for another shape."""
+        # The length is the sum of a reward of 1 per step.
         self.add(done * 0 + 1, done)
 
 
@@ -210,6 +212,7 @@ class RateMetric(Metric):
 
     def reset(self) -> None:
         """Reset; counting starts now."""
+        # The time since the last update must not count as part of the next epoch.
         super().reset()
         self.started = time.perf_counter(), self.clock()
 
@@ -231,4 +234,5 @@ class CpuUse(RateMetric):
     """Processor seconds per second of all threads of this process: 2.0 is two full cores."""
 
     def clock(self) -> float:
+        # User and system time of all threads, so that the rate may exceed 1.
         return time.process_time()
