@@ -49,7 +49,8 @@ def gradient(name, part=""):
     def call(q, k, v, g):
         y = q._attention(k, v, **ATTRS)
         rows = COMPOSED["cat"]([output_of(OPS["_norms"], y), (y * g).sum(-1, keepdim=True)], -1)
-        made = OPS[name](q, k, v, g, rows, **ATTRS)
+        stored = {"stored": False} if name == "_keys" else {}
+        made = OPS[name](q, k, v, g, rows, **ATTRS, **stored)
         return output_of(OPS[part], made) if part else made
 
     return call
