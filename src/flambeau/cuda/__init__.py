@@ -32,7 +32,7 @@ def current_device() -> int:
 def get_device_name(device: Any = None) -> str:
     """Return the driver's name of a GPU."""
     note(ANY_MAKE)
-    # A device's name is "backend:adapter".
+    # A device's name is "gpu:" and the name of the adapter.
     return get_device("gpu" if device is None else device).name.partition(":")[2]
 
 
