@@ -272,7 +272,7 @@ class LazyBatchNorm1d(_LazyNorm):
 
     eps: a small number that keeps divisions from 0
     momentum: the share of the batch in the running statistics
-    affine: learn a factor and an offset a channel; bias: with `affine`, learn the offset
+    affine: learn a factor and an offset for each channel; bias: with `affine`, learn the offset
     track_running_stats: keep running statistics, which eval mode uses
     """
 
@@ -284,7 +284,7 @@ class LazyBatchNorm2d(_LazyNorm):
 
     eps: a small number that keeps divisions from 0
     momentum: the share of the batch in the running statistics
-    affine: learn a factor and an offset a channel; bias: with `affine`, learn the offset
+    affine: learn a factor and an offset for each channel; bias: with `affine`, learn the offset
     track_running_stats: keep running statistics, which eval mode uses
     """
 
@@ -296,7 +296,7 @@ class LazyBatchNorm3d(_LazyNorm):
 
     eps: a small number that keeps divisions from 0
     momentum: the share of the batch in the running statistics
-    affine: learn a factor and an offset a channel; bias: with `affine`, learn the offset
+    affine: learn a factor and an offset for each channel; bias: with `affine`, learn the offset
     track_running_stats: keep running statistics, which eval mode uses
     """
 
@@ -308,7 +308,7 @@ class LazyInstanceNorm1d(_LazyInstanceNorm):
 
     eps: a small number that keeps divisions from 0
     momentum: the share of the batch in the running statistics
-    affine: learn a factor and an offset a channel; bias: with `affine`, learn the offset
+    affine: learn a factor and an offset for each channel; bias: with `affine`, learn the offset
     track_running_stats: keep running statistics, which eval mode uses
     """
 
@@ -321,7 +321,7 @@ class LazyInstanceNorm2d(_LazyInstanceNorm):
 
     eps: a small number that keeps divisions from 0
     momentum: the share of the batch in the running statistics
-    affine: learn a factor and an offset a channel; bias: with `affine`, learn the offset
+    affine: learn a factor and an offset for each channel; bias: with `affine`, learn the offset
     track_running_stats: keep running statistics, which eval mode uses
     """
 
@@ -334,7 +334,7 @@ class LazyInstanceNorm3d(_LazyInstanceNorm):
 
     eps: a small number that keeps divisions from 0
     momentum: the share of the batch in the running statistics
-    affine: learn a factor and an offset a channel; bias: with `affine`, learn the offset
+    affine: learn a factor and an offset for each channel; bias: with `affine`, learn the offset
     track_running_stats: keep running statistics, which eval mode uses
     """
 

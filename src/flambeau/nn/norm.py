@@ -142,7 +142,7 @@ class BatchNorm1d(BatchNorm):
     num_features: channels of the input
     eps: a small number that keeps divisions from 0
     momentum: the share of the batch in the running statistics; None averages over all batches
-    affine: learn a factor and an offset a channel
+    affine: learn a factor and an offset for each channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
     Raises ValueError if a size is not a positive integer.
@@ -157,7 +157,7 @@ class BatchNorm2d(BatchNorm):
     num_features: channels of the input
     eps: a small number that keeps divisions from 0
     momentum: the share of the batch in the running statistics; None averages over all batches
-    affine: learn a factor and an offset a channel
+    affine: learn a factor and an offset for each channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
     Raises ValueError if a size is not a positive integer.
@@ -172,7 +172,7 @@ class BatchNorm3d(BatchNorm):
     num_features: channels of the input
     eps: a small number that keeps divisions from 0
     momentum: the share of the batch in the running statistics; None averages over all batches
-    affine: learn a factor and an offset a channel
+    affine: learn a factor and an offset for each channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
     Raises ValueError if a size is not a positive integer.
@@ -216,7 +216,7 @@ class InstanceNorm1d(InstanceNorm):
     num_features: channels of the input
     eps: a small number that keeps divisions from 0
     momentum: the share of the batch in the running statistics; None keeps them
-    affine: learn a factor and an offset a channel
+    affine: learn a factor and an offset for each channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
     """
@@ -230,7 +230,7 @@ class InstanceNorm2d(InstanceNorm):
     num_features: channels of the input
     eps: a small number that keeps divisions from 0
     momentum: the share of the batch in the running statistics; None keeps them
-    affine: learn a factor and an offset a channel
+    affine: learn a factor and an offset for each channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
     """
@@ -244,7 +244,7 @@ class InstanceNorm3d(InstanceNorm):
     num_features: channels of the input
     eps: a small number that keeps divisions from 0
     momentum: the share of the batch in the running statistics; None keeps them
-    affine: learn a factor and an offset a channel
+    affine: learn a factor and an offset for each channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
     """

@@ -15,7 +15,7 @@ class SyncBatchNorm(BatchNorm):
     num_features: channels of the input
     eps: a small number that keeps divisions from 0
     momentum: the share of the batch in the running statistics; None averages over all batches
-    affine: learn a factor and an offset a channel
+    affine: learn a factor and an offset for each channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
     Raises ValueError if a size is not a positive integer.

@@ -60,7 +60,8 @@ class Rprop(Optimizer):
 class Lion(Optimizer):
     """p - lr * sign(beta1 * m + (1 - beta1) * g), m the running mean by beta2 (Chen et al., 2023).
 
-    `weight_decay` is a part of the step. Rates are 3 to 10 times smaller than AdamW's, decays as much larger.
+    `weight_decay` shrinks the weights directly, as in AdamW. Use 3 to 10 times smaller rates than for AdamW,
+    and as much larger decays.
 
     params: the tensors to update, such as model.parameters()
     betas: beta1 weights m in the step's direction, beta2 is the decay rate of m
@@ -98,8 +99,8 @@ class Lion(Optimizer):
 class Adan(Optimizer):
     """Adam with Nesterov's momentum by differences of gradients (Xie et al., 2022).
 
-    `betas` are for the means of g, of its differences d, and of (g + beta2 d)^2. `weight_decay` is a part of
-    the step.
+    `betas` are for the means of g, of its differences d, and of (g + beta2 d)^2. `weight_decay` shrinks
+    the weights directly.
 
     params: the tensors to update, such as model.parameters()
     lr: the learning rate

@@ -63,7 +63,7 @@ class AveragedModel:
     `avg_fn(average, new, count)` returns the new average, `multi_avg_fn` assigns a list of averages; without
     either, each is the mean of all weights so far. `use_buffers` averages buffers too, else they are
     copied. An update is one run, and may be part of a function that jit records: the count is on the device.
-    ValueError for two functions.
+    ValueError if both functions are passed.
     """
 
     def __init__(

@@ -87,8 +87,7 @@ def embedding(
 
 
 def _check_offsets(offsets: Tensor, n: int) -> Tensor:
-    """The same offsets. One that descends, is above n or is a first one other than 0 is a fault. [b] ->
-    [b]"""
+    """The same offsets. It is a fault if one descends or is above n, or if the first is not 0. [b] -> [b]"""
     offsets = offsets.int()
     first = type(offsets).arange(offsets.shape[0], dtype=dt.int32, device=offsets.device) == 0
     # Each offset is at least the one before; the first has the 0 of the padding before it.
