@@ -6,6 +6,8 @@ from ..tensor import Tensor
 from .function_layer import FunctionLayer
 
 
+# A layer holds the arguments of the function of its name; formulas, gradients and their numerical care are
+# in ops/activation.py. `shows_all` prints default arguments too, for those layers of which PyTorch does.
 class CELU(FunctionLayer):
     """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017). [...] -> [...]"""
 

@@ -25,9 +25,8 @@ class LazyLayer(Module):
     def _begin(self, device: Any, **options: Any) -> None:
         """Store the options of the layer to become, and create its parameters without a shape."""
         self._options = {"device": device, **options}
-        # a template of the smallest size
-        # 1 is the size that follows from the input (groups divides it); its parameters' names and kinds are
-        # all that is used.
+        # A template, of which only the names and kinds of parameters are used. Its input size is the smallest
+        # that groups divides.
         example = self.becomes(int(options.get("groups", 1)), **self._options)
         for key, _ in list(example._own(Parameter)):
             setattr(self, key, UninitializedParameter(device=device))

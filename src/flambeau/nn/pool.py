@@ -8,6 +8,9 @@ from ..tensor import Tensor
 from .function_layer import FunctionLayer
 
 
+# The number of windows along a dim of n elements is
+# floor((n + 2 padding - dilation (kernel - 1) - 1) / stride) + 1, with ceil in place of floor for ceil_mode.
+# Adaptive pools take this number instead, and choose the windows.
 class AdaptiveAvgPool1d(FunctionLayer):
     """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c,
     *output_size]
@@ -243,6 +246,7 @@ class Fold(FunctionLayer):
         )
 
     def forward(self, input: Tensor) -> Tensor:
+        # the adjoint of Unfold: elements of several windows are added up
         return conv.col2im(
             input,
             output_size=self.output_size,
@@ -279,6 +283,7 @@ class LPPool1d(FunctionLayer):
         )
 
     def forward(self, input: Tensor) -> Tensor:
+        # neither padding nor dilation, as in PyTorch
         return pool.lp_pool1d(
             input,
             norm_type=self.norm_type,
@@ -504,6 +509,7 @@ class MaxUnpool1d(FunctionLayer):
     def forward(
         self, input: Tensor, indices: Tensor, output_size: int | Sequence[int] | None = None
     ) -> Tensor:
+        # several sizes are pooled to the same one: output_size chooses, else the windows cover it exactly
         return pool.max_unpool1d(
             input,
             indices,
@@ -669,7 +675,7 @@ class UpsamplingBilinear2d(FunctionLayer):
         size: int | Sequence[int] | None = None,
         scale_factor: float | Sequence[float] | None = None,
         mode: str = "bilinear",
-        align_corners: bool | None = True,
+        align_corners: bool | None = True,  # PyTorch's default of this older layer, unlike Upsample's
         recompute_scale_factor: bool | None = None,
         antialias: bool = False,
     ):
