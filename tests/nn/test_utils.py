@@ -226,6 +226,13 @@ def test_old_norms_are_undone():
 # --- pruning ---
 
 
+def test_infinite_weights_are_pruned_like_others():
+    m = nn.Linear(4, 1, device="cpu")
+    m.weight.assign_(fb.tensor([[float("inf"), 1.0, 2.0, 3.0]], device="cpu"))
+    nn.utils.prune.l1_unstructured(m, "weight", 1)
+    assert m.weight_mask.tolist() == [[1, 0, 1, 1]]
+
+
 def pruned(m, prune):
     """What pruning leaves, with either package."""
 

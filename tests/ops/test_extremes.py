@@ -327,6 +327,30 @@ def test_nan_to_num_gives_the_extremes_of_the_dtype(dtype, most):
     np.testing.assert_allclose(x.tolist(), [most, -most, 0], rtol=1e-7)
 
 
+def test_constant_values_at_infinities(device):
+    """x * 0 is no constant: it is NaN for infinities."""
+    x = fb.tensor([INF, -INF, NAN, -2.0], device=device)
+    same(x.angle().numpy(), np.float32([0, np.pi, NAN, np.pi]))
+    same(fb.special.legendre_polynomial_p(x, 0).numpy(), np.ones(4, "f4"))
+    same(fb.special.hermite_polynomial_h(x, -1).numpy(), np.zeros(4, "f4"))
+    same(
+        fb.special.laguerre_polynomial_l(x, fb.tensor([0, 2, 1, 1], device=device)).numpy(), [1, INF, NAN, 3]
+    )
+    same(fb.special.spherical_bessel_j0(x).numpy()[:3], np.float32([0, 0, NAN]))
+
+
+def test_a_grid_of_infinities_reflected_into_one_pixel():
+    image, grid = fb.full((1, 1, 1, 1), 7.0, device="cpu"), fb.full((1, 1, 1, 2), INF, device="cpu")
+    got = F.grid_sample(image, grid, padding_mode="reflection", align_corners=True)
+    assert got.item() == 7
+
+
+def test_spherical_bessel_j0_far_from_0():
+    x = np.float32([0.1, 0.5, 30, 1000, 12345])
+    got = fb.special.spherical_bessel_j0(fb.tensor(x, device="cpu")).numpy()
+    np.testing.assert_allclose(got, np.sin(x.astype("f8")) / x, rtol=2e-6)
+
+
 # --- no axes
 
 

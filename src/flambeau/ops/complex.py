@@ -138,7 +138,7 @@ def angle(input: Tensor) -> Tensor:
     if input.dtype.is_complex:
         return imag(input).atan2(real(input))
     x = input if input.dtype.is_float else input.float()
-    return x.isnan().where(x, (x < 0).where(3.141592653589793, x * 0.0))
+    return x.isnan().where(x, (x < 0).to(x.dtype) * 3.141592653589793)
 
 
 @composed

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import pi
 from typing import TYPE_CHECKING, Any
 
 from ..core.declare import composed
 from ..core.dtype import float32
 from ..core.node import is_tensor
+from .elementwise import depend_on
 from .index.select import read_scalars
 from .reduce import in_float32
 
@@ -42,20 +42,25 @@ LEGENDRE = Recurrence(lambda x: x, lambda k, x: x * ((2 * k + 1) / (k + 1)), lam
 
 def _values(rule: Recurrence, x: Tensor, most: int) -> Iterator[Tensor]:
     """The polynomials of degree 0, 1, ... `most` at x."""
-    before, now = x * 0.0 + 1.0, rule.first(x)  # the value 1 in x's shape and dtype, NaN for NaN
+    before, now = _constant(x, 1.0), rule.first(x)
     yield before
     for k in range(1, most + 1):
         yield now
         before, now = now, rule.rise(k, x) * now - before * rule.fall(k)
 
 
+def _constant(x: Tensor, value: float) -> Tensor:
+    """A value in x's shape and dtype, with gradient 0. x * 0.0 would be NaN for infinities."""
+    return depend_on(x.full(x.shape, value, dtype=x.dtype, device=x.device), x)
+
+
 def _value(rule: Recurrence, x: Tensor, n: Any) -> Tensor:
     """The polynomial of degree n, 0 for n below 0. A tensor n gives each element its own degree."""
     if not is_tensor(n):
-        *_, last = _values(rule, x, int(n)) if n >= 0 else [x * 0.0]
+        *_, last = _values(rule, x, int(n)) if n >= 0 else [_constant(x, 0.0)]
         return last
     n = n.int()
-    result = n * 0 + x * 0.0  # 0 for degrees below 0
+    result = n * 0 + _constant(x, 0.0)  # 0 for degrees below 0, in the shape to which both broadcast
     for k, value in enumerate(_values(rule, x, read_scalars(n.amax())[0] if n.numel() else -1)):
         result = (n == k).where(value, result)
     return result
@@ -176,5 +181,12 @@ def shifted_chebyshev_polynomial_w(input: Tensor, n: Tensor | float) -> Tensor:
 
 @composed
 def spherical_bessel_j0(x: Tensor) -> Tensor:
-    """sin(x) / x, 1 at 0. [...] -> [...]"""
-    return (x * (1 / pi)).sinc()
+    """sin(x) / x, 1 at 0 and 0 at infinities. [...] -> [...]"""
+    x, dtype = in_float32(x)
+    near, is_infinite = x.abs() < 0.5, x.isinf()
+    # Below 0.5 the Taylor series: the quotient is 0 / 0 at 0. Where the other branch is selected, each gets
+    # harmless values, so that no gradient is NaN.
+    s = near.where(x, 0.0).square()
+    series = 1 - s / 6 * (1 - s / 20 * (1 - s / 42 * (1 - s / 72 * (1 - s / 110 * (1 - s / 156)))))
+    far = (near | is_infinite).where(1.0, x)
+    return near.where(series, is_infinite.where(0.0, far.sin() / far)).to(dtype)

@@ -153,9 +153,7 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
     # momentum None makes batch norms average all batches equally, from a count of 0
     momenta, modes = [m.momentum for m in norms], modes_of(inner)
     for m in norms:
-        m.running_mean.assign_(m.running_mean * 0)
-        m.running_var.assign_(m.running_var * 0 + 1)
-        m.num_batches_tracked.assign_(m.num_batches_tracked * 0)
+        m.reset_running_stats()
         m.momentum = None
     inner.train()
     for batch in loader:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.modes import no_grad
 from ...errors import TypeError, ValueError
+from ...ops.creation import ones_like
 from ...ops.distribution import rand
 from ...ops.join import cat
 from ...tensor import Tensor
@@ -56,7 +57,7 @@ class BasePruningMethod(ABC):
     @no_grad()
     def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Any = None) -> Tensor:
         """A tensor with pruned elements 0; importance_scores: used instead of its values."""
-        mask = t * 0 + 1 if default_mask is None else default_mask
+        mask = ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(t if importance_scores is None else importance_scores, mask)
 
     @classmethod
@@ -76,7 +77,7 @@ class BasePruningMethod(ABC):
             # the parameter gives way to a plain attribute, which the hook sets: gradients reach NAME_orig
             delattr(module, name)
             module.register_parameter(f"{name}_orig", Parameter(weight.detach(), weight.requires_grad))
-            module.register_buffer(f"{name}_mask", weight.detach() * 0 + 1)
+            module.register_buffer(f"{name}_mask", ones_like(weight.detach()))
             module.register_forward_pre_hook(method)
         before = getattr(module, f"{name}_mask")
         scores = getattr(module, f"{name}_orig").detach() if importance_scores is None else importance_scores
@@ -240,7 +241,7 @@ def global_unstructured(
         raise TypeError(f"global_unstructured({pruning_method.__name__}): {rule}")
     values: list[Tensor] = [(scores[pair] if pair in scores else getattr(*pair)).detach() for pair in pairs]
     masks: list[Tensor] = [
-        vars(m).get(f"{name}_mask", v * 0 + 1) for (m, name), v in zip(pairs, values, strict=True)
+        vars(m).get(f"{name}_mask", ones_like(v)) for (m, name), v in zip(pairs, values, strict=True)
     ]
     joined = cat([m.reshape(-1) for m in masks])
     # One ranking over all parameters' elements.

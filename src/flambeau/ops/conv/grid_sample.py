@@ -35,7 +35,7 @@ def _reflect(x: Tensor, low: float, high: float) -> Tensor:
     """Reflects positions at both ends until they are inside."""
     span = high - low
     if span <= 0:  # a single place
-        return x * 0
+        return x.isfinite().where(x, 0.0) * 0  # as in PyTorch also for infinities and NaN
     away = (x < low).where(low - x, x - low)  # unlike abs, it has a gradient at `low`
     # Reflection has the period 2 span; odd turns run backwards.
     turns = (away / span).detach().floor()
