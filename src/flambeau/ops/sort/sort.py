@@ -91,7 +91,8 @@ def _by_candidates(rows: int, n: int, k: int, options: dict[str, Any]) -> list[L
         pieces = -(-n // (256 * each))
         piece = -(-n // pieces)
         held = min(_each(piece), each)
-        reads, source = ((f"pairs{len(launches) - 1}",), {}) if launches else ((), {"traced": 0})
+        reads = (f"pairs{len(launches) - 1}",) if launches else ()
+        source: dict[str, Any] = {} if launches else {"traced": 0}
         last = pieces == 1
         to: dict[str, Any] = {}
         if not last:
