@@ -20,7 +20,7 @@ from flambeau.site.server import address
 
 from . import wheels
 
-pytestmark = pytest.mark.share(4, first=2)
+pytestmark = pytest.mark.share(6, first=3)
 INSTALL = """async () => {
     const { loadPyodide } = await import("/pyodide/pyodide.mjs");
     globalThis.py = await loadPyodide({

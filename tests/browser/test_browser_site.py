@@ -145,7 +145,7 @@ KEPT = """async (names) => {
 }"""
 
 
-@pytest.mark.share(4, first=1)
+@pytest.mark.share(6, first=3)
 @pytest.mark.parametrize(
     "controlled",
     [True, False],
@@ -206,7 +206,7 @@ def test_who_loaded_it_once_can_go_offline(browser, site_folder, monkeypatch, co
     context.close()
 
 
-@pytest.mark.share(4, first=3)
+@pytest.mark.share(6, first=3)
 def test_a_site_that_cannot_be_kept_is_told(page, site):
     page.add_init_script("navigator.serviceWorker.register = () => Promise.reject(new Error('no room here'))")
     page.goto(f"{site}mnist/")
@@ -216,7 +216,7 @@ def test_a_site_that_cannot_be_kept_is_told(page, site):
     status(page).to_have_text(READY)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_building_by_the_command_line(tmp_path):
     made = CliRunner().invoke(main, ["web", "build", "--out", str(tmp_path / "site"), "--sources"])
     assert made.exit_code == 0, made.output

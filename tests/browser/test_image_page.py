@@ -16,7 +16,7 @@ from .paper import READY, expect, shot, until
 if find_spec(PACKAGE) is None:
     pytest.skip(f"no weights: {PACKAGE} is not installed", allow_module_level=True)
 
-pytestmark = pytest.mark.share(4, first=3)
+pytestmark = pytest.mark.share(6, first=5)
 CODE = 60_000  # bytes of the page's scripts as gzip has them, at most
 SAMPLES = {"cat.jpg": "cat", "coffee.jpg": "espresso"}  # what the best name ends with
 

@@ -11,7 +11,7 @@ from flambeau.inspector import report
 from flambeau.inspector.serve import serve
 from flambeau.profiling.roofline import Ceilings
 
-pytestmark = pytest.mark.share(4, first=1)
+pytestmark = pytest.mark.share(6, first=1)
 
 
 class Net(nn.Module):

@@ -14,7 +14,7 @@ from flambeau.models.digits import network
 from .paper import READY, draw, expect
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     ("script", "said"),
     [
@@ -55,7 +55,7 @@ def test_a_page_opened_from_a_file_says_how_to_serve_it(browser, site_folder):
     page.close()
 
 
-@pytest.mark.share(4, first=2)
+@pytest.mark.share(6, first=1)
 def test_a_damaged_cache_is_mended_and_a_full_one_is_told(page, site):
     """The service worker alone, on an empty page of the site; then the page of digits through it."""
     page.goto(f"{site}client.js")
@@ -86,7 +86,7 @@ def test_a_damaged_cache_is_mended_and_a_full_one_is_told(page, site):
     expect(page, "#status").to_have_text(READY)
 
 
-@pytest.mark.share(4, first=3)
+@pytest.mark.share(6, first=2)
 def test_without_its_network_the_page_takes_another(browser, site, tmp_path):
     """Its file arrives damaged, and again when asked for past all caches; no service worker is there."""
     context = browser.new_context(service_workers="block")

@@ -15,7 +15,7 @@ from flambeau.site.server import address
 
 from .paper import DIGITS, READY, draw, expect, shot, until
 
-pytestmark = pytest.mark.share(4, first=0)
+pytestmark = pytest.mark.share(6, first=0)
 
 
 def probabilities(page) -> list[float]:
@@ -336,7 +336,7 @@ None
 """
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_trainings_begun_anew_leave_nothing(mnist, trained):
     counts = []
     mnist.evaluate("(source) => flambeau.run(source)", FEWER)

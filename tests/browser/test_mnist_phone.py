@@ -6,7 +6,7 @@ import pytest
 
 from .paper import DIGITS, READY, expect, overflow, shot
 
-pytestmark = pytest.mark.share(4, first=1)
+pytestmark = pytest.mark.share(6, first=2)
 WIDTH, HIGH = 360, 640
 
 

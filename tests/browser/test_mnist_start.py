@@ -17,7 +17,7 @@ new MutationObserver(() => {
 """
 
 
-@pytest.mark.share(4, first=2)
+@pytest.mark.share(6, first=3)
 def test_the_bar_tells_bytes_and_then_kernels(page, site):
     page.add_init_script(WATCH)
     page.goto(f"{site}mnist/")
@@ -45,7 +45,7 @@ def faulty(site_folder):
     found.stop()
 
 
-@pytest.mark.share(4, first=0)
+@pytest.mark.share(6, first=4)
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
@@ -67,7 +67,7 @@ def test_a_download_that_breaks_off_is_told_and_not_kept(browser, faulty, broken
     context.close()
 
 
-@pytest.mark.share(4, first=3)
+@pytest.mark.share(6, first=1)
 def test_a_page_that_stalls_says_so_and_goes_on_when_it_can(browser, faulty):
     context = browser.new_context()
     page = context.new_page()
@@ -102,7 +102,7 @@ def test_a_page_that_stalls_says_so_and_goes_on_when_it_can(browser, faulty):
     context.close()
 
 
-@pytest.mark.share(4, first=1)
+@pytest.mark.share(6, first=2)
 def test_a_gpu_that_does_not_open_again_is_told_with_a_way_on(page, site):
     page.goto(f"{site}mnist/")
     expect(page, "#status").to_have_text(READY)
@@ -126,7 +126,7 @@ page.gpu._executor.device.destroy()`);
     expect(page, "#status").to_have_text(READY)
 
 
-@pytest.mark.share(4, first=1)
+@pytest.mark.share(6, first=1)
 def test_python_that_ends_is_told_with_a_way_on(page, site):
     page.goto(f"{site}mnist/")
     expect(page, "#status").to_have_text(READY)

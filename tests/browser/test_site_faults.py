@@ -96,7 +96,7 @@ def empty(browser, faulty):
     context.close()
 
 
-@pytest.mark.parametrize("what", in_turn(FAULTS, 4))
+@pytest.mark.parametrize("what", in_turn(FAULTS, 6))
 def test_a_fault_ends_in_a_sentence_and_a_button(what, empty, faulty, site_folder):
     fault, said = FAULTS[what]
     if fault.body == SAME:
@@ -114,7 +114,7 @@ def test_a_fault_ends_in_a_sentence_and_a_button(what, empty, faulty, site_folde
         expect(empty, "#status").to_have_text(READY)
 
 
-@pytest.mark.share(4, first=3)
+@pytest.mark.share(6, first=4)
 def test_what_a_page_can_do_without_does_not_keep_it(empty, faulty):
     """A type for WebAssembly, a service worker, a plain script, and more in a policy than this."""
     faulty.set(*HARMLESS)
@@ -123,7 +123,7 @@ def test_what_a_page_can_do_without_does_not_keep_it(empty, faulty):
     expect(empty, "#late").to_have_count(0)
 
 
-@pytest.mark.share(4, first=2)
+@pytest.mark.share(6, first=0)
 def test_a_page_whose_scripts_are_forbidden_says_so(empty, faulty):
     faulty.set(Fault("", policy="script-src 'none'"))
     empty.goto(f"{faulty.home}mnist/")
@@ -145,7 +145,7 @@ def test_a_page_without_a_network_says_so(browser, faulty):
     context.close()
 
 
-@pytest.mark.share(4, first=1)
+@pytest.mark.share(6, first=2)
 def test_an_adapter_that_refuses_is_told(empty, faulty):
     """The worker's own adapter: the page's is there when it is checked."""
     broken = "GPUAdapter.prototype.requestDevice = () => Promise.reject(new Error('the driver is old'));\n"
