@@ -12,6 +12,7 @@ import pytest
 from helpers.compare import values
 from helpers.draws import in_turn
 from helpers.kernels import planned_for
+from helpers.plans import kernels_of
 
 import flambeau as fb
 from flambeau.core import choose
@@ -78,7 +79,7 @@ CASES = {
     ],
 }  # fmt: skip
 CLASSES = {"software": True, "gpu": False}
-MANY = 4  # variants of a family: of more, a sixteenth
+MANY = 4  # variants of a family: of more, a 32nd
 LARGE = 1 << 18  # elements of a map that count as many: 8 million take a software adapter seconds
 MOST = 1  # cases that a variant is tried on; test_contract.py and test_variant_grid.py have more
 TOLERANCE = {False: 2e-5, True: 2e-2}  # of the largest magnitude; in halves
@@ -92,7 +93,7 @@ def right(name, half):
 def asked(name, gpu, half):
     """The variants that a case may be computed by, by family."""
     with choose.questions() as questions:
-        fb.realize(*CASES[name](Made(gpu, half)))
+        kernels_of(*CASES[name](Made(gpu, half)), limits=gpu.limits)  # plans, and compiles nothing
     found = {}
     for family, _, names, _ in questions:
         found[family] = [*dict.fromkeys((*found.get(family, ()), *names))]
@@ -137,4 +138,4 @@ def test_every_variant_agrees_with_numpy(software, half, gpu, monkeypatch):
             if why:
                 failed.append(f"{family}={name} on {case}: {why}")
     assert not failed, f"{len(failed)} of {len(tried)} variants:\n" + "\n".join(failed)
-    assert tried
+    assert order  # a turn may have no variant of half floats

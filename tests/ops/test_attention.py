@@ -128,7 +128,7 @@ GRADIENTS = {t.name: t for t in (*launches.QUERIES, *launches.KEYS)}
 
 
 @pytest.mark.parametrize("tile", in_turn(GRADIENTS, len(GRADIENTS)))
-@pytest.mark.share(3)
+@pytest.mark.share(2)
 def test_gradients_in_each_tile(tile, gpu, forced):
     rng, keep = np.random.default_rng(6), np.random.default_rng(7).random((70, 75)) > 0.3
     shapes = ((2, 4, 70, 20), (2, 2, 75, 20), (2, 2, 75, 36))
