@@ -3,10 +3,10 @@
 It fails nothing: a slower machine, or a driver that has no cache of compiled kernels yet, is no fault of a
 change. A package that is far over its budget where the others are not is where tests became expensive.
 
-Seconds are of runs of single packages on 2026-11-27, and a little more: SwiftShader, on two threads of one core
-that nine others used too. There a test takes about 1.3 times as long as on an idle machine. What runs in turn
-differs from run to run: a package may be a fifth over. The processes of the browser count as they run. Of kernels
-and ops most is the software driver compiling what GPUs run.
+Seconds are of runs of single packages on 2026-11-27, and a little more: SwiftShader, on two threads of one
+core that nine others used too. There a test takes about 1.3 times as long as on an idle machine. What runs in
+turn differs from run to run: a package may be a fifth over. The processes of the browser count as they run.
+Of kernels and ops most is the software driver compiling what GPUs run.
 
 FLAMBEAU_TEST_SECONDS names a file that takes each test's seconds, the largest first.
 """
