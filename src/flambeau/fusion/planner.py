@@ -18,6 +18,7 @@ from .plan import Plan, costs_of
 from .repeats import Repeats
 from .rewrite import graph_of
 
+MANY = 4  # stored values from which on equal expressions are looked for: a layer alone has fewer
 BUILD = {  # the ops that are kernels of their own
     "reduce": reduce.reduce_kernels,
     "fold": fold.fold_kernel,
@@ -54,7 +55,7 @@ class Planner:
             values.stored,
             len(self.nodes),
         )
-        self.repeats = Repeats(self.context)
+        self.repeats = Repeats(self.context) if len(values.stored) >= MANY else None
         self.kernels: list[ir.Kernel] = []  # that were built so far
         self.serials: list[int] = []  # of each kernel, that of the node that it begins with
         self.inlined: dict[Node, FusedGroup] = {}  # rows that products compute -> the group that would
@@ -116,7 +117,8 @@ class Planner:
             context.current.clear()
             context.current.update(group.outputs if group else (top,))
             try:
-                lowered = self.repeats.build(top, group, partial(self._lower, top, group))
+                build = partial(self._lower, top, group)
+                lowered = build() if self.repeats is None else self.repeats.build(top, group, build)
                 self._check_params(top, group, lowered)
             except NeedStore as need:
                 for value in list(context.temporaries)[temporaries_before:]:
