@@ -455,9 +455,10 @@ def scaled_dot_product_attention(
     start: int | Tensor | HostScalar | None = None,
 ) -> Tensor:
     """softmax(q @ k.T * scale + mask) @ v, without storing the scores (Dao et al., 2022); software adapters
-    store up to 4 Mi of them. A bool mask keeps scores where it is true, a float mask is added. A row
-    without keys gives 0. softcap s limits scores to s * tanh(score / s). Causal query i attends to the keys
-    up to position start + i: `start`, a number, HostScalar or int tensor, is 0 for PyTorch's mask.
+    store up to 4 Mi of them, gradients on GPUs up to 256 MB. A bool mask keeps scores where it is true, a
+    float mask is added. A row without keys gives 0. softcap s limits scores to s * tanh(score / s). Causal
+    query i attends to the keys up to position start + i: `start`, a number, HostScalar or int tensor, is 0
+    for PyTorch's mask.
     [..., h, n, d], [..., h, m, d], [..., h, m, e] -> [..., h, n, e]
 
     key: the keys
