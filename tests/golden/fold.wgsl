@@ -1,27 +1,3 @@
-// copy
-// map/map.wgsl, 128 threads
-struct Params {
-  size: u32,
-  span: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> in0: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read_write> out: array<vec4<f32>>;
-fn value(i: u32) -> vec4<f32> {
-  let t0 = in0[i / 4u];
-  return t0;
-}
-@compute @workgroup_size(128, 1, 1)
-fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let group = wid.x + wid.y * (p.span / 128u);
-  let i = (group * 128u + lid.x) * 4u;
-  if (i >= p.size) {
-    return;
-  }
-  let y = value(i);
-  out[i / 4u] = y;
-}
-
 // sum+mul
 // reduce/tree.wgsl, 256 threads: mul
 struct Params {
