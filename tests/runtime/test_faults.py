@@ -159,7 +159,8 @@ def test_other_integers(dtype, kernels):
     assert x.gather(0, given([4, 0, 1, 2, 3, 4], kernels, dtype)).tolist() == [4, 0, 1, 2, 3, 4]
     for bad in (5, top):
         raises(lambda bad=bad: x.gather(0, given([4, bad], kernels, dtype)).tolist(), told("gather", bad, 5))
-        raises(lambda bad=bad: x[given([4, bad], kernels, dtype)].tolist(), told("__getitem__", bad, 5))
+        if dtype != "u1":  # a mask in PyTorch, and refused in brackets
+            raises(lambda bad=bad: x[given([4, bad], kernels, dtype)].tolist(), told("__getitem__", bad, 5))
 
 
 @pytest.mark.parametrize("dtype, bads", [("i8", (2**31 + 5, -(2**40) - 3)), ("u8", (2**40 + 7, 2**64 - 1))])
