@@ -160,12 +160,12 @@ def geqrf(input: Tensor) -> Geqrf:
     Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
         integers.
     """
-    given = matrices(input, complex_too=True)
-    a = given.detach()
+    batch = matrices(input, complex_too=True)
+    a = batch.detach()
     m, n = a.shape[-2:]
     reflect = host.reflect if is_complex(a) else lf.reflect
     packed = reflect(a) if 0 not in a.shape else a.new_zeros(*a.shape[:-2], m + 1, n)
-    packed = refuse_gradients("geqrf", packed, input=given)
+    packed = refuse_gradients("geqrf", packed, input=batch)
     return Geqrf(packed[..., :m, :], packed[..., m, : min(m, n)])
 
 

@@ -63,8 +63,8 @@ def lobpcg(
     """
     if method not in (None, "ortho", "basic"):
         raise ValueError(f"method={method!r} is unknown: use 'ortho' or 'basic'")
-    given = matrices(A, square=True)
-    a = given.detach()
+    batch = matrices(A, square=True)
+    a = batch.detach()
     m, columns = a.shape[-1], X.shape[-1] if X is not None else None
     k = k or columns or 1
     n = columns or n or k
@@ -75,7 +75,7 @@ def lobpcg(
     search = EigenSearch(k, n, niter or MOST, enough, largest is not False)
     with no_grad():
         pairs = _eigenpairs_of_each(a, inputs, search)
-    return Lobpcg(*(refuse_gradients("lobpcg", part, A=given, B=B) for part in pairs))
+    return Lobpcg(*(refuse_gradients("lobpcg", part, A=batch, B=B) for part in pairs))
 
 
 def _eigenpairs_of_each(a: Any, inputs: list[Any], search: EigenSearch) -> tuple[Any, Any]:
