@@ -202,6 +202,8 @@ FEW = {
     "a group": ((2, 8, 1, 64), (2, 2, 300, 64), (2, 2, 300, 64), {"enable_gqa": True, "softcap": 2.0}),
     "three of a group": ((4, 3, 16), (2, 140, 16), (2, 140, 16), {"enable_gqa": True, "is_causal": True}),
     "narrow heads": ((2, 16, 4), (2, 140, 4), (2, 140, 4), {}),
+    "16 rows to a key": ((3, 16, 4), (3, 1, 4), (3, 1, 4), {}),
+    "9 rows to 2 keys": ((1, 9, 4), (1, 2, 4), (1, 2, 4), {"is_causal": True, "scale": 20.0}),
     "a mask": ((2, 3, 5, 8), (2, 3, 300, 8), (2, 3, 300, 8), {"mask": RNG.random((3, 5, 300)) > 0.95}),
     "no key": ((5, 8), (9, 8), (9, 8), {"mask": np.zeros((5, 9), bool)}),
     "a bias": ((1, 5, 256), (1, 90, 256), (1, 90, 256), {"mask": RNG.normal(size=(5, 90)).astype("f4")}),
@@ -210,7 +212,6 @@ FEW = {
 
 @pytest.mark.parametrize("pieces", ["one", "several"])
 @pytest.mark.parametrize("case", FEW)
-@pytest.mark.share(2)
 def test_few_rows_to_many_keys(case, pieces, gpu, forced, monkeypatch):
     if pieces == "several":
         monkeypatch.setattr(launches, "ONE_PIECE", 0)

@@ -63,10 +63,10 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
     }
     workgroupBarrier();
     // online softmax: the largest score so far, and what was summed is scaled to it
-    if (lid.x < {{ 8 * f.rows }}u) {
-      var peak = weights[lid.x / 8u][lid.x % 8u];
-      peak = max(peak, weights[lid.x / 8u][lid.x % 8u + {{ k }}u]); //% for k in range(8, f.keys, 8)
-      peaks[lid.x / 8u][lid.x % 8u] = peak;
+    for (var i = lid.x; i < {{ 8 * f.rows }}u; i += {{ f.threads }}u) {
+      var peak = weights[i / 8u][i % 8u];
+      peak = max(peak, weights[i / 8u][i % 8u + {{ k }}u]); //% for k in range(8, f.keys, 8)
+      peaks[i / 8u][i % 8u] = peak;
     }
     workgroupBarrier();
 //% for r in range(f.rows)
