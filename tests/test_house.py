@@ -458,6 +458,23 @@ def test_kernels_and_fusion_are_pure():
     assert not [(a, b) for a, b in ours(edges()) if is_impure(a, b)]
 
 
+def calls_of_itself(module: str) -> list[str]:
+    """The nested functions that call themselves: such a function is a reference cycle, which keeps all nodes
+    that it can reach, and their buffers, until the next garbage collection."""
+    outer = [n for n in ast.walk(tree_of(module)) if isinstance(n, ast.FunctionDef)]
+    nested = {n for f in outer for n in ast.walk(f) if isinstance(n, ast.FunctionDef) and n is not f}
+    loads = {f: {n.id for b in f.body for n in ast.walk(b) if isinstance(n, ast.Name)} for f in nested}
+    methods = {n for c in ast.walk(tree_of(module)) if isinstance(c, ast.ClassDef) for n in c.body}
+    return [f"{module}: {f.name}" for f in nested - methods if f.name in loads[f]]
+
+
+ENGINE = {"capture", "codegen", "core", "device", "fusion", "kernels", "legalize", "runtime"}
+
+
+def test_no_nested_function_of_the_engine_calls_itself():
+    assert not [name for m in MODULES if box(m) in ENGINE for name in calls_of_itself(m)]
+
+
 def control_share(text: str) -> float:
     """The part of a template's lines that have nothing but control: statements, heads of macros. Comments of
     the template and empty lines don't count."""
@@ -556,7 +573,8 @@ def test_rules_see_what_they_forbid(tmp_path, monkeypatch):
         ("flambeau.a", "wgpu"),
         ("flambeau.b", "flambeau.a"),
     ]
-    (tmp_path / "b.py").write_text("def f():\n    from .metrics import Accuracy\n")
+    (tmp_path / "b.py").write_text("def f():\n    from .metrics import Accuracy\n    def g(): g()\n")
+    assert calls_of_itself("flambeau.b") == ["flambeau.b: g"]
     assert doors()["metrics"] - SHELVES["metrics"] == {"b"}
     (tmp_path / "a.py").write_text(
         "from . import b as c\nfrom .b import _f, G\nc._x, G._y, G._lu, G.__doc__\n"

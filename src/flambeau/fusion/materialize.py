@@ -2,7 +2,6 @@
 values."""
 
 from collections.abc import Iterable
-from itertools import islice
 from math import prod
 
 from ..core.limits import Limits
@@ -274,12 +273,16 @@ class Materialization:
 
     def _is_read_often(self, node: Node) -> bool:
         """Whether so many kernels would compute a small value of some price that one kernel more pays."""
-        if prod(node.shape) > SMALL_VALUE or self._price(node, node, 0)[1] < DEAR:
+        # A number, such as a step's rate, takes a binding of each reader: fewer updates would share a kernel.
+        if not 1 < prod(node.shape) <= SMALL_VALUE or self._price(node, node, 0)[1] < DEAR:
             return False
-        views = ("movement", "composite")
-        below = walk_nodes([node], lambda n: self.users[id(n)] if n is node or n.op.kind in views else ())
-        readers = (n for n in below if n is not node and n.op.kind not in views)
-        return sum(1 for _ in islice(readers, OFTEN + 1)) > OFTEN
+        ends, todo = set[Node](), [node]
+        while todo and len(ends) <= OFTEN:
+            n = todo.pop()
+            views = [u for u in self.users[id(n)] if u.op.kind in ("movement", "composite")]
+            ends |= {self.end_of(u, n) for u in self.users[id(n)] if u not in views}
+            todo += views
+        return len(ends) > OFTEN
 
     # --- prices ---
 

@@ -168,19 +168,18 @@ class RowBuilder:
     def levels(self) -> dict[int, int]:
         """After how many other reductions of the row each can begin."""
         level: dict[int, int] = {}
-
-        def of(node: Node) -> int:
-            if id(node) not in level:
-                steps = [self.trace.steps[s] for s in self.below[self.values[id(node)]]]
-                stats = [s.node for s in steps if s.kind == "stat"]
-                # Softmax: its maximum has level 0, the sum of exponentials level 1, the result is the last
-                # phase.
-                level[id(node)] = max((1 + of(n) for n in stats), default=0)
-            return level[id(node)]
-
         for i in self.values:
-            of(self.members[i])
+            self._find_level(self.members[i], level)
         return level
+
+    def _find_level(self, node: Node, level: dict[int, int]) -> int:
+        """Enter a reduction's level, and those of the reductions that it needs."""
+        if id(node) not in level:
+            steps = [self.trace.steps[s] for s in self.below[self.values[id(node)]]]
+            stats = [s.node for s in steps if s.kind == "stat"]
+            # Softmax: its maximum has level 0, the sum of exponentials level 1, the result is the last phase.
+            level[id(node)] = max((1 + self._find_level(n, level) for n in stats), default=0)
+        return level[id(node)]
 
     def followers(self) -> dict[int, Node]:
         """Sums of exp(x - the largest x), by their ids, and the largest that they follow: one turn along a

@@ -169,23 +169,26 @@ def row_stats(trace: Trace, root: int, node: Node, shape: Shape, rank: int) -> t
     """The sums over an operand's rows that its elements depend on, with what they add up; NeedStore where a
     sum is not over the operand's own rows."""
     stats: dict[Node, int] = {}
-    own = prod(node.shape[:rank]), prod(node.shape[rank:])
-
-    def visit(step: int) -> None:
-        for s in below(trace.steps, step):
-            n = trace.steps[s].node
-            if trace.steps[s].kind != "stat" or n in stats:
-                continue
-            x = n.inputs[0]
-            if (prod(n.shape), prod(x.shape)) != (own[0], prod(own)):
-                raise NeedStore(n, "it is over other rows")
-            moves = Move("reshape", (node.shape,), x), Move("expand", (shape,), None)
-            value = trace.value(x, moves if x.shape != node.shape else moves[1:])
-            visit(value)
-            stats[n] = value
-
-    visit(root)
+    _add_row_stats(stats, trace, root, node, shape, rank)
     return tuple(RowStat(n, value) for n, value in stats.items())
+
+
+def _add_row_stats(
+    stats: dict[Node, int], trace: Trace, step: int, node: Node, shape: Shape, rank: int
+) -> None:
+    """Add the sums that a step depends on, inputs first."""
+    own = prod(node.shape[:rank]), prod(node.shape[rank:])
+    for s in below(trace.steps, step):
+        n = trace.steps[s].node
+        if trace.steps[s].kind != "stat" or n in stats:
+            continue
+        x = n.inputs[0]
+        if (prod(n.shape), prod(x.shape)) != (own[0], prod(own)):
+            raise NeedStore(n, "it is over other rows")
+        moves = Move("reshape", (node.shape,), x), Move("expand", (shape,), None)
+        value = trace.value(x, moves if x.shape != node.shape else moves[1:])
+        _add_row_stats(stats, trace, value, node, shape, rank)
+        stats[n] = value
 
 
 READS_BUFFERS = "contractions read buffers"  # why an operand is stored
