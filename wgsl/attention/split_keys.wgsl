@@ -63,10 +63,12 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
     }
     workgroupBarrier();
     // online softmax: the largest score so far, and what was summed is scaled to it
-    for (var i = lid.x; i < {{ 8 * f.rows }}u; i += {{ f.threads }}u) {
-      var peak = weights[i / 8u][i % 8u];
-      peak = max(peak, weights[i / 8u][i % 8u + {{ k }}u]); //% for k in range(8, f.keys, 8)
-      peaks[i / 8u][i % 8u] = peak;
+//% set turn = "for (var i = lid.x; i < %du; i += %du)" % (8 * f.rows, f.threads)
+//% set turns, at = 8 * f.rows > f.threads, "i" if 8 * f.rows > f.threads else "lid.x"
+    {{ turn if turns else "if (lid.x < %du)" % (8 * f.rows) }} {
+      var peak = weights[{{ at }} / 8u][{{ at }} % 8u];
+      peak = max(peak, weights[{{ at }} / 8u][{{ at }} % 8u + {{ k }}u]); //% for k in range(8, f.keys, 8)
+      peaks[{{ at }} / 8u][{{ at }} % 8u] = peak;
     }
     workgroupBarrier();
 //% for r in range(f.rows)
