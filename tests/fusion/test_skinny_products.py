@@ -80,6 +80,20 @@ def test_a_norm_that_others_read_is_a_kernel():
     assert kinds_of(y @ gate.T, limits=GPU, dying=None)[0] == "rows"  # not recorded
 
 
+def test_rows_that_a_product_sums_over_are_stored(gpu):
+    """A product that sums over normalised rows reads sums of other rows: a kernel stores the rows."""
+    rng = np.random.default_rng(4)
+    a, left, right = (rng.random(s, np.float32) for s in ((3, 6), (2, 3), (6, 5)))
+    rows = a / a.sum(1, keepdims=True)
+    with planned_for(gpu, software=False, bundle_buffers=32):
+        x, y, z = (fb.tensor(v, device=gpu) for v in (a, left, right))
+        normalised = x / x.sum(1, keepdim=True)
+        for result, expected in ((y @ normalised, left @ rows), (normalised @ z, rows @ right)):
+            np.testing.assert_allclose(result.numpy(), expected, rtol=1e-5)
+    x, y = leaf(3, 6), leaf(2, 3)
+    assert kinds_of(y @ (x / x.sum(1, keepdim=True)), limits=GPU, dying=[])[0] == "rows"
+
+
 def test_a_product_that_others_read_is_a_kernel():
     x, gate, up = leaf(1, 64), leaf(48, 64), leaf(48, 64)
     g = x @ gate.T

@@ -97,6 +97,7 @@ class Planner:
     def _store_inlined(self, rows: Node) -> None:
         """Have the group's kernel store rows after all: a product can't compute them."""
         group = self.inlined.pop(rows)
+        self.context.inlined.difference_update(id(n) for n in group.nodes)
         self.group_of[rows] = group
         self.values.store(rows, "contractions read buffers")
 
@@ -197,9 +198,11 @@ class Planner:
         """Store a value that a kernel can't compute, and return it. None if the kernel is a group's, which is
         then made smaller instead."""
         blocked = alias(need.node)
-        if blocked in self.inlined:
-            self._store_inlined(blocked)
-            return blocked
+        # A product may fail at the rows, or at a sum over them, such as where it reads the rows transposed.
+        rows = next((n for n, inlined in self.inlined.items() if blocked in inlined.nodes), None)
+        if rows is not None:
+            self._store_inlined(rows)
+            return rows
         if group is None:
             blocked = self._before_end(top) if blocked is top else blocked
             assert blocked is not top and not self.context.is_there(blocked), (
