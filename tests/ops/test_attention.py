@@ -1,5 +1,7 @@
 """Attention by its kernels: masks, sizes and gradients against the formula with all scores at once."""
 
+import math
+
 import numpy as np
 import pytest
 from helpers.compare import check, values
@@ -81,15 +83,33 @@ def test_software_adapters_store_scores_that_are_few(gpu):
     assert "attention" in kernels(64, True, is_causal=True, start=0)
 
 
-def test_no_buffer_holds_the_scores(gpu):
-    """4,096 x 4,096 scores would be 64 MB; nothing of the forward or backward pass is above 2 MB."""
+def plan_gradients(device, heads):
+    """The plan of attention's gradients for `heads` heads with 4,096 x 4,096 scores, 64 MB of each head."""
     from flambeau.fusion.planner import plan
 
-    q, k, v = (fb.rand(4096, 16, device=gpu).requires_grad_() for _ in range(3))
+    q, k, v = (fb.rand(heads, 4096, 16, device=device).requires_grad_() for _ in range(3))
     grads = sdpa(q, k, v).sum().backward()
-    made = plan([grads[t].node for t in (q, k, v)], gpu.limits)
-    assert {"attention", "queries", "keys"} <= {k.name for k in made.kernels}
-    assert max(size for _, size in made.stored) <= 2 << 20
+    return plan([grads[t].node for t in (q, k, v)], device.limits)
+
+
+def test_no_buffer_holds_the_scores(gpu):
+    """The scores would be 256 MB; no value of the forward or backward pass has more than 2 MB."""
+    planned = plan_gradients(gpu, 4)
+    assert {"attention", "queries", "keys"} <= {k.name for k in planned.kernels}
+    assert max(size for _, size in planned.stored) <= 2 << 20
+
+
+def test_the_gradient_stores_at_most_256_megabytes(gpu, monkeypatch):
+    """On a GPU weights and gradients of scores are stored up to 128 MB each, also if a tuned choice of fewer
+    scores asks for them."""
+    with planned_for(gpu, software=False, workgroup_memory=49152):
+        large = [size for _, size in plan_gradients(gpu, 2).stored if size > 2 << 20]
+        assert large == [128 << 20] * 2
+        monkeypatch.setattr(choose, "forced", lambda: {"attention_slopes": "apart"})
+        assert max(size for _, size in plan_gradients(gpu, 4).stored) <= 2 << 20
+        # A line of one key is stored as four: 2 ** 24 queries would store 256 MB.
+        nodes = [fb.zeros(1, n, 4, device=gpu).node for n in (1 << 24, 1, 1)]
+        assert launches.way_of_slopes(gpu.limits, nodes, False) == "computed"
 
 
 # --- the kernels of GPUs ---
@@ -374,7 +394,8 @@ def test_the_cache_is_written_in_place(gpu):
     places = [step(*new).item() for _ in range(3)]
     assert places == [0, 1, 2]
     ((program,),) = step.programs.values()
-    assert set(grids(program.words)) == {(1, 1, 1)}
+    # one workgroup each for the new length, the keys and the values; a GPU runs several of them as one kernel
+    assert sum(math.prod(grid) for grid in grids(program.words)) == 3
 
 
 def test_a_place_past_the_end_is_left_out(device):

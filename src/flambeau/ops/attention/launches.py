@@ -521,11 +521,13 @@ def way_of_slopes(limits: Limits, nodes: Nodes, causal: bool) -> str:
     the weights, and all three gradients are products of these."""
     q, k = nodes[:2]
     way = _gradient_variant(limits, "keys", nodes, causal)
-    if limits.software or q.dtype != dt.float32 or not isinstance(way, AttentionTile):
+    nbytes = 4 * prod(q.shape[:2]) * padded_length(k.shape[1])
+    is_tiled = q.dtype == dt.float32 and isinstance(way, AttentionTile)
+    # A tuned choice serves all sizes of its bucket, so none may store more than the documented limit.
+    if limits.software or not is_tiled or nbytes > MOST_SLOPES:
         return "computed"
-    nbytes = 4 * q.shape[0] * q.shape[1] * k.shape[1]
     bucket = (q.shape[2], min(q.shape[1], 1024).bit_length(), causal)
-    default = "apart" if LEAST_SLOPES <= nbytes <= MOST_SLOPES else "computed"
+    default = "apart" if nbytes >= LEAST_SLOPES else "computed"
     return choose(limits, "attention_slopes", bucket, ["apart", "stored", "computed"], default)
 
 
@@ -547,6 +549,8 @@ def by_keys(limits: Limits, *nodes: Node, stored: bool, **attrs: Any) -> list[La
     """The launches of the gradients with respect to the keys and, as further results, by the values and by
     the scores if they are stored."""
     v, biases, way = nodes[2], nodes[5:], _gradient_variant(limits, "keys", nodes, attrs["causal"])
+    if stored and not isinstance(way, AttentionTile):  # only tiles write the gradients of the scores
+        way = next(t for t in KEYS if t.fits(limits))
     # One kernel stores both gradients: that of the values here, that of the keys as its main result.
     first: dict[str, Any] = {"writes": "values", "elements": prod(v.shape), "dtype": v.dtype}
     also = (Written("values", prod(v.shape), v.dtype, 4),)
