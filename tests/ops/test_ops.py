@@ -98,7 +98,8 @@ def test_broadcasting(name, device):
 # what comes of a float32 target
 WIDE_RESULT = (
     "cast", "_back", "_contract", "_logcumsumexp", "_shares_after", "_shares_before", "float_power",
-    "nextafter", "margin_ranking_loss", "soft_margin_loss", "_norms", "bincount", *FREE,
+    "nextafter", "margin_ranking_loss", "soft_margin_loss", "_norms", "_scores_slopes", "_slopes",
+    "_stored_weights", "bincount", *FREE,
 )  # fmt: skip
 
 

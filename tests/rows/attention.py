@@ -49,11 +49,16 @@ def gradient(name, part=""):
     def call(q, k, v, g):
         y = q._attention(k, v, **ATTRS)
         rows = COMPOSED["cat"]([output_of(OPS["_norms"], y), (y * g).sum(-1, keepdim=True)], -1)
-        stored = {"stored": False} if name == "_keys" else {}
+        stored = {"stored": part == "_slopes"} if name == "_keys" else {}
         made = OPS[name](q, k, v, g, rows, **ATTRS, **stored)
         return output_of(OPS[part], made) if part else made
 
     return call
+
+
+def in_lines(scores):
+    """Scores of 7 keys in lines of two vec4s."""
+    return np.pad(scores, [(0, 0), (0, 0), (0, 1)])
 
 
 def of_group(x):
@@ -96,6 +101,12 @@ ATTENTION: dict[str, Row] = {
                  (Q, K, V, G), grads=0, call=gradient("_keys")),
     "_values": Row(lambda q, k, v, g: of_group(np.swapaxes(slopes(q, k, v, g)[1], 1, 2) @ g), (Q, K, V, G),
                    grads=0, call=gradient("_keys", "_values")),
+    "_slopes": Row(lambda q, k, v, g: in_lines(slopes(q, k, v, g)[2]), (Q, K, V, G), grads=0,
+                   call=gradient("_keys", "_slopes")),
+    "_scores_slopes": Row(lambda q, k, v, g: in_lines(slopes(q, k, v, g)[2]), (Q, K, V, G), grads=0,
+                          call=gradient("_scores_slopes")),
+    "_stored_weights": Row(lambda q, k, v, g: in_lines(slopes(q, k, v, g)[1]), (Q, K, V, G), grads=0,
+                           call=gradient("_scores_slopes", "_stored_weights")),
     "_put": Row(put, (In((2, 7, 8)), In((2, 3, 8)), PLACE), grads=0),
     "put_rows": Row(put, (In((2, 2, 7, 3)), In((2, 2, 1, 3)), PLACE), grads=0),
 }  # fmt: skip
