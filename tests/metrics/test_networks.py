@@ -226,3 +226,13 @@ def test_errors(name):
     with pytest.raises((ValueError, TypeError)) as told:
         call()
     assert str(told.value) == text
+
+
+def test_dice_of_an_image_without_foreground_is_0():
+    """Its weights are 0 / 0; as in torchmetrics it counts, unless nothing is predicted either."""
+    target = np.array([[[0, 0]], [[1, 2]], [[0, 0]]])
+    preds = np.array([[[1, 0]], [[1, 2]], [[0, 0]]])
+    kind = {"include_background": False, "input_format": "index", "average": "weighted", "device": "cpu"}
+    score = m.DiceScore(3, **kind)
+    score.update(cpu(preds), cpu(target))
+    assert float(score.compute()) == 0.5

@@ -653,8 +653,9 @@ class DiceScore(Metric):
         if self.average == "macro":
             return nanmean(nanmean(score, 1), 0)
         if self.average == "weighted":
-            # weights by the actual positions of a sample; a sample of NaN alone stays NaN
-            weighted = score.nan_to_num(0.0) * (actual / actual.sum(1, keepdim=True))
+            # Weights by the actual positions of a sample: without any, the sample counts 0, as in
+            # torchmetrics; a sample of NaN alone stays NaN.
+            weighted = (score * (actual / actual.sum(1, keepdim=True))).nan_to_num(0.0)
             return nanmean(score.isnan().all(1).where(float("nan"), weighted.sum(1)), 0)
         return nanmean(score, 0)
 
