@@ -96,7 +96,8 @@ class ChainDataset(IterableDataset):
 
 
 class TensorDataset(Dataset):
-    """Tensors or arrays of equal length: item i is the tuple of their rows i. A batch indexes each once.
+    """Tensors or arrays of equal length: item i is the tuple of their rows i. A batch is one indexing
+    operation on each tensor.
 
     tensors: one for each part of an item. ValueError if their lengths differ.
     """

@@ -27,12 +27,12 @@ from .lower import Move, NeedStore, PlanContext, Trace, collapse_domain
 from .substitute import without_unused
 from .transposed import transposed_kernel
 
-SEVERAL_FROM = 1 << 23  # elements (more than any in a bundle) from which on a thread may make several fours
-# Pairs that a thread makes on a software adapter, one behind the other: of 2 million int64 x + x takes 40 ms
-# of the processor and not 47, x * x 48 and not 53, where int32 takes 21 (llvmpipe, November 2026). Four at a
-# time as vectors took 68. Neighbours on a GPU are of neighbouring threads, which read them together.
+SEVERAL_FROM = 1 << 23  # elements above which a thread may compute several vec4s; bundled maps have fewer
+# Pairs that a thread of a software adapter computes, one after another. For 2 million int64, x + x takes 40
+# ms of processor time (47 with one pair a thread) and x * x 48 (53); vectors of four pairs took 68, and int32
+# takes 21 (llvmpipe, November 2026). On a GPU neighbouring threads read neighbouring pairs together.
 PAIRS = 8
-SLOW = 8  # price of an element from which on they make two: too few reads are under way beside so much work
+SLOW = 8  # price of an element from which a thread computes two vec4s, to keep more reads in flight
 
 
 class ReadTrace(Trace):
@@ -204,7 +204,7 @@ def _map_in_fours(plan: PlanContext, trace: Trace, roots: dict[int, int], narrow
 
 
 def several_of(limits: Limits, n: int, inputs: int, trace: Trace) -> int:
-    """How many fours a thread of a map makes: one, or of a large value on a GPU as many as is fastest."""
+    """The number of vec4s that a thread of a map computes: 1, or on a GPU the fastest for a large value."""
     if limits.software or n <= SEVERAL_FROM:
         return 1
     is_slow = inputs > 0 and trace.cost() >= SLOW

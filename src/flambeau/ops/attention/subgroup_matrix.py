@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 PITCH = 20  # elements per row of scores: reads of pairs in transposed order have no bank conflicts
 BESIDE = 192  # bytes of workgroup memory for other shared variables
-PIECE = 64  # features of own rows that pass through memory at a time
+PIECE = 64  # features of a workgroup's own rows that it loads into workgroup memory at a time
 
 
 class Units(NamedTuple):
