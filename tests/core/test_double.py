@@ -10,8 +10,8 @@ from flambeau.core.op import COMPOSED, OPS
 
 # what is float32 whatever goes in: made of no tensor, drawn, bits, or float32 by its meaning
 SINGLE = """
-_norms _svd_jacobi arange cast cauchy empty exponential eye full geometric gumbel laplace linspace
-log_normal logspace lu_unpack nextafter rand randn uniform zeros
+_norms _scores_slopes _slopes _stored_weights _svd_jacobi arange cast cauchy empty exponential eye full
+geometric gumbel laplace linspace log_normal logspace lu_unpack nextafter rand randn uniform zeros
 """
 # weights and places in float32; draws; rows whose inputs are made float32 first; fits that are good to 1e-8
 ROUGH = """

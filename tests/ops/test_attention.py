@@ -7,7 +7,8 @@ import pytest
 from helpers.compare import check, values
 from helpers.draws import in_turn
 from helpers.kernels import planned_for
-from rows.attention import attention
+from rows import ROWS
+from rows.attention import attention, gradient
 
 import flambeau as fb
 from flambeau.core import choose
@@ -415,3 +416,12 @@ def test_errors():
     )
     with pytest.raises(ValueError, match="query heads must be a multiple of key heads"):
         sdpa(fb.zeros(3, 5, 4, device="cpu"), q, q, enable_gqa=True)
+
+
+@pytest.mark.parametrize("variant", ["rows", "units"])  # those that store no slopes: a tile does it
+def test_keys_beside_stored_slopes(variant, gpu, forced):
+    row = ROWS["_keys"]
+    arrays = [i.make(np.random.default_rng(3)) for i in row.inputs]
+    with forced(variant):
+        got = gradient("_keys", has_slopes=True)(*(fb.tensor(a, device=gpu) for a in arrays)).numpy()
+    check(got, row.expected(*arrays), 1e-5, variant)

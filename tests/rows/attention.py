@@ -43,13 +43,13 @@ def slopes(q, k, v, g):
     return k, w, w * (g @ np.swapaxes(v, 1, 2) - rows) * (1 - u * u)
 
 
-def gradient(name, part=""):
-    """A gradient kernel, called with what the forward pass leaves it."""
+def gradient(name, part="", has_slopes=False):
+    """A gradient kernel, called with what the forward pass leaves it. has_slopes: it stores slopes too."""
 
     def call(q, k, v, g):
         y = q._attention(k, v, **ATTRS)
         rows = COMPOSED["cat"]([output_of(OPS["_norms"], y), (y * g).sum(-1, keepdim=True)], -1)
-        stored = {"stored": part == "_slopes"} if name == "_keys" else {}
+        stored = {"stored": has_slopes or part == "_slopes"} if name == "_keys" else {}
         made = OPS[name](q, k, v, g, rows, **ATTRS, **stored)
         return output_of(OPS[part], made) if part else made
 

@@ -550,7 +550,7 @@ def by_keys(limits: Limits, *nodes: Node, stored: bool, **attrs: Any) -> list[La
     the scores if they are stored."""
     v, biases, way = nodes[2], nodes[5:], _gradient_variant(limits, "keys", nodes, attrs["causal"])
     if stored and not isinstance(way, AttentionTile):  # only tiles write the gradients of the scores
-        way = next(t for t in KEYS if t.fits(limits))
+        way = next(t for t in (tile.widen(*_vec4s(v, nodes[0])) for tile in KEYS) if t.fits(limits))
     # One kernel stores both gradients: that of the values here, that of the keys as its main result.
     first: dict[str, Any] = {"writes": "values", "elements": prod(v.shape), "dtype": v.dtype}
     also = (Written("values", prod(v.shape), v.dtype, 4),)
