@@ -62,7 +62,8 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     if not dtypes:
         raise ValueError(f"result_type({arrays_and_dtypes}): pass at least one array or dtype")
     result = promote(*dtypes)
-    for number in (a for a in arrays_and_dtypes if isinstance(a, SCALARS)):
+    numbers: list[Any] = [a for a in arrays_and_dtypes if isinstance(a, SCALARS)]
+    for number in numbers:
         # the first class that matches: bool is a subclass of int
         category = next(i for i, kind in enumerate(SCALARS) if isinstance(number, kind))
         # A Python number changes the result only if its kind is higher, and then by the default dtype of its

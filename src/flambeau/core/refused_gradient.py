@@ -26,6 +26,12 @@ class RefusedGradient:
         raise TypeError(f"backward: {name} has no gradient by {argument}: pass it {argument}.detach()")
 
 
+def refused(name: str, argument: str) -> Tensor:
+    """Return a `RefusedGradient`, typed as the tensor that a gradient rule returns in its place."""
+    gradient: Any = RefusedGradient(name, argument)
+    return gradient
+
+
 def refuse_gradients(name: str, result: Tensor, **arguments: Tensor | None) -> Tensor:
     """Return `result` as a value that depends on the arguments, whose gradients are refused.
 
@@ -34,10 +40,10 @@ def refuse_gradients(name: str, result: Tensor, **arguments: Tensor | None) -> T
     tensors = {k: t.node for k, t in arguments.items() if t is not None and t.requires_grad}
     if not tensors:
         return result
-    refused = [RefusedGradient(name, argument) for argument in tensors]
+    gradients = [refused(name, argument) for argument in tensors]
 
     def gradient(g: Tensor, *_: Tensor) -> list[Any]:
-        return [g, *refused]
+        return [g, *gradients]
 
     op = Op("composite", xp=_identity, grad=gradient, name=name)
     return _op.Tensor(stand_for(op, result.node, (result.node, *tensors.values()), {}))

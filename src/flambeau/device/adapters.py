@@ -78,7 +78,8 @@ def adapters() -> tuple[Adapter, ...]:
     _process = os.getpid()
     with quiet_stderr():
         every = [_describe(a) for a in provider().gpu.enumerate_adapters_sync()]
-    forks.skip_drivers({type(a.raw) for a in every})
+    adapter_types: set[type[Any]] = {type(a.raw) for a in every}
+    forks.skip_drivers(adapter_types)
     kept = [a for a in every if not wanted or a.backend == BACKENDS[wanted]]
     return tuple(sorted(kept, key=lambda a: (RANK.get(a.type, 2), API_RANK.get(a.backend, 9))))
 

@@ -15,7 +15,7 @@ def skip_drivers(adapter_types: Iterable[type[Any]]) -> None:
     """Call no driver in later forks of this process: neither to release adapters, nor at exit."""
     if not hasattr(os, "register_at_fork"):
         return
-    exits = _LibcExits() if sys.platform == "linux" else None
+    exits = _LibcExits() if _is_linux() else None
 
     def after_fork() -> None:
         for adapter_type in adapter_types:
@@ -24,6 +24,10 @@ def skip_drivers(adapter_types: Iterable[type[Any]]) -> None:
             exits.skip()
 
     os.register_at_fork(after_in_child=after_fork)
+
+
+def _is_linux() -> bool:
+    return sys.platform == "linux"
 
 
 class _LibcExits:

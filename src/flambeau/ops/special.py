@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.declare import composed, composite
 from ..core.node import is_tensor
-from ..core.refused_gradient import RefusedGradient
+from ..core.refused_gradient import refused
 from ..core.sizes import integers
 from .elementwise import elementwise, float_dtype
 from .reduce import in_float32
@@ -191,7 +191,7 @@ def digamma(input: Tensor) -> Tensor:
 
 # d/dq zeta(s, q) = -s zeta(s + 1, q)
 @elementwise(
-    lambda g, z, s, q: [RefusedGradient("zeta", "input"), -g * s * (s + 1).zeta(q)],
+    lambda g, z, s, q: [refused("zeta", "input"), -g * s * (s + 1).zeta(q)],
     _zetas,
     dtype=float_dtype,
     cost=80,
@@ -205,7 +205,7 @@ def zeta(input: Tensor, other: TensorLike) -> Tensor:
 
 @elementwise(
     # d/dx P(a, x) = x^(a - 1) exp(-x) / Gamma(a), by logarithms since Gamma overflows.
-    lambda g, y, a, x: [RefusedGradient("igamma", "input"), g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
+    lambda g, y, a, x: [refused("igamma", "input"), g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
     pairs(lambda a, x: _incomplete_gamma(a, x)[0]),
     dtype=float_dtype,
     cost=400,
@@ -218,7 +218,7 @@ def igamma(input: Tensor, other: TensorLike) -> Tensor:
 
 
 @elementwise(
-    lambda g, y, a, x: [RefusedGradient("igammac", "input"), -g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
+    lambda g, y, a, x: [refused("igammac", "input"), -g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
     pairs(lambda a, x: _incomplete_gamma(a, x)[1]),
     dtype=float_dtype,
     cost=400,
