@@ -25,7 +25,7 @@ CORNERS = (
 REASONS = {  # prefix of the names of failing cases: why they fail
     "test_bernoulli": "expects the numbers of NumPy's random generator",
     "test_training_dropout": "expects the numbers of NumPy's random generator",
-    "test_dft": "float32 rounding of 2e-7 to 1e-5 where the exact result is 0; the tolerance is 1e-7",
+    "test_dft": "float32 rounding of 2e-7 where the exact result is 0; the tolerance is 1e-7",
     "test_loop16_seq_none": "the suite's comparison does not support sequences of 0-d arrays",
     "test_resize_downsample_scales": CORNERS,
     "test_attention_4d_causal_fp16_expanded": "two of 192 elements differ by one float16 step",

@@ -28,13 +28,6 @@ EXPANDED = {
     **dict.fromkeys((f"test_bernoulli{end}_expanded" for end in ("", "_double", "_seed")), DRAWN),
     "test_attention_4d_causal_fp16_expanded": "two of 192 elements are a float16's step off",
 }
-ON_GPU = {
-    **dict.fromkeys(
-        ("test_dft", "test_dft_axis", "test_dft_axis_opset19", "test_dft_opset19"),
-        "rounding of float32 where the truth is 0, and 1e-7 is allowed",
-    ),
-}
-KNOWN_OF = {"CPU": KNOWN | EXPANDED, "CUDA": KNOWN | EXPANDED | ON_GPU}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +38,7 @@ def cases():
 def check(cases: dict, chosen: list[str], device: str = "CPU") -> None:
     results = {name: onnx_cases.run(cases[name], device) for name in chosen}
     failed = {name: why for name, why in results.items() if why}
-    assert failed.keys() == KNOWN_OF[device].keys() & set(chosen), failed
+    assert failed.keys() == (KNOWN | EXPANDED).keys() & set(chosen), failed
 
 
 @pytest.mark.parametrize("half", [0, 1])
