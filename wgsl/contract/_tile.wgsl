@@ -96,3 +96,13 @@
   {%- else %}{{ T }}({% for e in range(4) %}
   {{- result(finish, part(acc, e, 1), rows, columns, i, j + e) }}{{ ", " if not loop.last }}{% endfor %}){% endif %}
 {%- endmacro %}
+
+//# the batch of a workgroup, and the part of the summed dims that it adds up: all of them without `parts`
+{% macro batch_and_part(parts, batch, summed) -%}
+  let batch = depth % p.{{ batch.total }}; //% if parts
+  let begin = (depth / p.{{ batch.total }}) * p.{{ parts[0] }}; //% same
+  let end = min(begin + p.{{ parts[0] }}, p.{{ summed }}); //% same
+  let batch = depth; //% else
+  let begin = 0u; //% same
+  let end = p.{{ summed }}; //% same
+{%- endmacro %}

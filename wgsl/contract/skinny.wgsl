@@ -20,12 +20,7 @@ var<workgroup> partials: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
   if (depth >= p.{{ depth }}) {
     return;
   }
-  let batch = depth % p.{{ batch.total }}; //% if parts
-  let begin = (depth / p.{{ batch.total }}) * p.{{ parts[0] }}; //% same
-  let end = min(begin + p.{{ parts[0] }}, p.{{ summed }}); //% same
-  let batch = depth; //% else
-  let begin = 0u; //% same
-  let end = p.{{ summed }}; //% same
+{{ tile.batch_and_part(parts, batch, summed) }}
   let lane = t % {{ lanes }}u;
   let strip = t / {{ lanes }}u;
   let column_0 = ((group % p.{{ tiles }}) * {{ lanes }}u + lane) * 4u; //% if b.along == "free"

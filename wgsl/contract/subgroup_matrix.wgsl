@@ -67,12 +67,7 @@
   let row0 = (band + inside % high) * {{ sides[0][1].extent }}u;
   let down = subgroup / {{ abreast }}u * {{ down }}u;
   let right = subgroup % {{ abreast }}u * {{ across }}u;
-  let batch = depth % p.{{ batch.total }}; //% if parts
-  let begin = (depth / p.{{ batch.total }}) * p.{{ parts[0] }}; //% same
-  let end = min(begin + p.{{ parts[0] }}, p.{{ summed }}); //% same
-  let batch = depth; //% else
-  let begin = 0u; //% same
-  let end = p.{{ summed }}; //% same
+{{ tile.batch_and_part(parts, batch, summed) }}
 //% for s, g in sides
 {{ f16.begin_converted(s, g, "row0" if loop.first else "column0", converted[loop.index0]) }} //% if converted
 {{ staging.begin(s, g, "row0" if loop.first else "column0", "begin") }} //% else

@@ -30,18 +30,12 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>; //% for 
 //% endif
   let column0 = (place % p.{{ tiles[0] }}) * {{ sides[1][1].extent }}u;
   let row0 = (line % p.{{ tiles[1] }}) * {{ sides[0][1].extent }}u;
-//% if parts
-  let batch = depth % p.{{ batch.total }};
-  let begin = (depth / p.{{ batch.total }}) * p.{{ parts[0] }};
-  let end = min(begin + p.{{ parts[0] }}, p.{{ summed }});
-//% elif tail
+//% if tail and not parts
   let batch = depth;
   let begin = piece * p.{{ tail[2] }};
   let end = select(p.{{ summed }}, min(begin + p.{{ tail[2] }}, p.{{ summed }}), cut);
 //% else
-  let batch = depth;
-  let begin = 0u;
-  let end = p.{{ summed }};
+{{ tile.batch_and_part(parts, batch, summed) }}
 //% endif
   // load the first tile of both sides
 //% for s, g in sides

@@ -80,7 +80,7 @@ class Repeats:
         return lowered
 
     def _repeat(self, known: KnownKernels, e: Expression) -> Lowered | None:
-        """KnownKernels kernels with the values of an equal expression; None where one value would be two."""
+        """The known kernels with the values of an equal expression; None where one value would be two."""
         if known.missing is not None:
             place, why, shape = known.missing
             raise NeedStore(e.nodes[place], why, shape)

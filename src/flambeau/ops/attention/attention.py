@@ -291,8 +291,8 @@ def _float32(*_: DType, **__: Any) -> DType:
     return dt.float32
 
 
-def _keys_padded(y: Shape, q: Shape, k: Shape, *_: Any, **__: Any) -> Shape:
-    return (*q[:2], launches.padded_length(k[1]))
+def _keys_padded(y: Shape, *inputs: Shape, **attrs: Any) -> Shape:
+    return _lines_of_keys(*inputs, **attrs)
 
 
 def _slopes_reference(xp: Namespace, y: Array, *inputs: Array, **attrs: Any) -> Array:

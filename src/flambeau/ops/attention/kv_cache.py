@@ -29,9 +29,8 @@ def _launch(limits: Limits, table: Node, rows: Node, start: Node) -> list[Launch
     fours = width % 4 == 0
     w = 4 if fours else 1
     sizes: dict[str, int | float] = {"length": length, "rows": rows.shape[1], "width": width // w}
-    threads = (
-        THREADS if limits.software else GPU_WORKGROUP
-    )  # as maps have, for which see fusion/horizontal.py
+    # As maps have on a GPU, so that a bundle of fusion/horizontal.py may take both.
+    threads = THREADS if limits.software else GPU_WORKGROUP
 
     def launch(reads: tuple[int, ...], only: bool, written: Node, **kw: Any) -> Launch:
         size = prod(written.shape) // w
