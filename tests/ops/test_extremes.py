@@ -314,6 +314,16 @@ def test_comparisons_of_a_value_with_itself(name, dtype, gpu):
         np.testing.assert_array_equal(found.numpy(), getattr(operator, name)(want, want))
 
 
+@pytest.mark.parametrize("name", ["logaddexp", "hypot", "atan2"])
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_nan_with_its_negative(name, users_driver):
+    """LLVM folds x + -x to 0, also for NaN."""
+    x = np.float32([NAN, -NAN, 1.5, -2.0, 0.25])
+    y = fb.tensor(x)
+    expected = getattr(np, {"atan2": "arctan2"}.get(name, name))(x, -x)
+    np.testing.assert_allclose(getattr(y, name)(-y).numpy(), expected, rtol=1e-6)
+
+
 def test_erfcx_reaches_the_end_of_float64():
     x = fb.tensor([-26.3, -27.0], dtype=fb.float64, device="cpu")
     np.testing.assert_allclose(fb.special.erfcx(x).numpy(), [4.990915113089269e300, INF], rtol=1e-12)

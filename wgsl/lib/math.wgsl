@@ -119,6 +119,11 @@ fn {{ T.fn("power") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
 fn {{ T.fn("either_nan") }}(a: {{ T }}, b: {{ T }}) -> {{ T.b }} {
   return max(bitcast<{{ T.u }}>(a) & {{ T.u }}(0x7fffffffu), bitcast<{{ T.u }}>(b) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u);
 }{% endmacro %}
+//# the operand that is NaN: drivers fold the sum of a number and its negative to 0
+{% macro nan_operand(T) %}
+fn {{ T.fn("nan_operand") }}(a: {{ T }}, b: {{ T }}) -> {{ T }} {
+  return select(b, a, {{ T.call("either_nan") }}(a, a));
+}{% endmacro %}
 //# exp of NaN is NaN on every driver
 {% macro safe_exp(T) %}
 fn {{ T.fn("safe_exp") }}(x: {{ T }}) -> {{ T }} {

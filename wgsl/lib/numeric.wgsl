@@ -19,7 +19,7 @@ fn {{ T.fn("hypotenuse") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   let ratio = min(abs(x), abs(y)) / select(a, {{ T }}(1), a == {{ T }}(0));
   let infinity = {{ T.infinity }};
   let length = a * sqrt({{ T }}(1) + ratio * ratio);
-  let finite = select(length, x + y, {{ T.call("either_nan") }}(x, y));
+  let finite = select(length, {{ T.call("nan_operand") }}(x, y), {{ T.call("either_nan") }}(x, y));
   return select(finite, infinity, (abs(x) == infinity) | (abs(y) == infinity));
 }{% endmacro %}
 //# x * 2^e by four factors, each a float: the products before the last are exact unless they overflow
@@ -56,5 +56,6 @@ fn {{ T.fn("greatest_divisor") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
 fn {{ T.fn("log_of_sum") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   let top = max(x, y);
   let sum = top + {{ T.call("log1p") }}(exp(-abs(x - y)));
-  return select(select(sum, x, (x == y) & (abs(x) > {{ T }}(3e38))), x + y, {{ T.call("either_nan") }}(x, y));
+  let settled = select(sum, x, (x == y) & (abs(x) > {{ T }}(3e38)));
+  return select(settled, {{ T.call("nan_operand") }}(x, y), {{ T.call("either_nan") }}(x, y));
 }{% endmacro %}

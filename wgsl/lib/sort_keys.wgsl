@@ -20,6 +20,6 @@ fn {{ T.fn("falling_key") }}(x: {{ T }}) -> u32 {
 {% macro log_add(T) %}
 fn {{ T.fn("log_add") }}(a: {{ T }}, b: {{ T }}) -> {{ T }} {
   let sum = max(a, b) + {{ T.call("log1p") }}(exp(-abs(a - b)));
-  let settled = select(sum, a + b, {{ T.call("either_nan") }}(a, b));
+  let settled = select(sum, {{ T.call("nan_operand") }}(a, b), {{ T.call("either_nan") }}(a, b));
   return select(settled, a + {{ T }}(0.6931472), bitcast<{{ T.u }}>(a) == bitcast<{{ T.u }}>(b));
 }{% endmacro %}

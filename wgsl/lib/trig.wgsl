@@ -104,7 +104,7 @@ fn {{ T.fn("arctangent2") }}(y: {{ T }}, x: {{ T }}) -> {{ T }} {
   let upper = select(half, {{ T }}(1.5707964) - half, b > a);
   let angle = select(upper, {{ T }}(3.1415927) - upper, (bitcast<{{ T.u }}>(x) >> {{ T.u }}(31u)) == {{ T.u }}(1u));
   let turned = select(angle, -angle, (bitcast<{{ T.u }}>(y) >> {{ T.u }}(31u)) == {{ T.u }}(1u));
-  return select(turned, x + y, {{ T.call("either_nan") }}(x, y));
+  return select(turned, {{ T.call("nan_operand") }}(x, y), {{ T.call("either_nan") }}(x, y));
 }{% endmacro %}
 //# asin by Cephes asinf: a polynomial to 0.5, and the half-angle form above it
 {% macro arcsine(T) %}

@@ -24,6 +24,8 @@ OF_FLOATS = {
     "round": ("{x}.round()", "np.round({x})"),
     "from itself": ("{x} - {x}", "{x} - {x}"),
     "with its negative": ("{x} + -{x}", "{x} + -{x}"),
+    "logaddexp with its negative": ("{x}.logaddexp(-{x})", "np.logaddexp({x}, -{x})"),
+    "hypot with its negative": ("{x}.hypot(-{x})", "np.hypot({x}, -{x})"),
     "over itself": ("{x} / {x}", "{x} / {x}"),
     "a product over a factor": ("{x} * 3 / {x}", "{x} * 3 / {x}"),
     "times its reciprocal": ("{x} * (1 / {x})", "{x} * (1 / {x})"),
