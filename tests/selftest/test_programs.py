@@ -4,6 +4,7 @@ FLAMBEAU_FUZZ is how many programs there are (36, of which a third is computed b
 run takes half of them. FLAMBEAU_FUZZ_SEED says which ones.
 """
 
+import itertools
 import os
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from flambeau.selftest import (
     FAMILIES,
     Selftest,
     check,
+    compare,
     drawn,
     pointwise,
     random_program,
@@ -237,6 +239,20 @@ def test_what_is_not_finite_is_drawn_on_demand_and_found(monkeypatch):
     assert [line.text.partition("(")[0][-10:] for line in program.lines] == ["nan_to_num"]
     assert not np.isfinite(wrong.elements.got) and np.isfinite(wrong.elements.want)
     assert "inf" in script(program, wrong, device)
+    assert wrong.repeats == "50 of 50 more runs differ"
+    index = list(wrong.elements.at)
+    assert f"# 50 of 50 more runs differ\n# wrong at {index}" in report([(program, wrong)], device, 5)
+
+
+def test_a_race_differs_in_some_repeats_only(monkeypatch):
+    device, calls = fb.tensor(0.0, device="cpu").device, itertools.count()
+    program = drawn("elementwise", 3, 3)
+    wrong = compare.Difference("on NumPy's device", "v1")
+    difference = lambda *_: (wrong if next(calls) % 5 == 0 else None, 0.0)  # noqa: E731
+    monkeypatch.setattr(compare, "first_difference", difference)
+    assert compare.describe_repeats(program, wrong, device) == "10 of 50 more runs differ"
+    assert compare.describe_repeats(program, wrong, device, seconds=0.0) == "1 of 1 more runs differ"
+    assert compare.describe_repeats(program, compare.Difference("slopes", "v1"), device) == ""
 
 
 def test_a_value_that_is_plain_already_is_not_tried_again():

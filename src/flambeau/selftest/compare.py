@@ -4,6 +4,7 @@ import traceback
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ Array = Any
 TURNS = 3  # calls of a recorded program
 WAYS = ("as one graph", "op by op", "recorded", "on NumPy's device")
 STEP = 2.0**-14  # of slopes
+REPEATS = 50
 NOISE = 1e-11  # of float64's own sums
 
 
@@ -38,6 +40,7 @@ class Difference:
     turn: int = 0
     error: str = ""  # an exception instead of a result
     forced: dict[str, str] = field(default_factory=dict[str, str])
+    repeats: str = ""  # how many later runs of the program differed
 
     def __str__(self) -> str:
         forced = "".join(f", {family} by {name}" for family, name in self.forced.items())
@@ -179,6 +182,18 @@ def check(
         if wrong is not None:
             return wrong, worst
     return None, worst
+
+
+def describe_repeats(program: Program, wrong: Difference, device: Any, seconds: float = 5.0) -> str:
+    """How many of up to REPEATS more runs differ: a wrong kernel differs in all, a race in some."""
+    if wrong.way not in WAYS:
+        return ""
+    rights, end = right_of(program, TURNS if wrong.way == "recorded" else 1), monotonic() + seconds
+    outcomes: list[bool] = []
+    while not outcomes or (len(outcomes) < REPEATS and monotonic() < end):
+        difference, _ = first_difference(program, device, wrong.way, rights, wrong.forced)
+        outcomes.append(difference is not None)
+    return f"{sum(outcomes)} of {len(outcomes)} more runs differ"
 
 
 def moved_aside(program: Program) -> Program:

@@ -5,6 +5,8 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import numpy as np
+
 import flambeau as fb
 
 from ..codegen.render import render
@@ -13,6 +15,7 @@ from ..fusion.planner import plan
 from .compare import Difference, dtypes_of, variants
 from .programs import Input, Program, call_program, spell
 
+PLACES = 32  # the most elements that differ to list
 SHOWN = 64  # the most elements of an input to write out
 
 SCRIPT = '''"""{about}"""
@@ -144,6 +147,16 @@ def shaders(program: Program, wrong: Difference, device: Any) -> str:
         return f"// no plan: {type(e).__name__}: {e}"
 
 
+def places(wrong: Difference) -> list[str]:
+    """How often it was repeated, and the places of the first elements that differ."""
+    lines = [wrong.repeats] if wrong.repeats else []
+    if wrong.elements is not None:
+        rows = np.argwhere(wrong.elements.where).tolist()
+        more = f" and {len(rows) - PLACES} more" if len(rows) > PLACES else ""
+        lines.append(f"wrong at {', '.join(map(str, rows[:PLACES]))}{more}")
+    return ["\n".join(f"# {line}" for line in lines)] if lines else []
+
+
 def report(found: list[tuple[Program, Difference]], device: Any, seed: int) -> str:
     """All differences as one text."""
     parts = ["\n".join(facts(device, seed))]
@@ -153,5 +166,5 @@ def report(found: list[tuple[Program, Difference]], device: Any, seed: int) -> s
             text = script(program, wrong, device)
         except Exception as e:
             text = f"# no script: {type(e).__name__}: {e}\n{program.source()}\n\n{program.says()}\n"
-        parts += [title, text, shaders(program, wrong, device)]
+        parts += [title, *places(wrong), text, shaders(program, wrong, device)]
     return "\n\n".join(parts) + "\n"

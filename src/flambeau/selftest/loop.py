@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .compare import TURNS, Difference, asked_of, check, first_difference, right_of, ways_of
+from .compare import TURNS, Difference, asked_of, check, describe_repeats, first_difference, right_of, ways_of
 from .families import FAMILIES, NOT_FINITE, drawn
 from .programs import Program
 from .shrink import smaller
@@ -94,6 +94,7 @@ class Selftest:
             if case and self.last != THREADS:
                 left = min(max(end - monotonic(), 20.0), 120.0)  # seconds for shrinking
                 program, wrong = smaller(program, wrong, self.device, left)
+                wrong.repeats = describe_repeats(program, wrong, self.device)
             if all(program != before for before, _ in self.found):
                 self.found.append((program, wrong))
 
