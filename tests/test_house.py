@@ -30,7 +30,7 @@ LAYERS = [
     ["errors"],
     ["core"],
     ["device", "differences", "kernels", "wgsl_reader"],
-    ["legalize"],
+    ["legalize", "remote"],
     ["ops", "fusion"],
     ["codegen"],
     ["runtime"],

@@ -1,0 +1,1 @@
+"""Devices of other machines: a server, and devices that send their work to it."""

@@ -1,0 +1,186 @@
+"""Connections as streams of bytes: a socket, and TLS over one that two threads may use at once."""
+
+import socket
+import ssl
+import threading
+from typing import Any, Protocol
+
+AHEAD = 1 << 16  # bytes that one call of the socket may read ahead; more is read directly into its place
+PIECE = 1 << 16  # bytes that are encrypted at a time
+CLOSED = "the other side closed the connection"
+
+
+class Closed(ConnectionError):
+    """The other side ended the connection."""
+
+
+class Socket(Protocol):
+    """The methods of a socket that streams use."""
+
+    def recv_into(self, buffer: Any, /) -> int:
+        """Fill the start of a buffer; 0 at the end of the stream."""
+        ...
+
+    def sendall(self, data: Any, /) -> None:
+        """Send all bytes."""
+        ...
+
+    def settimeout(self, value: float | None, /) -> None:
+        """Set the seconds after which a call raises TimeoutError."""
+        ...
+
+    def shutdown(self, how: int, /) -> None:
+        """End the stream, so that calls of other threads return."""
+        ...
+
+    def close(self) -> None:
+        """Release the socket."""
+        ...
+
+
+class Incoming:
+    """Reads from a socket exactly as many bytes as are asked for. Small reads share a call of the system.
+
+    timeout: whether an expired timeout of the socket raises at the start of a read (between messages), or
+    only inside one.
+    """
+
+    def __init__(self, sock: Socket, first: bytes = b""):
+        self._sock, self._ahead = sock, bytearray(AHEAD)
+        self._view = memoryview(self._ahead)
+        self._at, self._end = 0, len(first)
+        self._view[: len(first)] = first
+        self.received = len(first)  # bytes in all
+
+    def exactly(self, n: int) -> bytes:
+        """Read n bytes. The caller has checked n against a limit."""
+        at = self._at
+        if self._end - at >= n:  # in one piece, as most headers are
+            self._at = at + n
+            return bytes(self._view[at : at + n])
+        data = bytearray(n)
+        self.into(memoryview(data))
+        return bytes(data)
+
+    def into(self, view: memoryview) -> None:
+        """Fill a view of bytes; Closed if the stream ends before."""
+        n, done = view.nbytes, min(view.nbytes, self._end - self._at)
+        view[:done] = self._view[self._at : self._at + done]
+        self._at += done
+        while done < n:
+            if n - done >= AHEAD:
+                done += self._receive(view[done:])
+                continue
+            self._at, self._end = 0, self._receive(self._view)
+            take = min(n - done, self._end)
+            view[done : done + take] = self._view[:take]
+            self._at, done = take, done + take
+
+    def until(self, mark: bytes, most: int) -> bytes:
+        """Read up to and with a mark; ValueError if it is not among the first `most` bytes."""
+        data = b""
+        while mark not in data:
+            if len(data) >= most:
+                raise ValueError(f"the first {most:,} bytes have no end of a header")
+            data += self.exactly(1)
+        return data
+
+    def _receive(self, view: memoryview) -> int:
+        n = self._sock.recv_into(view)
+        if not n:
+            raise Closed(CLOSED)
+        self.received += n
+        return n
+
+
+def sends(sock: Socket, parts: tuple[Any, ...]) -> int:
+    """Send parts in order, small ones together, and return how many bytes they have."""
+    total, small = 0, bytearray()
+    for part in parts:
+        total += (n := memoryview(part).nbytes)
+        if n < AHEAD:
+            small += part
+            continue
+        if small:
+            sock.sendall(small)
+            small = bytearray()
+        sock.sendall(part)
+    if small:
+        sock.sendall(small)
+    return total
+
+
+class TlsSocket:
+    """TLS over a connected socket. One thread may receive while others send.
+
+    An `ssl.SSLSocket` holds a lock while it waits for bytes, so a thread that receives would block those
+    that send. Here only the encryption holds the lock, and no thread waits for the network inside it.
+    """
+
+    def __init__(self, raw: socket.socket, context: ssl.SSLContext, host: str | None = None):
+        """host: the name that the certificate must have, on a client; None on a server."""
+        self._raw, self._in, self._out = raw, ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._in, self._out, server_side=host is None, server_hostname=host)
+        self._lock, self._sending = threading.Lock(), threading.Lock()
+        self._shake_hands()
+
+    def _shake_hands(self) -> None:
+        while True:
+            try:
+                self._tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                self._flush()
+                self._fill()
+            except ssl.SSLError:
+                self._flush()  # the alert, which tells the other side why
+                raise
+        self._flush()
+
+    def _flush(self) -> None:
+        if data := self._out.read():
+            self._raw.sendall(data)
+
+    def _fill(self) -> None:
+        data = self._raw.recv(PIECE)
+        with self._lock:
+            if data:
+                self._in.write(data)
+            else:
+                self._in.write_eof()
+
+    def recv_into(self, buffer: Any, /) -> int:
+        """Fill the start of a buffer; 0 at the end of the stream."""
+        view = memoryview(buffer)
+        while True:
+            with self._lock:
+                try:
+                    n: Any = self._tls.read(view.nbytes, view)  # typed as bytes, even with a buffer
+                    return n
+                except ssl.SSLWantReadError:
+                    pass
+                except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+                    return 0
+            self._fill()
+
+    def sendall(self, data: Any, /) -> None:
+        """Encrypt and send all bytes."""
+        view = memoryview(data).cast("B")
+        with self._sending:
+            for at in range(0, view.nbytes, PIECE):
+                with self._lock:
+                    self._tls.write(view[at : at + PIECE])
+                    records = self._out.read()
+                self._raw.sendall(records)
+
+    def settimeout(self, value: float | None, /) -> None:
+        """Set the seconds after which a call raises TimeoutError."""
+        self._raw.settimeout(value)
+
+    def shutdown(self, how: int, /) -> None:
+        """End the stream, so that calls of other threads return."""
+        self._raw.shutdown(how)
+
+    def close(self) -> None:
+        """Release the socket."""
+        self._raw.close()
