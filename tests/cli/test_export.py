@@ -98,9 +98,11 @@ def test_models_classes_and_functions(name, outputs, where, nets):
 
 
 @pytest.mark.share(2)
-def test_weights_are_loaded(nets):
+@pytest.mark.parametrize("is_checkpoint", [False, True])
+def test_weights_are_loaded(nets, is_checkpoint):
     weight = {"layer.weight": fb.zeros(4, 3), "layer.bias": fb.tensor([0.0, 0.0, 0.0, 3.0])}
-    fb.save(weight, "net.safetensors")
+    run = {"model": weight, "optimizer": {}, "epoch": 1, "step": 5}  # among the keys of a Learner's file
+    fb.save(run if is_checkpoint else weight, "net.safetensors")
     done = export(f"{nets}:Net", "--weights", "net.safetensors", "--input", "x=f32[N, 3]", "--out", "made")
     assert done.exit_code == 0, done.output
     wanted = weight["layer.bias"].softmax(0).numpy()

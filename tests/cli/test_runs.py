@@ -41,6 +41,21 @@ def test_runs_are_listed_side_by_side(tmp_path):
     assert [step for step, _ in row["curves"]["valid/accuracy"]] == [100, 200, 300, 400]
 
 
+def test_a_narrow_terminal_shows_whole_columns(tmp_path):
+    logged(tmp_path / "first", played.run("first"))
+    done = CliRunner().invoke(main, ["runs", str(tmp_path)], env={"COLUMNS": "60"})
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 60 and "…" not in done.stdout
+    assert lines[0].split() == ["loss", "loss", "accuracy"] and lines[1].split()[5:] == [
+        "train",
+        "valid",
+        "valid",
+    ]
+    assert lines[3] == "2 more columns do not fit: use a wider terminal or --json"
+    done = CliRunner().invoke(main, ["runs", str(tmp_path)], env={"COLUMNS": "36"})
+    assert "5 more columns do not fit" in done.stdout and "loss" not in done.stdout
+
+
 def test_folders_without_runs(tmp_path):
     for more, which in (((), "no run"), (("--name", "x"), "no run with 'x' in its name")):
         done = flambeau("runs", tmp_path, *more)

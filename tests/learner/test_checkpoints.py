@@ -475,6 +475,54 @@ def test_the_first_bad_op_its_line_and_its_batch_are_named(tmp_path):
     assert (ended.reason, ended.text) == ("nan", str(e.value))
 
 
+def test_the_best_epoch_is_restored(tmp_path):
+    """The rate is far too high after the first epoch, so the weights of the first are the best."""
+
+    class Wild(Callback):
+        def after_epoch(self, learner, row):
+            learner.optimizer.param_groups[0]["lr"] = 3.0
+
+    learner, events = made(tmp_path, best="valid_loss", restore_best=True, scheduler=None, callbacks=[Wild()])
+    history = learner.fit(loader(), loader(), epochs=3)
+    best = min(history, key=lambda row: row["valid_loss"])
+    assert [row["epoch"] for row in history] == [1, 2, 3] and best is history[0]
+    assert abs(learner.evaluate(loader())["loss"] - best["valid_loss"]) < 1e-6
+    texts = [e.text for e in events if isinstance(e, Message)]
+    assert texts == ["the model has the weights of epoch 1, the best by valid_loss"]
+    with pytest.raises(ValueError) as e:
+        made(tmp_path, restore_best=True)
+    assert str(e.value) == ("Learner(restore_best=True): it needs a value to compare: pass best='valid_loss'")
+
+
+def test_a_model_is_loaded_from_all_that_a_learner_writes(tmp_path, capsys):
+    learner, _ = made(tmp_path / "run", best="valid_loss")
+    learner.fit(loader(), loader(), epochs=1)
+    learner.save(tmp_path / "whole.safetensors")
+    paths = [*(tmp_path / "run").glob("*.safetensors"), tmp_path / "whole.safetensors"]
+    for path in paths:
+        model = network().to("cpu")
+        assert model.load(path) == ([], [])
+        for name, value in learner.model.state_dict().items():
+            np.testing.assert_array_equal(model.state_dict()[name].numpy(), value.numpy())
+        shown = f"flambeau: {str(path)!r} is a checkpoint (epoch 1, step 7): its model is loaded\n"
+        assert capsys.readouterr().err == shown
+    assert len(paths) == 3
+    with pytest.raises(ValueError, match="pass the object at 'model'$"):
+        network().load_state_dict(fb.load(paths[0], device="cpu"))
+
+
+def test_texts_of_learners_and_loaders():
+    learner, _ = made(None)
+    assert repr(learner) == "Learner(Sequential, SGD, cpu; loss): epoch 0, step 0"
+    assert repr(loader()) == "DataLoader(TensorDataset, batch_size=8, shuffle=True): 7 batches"
+    rows = data.DataLoader(range(9), None, num_workers=2)
+    assert repr(rows) == "DataLoader(range, batch_size=None, num_workers=2): 9 batches"
+    batches = data.BatchSampler(data.SequentialSampler(range(9)), 2, True)
+    assert repr(data.DataLoader(range(9), batch_sampler=batches)) == (
+        "DataLoader(range, batch_sampler=...): 4 batches"
+    )
+
+
 def test_a_batch_that_cant_be_written_hides_no_cause(tmp_path):
     fb.manual_seed(0)
     model = nn.Linear(3, 2).to("cpu")

@@ -7,7 +7,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import data, metrics, nn, optim
-from flambeau.learner import Callback, EarlyStopping, Learner, Message, RunEnded
+from flambeau.learner import Callback, EarlyStopping, Learner, Message, RunEnded, names
 
 X = np.random.default_rng(0).normal(size=(50, 4)).astype("float32")
 Y = X[:, :1] * 2
@@ -184,12 +184,12 @@ def test_a_wrong_name_of_a_value_is_told_before_the_first_step(tmp_path):
             learner.fit(loader(), loader() if valid else None)
         return str(e.value)
 
-    names = "epoch, step, train_loss, train_MeanSquaredError"
-    both = f"{names}, valid_loss, valid_MeanSquaredError"
+    names = "epoch, step, train_loss, train_mean_squared_error"
+    both = f"{names}, valid_loss, valid_mean_squared_error"
     rule = "the history will have no such value"
-    mean = "did you mean 'valid_MeanSquaredError'?"
-    assert told("valid_MeanSquaredEror") == f"Best('valid_MeanSquaredEror'): {rule}: {mean}: known are {both}"
-    assert told("MeanSquaredError").startswith(f"Best('MeanSquaredError'): {rule}: did you mean")
+    mean, typo = "did you mean 'valid_mean_squared_error'?", "valid_mean_squared_eror"
+    assert told(typo) == f"Best('{typo}'): {rule}: {mean}: known are {both}"
+    assert told("mean_squared_error").startswith(f"Best('mean_squared_error'): {rule}: did you mean")
     mean = "did you mean 'train_loss'?"
     assert told("valid_loss", valid=False) == f"Best('valid_loss'): {rule}: {mean}: known are {names}"
     assert steps == []
@@ -197,17 +197,59 @@ def test_a_wrong_name_of_a_value_is_told_before_the_first_step(tmp_path):
 
 def test_metrics_are_one_or_a_collection_and_nothing_else():
     both = metrics.MetricCollection([metrics.MeanSquaredError(), metrics.MeanAbsoluteError()], prefix="q_")
-    for given, names in [
-        (metrics.MeanSquaredError(), ["MeanSquaredError"]),
+    for given, own in [
+        (metrics.MeanSquaredError(), ["mean_squared_error"]),
+        (metrics.R2Score(), ["r2_score"]),
         (both, ["q_MeanSquaredError", "q_MeanAbsoluteError"]),
     ]:
-        learner = made(metrics=given, early_stopping=EarlyStopping(f"valid_{names[-1]}", 1))
+        learner = made(metrics=given, early_stopping=EarlyStopping(f"valid_{own[-1]}", 1))
         row = learner.fit(loader(), loader(), epochs=1)[0]
-        assert list(row)[2:] == [f"{s}_{n}" for s in ("train", "valid") for n in ("loss", *names)]
+        assert list(row)[2:] == [f"{s}_{n}" for s in ("train", "valid") for n in ("loss", *own)]
     rule = "a metric needs name, update, compute and reset: pass one of flambeau.metrics or your own"
     with pytest.raises(TypeError) as e:
-        made(metrics=["accuracy"])
-    assert str(e.value) == f"Learner(metrics='accuracy'): {rule}"
+        made(metrics=[3])
+    assert str(e.value) == f"Learner(metrics=3): {rule}"
+
+
+CALL = "flambeau.metrics.Accuracy(task='multiclass', num_classes=10)"
+
+
+@pytest.mark.parametrize(
+    "options, text",
+    [
+        ({"metrics": "accuracy"}, f"Learner(metrics='accuracy'): a name is not a metric: pass {CALL}"),
+        ({"metrics": ["acc"]}, f"Learner(metrics=['acc']): a name is not a metric: pass {CALL}"),
+        (
+            {"metrics": "acuracy"},
+            "Learner(metrics='acuracy'): a name is not a metric: did you mean 'accuracy'?: pass the object"
+            " itself",
+        ),
+        ({"loss": "mse"}, "Learner(loss='mse'): a name is not a loss: pass flambeau.nn.functional.mse_loss"),
+        (
+            {"loss": 3},
+            "Learner(loss=int): a loss is a function of (output, target): pass"
+            " flambeau.nn.functional.cross_entropy",
+        ),
+    ],
+)
+def test_names_of_losses_and_metrics_are_refused_with_the_line_to_write(options, text):
+    with pytest.raises(TypeError) as e:
+        made(**options)
+    assert str(e.value) == text
+
+
+def test_every_name_that_an_error_tells_exists():
+    for call in (*names.LOSSES.values(), *names.METRICS.values()):
+        assert callable(eval(call, {"F": nn.functional, "metrics": metrics}))
+
+
+@pytest.mark.parametrize("split, more", [("train", ", shuffle=True"), ("valid", "")])
+def test_a_dataset_is_no_loader(split, more):
+    dataset = data.TensorDataset(X, Y)
+    with pytest.raises(TypeError) as e:
+        made().fit(loader() if split == "valid" else dataset, dataset)
+    rule = f"a dataset has items, not batches: pass DataLoader(dataset, batch_size=32{more})"
+    assert str(e.value) == f"fit({split}_loader=TensorDataset): {rule}"
 
 
 def test_a_relative_directory_stays_where_it_was(tmp_path, monkeypatch):

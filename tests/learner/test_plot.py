@@ -52,6 +52,13 @@ def test_a_curve_on_top_keeps_its_form():
     ]
 
 
+def test_labels_between_the_ends():
+    rows = shown([(0, 0), (90, 10)], width=68, height=13)
+    labels = [row.partition("│")[0].strip() for row in rows[:-1]]
+    assert labels == ["10", "", "", "", "6.364", "", "", "3.636", "", "", "", "0"]
+    assert rows[-1].split() == ["0", "30", "60", "90"]
+
+
 def test_gaps_and_points_alone():
     found = shown([(0, 0), (5, nan), (10, 1)], unicode=False)
     assert "".join(found[:5]).count("*") == 2 and found[0].endswith("*") and found[4] == "0 |*"

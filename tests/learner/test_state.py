@@ -5,6 +5,7 @@ from math import isnan, nan
 import pytest
 from helpers import played
 
+from flambeau.learner import text
 from flambeau.learner.advice import advice
 from flambeau.learner.curve import KEPT, RECENT, Curve
 from flambeau.learner.events import (
@@ -122,7 +123,7 @@ def test_waits_are_those_of_late():
         waits = {"data": 0.5 * min(second, 60), "host": 0.9 * max(second - 60, 0)}
         s.take(Progress("train", 0, second, 1000, second, second, float(second), waits, 0, at=float(second)))
     assert s.waits() == pytest.approx({"data": 0.0, "host": 0.9})
-    assert advice(s).startswith("waits for Python 90% of the time: record the step (fb.jit)")
+    assert advice(s).startswith("waits for Python 90% of the time: use larger batches")
     s.take(Progress("train", 0, 100, 1000, 100, 100, 100.0, {"data": 30.0, "host": 28.0}, 0, at=100.0))
     assert advice(s) == "no bottleneck: host takes the most time, 10%"
 
@@ -175,3 +176,28 @@ def test_the_newest_value_counts():
     assert s.last("loss", "train") == 5.0
     s.take(EpochEnded("train", 0, 1, {"loss": 4.0}, 1.0, at=1.0))
     assert s.last("loss", "train") == 4.0 and s.points("loss", "train") == [(1, 5.0)]
+
+
+def test_a_complete_run_that_is_fitted_again_keeps_its_end():
+    before = [
+        RunStarted("r", "d", "cpu", 1, 10, 0, False, {}, at=1.0), EpochStarted("train", 0, 1, 5, at=1.0),
+        RunEnded("early", 5, "", at=9.0),
+    ]  # fmt: skip
+    again = [RunStarted("r", "d", "cpu", 1, 10, 5, True, {}, at=20.0), RunEnded("done", 5, "", at=20.5)]
+    state = RunState().take_all([*before, *again])
+    assert (state.ended.reason, state.elapsed, state.step) == ("early", 8.0, 5)
+    more = [again[0], EpochStarted("train", 1, 2, 5, at=20.0), again[1]]
+    state = RunState().take_all([*before, *more])
+    assert (state.ended.reason, state.elapsed) == ("done", 0.5)
+
+
+def test_a_validation_has_a_speed_of_its_own():
+    def progress(split, index, seconds):
+        return Progress(split, 0, index, 10, index, index * 4, seconds, {}, 0, at=seconds)
+
+    state = RunState().take_all([EpochStarted("train", 0, 2, 10), *(progress("train", i, i) for i in (2, 4))])
+    assert text.speed(state) == "1.0 steps/s, 4 items/s"
+    state.take_all([EpochStarted("valid", 0, 2, 10), *(progress("valid", i, i / 100) for i in (2, 4))])
+    assert text.speed(state) == "100 batches/s, 400 items/s"
+    state.take(EpochStarted("train", 1, 2, 10))
+    assert text.speed(state) == "1.0 steps/s, 4 items/s"

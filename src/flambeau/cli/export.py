@@ -25,7 +25,11 @@ from .load_model import DIGITS, model_of, parse_input
     metavar="NAME=DTYPE[SIZES]",
     help="A model input, in order; N is the batch size.",
 )
-@click.option("--weights", type=click.Path(dir_okay=False, path_type=Path), help="Load these weights first.")
+@click.option(
+    "--weights",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Load these weights first: a file of tensors, or a checkpoint of a run.",
+)
 @click.option(
     "--max-batch",
     default=128,

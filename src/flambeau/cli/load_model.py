@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FlambeauError, suggest
-from ..io.checkpoint import load
 from ..nn import Module
 from .mnist import network
 
@@ -33,7 +32,7 @@ def model_of(name: str, weights: Path | None, call: str) -> Callable[..., Any]:
     if weights is not None:
         if not isinstance(model, Module):
             raise FlambeauError(f"{call}: {name} is not a model: --weights can't be loaded into it")
-        model.load_state_dict(load(weights))
+        model.load(weights)
     return model
 
 

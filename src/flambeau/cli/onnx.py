@@ -285,7 +285,9 @@ def info(file: Path):
     help="A model input, in order; N is the batch size.",
 )
 @click.option(
-    "--weights", type=click.Path(dir_okay=False, path_type=Path), help="Load this .safetensors file first."
+    "--weights",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Load this file first: weights, or a checkpoint of a run.",
 )
 def export_model(model: str, out: Path, inputs: tuple[str, ...], weights: Path | None):
     """Write MODEL, a name in a module or a file as for `flambeau export`, as an ONNX file.

@@ -1,6 +1,7 @@
 """`flambeau runs`: lists the runs of a folder with their last metrics."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..learner.run_view import RunState
 from ..learner.runs import find_runs, read_run
 from ..learner.text import duration, value
 
+FACTS = ("run", "state", "step", "done", "time")
 RUNNING = "going"  # running or killed: the file does not show which
 
 
@@ -61,18 +63,46 @@ def show(folder: Path, entries: list[tuple[Path, RunState]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    console, rows = Console(), [row_texts(folder, path, state) for path, state in entries]
     columns = columns_of([state for _, state in entries])
+    metrics = [
+        [f"{name}\n{split}", *(value(s.last(name, split)) for _, s in entries)] for name, split in columns
+    ]
+    facts = [[head, *texts] for head, texts in zip(FACTS, zip(*rows, strict=True), strict=True)]
+    shown = facts + fitting(metrics, console.width - sum(map(width_of, facts)))
     table = Table(box=None, header_style="bold")
-    for head in ("run", "state", "step", "done", "time"):
-        table.add_column(head, justify="left" if head in ("run", "state") else "right", no_wrap=head == "run")
-    for name, split in columns:
-        table.add_column(f"{name}\n{split}", justify="right")
-    for path, s in entries:
-        shown_path = path.relative_to(folder) if path.is_relative_to(folder) and path != folder else path
-        state = s.ended.reason if s.ended else RUNNING
-        shown = [value(s.last(name, split)) for name, split in columns]
-        table.add_row(str(shown_path), state, f"{s.step:,}", f"{s.done:.0%}", duration(s.elapsed), *shown)
-    Console().print(table)
+    for i, (head, *_) in enumerate(shown):
+        table.add_column(head, justify="left" if i < 2 else "right", no_wrap=True)
+    for row in zip(*(texts[1:] for texts in shown), strict=True):
+        table.add_row(*row)
+    console.print(table)
+    if left_out := len(facts) + len(metrics) - len(shown):
+        noun = "column does" if left_out == 1 else "columns do"
+        console.print(f"{left_out} more {noun} not fit: use a wider terminal or --json", style="dim")
+
+
+def row_texts(folder: Path, path: Path, s: RunState) -> tuple[str, ...]:
+    """Return the texts of FACTS for a run."""
+    shown_path = path.relative_to(folder) if path.is_relative_to(folder) and path != folder else path
+    state = s.ended.reason if s.ended else RUNNING
+    return str(shown_path), state, f"{s.step:,}", f"{s.done:.0%}", duration(s.elapsed)
+
+
+def width_of(texts: Sequence[str]) -> int:
+    """Return the width of a column with its margins."""
+    return max(len(line) for text in texts for line in text.split("\n")) + 2
+
+
+def fitting(columns: list[list[str]], room: int) -> list[list[str]]:
+    """Return the columns that fit into a width, those of validations first, in their order."""
+    ranked = sorted(columns, key=lambda texts: not texts[0].endswith("valid"))
+    chosen: list[list[str]] = []
+    for texts in ranked:
+        if width_of(texts) > room:
+            break
+        room -= width_of(texts)
+        chosen.append(texts)
+    return [texts for texts in columns if texts in chosen]
 
 
 def columns_of(states: list[RunState]) -> list[tuple[str, str]]:

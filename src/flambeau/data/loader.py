@@ -146,6 +146,14 @@ class DataLoader:
 
         return context_of(context)
 
+    def __repr__(self) -> str:
+        size = f"batch_size={self.batch_size}" if self.batch_sampler is None else "batch_sampler=..."
+        order = {"shuffle": isinstance(self.sampler, RandomSampler), "drop_last": self.drop_last}
+        options = [size, *(f"{name}=True" for name, is_set in order.items() if is_set)]
+        options += [f"num_workers={self.num_workers}"] if self.num_workers else []
+        count = f": {len(self):,} batches" if self._items() is not None else ""
+        return f"DataLoader({type(self.dataset).__name__}, {', '.join(options)}){count}"
+
     def __len__(self) -> int:
         if self.batch_sampler is not None:
             return len(self.batch_sampler)  # type: ignore[arg-type]

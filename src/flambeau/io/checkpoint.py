@@ -6,6 +6,7 @@ tensors as JSON in its metadata. Loading executes no code of a file.
 """
 
 import json
+import sys
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -31,6 +32,7 @@ from .torch_file import read_torch
 from .torch_writer import save_torch
 from .unpickler import key
 
+RUN = {"model", "optimizer", "epoch", "step"}  # among the keys of a checkpoint of a Learner
 TREE = "flambeau.tree"  # the metadata key of the structure around the tensors
 KEYS = str | int | float | bool | None
 CURES = {  # a wrong argument name: the right one
@@ -123,6 +125,17 @@ def _load(view: memoryview, f: Any, place: LoadOptions, call: str, stack: ExitSt
     return restore_tree(tensors, contents.metadata, call) if kind is SAFETENSORS else tensors
 
 
+def load_model_state(path: Any) -> Any:
+    """Load the tensors of a model, on the CPU: a file of tensors by name, or the model in a checkpoint of a
+    Learner, which stderr then names."""
+    state = load(path, device="cpu")
+    if not is_dict(state) or not state.keys() >= RUN:
+        return state
+    place = f"epoch {state['epoch']}, step {state['step']:,}"
+    print(f"flambeau: {source_name(path)} is a checkpoint ({place}): its model is loaded", file=sys.stderr)
+    return state["model"]
+
+
 def load_checkpoint(data: memoryview, device: Any, call: str) -> Any:
     """Load the bytes that `save` wrote. FlambeauError reports damaged bytes."""
     return restore_tree(load_tensors(data, device, call), metadata(data), call)
@@ -192,7 +205,9 @@ def _encode_tree(obj: Any, path: str, name_of: Callable[[Tensor, str], str]) -> 
     # bool is an int, and JSON has true and false
     if obj is None or isinstance(obj, str | int):
         return obj
-    raise TypeError(f"save: {_place(path)} is {describe(obj)}, {_cure(obj)}")
+    text = describe(obj)
+    shown = "" if "\n" in text else f"{text}, "  # a model's text has several lines
+    raise TypeError(f"save: {_place(path)} is {shown}{_cure(obj)}")
 
 
 def _key(key: Any, path: str) -> Any:

@@ -8,7 +8,7 @@ WAITS = {  # cause: (its description, the remedy)
         "waits for data",
         "use more workers (num_workers=), less work per item, or preprocessed items",
     ),
-    "host": ("waits for Python", "record the step (fb.jit), or use larger batches"),
+    "host": ("waits for Python", "use larger batches: the time for Python is the same for each step"),
     "read": (
         "waits for values to be read",
         "don't use .item() or print in a step: return the values, which are read together",

@@ -7,11 +7,13 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..data import Dataset
 from ..errors import suggest
 from ..optim import LBFGS
 from .callbacks import Best
 from .events import Message
 from .meters import SplitMeter
+from .names import LOSSES, describe_name
 
 if TYPE_CHECKING:
     from .watch import EpochWatch
@@ -25,11 +27,24 @@ def check_fit(loaders: dict[str, Any], epochs: Any) -> None:
             rule = "it is not iterable: pass a DataLoader or a list of batches"
             call = f"fit({split}_loader={loader!r})"
             raise TypeError(f"{call}: {rule}; pass the number of epochs by name: epochs={loader!r}")
+        if isinstance(loader, Dataset):
+            more = ", shuffle=True" if split == "train" else ""
+            rule = f"a dataset has items, not batches: pass DataLoader(dataset, batch_size=32{more})"
+            raise TypeError(f"fit({split}_loader={type(loader).__name__}): {rule}")
     # Not isinstance: True would count as one epoch.
     if type(epochs) is not int:
         raise TypeError(f"fit(epochs={epochs!r}): must be an integer: pass one")
     if epochs < 0:
         raise ValueError(f"fit(epochs={epochs!r}): must be at least 0: pass the total number of epochs")
+
+
+def check_loss(loss: Any) -> None:
+    """Raise TypeError for a loss that is not a function."""
+    if isinstance(loss, str):
+        raise TypeError(f"Learner(loss={loss!r}): {describe_name('loss', loss, LOSSES)}")
+    if not callable(loss):
+        rule = "a loss is a function of (output, target): pass flambeau.nn.functional.cross_entropy"
+        raise TypeError(f"Learner(loss={type(loss).__name__}): {rule}")
 
 
 def check_options(options: dict[str, Any]) -> None:
@@ -42,6 +57,8 @@ def check_options(options: dict[str, Any]) -> None:
         raise ValueError(f"Learner(schedule={options['schedule']!r}): unknown: use 'step' or 'epoch'")
     if options["clip"] is not None and not options["clip"] > 0:
         raise ValueError(f"Learner(clip={options['clip']!r}): must be above 0: pass another value, or None")
+    if options["restore_best"] and options["best"] is None:
+        raise ValueError("Learner(restore_best=True): it needs a value to compare: pass best='valid_loss'")
     for name in ("checkpoint_every", "best"):
         if options["directory"] is None and options[name] is not None:
             raise ValueError(f"Learner({name}={options[name]!r}): it needs a directory: pass directory=")

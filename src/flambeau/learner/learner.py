@@ -19,6 +19,7 @@ from .checks import (
     check_any_batch,
     check_fit,
     check_later,
+    check_loss,
     check_monitors,
     check_new,
     check_optimizer,
@@ -68,6 +69,7 @@ class Learner:
     checkpoint_every: steps between two checkpoints; None: only after epochs and at the end
     keep: the number of newest checkpoints to keep
     best: a value of the history, such as "valid_loss"; best.safetensors holds its best epoch
+    restore_best: load the model of best.safetensors at the end of `fit`; checkpoints keep the last step's
     early_stopping: an EarlyStopping, or its patience for `best` (or the validation's loss)
     callbacks: called after steps and epochs
     renderers: called with each event; None chooses them for the terminal or notebook
@@ -94,6 +96,7 @@ class Learner:
         checkpoint_every: int | None = None,
         keep: int = 2,
         best: str | None = None,
+        restore_best: bool = False,
         early_stopping: int | EarlyStopping | None = None,
         callbacks: Sequence[Callback] = (),
         renderers: Sequence[Renderer] | None = None,
@@ -101,8 +104,11 @@ class Learner:
     ):
         self.config = {"accumulate": accumulate, "clip": clip, "checkpoint_every": checkpoint_every}
         self.config |= {"keep": keep, "best": best}
-        check_options(self.config | {"schedule": schedule, "directory": directory})
+        check_options(
+            self.config | {"schedule": schedule, "directory": directory, "restore_best": restore_best}
+        )
         check_optimizer(optimizer)
+        check_loss(loss)
         self.model, self.optimizer, self.scaler = model, optimizer, scaler
         self.device = move(model, optimizer, device)
         self.position = Position()
@@ -123,7 +129,7 @@ class Learner:
             # The dashboard needs the learner to carry out its stop key.
             if hasattr(renderer, "learner"):
                 setattr(renderer, "learner", self)  # noqa: B010 - callables have no such attribute by type
-        self.best = None if best is None else Best(best)
+        self.best, self.restore_best = None if best is None else Best(best), restore_best
         scheduling = None if scheduler is None else Scheduling(scheduler, schedule, best or "valid_loss")
         self.callbacks = named_callbacks(scheduling, self.best, early_stopping, callbacks)
         self._parts = RunParts(trained, accumulate, self.callbacks, self.meters["train"])
@@ -176,6 +182,9 @@ class Learner:
                 self.emit(Message("info", text))
             if at.reason != "killed":
                 self._saving.save()
+            if self.restore_best and at.reason in (None, "early"):
+                self._saving.finish()
+                self._restore_best()
         signals.act()
         return at.history
 
@@ -213,6 +222,12 @@ class Learner:
         FlambeauError for a file that is damaged, ValueError for one of another model.
         """
         self._restore(load_state(Path(path)), f"load({str(path)!r})")
+
+    def __repr__(self) -> str:
+        model, optimizer = type(self.model).__name__, type(self.optimizer).__name__
+        metrics = ", ".join(self.meters["train"].names)
+        place = f"epoch {self.epoch}, step {self.step:,}"
+        return f"Learner({model}, {optimizer}, {self.device}; {metrics}): {place}"
 
     @property
     def epoch(self) -> int:
@@ -274,7 +289,7 @@ class Learner:
         self._fit.watch = None
         losses.finish()
         if at.is_trained:
-            at.row = {"epoch": at.epoch, "step": at.step} | self._end_epoch(watch)
+            at.row = {"epoch": at.epoch + 1, "step": at.step} | self._end_epoch(watch)
 
     def _validate(self, loader: Any, epochs: int) -> None:
         """Run the validation of an epoch. If it is stopped, the state from before it is restored."""
@@ -357,6 +372,15 @@ class Learner:
         at = self.position
         if self.best is not None and not self.best.since and not at.index and not at.is_trained:
             link(path, path.with_name(BEST))  # the run may have been killed before its epoch's callbacks
+
+    def _restore_best(self) -> None:
+        # None: no epoch had a finite value, so no file was written.
+        if self.best is not None and self.best.value is not None and self.directory is not None:
+            path = self.directory / BEST
+            state = load_state(path)
+            self.model.load_state_dict(state["model"])
+            text = f"the model has the weights of epoch {state['epoch']}, the best by {self.best.monitor}"
+            self.emit(Message("info", text))
 
     def _restore(self, state: Any, source: str) -> None:
         # A checkpoint replaces options such as the learning rate: warn for each that the caller set

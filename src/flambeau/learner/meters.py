@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
@@ -10,7 +11,10 @@ from ..core.dtype import float32
 from ..core.tree import is_dict, is_mapping
 from ..functions import read
 from ..tensor import Tensor
+from .names import METRICS, describe_name
 
+TASKS = re.compile("^(Binary|Multiclass|Multilabel)(?=[A-Z])")  # the task in a class's name
+WORDS = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # where two words of it meet
 BATCHES = "outputs and targets"  # a metric's `takes`, if it declares nothing else
 
 
@@ -133,10 +137,12 @@ def _parts(metric: Any) -> list[Any]:
 
 def _name_metrics(metrics: Any) -> list[tuple[str, Any]]:
     """Return (name, metric) pairs; TypeError for other objects."""
-    many: Any = [metrics] if hasattr(metrics, "update") and not is_dict(metrics) else metrics
+    many: Any = [metrics] if isinstance(metrics, str) or _is_metric(metrics) else metrics
     pairs: list[tuple[str, Any]]
-    pairs = [*many.items()] if is_mapping(many) else [(getattr(m, "name", ""), m) for m in many]
+    pairs = [*many.items()] if is_mapping(many) else [(_name_of(m), m) for m in many]
     for name, metric in pairs:
+        if isinstance(metric, str):
+            raise TypeError(f"Learner(metrics={metrics!r}): {describe_name('metric', metric, METRICS)}")
         if not hasattr(metric, "update") or not name:
             rule = "a metric needs name, update, compute and reset: pass one of flambeau.metrics or your own"
             raise TypeError(f"Learner(metrics={metric!r}): {rule}")
@@ -145,6 +151,16 @@ def _name_metrics(metrics: Any) -> list[tuple[str, Any]]:
                 cure = "leave it out, or convert in adapt(output, target) of a subclass"
                 raise TypeError(f"Learner(metrics={metric!r}): it takes {takes}: {cure}")
     return pairs
+
+
+def _is_metric(metrics: Any) -> bool:
+    return hasattr(metrics, "update") and not is_dict(metrics)
+
+
+def _name_of(metric: Any) -> str:
+    """The name in the history: the metric's own, or its class's without the task, as in accuracy."""
+    name = getattr(metric, "name", "")
+    return name if name != type(metric).__name__ else WORDS.sub("_", TASKS.sub("", name)).lower()
 
 
 def _make_unique(name: str, taken: Mapping[str, Any]) -> str:

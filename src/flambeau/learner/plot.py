@@ -9,6 +9,7 @@ from .curve import Points
 
 NONE = -1  # the colour of a cell without a curve
 MARKS = "*o+x#@%="  # marks of curves in ASCII
+ROWS_A_LABEL, COLUMNS_A_LABEL = 4, 20  # at least so far apart are two labels of an axis
 # Bits of a braille character (U+2800 + bits), by row and column of its dots.
 DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 
@@ -113,22 +114,39 @@ def plot(
     if box is None or height < 3 or width < 20:
         text = "nothing to draw yet" if box is None else "no room to draw"
         return [[Glyph(text[:width].center(width))] if row == height // 2 else [] for row in range(height)]
-    ends = [10**y if log else y for y in box[2:]]
-    # on a logarithmic axis the geometric mean of the ends
-    middle = 10 ** ((box[2] + box[3]) / 2) if log else (box[2] + box[3]) / 2
-    # row -> label: the top and the bottom row of the canvas, if the values differ
-    labels = {0: number(ends[1]), height - 2: number(ends[0])} if ends[0] < ends[1] else {}
-    if height >= 7 or not labels:
-        labels[(height - 2) // 2] = number(middle)
+    labels = value_labels(box[2], box[3], height - 1, log)
     margin = max(map(len, labels.values()))
     canvas = Canvas(width - margin - 2, height - 1, unicode)
     draw(curves, canvas, box)
     bar = "│" if unicode else "|"
     # Each row: a label, the axis, and the cells; below them the first and the last step.
     rows = [[Glyph(f"{labels.get(i, ''):>{margin}} {bar}"), *row] for i, row in enumerate(canvas.rows())]
-    first, last = f"{box[0]:g}", f"{box[1]:g}"
-    gap = max(canvas.width - len(first) - len(last), 1)
-    return [*rows, [Glyph(" " * (margin + 2) + first + " " * gap + last)]]
+    return [*rows, [Glyph(" " * (margin + 2) + step_labels(box[0], box[1], canvas.width))]]
+
+
+def value_labels(low: float, high: float, rows: int, log: bool) -> dict[int, str]:
+    """Return {row: label} of the value axis: the ends, and some values between them."""
+    if low == high:
+        return {(rows - 1) // 2: number(10**low if log else low)}
+    count = max(rows // ROWS_A_LABEL, 1)
+    labels: dict[int, str] = {}
+    for row in (round(i * (rows - 1) / count) for i in range(count + 1)):
+        value = high + (low - high) * row / (rows - 1)
+        labels[row] = number(10**value if log else value)
+    return labels
+
+
+def step_labels(first: float, last: float, width: int) -> str:
+    """Return the line below a plot: the first step, the last, and some between them."""
+    ends = f"{first:g}", f"{last:g}"
+    count = max(width // max(COLUMNS_A_LABEL, 2 * max(map(len, ends))), 1)
+    width = max(width, sum(map(len, ends)) + 1)
+    between = [f"{round(first + (last - first) * i / count):g}" for i in range(1, count)]
+    line = [" "] * width
+    for i, text in enumerate([ends[0], *between, ends[1]]):
+        at = max(min(round(i * (width - 1) / count) - len(text) // 2, width - len(text)), 0)
+        line[at : at + len(text)] = text
+    return "".join(line)
 
 
 def lines(rows: list[list[Glyph]]) -> list[str]:

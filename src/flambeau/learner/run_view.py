@@ -29,8 +29,11 @@ class RunState:
         self.seconds: dict[str, float] = {}  # split: seconds of its last epoch
         self.memory = self.most_memory = 0
         self.log: deque[tuple[float, str, str]] = deque(maxlen=LOG)  # (at, level, text)
-        self.window: deque[Progress] = deque()
+        self.windows: dict[str, deque[Progress]] = {}  # by split: the progress of the last seconds
         self.first: tuple[float, float] | None = None  # (at, fraction done) of this session's first progress
+        # The end and the begin of the session before: a session without an epoch keeps them.
+        self.before: tuple[RunEnded | None, float] = None, 0.0
+        self.has_epoch = False  # whether this session began an epoch
 
     def take(self, event: Event) -> None:
         """Add one event. An event of an unknown kind changes only the time."""
@@ -49,27 +52,30 @@ class RunState:
     def take_run_started(self, e: RunStarted) -> None:
         if self.started is not None and not e.resumed:
             self.__init__()  # another run in the same file
+        self.before = (self.ended, self.begin) if e.resumed else (None, 0.0)
+        self.has_epoch = False
         self.started, self.ended, self.begin, self.at = e, None, e.at, e.at
         self.step = e.step
         for curve in (*self.curves.values(), *self.epochs.values()):
             # A resumed run repeats the steps after its checkpoint.
             curve.cut(e.step)
-        self.window.clear()
+        self.windows.clear()
         self.first = None
 
     def take_epoch_started(self, e: EpochStarted) -> None:
-        # The window stays, so that the last speed is shown until new progress.
-        self.epoch, self.progress = e, None
+        # The windows stay, so that the last speed of a split is shown until new progress.
+        self.epoch, self.progress, self.has_epoch = e, None, True
 
     def take_progress(self, e: Progress) -> None:
         self.progress, self.step = e, max(self.step, e.step)
         self.memory, self.most_memory = e.memory, max(e.memory, self.most_memory)
-        if self.window and (self.window[-1].split, self.window[-1].epoch) != (e.split, e.epoch):
-            self.window.clear()
-        self.window.append(e)
+        window = self.windows.setdefault(e.split, deque())
+        if window and window[-1].epoch != e.epoch:
+            window.clear()
+        window.append(e)
         # At least two stay, so that slow steps have a rate too.
-        while len(self.window) > 2 and e.seconds - self.window[0].seconds > WINDOW:
-            self.window.popleft()
+        while len(window) > 2 and e.seconds - window[0].seconds > WINDOW:
+            window.popleft()
         if self.first is None:
             self.first = e.at, self.done
 
@@ -92,6 +98,10 @@ class RunState:
         self.log.append((e.at, e.level, e.text))
 
     def take_run_ended(self, e: RunEnded) -> None:
+        ended, begin = self.before
+        if ended is not None and not self.has_epoch:  # the run was complete already
+            self.ended, self.begin, self.at = ended, begin, ended.at
+            return
         self.ended, self.step = e, max(self.step, e.step)
 
     # --- queries ---
@@ -169,9 +179,12 @@ class RunState:
 
     def window_ends(self) -> tuple[Progress | None, Progress | None]:
         """Return the progress at both ends of the window; (None, last) if it holds at most one."""
-        if not self.window:
+        current = self.epoch or self.progress
+        window = self.windows.get(current.split) if current else None
+        window = window or max(self.windows.values(), key=lambda w: w[-1].at, default=None)
+        if not window:
             return None, self.progress
-        return (self.window[0] if len(self.window) > 1 else None), self.window[-1]
+        return (window[0] if len(window) > 1 else None), window[-1]
 
     def rate(self, of: str = "index") -> float | None:
         """Return the recent steps (`index`) or items (`items`) per second; None if unknown."""

@@ -37,11 +37,13 @@ def memory(state: RunState) -> str:
 
 
 def speed(state: RunState) -> str:
-    """Format the recent steps and items per second."""
+    """Format the recent steps and items per second; batches in a validation."""
     steps, items = state.rate(), state.rate("items")
     if not steps or not items:
         return ""
-    rate = f"{steps:.1f} steps/s" if steps < 100 else f"{steps:,.0f} steps/s"
+    _, newest = state.window_ends()
+    unit = "steps" if newest is None or newest.split == "train" else "batches"
+    rate = f"{steps:.1f} {unit}/s" if steps < 100 else f"{steps:,.0f} {unit}/s"
     return f"{rate}, {si(items, '')}".rstrip() + " items/s"
 
 

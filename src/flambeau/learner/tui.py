@@ -59,6 +59,12 @@ class CurvesPlot(TextualWidget):
         return out
 
 
+def is_light(colours: str) -> bool:
+    """Whether a terminal's COLORFGBG, such as "0;15", names a light background."""
+    background = colours.rpartition(";")[2]
+    return background in ("7", "15")
+
+
 class AskStop(ModalScreen[str]):
     """The dialog of the key `q`; its result is the order, "" to continue."""
 
@@ -89,7 +95,7 @@ class DashboardApp(App[None]):
     #values { width: auto; height: 100%; max-width: 50%; padding: 0 1; border-left: solid $panel; }
     #bars, #facts { height: auto; }
     #advice { height: auto; color: $warning; }
-    #log { height: 9; border-top: solid $panel; color: $text-muted; }
+    #log { height: 9; max-height: 25%; border-top: solid $panel; color: $text-muted; }
     .ascii #log, .ascii #values { border: none; }
     AskStop { align: center middle; }
     #ask { width: 46; height: auto; padding: 1 2; border: round $warning; background: $panel; }
@@ -140,6 +146,8 @@ class DashboardApp(App[None]):
         yield Footer()
 
     def on_mount(self) -> None:
+        if is_light(os.environ.get("COLORFGBG", "")):
+            self.theme = "textual-light"
         self.screen.set_class(not self.unicode, "ascii")
         self.set_interval(self.pause, self.tick)
 

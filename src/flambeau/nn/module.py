@@ -503,7 +503,7 @@ class Module:
         if problems:
             cure = "use a state_dict of the same model" + ("" if bad or strange else ", or strict=False")
             # A checkpoint often holds the state_dict in a dict with other things.
-            inside = next((n for n in state if isinstance(state[n], Mapping)), None)
+            inside = next((n for n in state if isinstance(state[n], Mapping) and own.keys() & state[n]), None)
             cure = cure if inside is None else f"pass the object at {inside!r}"
             raise ValueError(f"load_state_dict({len(state)} tensors): {'; '.join(problems)}: {cure}")
         with no_grad():  # own tensors may require gradients
@@ -525,13 +525,14 @@ class Module:
         save_file(self.state_dict(), path)
 
     def load(self, path: Any, strict: bool = True, *, rename: Iterable[tuple[str, str]] = ()) -> Keys:
-        """Load a file that fb.load reads; errors are those of load_state_dict, or name the file.
+        """Load a file that fb.load reads, or the model in a checkpoint of a Learner; errors are those of
+        load_state_dict, or name the file.
 
         rename: as in load_state_dict.
         """
-        from ..io.checkpoint import load
+        from ..io.checkpoint import load_model_state
 
-        return self.load_state_dict(load(path, device="cpu"), strict, rename=rename)
+        return self.load_state_dict(load_model_state(path), strict, rename=rename)
 
     # --- printing ---
 

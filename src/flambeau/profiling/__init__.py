@@ -149,6 +149,9 @@ class Profile:
         named = sum(t for _, t in out.values())
         return {"python": (1, max(self.wall - named, 0.0))} | out
 
+    def __repr__(self) -> str:
+        return f"Profile({self.device}, {len(self.kernels)} kernels, {self.wall:.4g} s)"
+
     def __str__(self) -> str:
         return report.text(self)
 
