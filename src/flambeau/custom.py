@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
-from .codegen.render import add_template
+from .codegen.render import add_template, undefined_names
 from .core import dtype as dt
 from .core.op import COMPOSED, OPS, Op
 from .core.shape import broadcast
 from .core.tree import is_sequence
+from .errors import KernelError, suggest
 
 _versions: dict[str, Iterator[int]] = {}
 
@@ -33,7 +34,7 @@ def custom_op(
     launch: alternatively, a template that extends launch.wgsl, and a function (limits, *nodes, **attrs) -> a
     list of Launch, in which "" stands for that template. reference, grad, shape, dtype, cost: as in op.Op;
     doc: its docstring. A backward through an op without grad raises TypeError. ValueError for a name that is
-    used or not an identifier; KernelError for a text that is not a template.
+    used or not an identifier; KernelError for a text that is not a template, or uses another name.
     """
     if not name.isidentifier() or name in OPS or name in COMPOSED:
         raise ValueError(
@@ -55,6 +56,7 @@ def custom_op(
     common |= {"shape": shape, "dtype": dtype if callable(dtype) else same_dtype}
     if expression is not None:
         add_template(f"{unique}.wgsl", _macro(inputs, expression))
+        _check_names(name, inputs, expression)
         return Op("elementwise", operands=common["dtype"], operand_names=tuple(inputs), **common)
     assert kernel is not None and launch is not None
     add_template(f"{unique}.wgsl", kernel)
@@ -98,6 +100,14 @@ def _check_count(name: str, grad: Callable[..., Any]) -> Callable[..., Any]:
 def _macro(inputs: Sequence[str], expression: str) -> str:
     # Parentheses keep the expression's meaning inside of another.
     return f"{{% macro value(T, {', '.join(inputs)}) %}}({expression.strip()}){{% endmacro %}}\n"
+
+
+def _check_names(name: str, inputs: Sequence[str], expression: str) -> None:
+    """KernelError for a name in braces that is no input."""
+    for unknown in undefined_names(_macro(inputs, expression)):
+        known = ", ".join(f"{{{{ {n} }}}}" for n in (*inputs, "T"))
+        rule = f"the expression has {{{{ {unknown} }}}}, which is no input{suggest(unknown, inputs)}"
+        raise KernelError(f"custom_op({name!r}): {rule}: use {known}")
 
 
 def _name_template(launch: Callable[..., Any], template: str) -> Callable[..., Any]:

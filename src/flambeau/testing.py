@@ -18,8 +18,11 @@ def check_op(
     """Compare an op (or a function of tensors with .xp) with its reference on these arrays.
 
     Checks the values in one kernel and op by op, and, if the op has a gradient, its slope along a random
-    direction against that of the reference in float64. tol: relative above 1, absolute below. grad: whether
-    to check the slope, by default if the op has a gradient. attrs: arguments of the op that are not tensors.
+    direction against that of the reference in float64. An expression is also checked on arrays of other
+    sizes, repeated from these, since its kernels compute one or four elements at a time.
+
+    tol: relative above 1, absolute below. grad: whether to check the slope, by default if the op has a
+    gradient. attrs: arguments of the op that are not tensors.
     AssertionError says what differs, by how much and where.
     """
     import numpy as np
@@ -30,6 +33,8 @@ def check_op(
     # the reference in float64, so that its rounding does not count
     xs = [tensor(a, device=device) for a in inputs]
     check_close(op(*xs, **attrs).numpy(), want, tol, f"{op.name}: value")
+    if getattr(op, "kind", "") == "elementwise" and want.size:
+        _check_sizes(op, inputs, device, tol, attrs)
 
     def chain(settle: Callable[[Tensor], Tensor]) -> Tensor:
         # elementwise ops before and after, which fuse with the op; `settle` separates the kernels or does
@@ -40,6 +45,25 @@ def check_op(
     check_close(chain(lambda t: t).numpy(), chain(Tensor.realize).numpy(), tol, f"{op.name}: fused")
     if op.grad if grad is None else grad:
         _check_slope(op, inputs, device, attrs)
+
+
+# an element, one at a time, four at a time with and without a rest
+SIZES = ((), (3,), (4,), (1023,), (64, 64), (33, 64))
+
+
+def _check_sizes(op: Any, inputs: list[Any], device: Any, tol: float, attrs: dict[str, Any]) -> None:
+    """Compare an elementwise op with its reference on arrays of other sizes, and on columns as rows."""
+    import numpy as np
+
+    wide = [np.broadcast_to(a, np.broadcast_shapes(*(b.shape for b in inputs))) for a in inputs]
+    for size in SIZES:
+        arrays = [np.resize(a, size) for a in wide]
+        want = np.asarray(op.xp(np, *map(_wide, arrays), **attrs))
+        name = f"{op.name}: value of {list(size)}"
+        check_close(op(*(tensor(a, device=device) for a in arrays), **attrs).numpy(), want, tol, name)
+        if len(size) == 2:
+            turned = op(*(tensor(a, device=device).T for a in arrays), **attrs)
+            check_close(turned.numpy(), want.T, tol, f"{name} transposed")
 
 
 def check_close(got: Any, want: Any, tol: float, name: str) -> None:

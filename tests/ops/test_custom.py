@@ -7,7 +7,7 @@ import pytest
 from helpers.paths import ROOT
 
 import flambeau as fb
-from flambeau.testing import check_op
+from flambeau.testing import check_close, check_op
 
 
 def cube(name="cube_of_mine", expression="{{ x }} * {{ x }} * {{ x }}", **kw):
@@ -138,3 +138,21 @@ def test_a_gradient_through_an_op_without_one_is_refused_by_name(device):
     assert (op(x.detach()) + x).sum().backward()[x].item() == 1
     with fb.no_grad():
         assert op(x).item() == 2
+
+
+def test_a_name_that_is_no_input_is_refused_where_the_op_is_declared():
+    with pytest.raises(fb.KernelError) as e:
+        fb.custom_op("strange", ["x", "beta"], expression="{{ x }} * {{ betta }}", reference=lambda xp, *a: a)
+    assert str(e.value) == (
+        "custom_op('strange'): the expression has {{ betta }}, which is no input: did you mean 'beta'?:"
+        " use {{ x }}, {{ beta }}, {{ T }}"
+    )
+
+
+def test_an_expression_that_holds_for_one_element_only_is_found(gpu):
+    """The condition is right for f32; of vec4<f32> the first element decides for all four."""
+    text = "{{ x }} * {{ T }}({{ 'f32(%s > 0.0)' % x if T.width == 1 else 'f32(%s.x > 0.0)' % x }})"
+    op = fb.custom_op("only_one", ["x"], expression=text, reference=lambda xp, x: x * (x > 0))
+    check_close(op(fb.tensor([-1.0, 2.0, -3.0], device=gpu)).numpy(), np.float32([0, 2, 0]), 1e-6, "three")
+    with pytest.raises(AssertionError, match=r"only_one: value of \[4\]: "):
+        check_op(op, np.float32([1.0, -2.0, 3.0]), device=gpu)

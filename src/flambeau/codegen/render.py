@@ -81,6 +81,13 @@ def add_template(name: str, text: str) -> None:
     ADDED[name] = text
 
 
+def undefined_names(text: str) -> list[str]:
+    """The names that a template uses and does not define, sorted."""
+    from jinja2.meta import find_undeclared_variables
+
+    return sorted(find_undeclared_variables(environment().parse(text)) - environment().globals.keys())
+
+
 @cache
 def environment(marked: bool = False) -> Environment:
     """The environment that renders templates. marked: with LineMarks, never from COMPILED."""
