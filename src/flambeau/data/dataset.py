@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol
 
 from flambeau.data.batches import default_collate
-from flambeau.data.sampler import seed_of
+from flambeau.data.sampler import seed_of, torch_source
 from flambeau.ops.random import Generator
 from flambeau.tensor import Tensor, tensor
 
@@ -276,8 +276,10 @@ def random_split(
     import numpy as np
 
     counts = split_counts(len(dataset), lengths)
-    # NumPy's generator: the same split on every device, and without opening one
-    order = np.random.default_rng(seed_of(generator)).permutation(len(dataset))
+    if (source := torch_source(generator)) is not None:
+        order = source.permutation(len(dataset))
+    else:  # NumPy's generator: the same split on every device, and without opening one
+        order = np.random.default_rng(seed_of(generator)).permutation(len(dataset))
     ends = np.cumsum(counts)
     return [Subset(dataset, order[end - count : end]) for count, end in zip(counts, ends, strict=True)]
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau.data.dataset import has_items
 from flambeau.data.fetch import OVER, BatchRequest, ByIndex, ByTurn, cut
-from flambeau.data.sampler import OrderedSampler, RandomSampler, SequentialSampler
+from flambeau.data.sampler import OrderedSampler, RandomSampler, SequentialSampler, torch_source
 from flambeau.data.workers import Threads, WorkerInfo, Workers
 from flambeau.errors import FlambeauError
+from flambeau.ops.mersenne import torch_numbers
 from flambeau.ops.random import Generator
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class DataLoader:
             raise ValueError("DataLoader(in_order=False): batches always come in order: leave it out")
         if generator is not None and seed is not None:
             raise ValueError("DataLoader(generator=..., seed=...): both set the seed: pass one of them")
-        self.batch_sampler = batch_sampler
+        self.batch_sampler, self.generator = batch_sampler, generator
         self.multiprocessing_context = None
         if multiprocessing_context is not None:
             self.multiprocessing_context = self._context(multiprocessing_context)
@@ -225,6 +226,8 @@ class DataLoader:
         # Set before the first batch: `state_dict` inside the loop then refers to this epoch.
         self._resumed, self.epoch, self._at, self._is_over = None, epoch + 1, (epoch, position), is_over
         self._began = None if sampler is None else sampler.epoch
+        if (source := torch_source(self.generator)) is not None:
+            source.long_seed()  # PyTorch draws the seed of its workers here, with and without workers
         return self._count_batches(epoch, position)
 
     def _count_batches(self, epoch: int, position: int) -> Iterator[Any]:
@@ -258,7 +261,7 @@ class DataLoader:
             return islice(iter(self.batch_sampler), position, None)
         size = self.batch_size or 1
         # The order follows from the epoch: batches before the position are never drawn.
-        if isinstance(self.sampler, OrderedSampler):
+        if isinstance(self.sampler, OrderedSampler) and torch_numbers() is None:
             order, end = self.sampler.order(epoch), len(self)
             return (order[i * size :][:size] for i in range(position, end))
         return islice(cut(iter(self.sampler or ()), size, self.drop_last), position, None)

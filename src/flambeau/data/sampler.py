@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, Any
 
+from flambeau.ops.mersenne import MersenneGenerator, torch_numbers
 from flambeau.ops.random import Generator, generator
 
 if TYPE_CHECKING:
@@ -17,10 +18,18 @@ def seed_of(seed_or_generator: Generator | int | None) -> list[int]:
     if isinstance(seed_or_generator, int):
         return [seed_or_generator, 0]
     source = generator if seed_or_generator is None else seed_or_generator
+    if isinstance(source, MersenneGenerator):  # orders follow from its stream, not from a seed
+        return [source.initial_seed(), 0]
     # Each sampler takes 4 words of the generator, so that two samplers made in a row have different orders.
     seed, place = source.get_state()
     source.take(4)
     return [seed, place]
+
+
+def torch_source(seed_or_generator: Generator | int | None) -> MersenneGenerator | None:
+    """Return the generator from which PyTorch would draw an order; None if orders are our own."""
+    source = torch_numbers() if seed_or_generator is None else seed_or_generator
+    return source if isinstance(source, MersenneGenerator) else None
 
 
 class Sampler:
@@ -93,7 +102,7 @@ class RandomSampler(OrderedSampler):
         if num_samples is not None and num_samples < 1:
             raise ValueError(f"RandomSampler(num_samples={num_samples}): must be above 0: pass another value")
         self.data_source, self.replacement, self._num_samples = data_source, replacement, num_samples
-        self.seed = seed_of(generator)
+        self.generator, self.seed = generator, seed_of(generator)
 
     @property
     def num_samples(self) -> int:
@@ -102,6 +111,24 @@ class RandomSampler(OrderedSampler):
 
     def __len__(self) -> int:
         return self.num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        source = torch_source(self.generator)
+        return super().__iter__() if source is None else self._in_torch_order(source)
+
+    def _in_torch_order(self, source: MersenneGenerator) -> Iterator[int]:
+        """Yield the indices of an epoch as PyTorch's sampler draws them."""
+        self.epoch += 1
+        if self.generator is None:  # each epoch has a generator of its own, seeded by the default one
+            source = MersenneGenerator().manual_seed(source.long_seed())
+        count, length = len(self.data_source), self.num_samples
+        if self.replacement:
+            for start in range(0, length, 32):
+                yield from source.integers(min(32, length - start), 0, count).tolist()
+            return
+        for _ in range(length // count):
+            yield from source.permutation(count).tolist()
+        yield from source.permutation(count)[: length % count].tolist()
 
     def order(self, epoch: int) -> np.ndarray:
         """Return the indices of an epoch."""
@@ -121,10 +148,19 @@ class SubsetRandomSampler(OrderedSampler):
     """The items `indices` in a new order each epoch. generator: a Generator, or a seed."""
 
     def __init__(self, indices: Sequence[int], generator: Generator | int | None = None):
-        self.indices, self.seed = indices, seed_of(generator)
+        self.indices, self.generator, self.seed = indices, generator, seed_of(generator)
 
     def __len__(self) -> int:
         return len(self.indices)
+
+    def __iter__(self) -> Iterator[int]:
+        source = torch_source(self.generator)
+        return super().__iter__() if source is None else self._in_torch_order(source)
+
+    def _in_torch_order(self, source: MersenneGenerator) -> Iterator[int]:
+        self.epoch += 1
+        for place in source.permutation(len(self.indices)).tolist():
+            yield self.indices[place]
 
     def order(self, epoch: int) -> np.ndarray:
         """Return the indices of an epoch."""
@@ -164,9 +200,18 @@ class WeightedRandomSampler(OrderedSampler):
             )
             raise ValueError(f"WeightedRandomSampler(num_samples={num_samples}): {rule}")
         self.num_samples, self.replacement, self.seed = num_samples, replacement, seed_of(generator)
+        self.generator = generator
 
     def __len__(self) -> int:
         return self.num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        source = torch_source(self.generator)
+        return super().__iter__() if source is None else self._in_torch_order(source)
+
+    def _in_torch_order(self, source: MersenneGenerator) -> Iterator[int]:
+        self.epoch += 1
+        yield from source.choose(self.weights[None], self.num_samples, self.replacement)[0].tolist()
 
     def order(self, epoch: int) -> np.ndarray:
         """Return the indices of an epoch."""
@@ -219,7 +264,10 @@ class DistributedSampler(OrderedSampler):
         import numpy as np
 
         count, total = len(self.dataset), self.num_samples * self.num_replicas
-        order = self.random(epoch).permutation(count) if self.shuffle else np.arange(count)
+        if self.shuffle and torch_numbers() is not None:
+            order = MersenneGenerator().manual_seed(self.seed[0] + epoch).permutation(count)
+        else:
+            order = self.random(epoch).permutation(count) if self.shuffle else np.arange(count)
         # np.resize repeats the order from its start, or cuts it, to a multiple of the number of processes.
         return np.resize(order, total)[self.rank :: self.num_replicas]
 

@@ -1,12 +1,12 @@
 """Distributions of integers and of classes."""
 
 from collections.abc import Sequence
-from math import inf, log, nan
+from math import inf, log, nan, prod
 from typing import Any, Self
 
 from ..core import dtype as dt
 from ..core.op import COMPOSED
-from ..ops.random import exponential_bits, gumbel_bits, open_bits
+from ..ops.random import exponential_bits, gumbel_bits, host_draws, open_bits
 from ..tensor import Tensor
 from . import constraints
 from .constraints import dependent_property
@@ -325,6 +325,9 @@ class _Classes(Distribution):
         """Draw indices of classes by the Gumbel-max trick: the largest log-probability plus Gumbel noise."""
         n = sample_dims(sample_shape)
         shape = (*n, *self.batch_shape, self.num_events)
+        if (host := host_draws(self.probs.device)) is not None:  # PyTorch's order: by row, then by sample
+            rows = host.choose(self.probs.reshape(-1, self.num_events), prod(n), True)
+            return rows.mT.reshape(*shape[:-1])
         # unclamped: a class of probability 0 has -inf and is never drawn
         logs = self._logits if "logits" in self._params else self._probs.log()
         return (logs + gumbel_bits(shape, logs.device)).argmax(-1)

@@ -81,22 +81,31 @@ class MultiheadAttention(Module):
 
     def _make(self, bias: bool, add_bias_kv: bool, device: Any) -> None:
         e = self.embed_dim
+        # PyTorch's order: the output layer draws its values before the others
+        self.out_proj = Linear(e, e, bias, device=device)
         # PyTorch's layout: one matrix for q, k and v if all have embed_dim features.
         if self.kdim == self.vdim == e:
             self.in_proj_weight = new_parameter(3 * e, e, device=device)
-            init.xavier_uniform_(self.in_proj_weight)
         else:
             self.in_proj_weight = None
             for name, n in (("q", e), ("k", self.kdim), ("v", self.vdim)):
-                weight = new_parameter(e, n, device=device)
-                init.xavier_uniform_(weight)
-                setattr(self, f"{name}_proj_weight", weight)
+                setattr(self, f"{name}_proj_weight", new_parameter(e, n, device=device))
         self.in_proj_bias = new_parameter(3 * e, device=device) if bias else None
-        self.bias_k = init.xavier_normal_(new_parameter(1, 1, e, device=device)) if add_bias_kv else None  # type: ignore[assignment]
-        self.bias_v = init.xavier_normal_(new_parameter(1, 1, e, device=device)) if add_bias_kv else None  # type: ignore[assignment]
-        self.out_proj = Linear(e, e, bias, device=device)
-        if bias:
-            init.zeros_(self.out_proj.bias)  # type: ignore[arg-type]
+        self.bias_k = new_parameter(1, 1, e, device=device) if add_bias_kv else None
+        self.bias_v = new_parameter(1, 1, e, device=device) if add_bias_kv else None
+        self._reset_parameters()
+
+    def _reset_parameters(self) -> None:
+        """Initialise the parameters again, except for the output layer's weight."""
+        whole = self.in_proj_weight
+        for weight in self._weights() if whole is None else [whole]:
+            init.xavier_uniform_(weight)
+        for bias in (self.in_proj_bias, self.out_proj.bias):
+            if bias is not None:
+                init.zeros_(bias)
+        for extra in (self.bias_k, self.bias_v):
+            if extra is not None:
+                init.xavier_normal_(extra)
 
     def _weights(self) -> list[Tensor]:
         if self.in_proj_weight is not None:

@@ -1,6 +1,9 @@
 """Initialisers: each assigns a tensor new values from PyTorch's distribution of the same name."""
 
+from __future__ import annotations
+
 from math import ceil, erfc, prod, sqrt
+from typing import TYPE_CHECKING
 
 from ..core import dtype as dt
 from ..core.modes import no_grad
@@ -8,8 +11,11 @@ from ..errors import ValueError
 from ..ops.creation import eye
 from ..ops.distribution import rand, randn
 from ..ops.linalg.decompose import linalg_qr
-from ..ops.random import Generator
+from ..ops.random import Generator, host_draws
 from ..tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..ops.mersenne import HostDraws
 
 # PyTorch's gains: they keep the variance of activations through a layer.
 GAINS = {
@@ -67,12 +73,39 @@ def trunc_normal_(
     generator: Generator | None = None,
 ) -> Tensor:
     """Normal (mean, std), truncated to [a, b], in one draw by the inverse distribution function."""
+    if (host := host_draws(tensor.device, generator)) is not None:
+        return tensor.assign_(_truncated(host, tensor, mean, std, a, b))
     # One draw: the rejection method needs an unknown number of draws.
     # the distribution function at both bounds: a uniform number between them is inverted
     low, high = (0.5 * erfc((mean - end) / (std * sqrt(2))) for end in (a, b))
     # the clamp mends rounding at the bounds
     drawn = (rand(*tensor.shape, device=tensor.device, generator=generator) * (high - low) + low).ndtri()
     return tensor.assign_((drawn * std + mean).clamp(a, b))
+
+
+def _truncated(host: HostDraws, like: Tensor, mean: float, std: float, a: float, b: float) -> Tensor:
+    """PyTorch's numbers of trunc_normal_ on its CPU device, by rejection."""
+    shape, dtype = like.shape, like.dtype
+    inside = 0.5 * (erfc((mean - b) / (std * sqrt(2))) - erfc((mean - a) / (std * sqrt(2))))
+    if inside > 0.3:  # most normal numbers are in [a, b]
+        low, high = (Tensor.full((), end, dtype, like.device) for end in (a, b))
+        drawn = host.normal(shape, dtype, mean, std)
+        while bool((outside := (drawn < low) | (drawn > high)).any()):
+            drawn = outside.where(host.normal(shape, dtype, mean, std), drawn)
+        return drawn
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2  # the logarithm of the density's maximum
+
+    def is_rejected(candidates: Tensor) -> Tensor:
+        density = (((candidates - mean) / std) ** 2) * -0.5 - peak
+        return host.uniform(shape, dtype).log() > density
+
+    drawn = host.uniform(shape, dtype, a, b)
+    pending = is_rejected(drawn)
+    while bool(pending.any()):
+        candidates = host.uniform(shape, dtype, a, b)
+        drawn = pending.where(candidates, drawn)
+        pending = pending & is_rejected(candidates)
+    return drawn
 
 
 @no_grad()
@@ -126,6 +159,13 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     if tensor.ndim != 2:
         raise ValueError(f"sparse_({list(tensor.shape)}): takes 2 dims: reshape it")
     rows = tensor.shape[0]
+    if (host := host_draws(tensor.device, generator)) is not None:  # a permutation for each column
+        drawn = host.normal(tensor.shape, tensor.dtype, 0.0, std)
+        zeros = [host.permutation(rows) for _ in range(tensor.shape[1])]
+        is_zero = Tensor.zeros(*tensor.shape, dtype=dt.bool_, device=tensor.device)
+        for column, order in enumerate(zeros):
+            is_zero[order[: ceil(sparsity * rows)], column] = True
+        return tensor.assign_(is_zero.where(0.0, drawn))
     # a random rank for each element of its column; the lowest ones become 0
     order = rand(*tensor.shape, device=tensor.device, generator=generator).argsort(0).argsort(0)
     drawn = randn(*tensor.shape, device=tensor.device, generator=generator) * std

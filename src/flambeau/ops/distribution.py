@@ -20,7 +20,15 @@ from ..device import get_device
 from .creation import finish
 from .elementwise import covered
 from .index.indices import valid
-from .random import drawn_bits, exponential_bits, gumbel_bits, normal_bits, open_bits, uniform_bits
+from .random import (
+    drawn_bits,
+    exponential_bits,
+    gumbel_bits,
+    host_draws,
+    normal_bits,
+    open_bits,
+    uniform_bits,
+)
 
 if TYPE_CHECKING:
     from ..core.dtype import DType, DTypeLike
@@ -35,14 +43,20 @@ def digits_of(dtype: DType) -> int:
     return min(round(1 - log2(dt.finfo(dtype).eps)), 24)
 
 
+def float_or_default(dtype: DTypeLike | None) -> DType:
+    """A float or complex dtype (None: the default); TypeError for others."""
+    dtype = dt.get_default_dtype() if dtype is None else as_dtype(dtype)
+    if not dtype.has_gradients:
+        raise TypeError(f"dtype={dtype.name} is not a float dtype: pass one")
+    return dtype
+
+
 def _draw_floats(draw: Callable[[DType], Tensor], dtype: DTypeLike | None, requires_grad: bool) -> Tensor:
     """draw(dtype) gives float32 samples; they are cast to `dtype` (None: the default). For a complex dtype
     both parts are drawn."""
     if dtype is None:
         return finish(draw(dt.get_default_dtype()), dt.default_float(), requires_grad)
-    dtype = as_dtype(dtype)
-    if not dtype.has_gradients:
-        raise TypeError(f"dtype={dtype.name} is not a float dtype: pass one")
+    dtype = float_or_default(dtype)
     if not dtype.is_complex:
         return finish(draw(dtype), dtype, requires_grad)
     real = draw(dtype.real)
@@ -62,6 +76,8 @@ def rand(
     TypeError for integer dtypes.
     """
     shape, device = new_sizes(size), get_device(device)
+    if (host := host_draws(device, generator)) is not None:
+        return finish(host.uniform(shape, float_or_default(dtype)), None, requires_grad)
 
     def draw(dtype: DType) -> Tensor:
         return uniform_bits(shape, device, generator, digits_of(dtype))
@@ -82,6 +98,8 @@ def randn(
     TypeError for integer dtypes.
     """
     shape, device = new_sizes(size), get_device(device)
+    if (host := host_draws(device, generator)) is not None:
+        return finish(host.normal(shape, float_or_default(dtype)), None, requires_grad)
     # Each part has variance 1 / 2.
     scale = 0.5**0.5 if dtype is not None and as_dtype(dtype).is_complex else 1.0
 
@@ -147,6 +165,8 @@ def random_integers(
     if low < least or high - 1 > most:
         raise ValueError(f"{dtype.name} holds {least} to {most}, not {low} to {high - 1}: pass another dtype")
     span, ends = high - low, (-(1 << 31), 1 << 31)
+    if (host := host_draws(device, generator)) is not None:
+        return host.integers(low, span, shape, dtype)
 
     def bits():
         return drawn_bits(shape, device, generator)
@@ -292,6 +312,8 @@ def uniform_between(
         high - low <= most,
         (f"high - low = {high - low} is out of range for {dtype.name}: pass a smaller range"),
     )
+    if (host := host_draws(device, generator)) is not None:
+        return host.uniform(shape, dtype, low, high)
     drawn = uniform_bits(shape, device, generator) * (high - low) + low
     # rounding may give `high` itself
     return drawn.clamp(low, max(low, below(high, dtype))) if low < high else drawn
@@ -342,15 +364,19 @@ def normal(
     if not parts:
         if size is None:
             raise ValueError("numbers need a size: pass size=(...)")
+        if (host := host_draws(get_device(device), generator)) is not None:
+            return host.normal(new_sizes((size,)), float_or_default(dtype), float(mean), std)
         drawn = randn(new_sizes((size,)), generator=generator, device=device, dtype=dtype)
         return drawn * std + mean
     if size is not None:
         raise TypeError("tensors define the size: leave size out, or pass numbers")
-    drawn = normal_bits(broadcast(*(v.shape for v in parts)), parts[0].device, generator) * std + mean
     wanted = _float_of(parts[0]) if dtype is None else as_dtype(dtype)
     if not wanted.is_float:
         raise TypeError(f"dtype={wanted.name} is not a float dtype: pass one")
-    return drawn.to(wanted)
+    shape, device = broadcast(*(v.shape for v in parts)), parts[0].device
+    if (host := host_draws(device, generator)) is not None:
+        return (host.normal(shape, wanted) * std + mean).to(wanted)
+    return (normal_bits(shape, device, generator) * std + mean).to(wanted)
 
 
 def check_probability(p: Any) -> Any:
@@ -368,6 +394,11 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     ValueError for numbers outside 0 to 1; for elements at the next read.
     """
     likely = check_probability(input if p is None else p)
+    if (host := host_draws(input.device, generator)) is not None:
+        # numbers and float64 are compared with 53 bits, other probabilities with 24
+        wide = p is not None or input.dtype is dt.float64
+        drawn = host.below(likely, input.shape, wide).to(input.dtype)
+        return covered(drawn, input) if input.requires_grad else drawn
     # uniform samples are in [0, 1): never below 0, always below 1
     drawn = (uniform_bits(input.shape, input.device, generator) < likely).to(input.dtype)
     return covered(drawn, input) if input.requires_grad else drawn
@@ -432,6 +463,8 @@ def log_normal(
     """exp of a normal sample with that mean and standard deviation. (2, 3) -> [2, 3]. ValueError if std is
     not above 0."""
     require(std > 0, f"std={std} is not above 0: pass a positive number")
+    if (host := host_draws(device := get_device(device), generator)) is not None:
+        return host.log_normal(new_sizes((size,)), dt.float32, mean, std)
     return (normal_bits(new_sizes((size,)), get_device(device), generator) * std + mean).exp()
 
 
@@ -484,7 +517,10 @@ def multinomial(
         raise ValueError(
             f"{num_samples} draws without replacement from {n} weights: draw fewer, or replacement=True"
         )
-    logits = _weights(input, 1 if replacement else num_samples).log()
+    weights = _weights(input, 1 if replacement else num_samples)
+    if (host := host_draws(input.device, generator)) is not None:
+        return host.choose(weights, num_samples, replacement)
+    logits = weights.log()
     if replacement or num_samples == 1:
         shape = (*input.shape[:-1], num_samples, n)
         return (logits.unsqueeze(-2) + gumbel_bits(shape, input.device, generator)).argmax(-1)
@@ -523,5 +559,8 @@ def randperm(
     # the largest integer up to which all are exact
     most = 1 << digits_of(dtype) if dtype.is_float else _limits_of(dtype)[1]
     require(n - 1 <= most, f"{dtype.name} holds integers up to {most}, not {n - 1}: pass another dtype")
-    order = drawn_bits((n,), get_device(device), generator)._argsort(False)
+    device = get_device(device)
+    if (host := host_draws(device, generator)) is not None:
+        return finish(host.permutation(n), dtype, requires_grad)
+    order = drawn_bits((n,), device, generator)._argsort(False)
     return finish(order, dtype, requires_grad)

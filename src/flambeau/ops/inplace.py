@@ -12,6 +12,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from ..core import dtype as dt
+from ..core.alias import is_in_order
 from ..core.node import describe, is_tensor
 from ..core.op import COMPOSED, NOT_COMPLEX, TAKES, Family
 from ..core.spelling import explain
@@ -32,6 +33,7 @@ from .distribution import (
 )
 from .index import index, scatter
 from .linalg import products
+from .random import host_draws
 from .sort import scan
 
 if TYPE_CHECKING:
@@ -182,6 +184,8 @@ def uniform_(
 
     ValueError if low is above high, or the dtype cannot represent them; TypeError for integers.
     """
+    if (host := host_draws(input.device, generator)) is not None:
+        return host.uniform(input.shape, input.dtype, low, high)
     parts = [
         # a complex number has two parts
         uniform_between(low, high, input.shape, input.dtype.real, input.device, generator)
@@ -198,6 +202,8 @@ def normal_(
 
     ValueError if std is negative; TypeError for integers.
     """
+    if (host := host_draws(input.device, generator)) is not None:
+        return host.normal(input.shape, input.dtype, mean, check_std(std), is_in_order(input))
     # 16-bit floats are drawn in float32 and rounded
     dtype = input.dtype if input.is_complex() else dt.float32
     drawn = randn(input.shape, device=input.device, generator=generator, dtype=dtype)
@@ -212,6 +218,8 @@ def log_normal_(
 
     ValueError if std is not above 0; TypeError for integers.
     """
+    if std > 0 and (host := host_draws(input.device, generator)) is not None:
+        return host.log_normal(input.shape, input.dtype, mean, std)
     return log_normal(input.shape, mean, std, device=input.device, generator=generator)
 
 
@@ -221,6 +229,8 @@ def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | No
 
     ValueError if lambd is not above 0; TypeError for integers.
     """
+    if lambd > 0 and (host := host_draws(input.device, generator)) is not None:
+        return host.exponential(input.shape, input.dtype, lambd)
     return exponential(input.shape, lambd, device=input.device, generator=generator)
 
 
@@ -232,6 +242,8 @@ def cauchy_(
 
     ValueError if sigma is not above 0; TypeError for integers.
     """
+    if sigma > 0 and (host := host_draws(input.device, generator)) is not None:
+        return host.cauchy(input.shape, input.dtype, median, sigma)
     return cauchy(input.shape, median, sigma, device=input.device, generator=generator)
 
 
@@ -242,6 +254,8 @@ def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -
 
     ValueError unless 0 < p < 1.
     """
+    if 0 < p < 1 and (host := host_draws(input.device, generator)) is not None:
+        return host.geometric(input.shape, input.dtype, p)
     return geometric(input.shape, p, device=input.device, generator=generator)
 
 
@@ -251,9 +265,10 @@ def bernoulli_(input: Tensor, p: Tensor | float = 0.5, *, generator: Generator |
 
     ValueError if p is not between 0 and 1; for the elements of a tensor at the next read.
     """
-    return rand(input.shape, device=input.device, generator=generator, dtype=dt.float32) < check_probability(
-        p
-    )
+    likely = check_probability(p)
+    if (host := host_draws(input.device, generator)) is not None:
+        return host.below(likely, input.shape, not is_tensor(p) or p.dtype is dt.float64)
+    return rand(input.shape, device=input.device, generator=generator, dtype=dt.float32) < likely
 
 
 @_random_fill("fiub")
@@ -269,6 +284,11 @@ def random_(
     # As in PyTorch, floats get integers up to 2 ** digits, below which all are exact.
     digits = 1 << digits_of(input.dtype) if input.dtype.is_float else 0
     most = digits or (1 if input.dtype is dt.bool_ else dt.iinfo(input.dtype).max)
+    host = host_draws(input.device, generator)
+    if host is not None and low is None and high is ...:
+        is_long = input.dtype.itemsize == 8
+        most = 1 << 53 if input.dtype is dt.float64 else most
+        return host.integers(0, most + 1, input.shape, input.dtype, 64 if is_long else 32)
     if high is ...:
         # random_(n) is random_(0, n); random_(low, None) goes up to the largest integer.
         low, high = 0, low

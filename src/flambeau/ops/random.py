@@ -17,6 +17,7 @@ from ..core.op import OPS, Op, apply
 if TYPE_CHECKING:
     from ..core.shape import Shape
     from ..tensor import Tensor
+    from .mersenne import HostDraws
 
 
 _seedings = count(1)
@@ -98,6 +99,10 @@ class Generator:
             self.offset += -(-n // 4)
         return StreamPlace(seed & 0xFFFFFFFF, seed >> 32, 0, 0).at_block(block)
 
+    def on_host(self, device: Any) -> HostDraws | None:
+        """The random tensors that the host draws for a device of arrays; None: the stream is Philox's."""
+        return None
+
     def after_fork(self) -> None:
         """Replace the lock in a forked child: the thread that may hold it does not exist there."""
         self.lock = threading.Lock()
@@ -110,6 +115,20 @@ def _generator_at(seed: int, offset: int) -> Generator:
 generator = Generator()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=generator.after_fork)
+
+
+class Defaults:
+    """The generator of draws on array devices without a generator; None: the default one, as on GPUs."""
+
+    host: Generator | None = None  # see mersenne.use_torch_numbers
+
+
+def host_draws(device: Any, source: Generator | None = None) -> HostDraws | None:
+    """The random tensors that the host draws on this device; None: they are made from Philox's bits."""
+    if device.kind == "gpu":
+        return None
+    chosen = Defaults.host if source is None else source
+    return chosen.on_host(device) if isinstance(chosen, Generator) else None
 
 
 class Draw:
@@ -172,7 +191,8 @@ class Noted:
 
 def manual_seed(seed: int) -> Generator:
     """Seed the random numbers of every device; the same seed gives the same numbers everywhere."""
-    return generator.manual_seed(seed)
+    philox = generator.manual_seed(seed)
+    return philox if Defaults.host is None else Defaults.host.manual_seed(seed)
 
 
 def seed() -> int:
@@ -230,6 +250,8 @@ def drawn_bits(shape: Shape, device: Any, source: Generator | None = None) -> Te
     """32 random bits an element, uint32, from `source` or the default generator."""
     if source is not None and not isinstance(source, Generator):  # pyright: ignore[reportUnnecessaryIsInstance] # users' arguments
         raise TypeError(f"generator={source!r} is not a Generator: pass a flambeau.Generator")
+    if (host := host_draws(device, source)) is not None:
+        return host.words(shape)
     draw = Draw(prod(shape), source)
     return _op.Tensor(apply(OPS["random_bits"], (), {"shape": tuple(shape)}, scalars=(draw,), device=device))
 
@@ -264,6 +286,8 @@ def uniform_of(bits: Tensor, digits: int = 24) -> Tensor:
 
 def uniform_bits(shape: Shape, device: Any, source: Generator | None = None, digits: int = 24) -> Tensor:
     """Uniform in [0, 1), float32. digits: significand bits of the final dtype, so that none rounds to 1."""
+    if (host := host_draws(device, source)) is not None:
+        return host.uniform(shape, dt.float32)
     return uniform_of(drawn_bits(shape, device, source), digits)
 
 
@@ -274,6 +298,8 @@ def open_bits(shape: Shape, device: Any, source: Generator | None = None) -> Ten
 
 def exponential_bits(shape: Shape, device: Any, source: Generator | None = None) -> Tensor:
     """Exponential with mean 1, by log1p: a GPU's log has a fixed absolute error near 1."""
+    if (host := host_draws(device, source)) is not None:
+        return host.exponential(shape, dt.float32)
     return -(-open_bits(shape, device, source)).log1p()
 
 
@@ -284,6 +310,8 @@ def gumbel_bits(shape: Shape, device: Any, source: Generator | None = None) -> T
 
 def normal_bits(shape: Shape, device: Any, source: Generator | None = None) -> Tensor:
     """Standard normal, float32 (Box and Muller, 1958); devices differ by less than 1e-6."""
+    if (host := host_draws(device, source)) is not None:
+        return host.normal(shape, dt.float32)
     u, v = uniform_bits(shape, device, source), uniform_bits(shape, device, source)
     # log1p: a GPU's log has a fixed absolute error near 1, which the root enlarges to 3e-5
     return ((-u).log1p() * -2).sqrt() * (v * (2 * pi)).cos()
@@ -291,6 +319,8 @@ def normal_bits(shape: Shape, device: Any, source: Generator | None = None) -> T
 
 def _keep_mask(input: Tensor, p: float, shape: Shape) -> Tensor:
     """True with probability 1 - p, one draw for each element of `shape`."""
+    if (host := host_draws(input.device)) is not None:
+        return host.below(1 - p, shape, wide=True)
     return uniform_bits(shape, input.device) >= p  # uniform is in [0, 1): p = 0 keeps all, p = 1 none
 
 
