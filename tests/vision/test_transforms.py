@@ -216,8 +216,8 @@ ERRORS = {
               "RandomCrop: size (20, 20) is larger than the padded images: pass pad_if_needed=True, "
               "or at most (9, 11)"),
     "normalise": (lambda: T.Normalize([0], [1])(fb.tensor(IMAGES, device="cpu")),
-                  "Normalize: images of uint8 can't hold the results: put ToDtype(fb.float32, "
-                  "scale=True) before it"),
+                  "Normalize: images of uint8 can't hold the results: put ToTensor() or "
+                  "ToDtype(fb.float32, scale=True) before it"),
     "channels": (lambda: T.RandomAffine(3, fill=[1, 2])(fb.tensor(IMAGES, device="cpu")),
                  "RandomAffine(fill=[1, 2]): the images have 3 channels: pass 1 or 3 numbers"),
     "colours": (lambda: T.ColorJitter(1)(fb.zeros(1, 2, 3, 3, device="cpu")),
@@ -226,8 +226,8 @@ ERRORS = {
                 "Grayscale: the images have 2 channels, not 3 or 1"),
     "blur": (lambda: T.GaussianBlur(9)(fb.zeros(1, 3, 3, 9, device="cpu")),
              "GaussianBlur: kernel_size (9, 9) reflects 4 pixels of a height of 3: use a smaller one"),
-    "one image": (lambda: T.CenterCrop(2)(fb.zeros(3, 4, 4, device="cpu")),
-                  "transforms take images [n, c, h, w]: got shape [3, 4, 4]: use unsqueeze(0) for one image"),
+    "a plane": (lambda: T.CenterCrop(2)(fb.zeros(4, 4, device="cpu")),
+                "transforms take images [n, c, h, w]: got shape [4, 4]: use unsqueeze(0) for one image"),
     "array": (lambda: T.RandomCrop(2)(np.zeros((1, 3, 4, 4), "uint8")),
               "transforms take images [n, c, h, w]: got ndarray: wrap it in fb.tensor(...)"),
     "integers": (lambda: T.CenterCrop(2)(fb.zeros(1, 3, 4, 4, dtype=fb.int32, device="cpu")),

@@ -105,7 +105,7 @@ class Normalize(ImageTransform):
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
         if not images.dtype.is_float:
-            rule = "put ToDtype(fb.float32, scale=True) before it"
+            rule = "put ToTensor() or ToDtype(fb.float32, scale=True) before it"
             raise TypeError(f"Normalize: images of {images.dtype.name} can't hold the results: {rule}")
         mean = by_channel(self, "mean", self.mean, images.channels)
         return [Tone("normalize", (), mean + by_channel(self, "std", self.std, images.channels))]
@@ -128,6 +128,21 @@ class ToDtype(ImageTransform):
         cast = Cast(self.dtype, bound)
         scaled = self.scale and bound != images.bound
         return [Tone("scale", (), (bound / images.bound,)), cast] if scaled else [cast]
+
+
+class ToTensor(ToDtype):
+    """Turn images of files (uint8 [h, w, c], or Pillow's) into tensors [c, h, w] of float32, white as 1.0.
+
+    A tensor of uint8, such as a batch [n, c, h, w], is scaled in the same way.
+    """
+
+    makes_tensor = True
+
+    def __init__(self):
+        super().__init__(dt.float32, scale=True)
+
+    def __repr__(self) -> str:
+        return "ToTensor()"
 
 
 class RandomErasing(ImageTransform):

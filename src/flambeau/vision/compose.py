@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core import dtype as dt
+from .items import as_batch
 from .passes import run_pass
 from .stages import Cast, Images, Place, SeparateStage, Tone
 
@@ -11,8 +12,14 @@ from .stages import Cast, Images, Place, SeparateStage, Tone
 class ImageTransform:
     """The base class of transforms of images [n, c, h, w], uint8 or float, with parameters for each sample.
 
+    A call also takes one image: uint8 [h, w, c] or [h, w] in an array, as files hold it, an image of Pillow,
+    or a tensor [c, h, w]; and a batch of such images, uint8 [n, h, w, c]. The result has the same form; after
+    a ToTensor it is a tensor with the channels first.
+
     make_params(images) draws the parameters, a dict of tensors [n]; transform(images, params) applies them.
     """
+
+    makes_tensor = False  # whether images of files become tensors
 
     def make_params(self, images: Any) -> Any:
         """Parameters for each sample, drawn by the generator of `manual_seed`: tensors [n]."""
@@ -31,6 +38,9 @@ class ImageTransform:
         return apply([(self, params)], images)
 
     def __call__(self, images: Any) -> Any:
+        if (item := as_batch(images, self.makes_tensor)) is not None:
+            batch, restore = item
+            return restore(self.transform(batch, self.make_params(batch)))
         return self.transform(images, self.make_params(images))
 
     def __repr__(self) -> str:
@@ -49,14 +59,18 @@ class Compose(ImageTransform):
             if not isinstance(t, ImageTransform):  # pyright: ignore[reportUnnecessaryIsInstance]  # users pass others
                 raise TypeError(f"Compose([...]): {t!r} is not a transform: use those of vision.transforms")
         self.transforms = list(transforms)
+        self.makes_tensor = any(t.makes_tensor for t in self.transforms)
 
     def draw(self, images: Images) -> Any:
         """One dict of tensors [n] for each transform."""
         params: list[dict[str, Any]] = []
-        for t in self.transforms:
-            params.append(t.draw(images))
-            # a later transform draws for the size that earlier ones leave
-            images = after(images, t.stages(images, params[-1]))
+        for number, t in enumerate(self.transforms, 1):
+            try:
+                params.append(t.draw(images))
+                # a later transform draws for the size that earlier ones leave
+                images = after(images, t.stages(images, params[-1]))
+            except (TypeError, ValueError) as e:
+                raise type(e)(f"Compose: step {number}: {e}") from None
         return params
 
     def transform(self, images: Any, params: Any) -> Any:

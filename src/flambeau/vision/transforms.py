@@ -1,6 +1,6 @@
 """Augmentation of image batches on the device: torchvision.transforms.v2's names and meanings."""
 
-from .color import ColorJitter, Grayscale, Normalize, RandomErasing, ToDtype
+from .color import ColorJitter, Grayscale, Normalize, RandomErasing, ToDtype, ToTensor
 from .compose import Compose, ImageTransform
 from .filters import GaussianBlur, Resize
 from .geometry import (
@@ -30,4 +30,5 @@ __all__ = [
     "RandomVerticalFlip",
     "Resize",
     "ToDtype",
+    "ToTensor",
 ]
