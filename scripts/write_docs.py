@@ -387,6 +387,7 @@ VARIABLES = {
     "FLAMBEAU_CACHE": "the cache folder (downloads, templates), instead of the platform's",
     "FLAMBEAU_CHECKS": "`full`: checks the indices of every kernel, also of those proven in bounds; `off`:"
     " checks none, not even a custom op's (on Dawn all or none are checked; products are twice as fast)",
+    "FLAMBEAU_CUDA": "`1`: in torch mode, `torch.cuda.is_available()` is true of software adapters too",
     "FLAMBEAU_DATA": "the folder in which data sets are looked up first",
     "FLAMBEAU_DEBUG": "`1` prints each new plan and keeps tracebacks of commands, `2` also prints shaders",
     "FLAMBEAU_DEVICE": "the default device, such as `gpu:1`, `cpu` or `torch:cuda`",

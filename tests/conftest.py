@@ -191,6 +191,12 @@ def users_driver():
     set_default_device(None)
 
 
+def leave_torch_mode():
+    """Turn torch mode off, which an import of flambeau.torch turns on."""
+    if (torch_mode := sys.modules.get("flambeau.torch.switch")) is not None:
+        torch_mode.disable()
+
+
 @pytest.fixture(autouse=True)
 def alone():
     """A test begins as if no other thread had run anything: what several do is counted otherwise."""
@@ -201,7 +207,9 @@ def alone():
 
     graph._thread, graph._in_a_row = get_ident(), graph.ALONE
     blocks = default.blocks.get()
+    leave_torch_mode()
     yield
+    leave_torch_mode()
     assert default.process is None, "the test leaves a default device to the next: set None at its end"
     assert not blocks, "a fixture yields in a `with device` block: tests of other files would be in it"
 

@@ -154,6 +154,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "surface": {".", "array_api", "cuda", "signal"},
     "nn": {"nn", "nn/utils"},
     "optim": {"optim"},
+    "torch": {"torch"},
     "data": {"data", "utils"},
     "io": {"io", "hub"},
     "models": {"models"},

@@ -134,9 +134,10 @@ class Tensor(Protocols, Exchange, Table):
 
     __hash__ = object.__hash__  # type: ignore[assignment] # identity, although == compares elements
     # its base or its views (core/alias.py); guards do not watch this attribute
-    __slots__ = ("link",)
+    __slots__ = ("gradient", "link")
     node: Node
     link: Any
+    gradient: Any  # what `.grad` is in torch mode (flambeau.torch); unset until the first one
 
     def __init__(self, node: Any = (), *sizes: int):
         self.node = node

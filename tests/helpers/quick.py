@@ -81,6 +81,7 @@ QUICK = {  # package: its tests, one to three
         "test_programs.py::test_bounds_of_exact_arithmetic_are_none",
         "test_selftest.py::test_an_unknown_family",
     ],
+    "torch_mode": ["test_gradients.py::test_backward_adds_to_grad"],
     "tune": [
         "test_measure.py::test_whole_numbers_are_equal_or_not",
         "test_autotune.py::test_files_are_readable",

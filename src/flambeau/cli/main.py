@@ -16,6 +16,7 @@ from .inspect import inspect
 from .mnist import mnist
 from .onnx import onnx
 from .port import port
+from .run import run
 from .runs import runs
 from .selftest import selftest
 from .tune import tune
@@ -56,6 +57,7 @@ main.add_command(inspect)
 main.add_command(mnist)
 main.add_command(onnx)
 main.add_command(port)
+main.add_command(run)
 main.add_command(runs)
 main.add_command(selftest)
 main.add_command(tune)

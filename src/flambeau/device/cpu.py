@@ -46,9 +46,6 @@ class CpuDevice(Caches):
         self.fault: Any = None  # the first index out of range since the last read (see `faults`)
         self.lock = threading.RLock()
 
-    def __repr__(self) -> str:
-        return self.name
-
     def store(self, data: Any, shape: Shape, dtype: DType) -> Array:
         """Copy host data to a value, in the dtype that computations use."""
         return Array(self.xp.from_host(from_raw(data, dtype).reshape(shape).copy()))

@@ -122,9 +122,6 @@ class NativeDevice(Caches):
         because the submit itself computed."""
         return self._fast.paced
 
-    def __repr__(self) -> str:
-        return self.name
-
     def after_fork(self) -> None:
         """In a forked child, make all calls raise, without waiting for the holder of the lock."""
         self.lock, self.lost = threading.RLock(), "forked"

@@ -33,6 +33,9 @@ class Caches:
         self.ceilings: Ceilings | None = None  # set when they are measured
         self.meter: Meter | None = None  # set when the clock is tested
 
+    def __repr__(self) -> str:
+        return self.name
+
     @property
     def type(self) -> str:
         """ "gpu", "cpu", or the array library: the first part of the name."""

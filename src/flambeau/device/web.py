@@ -119,9 +119,6 @@ class WebDevice(Caches):
         self._alloc, self._write = executor.alloc, executor.write
         self._submit, self._replay = executor.submit, executor.replay
 
-    def __repr__(self) -> str:
-        return self.name
-
     @property
     def lost(self) -> str | None:
         """The reason of the device's loss, or None."""

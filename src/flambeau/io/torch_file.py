@@ -40,7 +40,7 @@ from .unpickler import (
 )
 from .unpickler_names import CALLS, VALUES, form_of
 
-MAGIC = 0x1950A86A20F9469CFC6C  # the magic number of the older files (torch/serialization.py)
+MAGIC = 0x1950A86A20F9469CFC6C  # the magic number of the older files (torch.serialization)
 VERSION = 1001  # the only protocol version that was ever used
 FULL_NAMES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16"}
 FULL_NAMES.update({"Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8"})

@@ -1,0 +1,7 @@
+"""`python -m flambeau.torch script.py`: runs a script that was written for torch."""
+
+import sys
+
+from .run_script import main
+
+main(sys.argv[1:])

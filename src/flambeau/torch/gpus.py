@@ -1,0 +1,49 @@
+"""torch.cuda: the GPU of any vendor. `is_available()` is False of software adapters unless
+FLAMBEAU_CUDA=1 asks for them."""
+
+import os
+from typing import Any
+
+from .. import accelerator
+from ..device import get_device
+from ..errors import DeviceError
+
+
+def is_available() -> bool:
+    """Whether there is a GPU; a software adapter counts only with FLAMBEAU_CUDA=1."""
+    try:
+        gpu = get_device("gpu")
+    except DeviceError:
+        return False
+    is_software = gpu.adapter is not None and gpu.adapter.is_software
+    return not is_software or os.environ.get("FLAMBEAU_CUDA", "0") not in ("", "0")
+
+
+def device_count() -> int:
+    """The number of GPUs, 0 if `is_available()` is False."""
+    return accelerator.device_count() if is_available() else 0
+
+
+def current_device() -> int:
+    """The index of the GPU that "cuda" names."""
+    return accelerator.current_device_index()
+
+
+def get_device_name(device: Any = None) -> str:
+    """The driver's name of a GPU."""
+    return get_device("gpu" if device is None else device).name.partition(":")[2]
+
+
+def is_initialized() -> bool:
+    """Whether the GPU can be used."""
+    return is_available()
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether tensors on the GPU may be bfloat16. including_emulation: accepted and ignored."""
+    return is_available()
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """CUDA's compute capability, which a GPU of WebGPU has none of: (0, 0)."""
+    return 0, 0

@@ -1,0 +1,102 @@
+"""Placeholders: stand for torch's names that Flambeau lacks, so that an import never fails.
+
+A placeholder can be imported, subclassed, subscripted (`Dataset[int]`), used as a decorator, as an annotation
+and in isinstance. When it is called, it raises an error with its full name and what to do.
+"""
+
+from typing import Any
+
+from ..core.torch_hints import WORDS
+from ..errors import FlambeauError
+
+
+class MissingInTorch(FlambeauError, NotImplementedError):
+    """A name of torch that Flambeau lacks was called."""
+
+
+ADVICE = "use the functions that flambeau.torch has, or run this part with the real torch"
+HINTS: dict[str, str] = {
+    "torch.sparse": WORDS["flambeau"]["sparse"],
+    "torch.multiprocessing": WORDS["flambeau"]["multiprocessing"],
+    "torch.distributed": "flambeau.distributed trains on several devices",
+    "torch.onnx": "fb.onnx.export writes ONNX files",
+    "torch.export": "fb.save_program saves a model that runs without Python code",
+    "torch.jit": "torch.compile records calls",
+    "torch.fx": "programs are not traced: torch.compile records calls, model.named_modules() has the layers",
+    "torch._dynamo": "torch.compile records calls without a compiler",
+    "torch._inductor": "torch.compile records calls without a compiler",
+    "torch.ao": "nn.quantize_(model) makes layers of 4 or 8 bits",
+    "torch.quantization": "nn.quantize_(model) makes layers of 4 or 8 bits",
+    "torch.cuda": "the GPU is WebGPU's, of any vendor: fb.accelerator has its memory and synchronize",
+    "torch.utils.cpp_extension": "fb.custom_op defines an op in WGSL",
+    "torch.ops": "fb.custom_op defines an op in WGSL",
+    "torch._C": "there is no compiled extension: the package is Python and WGSL",
+}
+
+
+def refuse(name: str) -> MissingInTorch:
+    """The error of a call of torch's name that Flambeau lacks."""
+    owner = name
+    while owner not in HINTS and "." in owner:
+        owner = owner.rpartition(".")[0]
+    advice = WORDS["flambeau"].get(name.removeprefix("torch.")) or HINTS.get(owner, ADVICE)
+    return MissingInTorch(f"{name}(...): flambeau.torch does not have it: {advice}")
+
+
+class _PlaceholderType(type):
+    """The class of placeholder classes: calling one, or a subclass, raises."""
+
+    def __call__(cls, *args: Any, **kw: Any) -> Any:
+        if len(args) == 1 and not kw and _is_decorated(args[0]) and "torch_name" in vars(cls):
+            return args[0]
+        raise refuse(next(vars(k)["torch_name"] for k in cls.__mro__ if "torch_name" in vars(k)))
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return placeholder_class(f"{cls.torch_name}.{name}")
+
+    def __or__(cls, other: Any) -> Any:
+        return Any
+
+    __ror__ = __or__
+
+    def __repr__(cls) -> str:
+        return f"<class '{cls.torch_name}' (flambeau.torch lacks it)>"
+
+
+def _is_decorated(value: Any) -> bool:
+    """Whether a lone argument is a function or class that a decorator gets."""
+    return isinstance(value, type) or (callable(value) and hasattr(value, "__code__"))
+
+
+def _itself(cls: Any, _item: Any) -> Any:
+    return cls
+
+
+def placeholder_class(name: str) -> Any:
+    """The placeholder of a class, or of any other object."""
+    owner, _, last = name.rpartition(".")
+    space = {
+        "torch_name": name,
+        "__module__": owner,
+        "__qualname__": last,
+        "__doc__": f"{name}, which Flambeau lacks.",
+    }
+    space["__class_getitem__"] = classmethod(lambda cls, _item: cls)
+    return _PlaceholderType(last, (), space)
+
+
+def placeholder_function(name: str) -> Any:
+    """The placeholder of a function: returns a function or class that it decorates, else raises."""
+
+    def missing(*args: Any, **kw: Any) -> Any:
+        if len(args) == 1 and not kw and _is_decorated(args[0]):
+            return args[0]
+        raise refuse(name)
+
+    owner, _, last = name.rpartition(".")
+    missing.__name__ = missing.__qualname__ = last
+    missing.__module__, missing.__doc__ = owner, f"{name}, which Flambeau lacks."
+    vars(missing)["torch_name"] = name
+    return missing

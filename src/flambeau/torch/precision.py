@@ -1,0 +1,73 @@
+"""GradScaler and autocast in torch's forms: the scaler takes optimisers, and unscales `.grad`."""
+
+from typing import Any
+
+from ..amp import FINITE, INFINITE, GradScaler, Scaled
+from ..core.modes import no_grad
+from ..errors import ValueError
+from ..optim.optimizer import Optimizer
+from . import grad_slots
+from .stepping import found
+from .switch import in_mode
+
+plain_unscale, plain_scaler_step, plain_update = GradScaler.unscale_, GradScaler.step, GradScaler.update
+
+
+def _found_of(scaler: Any) -> dict[int, Any]:
+    """What was found since the last update in each optimiser's gradients, by the optimiser's id."""
+    return vars(scaler).setdefault("_found_by_optimizer", {})
+
+
+@in_mode(GradScaler)
+def unscale_(self: GradScaler, optimizer: Any) -> None:
+    """Divide `.grad` of the optimiser's parameters by the scale, and record whether all are finite.
+
+    ValueError if they are unscaled already since the last update.
+    """
+    if not isinstance(optimizer, Optimizer):
+        return plain_unscale(self, optimizer)
+    if not self.is_enabled():
+        return
+    by_optimizer = _found_of(self)
+    if id(optimizer) in by_optimizer:
+        raise ValueError("unscale_() has already been called on this optimizer since the last update().")
+    with no_grad():
+        pairs = [(p, g) for p in optimizer.params if (g := grad_slots.read(p)) is not None]
+        if not pairs:
+            return
+        self._move_to(pairs[0][1].device)
+        bad: Any = sum(g.isfinite().where(0.0, 1.0).sum() for _, g in pairs)
+        inverse = 1.0 / self._scale
+        for p, g in pairs:
+            unscaled = (g.float() * inverse).to(g.dtype)
+            if grad_slots.current.frame is None:
+                g.assign_(unscaled)
+            else:
+                grad_slots.write(p, unscaled)
+        by_optimizer[id(optimizer)] = bad > 0.0
+        self._status.assign_(self._status.maximum(by_optimizer[id(optimizer)].where(INFINITE, FINITE)))
+
+
+@in_mode(GradScaler, "step")
+def _step(self: GradScaler, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+    """optimizer.step(), which changes nothing if a gradient is not finite. args, kwargs: more for it."""
+    if not self.is_enabled():
+        return optimizer.step(*args, **kwargs)
+    by_optimizer = _found_of(self)
+    if id(optimizer) not in by_optimizer:
+        self.unscale_(optimizer)
+    found.inf = by_optimizer.get(id(optimizer))
+    try:
+        return optimizer.step(*args, **kwargs)
+    finally:
+        found.inf = None
+
+
+@in_mode(GradScaler)
+def update(self: GradScaler, new_scale: Any = None) -> None:
+    """Compute the next scale, after the steps of all optimisers; or set it to new_scale."""
+    plain_update(self, new_scale)
+    _found_of(self).clear()
+
+
+__all__ = ["Scaled"]

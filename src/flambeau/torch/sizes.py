@@ -1,0 +1,49 @@
+"""torch.Size: shapes that are tuples with `numel`."""
+
+from math import prod
+from typing import Any
+
+from ..tensor import Tensor
+from .switch import add_patch
+
+
+class TorchSize(tuple[int, ...]):
+    """The sizes of a tensor's dims, a tuple."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements of such a tensor."""
+        return prod(self)
+
+    def __add__(self, other: Any) -> Any:
+        return TorchSize(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other: Any) -> Any:
+        return TorchSize(tuple(other) + tuple(self))
+
+    def __mul__(self, other: Any) -> Any:
+        return TorchSize(tuple.__mul__(self, other))
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, index: Any) -> Any:
+        item = tuple.__getitem__(self, index)
+        return TorchSize(item) if isinstance(index, slice) else item
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TorchSize, (tuple(self),)
+
+    def __repr__(self) -> str:
+        return f"torch.Size({[*self]})"
+
+
+TorchSize.__name__ = TorchSize.__qualname__ = "Size"
+
+
+def _shape(self: Tensor) -> TorchSize:
+    """The size of each dim."""
+    return TorchSize(self.node.shape)
+
+
+add_patch(Tensor, "shape", property(_shape))

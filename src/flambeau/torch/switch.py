@@ -1,0 +1,114 @@
+"""Torch mode: a switch of the process that gives Flambeau's classes PyTorch's semantics.
+
+Importing `flambeau.torch` turns it on. The mode replaces attributes of classes while it is on, so code
+outside of it runs exactly what it runs without this package: no path tests for the mode.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+F = TypeVar("F")
+_ABSENT: Any = object()  # the class itself does not have the attribute; a base class may
+
+
+class _Patch(NamedTuple):
+    """An attribute of a class, with its value in torch mode."""
+
+    owner: Any
+    name: str
+    value: Any
+
+
+class _State:
+    is_on = False
+    before: list[tuple[Any, str, Any]] = []  # replaced attributes with their values, in order
+
+
+_patches: list[_Patch] = []
+_at_start: list[Callable[[], Callable[[], None] | None]] = []
+_at_end: list[Callable[[], None]] = []
+
+
+def in_mode(owner: Any, *names: str) -> Callable[[F], F]:
+    """A decorator: in torch mode, the function (or property, or class) below is an attribute of `owner`, a
+    class or a module, under its own name or the given ones."""
+
+    def register(value: F) -> F:
+        for name in names or (_name_of(value),):
+            add_patch(owner, name, value)
+        return value
+
+    return register
+
+
+def _name_of(value: Any) -> str:
+    return getattr(value, "__name__", "") or value.fget.__name__
+
+
+def add_patch(owner: Any, name: str, value: Any) -> None:
+    """In torch mode, set an attribute of a class or module to `value`."""
+    patch = _Patch(owner, name, value)
+    _patches.append(patch)
+    if _State.is_on:
+        _apply(patch)
+
+
+def at_start(begin: Callable[[], Callable[[], None] | None]) -> None:
+    """Call `begin` whenever the mode is turned on; the function that it returns, if any, when it is turned
+    off."""
+    _at_start.append(begin)
+    if _State.is_on:
+        _begin(begin)
+
+
+def _apply(patch: _Patch) -> None:
+    _State.before.append((patch.owner, patch.name, vars(patch.owner).get(patch.name, _ABSENT)))
+    setattr(patch.owner, patch.name, patch.value)
+
+
+def _begin(begin: Callable[[], Callable[[], None] | None]) -> None:
+    if (end := begin()) is not None:
+        _at_end.append(end)
+
+
+def enable() -> None:
+    """Turn torch mode on for the process; `import flambeau.torch` does it."""
+    if _State.is_on:
+        return
+    _State.is_on = True
+    for patch in _patches:
+        _apply(patch)
+    for begin in _at_start:
+        _begin(begin)
+
+
+def disable() -> None:
+    """Turn torch mode off: Flambeau's own semantics again. Gradients in `.grad` stay where they are."""
+    if not _State.is_on:
+        return
+    _State.is_on = False
+    while _at_end:
+        _at_end.pop()()
+    while _State.before:
+        owner, name, value = _State.before.pop()
+        if value is _ABSENT:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, value)
+
+
+def is_enabled() -> bool:
+    """Whether torch mode is on."""
+    return _State.is_on
+
+
+@contextmanager
+def enabled(mode: bool = True) -> Generator[None]:
+    """Torch mode on (or off) inside the block."""
+    before = _State.is_on
+    (enable if mode else disable)()
+    try:
+        yield
+    finally:
+        (enable if before else disable)()

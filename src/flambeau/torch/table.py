@@ -1,0 +1,74 @@
+"""Where each name of torch comes from: the place to add a module or a name.
+
+A name of torch's module M is looked up in this order (`module_tree.py`):
+ 1. `NAMES`: "M.name" -> "our.module:attribute";
+ 2. `MODULES` of M, or of the nearest package above M that has a row: our modules, whose `__all__` (or, of
+    modules in flambeau.torch, all public names) is searched in order;
+ 3. names.bin, the list of torch's own names: a constant's value, a name that another of torch's modules
+    defines, or a placeholder, which raises when it is called.
+
+Names that torch does not have are not found: `hasattr(torch, ...)` answers as of torch.
+"""
+
+VERSION = "2.13.0+flambeau"  # of torch; the part after + is ignored where libraries compare versions
+
+# torch's module -> our modules, in order. Paths begin with "." for flambeau, ".torch." for this package.
+MODULES: dict[str, tuple[str, ...]] = {
+    "torch": (".torch.functions", "."),
+    "torch.accelerator": (".accelerator",),
+    "torch.amp": (".torch.precision", ".amp"),
+    "torch.autograd": (".autograd",),
+    "torch.autograd.functional": (".autograd.functional",),
+    "torch.autograd.grad_mode": (".autograd",),
+    "torch.compiler": (".torch.compiling",),
+    "torch.cuda": (".torch.gpus", ".cuda"),
+    "torch.cuda.amp": (".torch.precision", ".cuda.amp"),
+    "torch.distributions": (".distributions",),
+    "torch.fft": (".fft",),
+    "torch.func": (".func",),
+    "torch.functional": (".",),
+    "torch.fx": (".torch.identity",),
+    "torch.hub": (".hub",),
+    "torch.jit": (".torch.identity",),
+    "torch.library": (".torch.identity",),
+    "torch.linalg": (".linalg",),
+    "torch.masked": (".masked",),
+    "torch.nn": (".nn",),
+    "torch.nn.functional": (".nn.functional",),
+    "torch.nn.init": (".nn.init",),
+    "torch.nn.modules": (".nn",),
+    "torch.nn.parameter": (".nn",),
+    "torch.nn.utils": (".torch.clipping", ".nn.utils"),
+    "torch.nn.utils.parametrizations": (".nn.utils.parametrizations",),
+    "torch.nn.utils.parametrize": (".nn.utils.parametrize",),
+    "torch.nn.utils.prune": (".nn.utils.prune",),
+    "torch.nn.utils.rnn": (".nn.utils.rnn",),
+    "torch.nn.utils.stateless": (".nn.utils.stateless",),
+    "torch.optim": (".optim",),
+    "torch.optim.lr_scheduler": (".optim.lr_scheduler",),
+    "torch.optim.swa_utils": (".optim.swa_utils",),
+    "torch.random": (".",),
+    "torch.serialization": (".",),
+    "torch.signal": (".signal",),
+    "torch.signal.windows": (".signal.windows",),
+    "torch.special": (".special",),
+    "torch.testing": (".testing",),
+    "torch.utils._pytree": (".torch.trees",),
+    "torch.utils.checkpoint": (".torch.checkpoints",),
+    "torch.utils.data": (".data",),
+}
+
+# "torch's module.name" -> "our module:attribute"
+NAMES: dict[str, str] = {
+    "torch.Tensor": ".tensor:Tensor",
+    "torch._tensor.Tensor": ".tensor:Tensor",
+    "torch.dtype": ".core.dtype:DType",
+    "torch.device": ".torch.devices:TorchDevice",
+    "torch.Size": ".torch.sizes:TorchSize",
+    "torch.compile": ".torch.compiling:compile",
+    "torch.optim.Optimizer": ".optim.optimizer:Optimizer",
+    "torch.optim.optimizer.Optimizer": ".optim.optimizer:Optimizer",
+    "torch.autograd.backward": ".torch.derivatives:backward_of",
+    "torch.jit.isinstance": ".torch.identity:isinstance_of",
+    "torch.version.__version__": ".torch.table:VERSION",
+}
