@@ -47,6 +47,12 @@ function plenty() {
   return !saveData && effectiveType === "4g";
 }
 
+/** What pip installs is this site's own wheel, by its address. */
+function wheel() {
+  const install = byId("install");
+  install.textContent = `pip install ${new URL(install.dataset.wheel, BASE).href}`;
+}
+
 function copied() {
   const told = (text) => (byId("copy").textContent = text);
   navigator.clipboard.writeText(byId("install").textContent).then(() => told("Copied"), () => {
@@ -78,6 +84,7 @@ async function reads(draw, watch) {
 async function begin(watch) {
   state.begun();
   const draw = new Draw(notice), code = new Code(BASE);
+  wheel();
   byId("copy").addEventListener("click", copied);
   const manifest = await reads(draw, watch);
   await control(BASE);

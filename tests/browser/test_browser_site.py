@@ -2,7 +2,10 @@
 
 import hashlib
 import json
+import os
 import re
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -237,6 +240,25 @@ def test_building_by_the_command_line(tmp_path):
         refused.output
         == f"flambeau: web build: {tmp_path / 'mine'} holds other files: name an empty or new folder\n"
     )
+
+
+def test_the_wheel_of_the_site_is_what_pip_installs(site, site_folder, tmp_path):
+    """The page names it by the site's address; it has the commands, the templates and the pages."""
+    (wheel,) = site_folder.glob("*.whl")
+    text = fetched(site)[1].decode()
+    assert f'data-wheel="{wheel.name}">pip install {wheel.name}<' in text
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index"]
+    target = ["--target", tmp_path / "env", f"{site}{wheel.name}"]
+    subprocess.run([*command, *target], check=True, capture_output=True)
+    path = {**os.environ, "PYTHONPATH": str(tmp_path / "env"), "FLAMBEAU_DEVICE": "cpu"}
+    code = "import flambeau as fb, sys; print(fb.__file__, (fb.ones(3) * 2).sum().item())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=path, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith(f"{tmp_path}/env/flambeau/__init__.py 6.0")
+    script = next((tmp_path / "env" / "bin").glob("flambeau*"))
+    shown = subprocess.run([sys.executable, script, "--help"], env=path, capture_output=True, text=True)
+    assert "mnist" in shown.stdout and (tmp_path / "env" / "flambeau" / "wgsl" / "kernel.wgsl").is_file()
 
 
 def test_a_port_in_use_is_said(site, tmp_path):

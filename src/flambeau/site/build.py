@@ -10,6 +10,7 @@ from ..errors import FlambeauError
 from ..export.save import WEIGHTS
 from . import archives, digits, node, photographs, pyodide
 from .hashes import digest, sha256
+from .lock import desktop_wheel
 from .pages import pages
 
 # Trained by `./run mnist --out web/mnist` on all of MNIST; the site names it by its hash.
@@ -20,10 +21,12 @@ MANIFEST = "manifest.json"
 def build(out: Path, sources: bool = False, model: Path | None = None, brotli: bool = True) -> dict[str, Any]:
     """Write the site to `out` and return its manifest; `sources` keeps .py files, for tracebacks with lines.
 
-    The manifest lists the files that the worker loads. Files with a hash in their name may be cached for
-    ever. model: a file of `flambeau mnist` that replaces the included one. brotli: write NAME.br for each
-    NAME that gets smaller, and store archives uncompressed; without Node.js, archives are compressed instead.
-    The page of images works if the package of its weights is installed.
+    A wheel is among the files, so that pip can install it from the site's address. The manifest lists the
+    files that the worker loads. Files with a hash in their name may be cached for ever. The page of images
+    works if the package of its weights is installed.
+
+    model: a file of `flambeau mnist` that replaces the included one. brotli: write NAME.br for each NAME that
+    gets smaller, and store archives uncompressed; without Node.js, archives are compressed instead.
     """
     if out.exists() and not (out / MANIFEST).is_file() and any(out.iterdir()):
         raise FlambeauError(f"web build: {out} holds other files: name an empty or new folder")
@@ -51,11 +54,13 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
         "image": list(image),
         "files": {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in written.items()},
     }
-    written |= pages()
+    installed = desktop_wheel()
+    written |= {installed.file_name: installed.data} | pages(installed.file_name)
     written[MANIFEST] = json.dumps(manifest, indent=1).encode()
     if brotli:
-        # Trained weights look like random numbers: compressing them takes long and saves nothing.
-        compressible = {name: data for name, data in written.items() if not name.endswith(f"/{WEIGHTS}")}
+        # Trained weights look like random numbers, and a wheel is a zip: compressing them saves nothing.
+        unchanged = f"/{WEIGHTS}", ".whl"
+        compressible = {name: data for name, data in written.items() if not name.endswith(unchanged)}
         written |= {f"{name}.br": data for name, data in (archives.brotli(compressible) or {}).items()}
     replace(out, written)
     return manifest

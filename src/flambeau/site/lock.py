@@ -87,6 +87,11 @@ def wheels(sources: bool = False) -> tuple[list[Wheel], bool]:
     return [wheel(name, data, tag) for name, data in (built or plain).items()], built is not None
 
 
+def desktop_wheel() -> Wheel:
+    """Build the wheel that pip installs on a desktop, with the commands and the pages."""
+    return wheel("flambeau", archives.zip_files(archives.package()))
+
+
 def wheel(name: str, archive: bytes, tag: str = "py3") -> Wheel:
     """Pack an archive's files as a wheel of the installed distribution `name`."""
     with zipfile.ZipFile(io.BytesIO(archive)) as zipped:
@@ -95,6 +100,8 @@ def wheel(name: str, archive: bytes, tag: str = "py3") -> Wheel:
     info = f"{name}-{package.version}.dist-info"
     files[f"{info}/METADATA"] = (package.read_text("METADATA") or "").encode()
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}-none-any\n".encode()
+    if commands := package.read_text("entry_points.txt"):
+        files[f"{info}/entry_points.txt"] = commands.encode()
     # RECORD (PEP 376): path, hash in URL-safe base64 without padding, size; its own line has neither.
     lines = [f"{n},sha256={_urlsafe(data)},{len(data)}\n" for n, data in files.items()]
     files[f"{info}/RECORD"] = "".join([*lines, f"{info}/RECORD,,\n"]).encode()

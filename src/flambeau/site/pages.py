@@ -20,13 +20,15 @@ POLICY = (
 PART = re.compile(r"^<!-- (\w+) -->\n", re.MULTILINE)  # stands for parts/NAME.html
 PARTS = "parts"
 NOT_SERVED = (".d.ts", ".mjs", ".md", "mnist.safetensors", ARRAYS)
+WHEEL = "flambeau.whl"  # in pages, stands for the name of the wheel
 MINIFIED = {"executor.js", "program.js", "values.js"}
 # The service worker, and its placeholder for the names of the files that it caches.
 WORKER, KEPT = "sw.js", "const FILES = {}"
 
 
-def pages() -> dict[str, bytes]:
-    """Return the files of web/ by their path in the site, with the modules that exported programs contain."""
+def pages(wheel: str) -> dict[str, bytes]:
+    """Return the files of web/ by their path in the site, with the modules that exported programs contain.
+    wheel: the name of the file that pip installs."""
     folder = web_folder()
     files = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
     files_by_name = {
@@ -38,7 +40,9 @@ def pages() -> dict[str, bytes]:
         name: minify(files_by_name[name].decode()).encode() for name in MINIFIED & files_by_name.keys()
     }
     assets = {
-        name: page(name, data.decode()) for name, data in files_by_name.items() if name.endswith(".html")
+        name: page(name, data.decode()).replace(WHEEL, wheel)
+        for name, data in files_by_name.items()
+        if name.endswith(".html")
     }
     files_by_name |= {name: text.encode() for name, text in assets.items()}
     return files_by_name | {WORKER: service_worker(files_by_name).encode()}
