@@ -12,6 +12,7 @@ from .core.tree import is_sequence, rebuild
 from .device import get_device
 from .errors import DeviceError
 from .ops.join import stack
+from .runtime.exchange import add_up, transfer
 from .runtime.run import realize
 from .tensor import Tensor
 
@@ -97,13 +98,13 @@ class GradScaler:
             raise ValueError(f"GradScaler.unscale_(0 gradients): {rule}")
         with no_grad():
             # counted on the device: a test on the host would wait for the backward pass
-            bad: Any = sum(g.isfinite().where(0.0, 1.0).sum() for g in grads)
-            found_inf = bad > 0.0
+            home = self._scale.device
+            found_inf = add_up((g.isfinite().where(0.0, 1.0).sum() for g in grads), home) > 0.0
             # in float32: a small float16 gradient divided by the scale would become 0
             inverse = 1.0 / self._scale
-            grads.map_(lambda g: g.float() * inverse)
+            grads.map_(lambda g: g.float() * transfer(inverse, g.device))
             loss = grads.loss
-            grads.loss = loss.unscaled if isinstance(loss, Scaled) else loss * inverse
+            grads.loss = loss.unscaled if isinstance(loss, Scaled) else loss * transfer(inverse, loss.device)
             grads.found_inf = found_inf
             # one infinity in any optimiser's gradients counts for the update
             self._status.assign_(self._status.maximum(found_inf.where(INFINITE, FINITE)))

@@ -1,7 +1,7 @@
 """Tensor: a node of the lazy graph with PyTorch's methods; reading it runs the graph."""
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from math import prod
 from typing import Any, TypeAlias, cast
@@ -21,12 +21,12 @@ from .core.shape import Shape, normal_dim
 from .core.torch_hints import missing_from
 from .device import get_device
 from .errors import TypeError, ValueError
-from .fusion.plan import Plan
 from .fusion.planner import plan
+from .kernels.ir import Kernel
 from .ops import source as _source
 from .ops.elementwise import covered
 from .ops.table import Table
-from .runtime import run
+from .runtime import run, transfers
 from .runtime.exchange import Exchange, leaf
 from .runtime.protocols import Protocols
 from .runtime.state import mark, note_assignment, taken_by, thread
@@ -362,17 +362,22 @@ class Tensor(Protocols, Exchange, Table):
     # --- inspecting ---
 
     def plan(self):
-        """The kernels that would run to compute this tensor; the list prints as a table."""
-        from .runtime.show import table
+        """The kernels that would run to compute this tensor; the list prints as a table. Of a graph over
+        several devices, a table for each, and the transfers between them."""
+        from .runtime.show import table, tables
 
+        if transfers.pending:
+            return Plans(*tables([self.node]))
         plans = self._plan_kernels()
-        return Plans(plans, table(plans))
+        return Plans(plans.kernels, table(plans))
 
     def wgsl(self) -> str:
         """The WGSL of every kernel that would run, in order, each after a comment with its ops and shapes."""
-        from .runtime.show import texts
+        from .runtime.show import texts, texts_of_waves
 
         roots = [self.node]
+        if transfers.pending:
+            return texts_of_waves(roots)
         order = toposort(roots)
         with self.device.lock:
             return texts(plan(roots, self.device.limits, order), order)
@@ -552,8 +557,8 @@ class Tensor(Protocols, Exchange, Table):
 class Plans(list[Any]):
     """Kernels in order; printing shows them as a table."""
 
-    def __init__(self, plan: Plan, text: str):
-        super().__init__(plan.kernels)
+    def __init__(self, kernels: Sequence[Kernel], text: str):
+        super().__init__(kernels)
         self.text = text
 
     def __repr__(self) -> str:

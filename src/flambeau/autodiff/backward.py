@@ -249,7 +249,9 @@ def walk(starts: list[tuple[Node, Any]], wanted: Iterable[Node] | None, create_g
     # 'auto' recomputes in recorded steps only; a memory budget chooses by itself
     recorded = thread.recorder is not None
     balanced = checkpoint_strategy() == "balanced" or (recorded and checkpoint_strategy() == "auto")
-    if device.kind == "gpu" and device.pool.budget is not None:
+    # A budget's plan is that of one device: it changes nothing in a graph over several.
+    is_budgeted = device.kind == "gpu" and device.pool.budget is not None
+    if is_budgeted and len({n.device for n in order} - {None}) == 1:
         with device.lock:
             fit([n for n, _ in starts], [g.node for g in gradients.values()], tape, device)
     elif balanced or any(n.segment is not None for n in order):

@@ -95,7 +95,8 @@ class _Copies:
     def __init__(self, read: set[Node], balanced: bool):
         self.balanced = balanced
         self.copies: dict[Node, Node] = {}
-        self.first: dict[Any, Node] = {}  # checkpoint -> the first gradient of its part of the walk
+        # (checkpoint, device) -> the first gradient of its part of the walk
+        self.first: dict[tuple[Any, Any], Node] = {}
         self.ends: dict[Node, frozenset[Node]] = {}
         self.costs: dict[Node, float] = {}
         self.kept: set[Node] = self._kept(read) if balanced else set()
@@ -119,7 +120,9 @@ class _Copies:
         copy.origin, copy.again = node.origin, True
         copy.serial = serial  # kernels run in the order of the serial numbers
         if node.segment is not None:  # a checkpoint is recomputed after its gradient, not before
-            copy.segment, copy.after = node.segment, (self.first.setdefault(node.segment, gradient),)
+            copy.segment = node.segment
+            first = self.first.setdefault((node.segment, node.device), gradient)
+            copy.after = (first,) if first.device is node.device else ()  # no order between two devices
         return copy
 
     def is_recomputed(self, node: Node) -> bool:

@@ -27,6 +27,7 @@ from ..device.protocol import Gpu
 from ..ops.random import Generator
 from ..runtime import run
 from ..runtime.state import overhear, overhear_with, record_with, thread
+from ..runtime.transfers import SEVERAL
 from ..tensor import Tensor, tensor
 from .bindings import Placeholder
 from .check import difference, signature, undo
@@ -38,7 +39,6 @@ from .recorder import ASSIGNED, Recorder, held_nodes
 PROGRAMS_KEPT = 16  # the most recordings of one function, by arguments
 VARIANTS_KEPT = 4  # the most recordings of each, by other dependencies of the function
 PATIENCE = 10.0  # seconds that a call waits for another thread's recording before it runs unrecorded
-SEVERAL = "it computes on several devices: record a function for each device"
 OTHERS = "another thread writes its inputs or reads its results at the same time: keep the threads apart"
 BY_VALUE = frozenset([int, float, complex, str, bytes, bool, type(None)])
 GRAPH = "gradients flow to inputs of its arguments: take gradients inside"

@@ -83,7 +83,7 @@ class Recorder:
         first = nodes_before([*roots, *(old for _, old in self.before)], self.start)
         if first:
             with self.device.lock:
-                run.compute(self.device, first)
+                run.compute_nodes(first)
         return [n for n in roots if n.buffer is None]
 
 

@@ -62,6 +62,7 @@ def subscribe(event: str, handler: Callable[..., None]) -> Generator[None]:
     a graph; known: the shaders that had pipelines before. "gradient" (node): the following nodes belong to
     the gradient of this one. "step" (step, arguments, {}): a Learner is about to run a step. "saved" (device,
     steps, commands, params): a saved program is about to run; the handler runs its commands instead.
+    "transfer" (source, target, nbytes): a value was moved between two devices.
     """
     before = _handlers.of
     _handlers.of = before | {event: handler}

@@ -1,5 +1,6 @@
 """Inspects a call: runs it once or several times with all listeners on."""
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from time import perf_counter
@@ -7,16 +8,18 @@ from typing import Any, NamedTuple
 
 from ..autodiff.backward import Gradients
 from ..capture.jit import jit
+from ..core.events import subscribe
 from ..core.tree import leaves
 from ..device import get_device
 from ..errors import FlambeauError
 from ..profiling.meter import meter_of
 from ..profiling.roofline import ceilings_of
 from ..runtime.run import realize
+from ..runtime.transfers import short_name
 from ..tensor import Tensor
 from .collect import Rows
 from .dispatches import CallTrace, Inputs
-from .model import Inspection
+from .model import Inspection, TransferRow
 from .parts import Calls
 from .plans import PlansSeen
 from .sites import Sites, Tables
@@ -72,9 +75,11 @@ def _inspect_call(target: TargetCall, runs: int, keep: int | bool) -> Inspection
     inputs = Inputs(KEEP if keep is True else int(keep)) if keep else None
     trace = CallTrace(plans, inputs)
     calls, kept = Calls(trace, sites, runs), 0
+    transfers = Counter[tuple[Any, ...]]()
     begin = perf_counter()
     with ExitStack() as stack:
-        for listening in (sites.watching(), plans.watching(), trace.listening()):
+        moves = subscribe("transfer", lambda *move: transfers.update([move]))
+        for listening in (sites.watching(), plans.watching(), trace.listening(), moves):
             stack.enter_context(listening)
         for _ in range(runs):
             with calls.another():
@@ -87,7 +92,8 @@ def _inspect_call(target: TargetCall, runs: int, keep: int | bool) -> Inspection
     wall = perf_counter() - begin
     if not trace.dispatches:
         raise FlambeauError(f"inspect({name}): {_why_nothing(device)}")
-    return _build(name, wall, calls, trace, sites)
+    rows = [TransferRow(short_name(a), short_name(b), n, runs) for (a, b, n), runs in transfers.items()]
+    return _build(name, wall, calls, trace, sites, tuple(rows))
 
 
 def tensors_of(result: Any) -> list[Tensor]:
@@ -105,7 +111,9 @@ def _why_nothing(device: Any) -> str:
     return f"{NOTHING}: it computes no tensor: return the tensors to compute"
 
 
-def _build(name: str, wall: float, calls: Calls, trace: CallTrace, sites: Sites) -> Inspection:
+def _build(
+    name: str, wall: float, calls: Calls, trace: CallTrace, sites: Sites, transfers: tuple[TransferRow, ...]
+) -> Inspection:
     from .again import Session
 
     dispatched = [one for one in trace.dispatches.values() if one.times]  # others ran after timing ended
@@ -117,7 +125,7 @@ def _build(name: str, wall: float, calls: Calls, trace: CallTrace, sites: Sites)
         rows.add(one)
     inspection = Inspection(
         target=name,
-        device=str(device),
+        device=" and ".join(dict.fromkeys(str(one.device) for one in dispatched)),
         software=device.limits.software,
         how=meter.how,
         why=meter.why,
@@ -126,6 +134,7 @@ def _build(name: str, wall: float, calls: Calls, trace: CallTrace, sites: Sites)
         wall=wall,
         overhead=trace.own + sites.own,
         calls=calls.rows(),
+        transfers=transfers,
         ops=tuple(rows.ops),
         shaders=tuple(row for _, row in rows.shaders.values()),
         kernels=tuple(rows.kernels),

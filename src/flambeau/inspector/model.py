@@ -12,7 +12,7 @@ from ..errors import FlambeauError
 from .rows import row_of
 
 FORMAT, VERSION = "flambeau inspection", 2
-ROWS = ("layers", "sites", "ops", "places", "shaders", "kernels", "values", "calls")
+ROWS = ("layers", "sites", "ops", "places", "shaders", "kernels", "values", "calls", "transfers")
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,16 @@ class ValueRow:
 
 
 @dataclass(frozen=True)
+class TransferRow:
+    """Moves of a value between two devices. runs: how often values of nbytes were moved in this direction."""
+
+    source: str
+    target: str
+    nbytes: int
+    runs: int
+
+
+@dataclass(frozen=True)
 class CallRow:
     """The parts of a call's time: of the first call, or of the fastest of `count` later ones.
 
@@ -154,6 +164,7 @@ class Inspection:
     0.0 if not measured. wall: seconds of all calls with overhead; overhead: the seconds of inspecting. calls:
     the parts of the time of single calls. layers, sites, ops, shaders, kernels, values: rows, which refer to
     each other by number; -1 is none. places: lines of templates.
+    transfers: moves between devices.
     """
 
     target: str
@@ -173,6 +184,7 @@ class Inspection:
     kernels: tuple[KernelRow, ...] = ()
     values: tuple[ValueRow, ...] = ()
     calls: tuple[CallRow, ...] = ()
+    transfers: tuple[TransferRow, ...] = ()
     session: Any = field(default=None, init=False, compare=False, repr=False)  # runs kernels again
 
     @property

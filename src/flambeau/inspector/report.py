@@ -49,11 +49,19 @@ def head(inspection: Inspection) -> list[str]:
     if inspection.copy and inspection.fma:
         ceilings = f"copy {si(inspection.copy, 'B/s')}, multiply-add {si(inspection.fma, 'FLOP/s')}"
         lines.append(f"ceilings measured on this adapter: {ceilings}")
-    lines = [plain(line) for line in (*lines, *map(parts, inspection.calls))]
+    lines = [plain(line) for line in (*lines, *map(parts, inspection.calls), *transfers(inspection))]
     if inspection.values:  # a saved program's have no sizes
         peak = si(max(inspection.live(), default=0), "B")
         lines.append(f"memory: peak {peak} of what the kernels read and write")
     return lines
+
+
+def transfers(inspection: Inspection) -> list[str]:
+    """Return a line for each kind of move between devices."""
+    return [
+        f"transfer {t.source} -> {t.target}, {t.nbytes:,} bytes, {count_text(t.runs, 'run')}"
+        for t in inspection.transfers
+    ]
 
 
 def parts(call: CallRow) -> str:

@@ -12,7 +12,10 @@ from ..core.events import emit
 from ..core.modes import no_grad
 from ..core.tree import is_mapping, is_sequence, rebuild
 from ..device import get_device
+from ..nn.placement import is_placement
+from ..nn.routes import settle_output
 from ..optim.clip import clip_grad_norm
+from ..runtime.exchange import transfer
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
 from .checks import one_number
@@ -155,7 +158,7 @@ def make_apply(
             loss = total * share
             grads = Gradients({}, loss)
             for p, s in (sums[i] for i in updated):
-                grads.replace(p, s * share)
+                grads.replace(p, s * transfer(share, s.device))
             apply(t, grads)
             for s in [total, *(s for _, s in sums)]:
                 # Not `s * 0`, which leaves NaN and infinity.
@@ -191,15 +194,17 @@ def make_predict(model: Any) -> Callable[..., Any]:
 
 
 def move(model: Any, optimizer: Any, device: Any) -> Any:
-    """Move a model and its optimizer's state to a device, if it is not None. Returns the model's device."""
+    """Move a model and its optimizer's state to a device, if it is not None. Returns the device
+    of the model's outputs."""
     first = next(iter(model.parameters()), None)
     if first is None:
         raise ValueError(f"Learner({type(model).__name__}): it has no parameters: pass a model that has some")
-    if device is not None and get_device(device) is not first.device:
-        model.to(get_device(device))
+    is_placed = is_placement(device)
+    if is_placed or (device is not None and get_device(device) is not first.device):
+        model.to(device if is_placed else get_device(device))
         # Loading moves the state to the device of the parameters.
         optimizer.load_state_dict(optimizer.state_dict())
-    return first.device
+    return settle_output(model)
 
 
 class Steps:

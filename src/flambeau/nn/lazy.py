@@ -58,7 +58,7 @@ class LazyLayer(Module):
         for key in [k for k, v in vars(self).items() if isinstance(v, Tensor)]:
             value, first = vars(self)[key], fresh[key]
             if is_lazy(value):  # the parameter objects stay the same, since optimisers may hold them
-                value.materialize(first.shape, dtype=first.dtype)
+                value.materialize(first.shape, dtype=value._dtype or first.dtype)
                 value.assign_(first)
             elif value.shape != first.shape:
                 call = f"{type(self).__name__}({self.size}={size})"

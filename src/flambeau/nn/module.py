@@ -14,7 +14,7 @@ from ..core.warn_once import NO_GRAD_KEPT, note
 from ..errors import TypeError, ValueError, nearest, suggest
 from ..runtime.state import with_next_run
 from ..tensor import Tensor, tensor
-from . import hooks
+from . import hooks, placement, routes
 from .hooks import ModuleHook, RemovableHandle
 from .parameter import Buffer, Parameter, is_lazy
 
@@ -359,6 +359,11 @@ class Module:
         same objects. Returns self.
 
         to(device), to(dtype), to(device, dtype), to(tensor). non_blocking: accepted and ignored.
+
+        Several devices: to({"blocks.0-5": "gpu:0", "blocks.6-11": "gpu:1", "*": "gpu:0"}) places submodules
+        and tensors by name (with ranges and patterns; "*" is the rest), to("split:gpu:0,gpu:1") by bytes. The
+        arguments of a placed module are moved to its device. ValueError lists the names that match nothing,
+        and the tensors that no name or several match, or that two devices would share.
         """
         for a in args:
             if isinstance(a, Tensor):
@@ -374,10 +379,17 @@ class Module:
             )
         # keeps_dtype names buffers such as rotary tables, which lose too much in 16 bits.
         kept = {id(getattr(m, name)) for m in self.modules() for name in m.keeps_dtype}
+        places = placement.place(self, device) if placement.is_placement(device) else {}
+        if device is not None and not places:
+            routes.unroute(self)
         for t in [*self.parameters(), *self.buffers()]:
             wanted, is_cast = t.requires_grad, t.dtype.is_float and id(t) not in kept
+            where, cast_to = places.get(id(t), device), dtype if is_cast else None
+            if is_lazy(t):  # it has no value yet
+                t.move_to(where, cast_to)
+                continue
             # A new node in the same tensor object: optimisers and other modules may hold it.
-            t.node = t.detach().to(device, dtype if is_cast else None).node
+            t.node = t.detach().to(where, cast_to).node
             t.requires_grad_(wanted)
             with_next_run(t)
         return self

@@ -49,6 +49,10 @@ class _Uninitialized:
         rule = "a lazy layer gets its sizes from its first input: call the model once, or load a state_dict"
         raise ValueError(f"{type(self).__name__}.shape: is not known yet: {rule}")
 
+    def move_to(self, device: Any, dtype: Any) -> None:
+        """Set where and in which dtype the tensor will be; None changes nothing."""
+        self._device, self._dtype = device or self._device, dtype or self._dtype
+
     def materialize(self, shape: tuple[int, ...], device: Any = None, dtype: Any = None) -> None:
         """Become zeros of that shape, with the device and dtype of the constructor's arguments."""
         tensor, kind = cast(Any, self), self._becomes

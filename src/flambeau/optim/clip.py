@@ -1,11 +1,10 @@
 """Clips gradients by their norm or by the value of each element."""
 
-from functools import reduce
-from operator import add
 from typing import Any
 
 from ..autodiff.backward import Gradients
 from ..core.modes import no_grad
+from ..runtime.exchange import add_up, transfer
 from ..tensor import Tensor
 
 
@@ -22,10 +21,10 @@ def clip_grad_norm(grads: Gradients, max_norm: float) -> tuple[Gradients, Any]:
         raise ValueError("clip_grad_norm(0 gradients): an empty list has no norm: check requires_grad")
     # in float32: squares of 16-bit gradients overflow
     squares: list[Tensor] = [g.float().square().sum() for g in grads]
-    total = reduce(add, squares).sqrt()
+    total = add_up(squares, squares[0].device).sqrt()
     # PyTorch's 1e-6, which keeps the divisor above 0 for gradients of zeros; a tensor, so nothing is read
     scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
-    return grads.map(lambda g: g * scale), total
+    return grads.map(lambda g: g * transfer(scale, g.device)), total
 
 
 @no_grad()

@@ -13,7 +13,7 @@ from ..core.modes import enable_grad, no_grad
 from ..core.node import describe
 from ..core.tree import is_sequence, is_tuple
 from ..core.warn_once import NO_GRAD_KEPT, note
-from ..runtime.exchange import leaf
+from ..runtime.exchange import leaf, transfer
 from ..runtime.run import Readback, realize
 from ..tensor import Tensor, tensor
 from .groups import IMPLEMENTATION, SHARED, ParamGroup
@@ -43,7 +43,9 @@ class Skip:
     def kept(self, before: Tensor, after: Tensor) -> Tensor:
         """The value after the step, or the one before if the gradients are not finite."""
         # a where on the device instead of an `if`: testing found_inf on the host would wait for all gradients
-        return after if self.found_inf is None else self.found_inf.where(before, after.to(before.dtype))
+        if self.found_inf is None:
+            return after
+        return transfer(self.found_inf, after.device).where(before, after.to(before.dtype))
 
     def undo(self) -> None:
         """Restore the tensors that were updated if the gradients have an infinity."""

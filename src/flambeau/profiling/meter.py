@@ -208,7 +208,11 @@ def doubt(times: list[tuple[int, int]], wall: int) -> str:
 
 
 def meter_of(device: Gpu) -> Meter:
-    """Return the device's meter. Its clock is tested once."""
+    """Return the device's meter. Its clock is tested once, by kernels that no listener sees."""
     if device.meter is None:
-        device.meter = Meter(device)
+        listener, events.listener = events.listener, None
+        try:
+            device.meter = Meter(device)
+        finally:
+            events.listener = listener
     return device.meter

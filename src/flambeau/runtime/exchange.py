@@ -1,14 +1,16 @@
 """Convert tensors to arrays of other devices and libraries, and back: to, DLPack, __array__."""
 
+from collections.abc import Iterable
+from functools import reduce
+from operator import add
 from typing import Any
 from warnings import warn
 
 from ..core import dtype as dt
 from ..core import op as ops
 from ..core.declare import stand_for
-from ..core.events import stage
 from ..core.faults import raise_doubted
-from ..core.modes import no_grad
+from ..core.modes import is_grad_enabled, no_grad
 from ..core.node import Node, describe
 from ..core.op import OPS, Op
 from ..core.shape import Shape
@@ -17,6 +19,7 @@ from ..device.protocol import Arrays, Device
 from ..errors import ValueError
 from . import run
 from .state import thread
+from .transfers import SEVERAL, fill, leaf_on
 
 CPU = (1, 0)  # DLPack's device for memory of the host
 
@@ -151,12 +154,7 @@ def leaf(raw: Any, shape: Shape, dtype: dt.DType, device: Device) -> Node:
     """A node with a value: host bytes copied to the device."""
     ops.check_held(dtype, device)
     node = Node(OPS["buffer"], (), {}, shape, dtype, device)
-    if device.kind == "cpu":
-        node.buffer = device.store(raw, shape, dtype)
-    else:
-        with stage("write"), device.lock:
-            node.buffer = device.pool.take(node.nbytes)
-            device.write(node.buffer.handle, raw)
+    fill(node, raw)
     if thread.recorder is not None:
         # The check of recordings compares tensors made from host data by value (capture/check.py).
         thread.recorder.host_data[node] = "data", hash(bytes(raw))
@@ -198,3 +196,30 @@ def _identity(xp: Any, x: Any) -> Any:
 
 
 _MOVE = Op("composite", xp=_identity, grad=_move_back, doc="another device", name="to")
+
+
+def transfer(x: Any, device: Any) -> Any:
+    """x on another device, without reading it now: the run that needs the value moves it. Gradients move
+    back the same way. A function that is being recorded is not recorded."""
+    if x.node.device is None or x.node.device is device:
+        return x
+    if thread.recorder is not None:
+        thread.recorder.spoil(SEVERAL)
+    leaf = leaf_on(device, x.node)
+    with_gradient = x.requires_grad and is_grad_enabled()
+    return ops.Tensor(stand_for(_TRANSFER, leaf, (x.node,), {}) if with_gradient else leaf)
+
+
+def add_up(parts: Iterable[Any], device: Any) -> Any:
+    """The sum of tensors of one shape, which may be on several devices, on `device`."""
+    sums: dict[Any, Any] = {}
+    for x in parts:
+        sums[x.device] = sums[x.device] + x if x.device in sums else x
+    return reduce(add, [transfer(x, device) for x in sums.values()])
+
+
+def _transfer_back(g: Any, y: Any, x: Any) -> list[Any]:
+    return [transfer(g, x.device)]
+
+
+_TRANSFER = Op("composite", xp=_identity, grad=_transfer_back, doc="another device", name="transfer")

@@ -16,6 +16,7 @@ from ..device.memory import size_class
 from ..device.protocol import Device, Gpu
 from ..errors import FlambeauError, OutOfMemory
 from ..fusion.planner import plan
+from . import transfers
 from .memory import allocate_planned, no_room
 from .pipeline import (
     Compiled,
@@ -91,6 +92,39 @@ def _compute_all(missing: list[Node]) -> None:
     missing += _read_with(missing)
     if thread.pending:
         missing += _pending_nodes()
+    compute_nodes(missing)
+
+
+def compute_nodes(missing: list[Node]) -> None:
+    """Compute nodes of any device. Values that a graph takes from another device are moved on the way."""
+    if not transfers.pending:
+        return _compute_wave(missing)
+    for wave in transfers.waves(missing):
+        if wave.moves:
+            _carry(wave.moves)
+        _compute_wave([*wave.roots])
+
+
+def _carry(moves: list[tuple[Node, Node]]) -> None:
+    """Give leaves the values of other devices' nodes, which are computed, by one read of each device."""
+    for leaf, source in moves:
+        if leaf.device.kind == source.device.kind == "cpu":  # the two libraries may share memory
+            leaf.buffer = leaf.device.take(source.buffer, source.device, source.dtype)
+    rest = [(leaf, source) for leaf, source in moves if leaf.buffer is None]
+    for (leaf, _), raw in zip(rest, Readback([_Held(n) for _, n in rest]).wait(), strict=True):
+        transfers.fill(leaf, raw)
+    for leaf, source in moves:
+        transfers.pending.pop(leaf, None)
+        events.emit("transfer", source.device, leaf.device, leaf.nbytes)
+
+
+class _Held(NamedTuple):
+    """A node in place of the tensor that a read takes."""
+
+    node: Node
+
+
+def _compute_wave(missing: list[Node]) -> None:
     by_device: dict[Any, list[Node]] = {}
     for n in dict.fromkeys(missing):
         by_device.setdefault(n.device or get_device(), []).append(n)
@@ -180,6 +214,8 @@ def compute(device: Device, roots: list[Node]) -> None:
 def _in_order(device: Device, roots: list[Node]) -> tuple[list[Node], list[Node]]:
     """The roots, with siblings that are to be stored in the same run, and every node that they need."""
     order = toposort(roots)
+    if transfers.pending:  # siblings may depend on values that are not moved yet
+        return roots, order
     more = [n for n in _stored_with(order, roots) if (n.device or device) is device]
     return (roots, order) if not more else (roots := [*roots, *more], toposort(roots))
 

@@ -5,12 +5,15 @@ from math import prod
 from typing import Any, TypeVar
 
 from ..codegen.render import render
-from ..core.node import Node
+from ..core.node import Node, toposort
 from ..core.printing import count_text
+from ..device.protocol import Device
 from ..fusion.plan import Plan
+from ..fusion.planner import plan as plan_nodes
 from ..kernels.ir import Kernel, out_name
 from ..kernels.lower import alias
 from ..kernels.substitute import input_name
+from .transfers import plan_waves, short_name
 
 LONGEST = 88  # characters of an expression; the arguments of what is longer are left out
 # movement ops that change where elements lie, and not which there are
@@ -28,6 +31,29 @@ def table(plan: Plan) -> str:
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
     return "\n".join([count_text(len(plan.kernels), "kernel"), *lines])
+
+
+def tables(roots: list[Node]) -> tuple[list[Kernel], str]:
+    """The kernels of a graph over several devices, and their tables, in order, with the transfers."""
+
+    def plan_on(device: Device, nodes: list[Node]) -> tuple[Device, Plan]:
+        return device, plan_nodes(nodes, device.limits, toposort(nodes))
+
+    parts = plan_waves(roots, plan_on)
+    kernels = [k for part in parts if not isinstance(part, str) for k in part[1].kernels]
+    texts = [part if isinstance(part, str) else f"{short_name(part[0])}: {table(part[1])}" for part in parts]
+    return kernels, "\n".join(texts)
+
+
+def texts_of_waves(roots: list[Node]) -> str:
+    """The WGSL of a graph over several devices, in order, with the transfers as comments."""
+
+    def of_nodes(device: Device, nodes: list[Node]) -> tuple[str]:
+        order = toposort(nodes)
+        return (texts(plan_nodes(nodes, device.limits, order), order),)
+
+    parts = plan_waves(roots, of_nodes)
+    return "\n".join(f"// {part}" if isinstance(part, str) else part[0] for part in parts)
 
 
 def expression(

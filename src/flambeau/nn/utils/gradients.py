@@ -9,6 +9,7 @@ from ...core.modes import no_grad
 from ...core.node import describe
 from ...errors import TypeError, ValueError
 from ...ops.join import stack
+from ...runtime.exchange import transfer
 from ...tensor import Tensor
 
 
@@ -34,7 +35,7 @@ def get_total_norm(
         x.float().abs().amax() if norm_type == inf else x.float().norm(norm_type)
         for x in _as_list("get_total_norm", tensors)
     ]
-    every = stack(norms)
+    every = stack([transfer(n, norms[0].device) for n in norms])
     # [tensors]: the norm of each
     total = every.amax() if norm_type == inf else every.norm(norm_type)
     if error_if_nonfinite and (isnan(total.item()) or abs(total.item()) == inf):
@@ -62,7 +63,7 @@ def clip_grads_with_norm_(parameters: Gradients, max_norm: float, total_norm: Te
     # PyTorch's 1e-6 against a norm of 0; the scale stays on the device, so nothing is read.
     scale = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
     # the scale is float32; a gradient keeps its dtype
-    _container("clip_grads_with_norm_", parameters).map_(lambda g: g * scale.to(g.dtype))
+    _container("clip_grads_with_norm_", parameters).map_(lambda g: g * transfer(scale, g.device).to(g.dtype))
 
 
 def clip_grad_norm_(
