@@ -340,6 +340,10 @@ class Tensor(Protocols, Exchange, Table):
     def __repr__(self) -> str:
         if thread.recorder is not None:
             return f"tensor({_op.describe(self)}, being recorded)"
+        if not self.device.holds_values:
+            kind = "" if self.dtype is dt.default_float() else f", dtype={self.dtype!r}"
+            grad = ", requires_grad=True" if self.requires_grad else ""
+            return f"tensor(..., device='meta', size={tuple(self.shape)}{kind}{grad})"
         if not self.device.can_wait:
             return f"tensor({_op.describe(self)}, not read: await t.read())"
 
@@ -352,7 +356,7 @@ class Tensor(Protocols, Exchange, Table):
 
     def _repr_html_(self) -> str | None:
         """The HTML for a notebook; None if values can't be read, as the text form then says."""
-        if thread.recorder is not None or not self.device.can_wait:
+        if thread.recorder is not None or not (self.device.can_wait and self.device.holds_values):
             return None
 
         facts = [f"{self.dtype.name} {list(self.shape)} on {self.device.name}"]

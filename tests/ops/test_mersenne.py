@@ -196,6 +196,7 @@ TransformerDecoderLayer(8, 2, 16)
 Transformer(8, 2, 2, 2, 16)
 AdaptiveLogSoftmaxWithLoss(80, 20, [5, 10])
 Sequential(nn.Linear(3, 4), nn.Conv2d(3, 4, 3), nn.LSTM(3, 4))
+LazyLinear(4)
 """
 
 
@@ -206,6 +207,8 @@ def test_first_weights_beside_torch(torch, text):
     for library in (torch, fb):
         library.manual_seed(7)
         layer = eval(f"nn.{text}", {"nn": library.nn})
+        if text.startswith("Lazy"):
+            layer(library.zeros(2, 3))
         states.append({name: t.numpy() for name, t in layer.state_dict().items()})
     theirs, ours = states
     assert theirs.keys() == ours.keys()

@@ -10,6 +10,7 @@ from ..core.autocast import set_default
 from ..core.dtype import as_dtype, float64
 from ..core.modes import depend_on
 from ..errors import DeviceError, suggest
+from .meta import MetaDevice
 from .protocol import Caches, Device
 
 IN_BROWSER = sys.platform == "emscripten"
@@ -56,7 +57,8 @@ depend_on(default)
 
 def get_device(spec: Any = None) -> Device:
     """Open the device of a name: None for the default, "gpu", "gpu:1", "gpu:NAME" (part of its name),
-    "cpu" (NumPy), or another array library: "torch", "torch:cuda:1", "cupy", "jax".
+    "cpu" (NumPy), "meta" (shapes without values), or another array library: "torch", "torch:cuda:1",
+    "cupy", "jax".
 
     FLAMBEAU_DEVICE sets the default. Without it, the default is the best adapter, or the CPU if there is
     none. A number selects that GPU, and PyTorch's "cuda", "cuda:1" and "mps" mean "gpu", "gpu:1" and
@@ -83,7 +85,7 @@ class _Kind(type):
 
 
 class device(metaclass=_Kind):
-    """The device of a name: "gpu", "gpu:1", "cpu", or ("gpu", 1); "cuda" and "mps" mean the GPU.
+    """The device of a name: "gpu", "gpu:1", "cpu", "meta", or ("gpu", 1); "cuda" and "mps" mean the GPU.
 
     `with fb.device("cpu"):` makes it the default device inside the block. DeviceError if there is no
     such device. type: a name, with or without a number; index: the number.
@@ -168,7 +170,7 @@ def _open(key: str) -> Device:
 
         note(ANY_MAKE, 4)
         return get_device(f"gpu{colon}{which}")
-    if kind not in OPENED or (colon and kind in ("cpu", "default")):
+    if kind not in OPENED or (colon and kind in ("cpu", "default", "meta")):
         raise DeviceError(
             f"device({key!r}): unknown device{suggest(key, [name for name in OPENED if name != 'default'])}:"
             " use 'gpu', 'gpu:1', 'cpu' or 'torch:cuda'"
@@ -212,6 +214,10 @@ def _open_numpy(_kind: str, _which: str) -> Device:
         raise DeviceError(f"device('cpu'): {e}: the CPU device needs NumPy: use 'gpu' here") from None
 
 
+def _open_meta(_kind: str, _which: str) -> Device:
+    return MetaDevice()
+
+
 def _open_library(library: str, where: str) -> Device:
     """Open an array library's device: "torch" is "torch:cpu"."""
     from .cpu import CpuDevice
@@ -230,6 +236,7 @@ OPENED = {  # the part of a name before its colon -> its opening function
     "default": _open_default,
     "gpu": _open_gpu,
     "cpu": _open_numpy,
+    "meta": _open_meta,
     **dict.fromkeys(LIBRARIES, _open_library),
 }
 

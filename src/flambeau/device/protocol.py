@@ -24,6 +24,7 @@ class Caches:
     """The base class of devices: caches that other packages keep per device."""
 
     name: str
+    holds_values = True  # False of "meta", which has shapes and dtypes alone
 
     def __init__(self) -> None:
         self.plans: dict[tuple[Any, ...], Compiled] = {}  # by the structure of a graph
@@ -93,6 +94,7 @@ class Common(Protocol):
     """The interface of every device."""
 
     name: str
+    holds_values: bool
     limits: "Limits"
     plans: "dict[tuple[Any, ...], Compiled]"
 

@@ -25,14 +25,18 @@ class LazyLayer(Module):
     def _begin(self, device: Any, **options: Any) -> None:
         """Store the options of the layer to become, and create its parameters without a shape."""
         self._options = {"device": device, **options}
-        # A template, of which only the names and kinds of parameters are used. Its input size is the smallest
-        # that groups divides.
-        example = self.becomes(int(options.get("groups", 1)), **self._options)
+        # A template without values, of which only the names and kinds of parameters are used. Its input size
+        # is the smallest that groups divides.
+        example = self.becomes(int(options.get("groups", 1)), **{**self._options, "device": "meta"})
         for key, _ in list(example._own(Parameter)):
             setattr(self, key, UninitializedParameter(device=device))
         for key, b in list(example._own(Tensor)):
-            # the count has a shape already
-            buffer = b if key == "num_batches_tracked" else UninitializedBuffer(device=device)
+            has_shape = key == "num_batches_tracked"  # the count
+            buffer = (
+                Tensor.zeros(dtype=b.dtype, device=device)
+                if has_shape
+                else UninitializedBuffer(device=device)
+            )
             self.register_buffer(key, buffer)
 
     def has_uninitialized_params(self) -> bool:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from typing import Any, NamedTuple, Self
+from warnings import warn
 
 from ..capture.compile import compile_call
 from ..core.dtype import DType, as_dtype, bfloat16, float16, float32
@@ -394,6 +395,19 @@ class Module:
             with_next_run(t)
         return self
 
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        """Move parameters and buffers to a device without their values, which are zeros until something
+        initialises or loads them; returns self.
+
+        The way out of device "meta". recurse: include the modules inside.
+        """
+        for t in [*self.parameters(recurse), *self.buffers(recurse)]:
+            wanted = t.requires_grad
+            t.node = Tensor.zeros(*t.shape, dtype=t.dtype, device=device).node
+            t.requires_grad_(wanted)
+            with_next_run(t)
+        return self
+
     def cpu(self) -> Self:
         """Parameters and buffers on the NumPy device; returns self."""
         return self.to("cpu")
@@ -619,6 +633,9 @@ def _differ(own: Tensor, value: Any) -> bool:
 def _load(owner: Module, name: str, loaded: Any, assign: bool) -> None:
     """Copy loaded values into a module's tensor, or with `assign` replace the tensor."""
     own = getattr(owner, name)
+    if own.is_meta and not assign and not getattr(loaded, "is_meta", False):
+        rule = f"{name!r} is on the meta device, where values are lost: pass assign=True"
+        warn(f"load_state_dict(...): {rule}", stacklevel=3)
     if is_lazy(own):
         # A lazy parameter takes its shape from the file.
         own.materialize(tuple(loaded.shape))

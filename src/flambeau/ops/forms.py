@@ -165,4 +165,9 @@ class Forms(Family):
     @property
     def is_cpu(self: Any) -> bool:
         """Whether the tensor is in host memory, on the NumPy device."""
-        return self.device.kind == "cpu"
+        return self.device.kind == "cpu" and self.device.holds_values
+
+    @property
+    def is_meta(self: Any) -> bool:
+        """Whether the tensor has a shape and a dtype but no value: its device is "meta"."""
+        return not self.device.holds_values

@@ -95,7 +95,8 @@ class MersenneGenerator(Generator):
             return self
         import numpy as np
 
-        raw = np.ascontiguousarray(state.numpy() if isinstance(state, _op.Tensor) else state)
+        array: Array = state if isinstance(state, np.ndarray) else state.numpy()
+        raw = np.ascontiguousarray(array)
         if raw.shape != (STATE_BYTES,) or raw.dtype != np.uint8:
             raise ValueError(
                 f"set_state({raw.dtype}{list(raw.shape)}): takes the {STATE_BYTES} bytes of get_state()"
@@ -123,7 +124,7 @@ class MersenneGenerator(Generator):
 
     def on_host(self, device: Any) -> HostDraws | None:
         """The random tensors of this generator on an array device."""
-        return HostDraws(self, device)
+        return HostDraws(self, device) if device.holds_values else None
 
     # --- draws, as arrays ---
 

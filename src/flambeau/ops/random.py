@@ -252,7 +252,7 @@ def drawn_bits(shape: Shape, device: Any, source: Generator | None = None) -> Te
         raise TypeError(f"generator={source!r} is not a Generator: pass a flambeau.Generator")
     if (host := host_draws(device, source)) is not None:
         return host.words(shape)
-    draw = Draw(prod(shape), source)
+    draw = Draw(prod(shape) if device.holds_values else 0, source)
     return _op.Tensor(apply(OPS["random_bits"], (), {"shape": tuple(shape)}, scalars=(draw,), device=device))
 
 

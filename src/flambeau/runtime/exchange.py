@@ -15,6 +15,7 @@ from ..core.node import Node, describe
 from ..core.op import OPS, Op
 from ..core.shape import Shape
 from ..device import get_device
+from ..device.meta import NoValue
 from ..device.protocol import Arrays, Device
 from ..errors import ValueError
 from . import run
@@ -171,11 +172,15 @@ def leaf_of_array(array: Any, dtype: dt.DType, device: Arrays) -> Node:
 def _move(x: Any, device: Any) -> Any:
     if x.node.device is device or (x.node.device is None and get_device() is device):
         return x
+    if not x.device.holds_values:
+        raise NoValue(f"to({describe(x)}, {device.name!r})")
     with no_grad():
         raw = None
         # Two array libraries on the host may share memory through DLPack; `take` returns None if they do
         # not.
-        if x.device.kind == device.kind == "cpu":
+        if not device.holds_values:
+            raw = device.take(None, x.device, x.dtype)
+        elif x.device.kind == device.kind == "cpu":
             node = x.node
             run.realize_nodes([node])
             raw = device.take(node.buffer, x.device, x.dtype)

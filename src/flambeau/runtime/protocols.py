@@ -77,7 +77,7 @@ class Protocols:
 
     def __reduce_ex__(self: Any, protocol: Any) -> tuple[Any, ...]:
         """Values, shape, dtype, device, and whether it requires gradients."""
-        raw = bytes(run.read([self])[0])
+        raw = bytes(run.read([self])[0]) if self.device.holds_values else b""
         facts = self.shape, self.dtype, self.device, self.requires_grad and self.is_leaf
         return _unpickle, (type(self), raw, *facts)
 
