@@ -40,6 +40,7 @@ LAYERS = [
     ["functions", "debug", "func", "testing", "fft", "linalg", "signal", "accelerator"],
     ["autograd", "capture", "cuda", "data", "io", "optim", "special", "masked", "array_api"],
     ["backends", "distributions", "forms", "nn", "export", "hub", "profiling", "utils", "vision"],
+    ["distributed"],
     ["metrics", "models", "learner", "onnx", "tune", "inspector"],
     ["flambeau"],
     ["selftest", "site", "porting", "torch"],

@@ -163,6 +163,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "cli": {"cli"},
     "site": {"site"},
     "porting": {"porting"},
+    "distributed": {"distributed"},
 }
 
 

@@ -56,6 +56,7 @@ from .core.modes import (
     set_matmul_precision,
 )
 from .core.op import Launch
+from .core.version import __version__
 from .custom import custom_op
 from .device import device, get_default_device, open_device, set_default_device, set_default_dtype
 from .errors import DeviceError, FlambeauError, KernelError, OutOfMemory
@@ -73,6 +74,7 @@ if _TYPE_CHECKING:
         cuda,
         data,
         debug,
+        distributed,
         distributions,
         export,
         fft,
@@ -111,9 +113,9 @@ if _TYPE_CHECKING:
 
 # Imported when they are first used, so that a process starts sooner: modules, and names of modules.
 _MODULES = (
-    "accelerator amp array_api autograd backends cuda data debug distributions export fft func hub "
-    "inspector io learner linalg masked metrics models nn onnx optim porting profiling sanitizer "
-    "selftest signal special testing utils vision"
+    "accelerator amp array_api autograd backends cuda data debug distributed distributions export fft "
+    "func hub inspector io learner linalg masked metrics models nn onnx optim porting profiling "
+    "sanitizer selftest signal special testing utils vision"
 )
 _NAMES = {
     "amp": "GradScaler",
@@ -161,7 +163,6 @@ def _array_namespace(self: Tensor, api_version: str | None = None) -> _Any:
 
 setattr(Tensor, "__array_namespace__", _array_namespace)  # noqa: B010 - the namespace is made of tensors
 
-__version__ = "0.1.0"
 # fmt: off
 __all__ = [
     "DType",

@@ -34,6 +34,10 @@ class MissingFile(FlambeauError, FileNotFoundError):
     """There is no file at the path."""
 
 
+class DistributedError(FlambeauError):
+    """A collective failed on all ranks: one died, is missing, or called something else. The text names it."""
+
+
 class KernelError(FlambeauError):
     """A template or its WGSL did not compile; the text names template, kernel and line."""
 

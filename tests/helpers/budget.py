@@ -20,7 +20,8 @@ import pytest
 
 BUDGET = {  # package: seconds
     "array_api": 2, "autodiff": 8, "browser": 108, "capture": 18, "cli": 22, "codegen": 20, "core": 15,
-    "data": 4, "device": 10, "distributions": 3, "export": 8, "fusion": 18, "hub": 1, "inspector": 6,
+    "data": 4, "device": 10, "distributed": 10, "distributions": 3, "export": 8, "fusion": 18,
+    "hub": 1, "inspector": 6,
     "io": 3, "kernels": 40, "learner": 13, "legalize": 5, "metrics": 6, "models": 8, "nn": 10, "onnx": 12,
     "ops": 106, "optim": 11, "porting": 3, "profiling": 3, "remote": 10, "runtime": 20,
     "sanitizer": 8, "selftest": 14, "tests": 38, "torch_mode": 10, "tune": 10, "vision": 3,

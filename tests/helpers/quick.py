@@ -28,6 +28,7 @@ QUICK = {  # package: its tests, one to three
         "test_data.py::test_loader_in_order",
     ],
     "device": ["test_device.py::test_names_mean_devices", "test_browserless.py"],
+    "distributed": ["test_group.py::test_ranks_that_call_different_things_get_one_error"],
     "distributions": [
         "test_samples.py::test_draws_follow_the_cdf[Normal]",
         "test_transforms.py::test_volumes_are_slopes",

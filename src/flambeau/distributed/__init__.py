@@ -1,0 +1,752 @@
+"""Collectives between processes under torch.distributed's names; all ranks get the same bits."""
+
+import atexit
+import builtins
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from ..core import dtype as dtypes
+from ..core.modes import no_grad
+from ..errors import DistributedError, TypeError, ValueError
+from ..tensor import Tensor, tensor
+from . import wire
+from .group import TIMEOUT, ProcessGroup, Work
+from .mesh import Mesh
+from .reductions import BFLOAT16, Array, ReduceOp, narrow_bfloat16, tree_reduce, widen_bfloat16
+from .rendezvous import Worker, new_token
+from .store import Store, StoreServer
+from .threads import as_rank, connect_threads, run_threads, thread_group
+
+TCPStore = Store
+default_pg_timeout = timedelta(seconds=TIMEOUT)
+BACKENDS = ("auto", "sockets", "gloo", "nccl", "mpi")  # torch's names mean "auto"
+STORE_IN_LAUNCHER = "FLAMBEAU_STORE"  # set by the launcher, which has the store at MASTER_ADDR:MASTER_PORT
+
+
+class GroupMember:
+    """What `new_group` gives to ranks outside of the group: their calls with it do nothing."""
+
+    NON_GROUP_MEMBER = object()
+
+
+AnyGroup = Any  # ProcessGroup, GroupMember.NON_GROUP_MEMBER or None for the group of all ranks
+Data = Any  # a Tensor or a NumPy array
+
+_default: ProcessGroup | None = None
+_server: StoreServer | None = None
+_hooks_installed = False
+
+
+# Beginning and end
+
+
+def is_available() -> bool:
+    """Whether processes can be joined to a group: always True."""
+    return True
+
+
+def is_initialized() -> bool:
+    """Whether this process belongs to a group."""
+    return thread_group.get() is not None or _default is not None
+
+
+def init_process_group(
+    backend: str | None = None, init_method: str | None = None, timeout: timedelta | float | None = None,
+    world_size: int = -1, rank: int = -1, store: Store | None = None, group_name: str = "",
+    pg_options: Any = None, device_id: Any = None,
+) -> None:  # fmt: skip
+    """Join this process to the others of a run and wait until all are there.
+
+    `flambeau launch` sets all that this needs. backend: "sockets" keeps large arrays out of shared memory,
+    all others choose per host. init_method: "env://" (MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE) or
+    "tcp://host:port". timeout: of this call and of each collective, in seconds. world_size, rank: instead of
+    the environment's. store: an open one. group_name, pg_options, device_id: accepted and ignored.
+
+    Raises DistributedError if ranks are missing after `timeout`, the port is in use, the tokens or the
+    versions differ; ValueError if the environment or an argument is incomplete.
+    """
+    global _default, _server
+    if _default is not None:
+        raise ValueError("init_process_group: there is a group already: call destroy_process_group first")
+    names = {part.rpartition(":")[2] for part in (backend or "auto").lower().split(",")}
+    if not names <= set(BACKENDS):
+        raise ValueError(f"init_process_group(backend={backend!r}): known are {', '.join(BACKENDS)}")
+    seconds = _seconds(timeout, TIMEOUT)
+    host, port, rank, world_size = _place(init_method, rank, world_size, store)
+    token = os.environ.get(wire.TOKEN, "")
+    if store is None and world_size == 1 and not host:
+        _default = ProcessGroup(Mesh(0, {}), timeout=seconds)
+    else:
+        if store is None:
+            if rank == 0 and not os.environ.get(STORE_IN_LAUNCHER):
+                _server = StoreServer(host, port, token)
+            store = Store(host, port, token, seconds)
+        _default = Worker(store, token, rank, world_size, "sockets" not in names).join(seconds)
+    _install_hooks()
+
+
+def _place(init_method: str | None, rank: int, size: int, store: Store | None) -> tuple[str, int, int, int]:
+    """Where the store is, and this worker's rank and the number of workers."""
+    environment = os.environ
+    url = urlsplit(init_method or "env://")
+    if url.scheme not in ("env", "tcp") or (url.scheme == "tcp" and (not url.hostname or not url.port)):
+        raise ValueError(
+            f"init_process_group(init_method={init_method!r}): known are 'env://' and 'tcp://host:port'"
+        )
+    rank = rank if rank >= 0 else int(environment.get("RANK", -1))
+    size = size if size > 0 else int(environment.get("WORLD_SIZE", -1))
+    host = url.hostname if url.scheme == "tcp" else environment.get("MASTER_ADDR")
+    port = url.port if url.scheme == "tcp" else int(environment.get("MASTER_PORT", 0))
+    if "TORCHELASTIC_RUN_ID" in environment and url.scheme == "env":
+        port = (port or 0) + 1  # torchrun's own store has the port itself
+    lacking = [
+        name
+        for name, lacks in (
+            ("RANK", rank < 0),
+            ("WORLD_SIZE", size < 1),
+            ("MASTER_ADDR", not (host and port)),
+        )
+        if lacks and not (name == "MASTER_ADDR" and (store is not None or size == 1))
+    ]
+    if lacking:
+        raise ValueError(
+            f"init_process_group: {', '.join(lacking)} not set: start the script by 'flambeau launch"
+            " --devices 2 script.py', or pass init_method='tcp://host:port', rank and world_size"
+        )
+    if rank >= size:
+        raise ValueError(f"init_process_group(rank={rank}, world_size={size}): ranks are 0 to {size - 1}")
+    return host or "", port or 0, rank, size
+
+
+def _install_hooks() -> None:
+    """At the process's end: leave the group. At an uncaught exception: stop the others with its text."""
+    global _hooks_installed
+    if _hooks_installed:
+        return
+    _hooks_installed = True
+    atexit.register(destroy_process_group)
+    previous = sys.excepthook
+
+    def stop(kind: Any, value: Any, traceback: Any) -> None:
+        if _default is not None and not isinstance(value, DistributedError):
+            _default.abort(f"{kind.__name__}: {value}")
+        previous(kind, value, traceback)
+
+    sys.excepthook = stop
+
+
+def destroy_process_group(group: AnyGroup = None) -> None:
+    """Leave the group; without one this does nothing. A smaller group of `new_group` has nothing to close."""
+    global _default, _server
+    if group is not None and group is not _default:
+        return
+    closing, _default = _default, None
+    if closing is not None:
+        closing.close()
+    server, _server = _server, None
+    if server is not None:
+        server.close()
+
+
+def reconfigure(timeout: float = 30.0) -> ProcessGroup:
+    """Make the group anew of the living ranks and of new workers; all living ranks call this.
+
+    timeout: seconds after which ranks that do not call it are left out. Raises DistributedError if the store
+    is gone.
+    """
+    global _default
+    group = _group(None)
+    following = group.reconfigure(timeout)
+    if thread_group.get() is not None:
+        thread_group.set(following)
+    else:
+        _default = following
+    return following
+
+
+def abort(reason: str) -> None:
+    """Stop all ranks: each of their calls raises a DistributedError that names this rank and the reason."""
+    _group(None).abort(reason)
+
+
+def stragglers(group: AnyGroup = None) -> list[tuple[int, float]]:
+    """Ranks and the seconds that this one waited for each since the last call, the slowest first."""
+    return _group(group).stragglers()
+
+
+# Groups and ranks
+
+
+def get_default_group() -> ProcessGroup:
+    """The group of all ranks. Raises ValueError before `init_process_group`."""
+    group = thread_group.get() or _default
+    if group is None:
+        raise ValueError("there is no process group: call flambeau.distributed.init_process_group first")
+    return group
+
+
+def _group(group: AnyGroup) -> ProcessGroup:
+    if group is None:
+        return get_default_group()
+    if not isinstance(group, ProcessGroup):
+        raise TypeError(f"group={group!r}: pass what new_group returned, or None for all ranks")
+    return group
+
+
+def _is_outside(group: AnyGroup) -> bool:
+    return group is GroupMember.NON_GROUP_MEMBER
+
+
+def get_rank(group: AnyGroup = None) -> int:
+    """This process's rank in a group, -1 outside of it."""
+    return -1 if _is_outside(group) else _group(group).rank
+
+
+def get_world_size(group: AnyGroup = None) -> int:
+    """The number of ranks of a group, -1 outside of it."""
+    return -1 if _is_outside(group) else _group(group).size
+
+
+def get_backend(group: AnyGroup = None) -> str:
+    """The name of the backend: "flambeau"."""
+    _group(group)
+    return "flambeau"
+
+
+def get_process_group_ranks(group: AnyGroup = None) -> list[int]:
+    """The ranks, in the group of all, of a group's members."""
+    return list(_group(group).ranks)
+
+
+def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
+    """The rank, in the group of all, of a group's member."""
+    return group.ranks[group_rank]
+
+
+def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
+    """The rank in a group of a rank of the group of all. Raises ValueError if it is no member."""
+    if global_rank not in group.ranks:
+        raise ValueError(f"rank {global_rank} is not in the group of the ranks {group.ranks}")
+    return group.ranks.index(global_rank)
+
+
+def new_group(
+    ranks: Sequence[int] | None = None, timeout: timedelta | float | None = None, backend: str | None = None,
+    pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
+    device_id: Any = None,
+) -> AnyGroup:  # fmt: skip
+    """A group of some ranks. All ranks call this, in the same order; those outside get a group that does
+    nothing.
+
+    ranks: None for all. timeout: of its calls, in seconds. backend, pg_options, use_local_synchronization,
+    group_desc, device_id: accepted and ignored.
+    """
+    parent = get_default_group()
+    group = parent.new_group(range(parent.size) if ranks is None else ranks)
+    if group is None:
+        return GroupMember.NON_GROUP_MEMBER
+    group.timeout = _seconds(timeout, parent.timeout)
+    return group
+
+
+def _seconds(timeout: timedelta | float | None, default: float) -> float:
+    if timeout is None:
+        return default
+    return timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
+
+
+def _root(group: ProcessGroup, rank: int | None, group_rank: int | None, default: int | None = 0) -> int:
+    """A root's rank in the group: torch gives it in the group of all, or as group_src and group_dst."""
+    if rank is not None and group_rank is not None:
+        raise ValueError("pass a rank of all or a rank of the group, not both")
+    if group_rank is not None:
+        return group_rank
+    if rank is None and default is None:
+        raise ValueError("pass the other rank")
+    rank = default if rank is None else rank
+    return get_group_rank(group, rank) if rank in group.ranks else -1 if rank is None else rank
+
+
+# Arrays of tensors
+
+
+class _Buffer:
+    """The elements of a tensor, or a NumPy array itself, and the way back."""
+
+    def __init__(self, data: Data, read: bool = True):
+        self.data = data
+        if not isinstance(data, Tensor):
+            self.array, self.dtype = data, None
+            return
+        self.dtype = BFLOAT16 if data.dtype is dtypes.bfloat16 else None
+        if read:
+            values = data.detach().numpy()
+            self.array = narrow_bfloat16(values) if self.dtype else np.array(values, order="C")
+        else:
+            self.array = np.empty(tuple(data.shape), np.uint16 if self.dtype else data.dtype.numpy)
+
+    def write(self) -> None:
+        """Copy the array to the tensor, also to a view or a parameter."""
+        if isinstance(self.data, Tensor):
+            values = widen_bfloat16(self.array) if self.dtype else self.array
+            with no_grad():
+                self.data.copy_(tensor(values, dtype=self.data.dtype, device=self.data.device))
+
+
+def _call(
+    group: ProcessGroup, async_op: bool, results: Sequence[_Buffer], start: Callable[[bool], Work | None]
+) -> Work | None:
+    """Run a collective on buffers and write their tensors when it is done."""
+
+    def write() -> None:
+        for buffer in results:
+            buffer.write()
+
+    work = start(async_op)
+    if work is None:
+        write()
+        return None
+    return work.then(write)
+
+
+def all_reduce(
+    tensor: Data, op: ReduceOp = ReduceOp.SUM, group: AnyGroup = None, async_op: bool = False
+) -> Work | None:
+    """Reduce the tensors of all ranks into each of them, in place. tensor: [...]
+
+    Halves of 16 bits are added in float32 and rounded once. Raises DistributedError if ranks differ in the
+    call, die or miss the timeout; TypeError if the dtype has no such op.
+    """
+    if _is_outside(group):
+        return None
+    members, buffer = _group(group), _Buffer(tensor)
+    return _call(
+        members, async_op, [buffer],
+        lambda later: members.all_reduce(buffer.array, op, dtype=buffer.dtype, async_op=later),
+    )  # fmt: skip
+
+
+def reduce(
+    tensor: Data, dst: int | None = None, op: ReduceOp = ReduceOp.SUM, group: AnyGroup = None,
+    async_op: bool = False, group_dst: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Reduce the tensors of all ranks into that of rank `dst`; others keep theirs. tensor: [...]
+
+    group_dst: the rank within the group, instead of dst. Raises the errors of `all_reduce`.
+    """
+    if _is_outside(group):
+        return None
+    members, buffer = _group(group), _Buffer(tensor)
+    root = _root(members, dst, group_dst)
+    results = [buffer] if members.rank == root else []
+    return _call(
+        members, async_op, results,
+        lambda later: members.reduce(buffer.array, root, op, dtype=buffer.dtype, async_op=later),
+    )  # fmt: skip
+
+
+def all_gather(
+    tensor_list: Sequence[Data], tensor: Data, group: AnyGroup = None, async_op: bool = False
+) -> Work | None:
+    """Copy the tensor of each rank i to tensor_list[i] of all ranks. tensor and each of the list: [...]
+
+    Raises the errors of `all_reduce`; ValueError if the list has another length than the group, or other
+    shapes.
+    """
+    if _is_outside(group):
+        return None
+    members, own, outputs = _group(group), _Buffer(tensor), [_Buffer(t, read=False) for t in tensor_list]
+    return _call(
+        members, async_op, outputs,
+        lambda later: members.all_gather([o.array for o in outputs], own.array, async_op=later),
+    )  # fmt: skip
+
+
+def all_gather_into_tensor(
+    output_tensor: Data, input_tensor: Data, group: AnyGroup = None, async_op: bool = False
+) -> Work | None:
+    """Join the tensors of all ranks in the output. input [n, ...] -> output [size * n, ...] or [size, n, ...]
+
+    Raises the errors of `all_gather`.
+    """
+    if _is_outside(group):
+        return None
+    members, own, output = _group(group), _Buffer(input_tensor), _Buffer(output_tensor)
+    parts = _equal_parts("all_gather_into_tensor", output.array, members.size)
+    like = own.array.reshape(-1)
+    return _call(members, async_op, [output], lambda later: members.all_gather(parts, like, async_op=later))
+
+
+def gather(
+    tensor: Data, gather_list: Sequence[Data] | None = None, dst: int | None = None, group: AnyGroup = None,
+    async_op: bool = False, group_dst: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Copy the tensors of all ranks to gather_list of rank `dst`. tensor and each of the list: [...]
+
+    group_dst: the rank within the group, instead of dst. Raises the errors of `all_gather`; ValueError if
+    another rank passes a list.
+    """
+    if _is_outside(group):
+        return None
+    members, own = _group(group), _Buffer(tensor)
+    root = _root(members, dst, group_dst)
+    outputs = [_Buffer(t, read=False) for t in gather_list] if gather_list else None
+    arrays = [o.array for o in outputs] if outputs is not None else None
+    return _call(
+        members,
+        async_op,
+        outputs or [],
+        lambda later: members.gather(own.array, arrays, root, async_op=later),
+    )
+
+
+def scatter(
+    tensor: Data, scatter_list: Sequence[Data] | None = None, src: int | None = None, group: AnyGroup = None,
+    async_op: bool = False, group_src: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Copy scatter_list[i] of rank `src` to the tensor of rank i. tensor and each of the list: [...]
+
+    group_src: the rank within the group, instead of src. Raises the errors of `gather`.
+    """
+    if _is_outside(group):
+        return None
+    members, output = _group(group), _Buffer(tensor, read=False)
+    root = _root(members, src, group_src)
+    arrays = [_Buffer(t).array for t in scatter_list] if scatter_list else None
+    return _call(
+        members, async_op, [output], lambda later: members.scatter(output.array, arrays, root, async_op=later)
+    )
+
+
+def reduce_scatter(
+    output: Data, input_list: Sequence[Data], op: ReduceOp = ReduceOp.SUM, group: AnyGroup = None,
+    async_op: bool = False,
+) -> Work | None:  # fmt: skip
+    """Reduce a list of tensors over the ranks; rank i gets the i-th result. output and each of the list:
+    [...]
+
+    Raises the errors of `all_reduce`; ValueError if the list has another length than the group, or other
+    shapes.
+    """
+    if _is_outside(group):
+        return None
+    members, result, inputs = _group(group), _Buffer(output, read=False), [_Buffer(t) for t in input_list]
+    return _call(
+        members, async_op, [result],
+        lambda later: members.reduce_scatter(
+            result.array, [i.array for i in inputs], op, dtype=result.dtype, async_op=later
+        ),
+    )  # fmt: skip
+
+
+def reduce_scatter_tensor(
+    output: Data, input: Data, op: ReduceOp = ReduceOp.SUM, group: AnyGroup = None, async_op: bool = False
+) -> Work | None:
+    """Reduce one tensor over the ranks; rank i gets its i-th part. input [size * n, ...] -> output [n, ...]
+
+    Raises the errors of `reduce_scatter`.
+    """
+    if _is_outside(group):
+        return None
+    members, result, own = _group(group), _Buffer(output), _Buffer(input)
+    parts = _equal_parts("reduce_scatter_tensor", own.array, members.size)
+    flat = _Flat(result)
+    return _call(
+        members, async_op, [flat],
+        lambda later: members.reduce_scatter(flat.array, parts, op, dtype=result.dtype, async_op=later),
+    )  # fmt: skip
+
+
+def broadcast(
+    tensor: Data, src: int | None = None, group: AnyGroup = None, async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Copy the tensor of rank `src` to the tensors of all ranks. tensor: [...]
+
+    group_src: the rank within the group, instead of src. Raises the errors of `all_reduce`.
+    """
+    if _is_outside(group):
+        return None
+    members = _group(group)
+    root = _root(members, src, group_src)
+    buffer = _Buffer(tensor, read=members.rank == root)
+    results = [] if members.rank == root else [buffer]
+    return _call(
+        members, async_op, results, lambda later: members.broadcast(buffer.array, root, async_op=later)
+    )
+
+
+def all_to_all(
+    output_tensor_list: Sequence[Data], input_tensor_list: Sequence[Data], group: AnyGroup = None,
+    async_op: bool = False,
+) -> Work | None:  # fmt: skip
+    """Copy input_tensor_list[j] of rank i to output_tensor_list[i] of rank j. Shapes may differ from pair to
+    pair.
+
+    Raises the errors of `all_reduce`, also if the sizes of a pair differ.
+    """
+    if _is_outside(group):
+        return None
+    members = _group(group)
+    outputs = [_Buffer(t, read=False) for t in output_tensor_list]
+    inputs = [_Buffer(t).array for t in input_tensor_list]
+    return _call(
+        members, async_op, outputs,
+        lambda later: members.all_to_all([o.array for o in outputs], inputs, async_op=later),
+    )  # fmt: skip
+
+
+def all_to_all_single(
+    output: Data, input: Data, output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None, group: AnyGroup = None, async_op: bool = False,
+) -> Work | None:  # fmt: skip
+    """Send the j-th part of dim 0 to rank j and join what comes. input [n, ...] -> output [m, ...]
+
+    output_split_sizes, input_split_sizes: rows a rank; None for equal parts. Raises the errors of
+    `all_to_all`; ValueError if the rows do not add up to the size.
+    """
+    if _is_outside(group):
+        return None
+    members, result, own = _group(group), _Buffer(output), _Buffer(input)
+    outputs = _split("output_split_sizes", result.array, output_split_sizes, members.size)
+    inputs = _split("input_split_sizes", own.array, input_split_sizes, members.size)
+    return _call(
+        members, async_op, [result], lambda later: members.all_to_all(outputs, inputs, async_op=later)
+    )
+
+
+def barrier(group: AnyGroup = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
+    """Wait until all ranks call this. device_ids: accepted and ignored. Raises the errors of `all_reduce`."""
+    return None if _is_outside(group) else _group(group).barrier(async_op=async_op)
+
+
+def isend(
+    tensor: Data, dst: int | None = None, group: AnyGroup = None, tag: int = 0, group_dst: int | None = None
+) -> Work | None:
+    """Begin to send a tensor to rank `dst`, which calls `recv` or `irecv`. tensor: [...]
+
+    group_dst: the rank within the group, instead of dst. tag: only a receive with the same tag gets it.
+    Raises DistributedError if a rank died; ValueError for the caller's own rank.
+    """
+    if _is_outside(group):
+        return None
+    members = _group(group)
+    return members.send(_Buffer(tensor).array, _root(members, dst, group_dst, None), tag, async_op=True)
+
+
+def send(
+    tensor: Data, dst: int | None = None, group: AnyGroup = None, tag: int = 0, group_dst: int | None = None
+) -> None:
+    """Send a tensor to rank `dst`, which receives it. Arguments and errors are those of `isend`."""
+    work = isend(tensor, dst, group, tag, group_dst)
+    if work is not None:
+        work.wait()
+
+
+def irecv(
+    tensor: Data, src: int | None = None, group: AnyGroup = None, tag: int = 0, group_src: int | None = None
+) -> Work | None:
+    """Begin to receive a tensor from rank `src`, which sends one of the same dtype, shape and tag. tensor:
+    [...]
+
+    group_src: the rank within the group, instead of src. Raises DistributedError if the ranks differ in
+    these, die or miss the timeout; ValueError for the caller's own rank.
+    """
+    if _is_outside(group):
+        return None
+    members, buffer = _group(group), _Buffer(tensor, read=False)
+    source = _root(members, src, group_src, None)
+    return _call(
+        members, True, [buffer], lambda later: members.recv(buffer.array, source, tag, async_op=later)
+    )
+
+
+def recv(
+    tensor: Data, src: int | None = None, group: AnyGroup = None, tag: int = 0, group_src: int | None = None
+) -> int:
+    """Receive a tensor and return the sender's rank, -1 outside of the group. tensor: [...]
+
+    src: None for any rank. Other arguments and errors are those of `irecv`.
+    """
+    if _is_outside(group):
+        return -1
+    members, buffer = _group(group), _Buffer(tensor, read=False)
+    source = None if src is None and group_src is None else _root(members, src, group_src)
+    members.recv(buffer.array, source, tag)
+    buffer.write()
+    return members.ranks[members.last_source]
+
+
+class P2POp:
+    """A send or receive for `batch_isend_irecv`.
+
+    op: isend or irecv. tensor: what it sends or receives. peer, group_peer: the other rank. group, tag: as
+    there.
+    """
+
+    def __init__(
+        self, op: Callable[..., Work | None], tensor: Data, peer: int | None = None, group: AnyGroup = None,
+        tag: int = 0, group_peer: int | None = None,
+    ):  # fmt: skip
+        self.start = lambda: op(tensor, peer, group, tag, group_peer)
+
+
+def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work | None]:
+    """Begin several sends and receives."""
+    return [op.start() for op in p2p_op_list]
+
+
+# Objects
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: AnyGroup = None) -> None:
+    """Put the object of each rank i to object_list[i] of all ranks. Objects are JSON values: nothing is
+    pickled.
+
+    Raises the errors of `all_reduce`; TypeError for other objects; ValueError if the list is too short.
+    """
+    if _is_outside(group):
+        return
+    members = _group(group)
+    if len(object_list) < members.size:
+        raise ValueError(
+            f"all_gather_object(a list of {len(object_list)}): the group has {members.size} ranks"
+        )
+    own = _encode("all_gather_object", obj)
+    sizes = [np.zeros(1, np.int64) for _ in range(members.size)]
+    members.all_gather(sizes, np.array([own.size]))
+    largest = max(int(size[0]) for size in sizes)
+    parts = [np.zeros(largest, np.uint8) for _ in sizes]
+    members.all_gather(parts, np.concatenate([own, np.zeros(largest - own.size, np.uint8)]))
+    for rank, (part, size) in enumerate(zip(parts, sizes, strict=True)):
+        object_list[rank] = json.loads(part[: int(size[0])].tobytes())
+
+
+def broadcast_object_list(
+    object_list: list[Any], src: int | None = None, group: AnyGroup = None, device: Any = None,
+    group_src: int | None = None,
+) -> None:  # fmt: skip
+    """Copy the list of rank `src` to the lists of all ranks. Objects are JSON values: nothing is pickled.
+
+    group_src: the rank within the group, instead of src. device: accepted and ignored. Raises the errors of
+    `all_reduce`; TypeError for other objects; ValueError if the lists differ in length.
+    """
+    if _is_outside(group):
+        return
+    members = _group(group)
+    root = _root(members, src, group_src)
+    own = _encode("broadcast_object_list", object_list)
+    size = np.array([own.size])
+    members.broadcast(size, root)
+    data = own if members.rank == root else np.zeros(int(size[0]), np.uint8)
+    members.broadcast(data, root)
+    values = json.loads(data.tobytes())
+    if len(values) != len(object_list):
+        raise ValueError(
+            f"broadcast_object_list: rank {root} has {len(values)} objects, this one {len(object_list)}"
+        )
+    object_list[:] = values
+
+
+def _encode(call: str, value: Any) -> Array:
+    try:
+        return np.frombuffer(json.dumps(value).encode(), np.uint8).copy()
+    except (builtins.TypeError, builtins.ValueError) as e:
+        raise TypeError(
+            f"{call}: {e}: only JSON values are sent (numbers, text, lists, dicts), nothing is pickled"
+        ) from None
+
+
+class _Flat(_Buffer):
+    """A buffer whose array is flat; it is written in its own shape."""
+
+    def __init__(self, buffer: _Buffer):
+        self.inner, self.dtype, self.data = buffer, buffer.dtype, buffer.data
+        self.array = np.ascontiguousarray(buffer.array).reshape(-1)
+
+    def write(self) -> None:
+        self.inner.array[...] = self.array.reshape(self.inner.array.shape)
+        self.inner.write()
+
+
+def _equal_parts(call: str, array: Array, size: int) -> list[Array]:
+    if array.size % size:
+        raise ValueError(
+            f"{call}({list(array.shape)}): {array.size} elements are no multiple of {size} ranks"
+        )
+    if not array.flags.c_contiguous:
+        raise ValueError(f"{call}: the array is not contiguous: pass numpy.ascontiguousarray(array)")
+    return np.split(array.reshape(-1), size)
+
+
+def _split(name: str, array: Array, sizes: Sequence[int] | None, ranks: int) -> list[Array]:
+    rows = array.shape[0] if array.ndim else 0
+    if sizes is None:
+        if rows % ranks:
+            raise ValueError(f"all_to_all_single: {rows} rows are no multiple of {ranks} ranks: pass {name}")
+        sizes = [rows // ranks] * ranks
+    if len(sizes) != ranks or sum(sizes) != rows or min(sizes) < 0:
+        raise ValueError(
+            f"all_to_all_single({name}={list(sizes)}): {ranks} numbers have to add up to {rows} rows"
+        )
+    return np.split(array, np.cumsum(sizes)[:-1])
+
+
+__all__ = [
+    "DistributedError",
+    "ProcessGroup",
+    "GroupMember",
+    "P2POp",
+    "ReduceOp",
+    "Store",
+    "StoreServer",
+    "TCPStore",
+    "Work",
+    "abort",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_object",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "as_rank",
+    "barrier",
+    "batch_isend_irecv",
+    "broadcast",
+    "broadcast_object_list",
+    "connect_threads",
+    "default_pg_timeout",
+    "destroy_process_group",
+    "gather",
+    "get_backend",
+    "get_default_group",
+    "get_global_rank",
+    "get_group_rank",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "init_process_group",
+    "irecv",
+    "is_available",
+    "is_initialized",
+    "isend",
+    "new_group",
+    "new_token",
+    "reconfigure",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "run_threads",
+    "scatter",
+    "send",
+    "stragglers",
+    "tree_reduce",
+]

@@ -1,0 +1,476 @@
+"""Connections of one rank to all others: a thread reads frames and finds dead peers."""
+
+import contextlib
+import os
+import selectors
+import socket
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import DistributedError
+from . import wire
+from .memory import PLACE, Blocks, SharedBlock
+from .reductions import Array
+from .wire import ABORT, ANNOUNCE, BYE, COLLECTIVE, FREE, POINT, SHARED, Header
+
+STASH = 64 << 20  # bytes that a peer may send before they are asked for; then its frames wait in the socket
+BLOCK_SECONDS = 0.1  # a sender waits this long for a free block, then it uses the socket
+LINGER = 2.0  # seconds in which a closing rank lets its peers read what it sent
+REMEMBERED = 256  # calls whose descriptions are kept to compare with late frames
+
+
+class Key(NamedTuple):
+    """What a message answers to. Tags are those of send and recv."""
+
+    source: int
+    kind: int
+    group: int
+    seq: int
+    part: int
+    tag: int = 0
+
+
+class Payload(NamedTuple):
+    """A received payload; `place` names the sender's block that must be freed after use."""
+
+    text: str
+    data: Array
+    place: int | None = None
+
+
+class Peer:
+    """One connection: what is being read from it, and what waits to be written to it."""
+
+    def __init__(self, rank: int, connection: socket.socket, pid: int = 0, shares_memory: bool = False):
+        self.rank, self.socket, self.pid, self.shares_memory = rank, connection, pid, shares_memory
+        connection.setblocking(False)
+        self.lock = threading.Lock()  # of the fields below
+        self.queue: deque[memoryview] = deque()
+        self.queued = self.written = 0  # bytes since the start
+        self.head = bytearray(wire.HEADER.size)
+        self.header: Header | None = None
+        self.text = bytearray()
+        self.target: Array | None = None
+        self.rest: memoryview = memoryview(self.head)  # of the part that is being read
+        self.stashed = 0
+        self.paused = False
+
+
+class Mesh:
+    """The connections of one rank in one generation of the workers.
+
+    rank: of this worker. sockets: a connection to each other rank, after the handshake. pids: of the peers
+    that can map this worker's shared memory. generation: frames of another one are an error.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        sockets: Mapping[int, socket.socket],
+        pids: Mapping[int, int] | None = None,
+        generation: int = 0,
+    ):
+        self.rank, self.size, self.generation = rank, len(sockets) + 1, generation
+        self.changed = threading.Condition()  # guards all fields below
+        self.inbox: dict[Key, Payload] = {}
+        self.posted: dict[Key, Array] = {}
+        self.wanted: Counter[int] = Counter()  # waiters for the frames of each rank
+        self.calls: dict[tuple[int, int], tuple[str, frozenset[int]]] = {}
+        self.early: dict[tuple[int, int], dict[int, str]] = {}
+        self.dead: dict[int, str] = {}
+        self.left: set[int] = set()
+        self.failure = ""
+        self.closed = False
+        self.groups = 0
+        self.blocks = Blocks()
+        pids = pids or {}
+        self.peers = {r: Peer(r, s, pids.get(r, 0), r in pids) for r, s in sockets.items()}
+        self.waited: dict[int, float] = dict.fromkeys(self.peers, 0.0)  # seconds spent on each rank
+        self._wake_reader, self._wake_writer = (wire.remember(s) for s in socket.socketpair())
+        for s in (self._wake_reader, self._wake_writer):
+            s.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._wake_reader, selectors.EVENT_READ)
+        for peer in self.peers.values():
+            self._selector.register(peer.socket, selectors.EVENT_READ, peer)
+        self._thread = threading.Thread(target=self._serve, name=f"flambeau-mesh-{rank}", daemon=True)
+        self._thread.start()
+
+    # Sending
+
+    def send(self, peer: Peer, header: bytes, payload: memoryview | None = None) -> int:
+        """Write a frame, as much as fits now; the thread writes the rest. Returns a ticket for `flush`."""
+        views = [memoryview(header)] + ([payload] if payload is not None and payload.nbytes else [])
+        with peer.lock:
+            peer.queued += sum(v.nbytes for v in views)
+            if not peer.queue:
+                peer.queue.extend(views)
+                self._write(peer)
+            else:
+                peer.queue.extend(views)
+            ticket, waits = peer.queued, bool(peer.queue)
+        if waits:
+            self._wake()
+        return ticket
+
+    def _write(self, peer: Peer) -> None:
+        """Write queued bytes until the socket is full. The caller holds the peer's lock."""
+        try:
+            while peer.queue:
+                count = peer.socket.send(peer.queue[0])
+                peer.written += count
+                rest = peer.queue.popleft()[count:]
+                if rest.nbytes:
+                    peer.queue.appendleft(rest)
+        except BlockingIOError:
+            pass
+        except OSError:  # the reading side finds out that the peer is gone
+            peer.written = peer.queued
+            peer.queue.clear()
+
+    def flush(self, tickets: Iterable[tuple[Peer, int]], deadline: float, call: str) -> None:
+        """Wait until the frames of these tickets are in the sockets, so that their arrays may change."""
+        with self.changed:
+            while waiting := [peer.rank for peer, ticket in tickets if peer.written < ticket]:
+                self._wait(waiting, partial(list, waiting), deadline, call)
+
+    def _wait(
+        self, ranks: Iterable[int], missing: Callable[[], Sequence[int]], deadline: float, call: str
+    ) -> None:
+        """Wait for a change. The caller holds `changed`. Fails on all ranks at the deadline."""
+        self.check(ranks, call)
+        if not self.changed.wait(_left(deadline)) and time.monotonic() > deadline:
+            self.time_out(missing(), call)
+
+    def share(self, readers: int, data: Array) -> SharedBlock | None:
+        """Copy bytes to a block for this many readers; None if none becomes free soon."""
+        deadline = time.monotonic() + BLOCK_SECONDS
+        with self.changed:
+            while (block := self.blocks.take(data.nbytes)) is None:
+                if self.blocks.full or self.failure or time.monotonic() > deadline:
+                    return None
+                self.changed.wait(_left(deadline))
+            block.readers = readers
+        block.bytes[: data.nbytes] = data
+        return block
+
+    def free(self, source: int, message: Payload) -> None:
+        """Tell the sender that its block was read."""
+        if message.place is not None:
+            self.send(self.peers[source], Header(FREE, generation=self.generation, seq=message.place).pack())
+
+    # Receiving
+
+    def begin(self, group: int, seq: int, call: str, ranks: Iterable[int]) -> None:
+        """Note which collective this rank calls; compares it with what others have called already."""
+        with self.changed:
+            self.check(ranks, call)
+            self.calls[group, seq] = call, frozenset(ranks)
+            while len(self.calls) > REMEMBERED:
+                del self.calls[next(iter(self.calls))]
+            for source, other in self.early.pop((group, seq), {}).items():
+                self._compare(group, seq, source, other)
+            self.check(ranks, call)
+
+    def _compare(self, group: int, seq: int, source: int, other: str) -> None:
+        call, _ = self.calls[group, seq]
+        if other != call:
+            self._fail(f"call {seq} differs between ranks: rank {self.rank}: {call}, rank {source}: {other}")
+
+    def post(self, key: Key, into: Array) -> None:
+        """Name the array (contiguous bytes) that a frame's payload goes to, before it arrives."""
+        with self.changed:
+            if key not in self.inbox:
+                self.posted[key] = into
+
+    def take(
+        self, keys: Sequence[Key], deadline: float, call: str, ranks: Iterable[int]
+    ) -> tuple[Key, Payload]:
+        """The first message that answers to one of the keys. Raises DistributedError at the deadline."""
+        with self.changed:
+            if (key := self._arrived(keys)) is None:
+                key = self._wait_for(keys, deadline, call, ranks)
+            message = self.inbox.pop(key)
+            self.posted.pop(key, None)
+            self._unstash(key.source, message)
+            return key, message
+
+    def _arrived(self, keys: Iterable[Key]) -> Key | None:
+        return next((key for key in keys if key in self.inbox), None)
+
+    def _wait_for(self, keys: Sequence[Key], deadline: float, call: str, ranks: Iterable[int]) -> Key:
+        sources = [key.source for key in keys]
+        start = time.monotonic()
+        self.wanted.update(sources)
+        if any(self.peers[source].paused for source in sources):
+            self._wake()
+        try:
+            while (key := self._arrived(keys)) is None:
+                self._wait(ranks, lambda: self._missing(keys), deadline, call)
+        finally:
+            self.wanted.subtract(sources)
+        self.waited[key.source] += time.monotonic() - start
+        return key
+
+    def _missing(self, keys: Sequence[Key]) -> list[int]:
+        """The ranks that this call waits for, beside those of the keys."""
+        first = keys[0]
+        waiting = {
+            k.source for k in self.posted if (k.kind, k.group, k.seq) == (first.kind, first.group, first.seq)
+        }
+        waiting -= {
+            k.source for k in self.inbox if (k.kind, k.group, k.seq) == (first.kind, first.group, first.seq)
+        }
+        return sorted(waiting | {k.source for k in keys})
+
+    def _unstash(self, source: int, message: Payload) -> None:
+        peer = self.peers[source]
+        if message.place is None and peer.stashed:
+            peer.stashed = max(peer.stashed - message.data.nbytes, 0)
+            if peer.paused and peer.stashed < STASH:
+                self._wake()
+
+    # Failures. The caller holds `changed`.
+
+    def check(self, ranks: Iterable[int], call: str) -> None:
+        """Raises DistributedError if the workers failed, or one of the ranks died or left."""
+        if self.failure:
+            raise DistributedError(f"{call}: {self.failure}")
+        if self.closed:
+            raise DistributedError(f"{call}: the process group was destroyed")
+        for rank in ranks:
+            if rank in self.dead:
+                raise DistributedError(f"{call}: rank {rank} died ({self.dead[rank]})")
+            if rank in self.left:
+                raise DistributedError(
+                    f"{call}: rank {rank} has left: it called destroy_process_group or ended"
+                )
+
+    def time_out(self, missing: Sequence[int], call: str) -> None:
+        """Fail on all ranks because some did not arrive."""
+        self._fail(f"{_ranks(missing)} did not arrive in {call} of rank {self.rank} before the timeout")
+        self.check((), call)
+
+    def _fail(self, reason: str) -> None:
+        if self.failure:
+            return
+        self.failure = reason
+        text = reason.encode()[:4096]
+        for peer in self.peers.values():
+            self.send(peer, Header(ABORT, generation=self.generation).pack(text))
+        self.changed.notify_all()
+
+    def next_group(self) -> int:
+        """The number of the next group, equal on all ranks if all make their groups in the same order."""
+        with self.changed:
+            self.groups += 1
+            return self.groups
+
+    def abort(self, reason: str) -> None:
+        """Stop all ranks: each of their calls raises a DistributedError with this reason."""
+        with self.changed:
+            self._fail(f"rank {self.rank}: {reason}")
+
+    # The thread
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):
+            self._wake_writer.send(b"\0")
+
+    def _serve(self) -> None:
+        try:
+            while not self.closed:
+                for key, events in self._selector.select():
+                    self._handle(key.data, events)
+                self._watch()
+        except Exception as e:  # a fault of ours: all ranks must hear of it rather than wait
+            with self.changed:
+                self._fail(f"rank {self.rank}: {type(e).__name__}: {e}")
+        finally:
+            self._selector.close()
+
+    def _handle(self, peer: Peer | None, events: int) -> None:
+        """Read and write what a socket is ready for. None is the socket that wakes this thread."""
+        if peer is None:
+            with contextlib.suppress(BlockingIOError):
+                self._wake_reader.recv(4096)
+            return
+        if events & selectors.EVENT_WRITE:
+            with peer.lock:
+                self._write(peer)
+            with self.changed:
+                self.changed.notify_all()
+        if events & selectors.EVENT_READ:
+            self._read(peer)
+
+    def _watch(self) -> None:
+        """Ask the selector for what each connection needs now."""
+        for peer in self._living():
+            peer.paused = peer.stashed > STASH and not self.wanted[peer.rank]
+            events = (0 if peer.paused else selectors.EVENT_READ) | (
+                selectors.EVENT_WRITE if peer.queue else 0
+            )
+            entry = self._selector.get_map().get(peer.socket)
+            if entry is None and events:
+                self._selector.register(peer.socket, events, peer)
+            elif entry is not None and not events:
+                self._selector.unregister(peer.socket)
+            elif entry is not None and entry.events != events:
+                self._selector.modify(peer.socket, events, peer)
+
+    def _read(self, peer: Peer) -> None:
+        try:
+            for _ in range(64):  # then other peers have their turn
+                count = peer.socket.recv_into(peer.rest)
+                if not count:
+                    self._lose(peer, "its connection closed")
+                    return
+                peer.rest = peer.rest[count:]
+                if not peer.rest.nbytes:
+                    self._advance(peer)
+        except BlockingIOError:
+            pass
+        except DistributedError as e:
+            with self.changed:
+                self._fail(f"rank {peer.rank} sent a damaged message to rank {self.rank}: {e}")
+            self._lose(peer, "it sent a damaged message")
+        except OSError as e:
+            self._lose(peer, e.strerror or str(e))
+
+    def _advance(self, peer: Peer) -> None:
+        """A part of a frame is complete: begin the next one."""
+        header = peer.header
+        if header is None:
+            header = peer.header = wire.unpack(peer.head)
+            if header.generation != self.generation:
+                raise DistributedError(
+                    f"it belongs to generation {header.generation} of the workers, this is {self.generation}"
+                )
+            peer.text = bytearray(header.text)
+            peer.target = None
+            if header.text:
+                peer.rest = memoryview(peer.text)
+                return
+        elif peer.target is not None:
+            self._deliver(peer, header)
+            return
+        if header.length:
+            peer.target = self._target(peer, header)
+            peer.rest = memoryview(peer.target)  # type: ignore[arg-type]
+        else:
+            peer.target = np.empty(0, np.uint8)
+            self._deliver(peer, header)
+
+    def _target(self, peer: Peer, header: Header) -> Array:
+        """Where a payload goes: to the array that waits for it, or to memory of its own."""
+        if not header.flags & SHARED:
+            with self.changed:
+                target = self.posted.get(self._key(peer, header))
+            if target is not None and target.nbytes == header.length:
+                return target
+            peer.stashed += header.length
+        return np.empty(header.length, np.uint8)
+
+    def _key(self, peer: Peer, header: Header) -> Key:
+        return Key(peer.rank, header.kind, header.group, header.seq, header.part, header.tag)
+
+    def _deliver(self, peer: Peer, header: Header) -> None:
+        """A frame is complete."""
+        data = peer.target
+        assert data is not None
+        text = peer.text.decode("utf-8", "replace")
+        peer.header, peer.target, peer.rest = None, None, memoryview(peer.head)
+        place = None
+        if header.flags & SHARED:
+            if data.nbytes != PLACE.size or not peer.shares_memory:
+                raise DistributedError("it names a block of shared memory in an invalid way")
+            place, length = PLACE.unpack(data.tobytes())
+            data = self.blocks.view(peer.pid, place, length)
+        with self.changed:
+            if header.kind in (COLLECTIVE, POINT):
+                if header.kind == COLLECTIVE and text:
+                    self._arrive(peer, header, text)
+                if not header.flags & ANNOUNCE:
+                    self.inbox[self._key(peer, header)] = Payload(text, data, place)
+            elif header.kind == FREE:
+                self.blocks.release(header.seq)
+            elif header.kind == ABORT:
+                self.failure = self.failure or text
+            elif header.kind == BYE:
+                self.left.add(peer.rank)
+            else:
+                raise DistributedError(f"frames of kind {header.kind} do not belong here")
+            self.changed.notify_all()
+
+    def _arrive(self, peer: Peer, header: Header, text: str) -> None:
+        """Compare the call that a first frame names with this rank's, now or when this rank calls it."""
+        if (header.group, header.seq) in self.calls:
+            self._compare(header.group, header.seq, peer.rank, text)
+        else:
+            self.early.setdefault((header.group, header.seq), {})[peer.rank] = text
+
+    def _lose(self, peer: Peer, reason: str) -> None:
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(peer.socket)
+        peer.socket.close()
+        with peer.lock:
+            peer.written = peer.queued
+            peer.queue.clear()
+        with self.changed:
+            if peer.rank not in self.left and not self.closed:
+                self.dead.setdefault(peer.rank, reason)
+                # Others may not have noticed; a rank that then ends because of this must not be blamed.
+                self._fail(f"rank {peer.rank} died ({reason})")
+            self.changed.notify_all()
+
+    def close(self, goodbye: bool = True) -> None:
+        """Leave the mesh; peers that still wait for this rank raise an error that says so."""
+        with self.changed:
+            if self.closed:
+                return
+            deadline = time.monotonic() + LINGER
+            if goodbye:
+                for peer in self._living():
+                    self.send(peer, Header(BYE, generation=self.generation).pack())
+                # Readers map a block when its frame arrives: the file must exist until then.
+                while time.monotonic() < deadline and self._is_needed():
+                    self.changed.wait(0.05)
+            self.closed = True
+            self.changed.notify_all()
+        self._wake()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(LINGER)
+        for peer in self.peers.values():
+            peer.socket.close()
+        self._wake_reader.close()
+        self._wake_writer.close()
+        self.blocks.close()
+
+    def _living(self) -> list[Peer]:
+        return [p for r, p in self.peers.items() if r not in self.dead and r not in self.left]
+
+    def _is_needed(self) -> bool:
+        """Whether living peers still have to get frames or read blocks of this rank."""
+        living = [] if self.failure else self._living()
+        is_unread = bool(living) and any(block.readers for block in self.blocks.own.values())
+        return is_unread or any(peer.queue for peer in living)
+
+
+def _left(deadline: float) -> float:
+    return max(min(deadline - time.monotonic(), 3600.0), 0.0)
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    names = ", ".join(map(str, ranks))
+    return f"rank {names}" if len(ranks) == 1 else f"ranks {names}"
+
+
+def own_pid() -> int:
+    """The id under which peers on this host open this process's blocks."""
+    return os.getpid()
