@@ -330,7 +330,7 @@ CHECKS = {
         "ValueError if check_errors is True",
         [lambda: linalg.solve_ex(SQUARE, X, check_errors=True)],
     ),
-    "module.check_module": ("TypeError if one is not a module", [lambda: fb.nn.Sequential(3)]),
+    "containers._check_slot": ("TypeError if one is not a module", [lambda: fb.nn.Sequential(3)]),
     "norms.linalg_matrix_norm": (
         "ValueError if ord is not a norm of matrices",
         [lambda: linalg.cond(SQUARE, "nothing")],

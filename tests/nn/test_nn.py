@@ -115,7 +115,7 @@ def test_names_of_another_library_are_renamed():
             " a state_dict of the same model",
         ),
         (
-            {"model": {}, "epoch": 3},
+            {"model": {"weight": 0}, "epoch": 3},
             (),
             "load_state_dict(2 tensors): 2 missing: 'weight', 'bias'; 2 unexpected: 'model',"
             " 'epoch': pass the object at 'model'",
@@ -499,7 +499,8 @@ def test_new_layers_without_torch(device):
         x[:, :, 0].log_softmax(2), fb.tensor([[1, 2]] * 4, device=device), [2] * 4, [2] * 4
     )
     assert loss.shape == () and np.isfinite(loss.item())
-    assert repr(nn.MaxPool2d(3, ceil_mode=True)) == "MaxPool2d(kernel_size=3, ceil_mode=True)"
+    settings = "kernel_size=3, stride=3, padding=0, dilation=1, ceil_mode=True"
+    assert repr(nn.MaxPool2d(3, ceil_mode=True)) == f"MaxPool2d({settings})"
     assert repr(nn.EmbeddingBag(5, 2, mode="sum")) == "EmbeddingBag(5, 2, mode='sum')"
     assert repr(nn.Conv3d(2, 2, 1, padding="same", padding_mode="circular")) == (
         "Conv3d(2, 2, kernel_size=(1, 1, 1), stride=(1, 1, 1), padding='same', padding_mode='circular')"

@@ -86,7 +86,7 @@ def test_activations_that_learn_or_draw(device):
     layer = nn.PReLU(3, device=device)
     grads = layer(x).sum().backward()
     np.testing.assert_allclose(grads[layer.weight].numpy(), np.minimum(x.numpy(), 0).sum(0), rtol=1e-5)
-    assert layer.num_parameters() == 3 and repr(layer) == "PReLU(num_parameters=3)"
+    assert layer.num_parameters == 3 and repr(layer) == "PReLU(num_parameters=3)"
     leaky = nn.RReLU(0.2, 0.4)
     slopes = (leaky(x) / x).numpy()[x.numpy() < 0]
     assert (slopes > 0.199).all() and (slopes < 0.401).all() and slopes.std() > 0

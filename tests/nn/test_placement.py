@@ -128,9 +128,9 @@ def test_state_goes_to_each_parameters_device(tmp_path):
 
 def test_a_model_on_one_device_again():
     model = net({"blocks.0-1": "cpu", "*": OTHER})
-    assert model.blocks[0]._hooks and model.head._hooks
+    assert model.blocks[0]._hooks and model.head._module_hooks
     model.to("cpu")
-    assert not any(m._hooks for m in model.modules())
+    assert not any(m._module_hooks for m in model.modules())
     assert {p.device.name for p in model.parameters()} == {"cpu"}
     model.to({"*": OTHER}, fb.float64)
     assert {(p.device, p.dtype) for p in model.parameters()} == {(OTHER, fb.float64)}
@@ -169,7 +169,7 @@ def test_errors_name_all(name):
         model.to(place)
     listed = ", ".join(f"{k!r}: {v!r}" for k, v in place.items())
     assert str(error.value) == f"Net.to({{{listed}}}): {text}"
-    assert not any(m._hooks for m in model.modules()), "nothing is placed"
+    assert not any(m._module_hooks for m in model.modules()), "nothing is placed"
 
 
 def test_tied_tensors_stay_together():

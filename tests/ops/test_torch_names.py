@@ -61,7 +61,8 @@ NOWHERE = {
     "layout": "all are dense", "memory_format": "all are dense", "pin_memory": ("copies always use"
         " staging buffers"),
     "sparse_grad": "all are dense", "sparse": "all are dense", "names": "dims have no names",
-    "size_average": "deprecated in torch", "reduce": "deprecated in torch", "_stacklevel": "of warnings",
+    "size_average": "taken in core/old_reduction.py", "reduce": "as size_average",
+    "_stacklevel": "of warnings",
     "cudnn_enabled": "of one vendor", "args": ("dispatch is"
         " internal to torch"), "kwargs": "dispatch is internal to torch",
     "out_dtype": "products have the dtype of their operands", "copy": "decided by the device",
@@ -78,9 +79,6 @@ DIFFERS = {
     "stft": ("onesided return_complex align_to_window", "True is what None means for real signals"),
     "kthvalue": ("dim", "-1 is what None means"),
     "topk": ("dim", "-1 is what None means"),
-    "log_softmax": ("dim", "torch demands one; -1 does for most"),
-    "softmax": ("dim", "torch demands one; -1 does for most"),
-    "softmin": ("dim", "torch demands one; -1 does for most"),
     "matrix_exp": ("A", "torch's parser says input"),
     "meshgrid": ("indexing", "'ij' is what None means"),
     "polygamma": ("n input", "polygamma(n, x) and x.polygamma(n) are one function"),

@@ -12,6 +12,7 @@ from .alias import GIVEN, VIEWS
 from .autocast import call_under_rule, lower, plain
 from .modes import is_grad_enabled, no_grad
 from .node import Node
+from .old_reduction import PLACES, has_old_reduction, replace_old_reduction
 from .op import COMPOSED, TAKES, Op
 from .out import IN_PLACE, in_place, into, place_of_inplace
 from .siblings import group_outputs
@@ -77,12 +78,14 @@ def _declare_composed(f: Any, dtypes: str) -> Any:
             return call_under_rule(run, f.__name__, args, kw)
         return run(args, kw)
 
-    last = place_of_inplace(f)
+    last, old = place_of_inplace(f), PLACES.get(f.__name__)
 
     def run(args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         try:
             if len(args) > last:
                 args, kw = args[:last], {**kw, "inplace": args[last]}
+            if old is not None and has_old_reduction(old, args, kw):
+                args, kw = replace_old_reduction(old, args, kw)
             if kw:
                 if "out" in kw and not is_view:
                     return into(call, args, kw)

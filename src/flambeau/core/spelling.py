@@ -26,7 +26,16 @@ SPELLINGS = {
 
 # arguments of PyTorch that are ignored: all tensors and gradients are dense, and copies are staged
 WITHOUT_EFFECT = frozenset(
-    ("cudnn_enable", "cudnn_enabled", "layout", "memory_format", "pin_memory", "sparse_grad")
+    (
+        "_stacklevel",
+        "cudnn_enable",
+        "cudnn_enabled",
+        "layout",
+        "memory_format",
+        "pin_memory",
+        "sparse",
+        "sparse_grad",
+    )
 )
 # second names in the argument parsers of single functions
 OF_ONE = {

@@ -96,13 +96,23 @@ class Hardswish(FunctionLayer):
 class Hardtanh(FunctionLayer):
     """x limited to [min_val, max_val]; unlike clamp, the gradient is 0 at both ends. [...] -> [...]
 
+    min_value, max_value: PyTorch's old names of the limits
     Raises ValueError if min_val is above max_val.
     """
 
     shows_all = True
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
-        self.min_val, self.max_val, self.inplace = min_val, max_val, inplace
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ):
+        self.min_val = min_val if min_value is None else min_value
+        self.max_val = max_val if max_value is None else max_value
+        self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
         return activation.hardtanh(input, min_val=self.min_val, max_val=self.max_val, inplace=self.inplace)
@@ -132,7 +142,7 @@ class LogSoftmax(FunctionLayer):
 
     shows_all = True
 
-    def __init__(self, dim: int = -1, dtype: DTypeLike | None = None):
+    def __init__(self, dim: int | None = None, dtype: DTypeLike | None = None):
         self.dim, self.dtype = dim, dtype
 
     def forward(self, input: Tensor) -> Tensor:
@@ -212,7 +222,7 @@ class Sigmoid(FunctionLayer):
 class Softmax(FunctionLayer):
     """exp(input) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
 
-    def __init__(self, dim: int = -1, dtype: DTypeLike | None = None):
+    def __init__(self, dim: int | None = None, dtype: DTypeLike | None = None):
         self.dim, self.dtype = dim, dtype
 
     def forward(self, input: Tensor) -> Tensor:
@@ -222,7 +232,7 @@ class Softmax(FunctionLayer):
 class Softmin(FunctionLayer):
     """softmax of -x. [..., n, ...] -> [..., n, ...]"""
 
-    def __init__(self, dim: int = -1, dtype: DTypeLike | None = None):
+    def __init__(self, dim: int | None = None, dtype: DTypeLike | None = None):
         self.dim, self.dtype = dim, dtype
 
     def forward(self, input: Tensor) -> Tensor:

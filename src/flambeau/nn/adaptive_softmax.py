@@ -12,7 +12,7 @@ from ..ops.loss import cross_entropy
 from ..tensor import Tensor
 from .containers import ModuleList, Sequential
 from .linear import Linear
-from .module import Module
+from .module import Module, cast_layer
 
 
 class AdaptiveOutput(NamedTuple):
@@ -50,7 +50,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         # The head has the frequent classes, and one output for each cluster of rarer ones.
         self.head = Linear(in_features, ends[0] + len(ends), head_bias, device=device)
         self.tail = ModuleList(self._cluster(i, device) for i in range(len(ends)))
-        self._cast(dtype)
+        cast_layer(self, dtype)
 
     def _cluster(self, i: int, device: Any) -> Sequential:
         # each cluster of rarer classes has div_value times fewer features
@@ -77,11 +77,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         """The likeliest class of each row. [n, in_features] -> [n] int64"""
         return self.log_prob(x).argmax(-1)
 
-    def forward(self, x: Tensor, target: Tensor) -> AdaptiveOutput:
-        if target.ndim not in (0, 1) or x.shape[:-1] != target.shape:
+    def forward(self, input_: Tensor, target_: Tensor) -> AdaptiveOutput:
+        if target_.ndim not in (0, 1) or input_.shape[:-1] != target_.shape:
             rule = "takes rows and one class for each, [n, features] and [n], or [features] and []"
-            raise ValueError(f"AdaptiveLogSoftmaxWithLoss({describe(x)}, {describe(target)}): {rule}")
-        output = -cross_entropy_of(self.log_prob(x), target)  # log-probabilities, hence the sign
+            raise ValueError(f"AdaptiveLogSoftmaxWithLoss({describe(input_)}, {describe(target_)}): {rule}")
+        output = -cross_entropy_of(self.log_prob(input_), target_)  # log-probabilities, hence the sign
         return AdaptiveOutput(output, -output.mean())
 
 
@@ -172,14 +172,14 @@ class LinearCrossEntropyLoss(Module):
         self.register_buffer("weight", weight)  # weight is not learned: a buffer moves with the module
         self.reduction, self.ignore_index, self.label_smoothing = reduction, ignore_index, label_smoothing
         self.linear = Linear(in_features, num_classes * prod(out_features), bias, device=device)
-        self._cast(dtype)
+        cast_layer(self, dtype)
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
         shape = (self.num_classes, *self.out_features)
         weight = self.linear.weight.reshape(*shape, self.linear.in_features)
         bias = None if self.linear.bias is None else self.linear.bias.reshape(*shape)
         return linear_cross_entropy(
-            x,
+            input,
             weight,
             target,
             linear_bias=bias,

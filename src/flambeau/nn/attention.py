@@ -75,6 +75,7 @@ class MultiheadAttention(Module):
         self.head_dim = embed_dim // num_heads
         self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
         self.batch_first, self.add_zero_attn = batch_first, add_zero_attn
+        self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
         self._make(bias, add_bias_kv, device)
         if dtype is not None:
             self.to(dtype)
@@ -84,7 +85,7 @@ class MultiheadAttention(Module):
         # PyTorch's order: the output layer draws its values before the others
         self.out_proj = Linear(e, e, bias, device=device)
         # PyTorch's layout: one matrix for q, k and v if all have embed_dim features.
-        if self.kdim == self.vdim == e:
+        if self._qkv_same_embed_dim:
             self.in_proj_weight = new_parameter(3 * e, e, device=device)
         else:
             self.in_proj_weight = None

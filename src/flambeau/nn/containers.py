@@ -9,7 +9,8 @@ from ..core.node import describe
 from ..core.tree import is_dict
 from ..errors import IndexError, TypeError, ValueError
 from ..tensor import Tensor
-from .module import Module, check_module
+from .members import Owner, slots_of
+from .module import Module, check_module, check_name
 from .parameter import Parameter
 
 
@@ -19,12 +20,12 @@ class _Numbered(Module):
     def _renumber(self, modules: list[Module]) -> Self:
         """Replace the modules by these, under the names "0", "1", ..."""
         for m in modules:
-            check_module(self, m)
+            _check_slot(self, m)
         # Names are removed and set again, so that vars() has them in the order of the list.
-        for name, _ in list(self._own(Module)):
+        for name, _ in slots_of(self, Owner):
             delattr(self, name)
         for i, m in enumerate(modules):
-            setattr(self, str(i), m)
+            self.add_module(str(i), m)
         return self
 
     def append(self, module: Module) -> Self:
@@ -39,7 +40,7 @@ class _Numbered(Module):
 
     def insert(self, index: int, module: Module) -> Self:
         """Insert a module before an index; returns self."""
-        check_module(self, module)
+        _check_slot(self, module)
         if index == len(self):  # nothing to renumber
             self.add_module(str(index), module)
             return self
@@ -54,25 +55,25 @@ class _Numbered(Module):
         return module
 
     def __len__(self) -> int:
-        return sum(1 for _ in self._own(Module))
+        return len(slots_of(self, Owner))
 
     def __iter__(self) -> Iterator[Module]:
-        return (m for _, m in self._own(Module))
+        return (m for _, m in slots_of(self, Owner))
 
     def __contains__(self, module: Any) -> bool:
         # identity: == of modules may be overridden, and a module is a member only if it is registered
         return any(m is module for m in self)
 
     def __getitem__(self, index: int | slice) -> Any:
-        chosen = list(self._own(Module))[index]  # a pair, or a list of pairs for a slice
+        chosen = slots_of(self, Owner)[index]  # a pair, or a list of pairs for a slice
         return self._part(dict(chosen)) if isinstance(chosen, list) else chosen[1]
 
     def _part(self, chosen: dict[str, Module]) -> Any:
         return type(self)(list(chosen.values()))  # slices are new containers of the same modules
 
     def __setitem__(self, index: int, module: Module) -> None:
-        check_module(self, module)
-        setattr(self, list(self._own(Module))[index][0], module)
+        _check_slot(self, module)
+        setattr(self, slots_of(self, Owner)[index][0], module)
 
     def __delitem__(self, index: int | slice) -> None:
         modules = list(self)
@@ -86,6 +87,11 @@ class _Numbered(Module):
         return self.extend(other)
 
 
+def _check_slot(owner: Module, module: Any) -> Any:
+    """Return a module or None, which keeps a place; TypeError for other values."""
+    return None if module is None else check_module(owner, module)
+
+
 class Sequential(_Numbered):
     """Call modules one after another; pass them, or one dict of name to module.
 
@@ -97,12 +103,12 @@ class Sequential(_Numbered):
         only = modules[0] if len(modules) == 1 else None
         # one dict keeps its names; positional modules are named by index, as in PyTorch
         for name, m in only.items() if is_dict(only) else enumerate(modules):
-            self.add_module(str(name), check_module(self, m))
+            self.add_module(str(name), _check_slot(self, m))
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, input: Any) -> Any:
         for m in self:
-            x = m(x)
-        return x
+            input = m(input)
+        return input
 
     def _part(self, chosen: dict[str, Module]) -> "Sequential":
         return type(self)(chosen)  # under their names, as PyTorch has it
@@ -126,8 +132,8 @@ def _times(modules: Module, n: Any) -> int:
 class ModuleList(_Numbered):
     """A list of modules that a module's parameters include; it has no forward."""
 
-    def __init__(self, modules: Iterable[Module] = ()):
-        self.extend(modules)
+    def __init__(self, modules: Iterable[Module | None] | None = None):
+        self.extend(() if modules is None else modules)
 
     def _lines(self) -> list[str]:
         """The printed lines; equal neighbours share one line with their number."""
@@ -140,9 +146,9 @@ class ModuleList(_Numbered):
             first += n
         return lines
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, input: Any) -> Any:
         rule = "it is a list, not a layer: call its modules, or use Sequential"
-        raise TypeError(f"ModuleList({describe(x)}): {rule}")
+        raise TypeError(f"ModuleList({describe(input)}): {rule}")
 
 
 class _Named:
@@ -205,18 +211,18 @@ class ModuleDict(_Named, Module):
     modules: a dict of them, or (name, module) pairs.
     """
 
-    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()):
-        self.update(modules)
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None):
+        self.update(() if modules is None else modules)
 
     def _inside(self) -> Iterator[tuple[str, Any]]:
-        return self._own(Module)
+        return iter(slots_of(self, Owner))
 
     def __setitem__(self, key: str, module: Module) -> None:
-        self.add_module(key, check_module(self, module))
+        self.add_module(key, _check_slot(self, module))
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, input: Any) -> Any:
         rule = "it is a dict, not a layer: call its modules"
-        raise TypeError(f"ModuleDict({describe(x)}): {rule}")
+        raise TypeError(f"ModuleDict({describe(input)}): {rule}")
 
 
 def _as_kept(value: Any) -> Any:
@@ -230,9 +236,9 @@ class ParameterList(Module):
     values: the tensors.
     """
 
-    def __init__(self, values: Iterable[Any] = ()):
+    def __init__(self, values: Iterable[Any] | None = None):
         self._size = 0
-        self.extend(values)
+        self.extend(() if values is None else values)
 
     def append(self, value: Any) -> Self:
         """Add a parameter at the end; returns self."""
@@ -288,20 +294,20 @@ class ParameterList(Module):
 class ParameterDict(_Named, Module):
     """Parameters by name, which a module's parameters include; plain tensors become parameters.
 
-    values: a dict of them, which is sorted by name as in PyTorch; or an OrderedDict, another ParameterDict or
-    (name, tensor) pairs, which keep their order.
+    parameters: a dict of them, which is sorted by name as in PyTorch; or an OrderedDict, another
+    ParameterDict or (name, tensor) pairs, which keep their order.
     """
 
-    def __init__(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()):
+    def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None):
         self._names: list[str] = []
-        self.update(values)
+        self.update(() if parameters is None else parameters)
 
     def _inside(self) -> Iterator[tuple[str, Any]]:
         return ((name, getattr(self, name)) for name in self._names)
 
     def __setitem__(self, key: str, value: Any) -> None:
         # a parameter's name may not be that of another attribute, such as a method
-        self._check_name("ParameterDict", key, key in self._names)
+        check_name(self, "ParameterDict", key, key in self._names)
         setattr(self, key, _as_kept(value))
         if key not in self._names:
             self._names.append(key)

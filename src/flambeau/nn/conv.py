@@ -7,7 +7,7 @@ from ..ops.conv import conv, grid_sample
 from ..ops.conv.conv import pair
 from ..tensor import Tensor
 from .linear import default_init, new_parameter, positive
-from .module import Module
+from .module import Module, cast_layer
 from .parameter import Parameter
 
 Size = int | tuple[int, ...]
@@ -41,7 +41,7 @@ class Convolution(Module):
             raise ValueError(f"{call}: groups must divide both numbers of channels: change one of the three")
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride = pair(kernel_size, self.nd), pair(stride, self.nd)
-        self.dilation = pair(dilation, self.nd)
+        self.dilation, self.transposed = pair(dilation, self.nd), swap
         # A convolution's weight is [out, in / groups, *kernel], a transposed one's [in, out / groups,
         # *kernel].
         first, second = channels if swap else channels[::-1]
@@ -49,6 +49,19 @@ class Convolution(Module):
         self.weight = new_parameter(*shape, device=device)
         self.bias = new_parameter(out_channels, device=device) if bias else None
         self.reset_parameters()
+
+    @property
+    def _reversed_padding_repeated_twice(self) -> list[int]:
+        """The padding in the order of `pad`: both ends of the last dim first."""
+        before: Any = getattr(self, "padding", (0,) * self.nd)
+        after = before
+        if isinstance(before, str):
+            before, after = (
+                conv.same_padding(self.kernel_size, self.stride, self.dilation)
+                if before == "same"
+                else [(0,) * self.nd] * 2
+            )
+        return [n for side in zip(before[::-1], after[::-1], strict=True) for n in side]
 
     def reset_parameters(self) -> None:
         """Initialise the parameters again."""
@@ -87,7 +100,7 @@ class _Conv(Convolution):
     ):
         self._setup((in_channels, out_channels), kernel_size, stride, dilation, groups, bias, device)
         self.padding = padding if isinstance(padding, str) else pair(padding, self.nd)
-        self.padding_mode = padding_mode
+        self.padding_mode, self.output_padding = padding_mode, (0,) * self.nd
         rule = "padding must be a number, one for each dim, 'valid', or 'same' (stride 1): pass one of these"
         # with a stride, "same" has no unique amount of padding
         if isinstance(padding, str) and (
@@ -97,20 +110,20 @@ class _Conv(Convolution):
         if padding_mode not in MODES:
             call = f"{type(self).__name__}(padding_mode={padding_mode!r})"
             raise ValueError(f"{call}: is unknown: use one of {', '.join(MODES)}")
-        self._cast(dtype)
+        cast_layer(self, dtype)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The convolution with another weight and bias; subclasses may override it, as in PyTorch."""
         padding = self.padding
-        # Other modes pad x by itself first; zeros are part of the convolution.
+        # Other modes pad the input first; zeros are part of the convolution.
         if self.padding_mode != "zeros" and padding != "valid":
-            before, after = padding, padding
-            if padding == "same":
-                before, after = conv.same_padding(self.kernel_size, self.stride, self.dilation)
-            # `pad` takes (left, right) of the last dim first.
-            pairs: list[Any] = [n for side in zip(before[::-1], after[::-1], strict=True) for n in side]
-            x, padding = x.pad(pairs, self.padding_mode), 0  # the padding is in x now
+            pairs = self._reversed_padding_repeated_twice
+            input, padding = input.pad(pairs, self.padding_mode), 0  # it is padded now
         run = type(self).function
-        return run(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return run(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
 
 class Conv1d(_Conv):
@@ -192,12 +205,14 @@ class _ConvTranspose(Convolution):
             (in_channels, out_channels), kernel_size, stride, dilation, groups, bias, device, swap=True
         )
         self.padding, self.output_padding = pair(padding, self.nd), pair(output_padding, self.nd)
-        self._cast(dtype)
+        self.padding_mode = padding_mode
+        cast_layer(self, dtype)
 
-    def forward(self, x: Tensor, output_size: tuple[int, ...] | None = None) -> Tensor:
-        extra = self.output_padding if output_size is None else self._extra(x, tuple(output_size))
+    def forward(self, input: Tensor, output_size: tuple[int, ...] | None = None) -> Tensor:
+        extra = self.output_padding if output_size is None else self._extra(input, tuple(output_size))
         run = type(self).function
-        return run(x, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
+        settings = self.stride, self.padding, extra, self.groups, self.dilation
+        return run(input, self.weight, self.bias, *settings)
 
     def _extra(self, x: Tensor, output_size: tuple[int, ...]) -> tuple[int, ...]:
         """The output_padding for the requested sizes; ValueError names the possible ones."""
@@ -306,8 +321,8 @@ class DeformConv2d(Convolution):
     ):
         self._setup((in_channels, out_channels), kernel_size, stride, dilation, groups, bias, device)
         self.padding = pair(padding)
-        self._cast(dtype)
+        cast_layer(self, dtype)
 
-    def forward(self, x: Tensor, offset: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(self, input: Tensor, offset: Tensor, mask: Tensor | None = None) -> Tensor:
         settings = (self.bias, self.stride, self.padding, self.dilation, mask)
-        return grid_sample.deform_conv2d(x, offset, self.weight, *settings)
+        return grid_sample.deform_conv2d(input, offset, self.weight, *settings)

@@ -154,7 +154,7 @@ def _unrouted(model: Module) -> Generator[None]:
     finally:
         for m, kinds in routed:
             if kinds:
-                m._hooks["forward_pre"] = kinds  # pyright: ignore[reportPrivateUsage]
+                m._module_hooks["forward_pre"] = kinds  # pyright: ignore[reportPrivateUsage]
 
 
 def _seconds(module: Module, args: Any, kw: Any, devices: list[Any]) -> tuple[float, ...]:

@@ -15,8 +15,8 @@ class Identity(Module):
     def __init__(self, *_args: Any, **_kw: Any):
         """Takes and ignores any arguments, as in PyTorch."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        return x
+    def forward(self, input: Tensor) -> Tensor:
+        return input
 
 
 class Dropping(Module):
@@ -29,9 +29,9 @@ class Dropping(Module):
             raise ValueError(f"{type(self).__name__}({p}): p must be from 0 to 1: pass a probability")
         self.p, self.inplace = p, inplace
 
-    def forward(self, x: Tensor) -> Tensor:
-        # PyTorch's in-place variant assigns the result to x itself
-        return type(self).function(x, self.p, self.training, inplace=self.inplace)
+    def forward(self, input: Tensor) -> Tensor:
+        # PyTorch's in-place variant assigns the result to the input itself
+        return type(self).function(input, self.p, self.training, inplace=self.inplace)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
@@ -102,8 +102,8 @@ class GaussianNoise(Module):
             raise ValueError(f"GaussianNoise(std={std}): std must be at least 0: pass another value")
         self.std = std
 
-    def forward(self, x: Tensor) -> Tensor:
-        return x + randn_like(x) * self.std if self.training and self.std else x
+    def forward(self, input: Tensor) -> Tensor:
+        return input + randn_like(input) * self.std if self.training and self.std else input
 
     def extra_repr(self) -> str:
         return f"std={self.std}"

@@ -176,9 +176,9 @@ class _FractionalMaxPool(Module):
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
 
-    def forward(self, x: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Any:
         sizes = (self.output_size, self.output_ratio)
-        values, indices = _pool(x, self.nd, self.kernel_size, sizes, self._random_samples)
+        values, indices = _pool(input, self.nd, self.kernel_size, sizes, self._random_samples)
         return (values, indices) if self.return_indices else values
 
 

@@ -39,7 +39,7 @@ def register(kinds: Kinds, kind: str, hook: ModuleHook, prepend: bool = False) -
 
 def own_hooks(module: Any, kind: str) -> dict[int, ModuleHook]:
     """The hooks of one kind that were registered on the module, by key."""
-    return module._hooks.get(kind, {})
+    return module._module_hooks.get(kind, {})
 
 
 def of(module: Any, kind: str) -> list[ModuleHook]:
@@ -49,7 +49,7 @@ def of(module: Any, kind: str) -> list[ModuleHook]:
 
 def has_hooks(module: Any) -> bool:
     """Whether a call of the module has hooks to call."""
-    return bool(module._hooks or everywhere)
+    return bool(module._module_hooks or everywhere)
 
 
 def call(module: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:

@@ -7,9 +7,10 @@ from ..errors import ValueError
 from ..tensor import Tensor
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, Size
 from .linear import Linear
+from .members import own_members
 from .module import Module
 from .norm import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
-from .parameter import Parameter, UninitializedBuffer, UninitializedParameter, is_lazy
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter, is_lazy
 
 
 class LazyLayer(Module):
@@ -28,9 +29,9 @@ class LazyLayer(Module):
         # A template without values, of which only the names and kinds of parameters are used. Its input size
         # is the smallest that groups divides.
         example = self.becomes(int(options.get("groups", 1)), **{**self._options, "device": "meta"})
-        for key, _ in list(example._own(Parameter)):
+        for key, _ in list(own_members(example, Parameter)):
             setattr(self, key, UninitializedParameter(device=device))
-        for key, b in list(example._own(Tensor)):
+        for key, b in list(own_members(example, Buffer)):
             has_shape = key == "num_batches_tracked"  # the count
             buffer = (
                 Tensor.zeros(dtype=b.dtype, device=device)
@@ -57,7 +58,7 @@ class LazyLayer(Module):
     def _become(self, size: int) -> None:
         """Become the layer for inputs of that size; values that were loaded meanwhile stay."""
         # Hooks and the mode may have been set before the first call.
-        hooks, training = self._hooks, self.training
+        hooks, training = self._module_hooks, self.training
         fresh = dict(vars(self.becomes(size, **self._options)))
         for key in [k for k, v in vars(self).items() if isinstance(v, Tensor)]:
             value, first = vars(self)[key], fresh[key]
@@ -70,14 +71,14 @@ class LazyLayer(Module):
                 raise ValueError(f"{call}: {rule}: pass another input")
             fresh[key] = value
         del self._options
-        vars(self).update({**fresh, "_hooks": hooks, "training": training})
+        vars(self).update({**fresh, "_module_hooks": hooks, "training": training})
         # The layer changes its class in place: references to it, such as a Sequential's, stay valid.
         layer: Any = self
         layer.__class__ = self.becomes
 
-    def forward(self, x: Tensor, *more: Any, **kw: Any) -> Any:
-        self.initialize_parameters(x)
-        return self.forward(x, *more, **kw)  # now the forward of the class that it became
+    def forward(self, input: Tensor, *more: Any, **kw: Any) -> Any:
+        self.initialize_parameters(input)
+        return self.forward(input, *more, **kw)  # now the forward of the class that it became
 
 
 class _LazyConv(LazyLayer):
@@ -180,8 +181,8 @@ class _LazyInstanceNorm(_LazyNorm):
         self,
         eps: float = 1e-5,
         momentum: float | None = 0.1,
-        affine: bool = False,
-        track_running_stats: bool = False,
+        affine: bool = True,
+        track_running_stats: bool = True,
         device: Any = None,
         dtype: Any = None,
         *,

@@ -5,7 +5,7 @@ from typing import Any
 from ..ops import activation
 from ..tensor import Tensor
 from .init import constant_
-from .module import Module
+from .module import Module, cast_layer
 from .parameter import Parameter
 from .variants import rrelu_
 
@@ -20,8 +20,8 @@ class RReLU(Module):
     def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False):
         self.lower, self.upper, self.inplace = lower, upper, inplace
 
-    def forward(self, x: Tensor) -> Tensor:
-        return (rrelu_ if self.inplace else activation.rrelu)(x, self.lower, self.upper, self.training)
+    def forward(self, input: Tensor) -> Tensor:
+        return (rrelu_ if self.inplace else activation.rrelu)(input, self.lower, self.upper, self.training)
 
     def extra_repr(self) -> str:
         return f"lower={self.lower}, upper={self.upper}"
@@ -35,16 +35,16 @@ class PReLU(Module):
     """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None):
-        self.init = init
+        self.init, self.num_parameters = init, num_parameters  # type: ignore[assignment] # as in PyTorch
         self.weight = Parameter(Tensor.full((num_parameters,), init, device=device))
-        self._cast(dtype)
+        cast_layer(self, dtype)
 
     def reset_parameters(self) -> None:
         """Initialise the parameters again."""
         constant_(self.weight, self.init)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return activation.prelu(x, self.weight)
+    def forward(self, input: Tensor) -> Tensor:
+        return activation.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
         return f"num_parameters={self.weight.numel()}"

@@ -12,7 +12,7 @@ from ..ops.einsum import bilinear
 from ..ops.index.embedding import by_frequency, embedding, embedding_bag, limit_norms
 from ..tensor import Tensor
 from . import init
-from .module import Module
+from .module import Module, cast_layer
 from .parameter import Parameter
 
 
@@ -61,14 +61,14 @@ class Linear(Module):
         self.weight = new_parameter(out_features, in_features, device=device)
         self.bias = new_parameter(out_features, device=device) if bias else None
         self.reset_parameters()
-        self._cast(dtype)
+        cast_layer(self, dtype)
 
     def reset_parameters(self) -> None:
         """Initialise the parameters again."""
         default_init(self.weight, self.bias)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return linear(x, self.weight, self.bias)
+    def forward(self, input: Tensor) -> Tensor:
+        return linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         sizes = f"in_features={self.in_features}, out_features={self.out_features}"
@@ -98,7 +98,7 @@ class Bilinear(Module):
         self.weight = new_parameter(out_features, in1_features, in2_features, device=device)
         self.bias = new_parameter(out_features, device=device) if bias else None
         self.reset_parameters()
-        self._cast(dtype)
+        cast_layer(self, dtype)
 
     def reset_parameters(self) -> None:
         """Initialise the parameters again."""
@@ -107,8 +107,8 @@ class Bilinear(Module):
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        return bilinear(x1, x2, self.weight, self.bias)
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        return bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         sizes = f"in1_features={self.in1_features}, in2_features={self.in2_features}"
@@ -121,8 +121,12 @@ class _Table(Module):
     max_norm: float | None
     norm_type: float
     scale_grad_by_freq: bool
+    sparse = False  # all gradients are dense
 
-    def _setup(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, device: Any) -> None:
+    def _setup(
+        self, sizes: tuple[int, int], padding_idx: int | None, weight: Tensor | None, device: Any
+    ) -> None:
+        num_embeddings, embedding_dim = sizes
         name = type(self).__name__
         positive(name, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
@@ -131,6 +135,12 @@ class _Table(Module):
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         # a negative row counts from the end
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        if weight is not None:  # the layer shares its values
+            if weight.shape != sizes:
+                rule = f"it must be {list(sizes)}: pass another tensor"
+                raise ValueError(f"{name}(_weight={describe(weight)}): {rule}")
+            self.weight = Parameter(weight)
+            return
         self.weight = new_parameter(num_embeddings, embedding_dim, device=device)
         self.reset_parameters()
 
@@ -188,7 +198,9 @@ class Embedding(_Table):
     max_norm: a vector that is looked up and is longer, by norm_type, is first shortened to it in the table
     norm_type: the p of that norm
     scale_grad_by_freq: divide a row's gradient by how often one call looks it up
-    Raises ValueError if max_norm is not above 0.
+    sparse: accepted and ignored: all gradients are dense
+    _weight: the table, whose values the layer shares; _freeze: do not train it
+    Raises ValueError if max_norm is not above 0, or _weight has other sizes.
     """
 
     def __init__(
@@ -199,16 +211,21 @@ class Embedding(_Table):
         max_norm: float | None = None,
         norm_type: float = 2.0,
         scale_grad_by_freq: bool = False,
-        *,
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
         device: Any = None,
         dtype: Any = None,
     ):
         self._set_options(max_norm, norm_type, scale_grad_by_freq)
-        self._setup(num_embeddings, embedding_dim, padding_idx, device)
-        self._cast(dtype)
+        self._setup((num_embeddings, embedding_dim), padding_idx, _weight, device)
+        self.sparse = sparse
+        if _freeze:
+            self.weight.requires_grad_(False)
+        cast_layer(self, dtype)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return embedding(x, self._weight_for(x), self.padding_idx)
+    def forward(self, input: Tensor) -> Tensor:
+        return embedding(input, self._weight_for(input), self.padding_idx)
 
     def extra_repr(self) -> str:
         longest = "" if self.max_norm is None else f", max_norm={self.max_norm}"
@@ -220,7 +237,7 @@ class EmbeddingBag(_Table):
 
     num_embeddings: the number of vectors
     embedding_dim: the length of each vector
-    max_norm, norm_type, scale_grad_by_freq: as in Embedding
+    max_norm, norm_type, scale_grad_by_freq, sparse, _weight: as in Embedding
     mode: how a bag is pooled: "mean", "sum" or "max"
     include_last_offset: offsets [b + 1] also hold the end of the last bag
     padding_idx: the row that no bag counts and that gets no gradient
@@ -235,7 +252,8 @@ class EmbeddingBag(_Table):
         norm_type: float = 2.0,
         scale_grad_by_freq: bool = False,
         mode: str = "mean",
-        *,
+        sparse: bool = False,
+        _weight: Tensor | None = None,
         include_last_offset: bool = False,
         padding_idx: int | None = None,
         device: Any = None,
@@ -245,16 +263,17 @@ class EmbeddingBag(_Table):
             rule = "it can't scale a maximum: use mode='sum' or 'mean', or leave it out"
             raise ValueError(f"EmbeddingBag(mode='max', scale_grad_by_freq=True): {rule}")
         self._set_options(max_norm, norm_type, scale_grad_by_freq)
-        self._setup(num_embeddings, embedding_dim, padding_idx, device)
-        self._cast(dtype)
+        self._setup((num_embeddings, embedding_dim), padding_idx, _weight, device)
+        cast_layer(self, dtype)
+        self.sparse = sparse
         self.mode, self.include_last_offset = mode, include_last_offset
 
     def forward(
-        self, x: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
+        self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
     ) -> Tensor:
         return embedding_bag(
-            x,
-            self._weight_for(x),
+            input,
+            self._weight_for(input),
             offsets,
             mode=self.mode,
             per_sample_weights=per_sample_weights,

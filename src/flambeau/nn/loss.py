@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from ..core.old_reduction import takes_old_reduction
 from ..ops import ctc, loss
 from ..tensor import Tensor
 from .function_layer import FunctionLayer
@@ -22,6 +23,7 @@ class BCELoss(FunctionLayer):
 
     weight: Tensor | None
 
+    @takes_old_reduction((1, 2))
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
         # A buffer, so that the weight moves with the module; it is in the state_dict, as in PyTorch.
         self.reduction = reduction
@@ -44,6 +46,7 @@ class BCEWithLogitsLoss(FunctionLayer):
 
     pos_weight: Tensor | None
 
+    @takes_old_reduction((1, 2))
     def __init__(
         self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None
     ):
@@ -66,6 +69,7 @@ class CosineEmbeddingLoss(FunctionLayer):
     Raises ValueError if reduction is unknown.
     """
 
+    @takes_old_reduction((1, 2))
     def __init__(self, margin: float = 0.0, reduction: str = "mean"):
         self.margin, self.reduction = margin, reduction
 
@@ -124,6 +128,7 @@ class CrossEntropyLoss(FunctionLayer):
 
     weight: Tensor | None
 
+    @takes_old_reduction((1, 3))
     def __init__(
         self,
         weight: Tensor | None = None,
@@ -169,6 +174,7 @@ class HingeEmbeddingLoss(FunctionLayer):
     Raises ValueError if reduction is unknown.
     """
 
+    @takes_old_reduction((1, 2))
     def __init__(self, margin: float = 1.0, reduction: str = "mean"):
         self.margin, self.reduction = margin, reduction
 
@@ -204,6 +210,7 @@ class KLDivLoss(FunctionLayer):
     Raises ValueError if reduction is unknown.
     """
 
+    @takes_old_reduction((0, 1))
     def __init__(self, reduction: str = "mean", log_target: bool = False):
         self.reduction, self.log_target = reduction, log_target
 
@@ -220,6 +227,7 @@ class L1Loss(FunctionLayer):
 
     weight: Tensor | None
 
+    @takes_old_reduction((0, 1))
     def __init__(self, reduction: str = "mean", weight: Tensor | None = None):
         self.reduction = reduction
         self.register_buffer("weight", weight)
@@ -235,6 +243,7 @@ class MarginRankingLoss(FunctionLayer):
     Raises ValueError if reduction is unknown.
     """
 
+    @takes_old_reduction((1, 2))
     def __init__(self, margin: float = 0.0, reduction: str = "mean"):
         self.margin, self.reduction = margin, reduction
 
@@ -251,6 +260,7 @@ class MSELoss(FunctionLayer):
 
     weight: Tensor | None
 
+    @takes_old_reduction((0, 1))
     def __init__(self, reduction: str = "mean", weight: Tensor | None = None):
         self.reduction = reduction
         self.register_buffer("weight", weight)
@@ -269,6 +279,7 @@ class MultiLabelMarginLoss(FunctionLayer):
     Raises ValueError if shapes differ, or the target is not of integers.
     """
 
+    @takes_old_reduction((0, 1))
     def __init__(self, reduction: str = "mean"):
         self.reduction = reduction
 
@@ -286,6 +297,7 @@ class MultiLabelSoftMarginLoss(FunctionLayer):
 
     weight: Tensor | None
 
+    @takes_old_reduction((1, 2))
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
         self.reduction = reduction
         self.register_buffer("weight", weight)
@@ -305,6 +317,7 @@ class MultiMarginLoss(FunctionLayer):
 
     weight: Tensor | None
 
+    @takes_old_reduction((3, 4))
     def __init__(
         self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean"
     ):
@@ -327,6 +340,7 @@ class NLLLoss(FunctionLayer):
 
     weight: Tensor | None
 
+    @takes_old_reduction((1, 3))
     def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"):
         self.ignore_index, self.reduction = ignore_index, reduction
         self.register_buffer("weight", weight)
@@ -395,14 +409,20 @@ class PoissonNLLLoss(FunctionLayer):
     Raises ValueError if reduction is unknown.
     """
 
+    @takes_old_reduction((2, 4))
     def __init__(
         self, log_input: bool = True, full: bool = False, eps: float = 1e-08, reduction: str = "mean"
     ):
         self.log_input, self.full, self.eps, self.reduction = log_input, full, eps, reduction
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         return loss.poisson_nll_loss(
-            input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
+            log_input,
+            target,
+            log_input=self.log_input,
+            full=self.full,
+            eps=self.eps,
+            reduction=self.reduction,
         )
 
 
@@ -414,6 +434,7 @@ class SmoothL1Loss(FunctionLayer):
     Raises ValueError if beta is below 0.
     """
 
+    @takes_old_reduction((0, 1))
     def __init__(self, reduction: str = "mean", beta: float = 1.0):
         self.reduction, self.beta = reduction, beta
 
@@ -428,6 +449,7 @@ class SoftMarginLoss(FunctionLayer):
     Raises ValueError if reduction is unknown.
     """
 
+    @takes_old_reduction((0, 1))
     def __init__(self, reduction: str = "mean"):
         self.reduction = reduction
 
@@ -445,6 +467,7 @@ class TripletMarginLoss(FunctionLayer):
     Raises ValueError if reduction is unknown.
     """
 
+    @takes_old_reduction((4, 5))
     def __init__(
         self,
         margin: float = 1.0,

@@ -1,10 +1,8 @@
 """Module, a tree of parameters, buffers and modules with PyTorch's names."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
-from typing import Any, NamedTuple, Self
-from warnings import warn
+from typing import TYPE_CHECKING, Any, Self
 
 from ..capture.compile import compile_call
 from ..core.dtype import DType, as_dtype, bfloat16, float16, float32
@@ -12,88 +10,86 @@ from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.printing import table_in_html
 from ..core.warn_once import NO_GRAD_KEPT, note
-from ..errors import TypeError, ValueError, nearest, suggest
+from ..errors import TypeError, ValueError, suggest
 from ..runtime.state import with_next_run
-from ..tensor import Tensor, tensor
+from ..tensor import Tensor
 from . import hooks, placement, routes
 from .hooks import ModuleHook, RemovableHandle
+from .members import Members, NonPersistent, Owner, kind_of, own_members, register, replace_members
 from .parameter import Buffer, Parameter, is_lazy
+from .state_dict import Keys, StateDict, collect, find_places, load
 
 
-class Keys(NamedTuple):
-    """The result of load_state_dict: names without a tensor, and tensors without a name in the module."""
+class Module(Owner):
+    """A layer or a model: set parameters and modules as attributes, write `forward`, call the module.
 
-    missing_keys: list[str]
-    unexpected_keys: list[str]
-
-
-class Module:
-    """A layer or a model: set parameters and modules as attributes, write `forward`, call the module."""
+    TypeError for arguments that reach its own `__init__`, which has none.
+    """
 
     training: bool
+    call_super_init = False  # whether __init__ calls that of the next class in the order of bases
+    dump_patches = False
+    _version = 1  # of the names in a state_dict
     keeps_dtype: frozenset[str] = frozenset()  # names of buffers that `to`, `half` and the like do not cast
-    _buffer_names: dict[str, bool]  # whether it is persistent
-    _kinds: dict[str, type]  # Parameter or Module: the kind of each name, also while its value is None
-    _hooks: hooks.Kinds
+    # Each instance has its own; these are for a base whose __new__ sets attributes before.
+    _buffer_persistence: dict[str, bool] = {}  # whether a buffer is in the state_dict
+    # Parameter or Module: the kind of each name, also while its value is None
+    _member_kinds: dict[str, type] = {}
+    _module_hooks: hooks.Kinds
 
     def __new__(cls, *_args: Any, **_kw: Any) -> Self:
-        self = super().__new__(cls)  # in __new__, so that a subclass need not call super().__init__()
-        vars(self).update(training=True, _buffer_names={}, _kinds={}, _hooks={})
+        # in __new__, so that a subclass need not call super().__init__()
+        make: Any = super().__new__
+        self = make(cls) if make is object.__new__ else make(cls, *_args, **_kw)
+        vars(self).update(training=True, _buffer_persistence={}, _member_kinds={}, _module_hooks={})
         return self
+
+    def __init__(self, *args: Any, **kw: Any):
+        # As in PyTorch, the classes after Module in the order of bases are initialised by the user's class.
+        if self.call_super_init:
+            super().__init__(*args, **kw)
+        elif args or kw:
+            rule = "takes no arguments: leave them out, or set call_super_init"
+            raise TypeError(f"Module.__init__({', '.join([*map(describe, args), *kw])}): {rule}")
+
+    if not TYPE_CHECKING:  # a type checker shall report unknown names
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise AttributeError: members are attributes. A user's class may call or override it."""
+            if any(name in vars(base) for base in type(self).__mro__):
+                return object.__getattribute__(self, name)  # a property that raised: its own error
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+            )
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute. A parameter, buffer or module comes after the others of its kind, and its name
         keeps its place while it is None. TypeError for another value under the name of one of them."""
         # The kind of the new value, and that of the name: what a name holds may be None, but not change
         # silently.
-        kind, before = next((kind for kind in KINDS if isinstance(value, kind)), None), self._kind(name)
+        kind, before = next((kind for kind in KINDS if isinstance(value, kind)), None), kind_of(self, name)
         # before: the kind that the name had; a member of another kind must be deleted first.
         if before is not None and (kind, before) not in REPLACED:
-            self._check_value(name, value, before)
+            _check_value(self, name, value, before)
         has_setter = hasattr(getattr(type(self), name, None), "__set__")  # which decides
         if kind is not None and not has_setter:
-            self._register(name, kind)
+            register(self, name, kind)
             if isinstance(value, Buffer):
-                self._buffer_names[name] = value.persistent
+                self._buffer_persistence[name] = value.persistent
         object.__setattr__(self, name, value)
-
-    def _kind(self, name: str) -> type | None:
-        """The kind of a name: Parameter, Buffer or Module; None for a plain attribute."""
-        return self._kinds.get(name) or (Buffer if name in self._buffer_names else None)
-
-    def _check_value(self, name: str, value: Any, kind: type) -> None:
-        """TypeError for a value that can't replace a parameter, buffer or module."""
-        if value is None or (kind is Buffer and isinstance(value, Tensor)):
-            return
-        kind_name, cure = KINDS[kind]
-        cure = cure.format(name)
-        raise TypeError(f"{type(self).__name__}.{name} = {describe(value)}: {name} is a {kind_name}: {cure}")
-
-    def _register(self, name: str, kind: type) -> None:
-        """Record the kind of a name; a name of a new kind comes after the others of that kind."""
-        if self._kind(name) is kind:
-            return
-        # Popped and set again by __setattr__, so that vars() lists it after the others of its kind.
-        vars(self).pop(name, None)
-        self._buffer_names.pop(name, None)
-        self._kinds.pop(name, None)
-        if kind is not Buffer:
-            self._kinds[name] = kind
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a copy or a pickle; each copy has its own record of kinds."""
-        own = {"_buffer_names": dict(state["_buffer_names"]), "_kinds": dict(state["_kinds"])}
+        own = {
+            "_buffer_persistence": dict(state["_buffer_persistence"]),
+            "_member_kinds": dict(state["_member_kinds"]),
+        }
         vars(self).update({**state, **own})
 
     def __delattr__(self, name: str) -> None:
-        self._buffer_names.pop(name, None)
-        self._kinds.pop(name, None)
+        self._buffer_persistence.pop(name, None)
+        self._member_kinds.pop(name, None)
         object.__delattr__(self, name)
-
-    def _cast(self, dtype: Any) -> None:
-        """Cast a new layer, unless dtype is None: initial values are drawn in float32."""
-        if dtype is not None:
-            self.to(as_dtype(dtype))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's outputs; subclasses implement it."""
@@ -108,9 +104,9 @@ class Module:
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Set a tensor that is state but not a parameter; state_dict omits it unless persistent. ValueError
         for a name that is invalid or taken."""
-        self._check_name("register_buffer", name, name in self._buffer_names)
-        self._register(name, Buffer)
-        self._buffer_names[name] = persistent
+        check_name(self, "register_buffer", name, name in self._buffer_persistence)
+        register(self, name, Buffer)
+        self._buffer_persistence[name] = persistent
         object.__setattr__(self, name, tensor)
         if tensor is not None:
             # Its value is computed with the next run, not each time something reads the buffer.
@@ -119,63 +115,80 @@ class Module:
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Set a parameter, which may be None; raises as register_buffer does, and TypeError for another
         tensor."""
-        self._check_name("register_parameter", name, self._kinds.get(name) is Parameter)
+        check_name(self, "register_parameter", name, self._member_kinds.get(name) is Parameter)
         # users pass others
         if param is not None and not isinstance(param, Parameter):  # pyright: ignore[reportUnnecessaryIsInstance]
             call = f"register_parameter({name!r}, {describe(param)})"
             raise TypeError(f"{call}: takes a Parameter or None: pass nn.Parameter(t)")
-        self._register(name, Parameter)
+        register(self, name, Parameter)
         setattr(self, name, param)
 
     def add_module(self, name: str, module: "Module | None") -> None:
         """Set a module inside this one; raises as register_buffer does, and TypeError for an object that is
         not a module."""
-        self._check_name("add_module", name, self._kinds.get(name) is Module)
+        check_name(self, "add_module", name, self._member_kinds.get(name) is Owner)
         if module is not None:
             check_module(self, module)
-        self._register(name, Module)
+        register(self, name, Owner)
         setattr(self, name, module)
 
     register_module = add_module
 
-    def _check_name(self, call: str, name: str, same_kind: bool) -> None:
-        """ValueError for a name with a dot, none, or one that means something else already."""
-        # users pass others
-        if not isinstance(name, str) or not name or "." in name:  # pyright: ignore[reportUnnecessaryIsInstance]
-            rule = "a name must be a non-empty string without dots: choose another"
-            raise ValueError(f"{call}({name!r}): {rule}")
-        if hasattr(self, name) and not same_kind and vars(self).get(name, 0) is not None:
-            rule = f"{type(self).__name__} already has an attribute of that name: choose another"
-            raise ValueError(f"{call}({name!r}): {rule}")
+    @property
+    def _parameters(self) -> Members:
+        """The module's own parameters as a dict; a change of it changes the module."""
+        return Members(self, Parameter)
 
-    def _own(self, kind: type) -> Iterator[tuple[str, Any]]:
-        """(name, value) of the module's own parameters (kind Parameter), buffers (Tensor) or modules
-        (Module)."""
-        # A buffer is a plain tensor, a parameter a subclass of it: the record of buffers tells them apart.
-        # list(): callers may set attributes meanwhile.
-        for name, value in list(vars(self).items()):
-            if isinstance(value, kind) and (name in self._buffer_names) == (kind is Tensor):
-                yield name, value
+    @_parameters.setter
+    def _parameters(self, values: Any) -> None:
+        replace_members(self, Parameter, values)
+
+    @property
+    def _buffers(self) -> Members:
+        """The module's own buffers as a dict; a change of it changes the module."""
+        return Members(self, Buffer)
+
+    @_buffers.setter
+    def _buffers(self, values: Any) -> None:
+        replace_members(self, Buffer, values)
+
+    @property
+    def _modules(self) -> Members:
+        """The modules directly inside as a dict; a change of it changes the module."""
+        return Members(self, Owner)
+
+    @_modules.setter
+    def _modules(self, values: Any) -> None:
+        replace_members(self, Owner, values)
+
+    @property
+    def _non_persistent_buffers_set(self) -> NonPersistent:
+        """The names of buffers that state_dict omits, as a set that can be changed."""
+        return NonPersistent(self)
+
+    def _get_name(self) -> str:
+        """The name of the class, which the printed text begins with."""
+        return type(self).__name__
+
+    def _named_members(
+        self,
+        get_members_fn: Callable[["Module"], Iterable[tuple[str, Any]]],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Any]]:
+        """(dotted name, value) of what a function returns for each module, without None."""
+        owners = tree_of(self, _with_dot(prefix)) if recurse else [(_with_dot(prefix), self)]
+        pairs = ((f"{name}{k}", v) for name, m in owners for k, v in get_members_fn(m) if v is not None)
+        return _once(pairs) if remove_duplicate else pairs
 
     def named_children(self) -> Iterator[tuple[str, "Module"]]:
         """(name, module) of the modules directly inside, each once."""
-        return _once(self._own(Module))
+        return _once(own_members(self, Owner))
 
     def children(self) -> Iterator["Module"]:
         """The modules directly inside, each once."""
         return (m for _, m in self.named_children())
-
-    def _tree(self, prefix: str = "") -> Iterator[tuple[str, "Module"]]:
-        """(prefix of its names, module) for this module and all inside, a shared one each time."""
-        yield prefix, self
-        for name, m in self._own(Module):
-            yield from m._tree(f"{prefix}{name}.")
-
-    def _inside_out(self) -> Iterator["Module"]:
-        """All modules inside, a shared one each time, then this one."""
-        for _, m in self._own(Module):
-            yield from m._inside_out()
-        yield self
 
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
@@ -185,17 +198,12 @@ class Module:
         memo: modules to leave out; the returned ones are added. remove_duplicate: a shared module is returned
         once.
         """
-        pairs = ((name[:-1], m) for name, m in self._tree(_with_dot(prefix)))  # without the last dot
+        pairs = ((name[:-1], m) for name, m in tree_of(self, _with_dot(prefix)))  # without the last dot
         return _once(pairs, memo) if remove_duplicate else pairs
 
-    def modules(self) -> Iterator["Module"]:
-        """This module and all inside, each once."""
-        return (m for _, m in self.named_modules())
-
-    def _named(self, kind: type, prefix: str, recurse: bool, once: bool) -> Iterator[tuple[str, Any]]:
-        owners = self._tree(_with_dot(prefix)) if recurse else [(_with_dot(prefix), self)]
-        pairs = ((name + last, t) for name, m in owners for last, t in m._own(kind))
-        return _once(pairs) if once else pairs
+    def modules(self, remove_duplicate: bool = True) -> Iterator["Module"]:
+        """This module and all inside, each once, or with remove_duplicate=False as often as it is inside."""
+        return (m for _, m in self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -205,7 +213,7 @@ class Module:
         prefix: the start of all names; recurse: include modules inside; remove_duplicate: a shared one is
         returned once.
         """
-        return self._named(Parameter, prefix, recurse, remove_duplicate)
+        return _named(self, Parameter, prefix, (recurse, remove_duplicate))
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """All parameters, a shared one once. recurse: include modules inside."""
@@ -215,7 +223,7 @@ class Module:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """(dotted name, tensor) for all buffers; arguments are those of named_parameters."""
-        return self._named(Tensor, prefix, recurse, remove_duplicate)
+        return _named(self, Buffer, prefix, (recurse, remove_duplicate))
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """All buffers. recurse: include modules inside."""
@@ -223,15 +231,15 @@ class Module:
 
     def get_submodule(self, target: str) -> "Module":
         """The module of a dotted name, this one for ""; AttributeError suggests similar names."""
-        return self._look_up("get_submodule", target, dict(self.named_modules(remove_duplicate=False)))
+        return _look_up(self, "get_submodule", target, dict(self.named_modules(remove_duplicate=False)))
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter of a dotted name; raises as get_submodule does."""
-        return self._look_up("get_parameter", target, dict(self.named_parameters(remove_duplicate=False)))
+        return _look_up(self, "get_parameter", target, dict(self.named_parameters(remove_duplicate=False)))
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer of a dotted name; raises as get_submodule does."""
-        return self._look_up("get_buffer", target, dict(self.named_buffers(remove_duplicate=False)))
+        return _look_up(self, "get_buffer", target, dict(self.named_buffers(remove_duplicate=False)))
 
     def set_submodule(self, target: str, module: "Module", strict: bool = False) -> None:
         """Replace the module of a dotted name; AttributeError if the module around it is missing, and with
@@ -243,15 +251,6 @@ class Module:
             self.get_submodule(target)
         owner, _, name = target.rpartition(".")
         setattr(self.get_submodule(owner), name, module)
-
-    def _look_up(self, call: str, target: str, known: dict[str, Any]) -> Any:
-        if target not in known:
-            kind_name = call.removeprefix("get_")
-            raise AttributeError(
-                f"{call}({target!r}): {type(self).__name__} has no {kind_name} of that name"
-                f"{suggest(target, list(known))}"
-            )
-        return known[target]
 
     def num_parameters(self) -> int:
         """The number of elements of all parameters."""
@@ -267,7 +266,7 @@ class Module:
         with_kwargs: call hook(module, args, kwargs), which may return both. prepend: call it before other
         hooks. Returns a handle whose remove() unregisters the hook.
         """
-        return hooks.register(self._hooks, "forward_pre", ModuleHook(hook, with_kwargs), prepend)
+        return hooks.register(self._module_hooks, "forward_pre", ModuleHook(hook, with_kwargs), prepend)
 
     def register_forward_hook(
         self,
@@ -283,7 +282,9 @@ class Module:
         for the output. prepend: call it before other hooks. Returns a handle whose remove() unregisters the
         hook.
         """
-        return hooks.register(self._hooks, "forward", ModuleHook(hook, with_kwargs, always_call), prepend)
+        return hooks.register(
+            self._module_hooks, "forward", ModuleHook(hook, with_kwargs, always_call), prepend
+        )
 
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
@@ -294,7 +295,7 @@ class Module:
         It is called while backward builds the gradients' graph, with lazy tensors. prepend: call it before
         other hooks. Returns a handle whose remove() unregisters the hook.
         """
-        return hooks.register(self._hooks, "backward_pre", ModuleHook(hook), prepend)
+        return hooks.register(self._module_hooks, "backward_pre", ModuleHook(hook), prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call hook(module, grad_input, grad_output) when backward has the inputs' gradients; its result, if
@@ -303,34 +304,88 @@ class Module:
         It is called while backward builds the gradients' graph, with lazy tensors. prepend: call it before
         other hooks. Returns a handle whose remove() unregisters the hook.
         """
-        return hooks.register(self._hooks, "backward", ModuleHook(hook), prepend)
+        return hooks.register(self._module_hooks, "backward", ModuleHook(hook), prepend)
+
+    register_backward_hook = register_full_backward_hook  # PyTorch's old name
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(module, prefix, keep_vars) before state_dict collects the module's tensors."""
-        return hooks.register(self._hooks, "state_dict_pre", ModuleHook(hook))
+        return hooks.register(self._module_hooks, "state_dict_pre", ModuleHook(hook))
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(module, state_dict, prefix, local_metadata) when state_dict has the tensors of the module
-        and of those inside; it may change the dict. local_metadata: an empty dict."""
-        return hooks.register(self._hooks, "state_dict", ModuleHook(hook))
+        and of those inside; it may change the dict. local_metadata: the version of the module's names."""
+        return hooks.register(self._module_hooks, "state_dict", ModuleHook(hook))
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
         error_msgs) before load_state_dict looks up the module's tensors; it may change the dict, which is a
-        copy. The last four are empty."""
-        return hooks.register(self._hooks, "load_state_dict_pre", ModuleHook(hook))
+        copy with the names of this module and of those inside, and the lists."""
+        return hooks.register(self._module_hooks, "load_state_dict_pre", ModuleHook(hook))
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], with_module: bool = False
+    ) -> RemovableHandle:
+        """register_load_state_dict_pre_hook, whose hook gets the module only with `with_module`."""
+        return self.register_load_state_dict_pre_hook(hook if with_module else _without_module(hook))
+
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """The same as register_state_dict_post_hook."""
+        return self.register_state_dict_post_hook(hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(module, keys) after load_state_dict, with the keys that it returns."""
-        return hooks.register(self._hooks, "load_state_dict", ModuleHook(hook))
+        return hooks.register(self._module_hooks, "load_state_dict", ModuleHook(hook))
+
+    @property
+    def _forward_hooks(self) -> dict[int, ModuleHook]:
+        """The hooks of register_forward_hook by key, as PyTorch names them."""
+        return self._module_hooks.setdefault("forward", {})
+
+    @property
+    def _forward_pre_hooks(self) -> dict[int, ModuleHook]:
+        """The hooks of register_forward_pre_hook by key, as PyTorch names them."""
+        return self._module_hooks.setdefault("forward_pre", {})
+
+    @property
+    def _backward_hooks(self) -> dict[int, ModuleHook]:
+        """The hooks of register_full_backward_hook by key, as PyTorch names them."""
+        return self._module_hooks.setdefault("backward", {})
+
+    @property
+    def _state_dict_hooks(self) -> dict[int, ModuleHook]:
+        """The hooks of register_state_dict_post_hook by key, as PyTorch names them."""
+        return self._module_hooks.setdefault("state_dict", {})
+
+    @property
+    def _load_state_dict_pre_hooks(self) -> dict[int, ModuleHook]:
+        """The hooks of register_load_state_dict_pre_hook by key, as PyTorch names them."""
+        return self._module_hooks.setdefault("load_state_dict_pre", {})
 
     # --- conversions of the whole tree ---
 
-    def apply(self, f: Callable[["Module"], Any]) -> Self:
-        """Call f with every module inside, then with this one; returns self."""
+    def apply(self, fn: Callable[["Module"], Any]) -> Self:
+        """Call fn with every module inside, then with this one; returns self."""
         for m in self.children():
-            m.apply(f)
-        f(self)
+            m.apply(fn)
+        fn(self)
+        return self
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Replace the values of all parameters and buffers by fn(tensor); the tensors stay the same objects.
+        `to` and the like call it; recurse: also those of modules inside."""
+        for m in self.children() if recurse else ():
+            m._apply(fn)
+        for t in [t for kind in (Parameter, Buffer) for _, t in own_members(self, kind)]:
+            wanted = t.requires_grad
+            with no_grad():
+                value = fn(t)
+            if is_lazy(t):  # it has no value yet
+                continue
+            # A new node in the same tensor object: optimisers and other modules may hold it.
+            t.node = (t.detach() if value is t else value).node
+            t.requires_grad_(wanted)
+            with_next_run(t)
         return self
 
     def train(self, mode: bool = True) -> Self:
@@ -355,11 +410,19 @@ class Module:
             p.requires_grad_(requires_grad)
         return self
 
-    def to(self, *args: Any, device: Any = None, dtype: Any = None, non_blocking: bool = False) -> Self:
+    def to(
+        self,
+        *args: Any,
+        device: Any = None,
+        dtype: Any = None,
+        non_blocking: bool = False,
+        memory_format: Any = None,
+    ) -> Self:
         """Move parameters and buffers to a device, and the floats among them to a dtype; the tensors stay the
         same objects. Returns self.
 
-        to(device), to(dtype), to(device, dtype), to(tensor). non_blocking: accepted and ignored.
+        to(device), to(dtype), to(device, dtype), to(tensor). non_blocking, memory_format: accepted and
+        ignored.
 
         Several devices: to({"blocks.0-5": "gpu:0", "blocks.6-11": "gpu:1", "*": "gpu:0"}) places submodules
         and tensors by name (with ranges and patterns; "*" is the rest), to("split:gpu:0,gpu:1") by bytes. The
@@ -383,17 +446,16 @@ class Module:
         places = placement.place(self, device) if placement.is_placement(device) else {}
         if device is not None and not places:
             routes.unroute(self)
-        for t in [*self.parameters(), *self.buffers()]:
-            wanted, is_cast = t.requires_grad, t.dtype.is_float and id(t) not in kept
+
+        def convert(t: Tensor) -> Tensor:
+            is_cast = t.dtype.is_float and id(t) not in kept
             where, cast_to = places.get(id(t), device), dtype if is_cast else None
             if is_lazy(t):  # it has no value yet
                 t.move_to(where, cast_to)
-                continue
-            # A new node in the same tensor object: optimisers and other modules may hold it.
-            t.node = t.detach().to(where, cast_to).node
-            t.requires_grad_(wanted)
-            with_next_run(t)
-        return self
+                return t
+            return t.to(where, cast_to)
+
+        return self._apply(convert)
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
         """Move parameters and buffers to a device without their values, which are zeros until something
@@ -401,12 +463,7 @@ class Module:
 
         The way out of device "meta". recurse: include the modules inside.
         """
-        for t in [*self.parameters(recurse), *self.buffers(recurse)]:
-            wanted = t.requires_grad
-            t.node = Tensor.zeros(*t.shape, dtype=t.dtype, device=device).node
-            t.requires_grad_(wanted)
-            with_next_run(t)
-        return self
+        return self._apply(lambda t: Tensor.zeros(*t.shape, dtype=t.dtype, device=device), recurse)
 
     def cpu(self) -> Self:
         """Parameters and buffers on the NumPy device; returns self."""
@@ -461,39 +518,37 @@ class Module:
 
     # --- state ---
 
-    def _state(self) -> dict[str, Tensor]:
-        """The tensors themselves by name: of each module its parameters, its buffers, then those of modules
-        inside."""
-        return {name: getattr(m, last) for name, m, last in self._places("")}
-
-    def _places(self, prefix: str) -> Iterator[tuple[str, "Module", str]]:
-        """(name in the state_dict, module, name in that module) of each tensor."""
-        for name, _ in self._own_state():
-            yield prefix + name, self, name
-        for name, m in self._own(Module):
-            yield from m._places(f"{prefix}{name}.")
-
-    def _own_state(self) -> Iterator[tuple[str, Tensor]]:
-        """(name, tensor) of the module's own parameters, then of its own persistent buffers."""
-        for kind in (Parameter, Tensor):
-            yield from ((name, t) for name, t in self._own(kind) if self._buffer_names.get(name, True))
-
     def state_dict(
-        self, *, destination: dict[str, Tensor] | None = None, prefix: str = "", keep_vars: bool = False
-    ) -> dict[str, Tensor]:
+        self,
+        *args: Any,
+        destination: dict[str, Any] | None = None,
+        prefix: str = "",
+        keep_vars: bool = False,
+    ) -> dict[str, Any]:
         """Parameters and buffers by PyTorch's names, in its layouts, with their current values.
 
         destination: a dict to add them to; prefix: the start of all names; keep_vars: return the tensors
-        themselves, not their current values.
+        themselves, not their current values. args: the same three by position.
         """
+        if args:
+            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args) :])
         hooks.run_hooks(self, "state_dict_pre", self, prefix, keep_vars)
-        state = {} if destination is None else destination
-        for name, t in self._own_state():
-            state[prefix + name] = t if keep_vars else tensor(t)
-        for name, m in self._own(Module):  # by its own `state_dict`, if a subclass defines one
+        state: Any = destination
+        if state is None:
+            state = StateDict()
+            state._metadata = {}
+        metadata = {"version": self._version}
+        if hasattr(state, "_metadata"):
+            state._metadata[prefix[:-1]] = metadata
+        self._save_to_state_dict(state, prefix, keep_vars)
+        for name, m in own_members(self, Owner):  # by its own `state_dict`, if a subclass defines one
             m.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        hooks.run_hooks(self, "state_dict", self, state, prefix, {})
+        hooks.run_hooks(self, "state_dict", self, state, prefix, metadata)
         return state
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """Add the module's own tensors to a dict: state_dict calls it for every module."""
+        collect(self, destination, prefix, keep_vars)
 
     def load_state_dict(
         self,
@@ -510,34 +565,26 @@ class Module:
         is missing or unexpected (both only if strict), of another shape or not a tensor; nothing is loaded
         then.
         """
-        state = _rename(state_dict, rename)
-        for name, m in self._tree():
-            hooks.run_hooks(m, "load_state_dict_pre", m, state, name, {}, strict, [], [], [])
-        own, places = self._state(), {name: (m, last) for name, m, last in self._places("")}
-        keys = Keys([n for n in own if n not in state], [n for n in state if n not in own])
-        # e.g. a nested dict, or a number
-        strange = [n for n in own if n in state and not hasattr(state[n], "shape")]
-        bad = [n for n in own if n in state and n not in strange and _differ(own[n], state[n])]
-        problems = _list_names("missing", keys.missing_keys, lambda n: repr(n)) if strict else []
-        if strict:
-            known = keys.missing_keys or list(own)
-            problems += _list_names(
-                "unexpected", keys.unexpected_keys, lambda n: _describe_unexpected(n, known)
-            )
-        problems += _list_names("of another shape", bad, lambda n: _shapes(n, own[n], state[n]))
-        problems += _list_names("no tensor", strange, lambda n: f"{n!r} is {describe(state[n])}")
-        if problems:
-            cure = "use a state_dict of the same model" + ("" if bad or strange else ", or strict=False")
-            # A checkpoint often holds the state_dict in a dict with other things.
-            inside = next((n for n in state if isinstance(state[n], Mapping) and own.keys() & state[n]), None)
-            cure = cure if inside is None else f"pass the object at {inside!r}"
-            raise ValueError(f"load_state_dict({len(state)} tensors): {'; '.join(problems)}: {cure}")
-        with no_grad():  # own tensors may require gradients
-            for name in [n for n in own if n in state]:
-                _load(*places[name], state[name], assign)
-        for m in self._inside_out():
-            hooks.run_hooks(m, "load_state_dict", m, keys)
-        return keys
+        return load(self, state_dict, strict, assign, rename)
+
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        *lists: list[str],
+        **named: list[str],
+    ) -> None:
+        """Take the values of the module's own tensors: load_state_dict calls it for every module.
+
+        lists: missing_keys, unexpected_keys and error_msgs, by position or by name
+        """
+        known = {**dict(zip(("missing_keys", "unexpected_keys", "error_msgs"), lists, strict=False)), **named}
+        missing, unexpected, errors = known["missing_keys"], known["unexpected_keys"], known["error_msgs"]
+        messages = strict, missing, unexpected, errors
+        hooks.run_hooks(self, "load_state_dict_pre", self, state_dict, prefix, local_metadata, *messages)
+        find_places(self, state_dict, prefix, messages)
 
     def share_memory(self) -> Self:
         """Raise TypeError: GPU memory belongs to one process."""
@@ -583,7 +630,7 @@ class Module:
 
     def _lines(self) -> list[str]:
         """The printed lines of the modules directly inside."""
-        named = ((name, m) for name, m in vars(self).items() if self._kinds.get(name) is Module)
+        named = ((name, m) for name, m in vars(self).items() if self._member_kinds.get(name) is Owner)
         return [f"({name}): {m!r}" for name, m in named]
 
 
@@ -593,21 +640,70 @@ KINDS = {  # the kinds of members: the name, and the advice in errors
         "parameter",
         "change it in place inside no_grad (`{0}.copy_(t)`), or assign nn.Parameter(t)",
     ),
-    Module: ("module", "assign an nn.Module or None, or delete it first (`del module.{0}`)"),
+    Owner: ("module", "assign an nn.Module or None, or delete it first (`del module.{0}`)"),
 }
 
 # (new, old) kinds for which an assignment replaces the member; otherwise the user must delete it first
-REPLACED = {(kind, kind) for kind in KINDS} | {(Parameter, Module), (Parameter, Buffer), (Module, Buffer)}
+REPLACED = {(kind, kind) for kind in KINDS} | {(Parameter, Owner), (Parameter, Buffer), (Owner, Buffer)}
 
 
-def own_members(module: Module, kind: type) -> Iterator[tuple[str, Any]]:
-    """(name, value) of the parameters, buffers or modules that are attributes of a module."""
-    return module._own(kind)  # pyright: ignore[reportPrivateUsage]  # users' modules shall not see it
+def _without_module(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """A hook that is called without its first argument, the module."""
+
+    def call(_module: Module, *args: Any) -> Any:
+        return hook(*args)
+
+    return call
 
 
-def tree_of(module: Module) -> Iterator[tuple[str, Module]]:
+def tree_of(module: Module, prefix: str = "") -> Iterator[tuple[str, Module]]:
     """(prefix of its names, module) for a module and all inside, a shared one each time."""
-    return module._tree()  # pyright: ignore[reportPrivateUsage]  # users' modules shall not see it
+    yield prefix, module
+    for name, m in own_members(module, Owner):
+        yield from tree_of(m, f"{prefix}{name}.")
+
+
+def _named(module: Module, kind: type, prefix: str, options: tuple[bool, bool]) -> Iterator[tuple[str, Any]]:
+    recurse, once = options
+    owners = tree_of(module, _with_dot(prefix)) if recurse else [(_with_dot(prefix), module)]
+    pairs = ((name + last, t) for name, m in owners for last, t in own_members(m, kind))
+    return _once(pairs) if once else pairs
+
+
+def cast_layer(module: Module, dtype: Any) -> None:
+    """Cast a new layer, unless dtype is None: initial values are drawn in float32."""
+    if dtype is not None:
+        module.to(as_dtype(dtype))
+
+
+def _check_value(module: Any, name: str, value: Any, kind: type) -> None:
+    """TypeError for a value that can't replace a parameter, buffer or module."""
+    if value is None or (kind is Buffer and isinstance(value, Tensor)):
+        return
+    kind_name, cure = KINDS[kind]
+    cure = cure.format(name)
+    raise TypeError(f"{type(module).__name__}.{name} = {describe(value)}: {name} is a {kind_name}: {cure}")
+
+
+def check_name(module: Any, call: str, name: str, same_kind: bool) -> None:
+    """ValueError for a name with a dot, none, or one that means something else already."""
+    # users pass others
+    if not isinstance(name, str) or not name or "." in name:  # pyright: ignore[reportUnnecessaryIsInstance]
+        rule = "a name must be a non-empty string without dots: choose another"
+        raise ValueError(f"{call}({name!r}): {rule}")
+    if hasattr(module, name) and not same_kind and vars(module).get(name, 0) is not None:
+        rule = f"{type(module).__name__} already has an attribute of that name: choose another"
+        raise ValueError(f"{call}({name!r}): {rule}")
+
+
+def _look_up(module: Any, call: str, target: str, known: dict[str, Any]) -> Any:
+    if target not in known:
+        kind_name = call.removeprefix("get_")
+        raise AttributeError(
+            f"{call}({target!r}): {type(module).__name__} has no {kind_name} of that name"
+            f"{suggest(target, list(known))}"
+        )
+    return known[target]
 
 
 def _once(pairs: Iterable[tuple[str, Any]], seen: set[Any] | None = None) -> Iterator[tuple[str, Any]]:
@@ -620,68 +716,6 @@ def _once(pairs: Iterable[tuple[str, Any]], seen: set[Any] | None = None) -> Ite
 
 def _with_dot(prefix: str) -> str:
     return f"{prefix}." if prefix else ""
-
-
-OLD_SCALAR = ((), (1,))  # PyTorch before 0.4 saved 0-d tensors as [1]
-
-
-def _differ(own: Tensor, value: Any) -> bool:
-    shape = tuple(value.shape)
-    return not is_lazy(own) and shape != own.shape and (own.shape, shape) != OLD_SCALAR
-
-
-def _load(owner: Module, name: str, loaded: Any, assign: bool) -> None:
-    """Copy loaded values into a module's tensor, or with `assign` replace the tensor."""
-    own = getattr(owner, name)
-    if own.is_meta and not assign and not getattr(loaded, "is_meta", False):
-        rule = f"{name!r} is on the meta device, where values are lost: pass assign=True"
-        warn(f"load_state_dict(...): {rule}", stacklevel=3)
-    if is_lazy(own):
-        # A lazy parameter takes its shape from the file.
-        own.materialize(tuple(loaded.shape))
-    if not assign:
-        # PyTorch before 0.4 saved 0-d tensors as [1]
-        own.assign_(loaded[0] if (own.shape, tuple(loaded.shape)) == OLD_SCALAR else loaded)
-        return
-    value = loaded if isinstance(loaded, Tensor) else tensor(loaded, device=own.device)
-    # A plain tensor under a parameter's name becomes a parameter and keeps the old one's requires_grad.
-    if isinstance(own, Parameter):
-        value = value if isinstance(value, Parameter) else Parameter(value.detach(), own.requires_grad)
-    setattr(owner, name, value)
-
-
-SHOWN = 20  # names listed in an error; only these are compared with all names for suggestions
-
-
-def _list_names(title: str, names: list[str], text_of: Callable[[str], str]) -> list[str]:
-    shown = [text_of(n) for n in names[:SHOWN]] + [f"and {len(names) - SHOWN} more"] * (len(names) > SHOWN)
-    return [f"{len(names)} {title}: " + ", ".join(shown)] if names else []
-
-
-def _rename(state: Mapping[str, Any], rename: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Rename tensors. ValueError if two get the same name, or a pattern is not valid."""
-    pairs = list(rename)
-    out: dict[str, Any] = {}
-    for name, value in state.items():
-        new = name
-        for pattern, text in pairs:
-            try:
-                new = re.sub(pattern, text, new)
-            except re.error as e:
-                raise ValueError(f"load_state_dict(rename=[({pattern!r}, {text!r})]): {e}") from None
-        if new in out:
-            raise ValueError(f"load_state_dict(rename=...): {name!r} and another name both become {new!r}")
-        out[new] = value
-    return out
-
-
-def _describe_unexpected(name: str, known: list[str]) -> str:
-    hint = nearest(name, known)
-    return f"{name!r} ({hint})" if hint else repr(name)
-
-
-def _shapes(name: str, own: Tensor, value: Any) -> str:
-    return f"{name!r} is {describe(own)}, got {list(value.shape)}"
 
 
 def check_module(owner: Module, module: Any) -> Module:

@@ -22,7 +22,7 @@ from ..ops.norm import (
 from ..tensor import Tensor
 from . import init
 from .linear import new_parameter, positive
-from .module import Module
+from .module import Module, cast_layer
 from .parameter import Parameter
 
 
@@ -47,6 +47,7 @@ class BatchNorm(NormBase):
     """
 
     ranks: tuple[int, ...] = ()
+    _version = 2  # the second has num_batches_tracked
     weight: Parameter | None
     bias: Parameter | None
     running_mean: Tensor | None
@@ -77,7 +78,7 @@ class BatchNorm(NormBase):
             # int64, as in PyTorch: the count of batches is in the state_dict.
             count = Tensor.full((), 0, dt.int64, device)
             self.register_buffer("num_batches_tracked", count)
-        self._cast(dtype)
+        cast_layer(self, dtype)
 
     def reset_running_stats(self) -> None:
         """Reset the running statistics: mean 0, variance 1, no batch counted."""
@@ -92,24 +93,37 @@ class BatchNorm(NormBase):
         self.reset_running_stats()
         super().reset_parameters()
 
-    def forward(self, x: Tensor) -> Tensor:
-        self._check(x)
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        self._check(input)
         # Without running statistics eval mode normalises by the batch, as in PyTorch.
         if self.training or self.running_mean is None or self.running_var is None:
             # mean and var: [c], over the batch and all positions
-            mean, var = moments(x)
+            mean, var = moments(input)
             if self.training and self.track_running_stats:
                 # n: values of a channel
-                self._track(mean.detach(), var.detach(), x.numel() // self.num_features)
-            return batch_affine_norm(x, mean, var, self.weight, self.bias, self.eps)
-        return affine_norm(x, self.running_mean, self.running_var, self.weight, self.bias, self.eps)
+                self._track(mean.detach(), var.detach(), input.numel() // self.num_features)
+            return batch_affine_norm(input, mean, var, self.weight, self.bias, self.eps)
+        return affine_norm(input, self.running_mean, self.running_var, self.weight, self.bias, self.eps)
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], *lists: Any
+    ) -> None:
+        # Files of the first version, and those without one, may have no count of batches.
+        key, version = f"{prefix}num_batches_tracked", local_metadata.get("version")
+        if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
+            state_dict[key] = self.num_batches_tracked
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *lists)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        """ValueError for another number of dims; subclasses may override it, as in PyTorch."""
+        if self.ranks and input.ndim not in self.ranks:
+            ranks = " or ".join(map(str, self.ranks))
+            rule = f"takes {ranks} dims, batch and channels first: reshape it"
+            raise ValueError(f"{type(self).__name__}({describe(input)}): {rule}")
 
     def _check(self, x: Tensor) -> None:
         name = type(self).__name__
-        if x.ndim not in self.ranks:
-            ranks = " or ".join(map(str, self.ranks))
-            rule = f"takes {ranks} dims, batch and channels first: reshape it"
-            raise ValueError(f"{name}({describe(x)}): {rule}")
         if x.shape[1] != self.num_features:
             rule = f"the layer expects {self.num_features} channels, the input has {x.shape[1]}"
             raise ValueError(f"{name}({describe(x)}): {rule}: make them equal")
@@ -198,16 +212,17 @@ class InstanceNorm(BatchNorm):
     ):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
-    def forward(self, x: Tensor) -> Tensor:
-        if x.ndim == self.ranks[0] - 1:  # one sample: without a batch dim
-            return self.forward(x.unsqueeze(0)).squeeze(0)
-        if x.ndim not in self.ranks or x.shape[1] != self.num_features:  # _check names the fault
-            self._check(x)
+    def forward(self, input: Tensor) -> Tensor:
+        if self.ranks and input.ndim == self.ranks[0] - 1:  # one sample: without a batch dim
+            return self.forward(input.unsqueeze(0)).squeeze(0)
+        self._check_input_dim(input)
+        if input.shape[1] != self.num_features:  # _check names the fault
+            self._check(input)
         # eval mode uses running statistics only if there are any
         own = self.training or not self.track_running_stats
         running = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
         momentum = self.momentum or 0.0  # None leaves the running statistics unchanged, as in PyTorch
-        return instance_norm(x, *running, self.weight, self.bias, own, momentum, self.eps)
+        return instance_norm(input, *running, self.weight, self.bias, own, momentum, self.eps)
 
 
 class InstanceNorm1d(InstanceNorm):
@@ -260,6 +275,7 @@ class GroupNorm(NormBase):
     num_groups: how many groups the channels are divided into
     num_channels: channels of the input
     eps: a small number that keeps divisions from 0
+    bias: with `affine`, learn an offset for each channel; False learns only the factor
     """
 
     def __init__(
@@ -270,6 +286,8 @@ class GroupNorm(NormBase):
         affine: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ):
         positive("GroupNorm", num_groups=num_groups, num_channels=num_channels)
         if num_channels % num_groups:
@@ -277,11 +295,11 @@ class GroupNorm(NormBase):
             raise ValueError(f"GroupNorm({num_groups}, {num_channels}): {rule}")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self.weight = new_parameter(num_channels, value=1.0, device=device) if affine else None
-        self.bias = new_parameter(num_channels, device=device) if affine else None
-        self._cast(dtype)
+        self.bias = new_parameter(num_channels, device=device) if affine and bias else None
+        cast_layer(self, dtype)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+    def forward(self, input: Tensor) -> Tensor:
+        return group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
@@ -309,7 +327,7 @@ class RMSNorm(NormBase):
         positive("RMSNorm", normalized_shape=prod(shape))
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = new_parameter(*shape, value=1.0, device=device) if elementwise_affine else None
-        self._cast(dtype)
+        cast_layer(self, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         return rms_norm(x, self.normalized_shape, self.weight, self.eps)
@@ -342,10 +360,10 @@ class LayerNorm(NormBase):
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = new_parameter(*shape, value=1.0, device=device) if elementwise_affine else None
         self.bias = new_parameter(*shape, device=device) if elementwise_affine and bias else None
-        self._cast(dtype)
+        cast_layer(self, dtype)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+    def forward(self, input: Tensor) -> Tensor:
+        return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"

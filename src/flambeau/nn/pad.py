@@ -21,12 +21,12 @@ class Padding(Module):
             rule = f"padding must be a number or {n} numbers, two for each dim"
             raise ValueError(f"{type(self).__name__}({self.padding}): {rule}: pass that many")
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         # modes that read neighbours take one or no batch dim, as in PyTorch
-        if self.mode != "constant" and x.ndim not in (self.nd + 1, self.nd + 2):
+        if self.mode != "constant" and input.ndim not in (self.nd + 1, self.nd + 2):
             rule = f"takes {self.nd + 1} or {self.nd + 2} dims, channels before the {self.nd} that are padded"
-            raise ValueError(f"{type(self).__name__}({list(x.shape)}): {rule}: reshape it")
-        return x.pad(self.padding, self.mode, self.value)
+            raise ValueError(f"{type(self).__name__}({list(input.shape)}): {rule}: reshape it")
+        return input.pad(self.padding, self.mode, self.value)
 
     def extra_repr(self) -> str:
         return f"{self.padding}"

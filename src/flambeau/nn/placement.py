@@ -36,7 +36,7 @@ def place(model: Module, placement: Any) -> dict[int, Any]:
     unroute(model)
     for module, device in plan.routes:
         hook = hooks.ModuleHook(Route(device), with_kwargs=True)
-        hooks.register(module._hooks, "forward_pre", hook, prepend=True)  # pyright: ignore[reportPrivateUsage]
+        hooks.register(module._module_hooks, "forward_pre", hook, prepend=True)  # pyright: ignore[reportPrivateUsage]
     return plan.of_tensor
 
 

@@ -11,6 +11,11 @@ from .function_layer import FunctionLayer
 # The number of windows along a dim of n elements is
 # floor((n + 2 padding - dilation (kernel - 1) - 1) / stride) + 1, with ceil in place of floor for ceil_mode.
 # Adaptive pools take this number instead, and choose the windows.
+def _stride(kernel_size: Any, stride: Any) -> Any:
+    """The distance of windows, by default the size of one; libraries read the attribute."""
+    return kernel_size if stride is None else stride
+
+
 class AdaptiveAvgPool1d(FunctionLayer):
     """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c,
     *output_size]
@@ -110,6 +115,8 @@ class AvgPool1d(FunctionLayer):
     Raises ValueError if dims are missing, or windows do not fit.
     """
 
+    shown = ("kernel_size", "stride", "padding")
+
     def __init__(
         self,
         kernel_size: int | Sequence[int],
@@ -121,7 +128,7 @@ class AvgPool1d(FunctionLayer):
         self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad = (
             # Set by name: extra_repr shows the arguments of __init__ that have an attribute.
             kernel_size,
-            stride,
+            _stride(kernel_size, stride),
             padding,
             ceil_mode,
             count_include_pad,
@@ -147,6 +154,8 @@ class AvgPool2d(FunctionLayer):
     Raises ValueError if dims are missing, windows do not fit, or divisor_override is 0.
     """
 
+    shown = ("kernel_size", "stride", "padding")
+
     def __init__(
         self,
         kernel_size: int | Sequence[int],
@@ -163,7 +172,7 @@ class AvgPool2d(FunctionLayer):
             self.ceil_mode,
             self.count_include_pad,
             self.divisor_override,
-        ) = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        ) = kernel_size, _stride(kernel_size, stride), padding, ceil_mode, count_include_pad, divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
         return pool.avg_pool2d(
@@ -186,6 +195,8 @@ class AvgPool3d(FunctionLayer):
     Raises ValueError if dims are missing, windows do not fit, or divisor_override is 0.
     """
 
+    shown = ("kernel_size", "stride", "padding")
+
     def __init__(
         self,
         kernel_size: int | Sequence[int],
@@ -202,7 +213,7 @@ class AvgPool3d(FunctionLayer):
             self.ceil_mode,
             self.count_include_pad,
             self.divisor_override,
-        ) = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        ) = kernel_size, _stride(kernel_size, stride), padding, ceil_mode, count_include_pad, divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
         return pool.avg_pool3d(
@@ -228,6 +239,8 @@ class Fold(FunctionLayer):
     stride: the distance of windows, one number or one for each dim
     Raises ValueError if the last two dims are not the windows of output_size.
     """
+
+    shown = ("output_size", "kernel_size", "dilation", "padding", "stride")
 
     def __init__(
         self,
@@ -268,6 +281,8 @@ class LPPool1d(FunctionLayer):
         do not fit.
     """
 
+    shown = ("norm_type", "kernel_size", "stride", "ceil_mode")
+
     def __init__(
         self,
         norm_type: float,
@@ -304,6 +319,8 @@ class LPPool2d(FunctionLayer):
         do not fit.
     """
 
+    shown = ("norm_type", "kernel_size", "stride", "ceil_mode")
+
     def __init__(
         self,
         norm_type: float,
@@ -338,6 +355,8 @@ class LPPool3d(FunctionLayer):
     Raises ValueError if a size is neither one number nor one for each dim; if dims are missing, or windows
         do not fit.
     """
+
+    shown = ("norm_type", "kernel_size", "stride", "ceil_mode")
 
     def __init__(
         self,
@@ -374,6 +393,8 @@ class MaxPool1d(FunctionLayer):
     Raises ValueError if dims are missing, or padding is more than half of the kernel.
     """
 
+    shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+
     def __init__(
         self,
         kernel_size: int | Sequence[int],
@@ -385,7 +406,7 @@ class MaxPool1d(FunctionLayer):
     ):
         self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode = (
             kernel_size,
-            stride,
+            _stride(kernel_size, stride),
             padding,
             dilation,
             return_indices,
@@ -415,6 +436,8 @@ class MaxPool2d(FunctionLayer):
     Raises ValueError if dims are missing, or padding is more than half of the kernel.
     """
 
+    shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+
     def __init__(
         self,
         kernel_size: int | Sequence[int],
@@ -426,7 +449,7 @@ class MaxPool2d(FunctionLayer):
     ):
         self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode = (
             kernel_size,
-            stride,
+            _stride(kernel_size, stride),
             padding,
             dilation,
             return_indices,
@@ -456,6 +479,8 @@ class MaxPool3d(FunctionLayer):
     Raises ValueError if dims are missing, or padding is more than half of the kernel.
     """
 
+    shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+
     def __init__(
         self,
         kernel_size: int | Sequence[int],
@@ -467,7 +492,7 @@ class MaxPool3d(FunctionLayer):
     ):
         self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode = (
             kernel_size,
-            stride,
+            _stride(kernel_size, stride),
             padding,
             dilation,
             return_indices,
@@ -498,13 +523,15 @@ class MaxUnpool1d(FunctionLayer):
     Raises ValueError if the input does not have 2 or 3 dims, or indices have another shape.
     """
 
+    shown = ("kernel_size", "stride", "padding")
+
     def __init__(
         self,
         kernel_size: int | Sequence[int],
         stride: int | Sequence[int] | None = None,
         padding: int | Sequence[int] = 0,
     ):
-        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+        self.kernel_size, self.stride, self.padding = kernel_size, _stride(kernel_size, stride), padding
 
     def forward(
         self, input: Tensor, indices: Tensor, output_size: int | Sequence[int] | None = None
@@ -532,13 +559,15 @@ class MaxUnpool2d(FunctionLayer):
     Raises ValueError if the input does not have 3 or 4 dims, or indices have another shape.
     """
 
+    shown = ("kernel_size", "stride", "padding")
+
     def __init__(
         self,
         kernel_size: int | Sequence[int],
         stride: int | Sequence[int] | None = None,
         padding: int | Sequence[int] = 0,
     ):
-        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+        self.kernel_size, self.stride, self.padding = kernel_size, _stride(kernel_size, stride), padding
 
     def forward(
         self, input: Tensor, indices: Tensor, output_size: int | Sequence[int] | None = None
@@ -565,13 +594,15 @@ class MaxUnpool3d(FunctionLayer):
     Raises ValueError if the input does not have 4 or 5 dims, or indices have another shape.
     """
 
+    shown = ("kernel_size", "stride", "padding")
+
     def __init__(
         self,
         kernel_size: int | Sequence[int],
         stride: int | Sequence[int] | None = None,
         padding: int | Sequence[int] = 0,
     ):
-        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+        self.kernel_size, self.stride, self.padding = kernel_size, _stride(kernel_size, stride), padding
 
     def forward(
         self, input: Tensor, indices: Tensor, output_size: int | Sequence[int] | None = None
@@ -596,6 +627,8 @@ class Unfold(FunctionLayer):
     Raises ValueError if the input has too few or too many dims; if a size is neither one number nor one for
         each dim.
     """
+
+    shown = ("kernel_size", "dilation", "padding", "stride")
 
     def __init__(
         self,

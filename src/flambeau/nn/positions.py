@@ -10,7 +10,7 @@ from ..ops.join import cat, stack
 from ..tensor import Tensor
 from .kv_cache import KVCache
 from .linear import Linear, positive
-from .module import Module
+from .module import Module, cast_layer
 
 
 def _angles(places: Tensor, features: int, base: float) -> Tensor:
@@ -142,7 +142,7 @@ class GroupedQueryAttention(Module):
         self.k_proj = Linear(d_model, wide, bias, device=device)
         self.v_proj = Linear(d_model, wide, bias, device=device)
         self.o_proj = Linear(d_model, d_model, bias, device=device)
-        self._cast(dtype)
+        cast_layer(self, dtype)
 
     def new_cache(self, batch: int, length: int, device: Any = None, dtype: Any = None) -> KVCache:
         """An empty cache for `length` tokens of `batch` sequences."""

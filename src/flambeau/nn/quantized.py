@@ -5,7 +5,8 @@ from collections import Counter
 from ..ops.quantized import Quantized, check_quantization, quantize, quantized_linear
 from ..tensor import Tensor
 from .linear import Linear
-from .module import Module, own_members
+from .members import Owner, own_members
+from .module import Module
 from .parameter import Parameter
 
 
@@ -57,7 +58,7 @@ def quantize_(model: Module, bits: int = 4, block: int = 32) -> list[str]:
     layers: dict[int, QuantizedLinear] = {}
     names: list[str] = []
     for name, m in list(model.named_modules()):
-        for own, child in list(own_members(m, Module)):
+        for own, child in list(own_members(m, Owner)):
             if isinstance(child, Linear) and id(child) not in layers and _fits(child, block, users):
                 layers[id(child)] = _quantize(child, bits, block)
                 names.append(f"{name}.{own}" if name else own)

@@ -16,7 +16,7 @@ from ..tensor import Tensor, tensor
 from . import cells, init
 from .cells import Activation, Cell, Sequence
 from .linear import new_parameter, positive
-from .module import Module
+from .module import Module, cast_layer
 from .recurrence import output_of, recurrence
 from .utils.rnn import PackedSequence, lengths_of, pack_steps, pad_steps
 
@@ -113,7 +113,10 @@ class _Steps:
 
 
 class RNNBase(RecurrentModule):
-    """Base of recurrent layers: weights by layer and direction, and the pass of a sequence through them."""
+    """Base of recurrent layers: weights by layer and direction, and the pass of a sequence through them.
+
+    TypeError for arguments: its classes have them.
+    """
 
     input_size: int
     hidden_size: int
@@ -151,7 +154,7 @@ class RNNBase(RecurrentModule):
             for suffix in self._suffixes(layer):
                 self._make(layer, suffix, gates * self.hidden_size, device)
         self.reset_parameters()
-        self._cast(dtype)
+        cast_layer(self, dtype)
 
     @property
     def out_size(self) -> int:
@@ -445,7 +448,7 @@ class RNNCellBase(RecurrentModule):
         self.bias_ih = new_parameter(gates, device=device) if bias else None
         self.bias_hh = new_parameter(gates, device=device) if bias else None
         self.reset_parameters()
-        self._cast(dtype)
+        cast_layer(self, dtype)
 
     def _step(self, x: Tensor, start: list[Tensor | None]) -> list[Tensor]:
         """The states after one step. [b, in] or [in] -> [b, hidden] or [hidden]"""

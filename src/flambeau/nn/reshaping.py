@@ -16,8 +16,8 @@ class Unflatten(Module):
     def __init__(self, dim: int, unflattened_size: tuple[int, ...] | list[int]):
         self.dim, self.unflattened_size = dim, tuple(unflattened_size)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return x.unflatten(self.dim, self.unflattened_size)
+    def forward(self, input: Tensor) -> Tensor:
+        return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
@@ -32,8 +32,8 @@ class Softmax2d(Module):
     def __init__(self) -> None:
         pass  # Module.__init__ accepts any argument
 
-    def forward(self, x: Tensor) -> Tensor:
-        if x.ndim not in (3, 4):
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim not in (3, 4):
             rule = "takes 3 or 4 dims, channels before height and width: use Softmax(dim)"
-            raise ValueError(f"Softmax2d({describe(x)}): {rule}")
-        return softmax(x, -3)  # from the end, so that an image without a batch works
+            raise ValueError(f"Softmax2d({describe(input)}): {rule}")
+        return softmax(input, -3)  # from the end, so that an image without a batch works

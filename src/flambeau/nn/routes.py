@@ -44,7 +44,7 @@ def unroute(model: Module) -> None:
             for key in [k for k, hook in kinds.items() if isinstance(hook.call, Route)]:
                 del kinds[key]
             if not kinds:  # a module without hooks is called without looking for them
-                m._hooks.pop(kind, None)  # pyright: ignore[reportPrivateUsage]
+                m._module_hooks.pop(kind, None)  # pyright: ignore[reportPrivateUsage]
 
 
 def settle_output(model: Module) -> Any:
@@ -54,7 +54,7 @@ def settle_output(model: Module) -> Any:
     before = [hook for m in model.modules() for hook in hooks.own_hooks(m, "forward_pre").values()]
     if any(isinstance(hook.call, Route) for hook in before):
         hook = hooks.ModuleHook(OutputRoute(last))
-        hooks.register(model._hooks, "forward", hook)  # pyright: ignore[reportPrivateUsage]
+        hooks.register(model._module_hooks, "forward", hook)  # pyright: ignore[reportPrivateUsage]
     return last
 
 

@@ -17,17 +17,33 @@ class SyncBatchNorm(BatchNorm):
     momentum: the share of the batch in the running statistics; None averages over all batches
     affine: learn a factor and an offset for each channel
     track_running_stats: keep running statistics, which eval mode uses
+    process_group: accepted and ignored
     bias: with `affine`, learn the offset; False learns only the factor
-    Raises ValueError if a size is not a positive integer.
     """
 
     ranks = (2, 3, 4, 5)
 
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
     @classmethod
-    def convert_sync_batchnorm(cls, module: Module) -> Module:
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
         """Replace a model's batch norms by SyncBatchNorm with the same tensors; returns the model.
 
-        module: the model.
+        module: the model. process_group: accepted and ignored.
         """
         if isinstance(module, BatchNorm) and type(module).__name__.startswith("BatchNorm"):
             # The class alone changes: SyncBatchNorm has the same attributes, for inputs of 2 to 5 dims.
@@ -42,10 +58,11 @@ class DataParallel(Module):
     """Calls the module: one process drives one device, so the batch is not divided. state_dict has PyTorch's
     names, with the prefix "module.".
 
-    module: the module. device_ids: None, or its one device. ValueError for several.
+    module: the module. device_ids: None, or its one device. ValueError for several. output_device, dim:
+    accepted and ignored.
     """
 
-    def __init__(self, module: Module, device_ids: Any = None):
+    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0):
         if device_ids is not None and len(device_ids) > 1:
             rule = "a process uses one device: run one process for each, or leave device_ids out"
             raise ValueError(f"DataParallel(device_ids={list(device_ids)}): {rule}")

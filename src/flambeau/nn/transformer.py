@@ -15,7 +15,7 @@ from .attention import MultiheadAttention
 from .containers import ModuleList
 from .dropout import Dropout
 from .linear import Linear
-from .module import Module
+from .module import Module, cast_layer
 from .norm import LayerNorm
 
 ACTIVATIONS = {"relu": relu, "gelu": COMPOSED["gelu"]}
@@ -63,11 +63,22 @@ class _Layer(Module):
             setattr(self, f"norm{i}", LayerNorm(width, eps, bias=bias, device=device))
         for i in parts:
             setattr(self, f"dropout{i}", Dropout(p))
-        self._cast(dtype)
+        cast_layer(self, dtype)
 
     def attentions(self) -> tuple[str, ...]:
         """The names of its attention layers, in order."""
         return ("self_attn",)
+
+    def _sa_block(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """The self-attention of the first sublayer; subclasses may override it, as in PyTorch."""
+        masks = {"key_padding_mask": key_padding_mask, "attn_mask": attn_mask}
+        return self.self_attn(x, x, x, need_weights=False, is_causal=is_causal, **masks)[0]
 
     def _through(self, x: Tensor, parts: list[Callable[[Tensor], Tensor]]) -> Tensor:
         """Add the result of each sublayer to x, with the norm before or after it."""
@@ -78,7 +89,8 @@ class _Layer(Module):
             x = x + drop(part(norm(x))) if self.norm_first else norm(x + drop(part(x)))
         return x
 
-    def _forward_part(self, x: Tensor) -> Tensor:
+    def _ff_block(self, x: Tensor) -> Tensor:
+        """The linear layers of the last sublayer; subclasses may override it, as in PyTorch."""
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
@@ -99,12 +111,10 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:
         """[n, b, d] -> [n, b, d]; masks as of MultiheadAttention; is_causal: src_mask is the causal one."""
-        options = {"key_padding_mask": src_key_padding_mask, "attn_mask": src_mask, "is_causal": is_causal}
-
-        def attend(x: Tensor) -> Tensor:
-            return self.self_attn(x, x, x, need_weights=False, **options)[0]
-
-        return self._through(src, [attend, self._forward_part])
+        attend = partial(
+            self._sa_block, attn_mask=src_mask, key_padding_mask=src_key_padding_mask, is_causal=is_causal
+        )
+        return self._through(src, [attend, self._ff_block])
 
 
 class TransformerDecoderLayer(_Layer):
@@ -132,17 +142,29 @@ class TransformerDecoderLayer(_Layer):
     ) -> Tensor:
         """[n, b, d], [m, b, d] -> [n, b, d]; masks as of MultiheadAttention. tgt_is_causal, memory_is_causal:
         whether the masks are the causal ones."""
-        own: dict[str, Any] = {"key_padding_mask": tgt_key_padding_mask, "attn_mask": tgt_mask}
-        other: dict[str, Any] = {"key_padding_mask": memory_key_padding_mask, "attn_mask": memory_mask}
+        attend = partial(
+            self._sa_block, attn_mask=tgt_mask, key_padding_mask=tgt_key_padding_mask, is_causal=tgt_is_causal
+        )
+        look = partial(
+            self._mha_block,
+            mem=memory,
+            attn_mask=memory_mask,
+            key_padding_mask=memory_key_padding_mask,
+            is_causal=memory_is_causal,
+        )
+        return self._through(tgt, [attend, look, self._ff_block])
 
-        def attend(x: Tensor) -> Tensor:
-            return self.self_attn(x, x, x, need_weights=False, is_causal=tgt_is_causal, **own)[0]
-
-        def look(x: Tensor) -> Tensor:
-            keys = {"need_weights": False, "is_causal": memory_is_causal, **other}
-            return self.multihead_attn(x, memory, memory, **keys)[0]
-
-        return self._through(tgt, [attend, look, self._forward_part])
+    def _mha_block(
+        self,
+        x: Tensor,
+        mem: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """The attention to the memory; subclasses may override it, as in PyTorch."""
+        masks = {"key_padding_mask": key_padding_mask, "attn_mask": attn_mask}
+        return self.multihead_attn(x, mem, mem, need_weights=False, is_causal=is_causal, **masks)[0]
 
 
 def _is_causal(mask: Tensor | None, hint: bool | None) -> bool:
@@ -168,9 +190,17 @@ class TransformerEncoder(_Stack):
     """Copies of an encoder layer one after another. [n, b, d] -> [n, b, d]
 
     encoder_layer: the layer to copy. num_layers: the number of copies. norm: a layer after the last.
+    enable_nested_tensor, mask_check: accepted and ignored: they choose a faster path of PyTorch.
     """
 
-    def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None):
+    def __init__(
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ):
         self._make(encoder_layer, num_layers, norm)
 
     def forward(
@@ -204,11 +234,15 @@ class TransformerDecoder(_Stack):
         memory_mask: Tensor | None = None,
         tgt_key_padding_mask: Tensor | None = None,
         memory_key_padding_mask: Tensor | None = None,
-        **causal: Any,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
     ) -> Tensor:
-        """[n, b, d], [m, b, d] -> [n, b, d]; masks as of MultiheadAttention. causal: tgt_is_causal and
+        """[n, b, d], [m, b, d] -> [n, b, d]; masks as of MultiheadAttention. tgt_is_causal and
         memory_is_causal say that the masks are causal."""
-        causal["tgt_is_causal"] = _is_causal(tgt_mask, causal.get("tgt_is_causal"))
+        causal = {
+            "tgt_is_causal": _is_causal(tgt_mask, tgt_is_causal),
+            "memory_is_causal": memory_is_causal,
+        }
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
         for layer in self.layers:
             tgt = layer(tgt, memory, *masks, **causal)
@@ -264,15 +298,37 @@ class Transformer(Module):
         for p in self.parameters():
             if p.ndim > 1:
                 init.xavier_uniform_(p)
-        self._cast(dtype)
+        cast_layer(self, dtype)
 
-    def forward(self, src: Tensor, tgt: Tensor, **masks: Any) -> Tensor:
-        """[m, b, d], [n, b, d] -> [n, b, d]; masks: src_mask, tgt_mask, memory_mask, their *_key_padding_mask
-        (that of the memory is not that of src) and *_is_causal."""
-        encode = {"mask": masks.pop("src_mask", None), "is_causal": masks.pop("src_is_causal", None)}
-        encode["src_key_padding_mask"] = masks.pop("src_key_padding_mask", None)
-        memory = self.encoder(src, **encode)
-        return self.decoder(tgt, memory, **masks)
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """[m, b, d], [n, b, d] -> [n, b, d]; masks as of MultiheadAttention (the padding of the memory is not
+        that of src), and *_is_causal, which say that they are causal."""
+        memory = self.encoder(
+            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
+        )
+        return self.decoder(
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask,
+            tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
+        )
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:

@@ -224,7 +224,7 @@ def thresholded_relu(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 @composed
-def softmin(input: Tensor, dim: int = -1, dtype: DTypeLike | None = None) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """softmax of -x. [..., n, ...] -> [..., n, ...]"""
     return (-input).softmax(dim, dtype)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..core.declare import composed, composite
 from ..core.shape import normal_dim
+from ..core.warn_once import note
 from .reduce import in_float32
 
 if TYPE_CHECKING:
@@ -19,23 +20,35 @@ if TYPE_CHECKING:
 
 
 @composed
-def softmax(input: Tensor, dim: int = -1, dtype: DTypeLike | None = None) -> Tensor:
-    """exp(input) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
+def softmax(input: Tensor, dim: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
+    """exp(input) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]
+
+    dim: None is dim 0 of 0, 1 or 3 dims and dim 1 of others, as in PyTorch, with a warning
+    """
     x, dtype = in_float32(input, dtype)
     return _along(_softmax, x, dim).to(dtype)
 
 
 @composed
-def log_softmax(input: Tensor, dim: int = -1, dtype: DTypeLike | None = None) -> Tensor:
-    """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
+def log_softmax(input: Tensor, dim: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
+    """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]
+
+    dim: None is dim 0 of 0, 1 or 3 dims and dim 1 of others, as in PyTorch, with a warning
+    """
     x, dtype = in_float32(input, dtype)
     return _along(_log_softmax, x, dim).to(dtype)
 
 
-def _along(op: Callable[..., Tensor], x: Tensor, dim: int) -> Tensor:
+def _along(op: Callable[..., Tensor], x: Tensor, dim: int | None) -> Tensor:
     """Apply an op along a dim. A 0-d tensor counts as one row; an empty tensor is returned as it is."""
-    d = normal_dim(dim, x.ndim)
+    d = normal_dim(_implicit_dim(x) if dim is None else dim, x.ndim)
     return op(x.reshape(x.shape or (1,)), dim=d).reshape(x.shape) if x.numel() else x
+
+
+def _implicit_dim(x: Tensor) -> int:
+    """The dim that softmax takes without one: PyTorch's old choice."""
+    note("softmax without dim= takes dim 0 of 0, 1 or 3 dims and dim 1 of others: pass dim=", 5)
+    return 0 if x.ndim in (0, 1, 3) else 1
 
 
 def _softmax_grad(g: Tensor, y: Tensor, x: Tensor, dim: int) -> Gradients:

@@ -14,7 +14,8 @@ from ...tensor import Tensor
 from .. import init
 from ..attention import MultiheadAttention
 from ..linear import Linear, new_parameter, positive
-from ..module import Module, own_members, tree_of
+from ..members import Owner, own_members
+from ..module import Module, tree_of
 from ..parameter import Parameter
 from ..quantized import QuantizedLinear
 from .parametrize import is_parametrized, register_parametrization, remove_parametrizations
@@ -104,7 +105,7 @@ def _replace(
     places = [
         (owner, last, m, f"{prefix}{last}")
         for prefix, owner in tree_of(model)
-        for last, m in own_members(owner, Module)
+        for last, m in own_members(owner, Owner)
         if type(m) in kinds  # exactly these classes: subclasses may compute something else
     ]
     chosen = [(owner, last, m) for owner, last, m, name in places if _matches(name, pattern)]
