@@ -392,7 +392,7 @@ VARIABLES = {
     "FLAMBEAU_DEBUG": "`1` prints each new plan and keeps tracebacks of commands, `2` also prints shaders",
     "FLAMBEAU_DEVICE": "the default device, such as `gpu:1`, `cpu` or `torch:cuda`",
     "FLAMBEAU_STORE": "set by `flambeau launch`, which serves the workers' store at `MASTER_ADDR`",
-    "FLAMBEAU_TOKEN": "the secret that all workers of a run share, needed beyond this machine",
+    "FLAMBEAU_TOKEN": "the secret that the workers of a run share, or a server and its clients",
     "FLAMBEAU_TUNE": "`on` measures the variants of every kernel that runs, `off` ignores measured choices",
     "FLAMBEAU_VARIANT": "`family=name,...`: forces a kernel variant wherever it fits, for tests",
     "FLAMBEAU_KERNELS": "`software` or `gpu`: uses the kernels of that class of adapters, for tests",

@@ -74,6 +74,7 @@ CLAIMING = (
     "docs/models.md",
     "docs/nn.md",
     "docs/profiling.md",
+    "docs/remote.md",
     "docs/sanitizer.md",
     "docs/tuning.md",
     "docs/weights.md",

@@ -58,6 +58,7 @@ from .core.modes import (
 from .core.op import Launch
 from .core.version import __version__
 from .custom import custom_op
+from .device import OPENED as _OPENED
 from .device import device, get_default_device, open_device, set_default_device, set_default_dtype
 from .errors import DeviceError, FlambeauError, KernelError, OutOfMemory
 from .functions import *  # noqa: F403 - every op of the table, as a function
@@ -92,6 +93,7 @@ if _TYPE_CHECKING:
         optim,
         porting,
         profiling,
+        remote,
         sanitizer,
         selftest,
         signal,
@@ -114,7 +116,7 @@ if _TYPE_CHECKING:
 # Imported when they are first used, so that a process starts sooner: modules, and names of modules.
 _MODULES = (
     "accelerator amp array_api autograd backends cuda data debug distributed distributions export fft "
-    "func hub inspector io learner linalg masked metrics models nn onnx optim porting profiling "
+    "func hub inspector io learner linalg masked metrics models nn onnx optim porting profiling remote "
     "sanitizer selftest signal special testing utils vision"
 )
 _NAMES = {
@@ -149,6 +151,13 @@ def __getattr__(name: str) -> _Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def _open_remote(kind: str, which: str) -> _Any:
+    return _import_module(".remote.opening", __name__).open_named(kind, which)
+
+
+_OPENED.update(dict.fromkeys(("remote", "remotes"), _open_remote))
 
 
 def _array_namespace(self: Tensor, api_version: str | None = None) -> _Any:
@@ -265,6 +274,7 @@ __all__ = [
     "profile",
     "profiling",
     "promote_types",
+    "remote",
     "sanitize",
     "sanitizer",
     "save",

@@ -13,12 +13,14 @@ from flambeau.device.cpu import CpuDevice
 from flambeau.device.native import ForkedDevice, NativeDevice
 from flambeau.device.protocol import Arrays, Caches, Common, Gpu
 from flambeau.device.web import WebDevice
+from flambeau.remote.client import RemoteDevice
 
 KINDS = {
     NativeDevice: Gpu,
     ForkedDevice: Gpu,
     WatchedDevice: Gpu,
     WebDevice: Gpu,
+    RemoteDevice: Gpu,
     PaperDevice: Gpu,
     CpuDevice: Arrays,
 }

@@ -16,6 +16,7 @@ from .inspect import inspect
 from .mnist import mnist
 from .onnx import onnx
 from .port import port
+from .remote import remote
 from .run import run
 from .runs import runs
 from .selftest import selftest
@@ -57,6 +58,7 @@ main.add_command(inspect)
 main.add_command(mnist)
 main.add_command(onnx)
 main.add_command(port)
+main.add_command(remote)
 main.add_command(run)
 main.add_command(runs)
 main.add_command(selftest)

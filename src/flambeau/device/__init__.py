@@ -178,6 +178,19 @@ def _open(key: str) -> Device:
     return OPENED[kind](kind, which)
 
 
+def keep(device: Any) -> None:
+    """Let a device's name mean this device from now on."""
+    with _lock:
+        _devices[device.name] = device
+
+
+def drop(device: Any) -> None:
+    """Let a device's name open another one at its next use."""
+    with _lock:
+        for name in [name for name, known in _devices.items() if known is device]:
+            del _devices[name]
+
+
 def _open_or_none(name: str) -> Device | None:
     """Return the device of this name if it is open. Two names of one GPU give one device."""
     return next((d for d in _devices.values() if d.name == name), None)
@@ -232,7 +245,7 @@ ANY_MAKE = (
     " for the second"
 )
 OTHERS = ("cuda", "mps", "xpu")  # PyTorch's names of GPUs
-OPENED = {  # the part of a name before its colon -> its opening function
+OPENED: dict[str, Any] = {  # the part of a name before its colon -> its opening function
     "default": _open_default,
     "gpu": _open_gpu,
     "cpu": _open_numpy,

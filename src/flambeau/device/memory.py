@@ -237,6 +237,10 @@ class Fetch:
         device._fast.gather(copies, staging)
         return device._fast.map(staging, total), asked
 
+    def is_done(self) -> bool:
+        """Whether `wait` returns at once."""
+        return all(mapping.is_done() for mapping, _ in self.parts)
+
     def wait(self) -> list[Any]:
         """Wait for the bytes of all buffers."""
         for mapping, _ in self.parts:
@@ -248,7 +252,7 @@ class Fetch:
         import asyncio  # only awaiting code needs asyncio, whose import takes 15 ms
 
         until = time.perf_counter() + SPIN_SECONDS
-        while not all(mapping.is_done() for mapping, _ in self.parts):
+        while not self.is_done():
             await asyncio.sleep(0 if time.perf_counter() < until else 5e-4)
         return self.wait()
 

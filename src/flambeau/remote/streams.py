@@ -1,12 +1,18 @@
 """Connections as streams of bytes: a socket, and TLS over one that two threads may use at once."""
 
+import select
 import socket
 import ssl
+import sys
 import threading
+from contextlib import suppress
 from typing import Any, Protocol
 
+ROOM = 64  # bytes that can be given back
 AHEAD = 1 << 16  # bytes that one call of the socket may read ahead; more is read directly into its place
 PIECE = 1 << 16  # bytes that are encrypted at a time
+SENT_AT_ONCE = 1 << 20  # bytes of one call: the timeout is for each, so long values may take longer
+SELECTABLE = 1024  # the first descriptor that `select` does not take on POSIX
 CLOSED = "the other side closed the connection"
 
 
@@ -39,14 +45,10 @@ class Socket(Protocol):
 
 
 class Incoming:
-    """Reads from a socket exactly as many bytes as are asked for. Small reads share a call of the system.
-
-    timeout: whether an expired timeout of the socket raises at the start of a read (between messages), or
-    only inside one.
-    """
+    """Reads from a socket exactly as many bytes as are asked for. Small reads share a call of the system."""
 
     def __init__(self, sock: Socket, first: bytes = b""):
-        self._sock, self._ahead = sock, bytearray(AHEAD)
+        self._sock, self._ahead = sock, bytearray(AHEAD + ROOM)
         self._view = memoryview(self._ahead)
         self._at, self._end = 0, len(first)
         self._view[: len(first)] = first
@@ -71,10 +73,20 @@ class Incoming:
             if n - done >= AHEAD:
                 done += self._receive(view[done:])
                 continue
-            self._at, self._end = 0, self._receive(self._view)
+            self._at, self._end = 0, self._receive(self._view[:AHEAD])
             take = min(n - done, self._end)
             view[done : done + take] = self._view[:take]
             self._at, done = take, done + take
+
+    def unread(self, data: bytes) -> None:
+        """Give back a few bytes that were read."""
+        rest = data + bytes(self._view[self._at : self._end])
+        self._at, self._end = 0, len(rest)
+        self._view[: len(rest)] = rest
+
+    def ready(self, seconds: float) -> bool:
+        """Whether bytes (or the end) have come, or come within some seconds."""
+        return self._at < self._end or is_ready(self._sock, seconds)
 
     def until(self, mark: bytes, most: int) -> bytes:
         """Read up to and with a mark; ValueError if it is not among the first `most` bytes."""
@@ -93,6 +105,33 @@ class Incoming:
         return n
 
 
+def is_ready(sock: Any, seconds: float) -> bool:
+    """Whether a socket has something to receive, now or within some seconds."""
+    own = getattr(sock, "ready", None)
+    if own is not None:
+        return own(seconds)
+    if sys.platform == "win32" or sock.fileno() < SELECTABLE:
+        return bool(select.select([sock], [], [], seconds)[0])
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(seconds * 1e3))
+
+
+def keep_alive(sock: socket.socket, timeout: float) -> None:
+    """Send small messages at once, and have the system notice a host that is gone."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    pause = max(1, round(timeout / 4))
+    for name, value in (
+        ("TCP_KEEPIDLE", pause),
+        ("TCP_KEEPINTVL", pause),
+        ("TCP_KEEPCNT", 3),
+        ("TCP_USER_TIMEOUT", round(1e3 * timeout)),
+    ):
+        with suppress(AttributeError, OSError):  # not every system has it
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
 def sends(sock: Socket, parts: tuple[Any, ...]) -> int:
     """Send parts in order, small ones together, and return how many bytes they have."""
     total, small = 0, bytearray()
@@ -104,7 +143,9 @@ def sends(sock: Socket, parts: tuple[Any, ...]) -> int:
         if small:
             sock.sendall(small)
             small = bytearray()
-        sock.sendall(part)
+        view = memoryview(part).cast("B")
+        for at in range(0, n, SENT_AT_ONCE):
+            sock.sendall(view[at : at + SENT_AT_ONCE])
     if small:
         sock.sendall(small)
     return total
@@ -162,6 +203,13 @@ class TlsSocket:
                 except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
                     return 0
             self._fill()
+
+    def ready(self, seconds: float) -> bool:
+        """Whether bytes (or the end) have come, or come within some seconds."""
+        with self._lock:
+            if self._tls.pending() or self._in.pending:
+                return True
+        return is_ready(self._raw, seconds)
 
     def sendall(self, data: Any, /) -> None:
         """Encrypt and send all bytes."""

@@ -219,6 +219,10 @@ class WebSocket:
         """Send bytes as a message, as a socket does."""
         self.send(data)
 
+    def ready(self, seconds: float) -> bool:
+        """Whether bytes (or the end) have come, or come within some seconds."""
+        return self._incoming.ready(seconds)
+
     def settimeout(self, value: float | None, /) -> None:
         """Set the seconds after which a call raises TimeoutError."""
         self._sock.settimeout(value)
