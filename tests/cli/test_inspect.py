@@ -68,7 +68,9 @@ def test_a_script_as_a_table_a_page_and_json(folder):
 def test_expressions_and_models():
     ran = run("-e", "(x * 2).exp()", "--input", "x=f32[N, 3]", "--batch", "5")
     assert ran.exit_code == 0 and "(x * 2).exp() on gpu:" in ran.output and "mul+exp" in ran.output
-    unknown = run("-e", "y.sum()")
+    assert "a warm call, times by" in ran.output
+    unknown = run("-e", "y.sum()", "--cold")
+    assert "the first call, times by" in unknown.output
     assert "y is f32[64, 64]: --input 'y=...' changes it" in unknown.output
     ran = run("train.py:Net", "--input", "x=f32[2, 3]")
     assert ran.exit_code == 0 and "matmul+add+relu" in ran.output

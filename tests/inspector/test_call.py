@@ -275,3 +275,29 @@ def test_of_many_runs_some_are_timed(gpu):
     assert 0 <= made.overhead <= made.wall
     timed = made.kernels[0].timed
     assert f"; {timed} of 1,000 runs were timed\n" in str(made) and "were timed" not in str(once)
+
+
+def test_a_warm_call_leaves_out_the_first(gpu):
+    """What only the first call runs is no part of it, and no time of the first counts."""
+    first = []
+
+    def call(x):
+        y = x.exp().sum()
+        return y if first else (first.append(1), fb.realize(x.sin() + 1), y)[2]
+
+    x = fb.ones(8, device=gpu)
+    made = fb.inspect(call, x, warm=True)
+    assert made.warm and [k.runs for k in made.kernels] == [1] and "sum" in made.kernels[0].name
+    assert {c.which for c in made.calls} == {"first", "later"}
+    assert "a warm call, times by " in str(made)
+    first.clear()
+    made = fb.inspect(call, x)
+    assert not made.warm and len(made.kernels) == 2 and "the first call, times by " in str(made)
+    step = fb.jit(lambda x: x.exp().sum())
+    made = fb.inspect(step, x, runs=3, warm=True)
+    assert [k.runs for k in made.kernels] == [3]
+    first.clear()
+    made = fb.inspect(
+        lambda x: first.append(1) or (fb.realize(x.cos()) if len(first) == 1 else None), x, warm=True
+    )
+    assert [k.runs for k in made.kernels] == [1]  # no later call ran any

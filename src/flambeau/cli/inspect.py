@@ -41,6 +41,7 @@ EVENTS = "events.jsonl"  # the file by which a run is recognised
     "--call", "number", default=1, show_default=True, help="Which call of the script's function to inspect."
 )
 @click.option("--runs", default=1, show_default=True, help="How many times to call it; times are summed.")
+@click.option("--cold", is_flag=True, help="Inspect the first call, which plans and compiles.")
 @click.option("--rows", default=25, show_default=True, help="How many kernels the table shows.")
 @click.option(
     "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to FILE."
@@ -84,6 +85,9 @@ def inspect(**values: Any):
     arguments follow --), a step of a script's Learner (`train.py::Learner.step`), a script, a model or
     function as `flambeau export` takes it, a saved program's folder, an .onnx file, or a file of --json.
 
+    The kernels are those of a warm call: one call runs before it. --cold shows the first call, and a script
+    without a function is run once.
+
     --sanitize, --check and --watch examine the same call in other ways; the first two exit with 1 if they
     find a fault.
 
@@ -120,6 +124,7 @@ class InspectOptions:
     batch: int
     number: int
     runs: int
+    cold: bool
     rows: int
     page: Path | None
     data: Path | None
@@ -147,7 +152,7 @@ class InspectOptions:
         from ..inspector.call import inspecting
 
         # --keep is in MB (1 << 20 bytes). Inputs are kept only for features that run a kernel again.
-        return inspecting(self.runs, self.keep << 20 if self.serve or self.send else 0)
+        return inspecting(self.runs, self.keep << 20 if self.serve or self.send else 0, not self.cold)
 
 
 def check(options: InspectOptions) -> None:

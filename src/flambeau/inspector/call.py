@@ -29,17 +29,24 @@ NOTHING = "nothing ran on a GPU"
 
 
 def inspect(
-    fn: Callable[..., Any], *args: Any, runs: int = 1, keep: int | bool = False, target: str = "", **kw: Any
+    fn: Callable[..., Any],
+    *args: Any,
+    runs: int = 1,
+    keep: int | bool = False,
+    target: str = "",
+    warm: bool = False,
+    **kw: Any,
 ) -> Inspection:
     """Call a function and record its work: layers, ops, kernels, their WGSL, times and memory.
 
     fn: the function, called with args and kw; a recorded function is recorded again. runs: how often to call
     it; repeats are summed. keep: whether to keep the inputs of kernels, so that they can run again; up to 256
-    MB, or the given number of bytes. target: a name for the call. Returns an Inspection: print it, or
+    MB, or the given number of bytes. target: a name for the call. warm: make one call before these, which
+    plans and compiles, and whose kernels' times do not count. Returns an Inspection: print it, or
     `.html(path)`, `.to_json(path)`. FlambeauError if nothing ran on a GPU, or a profile is already running.
     """
     name = target or getattr(fn, "__qualname__", type(fn).__name__)
-    return inspecting(runs, keep)(TargetCall(name, fn, args, kw))
+    return inspecting(runs, keep, warm)(TargetCall(name, fn, args, kw))
 
 
 class TargetCall(NamedTuple):
@@ -55,15 +62,17 @@ class TargetCall(NamedTuple):
 Look = Callable[[TargetCall], Any]  # makes a call and returns an Inspection, or another result
 
 
-def inspecting(runs: int = 1, keep: int | bool = False) -> Look:
-    """Return a function that inspects a call. runs: how often to call it; keep: as in `inspect`."""
-    return lambda call: _inspect_call(call, runs, keep)
+def inspecting(runs: int = 1, keep: int | bool = False, warm: bool = False) -> Look:
+    """Return a function that inspects a call. runs: how often to call it; keep, warm: as in `inspect`."""
+    return lambda call: _inspect_call(call, runs, keep, warm)
 
 
-def _inspect_call(target: TargetCall, runs: int, keep: int | bool) -> Inspection:
-    name, fn, args, kw, _ = target
+def _inspect_call(target: TargetCall, runs: int, keep: int | bool, warm: bool) -> Inspection:
+    name, fn, args, kw, is_script = target
     if runs < 1:
         raise ValueError(f"inspect(runs={runs}): must be at least 1: pass another number")
+    warm = warm and not is_script  # a script runs once
+    runs += warm
     # A recording made before has no lines of the program: record it again while listeners are on.
     call = jit(fn.__wrapped__) if hasattr(fn, "programs") else fn  # type: ignore[attr-defined]
     realize(*tensors_of((*args, *kw.values())))  # computing the arguments is not part of the call
@@ -74,7 +83,7 @@ def _inspect_call(target: TargetCall, runs: int, keep: int | bool) -> Inspection
     plans = PlansSeen(sites)
     inputs = Inputs(KEEP if keep is True else int(keep)) if keep else None
     trace = CallTrace(plans, inputs)
-    calls, kept = Calls(trace, sites, runs), 0
+    calls, kept = Calls(trace, sites, runs, warm), 0
     transfers = Counter[tuple[Any, ...]]()
     begin = perf_counter()
     with ExitStack() as stack:
@@ -92,6 +101,8 @@ def _inspect_call(target: TargetCall, runs: int, keep: int | bool) -> Inspection
     wall = perf_counter() - begin
     if not trace.dispatches:
         raise FlambeauError(f"inspect({name}): {_why_nothing(device)}")
+    if warm:
+        _leave_out_first(trace)
     rows = [TransferRow(short_name(a), short_name(b), n, runs) for (a, b, n), runs in transfers.items()]
     return _build(name, wall, calls, trace, sites, tuple(rows))
 
@@ -105,6 +116,17 @@ def tensors_of(result: Any) -> list[Tensor]:
     return tensors
 
 
+def _leave_out_first(trace: CallTrace) -> None:
+    """Leave out the first call's times and the kernels that only it ran, unless no later call ran any."""
+    later = [one for one in trace.dispatches.values() if one.runs > one.first]
+    for one in later:
+        one.times, one.runs, one.first = one.times[one.first :], one.runs - one.first, 0
+    if later:
+        for one in trace.dispatches.values():
+            if one.first:
+                one.times = []  # kernels without times are left out
+
+
 def _why_nothing(device: Any) -> str:
     if device.kind == "cpu":
         return f"{NOTHING}: the device is {device}: use one that runs kernels, as with FLAMBEAU_DEVICE=gpu"
@@ -112,7 +134,12 @@ def _why_nothing(device: Any) -> str:
 
 
 def _build(
-    name: str, wall: float, calls: Calls, trace: CallTrace, sites: Sites, transfers: tuple[TransferRow, ...]
+    name: str,
+    wall: float,
+    calls: Calls,
+    trace: CallTrace,
+    sites: Sites,
+    transfers: tuple[TransferRow, ...],
 ) -> Inspection:
     from .again import Session
 
@@ -127,6 +154,7 @@ def _build(
         target=name,
         device=" and ".join(dict.fromkeys(str(one.device) for one in dispatched)),
         software=device.limits.software,
+        warm=calls.is_warm,
         how=meter.how,
         why=meter.why,
         copy=ceilings.copy,

@@ -162,9 +162,9 @@ class Inspection:
     target, device: the call's name and device; software: whether the device is a CPU. how: "timestamps" or
     "repeats"; why: the reason for repeats. copy, fma: the adapter's measured bytes and operations per second,
     0.0 if not measured. wall: seconds of all calls with overhead; overhead: the seconds of inspecting. calls:
-    the parts of the time of single calls. layers, sites, ops, shaders, kernels, values: rows, which refer to
-    each other by number; -1 is none. places: lines of templates.
-    transfers: moves between devices.
+    the parts of the time of single calls; warm: whether the kernels are those of the calls after the first.
+    layers, sites, ops, shaders, kernels, values: rows, which refer to each other by number; -1 is none.
+    places: lines of templates. transfers: moves between devices.
     """
 
     target: str
@@ -185,6 +185,7 @@ class Inspection:
     values: tuple[ValueRow, ...] = ()
     calls: tuple[CallRow, ...] = ()
     transfers: tuple[TransferRow, ...] = ()
+    warm: bool = False
     session: Any = field(default=None, init=False, compare=False, repr=False)  # runs kernels again
 
     @property

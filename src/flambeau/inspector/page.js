@@ -628,7 +628,7 @@ async function begin() {
   of = related();
   byId("target").textContent = D.target;
   const runs = D.kernels.reduce((sum, k) => sum + k.runs, 0);
-  byId("facts").textContent = `${D.device} · ${runs} dispatches of ${D.kernels.length} kernels · ${time(of.total)} of GPU, by ${D.how}${D.why ? ` (${D.why})` : ""} · ${D.layers.length} layers, ${D.ops.length} ops, ${D.shaders.length} texts of WGSL${(D.transfers ?? []).map((t) => ` · transfer ${t.source} → ${t.target}, ${si(t.nbytes, "B")}, ${t.runs} runs`).join("")}`;
+  byId("facts").textContent = `${D.device} · ${D.warm ? "a warm call" : D.calls.length < 2 ? "the first call" : "the first call and later ones"}: ${runs} dispatches of ${D.kernels.length} kernels · ${time(of.total)} of GPU, by ${D.how}${D.why ? ` (${D.why})` : ""} · ${D.layers.length} layers, ${D.ops.length} ops, ${D.shaders.length} texts of WGSL${(D.transfers ?? []).map((t) => ` · transfer ${t.source} → ${t.target}, ${si(t.nbytes, "B")}, ${t.runs} runs`).join("")}`;
   for (const tab of TABS) byId(`tab-${tab}`).addEventListener("click", () => show(tab));
   let later;
   byId("search").addEventListener("input", (e) => { state.query = e.target.value; clearTimeout(later); later = setTimeout(draw, 80); });

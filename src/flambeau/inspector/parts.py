@@ -51,8 +51,9 @@ class Calls:
     calls are alike.
     """
 
-    def __init__(self, trace: CallTrace, sites: Sites, runs: int):
+    def __init__(self, trace: CallTrace, sites: Sites, runs: int, is_warm: bool = False):
         self.trace, self.sites, self.runs = trace, sites, runs
+        self.is_warm = is_warm  # whether the first call only prepares for the others
         self.count, self.all = 0, list[TimedCall]()
 
     @contextmanager

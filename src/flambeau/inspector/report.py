@@ -41,7 +41,7 @@ def head(inspection: Inspection) -> list[str]:
     lines = [
         f"{inspection.target} on {inspection.device}: {count_text(runs, 'dispatch', 'dispatches')}"
         f" of {count_text(len(inspection.kernels), 'kernel')}, {inspection.gpu * 1e3:.3f} ms of GPU",
-        f"times by {inspection.how}" + (f" ({inspection.why})" if inspection.why else ""),
+        f"{which(inspection)}, times by {inspection.how}{f' ({inspection.why})' if inspection.why else ''}",
         f"inspecting took {inspection.overhead * 1e3:.1f} ms of {inspection.wall * 1e3:.1f} ms{sampled}",
         f"{count_text(len(inspection.layers), 'layer')}, {count_text(len(inspection.ops), 'op')},"
         f" {count_text(len(inspection.shaders), 'text')} of WGSL, {new} new",
@@ -62,6 +62,13 @@ def transfers(inspection: Inspection) -> list[str]:
         f"transfer {t.source} -> {t.target}, {t.nbytes:,} bytes, {count_text(t.runs, 'run')}"
         for t in inspection.transfers
     ]
+
+
+def which(inspection: Inspection) -> str:
+    """Say to which calls the kernels and their times belong."""
+    if inspection.warm:
+        return "a warm call"
+    return "the first call" if len(inspection.calls) < 2 else "the first call and later ones"
 
 
 def parts(call: CallRow) -> str:
