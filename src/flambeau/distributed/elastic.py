@@ -1,0 +1,54 @@
+"""Goes on after a worker died or joined: the living agree on a step, and those behind get the state."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ..io.checkpoint import load_checkpoint, metadata_of, split_tensors
+from ..io.safetensors import pack
+from ..runtime.run import Readback
+from .group import ProcessGroup
+
+LOST = re.compile(r"rank \d+ died")  # how the group names a worker that is gone
+
+
+def is_lost(group: ProcessGroup) -> bool:
+    """Whether calls of a group fail because a worker died, and the others can go on without it."""
+    return group.elastic is not None and LOST.match(group.failure) is not None
+
+
+def is_joiner(group: ProcessGroup) -> bool:
+    """Whether this worker has just joined a group whose other members were there before."""
+    old = getattr(group.elastic, "old_ranks", [])
+    return any(rank >= 0 for rank in old) and old[group.rank] < 0
+
+
+def encode(state: Any) -> bytes:
+    """Return nested values and tensors as the bytes of a file of `fb.save`."""
+    tensors, tree = split_tensors(state)
+    parts = pack(tensors, Readback(list(tensors.values())).wait(), metadata_of(tree))
+    return b"".join(memoryview(part).cast("B") for part in parts)
+
+
+def decode(data: Any, call: str) -> Any:
+    """Return the values in the bytes of `encode`, with their tensors on the CPU."""
+    return load_checkpoint(memoryview(data), "cpu", call)
+
+
+def send_state(group: ProcessGroup, state: Any) -> None:
+    """Send nested values with tensors to all ranks, which call `receive_state`."""
+    data = np.frombuffer(encode(state), np.uint8).copy()
+    group.broadcast(np.array([data.size], np.int64), group.rank)
+    group.broadcast(data, group.rank)
+
+
+def receive_state(group: ProcessGroup, source: int) -> Any:
+    """Return the values that rank `source` sends, with their tensors on the CPU."""
+    size = np.zeros(1, np.int64)
+    group.broadcast(size, source)
+    data = np.empty(int(size[0]), np.uint8)
+    group.broadcast(data, source)
+    return decode(data.data, f"state of rank {source}")

@@ -1,0 +1,117 @@
+"""The order in which gradients are exchanged: rounds of some megabytes, with a segment for each worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+ROUND = 32 << 20  # bytes of float32 in a round: large enough for bandwidth, small enough to overlap
+ELEMENT = 4  # bytes of a float32
+
+
+class RoundPiece(NamedTuple):
+    """A tensor in a round: its number, and where its elements begin."""
+
+    tensor: int
+    start: int
+    size: int
+
+
+class Round(NamedTuple):
+    """Tensors that are exchanged together, one after the other in a flat array.
+
+    bounds: worker w adds the elements [bounds[w], bounds[w + 1]). is_exact: they travel in float32. is_owned:
+    the sums stay on that worker, instead of going to all.
+    """
+
+    pieces: tuple[RoundPiece, ...]
+    bounds: tuple[int, ...]
+    is_exact: bool
+    is_owned: bool = False
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.bounds[-1]
+
+    def renumbered(self, numbers: Sequence[int]) -> Round:
+        """Return the round with other numbers of its tensors."""
+        pieces = tuple(p._replace(tensor=numbers[p.tensor]) for p in self.pieces)
+        return self._replace(pieces=pieces)
+
+    def segment(self, worker: int) -> slice:
+        """The elements that a worker adds."""
+        return slice(self.bounds[worker], self.bounds[worker + 1])
+
+
+def rounds_of(
+    sizes: Sequence[int], exact: Sequence[bool], workers: int, limit: int = ROUND
+) -> tuple[Round, ...]:
+    """Plan rounds whose elements are divided evenly among the workers.
+
+    The last tensors come first: backward computes their gradients first. sizes: elements of each tensor.
+    """
+    rounds: list[Round] = []
+    for is_exact in (False, True):
+        numbers = [i for i in reversed(range(len(sizes))) if exact[i] is is_exact]
+        for group in _groups(numbers, sizes, limit):
+            pieces, total = _pieces(group, sizes)
+            bounds = tuple(total * w // workers for w in range(workers + 1))
+            rounds.append(Round(pieces, bounds, is_exact))
+    return tuple(rounds)
+
+
+def owned_rounds(
+    sizes: Sequence[int], exact: Sequence[bool], owners: Sequence[int], workers: int, limit: int = ROUND
+) -> tuple[Round, ...]:
+    """Plan rounds in which each tensor belongs to the segment of its owner as a whole; the exact ones go to
+    all workers."""
+    rounds: list[Round] = []
+    of_worker = [
+        _groups(
+            [i for i in reversed(range(len(sizes))) if owners[i] == w and not exact[i]],
+            sizes,
+            max(1, limit // workers),
+        )
+        for w in range(workers)
+    ]
+    for number in range(max(map(len, of_worker))):
+        pieces: list[RoundPiece] = []
+        bounds = [0]
+        for groups in of_worker:
+            more, total = _pieces(groups[number] if number < len(groups) else [], sizes, bounds[-1])
+            pieces += more
+            bounds.append(total)
+        rounds.append(Round(tuple(pieces), tuple(bounds), False, is_owned=True))
+    return (*rounds, *(r for r in rounds_of(sizes, exact, workers, limit) if r.is_exact))
+
+
+def owners_of(sizes: Sequence[int], workers: int) -> list[int]:
+    """Give each tensor to a worker, the largest first, each to the worker with the fewest elements so far."""
+    totals = [0] * workers
+    owners = [0] * len(sizes)
+    for i in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
+        owners[i] = min(range(workers), key=lambda w: (totals[w], w))
+        totals[owners[i]] += sizes[i]
+    return owners
+
+
+def _groups(numbers: Sequence[int], sizes: Sequence[int], limit: int) -> list[list[int]]:
+    groups: list[list[int]] = []
+    room = 0
+    for i in numbers:
+        if not groups or room < sizes[i] * ELEMENT:
+            groups.append([])
+            room = limit
+        groups[-1].append(i)
+        room -= sizes[i] * ELEMENT
+    return groups
+
+
+def _pieces(group: Sequence[int], sizes: Sequence[int], start: int = 0) -> tuple[tuple[RoundPiece, ...], int]:
+    """Return the pieces of a group of tensors from `start` on, and their end."""
+    pieces: list[RoundPiece] = []
+    for i in group:
+        pieces.append(RoundPiece(i, start, sizes[i]))
+        start += sizes[i]
+    return tuple(pieces), start

@@ -1,0 +1,349 @@
+"""Data parallel training with an optimiser: each worker computes the gradients of its logical shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ..autodiff.backward import Gradients
+from ..capture.jit import jit
+from ..core.dtype import float32
+from ..core.modes import no_grad
+from ..core.node import describe
+from ..errors import DistributedError, TypeError
+from ..runtime.run import realize
+from ..tensor import Tensor, tensor
+from .elastic import is_joiner, is_lost, receive_state, send_state
+from .group import ProcessGroup
+from .model import agree, broadcast_values, gather
+from .shards import bounds, cut, drawing, items_of
+from .sums import ParallelOptions, ShardSum, Sums, Total
+from .zero import OwnedState
+
+ASKED = 0.2  # seconds between two questions for new workers
+T = TypeVar("T")
+Computed = tuple[list[Tensor], tuple[int, ...], Tensor]
+
+
+def make_shard(
+    function: Callable[..., Any], params: list[Tensor], buffers: list[Tensor]
+) -> Callable[[list[Any], Tensor, Tensor], Computed]:
+    """Make the function that computes a shard: its weighted gradients and the buffers that it changed, the
+    numbers of these, and the weighted loss."""
+
+    def shard(batch: list[Any], weight: Tensor, is_first: Tensor) -> Computed:
+        before = [b.node for b in buffers]
+        result = function(*batch)
+        grads = result if isinstance(result, Gradients) else _backward(result)
+        with no_grad():
+            by_number = {i: g for i, p in enumerate(params) if (g := grads.get(p)) is not None}
+            values = [g.float() * weight for g in by_number.values()]
+            changed = [i for i, b in enumerate(buffers) if b.node is not before[i]]
+            # A count, such as of batches, is the same in all shards: the first one's is taken as it is.
+            shares = [weight if buffers[i].dtype.kind == "f" else is_first for i in changed]
+            after = [buffers[i].float() * share for i, share in zip(changed, shares, strict=True)]
+            loss = grads.loss.detach().float().reshape(()) * weight
+        realize(loss, *values, *after)
+        numbers = (*by_number, *(len(params) + i for i in changed))
+        return [*values, *after], numbers, loss
+
+    return shard
+
+
+def _backward(loss: Any) -> Gradients:
+    if not isinstance(loss, Tensor):
+        rule = "the function must return the loss of its part of the batch, or what backward returned"
+        raise TypeError(f"step(function) returned {describe(loss)}: {rule}")
+    return loss.backward()
+
+
+def make_apply(step: Callable[[Gradients], object], params: list[Tensor]) -> Callable[..., None]:
+    """Make the function that steps with gradients, by the numbers of their parameters."""
+
+    def apply(values: list[Tensor], present: tuple[int, ...], loss: Tensor) -> None:
+        grads = Gradients({}, loss)
+        for i, g in zip(present, values, strict=True):
+            grads.replace(params[i], g)
+        step(grads)
+
+    return apply
+
+
+class Companion:
+    """What belongs to a training beside the optimiser: its state goes to workers that join or are behind."""
+
+    def state(self) -> Any:
+        """Return the state as nested values and tensors."""
+        return None
+
+    def adopt(self, state: Any, is_new: bool) -> None:
+        """Replace the state by that of another worker. is_new: this worker has made no step yet."""
+
+
+class StepResult(NamedTuple):
+    """The result of a step: the mean loss, and what each rank sent along."""
+
+    loss: float
+    notes: list[bytes]
+
+
+class DistributedOptimizer:
+    """An optimiser whose steps use the gradients of all workers; `wrap` makes it.
+
+    Other attributes are those of the optimiser inside, such as `param_groups` and `lr`.
+    """
+
+    def __init__(
+        self,
+        optimizer: Any,
+        model: Any,
+        group: ProcessGroup,
+        options: ParallelOptions,
+        apply: Callable[[Gradients], object] | None = None,
+        companion: Companion | None = None,
+        regroup: Callable[[ProcessGroup], ProcessGroup] = ProcessGroup.reconfigure,
+    ):
+        self.optimizer, self.options, self._companion = optimizer, options, companion
+        self._next_group = regroup
+        params = list(optimizer.params)
+        names = {id(p): n for n, p in (model.named_parameters() if model is not None else ())}
+        buffers = dict(model.named_buffers()) if model is not None else {}
+        all_names = [*(names.get(id(p), f"parameter {i}") for i, p in enumerate(params)), *buffers]
+        self.sums = Sums(group, params, list(buffers.values()), all_names, options)
+        self._owned = OwnedState(optimizer, params, self.sums.owners, group) if options.shard_state else None
+        self._apply = jit(make_apply(apply or optimizer.step, params))
+        self._programs: dict[Callable[..., Any], Callable[..., Computed]] = {}
+        self.progress = 0  # calls of `together` so far, equal on all workers but for one that is ahead
+        self.result: Any = None  # of the last one
+        self._asked = monotonic()  # when rank 0 last asked for new workers
+        self.is_new = self._begin(group, is_joiner(group))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["optimizer"], name)
+
+    @property
+    def group(self) -> ProcessGroup:
+        """The workers. Another one after a worker died or joined."""
+        return self.sums.group
+
+    @property
+    def count(self) -> int:
+        """How many steps are completed. A worker that joined begins at the count of the others."""
+        return self.sums.count
+
+    def step(self, function: Callable[..., Any] | Gradients, *batch: Any) -> float:
+        """Update the parameters with the gradients of a batch, of which this worker computes its shards.
+        Returns the mean loss of the batch.
+
+        function: returns the loss of a part of the batch, the mean over its items. Pass the same function
+        each time: it is recorded (fb.jit). Or this worker's gradients, as of PyTorch's loops: their mean over
+        the workers is used, and the weights depend on the number of workers.
+        batch: its arguments, the same on all workers: tensors and arrays [items, ...], also in containers.
+
+        FlambeauError if a worker's gradients have NaN or infinity, DistributedError if a worker died and
+        the group can't go on without it.
+        """
+        if isinstance(function, Gradients):
+            return self._step_with(function)
+        return self.accumulate(function, [batch])
+
+    def _step_with(self, grads: Gradients) -> float:
+        """Make a step with the mean of the gradients that the workers have."""
+        sums = self.sums
+
+        def part(_: int) -> ShardSum:
+            with no_grad():
+                share = 1 / self.group.size
+                present = {i: g for i, p in enumerate(sums.params) if (g := grads.get(p)) is not None}
+                values = {i: g.float() * share for i, g in present.items()}
+                loss = grads.loss.detach().float().reshape(()) * share
+                realize(loss, *values.values())
+            return ShardSum(values, loss)
+
+        return self.run(part, None).loss
+
+    def accumulate(self, function: Callable[..., Any], batches: Sequence[Sequence[Any]]) -> float:
+        """Make one step with the mean gradients of several batches. Returns the mean loss."""
+        counts = [items_of(batch) for batch in batches]
+        shards = self.options.shards
+        parts = [bounds(n, shards) for n in counts]
+        filled = [s for s in range(shards) if any(p[s][0] < p[s][1] for p in parts)]
+
+        def part(shard: int) -> ShardSum:
+            pieces = [
+                (
+                    cut(list(batch), *where[shard], n, self.sums.device),
+                    (where[shard][1] - where[shard][0]) / (n * len(batches)),
+                )
+                for batch, where, n in zip(batches, parts, counts, strict=True)
+            ]
+            return self.compute(function, [(b, w) for b, w in pieces if w], shard == filled[0])
+
+        return self.run(part, filled).loss
+
+    def compute(
+        self, function: Callable[..., Any], batches: Sequence[tuple[Any, float]], is_first: bool
+    ) -> ShardSum:
+        """Compute the weighted sums of a shard's parts of one or several batches, each with its weight."""
+        sums = self.sums
+        program = self._programs.get(function)
+        if program is None:
+            program = self._programs[function] = jit(make_shard(function, sums.params, sums.buffers))
+        before = [b.detach().clone() for b in sums.buffers]
+        realize(*before)
+        total: ShardSum | None = None
+        first = tensor(float(is_first), float32, device=sums.device)
+        for batch, share in batches:
+            weight = tensor(share, float32, device=sums.device)
+            values, numbers, loss = program(batch, weight, first)
+            part = ShardSum(dict(zip(numbers, values, strict=True)), loss)
+            total = part if total is None else sums.add(total, part)
+        for b, old in zip(sums.buffers, before, strict=True):
+            b.assign_(old)
+        assert total is not None
+        return total
+
+    def run(
+        self, part: Callable[[int], ShardSum], filled: Sequence[int] | None, note: bytes = b""
+    ) -> StepResult:
+        """Make a step of the shards that `part` computes; with other workers, again if one dies meanwhile.
+
+        filled: the shards that have items; None: one shard for each worker.
+        """
+
+        def total() -> tuple[float, list[bytes]]:
+            sums = self.sums.total(part, filled, bytes([self._sees_joiners()]) + note)
+            self._update(sums)
+            return sums.loss, sums.notes
+
+        loss, notes = self.together(total)
+        if any(text[0] for text in notes):
+            self.regroup()
+        return StepResult(loss, [text[1:] for text in notes])
+
+    def _sees_joiners(self) -> bool:
+        """Whether new workers wait. Rank 0 asks, at most every ASKED seconds."""
+        now = monotonic()
+        if self.group.rank or self.group.elastic is None or now - self._asked < ASKED:
+            return False
+        self._asked = now
+        return self.group.joiners() > 0
+
+    def together(self, function: Callable[[], T]) -> T:
+        """Call a function with collectives, on all workers. If one of them dies meanwhile, the others call it
+        again, or take the result of those who had completed it. The result must be plain values."""
+        before = self.progress
+        while True:
+            try:
+                result = function()
+            except DistributedError:
+                if not is_lost(self.group):
+                    raise
+                self.regroup()
+                if self.progress > before:
+                    return self.result
+            else:
+                self.progress, self.result = before + 1, result
+                return result
+
+    def _update(self, total: Total) -> None:
+        """Update the parameters and buffers with sums."""
+        sums = self.sums
+        first = len(sums.params)
+        with no_grad():
+            for i, value in total.values.items():
+                if i >= first:
+                    sums.tensors[i].assign_(value.to(sums.tensors[i].dtype))
+        numbers = [i for i in sorted(total.values) if i < first]
+        loss = tensor(total.loss, float32, device=sums.device)
+        if numbers:
+            with drawing:
+                self._apply([total.values[i] for i in numbers], tuple(numbers), loss)
+        if self._owned is not None:
+            self._owned.spread([i for i in total.used if i < first])
+
+    # --- state ---
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the optimiser's state_dict. With `shard_state`, all workers must call this."""
+        return self.optimizer.state_dict() if self._owned is None else self._owned.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load the state_dict of an optimiser, on all workers."""
+        (self.optimizer if self._owned is None else self._owned).load_state_dict(state_dict)
+
+    # --- changes of the group ---
+
+    def regroup(self) -> None:
+        """Go on with the living and the new workers: deal the shards again, and give the state of a worker
+        that is ahead to the others."""
+        while True:
+            self.sums.join(self._next_group(self.group))
+            if self._owned is not None:
+                rule = "resume from the newest checkpoint, or pass shard_state=False to survive it"
+                problem = "the workers changed, and each had a part of the optimiser's state"
+                raise DistributedError(f"step {self.count}: {problem}: {rule}")
+            try:
+                self._begin(self.group, False)
+                return
+            except DistributedError:
+                # Another worker died meanwhile.
+                if not is_lost(self.group):
+                    raise
+
+    def _begin(self, group: ProcessGroup, is_new: bool) -> bool:
+        """Give all workers the same state. Returns whether this one's came from another worker."""
+        agree(group, self.sums.names, self.sums.tensors)
+        progress = -1 if is_new else self.progress
+        each = [int(c[0]) for c in gather(group, np.array([progress], np.int64))]
+        ahead = max(each)
+        if ahead == min(each):
+            if not ahead:
+                self._copy_first(group)
+            return False
+        source = each.index(ahead)
+        if group.rank == source:
+            send_state(group, self._full_state())
+            return False
+        state = receive_state(group, source)
+        if progress < ahead:
+            self._adopt(state, is_new)
+        return progress < ahead
+
+    def _copy_first(self, group: ProcessGroup) -> None:
+        """Begin with the values and the random numbers of rank 0."""
+        broadcast_values(group, self.sums.tensors)
+        seed = np.array([self.sums.seed], np.uint64)
+        group.broadcast(seed, 0)
+        self.sums.seed = int(seed[0])
+
+    def _full_state(self) -> dict[str, Any]:
+        sums = self.sums
+        return {
+            "values": list(sums.tensors),
+            "optimizer": self.optimizer.state_dict(),
+            "count": sums.count,
+            "seed": str(sums.seed),  # 64 bits, more than JSON's numbers have everywhere
+            "progress": self.progress,
+            "result": self.result,
+            "companion": None if self._companion is None else self._companion.state(),
+        }
+
+    def _adopt(self, state: dict[str, Any], is_new: bool) -> None:
+        """Replace the own state by that of another worker."""
+        sums = self.sums
+        with no_grad():
+            for t, value in zip(sums.tensors, state["values"], strict=True):
+                t.assign_(value.to(t.device))
+        saved = state["optimizer"]
+        if not is_new:
+            # This worker's scheduler has yet to make the step that the other worker's options include.
+            saved = {"state": saved["state"], "param_groups": self.optimizer.state_dict()["param_groups"]}
+        self.optimizer.load_state_dict(saved)
+        sums.count, sums.seed = state["count"], int(state["seed"])
+        self.progress, self.result = state["progress"], state["result"]
+        if self._companion is not None:
+            self._companion.adopt(state["companion"], is_new)

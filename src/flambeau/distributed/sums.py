@@ -1,0 +1,292 @@
+"""Adds the gradients of logical shards over the workers of a group, and says who computes which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..capture.jit import jit
+from ..core.dtype import float32
+from ..core.modes import no_grad
+from ..errors import FlambeauError, ValueError
+from ..ops.random import get_rng_state
+from ..runtime.exchange import leaf
+from ..runtime.run import Readback, realize
+from ..tensor import Tensor, tensor
+from .compression import Feedback, Floats, wire_named
+from .exchange import BadGradient, Flaw, GradientExchange
+from .group import ProcessGroup
+from .layout import Round, owned_rounds, owners_of, rounds_of
+from .model import gather
+from .reduce import Span, TreeSum, spans_of
+from .shards import SHARDS, deal, drawing, random_numbers
+
+AHEAD = 2  # rounds whose values leave the device while earlier ones are sent
+NOTE = 64  # bytes that each rank may send along with a step
+TINY = np.float32(np.finfo(np.float32).tiny)  # the smallest normal float32
+
+
+@dataclass(frozen=True)
+class ParallelOptions:
+    """How a training is divided among workers.
+
+    shards: the number of parts of each batch; the weights depend on it, and not on the number of workers.
+    wire: "float32", or "float16", "bfloat16" or "int8" with error feedback, whose results depend on the
+    number of workers. shard_state: each worker keeps the optimiser's state of a part of the parameters
+    (ZeRO-1). ValueError for an unknown wire, or less than one shard.
+    """
+
+    shards: int = SHARDS
+    wire: str = "float32"
+    shard_state: bool = False
+
+    def __post_init__(self) -> None:
+        wire_named(self.wire)
+        if type(self.shards) is not int or self.shards < 1:
+            raise ValueError(f"shards={self.shards!r}: must be a positive integer: pass 8, or leave it out")
+
+
+class ShardSum(NamedTuple):
+    """The sums of one or several shards, weighted by their items: float32 gradients and buffers by their
+    numbers, and the loss."""
+
+    values: dict[int, Tensor]
+    loss: Tensor
+
+
+class Total(NamedTuple):
+    """The sums over all shards, on the device: gradients and buffers by number, and the loss."""
+
+    values: dict[int, Tensor]  # with `shard_state`, those of the own parameters
+    loss: float
+    notes: list[bytes]  # what each rank sent along
+    used: Sequence[int] = ()  # the numbers of all sums
+
+
+def add_lists(left: list[Tensor], right: list[Tensor]) -> list[Tensor]:
+    """Add tensors pairwise."""
+    with no_grad():
+        sums = [a + b for a, b in zip(left, right, strict=True)]
+        realize(*sums)
+    return sums
+
+
+class Sums:
+    """Adds gradients and buffers over the logical shards of all workers.
+
+    params: the parameters; buffers: tensors that a shard may change, such as running means. names: of both.
+    """
+
+    def __init__(
+        self,
+        group: ProcessGroup,
+        params: list[Tensor],
+        buffers: list[Tensor],
+        names: list[str],
+        options: ParallelOptions,
+    ):
+        self.params, self.buffers, self.names, self.options = params, buffers, names, options
+        self.tensors = [*params, *buffers]
+        self.device = params[0].device
+        self.feedback = Feedback(wire_named(options.wire))
+        self.count = 0  # steps so far
+        with drawing:
+            self.seed = get_rng_state()[0]
+        self.checks = True  # whether gradients must be finite
+        self.sent = 0  # bytes to other workers so far
+        self._add = jit(add_lists)
+        self._host_add = _add_flushed if _flushes(self.device) else np.add
+        self._zeros: dict[int, Tensor] = {}
+        self._plans: dict[tuple[int, ...], tuple[Round, ...]] = {}
+        self.join(group)
+
+    def join(self, group: ProcessGroup) -> None:
+        """Divide the work among the workers of a group."""
+        self.group, self._plans = group, {}
+        # Other workers cut the sums elsewhere: errors of other cuts do not fit.
+        self.feedback.errors.clear()
+        self.deal = deal(self.options.shards, group.size)
+        self.owners = owners_of([t.numel() for t in self.tensors], group.size)
+
+    @property
+    def shards(self) -> range:
+        """The shards of this worker."""
+        return self.deal[self.group.rank]
+
+    def total(
+        self, part: Callable[[int], ShardSum], filled: Sequence[int] | None, note: bytes = b""
+    ) -> Total:
+        """Compute the own shards by `part`, and add those of all workers. `note` is sent to all.
+
+        filled: the shards that have items; None: there is one shard for each worker.
+        """
+        rank = self.group.rank
+        dealt = self.deal if filled is not None else deal(self.group.size, self.group.size)
+        filled = range(self.group.size) if filled is None else filled
+        shards = dealt[-1].stop
+        local: TreeSum[ShardSum] = TreeSum(shards, filled, self.add)
+        for shard in dealt[rank]:
+            if shard in filled:
+                with random_numbers(self.seed, self.count, shard):
+                    local.put((shard, shard + 1), part(shard))
+        used = [i for s in local.values.values() for i in s.values]
+        used, notes = self._announce(used, note)
+        rounds = self._rounds(used)
+        spans = [spans_of(shards, filled, owned) for owned in dealt]
+        exchange = GradientExchange(
+            self.group,
+            rounds,
+            spans,
+            shards,
+            filled,
+            self.feedback,
+            self._host_add,
+            self.checks,
+        )
+        losses = self._send(exchange, rounds, local.values, spans[rank])
+        gathered = gather(self.group, np.array(losses + [0.0] * (shards - len(losses)), np.float32))
+        values = self._collect(exchange, rounds)
+        tree: TreeSum[Any] = TreeSum(shards, filled, np.add)
+        for theirs, raw in zip(spans, gathered, strict=True):
+            for span, loss in zip(theirs, raw, strict=False):
+                tree.put(span, loss)
+        self.sent += exchange.sent
+        self.count += 1
+        return Total(values, float(tree.total), notes, used)
+
+    def add(self, left: ShardSum, right: ShardSum) -> ShardSum:
+        """Add the sums of two nodes of the tree."""
+        keys = sorted(left.values.keys() | right.values.keys())
+        # A shard without a gradient counts as zeros: which shards a worker has must not change a bit.
+        left_parts, right_parts = (
+            [s.values[i] if i in s.values else self._zero(i) for i in keys] for s in (left, right)
+        )
+        with drawing:
+            *sums, loss = self._add([*left_parts, left.loss], [*right_parts, right.loss])
+        return ShardSum(dict(zip(keys, sums, strict=True)), loss)
+
+    def _zero(self, number: int) -> Tensor:
+        if number not in self._zeros:
+            self._zeros[number] = Tensor.zeros(self.tensors[number].shape, dtype=float32, device=self.device)
+            realize(self._zeros[number])
+        return self._zeros[number]
+
+    def _announce(self, used: Sequence[int], note: bytes) -> tuple[list[int], list[bytes]]:
+        """Return the tensors that any worker has values of, and the notes of all."""
+        bits = np.zeros(len(self.tensors), bool)
+        bits[list(used)] = True
+        note = note.ljust(NOTE, b"\0")
+        parts = (np.array([self.count], np.int64), np.packbits(bits), np.frombuffer(note, np.uint8))
+        message = np.concatenate([p.view(np.uint8) for p in parts])
+        notes: list[bytes] = []
+        after = 8 + -(-bits.size // 8)
+        for rank, raw in enumerate(gather(self.group, message)):
+            count = int(raw[:8].view(np.int64)[0])
+            if count != self.count:
+                rule = "the workers are at different steps: call step equally often on all"
+                raise FlambeauError(f"step {self.count}: rank {rank} is at step {count}: {rule}")
+            bits |= np.unpackbits(raw[8:after], count=bits.size).astype(bool)
+            notes.append(raw[after:].tobytes())
+        return np.flatnonzero(bits).tolist(), notes
+
+    def _rounds(self, used: Sequence[int]) -> tuple[Round, ...]:
+        """Return the rounds that exchange these tensors."""
+        key = tuple(used)
+        if key not in self._plans:
+            sizes = [self.tensors[i].numel() for i in key]
+            exact = [i >= len(self.params) for i in key]
+            size = self.group.size
+            if self.options.shard_state:
+                plan = owned_rounds(sizes, exact, [self.owners[i] for i in key], size)
+            else:
+                plan = rounds_of(sizes, exact, size)
+            self._plans[key] = tuple(r.renumbered(key) for r in plan)
+        return self._plans[key]
+
+    def _send(
+        self,
+        exchange: GradientExchange,
+        rounds: Sequence[Round],
+        sums: dict[Span, ShardSum],
+        spans: Sequence[Span],
+    ) -> list[float]:
+        """Read the partial sums and send them, round by round. Returns the losses of the spans."""
+        reads: list[Readback] = []
+
+        def read(number: int) -> None:
+            if number < len(rounds):
+                pieces = rounds[number].pieces
+                reads.append(Readback([self._value(sums[span], p.tensor) for span in spans for p in pieces]))
+
+        losses = Readback([sums[span].loss for span in spans])
+        for number in range(AHEAD):
+            read(number)
+        for number, step in enumerate(rounds):
+            read(number + AHEAD)
+            raw = reads[number].wait()
+            flats: dict[Span, Floats] = {}
+            for i, span in enumerate(spans):
+                flat = flats[span] = np.empty(step.size, np.float32)
+                for piece, data in zip(step.pieces, raw[i * len(step.pieces) :], strict=False):
+                    flat[piece.start : piece.start + piece.size] = np.frombuffer(data, np.float32)
+            exchange.send(number, flats.__getitem__)
+        return [float(np.frombuffer(raw, np.float32)[0]) for raw in losses.wait()]
+
+    def _value(self, sums: ShardSum, number: int) -> Tensor:
+        value = sums.values.get(number)
+        return self._zero(number) if value is None else value
+
+    def _collect(self, exchange: GradientExchange, rounds: Sequence[Round]) -> dict[int, Tensor]:
+        """Wait for the sums, and move them to the device as they come."""
+        values: dict[int, Tensor] = {}
+        flats: dict[int, Floats] = {}
+        rank = self.group.rank
+        missing = [s.bounds[rank + 1] - s.bounds[rank] if s.is_owned else s.size for s in rounds]
+
+        def use(number: int, sums: Floats, part: slice) -> None:
+            flat = flats.setdefault(number, np.empty(rounds[number].size, np.float32))
+            flat[part] = sums
+            missing[number] -= part.stop - part.start
+            if missing[number]:
+                return
+            for piece in rounds[number].pieces:
+                if not rounds[number].is_owned or self.owners[piece.tensor] == rank:
+                    raw = flat[piece.start : piece.start + piece.size]
+                    values[piece.tensor] = self._upload(raw, piece.tensor)
+            del flats[number]
+
+        flaw = exchange.collect(use)
+        if flaw is not None:
+            raise BadGradient(self._describe(flaw))
+        return values
+
+    def _upload(self, raw: Floats, number: int) -> Tensor:
+        return Tensor(leaf(raw, self.tensors[number].shape, float32, self.device))
+
+    def _describe(self, flaw: Flaw) -> str:
+        where = f"step {self.count}: the gradient of {self.names[flaw.tensor]!r}"
+        if flaw.rank == self.group.size:
+            return f"{where} is too large for float32: lower the learning rate or clip the gradients"
+        owned = self.deal[flaw.rank]
+        shards = f"shard {owned[0]}" if len(owned) == 1 else f"shards {owned[0]} to {owned[-1]}"
+        rule = "find the op with debug.detect_anomaly() on that rank's part of the batch"
+        return f"{where} is NaN or infinite on rank {flaw.rank} ({shards}): all workers stop: {rule}"
+
+
+def _flushes(device: Any) -> bool:
+    """Whether the device's additions replace numbers below the smallest normal one by zero."""
+    if device.kind == "cpu":
+        return False
+    half = tensor(np.full(1, TINY, np.float32), device=device)
+    return (
+        float((half - tensor(np.full(1, TINY * np.float32(0.75), np.float32), device=device)).item()) == 0.0
+    )
+
+
+def _add_flushed(left: Floats, right: Floats) -> Floats:
+    total = left + right
+    total[np.abs(total) < TINY] = 0
+    return total

@@ -1,0 +1,88 @@
+"""The optimiser's state in parts (ZeRO-1): each worker keeps and updates the state of its own parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..runtime.exchange import leaf
+from ..runtime.run import Readback
+from ..tensor import Tensor
+from .elastic import decode, encode
+from .group import ProcessGroup
+from .model import gather, gather_bytes
+
+
+class OwnedState:
+    """Restricts an optimiser to the parameters that this worker owns.
+
+    params: all parameters; owners: the rank of each.
+    """
+
+    def __init__(self, optimizer: Any, params: Sequence[Tensor], owners: Sequence[int], group: ProcessGroup):
+        self.optimizer, self.params, self.owners, self.group = optimizer, params, owners, group
+        self.owned = [i for i, owner in enumerate(owners[: len(params)]) if owner == group.rank]
+        number = {id(p): i for i, p in enumerate(params)}
+        self._groups = [[number[id(p)] for p in g["params"]] for g in optimizer.param_groups]
+        mine = set(self.owned)
+        for g, numbers in zip(optimizer.param_groups, self._groups, strict=True):
+            names: list[str] | None = g.get("param_names")
+            if names is not None:
+                names[:] = [name for name, i in zip(names, numbers, strict=True) if i in mine]
+            # In place: recorded steps and the group itself refer to this list.
+            g["params"][:] = [params[i] for i in numbers if i in mine]
+        for p in [p for p in optimizer.state if number[id(p)] not in mine]:
+            del optimizer.state[p]
+
+    def spread(self, numbers: Sequence[int]) -> None:
+        """Give all workers the new values of these parameters, each from its owner."""
+        by_owner = [[i for i in numbers if self.owners[i] == r] for r in range(self.group.size)]
+        own = by_owner[self.group.rank]
+        raw = [np.frombuffer(part, np.uint8) for part in Readback([self.params[i] for i in own]).wait()]
+        longest = max(sum(self.params[i].nbytes for i in part) for part in by_owner)
+        message = np.zeros(longest, np.uint8)
+        if raw:
+            joined = np.concatenate(raw)
+            message[: joined.size] = joined
+        for rank, data in enumerate(gather(self.group, message)):
+            start = 0
+            for i in by_owner[rank] if rank != self.group.rank else ():
+                p = self.params[i]
+                value = leaf(data[start : start + p.nbytes], p.shape, p.dtype, p.device)
+                p.assign_(Tensor(value))
+                start += p.nbytes
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of all parameters, as one worker alone has it. All workers call this."""
+        own = self.optimizer.state_dict()
+        local = [i for numbers in self._groups for i in numbers if i in set(self.owned)]
+        state = {str(local[n]): s for n, s in own["state"].items()}
+        whole: dict[int, Any] = {}
+        for data in gather_bytes(self.group, encode(state)):
+            theirs = decode(bytearray(data), "state_dict()")
+            whole |= {int(i): s for i, s in theirs.items()}
+        groups = [{**g, "params": self._numbered(k)} for k, g in enumerate(own["param_groups"])]
+        return {"state": dict(sorted(whole.items())), "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load the own part of the state of all parameters."""
+        own = self.optimizer.state_dict()
+        mine = set(self.owned)
+        state: dict[int, Any] = {}
+        groups: list[dict[str, Any]] = []
+        for k, (g, ours) in enumerate(zip(state_dict["param_groups"], own["param_groups"], strict=True)):
+            saved = [n for n, i in zip(g["params"], self._groups[k], strict=True) if i in mine]
+            state |= {
+                new: state_dict["state"][old]
+                for new, old in zip(ours["params"], saved, strict=True)
+                if old in state_dict["state"]
+            }
+            groups.append({**g, "params": ours["params"]})
+        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+    def _numbered(self, k: int) -> list[int]:
+        """The numbers that PyTorch's layout gives to the parameters of group k."""
+        first = sum(len(numbers) for numbers in self._groups[:k])
+        return list(range(first, first + len(self._groups[k])))

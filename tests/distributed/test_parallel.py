@@ -1,0 +1,224 @@
+"""Data parallel training: equal bits on any number of workers, and the gradients of one process."""
+
+import numpy as np
+import pytest
+from helpers.draws import in_turn
+from helpers.parallel import F, batches, build, results
+
+import flambeau as fb
+from flambeau import nn
+from flambeau.distributed import wrap
+from flambeau.distributed.compression import WIRES, Feedback, wire_named
+from flambeau.distributed.layout import owned_rounds, owners_of, rounds_of
+from flambeau.distributed.reduce import TreeSum, spans_of
+from flambeau.distributed.shards import bounds, deal
+from flambeau.distributed.threads import run_threads
+from flambeau.errors import FlambeauError
+
+
+def test_bits_do_not_depend_on_the_number_of_workers():
+    alone = results(1)
+    for workers in (2, 3):
+        assert results(workers) == alone
+    assert results(4, shard_state=True) == alone
+    assert results(1, shards=4) != alone
+
+
+def test_bits_with_accumulation_are_equal_too():
+    assert results(1, accumulate=2) == results(3, accumulate=2)
+
+
+@pytest.mark.share(2)
+def test_bits_on_an_adapter(gpu):
+    alone = results(1, device=gpu)
+    assert results(2, device=gpu) == alone == results(3, device=gpu)
+
+
+def test_a_step_is_that_of_the_whole_batch():
+    """y = w x by least squares, 5 items in 8 shards: the gradient is written out."""
+    x, y = np.arange(5, dtype="f")[:, None], np.ones((5, 1), "f")
+
+    def step(group):
+        w = fb.tensor([[0.5]], requires_grad=True, device="cpu")
+        optimizer = wrap(fb.optim.SGD([w], lr=0.1), group=group)
+        batch = [fb.tensor(part, device="cpu") for part in (x, y)]
+        loss = optimizer.step(lambda x, y: ((x @ w - y) ** 2).mean(), *batch)
+        return w.item(), loss
+
+    for w, loss in run_threads(2, step):
+        assert loss == pytest.approx(np.mean((0.5 * x - y) ** 2), rel=1e-6)
+        assert w == pytest.approx(0.5 - 0.1 * np.mean(2 * x * (0.5 * x - y)), rel=1e-6)
+
+
+def test_gradients_of_each_worker_are_averaged():
+    def step(group):
+        w = fb.tensor([1.0, 2.0], requires_grad=True, device="cpu")
+        optimizer = wrap(fb.optim.SGD([w], lr=1.0), group=group)
+        loss = optimizer.step((w * (group.rank + 1.0)).sum().backward())
+        return w.tolist(), loss
+
+    assert run_threads(3, step) == [([-1.0, 0.0], 6.0)] * 3
+
+
+def test_steps_are_those_of_torch(torch):
+    def train_here(group):
+        model, optimizer = build("cpu", Plain, fb.optim.SGD, 0.1)
+        first = [p.numpy().copy() for p in model.parameters()]
+        optimizer = wrap(optimizer, model, group=group)
+        loss_of = lambda x, y: F.cross_entropy(model(x), y)  # noqa: E731
+        losses = [optimizer.step(loss_of, *batch) for batch in batches((32, 20, 5))]
+        return first, [p.numpy() for p in model.parameters()], losses
+
+    first, last, losses = run_threads(3, train_here)[0]
+    model = torch.nn.Sequential(torch.nn.Linear(12, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+    for p, value in zip(model.parameters(), first, strict=True):
+        p.data = torch.from_numpy(value)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for (x, y), ours in zip(batches((32, 20, 5)), losses, strict=True):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(torch.from_numpy(x)), torch.from_numpy(y).long())
+        loss.backward()
+        optimizer.step()
+        assert ours == pytest.approx(loss.item(), rel=1e-5)
+    for p, ours in zip(model.parameters(), last, strict=True):
+        np.testing.assert_allclose(ours, p.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+class Plain(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 4))
+
+
+# --- errors ---
+
+
+def test_models_that_differ_are_named_on_all_workers():
+    def build_differently(group):
+        model = nn.Linear(4, 3, device="cpu") if group.rank < 2 else nn.Linear(4, 3, device="cpu").half()
+        with pytest.raises(
+            ValueError, match=r"parameter 0: rank 0 has 'weight' f32\[3, 4\], rank 2 has 'weight' f16"
+        ):
+            wrap(fb.optim.SGD(model.parameters(), lr=0.1), model, group=group)
+
+    run_threads(3, build_differently)
+
+
+def test_weights_are_those_of_rank_0():
+    def begin(group):
+        model = nn.Linear(2, 2, device="cpu")
+        model.weight.assign_(fb.full((2, 2), float(group.rank + 5), device="cpu"))
+        wrap(fb.optim.SGD(model.parameters(), lr=0.1), model, group=group)
+        return model.weight.tolist()
+
+    assert run_threads(2, begin) == [[[5.0, 5.0], [5.0, 5.0]]] * 2
+
+
+def test_nan_stops_all_with_the_rank():
+    def step(group):
+        model, optimizer = build("cpu", Plain, fb.optim.SGD)
+        optimizer = wrap(optimizer, model, group=group)
+        x, y = batches([16])[0]
+        x[12] = np.nan  # of shard 6, which the last of two workers has
+        with pytest.raises(
+            FlambeauError,
+            match=r"step 0: the gradient of '2.bias' is NaN or infinite on rank 1 \(shards 4 to 7\)",
+        ):
+            optimizer.step(
+                lambda x, y: F.cross_entropy(model(x), y),
+                fb.tensor(x, device="cpu"),
+                fb.tensor(y, device="cpu"),
+            )
+
+    run_threads(2, step)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda w: wrap(w, wire="int4"), "wire='int4': is unknown"),
+        (lambda w: wrap(w, shards=0), "shards=0: must be a positive integer"),
+        (lambda w: wrap(w).step(lambda x: 1.0, fb.ones(8, device="cpu")), r"step\(function\) returned 1.0"),
+        (lambda w: wrap(w).step(lambda: 1.0, 3), "must have a dim of items"),
+        (lambda w: deal(2, 3), "a worker without a shard has nothing to do"),
+    ],
+)
+def test_misuse(call, text):
+    with pytest.raises((ValueError, TypeError), match=text):
+        call(fb.optim.SGD([fb.ones(2, device="cpu").requires_grad_()], lr=0.1))
+
+
+# --- parts ---
+
+
+def test_shards_cover_the_batch_in_order():
+    for items in range(40):
+        parts = bounds(items, 8)
+        assert [i for first, end in parts for i in range(first, end)] == list(range(items))
+        assert len({end - first for first, end in parts} - {0}) <= 2
+    assert [list(owned) for owned in deal(8, 3)] == [[0, 1], [2, 3, 4], [5, 6, 7]]
+
+
+def test_a_sum_is_the_same_however_it_is_divided():
+    rng = np.random.default_rng(1)
+
+    def by_recursion(leaves, first, end):
+        part = [s for s in range(first, end) if s in leaves]
+        if end - first == 1 or not part:
+            return leaves.get(first)
+        middle = first + (end - first + 1) // 2
+        both = by_recursion(leaves, first, middle), by_recursion(leaves, middle, end)
+        return both[0] if both[1] is None else both[1] if both[0] is None else both[0] + both[1]
+
+    for shards in (1, 2, 5, 8, 11):
+        for _ in range(20):
+            filled = sorted(rng.choice(shards, rng.integers(1, shards + 1), replace=False).tolist())
+            leaves = {s: np.float32(rng.standard_normal() * 10.0 ** rng.integers(-4, 5)) for s in filled}
+            owner = rng.integers(0, 3, shards)
+            whole = TreeSum(shards, filled, np.add)
+            for worker in range(3):
+                owned = np.flatnonzero(owner == worker).tolist()
+                local = TreeSum(shards, filled, np.add)
+                for s in rng.permutation([s for s in owned if s in leaves]):
+                    local.put((int(s), int(s) + 1), leaves[int(s)])
+                assert sorted(local.values) == spans_of(shards, filled, owned)
+                for span, value in local.values.items():
+                    whole.put(span, value)
+            assert whole.total == by_recursion(leaves, 0, shards)
+
+
+def test_rounds_hold_every_tensor_once():
+    sizes, exact = [5, 300, 1, 70, 8, 8], [False] * 4 + [True] * 2
+    owners = owners_of(sizes, 3)
+    assert owners[1] != owners[3]
+    for rounds in (rounds_of(sizes, exact, 3, 400), owned_rounds(sizes, exact, owners, 3, 400)):
+        pieces = [p for r in rounds for p in r.pieces]
+        assert sorted(p.tensor for p in pieces) == list(range(6))
+        assert all(p.size == sizes[p.tensor] for p in pieces)
+        for r in rounds:
+            assert sum(p.size for p in r.pieces) == r.size
+            assert r.is_exact == all(exact[p.tensor] for p in r.pieces)
+            for p in r.pieces if r.is_owned else ():
+                part = r.segment(owners[p.tensor])
+                assert part.start <= p.start and p.start + p.size <= part.stop
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_errors_of_a_wire_do_not_add_up(name):
+    rng = np.random.default_rng(2)
+    feedback, wire = Feedback(wire_named(name)), wire_named(name)
+    total, sent = np.zeros(700, np.float64), np.zeros(700, np.float64)
+    for _ in range(20):
+        values = rng.standard_normal(700).astype("f")
+        raw, decoded = feedback.encode("key", values)
+        assert raw.nbytes == wire.nbytes(700)
+        np.testing.assert_array_equal(wire.decode(raw, 700), decoded)
+        total, sent = total + values, sent + decoded
+    error = {"float32": 1e-6, "float16": 2e-3, "bfloat16": 2e-2, "int8": 3e-2}[name]  # half a step
+    np.testing.assert_allclose(sent, total, atol=error)
+
+
+@pytest.mark.parametrize("wire", in_turn(["float16", "bfloat16", "int8"], 3))
+def test_training_over_a_lossy_wire(wire):
+    exact, lossy = results(2), results(2, wire=wire)
+    assert lossy[0] != exact[0]
+    np.testing.assert_allclose(lossy[1], exact[1], rtol=0.05)
