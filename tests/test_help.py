@@ -105,7 +105,7 @@ ANY_NAME = {
     "those of the metric of the task": "AUROC Accuracy AveragePrecision CohenKappa ConfusionMatrix F1Score"
     " FBetaScore HammingDistance JaccardIndex NegativePredictiveValue Precision Recall Specificity"
     " StatScores",
-    "PyTorch's has no other, and takes any": "Identity Module RNNBase",
+    "PyTorch's has no other, and takes any": "Function Identity Module RNNBase",
     "datasets by any name, as PyTorch's": "StackDataset",
 }
 
