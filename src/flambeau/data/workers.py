@@ -150,9 +150,11 @@ class Threads(Workers):
             raise exit_error(e) from e
 
     def end(self) -> None:
+        # A hung dataset must not block the end of the loop: with a timeout, don't wait for its thread.
+        # Garbage may be collected in a worker, which can't wait for itself.
+        is_worker = getattr(_here, "info", None) is not None
         for thread in self.threads:
-            # A hung dataset must not block the end of the loop: with a timeout, don't wait for its thread.
-            thread.shutdown(wait=self.timeout == 0, cancel_futures=True)
+            thread.shutdown(wait=self.timeout == 0 and not is_worker, cancel_futures=True)
 
 
 def too_long(request: BatchRequest, timeout: float) -> FlambeauError:

@@ -17,7 +17,7 @@ from ..core import dtype as dt
 from ..core import op as _op
 from ..core.op import COMPOSED, Op, apply
 from ..device import get_device
-from .random import Defaults, Generator
+from .random import Defaults, Generator, defaults
 
 if TYPE_CHECKING:
     import numpy as np
@@ -500,7 +500,7 @@ def _rounded(values: Any, dtype: DType) -> Any:
 
 def torch_numbers() -> MersenneGenerator | None:
     """The default generator of PyTorch's numbers; None if they are off."""
-    host = Defaults.host
+    host = defaults.host
     return host if isinstance(host, MersenneGenerator) else None
 
 

@@ -117,17 +117,23 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=generator.after_fork)
 
 
-class Defaults:
-    """The generator of draws on array devices without a generator; None: the default one, as on GPUs."""
+class Defaults(threading.local):
+    """The generator of draws on array devices without a generator; None: the default one, as on GPUs.
 
-    host: Generator | None = None  # see mersenne.use_torch_numbers
+    The class has that of the process (see mersenne.use_torch_numbers). A thread may have its own.
+    """
+
+    host: Generator | None = None
+
+
+defaults = Defaults()
 
 
 def host_draws(device: Any, source: Generator | None = None) -> HostDraws | None:
     """The random tensors that the host draws on this device; None: they are made from Philox's bits."""
     if device.kind == "gpu":
         return None
-    chosen = Defaults.host if source is None else source
+    chosen = defaults.host if source is None else source
     return chosen.on_host(device) if isinstance(chosen, Generator) else None
 
 
@@ -191,8 +197,11 @@ class Noted:
 
 def manual_seed(seed: int) -> Generator:
     """Seed the random numbers of every device; the same seed gives the same numbers everywhere."""
+    host = defaults.host
+    if host is not Defaults.host and host is not None:  # this thread's own: a loader's worker
+        return host.manual_seed(seed)
     philox = generator.manual_seed(seed)
-    return philox if Defaults.host is None else Defaults.host.manual_seed(seed)
+    return philox if host is None else host.manual_seed(seed)
 
 
 def seed() -> int:

@@ -6,7 +6,7 @@ Importing this package turns torch mode on for the process (`disable` turns it o
 
 from typing import Any
 
-from . import derivatives, devices, precision, sizes, stepping
+from . import derivatives, devices, drawing, precision, sizes, stepping, storages
 from .module_tree import install, is_installed, root, uninstall
 from .switch import disable, enable, enabled, is_enabled
 from .table import VERSION
@@ -16,9 +16,11 @@ __all__ = ["disable", "enable", "enabled", "install", "is_enabled", "is_installe
 _registered = (
     derivatives,
     devices,
+    drawing,
     precision,
     sizes,
     stepping,
+    storages,
 )  # they register what it replaces
 enable()
 

@@ -54,7 +54,7 @@ class TorchDevice(metaclass=_DeviceType):
         raise AttributeError(f"device.{name} = {value!r}: a device does not change: make another one")
 
     @property
-    def TorchDevice(self) -> Any:
+    def device(self) -> Any:
         """Flambeau's open device of this name, as `x.device` is of a tensor. DeviceError if there is none."""
         if self.type in GPU_NAMES:
             return get_device("gpu" if self.index is None else f"gpu:{self.index}")

@@ -34,6 +34,11 @@ class TorchModule(ModuleType):
         vars(self)[name] = value
         return value
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # an import sets its parent's attribute
+        if not isinstance(value, TorchModule) or _is_submodule(self.__name__, name):
+            super().__setattr__(name, value)
+
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *names.names_of(self.__name__), *_submodules(self.__name__)})
 
@@ -49,6 +54,12 @@ def is_known(name: str) -> bool:
     return names.is_module(name) or name in MODULES
 
 
+def _is_submodule(module: str, name: str) -> bool:
+    """Whether an attribute is a module: a function of its name hides one (torch.autograd.gradcheck)."""
+    kind, _ = names.names_of(module).get(name, ("m", ""))
+    return kind == "m" and is_known(f"{module}.{name}")
+
+
 def module_of(name: str) -> Any:
     """The module of torch of a name, imported if it was not."""
     if name == ROOT:
@@ -58,7 +69,7 @@ def module_of(name: str) -> Any:
         parent, _, last = name.rpartition(".")
         owner = module_of(parent)
         module = _made[name] = _make(name)
-        vars(owner)[last] = module
+        setattr(owner, last, module)
     return module
 
 
@@ -75,7 +86,7 @@ def _look_up(module: str, name: str) -> Any:
     """The value of a name of a module of torch; NOTHING if torch has none."""
     if (path := NAMES.get(f"{module}.{name}")) is not None:
         return _attribute(path)
-    if is_known(f"{module}.{name}"):
+    if _is_submodule(module, name):
         return module_of(f"{module}.{name}")
     if name == "__all__":
         return [n for n in names.names_of(module) if not n.startswith("_")]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 F = TypeVar("F")
+C = TypeVar("C", bound=type)
 _ABSENT: Any = object()  # the class itself does not have the attribute; a base class may
 
 
@@ -44,6 +45,12 @@ def in_mode(owner: Any, *names: str) -> Callable[[F], F]:
 
 def _name_of(value: Any) -> str:
     return getattr(value, "__name__", "") or value.fget.__name__
+
+
+def with_torch_name(cls: C) -> C:
+    """A decorator: the class TorchX calls itself X. Its module has it under both names."""
+    cls.__name__ = cls.__qualname__ = cls.__name__.removeprefix("Torch")
+    return cls
 
 
 def add_patch(owner: Any, name: str, value: Any) -> None:

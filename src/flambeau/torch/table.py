@@ -14,7 +14,7 @@ VERSION = "2.13.0+flambeau"  # of torch; the part after + is ignored where libra
 
 # torch's module -> our modules, in order. Paths begin with "." for flambeau, ".torch." for this package.
 MODULES: dict[str, tuple[str, ...]] = {
-    "torch": (".torch.functions", "."),
+    "torch": (".torch.functions", ".torch.drawing", "."),
     "torch.accelerator": (".accelerator",),
     "torch.amp": (".torch.precision", ".amp"),
     "torch.autograd": (".autograd",),
@@ -47,7 +47,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "torch.optim": (".optim",),
     "torch.optim.lr_scheduler": (".optim.lr_scheduler",),
     "torch.optim.swa_utils": (".optim.swa_utils",),
-    "torch.random": (".",),
+    "torch.random": (".torch.drawing", "."),
     "torch.serialization": (".",),
     "torch.signal": (".signal",),
     "torch.signal.windows": (".signal.windows",),
@@ -55,11 +55,19 @@ MODULES: dict[str, tuple[str, ...]] = {
     "torch.testing": (".testing",),
     "torch.utils._pytree": (".torch.trees",),
     "torch.utils.checkpoint": (".torch.checkpoints",),
-    "torch.utils.data": (".data",),
+    "torch.utils.data": (".torch.data",),
 }
 
 # "torch's module.name" -> "our module:attribute"
 NAMES: dict[str, str] = {
+    "torch.Generator": ".ops.mersenne:MersenneGenerator",
+    "torch.utils.data.dataloader._BaseDataLoaderIter": ".torch.loading:BaseIterator",
+    "torch.utils.data.dataloader._SingleProcessDataLoaderIter": ".torch.loading:SerialIterator",
+    "torch.utils.data.dataloader._MultiProcessingDataLoaderIter": ".torch.loading:ThreadedIterator",
+    "torch.utils.data.dataloader._DatasetKind": ".torch.loading:DatasetKind",
+    "torch.utils.data.dataloader._InfiniteConstantSampler": ".torch.loading:ConstantSampler",
+    "torch.UntypedStorage": ".torch.storages:UntypedStorage",
+    "torch.TypedStorage": ".torch.storages:TypedStorage",
     "torch.Tensor": ".tensor:Tensor",
     "torch._tensor.Tensor": ".tensor:Tensor",
     "torch.dtype": ".core.dtype:DType",
