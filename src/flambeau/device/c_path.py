@@ -159,6 +159,10 @@ class CPath:
                 steps.append((source._internal, target._internal, words[i + BYTES]))
         return steps
 
+    def forget(self, pipeline: int) -> None:
+        """Release a pipeline that no command will name again."""
+        self._compiled.pop(pipeline, None)
+
     def enqueue(self, seconds: float, *parts: Any) -> None:
         """Submit commands at once after a pause, and in loops of short calls up to 16 calls at a time, or as
         many as take the GPU 50 us. seconds: an estimate of the GPU's time for these commands.

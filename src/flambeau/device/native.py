@@ -281,6 +281,11 @@ class NativeDevice(Caches):
         """Return the number of buffers that a pipeline writes, which are bound last."""
         return self._pipelines[pipeline][3]
 
+    def forget_pipeline(self, pipeline: int) -> None:
+        """Release a pipeline that no command will name again. Its number is not used again."""
+        self._pipelines[pipeline] = None, Job("", "", 0, 0, False), None, 0, False
+        self._fast.forget(pipeline)
+
     def _layout(self, inputs: int, outputs: int) -> tuple[Any, Any]:
         """Return the layout for pipelines with these numbers of buffers."""
         layout = self._layouts.get((inputs, outputs))

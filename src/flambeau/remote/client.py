@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ..core.commands import flat
 from ..core.faults import BYTES, DECLARED, Doubts
+from ..core.interrupts import uninterrupted
 from ..core.limits import Limits, MachineSpeed, Unit
 from ..core.tree import is_list
 from ..device import drop
@@ -63,6 +64,7 @@ class Link(Protocol):
 
     timeout: float
     sent: int
+    is_torn: bool  # whether a part of a message was sent
 
     @property
     def received(self) -> int:
@@ -196,11 +198,6 @@ class RemoteDevice(Caches):
         """The bytes sent and received since the connection began."""
         return self.link.sent, self.link.received
 
-    @property
-    def is_waiting(self) -> bool:
-        """Whether answers are due."""
-        return bool(self._answers)
-
     def expects(self, kind: int, id: int, n: int) -> bool:
         """Whether a message may come, before memory is allocated for it."""
         self.heard = time.monotonic()
@@ -217,7 +214,9 @@ class RemoteDevice(Caches):
             return
         if not id:
             return self.lose(str(error_of(payload)))
-        answer = self._answers.pop(id)
+        answer = self._answers.pop(id, None)
+        if answer is None:  # lost meanwhile
+            return
         if kind == ERROR:
             answer.settle(None, error_of(payload))
         else:
@@ -228,12 +227,17 @@ class RemoteDevice(Caches):
         if self.lost is None:
             self.lost = why
         self.link.close()
-        while self._answers:
-            self._answers.popitem()[1].settle(None, self._lost())
+        for id in list(self._answers):
+            if (answer := self._answers.pop(id, None)) is not None:
+                answer.settle(None, self._lost())
+
+    def is_alive(self) -> bool:
+        """Whether the server has sent something lately."""
+        return time.monotonic() - self.heard <= self.link.timeout
 
     def check_silence(self) -> None:
         """Lose a server that has been silent for too long."""
-        if self.is_waiting and time.monotonic() - self.heard > self.link.timeout:
+        if self._answers and not self.is_alive():
             self.lose(f"no sign of life from the server for {self.link.timeout:g} s")
 
     def block(self, answer: Answer) -> None:
@@ -273,12 +277,11 @@ class RemoteDevice(Caches):
             out += HEADER.pack(len(freed), FREE, 0) + freed
         if self.forgotten:
             self._forget(out)
-        n = len(payload)
-        out += HEADER.pack(n, kind, id)
-        if n < LARGE:
-            out += payload
+        header = HEADER.pack(len(payload), kind, id)
+        if len(payload) < LARGE:
+            out += header + payload
         else:
-            self._flush(payload)
+            self._flush(header, payload)
 
     def _forget(self, out: bytearray) -> None:
         numbers: list[int] = []
@@ -289,15 +292,17 @@ class RemoteDevice(Caches):
 
     def _flush(self, *more: Any) -> None:
         """Send the messages. The caller holds the lock."""
-        out, self._out, self._waiting = self._out, bytearray(), 0
-        try:
-            self.link.send(out, *more)
-        except OSError as e:
-            self.lose(f"the connection broke: {e}")
-            self.check()
-        except BaseException:
-            self.lose("sending was interrupted")
-            raise
+        with uninterrupted():  # half a message would end the connection
+            out, self._out, self._waiting = self._out, bytearray(), 0
+            try:
+                self.link.send(out, *more)
+            except OSError as e:
+                self.lose(f"the connection broke: {e}")
+                self.check()
+            except BaseException:
+                if self.link.is_torn:
+                    self.lose("sending was interrupted")
+                raise
 
     def _ask(self, kind: int, payload: Any = b"", size: int | None = None) -> Answer:
         """Send a request, and return its pending answer."""
@@ -341,9 +346,12 @@ class RemoteDevice(Caches):
             if self.memory is not None and self._used + size > self.memory:
                 self.pool.trim()
                 if self._used + size > self.memory:
-                    live = f"{self._used:,} bytes are in use of {self.memory:,} that the server gives"
+                    live = f"{self._used:,} bytes are in use"
+                    reason = f"the server gives a client {self.memory:,}"
                     raise OutOfMemory(
                         f"alloc({asked:,} bytes): {self.name} is out of memory, {live}: use a smaller batch"
+                        f" ({reason})",
+                        reason=reason,
                     )
             handle = self._number()
             self._put(ALLOC, handle, ALLOCATED.pack(size, is_uniform))
@@ -538,7 +546,7 @@ def limits_from(described: dict[str, Any]) -> Limits:
     """The limits of a server's device; DeviceError if they are not understood."""
     try:
         return _limits_from(described)
-    except (KeyError, TypeError, ValueError) as e:
+    except (AttributeError, KeyError, TypeError, ValueError) as e:
         raise DeviceError(f"remote: the server describes a device that is not understood ({e!r})") from None
 
 

@@ -6,11 +6,10 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from ..core.interrupts import uninterrupted
 from ..errors import DeviceError
 from .handshake import Steps
 from .messages import HEADER, MOST, PREFACE, Received
-from .streams import Closed, Incoming, Socket, TlsSocket, keep_alive, sends
+from .streams import Closed, Incoming, PatientSocket, Socket, TlsSocket, keep_alive, sends
 
 TICK = 1.0  # seconds between two looks at how long the server has been silent
 
@@ -30,14 +29,16 @@ class SocketLink:
             rule = f"no server answers ({e}): start one there: flambeau remote"
             raise DeviceError(f"remote({where}): {rule}") from None
         keep_alive(raw, timeout)
+        self._patient = PatientSocket(raw)
         try:
-            self._sock: Socket = raw if tls is None else TlsSocket(raw, tls, host)
+            self._sock: Socket = self._patient if tls is None else TlsSocket(self._patient, tls, host)
         except (OSError, ssl.SSLError) as e:
             raw.close()
             rule = f"no TLS ({e}): pass ca= of the server's certificate, or use 'remote:' if it has none"
             raise DeviceError(f"remote({where}): {rule}") from None
         self._incoming = Incoming(self._sock)
         self.sent = 0  # bytes in all
+        self.is_torn = False  # whether a part of a message was sent
 
     @property
     def received(self) -> int:
@@ -68,6 +69,7 @@ class SocketLink:
 
     def start(self, device: Any) -> None:
         """Receive for a device, in a thread: `expects`, `take` and `lose` are called there."""
+        self._patient.is_alive = device.is_alive
         threading.Thread(target=self._receive, args=(device,), name="flambeau remote", daemon=True).start()
 
     def _receive(self, device: Any) -> None:
@@ -80,7 +82,7 @@ class SocketLink:
                     device.check_silence()
         except Closed:
             device.lose("the server closed the connection")
-        except (OSError, ssl.SSLError, MemoryError) as e:
+        except Exception as e:
             device.lose(f"the connection broke: {e}")
 
     def _receive_one(self, device: Any) -> None:
@@ -100,8 +102,9 @@ class SocketLink:
                 )
             self._is_sending = True
             try:
-                with uninterrupted():  # half a message would end the connection
-                    self.sent += sends(self._sock, parts)
+                self.is_torn = True
+                self.sent += sends(self._sock, parts)
+                self.is_torn = False
             finally:
                 self._is_sending = False
 

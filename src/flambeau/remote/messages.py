@@ -85,7 +85,8 @@ def encode_error(id: int, error: BaseException) -> bytes:
     kind = next(
         (name for c in type(error).__mro__ for name, known in ERRORS.items() if c is known), "DeviceError"
     )
-    return encode_json(ERROR, id, {"kind": kind, "text": str(error)})
+    text = str(error) if id else str(error)[: SMALL // 8]  # with room for characters that JSON escapes
+    return encode_json(ERROR, id, {"kind": kind, "text": text})
 
 
 def read_json(payload: Any) -> dict[str, Any]:

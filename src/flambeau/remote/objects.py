@@ -29,6 +29,7 @@ from .messages import REPLAY, REPLAY_WORDS, TEXT_MOST, UNIFORM_MOST, Rejected, a
 from .served import PARAMS_ALIGN, PARAMS_WINDOW, SMALLEST, ServedDevice
 
 MOST_KEPT = 1 << 28  # bytes of texts and programs of a client
+MOST_OBJECTS = 1 << 20  # buffers of a client, kernels and programs
 WORD_COST = 64  # bytes of host memory for a word of a kept program, about
 
 
@@ -153,6 +154,7 @@ class Objects:
             self.used -= buffer.size
             if buffer.handle:
                 self.device.free(buffer.handle)
+        self.device.release([kernel.number for kernel in self.kernels.values() if kernel.number >= 0])
         self.kernels.clear()
 
     def readable(self, asked: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -319,8 +321,8 @@ class Objects:
         return program
 
     def _check_new(self, number: int, there: dict[int, Any], what: str) -> None:
-        if not number or number in there:
-            raise Rejected(f"remote: {what} {number:,} exists already")
+        if not number or number in there or len(there) >= MOST_OBJECTS:
+            raise Rejected(f"remote: {what} {number:,} exists already, or there are {MOST_OBJECTS:,}")
 
     def _keep(self, cost: int) -> None:
         self.kept += cost

@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from ..core.faults import DECLARED
@@ -12,6 +14,7 @@ from ..errors import DeviceError
 
 __all__ = ["PARAMS_ALIGN", "PARAMS_WINDOW", "SMALLEST", "ServedDevice"]
 
+KERNELS_KEPT = 4096  # compiled texts that no client uses
 NOT_FAULTS = DECLARED.replace(":", " :")  # the same WGSL, in which NativeDevice finds no faults
 
 
@@ -31,7 +34,8 @@ class ServedDevice(NativeDevice):
         super().__init__(adapter)
         self.trusts = trusts
         self._clears = provider().__name__ != "wgpu"  # wgpu clears new buffers, Dawn was told not to
-        self._by_text: dict[bytes, int] = {}
+        self._by_text: dict[bytes, int] = {}  # compiled texts, those that were first used longest ago first
+        self._uses: Counter[int] = Counter()  # how many times clients that are connected sent each
 
     def _layout(self, inputs: int, outputs: int) -> tuple[Any, Any]:
         layout = self._layouts.get((inputs, outputs))
@@ -57,7 +61,17 @@ class ServedDevice(NativeDevice):
             if trusted:
                 self.check_texts()  # later, another client's submit would report it
             self._by_text[key] = number
+        self._uses[number] += 1
         return number
+
+    def release(self, numbers: Iterable[int]) -> None:
+        """A client has ended: drop the kernels that nobody uses, beyond those kept for the next clients."""
+        self._uses.subtract(numbers)
+        idle = [key for key, number in self._by_text.items() if self._uses[number] <= 0]
+        for key in idle[: max(len(idle) - KERNELS_KEPT, 0)]:
+            number = self._by_text.pop(key)
+            del self._uses[number]
+            self.forget_pipeline(number)
 
     def alloc_cleared(self, size: int, is_uniform: bool) -> int:
         """Allocate a buffer of zeros: freed memory may hold another client's values."""

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 STALLED = 30.0  # seconds without bytes inside a message, or without a reader, after which a client is dropped
 GREETING = 10.0  # the same before it is admitted
+ADMITTED = 20.0  # seconds in which it must be admitted
 QUIET = 2.0  # seconds of computing after which a sign of life is sent
 SPIN, NAP, LONGEST = 100e-6, 50e-6, 1e-3  # seconds: as reads on a local device wait
 IDLE = 60.0  # seconds between two looks whether the connection is still there
@@ -78,7 +79,7 @@ class ClientSession:
         self._thread = threading.Thread(target=self._run, name=f"flambeau remote {peer}", daemon=True)
         self._busy_since = 0.0  # when it began to compute; 0 while it waits for the client
         self._computed = 0.0  # seconds of earlier messages
-        self._answered = 0.0  # when it last sent something
+        self._answered, self._began = 0.0, time.monotonic()  # when it last sent something; connected
 
     @property
     def used(self) -> int:
@@ -104,6 +105,8 @@ class ClientSession:
     def look(self, seconds: float | None) -> None:
         """Send a sign of life while it computes; end it after `seconds` of computing in all."""
         now, since = time.monotonic(), self._busy_since
+        if self._objects is None and now - self._began > ADMITTED:
+            return self.end()
         computed = self._computed + (now - since if since else 0.0)
         if seconds is not None and computed > seconds:
             self.end(f"remote: this server lets a client compute for {seconds:g} s: ask for more, --seconds")
@@ -129,8 +132,11 @@ class ClientSession:
             self.answer(encode_error(0, e))
         except FlambeauError as e:  # the device was lost
             self.answer(encode_error(0, e))
-        except (Closed, OSError, ssl.SSLError, websocket.ProtocolError):
-            pass  # the client is gone
+        except (OSError, ssl.SSLError):
+            pass  # the client is gone, or broke the protocol of WebSockets
+        except Exception as e:
+            self.answer(encode_error(0, Rejected(f"remote: the server failed: {type(e).__name__}: {e}")))
+            raise
         finally:
             self._free()
 
@@ -140,16 +146,20 @@ class ClientSession:
             with self._objects.device.lock, suppress(FlambeauError):
                 self._objects.free_all()
         with suppress(OSError):
+            self._raw.settimeout(QUIET)
             self._sock.close()
         with suppress(OSError):
             self._raw.close()
         self.server.ended(self)
 
     def answer(self, *parts: Any) -> None:
-        """Send a message. That the client is gone is noticed by the next receive."""
+        """Send a message. If the client is gone, or does not receive, the next receive fails."""
         self._answered = time.monotonic()
-        with self._sending, suppress(OSError, ValueError):
-            sends(self._sock, parts)
+        with self._sending:
+            try:
+                sends(self._sock, parts)
+            except (OSError, ValueError):
+                self.end()  # half a message may have been sent
 
     def _greet(self) -> None:
         """TLS, a WebSocket where one is asked for, and the handshake."""
@@ -281,7 +291,8 @@ def free(session: ClientSession, objects: Objects, _id: int, payload: bytearray)
 
 
 def forget(session: ClientSession, objects: Objects, _id: int, payload: bytearray) -> None:
-    objects.forget(words_of(payload))
+    with objects.device.lock:
+        objects.forget(words_of(payload))
 
 
 def add_kernel(session: ClientSession, objects: Objects, id: int, payload: bytearray) -> None:

@@ -151,6 +151,29 @@ def sends(sock: Socket, parts: tuple[Any, ...]) -> int:
     return total
 
 
+class PatientSocket:
+    """A socket whose `sendall` goes on after a timeout while the other side shows signs of life."""
+
+    def __init__(self, sock: socket.socket):
+        self._sock, self.is_alive = sock, _never
+        self.recv, self.recv_into, self.fileno = sock.recv, sock.recv_into, sock.fileno
+        self.settimeout, self.shutdown, self.close = sock.settimeout, sock.shutdown, sock.close
+
+    def sendall(self, data: Any, /) -> None:
+        """Send all bytes."""
+        view = memoryview(data).cast("B")
+        while view.nbytes:
+            try:
+                view = view[self._sock.send(view) :]
+            except TimeoutError:
+                if not self.is_alive():
+                    raise
+
+
+def _never() -> bool:
+    return False
+
+
 class TlsSocket:
     """TLS over a connected socket. One thread may receive while others send.
 
@@ -158,7 +181,7 @@ class TlsSocket:
     that send. Here only the encryption holds the lock, and no thread waits for the network inside it.
     """
 
-    def __init__(self, raw: socket.socket, context: ssl.SSLContext, host: str | None = None):
+    def __init__(self, raw: socket.socket | PatientSocket, context: ssl.SSLContext, host: str | None = None):
         """host: the name that the certificate must have, on a client; None on a server."""
         self._raw, self._in, self._out = raw, ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._in, self._out, server_side=host is None, server_hostname=host)
