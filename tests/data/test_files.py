@@ -24,7 +24,7 @@ class Frame:
 def test_tables(monkeypatch):
     asked = []
     frame = Frame(x=[1.5, 2.5, 3.5], name=["a", "b", "c"])
-    polars = SimpleNamespace(read_csv=lambda p, columns: asked.append((p, columns)) or frame)
+    polars = SimpleNamespace(read_csv=lambda p, columns, null_values: asked.append((p, columns)) or frame)
     monkeypatch.setitem(sys.modules, "polars", polars)
     table = data.read_table("some.csv", ("x", "name"))
     assert asked == [("some.csv", ["x", "name"])] and table[-1] == {"x": 3.5, "name": "c"} and len(table) == 3

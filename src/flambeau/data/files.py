@@ -59,10 +59,15 @@ class Columns(Dataset):
         return {name: column[indices] for name, column in self.columns.items()}
 
 
-def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Columns:
+def read_table(
+    path: str | os.PathLike[str],
+    columns: Sequence[str] | None = None,
+    missing: Sequence[str] = ("", "NA", "N/A", "NaN", "null"),
+) -> Columns:
     """Return a CSV or Parquet file (`path`) as a Columns, all of it or some columns, read by polars.
 
-    FlambeauError if that is not installed, ValueError for other files.
+    missing: texts of a CSV that stand for missing cells, which become NaN among numbers and None among texts.
+    FlambeauError if polars is not installed, ValueError for other files.
     """
     kind = Path(path).suffix.lower()
     if kind not in READERS:
@@ -70,7 +75,9 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = Non
             f"read_table('{path}'): only {' and '.join(READERS)} files are supported: pass one of these"
         )
     polars = import_package("polars", f"read_table('{path}')", "polars")
-    return Columns(getattr(polars, READERS[kind])(path, columns=None if columns is None else list(columns)))
+    options = {"null_values": list(missing)} if kind == ".csv" else {}
+    chosen = None if columns is None else list(columns)
+    return Columns(getattr(polars, READERS[kind])(path, columns=chosen, **options))
 
 
 class ThreadOwn(threading.local):

@@ -16,6 +16,7 @@ PUBLIC = {  # module: its public names
     "registry": "create_model list_models",
     "resnet": ("ResNet resnet101 resnet152 resnet18 resnet34 resnet50 resnext50_32x4d wide_resnet50_2"),
     "t5": "T5Config T5ForConditionalGeneration",
+    "tabular": "Categorify DateParts FillMissing Normalize TableEncoder TabularModel",
     "tagger": "LSTMTagger",
     "unet": "UNet",
     "vit": "VisionTransformer VitConfig",

@@ -1,0 +1,125 @@
+"""Tables with missing cells, categories and dates, against numbers written out and NumPy."""
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau import nn, optim
+from flambeau.data import Columns, DataLoader
+from flambeau.learner import Learner
+from flambeau.models import Categorify, DateParts, FillMissing, Normalize, TableEncoder, TabularModel
+
+ROWS = {
+    "age": np.array([20.0, np.nan, 40.0, 60.0]),
+    "city": ["Rome", "NA", "Bern", "Rome"],
+    "born": ["2000-02-29", "1999-12-31", "NA", "1970-01-01"],
+    "y": [1, 0, 0, 1],
+}
+
+
+@pytest.fixture(autouse=True)
+def on_numpy():
+    fb.set_default_device("cpu")
+    yield
+    fb.set_default_device(None)
+
+
+def encoder():
+    parts = [DateParts("born"), FillMissing(["age", "born_year"]), Categorify("city"), Normalize("age")]
+    return TableEncoder(parts, numbers=["age", "age_missing", "born_year", "born_weekday"])
+
+
+def test_the_parts_learn_from_the_training_rows():
+    fitted = encoder().fit(ROWS)
+    categories, numbers = fitted(ROWS)
+    assert categories.tolist() == [[2], [0], [1], [2]] and fitted.sizes == [3]
+    ages = np.array([20.0, 40.0, 40.0, 60.0])  # the median of the known ones
+    expected = [(ages - 40) / ages.std(), [0, 1, 0, 0], [2000, 1999, 1999, 1970], [1, 4, np.nan, 3]]
+    np.testing.assert_allclose(numbers.numpy(), np.transpose(expected), rtol=1e-6)
+    # other rows do not change what was learned; a city that was never seen is 0
+    more = {"age": ["50", "NA"], "city": ["Oslo", "Bern"], "born": ["1999-01-01", "1970-01-02"]}
+    categories, numbers = fitted(more)
+    assert categories.tolist() == [[0], [1]]
+    np.testing.assert_allclose(numbers.numpy(), [[10 / ages.std(), 0, 1999, 4], [0, 1, 1970, 4]], rtol=1e-6)
+
+
+def test_date_parts():
+    frame = DateParts("t").apply({"t": np.array(["2024-03-01T01:00", "1969-12-31"], "M8[s]")})
+    assert {k: v.tolist() for k, v in frame.items() if k != "t"} == {
+        "t_year": [2024, 1969], "t_month": [3, 12], "t_day": [1, 31], "t_weekday": [4, 2],
+        "t_yearday": [61, 365], "t_elapsed": [1709254800, -86400],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["dict", "Columns", "rows"])
+def test_forms_of_tables(form):
+    rows = {
+        "dict": ROWS, "Columns": Columns(ROWS),
+        "rows": [dict(zip(ROWS, row, strict=True)) for row in zip(*ROWS.values(), strict=True)],
+    }[form]  # fmt: skip
+    categories, numbers = encoder().fit(ROWS)(rows)
+    np.testing.assert_array_equal(numbers.numpy(), encoder().fit(ROWS)(ROWS)[1].numpy())
+    assert categories.tolist() == [[2], [0], [1], [2]]
+
+
+def test_what_was_learned_saves_with_the_model(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = {"age": rng.normal(40, 10, 200), "city": rng.choice(["Rome", "Bern"], 200)}
+    rows["y"] = ((rows["age"] > 40) ^ (rows["city"] == "Rome")).astype("i8")
+    rows["age"][::9] = np.nan
+
+    def parts():
+        return [FillMissing("age"), Normalize("age"), Categorify("city")]
+
+    fb.manual_seed(0)
+    fitted = TableEncoder(parts()).fit(rows)
+    model = TabularModel(fitted, 2, (16,))
+    learner = Learner(model, optim.Adam(model.parameters(), 0.02), nn.functional.cross_entropy, renderers=[])
+    history = learner.fit(DataLoader(fitted.dataset(rows, "y"), 50, shuffle=True), epochs=15)
+    assert history[-1]["train_loss"] < 0.5 * history[0]["train_loss"]
+    model.save(tmp_path / "model.safetensors")
+
+    other = TabularModel(TableEncoder(parts()).fit({k: v[:9] for k, v in rows.items()}), 2, (16,))
+    other.load(tmp_path / "model.safetensors")
+    for found, expected in zip(other.encoder(rows), fitted(rows), strict=True):
+        np.testing.assert_array_equal(found.numpy(), expected.numpy())
+    found, expected = (m.eval()(*m.encoder(rows)) for m in (other, model))
+    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+def test_classes_as_texts_are_a_target():
+    items = TableEncoder([FillMissing("age")]).fit(ROWS).dataset(ROWS, "city")
+    assert [int(y) for _, _, y in items] == [2, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (
+            lambda: TableEncoder([FillMissing("agee")]).fit(ROWS),
+            "FillMissing: the table has no column 'agee': did you mean 'age'?: known are age, city, born, y",
+        ),
+        (
+            lambda: TableEncoder([Normalize("city")]).fit(ROWS),
+            "could not convert string to float: 'Rome': a column of numbers has another cell: use Categorify"
+            " for it",
+        ),
+        (
+            lambda: encoder()(ROWS),
+            "TableEncoder: it has learned nothing yet: call fit(rows), or load a state",
+        ),
+        (
+            lambda: TableEncoder([]).set_extra_state(encoder().fit(ROWS).get_extra_state()),
+            "TableEncoder.set_extra_state(...): it has 0 parts, the state 4: use the same parts",
+        ),
+        (
+            lambda: TableEncoder([DateParts("city")]).fit({"city": ["Rome"]}),
+            "DateParts(['city']): Error parsing datetime string \"Rome\" at position 0: pass dates such as"
+            " 2026-01-31",
+        ),
+    ],
+)
+def test_errors(call, text):
+    with pytest.raises(ValueError) as e:
+        call()
+    assert str(e.value) == text
