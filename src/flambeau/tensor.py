@@ -143,7 +143,10 @@ class Tensor(Protocols, Exchange, Table):
         self.node = node
         self.link = None
         if node.__class__ is not Node:  # a user's Tensor([1, 2]) or Tensor(2, 3), as in PyTorch
-            value = Tensor.zeros(node, *sizes) if isinstance(node, int) else tensor(node, dt.default_float())
+            # a tuple with numel is a torch.Size (flambeau.torch)
+            shape = (node, *sizes) if isinstance(node, int) else node if hasattr(node, "numel") else None
+            is_data = shape is None or isinstance(shape, Tensor)
+            value = tensor(node, dt.default_float()) if is_data else Tensor.zeros(*shape)
             self.node = value.node
 
     # --- properties known without running ---

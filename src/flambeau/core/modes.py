@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import cache, wraps
+from inspect import isgeneratorfunction
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -45,15 +46,46 @@ class Switch:
     def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
         switch, value = self.switch, self.value
 
-        @wraps(f)
-        def run(*args: P.args, **kw: P.kwargs) -> R:
+        def again() -> Switch:
             # A new context for each call: a decorated function may be recursive or run in several threads.
             inside = Switch(value)
             inside.switch = switch
-            with inside:
+            return inside
+
+        if isgeneratorfunction(f):
+            return _switched(again, f)
+
+        @wraps(f)
+        def run(*args: P.args, **kw: P.kwargs) -> R:
+            with again():
                 return f(*args, **kw)
 
         return run
+
+
+def _switched(context: Callable[[], Switch], f: Callable[P, Any]) -> Callable[P, Any]:
+    """A generator function whose code runs inside a context, and its caller's outside."""
+
+    @wraps(f)
+    def run(*args: P.args, **kw: P.kwargs) -> Any:
+        steps, result, error = f(*args, **kw), None, None
+        while True:
+            try:
+                with context():
+                    item = steps.send(result) if error is None else steps.throw(error)
+            except StopIteration as e:
+                return e.value
+            result = error = None
+            try:
+                result = yield item
+            except GeneratorExit:
+                with context():
+                    steps.close()
+                raise
+            except BaseException as e:
+                error = e
+
+    return run
 
 
 def settings() -> tuple[Any, ...]:

@@ -4,24 +4,17 @@ Importing this package turns torch mode on for the process (`disable` turns it o
 `.grad`, `optimizer.step()` takes no argument, the default device is the CPU, and `cuda` is the GPU.
 """
 
+from importlib import import_module
 from typing import Any
 
-from . import derivatives, devices, drawing, precision, sizes, stepping, storages
 from .module_tree import install, is_installed, root, uninstall
 from .switch import disable, enable, enabled, is_enabled
-from .table import VERSION
+from .table import REPLACING, VERSION
 
 __version__ = VERSION
 __all__ = ["disable", "enable", "enabled", "install", "is_enabled", "is_installed", "uninstall"]
-_registered = (
-    derivatives,
-    devices,
-    drawing,
-    precision,
-    sizes,
-    stepping,
-    storages,
-)  # they register what it replaces
+for _module in REPLACING:
+    import_module(f".{_module}", __name__)
 enable()
 
 

@@ -4,6 +4,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from ..autodiff import hooks
@@ -96,14 +97,13 @@ def backward(
         return _backward_to(self, gradient, retain_graph, create_graph, _listed(inputs))
     grads = plain_backward(self, gradient, retain_graph, create_graph, inputs)
     leaves = {key: taken_by.get(key) for key in grads.by_key}
-    _add_all(
-        self, [(leaf, grads.by_key[key]) for key, leaf in leaves.items() if leaf is not None], create_graph
-    )
+    pairs = [(leaf, grads.by_key[key]) for key, leaf in leaves.items() if leaf is not None]
+    _add_all(self, pairs, create_graph)
     grads.by_key = {
         key: g if (leaf := leaves[key]) is None else grad_slots.read(leaf) for key, g in grads.by_key.items()
     }
     if _after:
-        for leaf in filter(None, map(leaves.get, grads.by_key)):
+        for leaf, _ in pairs:
             for hook in list(_after.get(leaf.node.param, {}).values()):
                 hook(leaf)
     return grads
@@ -207,15 +207,12 @@ def retains_grad(self: Tensor) -> bool:
 class GradFn:
     """`x.grad_fn`: the operation that computed a tensor which gradients flow through."""
 
-    def __init__(self, node: Any):
+    def __init__(self, node: Node):
         self._node = node
 
     def name(self) -> str:
         """The name of the operation, such as MulBackward0."""
-        if self._node.param is not None:
-            return "torch::autograd::AccumulateGrad"
-        words = self._node.op.name.strip("_").split("_")
-        return "".join(w[:1].upper() + w[1:] for w in words) + "Backward0"
+        return type(self).__name__
 
     @property
     def variable(self) -> Any:
@@ -227,7 +224,7 @@ class GradFn:
         """The operations of the inputs, None of inputs without gradients."""
         if self._node.param is not None:
             return ()
-        return tuple((GradFn(p) if p.requires_grad else None, 0) for p in self._node.parents)
+        return tuple((grad_fn_of(p) if p.requires_grad else None, 0) for p in self._node.parents)
 
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, GradFn) and other._node is self._node
@@ -236,14 +233,29 @@ class GradFn:
         return hash(self._node)
 
     def __repr__(self) -> str:
-        return f"<{self.name().rpartition(':')[2]} object at {id(self._node):#x}>"
+        return f"<{self.name()} object at {id(self._node):#x}>"
+
+
+@cache
+def _class_of(name: str) -> type[GradFn]:
+    return type(name, (GradFn,), {})
+
+
+def grad_fn_of(node: Node) -> GradFn:
+    """The object of `grad_fn` for a node, of a class that is named after the operation."""
+    if node.param is not None:
+        return _class_of("AccumulateGrad")(node)
+    # a sum is a reduction and a reshape here
+    named = node.parents[0] if node.op.name == "reshape" and node.parents[0].op.kind == "reduce" else node
+    words = named.op.name.strip("_").split("_")
+    return _class_of("".join(w[:1].upper() + w[1:] for w in words) + "Backward0")(node)
 
 
 @in_mode(Tensor)
 @property
 def grad_fn(self: Tensor) -> Any:
     """The operation that computed this tensor; None of a leaf."""
-    return GradFn(self.node) if self.node.requires_grad and self.node.param is None else None
+    return grad_fn_of(self.node) if self.node.requires_grad and self.node.param is None else None
 
 
 def backward_of(

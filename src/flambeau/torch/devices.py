@@ -3,7 +3,7 @@
 from functools import wraps
 from typing import Any
 
-from ..core.dtype import DType
+from ..core.dtype import PYTHON, DType, complex128, float64
 from ..device import default, get_device
 from ..device.protocol import Caches
 from ..errors import DeviceError, TypeError
@@ -97,6 +97,7 @@ class TorchDevice(metaclass=_DeviceType):
         return call
 
 
+device = TorchDevice  # the name in pickles
 TorchDevice.__name__ = TorchDevice.__qualname__ = "device"
 
 
@@ -144,6 +145,18 @@ add_patch(DType, "__repr__", _dtype_repr)
 add_patch(Caches, "type", property(_type))
 for _name, _function in {"__eq__": _is_equal, "__hash__": _hash, "__str__": _text, "__repr__": _repr}.items():
     add_patch(Caches, _name, _function)
+
+
+@at_start
+def _use_torchs_python_types() -> Any:
+    """As a dtype, Python's float is float64, and its complex complex128."""
+    before = dict(PYTHON)
+    PYTHON.update({float: float64, complex: complex128})
+
+    def restore() -> None:
+        PYTHON.update(before)
+
+    return restore
 
 
 @at_start

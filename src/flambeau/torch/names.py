@@ -11,7 +11,8 @@ from typing import Any
 def _lines() -> dict[str, str]:
     """Each module of torch with the text of its names."""
     text = zlib.decompress((Path(__file__).parent / "names.bin").read_bytes()).decode()
-    return dict(line.partition("|")[::2] for line in text.split("\n"))
+    parts = (line.partition("|") for line in text.split("\n"))
+    return {name: rest for name, _, rest in parts}
 
 
 def is_module(name: str) -> bool:
@@ -41,11 +42,15 @@ def names_of(module: str) -> dict[str, tuple[str, str]]:
     return out
 
 
+def _length(module: str) -> tuple[int, int]:
+    return module.count("."), len(module)
+
+
 @cache
 def homes() -> dict[str, list[str]]:
     """Each name with the modules that define it, those with short names first."""
     out: dict[str, list[str]] = {}
-    for module in sorted(_lines(), key=lambda m: (m.count("."), len(m))):
+    for module in sorted(_lines(), key=_length):
         for name, (kind, _) in names_of(module).items():
             if kind in "cfov":
                 out.setdefault(name, []).append(module)

@@ -77,13 +77,9 @@ def _itself(cls: Any, _item: Any) -> Any:
 def placeholder_class(name: str) -> Any:
     """The placeholder of a class, or of any other object."""
     owner, _, last = name.rpartition(".")
-    space = {
-        "torch_name": name,
-        "__module__": owner,
-        "__qualname__": last,
-        "__doc__": f"{name}, which Flambeau lacks.",
-    }
-    space["__class_getitem__"] = classmethod(lambda cls, _item: cls)
+    itself: Any = classmethod(_itself)
+    space: dict[str, Any] = {"torch_name": name, "__module__": owner, "__qualname__": last}
+    space |= {"__doc__": f"{name}, which Flambeau lacks.", "__class_getitem__": itself}
     return _PlaceholderType(last, (), space)
 
 

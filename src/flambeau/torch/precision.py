@@ -1,5 +1,8 @@
 """GradScaler and autocast in torch's forms: the scaler takes optimisers, and unscales `.grad`."""
 
+# Methods that replace a class's own use what it keeps for itself.
+# pyright: reportPrivateUsage=false
+
 from typing import Any
 
 from ..amp import FINITE, INFINITE, GradScaler, Scaled

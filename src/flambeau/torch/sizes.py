@@ -38,6 +38,7 @@ class TorchSize(tuple[int, ...]):
         return f"torch.Size({[*self]})"
 
 
+Size = TorchSize  # the name in pickles
 TorchSize.__name__ = TorchSize.__qualname__ = "Size"
 
 

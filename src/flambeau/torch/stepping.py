@@ -1,5 +1,8 @@
 """Optimisers as in torch: `step()` reads `.grad` of the parameters, `zero_grad` clears it."""
 
+# Methods that replace a class's own use what it keeps for itself.
+# pyright: reportPrivateUsage=false
+
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any

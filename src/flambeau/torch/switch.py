@@ -61,6 +61,13 @@ def add_patch(owner: Any, name: str, value: Any) -> None:
         _apply(patch)
 
 
+def original(owner: Any, name: str) -> Any:
+    """An attribute of a class as it is outside of torch mode."""
+    replaced = ((o, n, value) for o, n, value in _State.before if o is owner and n == name)
+    value = next((value for _, _, value in replaced), _ABSENT)
+    return getattr(owner, name) if value is _ABSENT else value
+
+
 def at_start(begin: Callable[[], Callable[[], None] | None]) -> None:
     """Call `begin` whenever the mode is turned on; the function that it returns, if any, when it is turned
     off."""

@@ -12,9 +12,22 @@ Names that torch does not have are not found: `hasattr(torch, ...)` answers as o
 
 VERSION = "2.13.0+flambeau"  # of torch; the part after + is ignored where libraries compare versions
 
+# The modules of this package whose import registers what the mode replaces.
+REPLACING = (
+    "derivatives",
+    "devices",
+    "drawing",
+    "precision",
+    "sizes",
+    "stepping",
+    "storages",
+    "tensor_forms",
+    "user_optimizers",
+)
+
 # torch's module -> our modules, in order. Paths begin with "." for flambeau, ".torch." for this package.
 MODULES: dict[str, tuple[str, ...]] = {
-    "torch": (".torch.functions", ".torch.drawing", "."),
+    "torch": (".torch.functions", ".torch.drawing", ".torch.legacy_types", ".torch.markers", "."),
     "torch.accelerator": (".accelerator",),
     "torch.amp": (".torch.precision", ".amp"),
     "torch.autograd": (".autograd",),
@@ -73,6 +86,16 @@ NAMES: dict[str, str] = {
     "torch.dtype": ".core.dtype:DType",
     "torch.device": ".torch.devices:TorchDevice",
     "torch.Size": ".torch.sizes:TorchSize",
+    "torch.no_grad": ".torch.grad_modes:NoGrad",
+    "torch.enable_grad": ".torch.grad_modes:EnableGrad",
+    "torch.inference_mode": ".torch.grad_modes:InferenceMode",
+    "torch.is_inference_mode_enabled": ".torch.grad_modes:is_inference_mode_enabled",
+    "torch.autograd.no_grad": ".torch.grad_modes:NoGrad",
+    "torch.autograd.enable_grad": ".torch.grad_modes:EnableGrad",
+    "torch.autograd.inference_mode": ".torch.grad_modes:InferenceMode",
+    "torch.autograd.grad_mode.no_grad": ".torch.grad_modes:NoGrad",
+    "torch.autograd.grad_mode.enable_grad": ".torch.grad_modes:EnableGrad",
+    "torch.autograd.grad_mode.inference_mode": ".torch.grad_modes:InferenceMode",
     "torch.compile": ".torch.compiling:compile",
     "torch.optim.Optimizer": ".optim.optimizer:Optimizer",
     "torch.optim.optimizer.Optimizer": ".optim.optimizer:Optimizer",
