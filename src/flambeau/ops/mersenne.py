@@ -498,6 +498,9 @@ def _rounded(values: Any, dtype: DType) -> Any:
     return ((bits + (bits >> 16 & 1) + 0x7FFF) & np.uint32(0xFFFF0000)).view(np.float32)
 
 
+default_generator = MersenneGenerator()
+
+
 def torch_numbers() -> MersenneGenerator | None:
     """The default generator of PyTorch's numbers; None if they are off."""
     host = defaults.host
@@ -507,5 +510,6 @@ def torch_numbers() -> MersenneGenerator | None:
 def use_torch_numbers(on: bool = True) -> None:
     """Draw the numbers of PyTorch's CPU device on the CPU device from this call on, or (on=False) the same
     Philox numbers as on GPUs."""
-    if on != (Defaults.host is not None):
-        Defaults.host = MersenneGenerator() if on else None
+    if on and Defaults.host is None:
+        default_generator.seed()  # as PyTorch's: a process that sets no seed draws new numbers
+    Defaults.host = default_generator if on else None
