@@ -44,7 +44,7 @@ LAYERS = [
     ["metrics", "models", "learner", "onnx", "tune", "inspector"],
     ["flambeau"],
     ["selftest", "site", "porting", "torch"],
-    ["sanitizer"],
+    ["sanitizer", "tabs"],
     ["cli"],
     ["__main__"],
 ]
@@ -74,7 +74,7 @@ SHELVES: dict[str, set[str]] = {
     "models": {"cli.classify", "cli.mnist", "cli.web", "cli.workloads", "site.digits", "site.photographs"},
     "onnx": {"cli.inspect", "cli.onnx"},
     "porting": {"cli.port"},
-    "site": {"cli.web"},
+    "site": {"cli.web", "tabs.server"},
     "torch": set(),
     "vision": {"cli.mnist"},
 }

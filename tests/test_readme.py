@@ -165,6 +165,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "site": {"site"},
     "porting": {"porting"},
     "distributed": {"distributed"},
+    "tabs": {"tabs"},
 }
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from ..core import dtype as dtypes
 from ..core.modes import no_grad
 from ..errors import DistributedError, TypeError, ValueError
+from ..nn.device_split import split
 from ..tensor import Tensor, tensor
 from . import wire
 from .group import TIMEOUT, ProcessGroup, Work
@@ -800,6 +801,7 @@ __all__ = [
     "run_threads",
     "scatter",
     "send",
+    "split",
     "stragglers",
     "tree_reduce",
     "wrap",

@@ -26,6 +26,7 @@ LEFT_OUT = (
     "flambeau/onnx/",
     "flambeau/sanitizer/",
     "flambeau/site/",
+    "flambeau/tabs/",
     "flambeau/web/",
     "flambeau/wgsl_reader/",
     "flambeau/data/mnist_subset/",
@@ -37,7 +38,13 @@ LEFT_OUT = (
 KEPT = {"flambeau/web/executor.js"}
 SEPARATE = ("onnx", "selftest")  # packages in separate archives, which one page loads
 # Excluded from the wheel for other pages: no Python in a page can use them.
-NOT_IN_PAGES = ("flambeau/cli/", "flambeau/site/", "flambeau/__main__.py", "flambeau/data/mnist_subset/")
+NOT_IN_PAGES = (
+    "flambeau/cli/",
+    "flambeau/site/",
+    "flambeau/tabs/",
+    "flambeau/__main__.py",
+    "flambeau/data/mnist_subset/",
+)
 ARRAYS = "arrays.py"  # of web/selftest/
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date of the zip format: equal files give equal archives
 # Modules of the standard library that a page can't use: it has no processes, servers, terminal or tests.
