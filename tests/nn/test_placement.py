@@ -128,13 +128,13 @@ def test_state_goes_to_each_parameters_device(tmp_path):
 
 def test_a_model_on_one_device_again():
     model = net({"blocks.0-1": "cpu", "*": OTHER})
-    assert model.blocks[0]._hooks and model.head._module_hooks
+    assert model.blocks[0]._module_hooks and model.head._module_hooks
     model.to("cpu")
     assert not any(m._module_hooks for m in model.modules())
     assert {p.device.name for p in model.parameters()} == {"cpu"}
     model.to({"*": OTHER}, fb.float64)
     assert {(p.device, p.dtype) for p in model.parameters()} == {(OTHER, fb.float64)}
-    assert model.to(fb.float32)._hooks, "a cast keeps the placement"
+    assert model.to(fb.float32)._module_hooks, "a cast keeps the placement"
 
 
 CPU = "cpu"
@@ -191,9 +191,9 @@ def test_tied_tensors_stay_together():
 def test_layers_without_tensors_run_where_their_input_is():
     model = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2))
     model.to({"0": OTHER, "*": "cpu"})
-    assert not model[1]._hooks and model[:2](fb.ones(1, 2)).device is OTHER
+    assert not model[1]._module_hooks and model[:2](fb.ones(1, 2)).device is OTHER
     model.to({"1": "cpu", "*": OTHER})
-    assert model[1]._hooks and model(fb.ones(1, 2)).device is OTHER
+    assert model[1]._module_hooks and model(fb.ones(1, 2)).device is OTHER
 
 
 def test_nested_arguments_are_moved():
@@ -286,7 +286,7 @@ def test_time_moves_the_cut(monkeypatch):
     model = net({"blocks.1-2": OTHER, "*": "cpu"})
     before = [p.device for p in model.parameters()]
     place = split(model, batches(1)[0][0], fb.tensor(MASK), devices=["cpu", OTHER])
-    assert [p.device for p in model.parameters()] == before and model.blocks[1]._hooks
+    assert [p.device for p in model.parameters()] == before and model.blocks[1]._module_hooks
     assert list(place)[:5] == ["blocks.0", "blocks.1", "blocks.2", "blocks.3", "head"]
     assert [d for n, d in place.items() if n.startswith("blocks")] == ["cpu", "cpu", "cpu", OTHER]
 
