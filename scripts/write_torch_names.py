@@ -3,10 +3,10 @@
 python scripts/write_torch_names.py (torch 2.13.0). `flambeau.torch` answers an import of any of these names:
 by ours, or by a placeholder that raises when it is called. One line a module, compressed by zlib:
 
-    torch.nn.init|c:NAME ...|f:NAME ...|o:NAME ...|v:NAME=LITERAL ...|r:NAME ...|m:NAME=MODULE ...
+    torch.nn.init|c:NAME ...|f:NAME ...|o:NAME ...|v:NAME=LITERAL ...|r:NAME ...|m:NAME=MODULE ...|x:NAME=PATH
 
 c: classes, f: functions, o: other objects, v: constants, r: names that another module of the list defines,
-m: modules under another name.
+m: modules under another name, x: what is imported from Python's library or another package, as MODULE:NAME.
 """
 
 import contextlib
@@ -78,23 +78,52 @@ def is_open(name: str) -> bool:
     return name in OPEN or not any(name == c or name.startswith(c + ".") for c in CLOSED)
 
 
+def path_of(value: object, name: str) -> str:
+    """MODULE or MODULE:NAME of what comes from outside of torch, "" for what can't be found there."""
+    if isinstance(value, types.ModuleType):
+        own = str(vars(value).get("__name__"))
+        return own if own in sys.modules and not own.startswith("torch") else ""
+    homes = (str(getattr(value, "__module__", "") or ""), "typing", "collections.abc", "multiprocessing")
+    for home, last in ((h, n) for h in homes for n in (name, str(getattr(value, "__name__", "")))):
+        if home in sys.modules and not home.startswith("torch") and home != "builtins":
+            found = vars(sys.modules[home]).get(last)
+            if found is value or (found is not None and found == value):
+                return f"{home}:{last}"
+    return ""
+
+
 def kind_of(value: object, name: str, module: str, known: dict[str, types.ModuleType | None]) -> str:
     """The letter of a name, "" for one that is left out."""
     if isinstance(value, types.ModuleType):
         own = str(vars(value).get("__name__"))
-        own = own if own in known else ""
-        return "" if own == f"{module}.{name}" or not own else "m"
+        if own in known:
+            return "" if own == f"{module}.{name}" else "m"
+        return "x" if path_of(value, name) else ""
     if isinstance(value, CONSTANTS):
         return "v" if len(repr(value)) < 60 and "/" not in repr(value) else "o"
     home = str(getattr(value, "__module__", "") or "")
     is_class, is_function = inspect.isclass(value), callable(value)
-    if not home.startswith("torch") and not module.startswith("torch._C") and (is_class or is_function):
-        return "" if home else "f"
-    if home != module and home in known and known[home] is not None and (is_class or is_function):
+    if not home.startswith("torch") and not module.startswith("torch._C"):
+        if path_of(value, name):
+            return "x"
+        if is_class or is_function:
+            return "" if home else "f"
+    is_elsewhere = home != module and not module.startswith("torch._C") and known.get(home) is not None
+    if is_elsewhere and (is_class or is_function):
         return "r" if getattr(known[home], name, None) is value else "c" if is_class else "f"
     if type(value).__module__ in ("typing", "types", "collections", "logging", "builtins") and not is_class:
         return "f" if is_function else "o"
     return "c" if is_class else "f" if is_function else "o"
+
+
+def _of_class(module: types.ModuleType) -> dict[str, object]:
+    """The settings of a module of a class of its own, such as torch.backends.cudnn."""
+    out: dict[str, object] = {}
+    for kind in type(module).__mro__:
+        for key in vars(kind) if kind not in (types.ModuleType, object) else ():
+            with contextlib.suppress(Exception):
+                out.setdefault(key, getattr(module, key))
+    return out
 
 
 def line_of(name: str, module: types.ModuleType | None, known: dict[str, types.ModuleType | None]) -> str:
@@ -102,7 +131,7 @@ def line_of(name: str, module: types.ModuleType | None, known: dict[str, types.M
         return name
     kinds: dict[str, list[str]] = {}
     public = set(vars(module).get("__all__", ()))
-    for key, value in sorted(vars(module).items()):
+    for key, value in sorted({**_of_class(module), **vars(module)}.items()):
         if (
             key.startswith("__")
             or not key.isidentifier()
@@ -111,7 +140,10 @@ def line_of(name: str, module: types.ModuleType | None, known: dict[str, types.M
             continue
         if letter in "rm" and "_" in {part[0] for part in name.split(".")} and key not in public:
             continue
-        text = f"={value!r}" if letter == "v" else f"={vars(value)['__name__']}" if letter == "m" else ""
+        if letter == "x":
+            text = f"={path_of(value, key)}"
+        else:
+            text = f"={value!r}" if letter == "v" else f"={vars(value)['__name__']}" if letter == "m" else ""
         kinds.setdefault(letter, []).append(key + text)
     return "|".join([name, *(f"{k}:" + "\t".join(names) for k, names in sorted(kinds.items()))])
 

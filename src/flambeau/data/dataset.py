@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Protocol
 
 from flambeau.data.batches import default_collate
@@ -28,6 +29,8 @@ class Indexable(Protocol):
 class Dataset:
     """Items by index: a subclass defines `__len__`, `__getitem__`, and optionally `gather`, which reads a
     batch at once."""
+
+    __class_getitem__ = classmethod(GenericAlias)  # Dataset[int], as PyTorch allows it
 
     def __init_subclass__(cls, **kwargs: Any):
         super().__init_subclass__(**kwargs)
@@ -62,6 +65,8 @@ class IterableDataset:
     batched. A dataset with state_dict and load_state_dict resumes at its position, without workers;
     others read earlier items again and drop them.
     """
+
+    __class_getitem__ = classmethod(GenericAlias)  # IterableDataset[int], as PyTorch allows it
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"iter({type(self).__name__}): a dataset needs items: define __iter__")

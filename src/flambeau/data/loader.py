@@ -6,6 +6,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, repeat, takewhile
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
 from flambeau.data.dataset import has_items
@@ -54,6 +55,8 @@ class DataLoader:
     TypeError for an object that is not a dataset; ValueError for invalid options and for options that exclude
     each other; FlambeauError for processes in a browser.
     """
+
+    __class_getitem__ = classmethod(GenericAlias)  # DataLoader[int], as PyTorch allows it
 
     def __init__(
         self,

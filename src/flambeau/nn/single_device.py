@@ -1,5 +1,6 @@
 """PyTorch's layers for several devices, on one device."""
 
+from types import GenericAlias
 from typing import Any
 
 from ..errors import ValueError
@@ -61,6 +62,8 @@ class DataParallel(Module):
     module: the module. device_ids: None, or its one device. ValueError for several. output_device, dim:
     accepted and ignored.
     """
+
+    __class_getitem__ = classmethod(GenericAlias)  # DataParallel[int], as PyTorch allows it
 
     def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0):
         if device_ids is not None and len(device_ids) > 1:

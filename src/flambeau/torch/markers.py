@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..core.dtype import DType
+from ..core.dtype import FLOATS, DType, FloatInfo
 
 
 class Marker:
@@ -61,6 +61,16 @@ _OTHER = {
 }
 DTYPES = {name: DType(name, name, "", "", kind, -1, "B", 1) for name, kind in _OTHER.items()}
 DTYPES["chalf"] = DTYPES["complex32"]
+# eps, the largest and the least normal number, for finfo
+_LIMITS = {
+    "float8_e4m3fn": (2.0**-3, 448.0, 2.0**-6),
+    "float8_e4m3fnuz": (2.0**-3, 240.0, 2.0**-7),
+    "float8_e5m2": (2.0**-2, 57344.0, 2.0**-14),
+    "float8_e5m2fnuz": (2.0**-3, 57344.0, 2.0**-15),
+    "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127),
+}
+for _name, _limits in _LIMITS.items():
+    FLOATS[DTYPES[_name]] = FloatInfo(DTYPES[_name], *_limits, 1.0)
 
 
 def marker(name: str) -> Marker:

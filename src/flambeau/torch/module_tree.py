@@ -124,12 +124,25 @@ def _of_kind(module: str, name: str, kind: str, text: str) -> Any:
         return names.constant(text)
     if kind == "m":
         return module_of(text)
+    if kind == "x":
+        value = _of_another_package(text)
+        return placeholder_class(f"{module}.{name}") if value is NOTHING else value
     if kind == "r":
         for home in names.homes().get(name, ()):
             if home != module:
                 return getattr(module_of(home), name)
     make = placeholder_function if kind == "f" else placeholder_class
     return make(f"{module}.{name}")
+
+
+def _of_another_package(path: str) -> Any:
+    """What torch's module imports from Python's library or another package; NOTHING if it isn't installed."""
+    home, _, name = path.partition(":")
+    try:
+        owner = importlib.import_module(home)
+    except ImportError:
+        return NOTHING
+    return getattr(owner, name, NOTHING) if name else owner
 
 
 def _attribute(path: str) -> Any:

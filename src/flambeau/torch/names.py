@@ -32,7 +32,7 @@ def modules() -> list[str]:
 
 @cache
 def names_of(module: str) -> dict[str, tuple[str, str]]:
-    """Each name of a module with its kind (c, f, o, v, r or m) and, for v and m, the text of its value."""
+    """Each name of a module with its kind (c, f, o, v, r, m or x) and the text of its value (v, m, x)."""
     out: dict[str, tuple[str, str]] = {}
     for part in filter(None, _lines().get(module, "").split("|")):
         kind, _, names = part.partition(":")

@@ -1,9 +1,12 @@
 """Placeholders: stand for torch's names that Flambeau lacks, so that an import never fails.
 
 A placeholder can be imported, subclassed, subscripted (`Dataset[int]`), used as a decorator, as an annotation
-and in isinstance. When it is called, it raises an error with its full name and what to do.
+and in isinstance. When it is called, it raises an error with its full name and what to do. A call while a
+module is imported (a decorator with arguments, a registration) gives another placeholder.
 """
 
+import re
+import sys
 from typing import Any
 
 from ..core.torch_hints import WORDS
@@ -43,13 +46,30 @@ def refuse(name: str) -> MissingInTorch:
     return MissingInTorch(f"{name}(...): flambeau.torch does not have it: {advice}")
 
 
+def _is_importing() -> bool:
+    """Whether a module is being imported by the code that calls."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _result(name: str) -> Any:
+    """The result of a call: a placeholder while a module is imported, such as a decorator; else an error."""
+    if _is_importing():
+        return placeholder_class(f"{name}(...)")
+    raise refuse(name)
+
+
 class _PlaceholderType(type):
     """The class of placeholder classes: calling one, or a subclass, raises."""
 
     def __call__(cls, *args: Any, **kw: Any) -> Any:
         if len(args) == 1 and not kw and _is_decorated(args[0]) and "torch_name" in vars(cls):
             return args[0]
-        raise refuse(next(vars(k)["torch_name"] for k in cls.__mro__ if "torch_name" in vars(k)))
+        return _result(next(vars(k)["torch_name"] for k in cls.__mro__ if "torch_name" in vars(k)))
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
@@ -83,13 +103,22 @@ def placeholder_class(name: str) -> Any:
     return _PlaceholderType(last, (), space)
 
 
+def _is_question(name: str) -> bool:
+    """Whether a function says if something is available, which is False of what Flambeau lacks."""
+    return re.fullmatch(r"_?(is|has)_\w+|\w+_(available|enabled)", name.rpartition(".")[2]) is not None
+
+
 def placeholder_function(name: str) -> Any:
-    """The placeholder of a function: returns a function or class that it decorates, else raises."""
+    """The placeholder of a function: returns a function or class that it decorates, else raises. A function
+    without arguments that says if something is available returns False."""
+    asks = _is_question(name)
 
     def missing(*args: Any, **kw: Any) -> Any:
         if len(args) == 1 and not kw and _is_decorated(args[0]):
             return args[0]
-        raise refuse(name)
+        if asks and not args and not kw:
+            return False
+        return _result(name)
 
     owner, _, last = name.rpartition(".")
     missing.__name__ = missing.__qualname__ = last

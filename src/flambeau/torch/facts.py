@@ -1,0 +1,22 @@
+"""What torch says about itself, and where it keeps files."""
+
+import os
+from pathlib import Path
+
+from .table import VERSION
+
+
+def show() -> str:
+    """torch.__config__.show(): the text that describes a build."""
+    return f"Flambeau, as PyTorch {VERSION}\n  - Kernels: WGSL on WebGPU, NumPy on the CPU\n"
+
+
+def parallel_info() -> str:
+    """torch.__config__.parallel_info(): the threads of the CPU device, which are NumPy's."""
+    return f"NumPy's threads: {os.environ.get('OPENBLAS_NUM_THREADS') or os.cpu_count()}\n"
+
+
+def _get_torch_home() -> str:
+    """The folder of torch's caches: TORCH_HOME, or torch in XDG_CACHE_HOME or ~/.cache."""
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    return str(Path(os.environ.get("TORCH_HOME", str(Path(cache) / "torch"))).expanduser())
