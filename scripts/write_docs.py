@@ -391,6 +391,7 @@ VARIABLES = {
     "FLAMBEAU_DATA": "the folder in which data sets are looked up first",
     "FLAMBEAU_DEBUG": "`1` prints each new plan and keeps tracebacks of commands, `2` also prints shaders",
     "FLAMBEAU_DEVICE": "the default device, such as `gpu:1`, `cpu` or `torch:cuda`",
+    "FLAMBEAU_PARENT": "set by `flambeau launch`: the pipe by which a worker notices that the launcher ended",
     "FLAMBEAU_STORE": "set by `flambeau launch`, which serves the workers' store at `MASTER_ADDR`",
     "FLAMBEAU_TOKEN": "the secret that the workers of a run share, or a server and its clients",
     "FLAMBEAU_TUNE": "`on` measures the variants of every kernel that runs, `off` ignores measured choices",

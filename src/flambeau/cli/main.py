@@ -13,6 +13,7 @@ from .classify import classify
 from .doctor import doctor
 from .export import export
 from .inspect import inspect
+from .launch import launch
 from .mnist import mnist
 from .onnx import onnx
 from .port import port
@@ -55,6 +56,7 @@ main.add_command(classify)
 main.add_command(doctor)
 main.add_command(export)
 main.add_command(inspect)
+main.add_command(launch)
 main.add_command(mnist)
 main.add_command(onnx)
 main.add_command(port)

@@ -19,6 +19,7 @@ from ..nn.device_split import split
 from ..tensor import Tensor, tensor
 from . import wire
 from .group import TIMEOUT, ProcessGroup, Work
+from .launcher import end_with_parent
 from .mesh import Mesh
 from .optimizer import DistributedOptimizer
 from .reductions import BFLOAT16, Array, ReduceOp, narrow_bfloat16, tree_reduce, widen_bfloat16
@@ -93,6 +94,7 @@ def init_process_group(
                 _server = StoreServer(host, port, token)
             store = Store(host, port, token, seconds)
         _default = Worker(store, token, rank, world_size, "sockets" not in names).join(seconds)
+    end_with_parent()
     _install_hooks()
 
 

@@ -315,12 +315,12 @@ class ProcessGroup:
         names = {_dtype_of("all_to_all", a) for a in (*outputs, *arrays)}
         if len(names) != 1:
             raise TypeError(f"all_to_all(dtypes {', '.join(sorted(names))}): all arrays need one dtype")
+        if arrays[self.rank].size != outputs[self.rank].size:
+            raise ValueError(f"all_to_all: arrays[{self.rank}] and outputs[{self.rank}] differ in size")
 
         def run() -> None:
             call = self._begin("all_to_all", "", names.pop(), None)
             parts, targets = [_to_bytes(a) for a in arrays], [_target(o) for o in outputs]
-            if parts[self.rank].size != targets[self.rank][1].size:
-                raise ValueError(f"all_to_all: arrays and outputs of rank {self.rank} differ in size")
             targets[self.rank][1][:] = parts[self.rank]
             others = [r for r in range(self.size) if r != self.rank]
             # Sizes first: a rank that expects other sizes than its peers send would wait for frames forever.
@@ -394,7 +394,7 @@ class ProcessGroup:
                 calls[source].post(source, 0, result[:PIECE])
             keys = [c.key(r, 0) for r, c in calls.items()]
             first = next(iter(calls.values()))
-            key, message = self.mesh.take(keys, first.deadline, f"recv of {text}", self.ranks)
+            key, message = self.mesh.take(keys, first.deadline, f"recv of {text}")
             sender = self.ranks.index(key.source)
             if source is None:
                 self._count(self._received, sender, tag)
@@ -480,7 +480,7 @@ class ProcessGroup:
         text = f"{name}({', '.join(v for v in values if v)})"
         call = _Call(self, COLLECTIVE, self._seq, text)
         self._seq += 1
-        self.mesh.begin(self.number, call.seq, text, self.ranks)
+        self.mesh.begin(self.number, call.seq, text)
         return call
 
     def _reduce(
@@ -552,13 +552,13 @@ class _Call:
 
     def check(self) -> None:
         with self.mesh.changed:
-            self.mesh.check(self.group.ranks, self.text)
+            self.mesh.check(self.text)
 
     def fail(self, reason: str) -> None:
         """Fail on all ranks."""
         with self.mesh.changed:
             self.mesh.abort(reason)
-            self.mesh.check((), self.text)
+            self.mesh.check(self.text)
 
     def announce(self, ranks: Iterable[int]) -> None:
         """Name this call to ranks that get no data from this one, so that they compare it with theirs."""
@@ -594,7 +594,7 @@ class _Call:
     def receive(self, sources: Sequence[tuple[int, int]]) -> tuple[int, Payload]:
         """The next message of these (rank, part)."""
         keys = [self.key(rank, part) for rank, part in sources]
-        key, message = self.mesh.take(keys, self.deadline, self.text, self.group.ranks)
+        key, message = self.mesh.take(keys, self.deadline, self.text)
         return self.group.ranks.index(key.source), message
 
     def accept(self, rank: int, message: Payload, into: Array) -> None:

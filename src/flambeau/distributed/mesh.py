@@ -22,6 +22,7 @@ from .wire import ABORT, ANNOUNCE, BYE, COLLECTIVE, FREE, POINT, SHARED, Header
 STASH = 64 << 20  # bytes that a peer may send before they are asked for; then its frames wait in the socket
 BLOCK_SECONDS = 0.1  # a sender waits this long for a free block, then it uses the socket
 LINGER = 2.0  # seconds in which a closing rank lets its peers read what it sent
+NO_CALL = (0xFFFF, 0)  # in place of the group and number of a call in which ranks differ
 REMEMBERED = 256  # calls whose descriptions are kept to compare with late frames
 
 
@@ -81,11 +82,11 @@ class Mesh:
         self.inbox: dict[Key, Payload] = {}
         self.posted: dict[Key, Array] = {}
         self.wanted: Counter[int] = Counter()  # waiters for the frames of each rank
-        self.calls: dict[tuple[int, int], tuple[str, frozenset[int]]] = {}
+        self.calls: dict[tuple[int, int], str] = {}
         self.early: dict[tuple[int, int], dict[int, str]] = {}
-        self.dead: dict[int, str] = {}
+        self.dead: set[int] = set()
         self.left: set[int] = set()
-        self.failure = ""
+        self.failure, self.failed_call = "", NO_CALL
         self.closed = False
         self.groups = 0
         self.blocks = Blocks()
@@ -138,15 +139,14 @@ class Mesh:
         """Wait until the frames of these tickets are in the sockets, so that their arrays may change."""
         with self.changed:
             while waiting := [peer.rank for peer, ticket in tickets if peer.written < ticket]:
-                self._wait(waiting, partial(list, waiting), deadline, call)
+                self._wait(partial(list, waiting), deadline, call)
 
-    def _wait(
-        self, ranks: Iterable[int], missing: Callable[[], Sequence[int]], deadline: float, call: str
-    ) -> None:
+    def _wait(self, missing: Callable[[], Sequence[int]], deadline: float, call: str) -> None:
         """Wait for a change. The caller holds `changed`. Fails on all ranks at the deadline."""
-        self.check(ranks, call)
+        self.check(call)
         if not self.changed.wait(_left(deadline)) and time.monotonic() > deadline:
-            self.time_out(missing(), call)
+            self._fail(f"{_ranks(missing())} did not arrive in {call} of rank {self.rank} before the timeout")
+            self.check(call)
 
     def share(self, readers: int, data: Array) -> SharedBlock | None:
         """Copy bytes to a block for this many readers; None if none becomes free soon."""
@@ -167,21 +167,22 @@ class Mesh:
 
     # Receiving
 
-    def begin(self, group: int, seq: int, call: str, ranks: Iterable[int]) -> None:
+    def begin(self, group: int, seq: int, call: str) -> None:
         """Note which collective this rank calls; compares it with what others have called already."""
         with self.changed:
-            self.check(ranks, call)
-            self.calls[group, seq] = call, frozenset(ranks)
+            self.check(call)
+            self.calls[group, seq] = call
             while len(self.calls) > REMEMBERED:
                 del self.calls[next(iter(self.calls))]
             for source, other in self.early.pop((group, seq), {}).items():
                 self._compare(group, seq, source, other)
-            self.check(ranks, call)
+            self.check(call)
 
     def _compare(self, group: int, seq: int, source: int, other: str) -> None:
-        call, _ = self.calls[group, seq]
+        call = self.calls[group, seq]
         if other != call:
-            self._fail(f"call {seq} differs between ranks: rank {self.rank}: {call}, rank {source}: {other}")
+            difference = f"rank {self.rank}: {call}, rank {source}: {other}"
+            self._fail(f"call {seq} differs between ranks: {difference}", (group, seq))
 
     def post(self, key: Key, into: Array) -> None:
         """Name the array (contiguous bytes) that a frame's payload goes to, before it arrives."""
@@ -189,13 +190,13 @@ class Mesh:
             if key not in self.inbox:
                 self.posted[key] = into
 
-    def take(
-        self, keys: Sequence[Key], deadline: float, call: str, ranks: Iterable[int]
-    ) -> tuple[Key, Payload]:
+    def take(self, keys: Sequence[Key], deadline: float, call: str) -> tuple[Key, Payload]:
         """The first message that answers to one of the keys. Raises DistributedError at the deadline."""
         with self.changed:
             if (key := self._arrived(keys)) is None:
-                key = self._wait_for(keys, deadline, call, ranks)
+                key = self._wait_for(keys, deadline, call)
+            if self.failed_call[0] == key.group and key.kind == COLLECTIVE and self.failed_call[1] <= key.seq:
+                self.check(call)  # the message is there, but ranks differ in this call or in one before
             message = self.inbox.pop(key)
             self.posted.pop(key, None)
             self._unstash(key.source, message)
@@ -204,7 +205,7 @@ class Mesh:
     def _arrived(self, keys: Iterable[Key]) -> Key | None:
         return next((key for key in keys if key in self.inbox), None)
 
-    def _wait_for(self, keys: Sequence[Key], deadline: float, call: str, ranks: Iterable[int]) -> Key:
+    def _wait_for(self, keys: Sequence[Key], deadline: float, call: str) -> Key:
         sources = [key.source for key in keys]
         start = time.monotonic()
         self.wanted.update(sources)
@@ -212,7 +213,9 @@ class Mesh:
             self._wake()
         try:
             while (key := self._arrived(keys)) is None:
-                self._wait(ranks, lambda: self._missing(keys), deadline, call)
+                if self.left.issuperset(sources):
+                    self._fail(f"{_ranks(sources)} has left: it called destroy_process_group or ended")
+                self._wait(partial(self._missing, keys), deadline, call)
         finally:
             self.wanted.subtract(sources)
         self.waited[key.source] += time.monotonic() - start
@@ -236,40 +239,31 @@ class Mesh:
             if peer.paused and peer.stashed < STASH:
                 self._wake()
 
-    # Failures. The caller holds `changed`.
+    # Failures
 
-    def check(self, ranks: Iterable[int], call: str) -> None:
-        """Raises DistributedError if the workers failed, or one of the ranks died or left."""
+    def check(self, call: str) -> None:
+        """Raises DistributedError if the workers failed or this one has left. The caller holds `changed`."""
         if self.failure:
             raise DistributedError(f"{call}: {self.failure}")
         if self.closed:
             raise DistributedError(f"{call}: the process group was destroyed")
-        for rank in ranks:
-            if rank in self.dead:
-                raise DistributedError(f"{call}: rank {rank} died ({self.dead[rank]})")
-            if rank in self.left:
-                raise DistributedError(
-                    f"{call}: rank {rank} has left: it called destroy_process_group or ended"
-                )
 
-    def time_out(self, missing: Sequence[int], call: str) -> None:
-        """Fail on all ranks because some did not arrive."""
-        self._fail(f"{_ranks(missing)} did not arrive in {call} of rank {self.rank} before the timeout")
-        self.check((), call)
-
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str, call: tuple[int, int] = NO_CALL) -> None:
+        """Fail on all ranks, from this call (group, number) on; calls that have their messages complete."""
         if self.failure:
             return
-        self.failure = reason
-        text = reason.encode()[:4096]
-        for peer in self.peers.values():
-            self.send(peer, Header(ABORT, generation=self.generation).pack(text))
+        self.failure, self.failed_call = reason, call
         self.changed.notify_all()
+        header = Header(ABORT, group=call[0], generation=self.generation, seq=call[1])
+        for peer in self.peers.values():
+            self.send(peer, header.pack(reason.encode()[:4096]))
 
     def next_group(self) -> int:
         """The number of the next group, equal on all ranks if all make their groups in the same order."""
         with self.changed:
             self.groups += 1
+            if self.groups >= NO_CALL[0]:
+                raise DistributedError(f"new_group: this is group {self.groups}: reuse groups")
             return self.groups
 
     def abort(self, reason: str) -> None:
@@ -401,7 +395,8 @@ class Mesh:
             elif header.kind == FREE:
                 self.blocks.release(header.seq)
             elif header.kind == ABORT:
-                self.failure = self.failure or text
+                if not self.failure:
+                    self.failure, self.failed_call = text, (header.group, header.seq)
             elif header.kind == BYE:
                 self.left.add(peer.rank)
             else:
@@ -424,7 +419,7 @@ class Mesh:
             peer.queue.clear()
         with self.changed:
             if peer.rank not in self.left and not self.closed:
-                self.dead.setdefault(peer.rank, reason)
+                self.dead.add(peer.rank)
                 # Others may not have noticed; a rank that then ends because of this must not be blamed.
                 self._fail(f"rank {peer.rank} died ({reason})")
             self.changed.notify_all()

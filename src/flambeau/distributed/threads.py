@@ -11,6 +11,8 @@ from typing import Any
 from .group import TIMEOUT, ProcessGroup
 from .memory import host_key
 from .mesh import Mesh
+from .rendezvous import Worker
+from .store import Store, StoreServer
 
 # The group of a thread that is a rank; other threads have the group of init_process_group.
 thread_group: ContextVar[ProcessGroup | None] = ContextVar("thread_group", default=None)
@@ -34,6 +36,29 @@ def connect_threads(
         ProcessGroup(Mesh(rank, s, p), timeout=timeout)
         for rank, (s, p) in enumerate(zip(sockets, pids, strict=True))
     ]
+
+
+def join_threads(
+    count: int, store: StoreServer, timeout: float = TIMEOUT, *, first: int = 0, size: int | None = None
+) -> list[ProcessGroup]:
+    """The groups of `count` new ranks of this process that join the run of a store, as processes do.
+
+    first: the rank of the first, -1 for any ranks. size: how many workers the run begins with, None for
+    `count`.
+    """
+    groups: dict[int, ProcessGroup] = {}
+
+    def join(number: int) -> None:
+        client = Store(store.host, store.port, store.token, timeout)
+        rank = first + number if first >= 0 else -1
+        groups[number] = Worker(client, store.token, rank, size or count).join(timeout)
+
+    threads = [threading.Thread(target=join, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [groups[n] for n in range(count)]
 
 
 @contextmanager
