@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, repeat, takewhile
 from types import GenericAlias
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 THREADS = sys.platform != "emscripten"  # a browser's Python starts neither threads nor processes
 
 
+MOST_PARTS = 1 << 16  # numbers of parts are below this
+Parts = Callable[[int, Any], dict[int, Any]]
 # Options that have no effect without workers.
 OF_WORKERS = ("timeout", "prefetch_factor", "persistent_workers", "multiprocessing_context")
 
@@ -224,6 +227,26 @@ class DataLoader:
         self._at = self._resumed = (state_dict["epoch"], state_dict["batch"])
 
     def __iter__(self) -> Iterator[Any]:
+        epoch, position = self._begin()
+        if self.is_iterable:
+            return self._count_batches(epoch, position, self._iterate_batches(epoch, position))
+        return self._count_batches(epoch, position, self._fetch_batches(epoch, position))
+
+    def iterate_parts(self, parts: Parts) -> Iterator[tuple[Any, dict[int, Any]]]:
+        """Iterate an epoch as `iter` does, but fetch only some parts of each batch. Yields the indices of
+        each batch, and its parts.
+
+        parts: called with the number of a batch and its indices, returns the indices of each part to fetch
+        by a number of the part; workers call it ahead of the loop. TypeError for an iterable dataset.
+        """
+        if self.is_iterable:
+            rule = "an iterable dataset has no indices: iterate the loader"
+            raise TypeError(f"iterate_parts({type(self.dataset).__name__}): {rule}")
+        epoch, position = self._begin()
+        return self._count_batches(epoch, position, self._fetch_parts(epoch, position, parts))
+
+    def _begin(self) -> tuple[int, int]:
+        """Begin an epoch. Returns it, and the number of its batches that were yielded before."""
         epoch, position = self._resumed or (self.epoch, 0)
         sampler, is_over = self._ordered_sampler(), self._resumed is not None and self._is_over
         # Set before the first batch: `state_dict` inside the loop then refers to this epoch.
@@ -231,14 +254,9 @@ class DataLoader:
         self._began = None if sampler is None else sampler.epoch
         if (source := torch_source(self.generator)) is not None:
             source.long_seed()  # PyTorch draws the seed of its workers here, with and without workers
-        return self._count_batches(epoch, position)
+        return epoch, position
 
-    def _count_batches(self, epoch: int, position: int) -> Iterator[Any]:
-        batches = (
-            self._iterate_batches(epoch, position)
-            if self.is_iterable
-            else self._fetch_batches(epoch, position)
-        )
+    def _count_batches(self, epoch: int, position: int, batches: Iterator[Any]) -> Iterator[Any]:
         try:
             for batch in batches:
                 position += 1
@@ -257,6 +275,36 @@ class DataLoader:
         # numbered from the position on: a resumed epoch seeds each batch as an uninterrupted one
         requests = (BatchRequest(epoch, number, batch) for number, batch in enumerate(batches, position))
         return self._by_workers(self._by_index(), requests)
+
+    def _fetch_parts(
+        self, epoch: int, position: int, parts: Parts
+    ) -> Iterator[tuple[Any, dict[int, Any]]]:
+        batches = enumerate(self._batches(epoch, position), position)
+        if not self.num_workers or not THREADS:
+            for number, indices in batches:
+                yield indices, {i: self.fetch(part) for i, part in parts(number, indices).items()}
+            return
+        # (indices, missing parts, fetched parts) of the batches that were requested
+        pending: deque[tuple[Any, list[int], dict[int, Any]]] = deque()
+
+        def requests() -> Iterator[BatchRequest]:
+            for number, indices in batches:
+                wanted = parts(number, indices)
+                pending.append((indices, list(wanted), {}))
+                for i, part in wanted.items():
+                    yield BatchRequest(epoch, number * MOST_PARTS + i, part)
+
+        for part in self._by_workers(self._by_index(), requests()):
+            while not pending[0][1]:  # this worker needs none of the batch
+                indices, _, fetched = pending.popleft()
+                yield indices, fetched
+            indices, missing, fetched = pending[0]
+            fetched[missing.pop(0)] = part
+            if not missing:
+                pending.popleft()
+                yield indices, fetched
+        for indices, _, fetched in pending:
+            yield indices, fetched
 
     def _batches(self, epoch: int, position: int) -> Iterator[Any]:
         """Yield batches of indices from a position on."""

@@ -13,6 +13,7 @@ from ..capture.jit import jit
 from ..core.dtype import float32
 from ..core.modes import no_grad
 from ..core.node import describe
+from ..core.tree import is_tuple
 from ..errors import DistributedError, TypeError
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
@@ -24,19 +25,23 @@ from .sums import ParallelOptions, ShardSum, Sums, Total
 from .zero import OwnedState
 
 ASKED = 0.2  # seconds between two questions for new workers
+WAITED = 1e6  # seconds that a new worker waits for the others to let it in
 T = TypeVar("T")
-Computed = tuple[list[Tensor], tuple[int, ...], Tensor]
+Computed = tuple[list[Tensor], tuple[int, ...], Tensor, Any]
 
 
 def make_shard(
     function: Callable[..., Any], params: list[Tensor], buffers: list[Tensor]
 ) -> Callable[[list[Any], Tensor, Tensor], Computed]:
     """Make the function that computes a shard: its weighted gradients and the buffers that it changed, the
-    numbers of these, and the weighted loss."""
+    numbers of these, the weighted loss, and what `function` returned beside the gradients."""
 
     def shard(batch: list[Any], weight: Tensor, is_first: Tensor) -> Computed:
         before = [b.node for b in buffers]
-        result = function(*batch)
+        result: Any = function(*batch)
+        more: Any = None
+        if is_tuple(result):
+            result, more = result
         grads = result if isinstance(result, Gradients) else _backward(result)
         with no_grad():
             by_number = {i: g for i, p in enumerate(params) if (g := grads.get(p)) is not None}
@@ -48,7 +53,7 @@ def make_shard(
             loss = grads.loss.detach().float().reshape(()) * weight
         realize(loss, *values, *after)
         numbers = (*by_number, *(len(params) + i for i in changed))
-        return [*values, *after], numbers, loss
+        return [*values, *after], numbers, loss, more
 
     return shard
 
@@ -108,6 +113,8 @@ class DistributedOptimizer:
     ):
         self.optimizer, self.options, self._companion = optimizer, options, companion
         self._next_group = regroup
+        self._full = group  # with workers that have joined and wait for the state
+        self._has_joiners = False  # new workers wait for the next group
         params = list(optimizer.params)
         names = {id(p): n for n, p in (model.named_parameters() if model is not None else ())}
         buffers = dict(model.named_buffers()) if model is not None else {}
@@ -119,7 +126,12 @@ class DistributedOptimizer:
         self.progress = 0  # calls of `together` so far, equal on all workers but for one that is ahead
         self.result: Any = None  # of the last one
         self._asked = monotonic()  # when rank 0 last asked for new workers
-        self.is_new = self._begin(group, is_joiner(group))
+        self.is_new = is_joiner(group)
+        if self.is_new:
+            self._enter()
+        else:
+            agree(group, all_names, self.sums.tensors)
+            self._copy_first(group)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(vars(self)["optimizer"], name)
@@ -185,9 +197,16 @@ class DistributedOptimizer:
         return self.run(part, filled).loss
 
     def compute(
-        self, function: Callable[..., Any], batches: Sequence[tuple[Any, float]], is_first: bool
+        self,
+        function: Callable[..., Any],
+        batches: Sequence[tuple[Any, float]],
+        is_first: bool,
+        use: Callable[[Any, Any], object] | None = None,
     ) -> ShardSum:
-        """Compute the weighted sums of a shard's parts of one or several batches, each with its weight."""
+        """Compute the weighted sums of a shard's parts of one or several batches, each with its weight.
+
+        use: called with what the function returned beside the gradients, and the batch.
+        """
         sums = self.sums
         program = self._programs.get(function)
         if program is None:
@@ -198,7 +217,9 @@ class DistributedOptimizer:
         first = tensor(float(is_first), float32, device=sums.device)
         for batch, share in batches:
             weight = tensor(share, float32, device=sums.device)
-            values, numbers, loss = program(batch, weight, first)
+            values, numbers, loss, more = program(batch, weight, first)
+            if use is not None:
+                use(more, batch)
             part = ShardSum(dict(zip(numbers, values, strict=True)), loss)
             total = part if total is None else sums.add(total, part)
         for b, old in zip(sums.buffers, before, strict=True):
@@ -214,23 +235,30 @@ class DistributedOptimizer:
         filled: the shards that have items; None: one shard for each worker.
         """
 
+        self.admit()
+        return self.run_step(part, filled, note)
+
+    def run_step(
+        self, part: Callable[[int], ShardSum], filled: Sequence[int] | None, note: bytes = b""
+    ) -> StepResult:
+        """Make a step as `run` does, without workers that wait: the caller calls `admit` between steps."""
+
         def total() -> tuple[float, list[bytes]]:
             sums = self.sums.total(part, filled, bytes([self._sees_joiners()]) + note)
             self._update(sums)
             return sums.loss, sums.notes
 
         loss, notes = self.together(total)
-        if any(text[0] for text in notes):
-            self.regroup()
+        self._has_joiners = any(text[0] for text in notes)
         return StepResult(loss, [text[1:] for text in notes])
 
     def _sees_joiners(self) -> bool:
         """Whether new workers wait. Rank 0 asks, at most every ASKED seconds."""
         now = monotonic()
-        if self.group.rank or self.group.elastic is None or now - self._asked < ASKED:
+        if self.group.rank or self._full.elastic is None or now - self._asked < ASKED:
             return False
         self._asked = now
-        return self.group.joiners() > 0
+        return self._full.joiners() > 0
 
     def together(self, function: Callable[[], T]) -> T:
         """Call a function with collectives, on all workers. If one of them dies meanwhile, the others call it
@@ -240,7 +268,7 @@ class DistributedOptimizer:
             try:
                 result = function()
             except DistributedError:
-                if not is_lost(self.group):
+                if not is_lost(self._full):
                     raise
                 self.regroup()
                 if self.progress > before:
@@ -275,43 +303,94 @@ class DistributedOptimizer:
         """Load the state_dict of an optimiser, on all workers."""
         (self.optimizer if self._owned is None else self._owned).load_state_dict(state_dict)
 
+    def release(self) -> None:
+        """Give the optimiser inside the state of all parameters again. All workers call this."""
+        if self._owned is not None:
+            self._owned.release()
+            self._owned = None
+
     # --- changes of the group ---
 
     def regroup(self) -> None:
-        """Go on with the living and the new workers: deal the shards again, and give the state of a worker
-        that is ahead to the others."""
+        """Go on with the living workers: deal the shards again, and give the state of a worker that is ahead
+        to the others. New workers wait until `admit`."""
+        if self._owned is not None:
+            rule = "resume from the newest checkpoint, or pass shard_state=False to survive it"
+            problem = "the workers changed, and each had a part of the optimiser's state"
+            raise DistributedError(f"step {self.count}: {problem}: {rule}")
         while True:
-            self.sums.join(self._next_group(self.group))
-            if self._owned is not None:
-                rule = "resume from the newest checkpoint, or pass shard_state=False to survive it"
-                problem = "the workers changed, and each had a part of the optimiser's state"
-                raise DistributedError(f"step {self.count}: {problem}: {rule}")
+            full = self._full = self._next_group(self._full)
             try:
-                self._begin(self.group, False)
+                known = self._meet(self.progress)
+                working = full if len(known) == full.size else full.new_group(list(known))
+                assert working is not None
+                self.sums.join(working)
+                self._catch_up([known[r] for r in sorted(known)])
                 return
             except DistributedError:
                 # Another worker died meanwhile.
-                if not is_lost(self.group):
+                if not is_lost(full):
                     raise
 
-    def _begin(self, group: ProcessGroup, is_new: bool) -> bool:
-        """Give all workers the same state. Returns whether this one's came from another worker."""
-        agree(group, self.sums.names, self.sums.tensors)
-        progress = -1 if is_new else self.progress
-        each = [int(c[0]) for c in gather(group, np.array([progress], np.int64))]
-        ahead = max(each)
+    def admit(self) -> None:
+        """Let new workers in, between two steps: they get the state."""
+        if self._has_joiners:
+            self._has_joiners = False
+            self.regroup()
+        while self._full is not self.group:
+            try:
+                agree(self._full, self.sums.names, self.sums.tensors)
+                if self.group.rank == 0:
+                    send_state(self._full, self._full_state())
+                else:
+                    receive_state(self._full, self._full.ranks.index(self.group.ranks[0]))
+                self.sums.join(self._full)
+            except DistributedError:
+                if not is_lost(self._full):
+                    raise
+                self.regroup()
+
+    def _enter(self) -> None:
+        """Wait until the others let this new worker in, and take over their state."""
+        while True:
+            full = self._full
+            try:
+                known = self._meet(-1)
+                full.new_group(list(known))
+                # The others may be in a long validation. If they die, this call ends.
+                timeout, full.timeout = full.timeout, WAITED
+                agree(full, self.sums.names, self.sums.tensors)
+                state = receive_state(full, min(known))
+                full.timeout = timeout
+                self.sums.join(full)
+                self._adopt(state, is_new=True)
+                return
+            except DistributedError:
+                if not is_lost(full):
+                    raise
+                self._full = self._next_group(full)
+
+    def _meet(self, progress: int) -> dict[int, int]:
+        """Return the progress of the workers of a new group that have the state, by rank."""
+        each = [int(c[0]) for c in gather(self._full, np.array([progress], np.int64))]
+        known = {rank: c for rank, c in enumerate(each) if c >= 0}
+        if not known:
+            rule = "resume from the newest checkpoint"
+            raise DistributedError(f"all workers that had the state of the training are gone: {rule}")
+        return known
+
+    def _catch_up(self, each: Sequence[int]) -> None:
+        """Give the state of a worker that is ahead to those behind. each: the progress of the workers."""
+        group, ahead = self.group, max(each)
         if ahead == min(each):
-            if not ahead:
-                self._copy_first(group)
-            return False
+            return
         source = each.index(ahead)
         if group.rank == source:
             send_state(group, self._full_state())
-            return False
+            return
         state = receive_state(group, source)
-        if progress < ahead:
-            self._adopt(state, is_new)
-        return progress < ahead
+        if self.progress < ahead:
+            self._adopt(state, is_new=False)
 
     def _copy_first(self, group: ProcessGroup) -> None:
         """Begin with the values and the random numbers of rank 0."""

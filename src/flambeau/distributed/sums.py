@@ -36,12 +36,16 @@ class ParallelOptions:
     shards: the number of parts of each batch; the weights depend on it, and not on the number of workers.
     wire: "float32", or "float16", "bfloat16" or "int8" with error feedback, whose results depend on the
     number of workers. shard_state: each worker keeps the optimiser's state of a part of the parameters
-    (ZeRO-1). ValueError for an unknown wire, or less than one shard.
+    (ZeRO-1). restarts: how many killed workers `Learner.fit(devices=...)` replaces. engine: what starts them.
+
+    ValueError for an unknown wire, or less than one shard.
     """
 
     shards: int = SHARDS
     wire: str = "float32"
     shard_state: bool = False
+    restarts: int = 0
+    engine: str = "local"
 
     def __post_init__(self) -> None:
         wire_named(self.wire)

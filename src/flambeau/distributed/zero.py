@@ -26,6 +26,7 @@ class OwnedState:
         self.owned = [i for i, owner in enumerate(owners[: len(params)]) if owner == group.rank]
         number = {id(p): i for i, p in enumerate(params)}
         self._groups = [[number[id(p)] for p in g["params"]] for g in optimizer.param_groups]
+        self._names = [_names_of(g) for g in optimizer.param_groups]
         mine = set(self.owned)
         for g, numbers in zip(optimizer.param_groups, self._groups, strict=True):
             names: list[str] | None = g.get("param_names")
@@ -82,7 +83,22 @@ class OwnedState:
             groups.append({**g, "params": ours["params"]})
         self.optimizer.load_state_dict({"state": state, "param_groups": groups})
 
+    def release(self) -> None:
+        """Give the optimiser all parameters and their state again. All workers call this."""
+        whole = self.state_dict()
+        rows = zip(self.optimizer.param_groups, self._groups, self._names, strict=True)
+        for g, numbers, names in rows:
+            g["params"][:] = [self.params[i] for i in numbers]
+            if names:
+                g["param_names"][:] = names
+        self.optimizer.load_state_dict(whole)
+
     def _numbered(self, k: int) -> list[int]:
         """The numbers that PyTorch's layout gives to the parameters of group k."""
         first = sum(len(numbers) for numbers in self._groups[:k])
         return list(range(first, first + len(self._groups[k])))
+
+
+def _names_of(group: Any) -> list[str]:
+    names: list[str] | None = group.get("param_names")
+    return [] if names is None else list(names)

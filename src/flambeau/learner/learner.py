@@ -11,6 +11,7 @@ from typing import Any
 
 from ..capture.jit import jit
 from ..core.training import begin_training, in_eval
+from ..distributed import ParallelOptions, get_default_group
 from ..functions import cat
 from ..tensor import Tensor
 from .callbacks import Best, Callback, EarlyStopping, Row, Scheduling, named_callbacks
@@ -33,12 +34,14 @@ from .interrupt import Signals
 from .losses import Entry, Losses, keep_current, may_rewind
 from .meters import SplitMeter, count_unrecorded
 from .nan_report import end_reason, not_finite
+from .parallel import Parallel, ParallelSaving, RunAccess, keep_batch
 from .randoms import random_states, set_random_states
 from .renderers import default_renderers
 from .run_state import Position, RunParts, is_over, loader_states, restore, restore_loaders, state_of
 from .saving import RunSnapshot, Saving
-from .steps import Steps, Trained, inputs_of, make_evaluate, make_predict, move, to_batch
+from .steps import PlacedBatch, Steps, Trained, inputs_of, make_evaluate, make_predict, move, to_batch
 from .watch import EpochWatch, rest_of
+from .workers import OPTIONS, FitTask, begin_launched, workers
 
 
 @dataclass
@@ -102,6 +105,8 @@ class Learner:
         renderers: Sequence[Renderer] | None = None,
         device: Any = None,
     ):
+        given = locals()
+        self._options = {name: given[name] for name in OPTIONS}  # of the other workers' learners
         self.config = {"accumulate": accumulate, "clip": clip, "checkpoint_every": checkpoint_every}
         self.config |= {"keep": keep, "best": best}
         check_options(
@@ -136,12 +141,15 @@ class Learner:
         # Absolute, so that a later os.chdir does not move the run.
         self.directory = None if directory is None else Path(directory).absolute()
         self.checkpoints = None if self.directory is None else Checkpoints(self.directory, keep)
-        self._saving = Saving(self.checkpoints, checkpoint_every, self._snapshot, self.emit)
+        self._saving: Saving | ParallelSaving = Saving(
+            self.checkpoints, checkpoint_every, self._snapshot, self.emit
+        )
         # A copy of the weights lets the report name the op that computed the first NaN.
         keep_state = partial(keep_current, model, optimizer) if may_rewind(model, optimizer) else None
         error_of = partial(not_finite, trained, self.directory)
         self._new_losses = partial(Losses, keep_state, self.emit, error_of)
         self._fit = RunningFit()
+        self._parallel: Parallel | None = None  # while it trains with other workers
 
     def fit(
         self,
@@ -149,6 +157,9 @@ class Learner:
         valid_loader: Iterable[Any] | None = None,
         epochs: int = 1,
         resume: bool = False,
+        *,
+        devices: int | Sequence[str] | None = None,
+        engine: str | ParallelOptions = "local",
     ) -> list[Row]:
         """Train until the run has `epochs` epochs, with a validation after each; the history, a row an epoch.
 
@@ -158,14 +169,52 @@ class Learner:
         that is not finite. ValueError reports a directory that holds a run (without `resume`), a checkpoint
         of another model, or a loader without batches. After an exception the next `fit` continues after the
         batches that were already yielded; with `resume`, from the newest checkpoint.
+
+        devices: how many workers train, or their devices; each computes its shards of every batch. The
+            model, the loss, the loaders and what else the Learner has must be picklable. A script that
+            `flambeau launch` started leaves it out: its workers find each other.
+        engine: starts the workers: "local" on this machine, "ray" on a Ray cluster; or a
+            `distributed.ParallelOptions`, which also says how the work is divided
         """
         loaders = {"train": train_loader, "valid": valid_loader}
         check_fit(loaders, epochs)
-        self._resume(loaders, resume)
+        options = ParallelOptions(engine=engine) if isinstance(engine, str) else engine
+        if devices is not None:
+            task = FitTask(type(self), self._options, loaders, epochs, resume, options)
+            with workers(task, self.device, devices):
+                return self.fit_in_group(loaders, epochs, resume, options)
+        if begin_launched():
+            return self.fit_in_group(loaders, epochs, resume, options)
+        return self._run_fit(loaders, epochs, resume)
+
+    def fit_in_group(
+        self, loaders: dict[str, Any], epochs: int, resume: bool, options: ParallelOptions
+    ) -> list[Row]:
+        """Train with the other workers of this process's group, as `fit` does; all of them call this.
+
+        loaders: by split. options: how the work is divided.
+        """
+        access = RunAccess(
+            self, self._parts, self._saving, self._to_batch, self._restore, self._evaluate_batches
+        )
+        self._parallel = parallel = Parallel(access, get_default_group(), options)
+        saving, self._saving = self._saving, ParallelSaving(self._saving, parallel)
+        try:
+            with parallel.session():
+                return self._run_fit(loaders, epochs, resume)
+        finally:
+            self._parallel, self._saving = None, saving
+
+    def _run_fit(self, loaders: dict[str, Any], epochs: int, resume: bool) -> list[Row]:
+        train_loader, valid_loader = loaders["train"], loaders["valid"]
+        if self._parallel is None:
+            self._resume(loaders, resume)
+        else:
+            self._parallel.begin(loaders, partial(self._resume, loaders, resume))
         check_monitors(self.callbacks.values(), self.meters, valid_loader is not None)
         at = self.position
         with self._run_session(loaders, epochs) as signals:
-            while at.epoch < epochs and at.reason is None:
+            while at.epoch < epochs and self._goes_on():
                 for _ in self._train_epoch(train_loader, epochs):
                     self.callbacks.after_step(self)
                     self._saving.after_step(at.step)
@@ -190,8 +239,9 @@ class Learner:
 
     def stop(self, reason: Reason = "stopped") -> None:
         """End the run at the end of this step, with a checkpoint; "killed": without one. From any thread."""
-        before = self.position.reason
-        self.position.reason = "killed" if "killed" in (reason, before) else before or reason
+        # With other workers it is a request, which takes effect on all of them after the same step.
+        at = self.position if self._parallel is None else self._parallel
+        at.reason = "killed" if "killed" in (reason, at.reason) else at.reason or reason
 
     def evaluate(self, loader: Iterable[Any]) -> Row:
         """Compute the loss and the metrics of a loader's batches, by name."""
@@ -260,6 +310,11 @@ class Learner:
 
     # --- parts of the loop ---
 
+    def _goes_on(self) -> bool:
+        if self._parallel is not None:
+            self._parallel.agree()
+        return self.position.reason is None
+
     def _train_epoch(self, loader: Any, epochs: int) -> Iterator[None]:
         """Run the remaining steps of an epoch. Each is submitted to the device without waiting for it."""
         at = self.position
@@ -269,8 +324,13 @@ class Learner:
         begin_training(self.model)
         watch = self._fit.watch = self._begin_epoch("train", loader, epochs, at.index)
         losses = self._fit.losses = self._new_losses(at.epoch)
-        batches = () if at.is_drained else watch.batches(rest_of(loader, at.index), self._to_batch)
-        for loss, group in self._steps.each(batches):
+        steps: Any = self._steps
+        rest: Any = rest_of(loader, at.index)
+        place: Any = self._to_batch
+        if self._parallel is not None:
+            steps, rest, place = self._parallel, self._parallel.batches(loader, at.index), keep_batch
+        batches = () if at.is_drained else watch.batches(rest, place)
+        for loss, group in steps.each(batches):
             rates = [g["lr"] for g in self.optimizer.param_groups]
             # `loss` is not read here: `losses` reads it some steps later. The rates are copied before a
             # scheduler changes them.
@@ -289,7 +349,9 @@ class Learner:
         self._fit.watch = None
         losses.finish()
         if at.is_trained:
-            at.row = {"epoch": at.epoch + 1, "step": at.step} | self._end_epoch(watch)
+            parallel, meter = self._parallel, self.meters["train"]
+            values = meter.compute() if parallel is None else parallel.compute(meter)
+            at.row = {"epoch": at.epoch + 1, "step": at.step} | self._end_epoch(watch, values)
 
     def _validate(self, loader: Any, epochs: int) -> None:
         """Run the validation of an epoch. If it is stopped, the state from before it is restored."""
@@ -308,18 +370,27 @@ class Learner:
     def _evaluate_on(self, split: Split, loader: Any, epochs: int) -> Row | None:
         """Return the loss and the metrics of a split by their names in the history; None if the run is
         stopped."""
-        evaluate, meter = self._evaluate[split], self.meters[split]
         watch = self._begin_epoch(split, loader, epochs)
+        if self._parallel is not None:
+            return self._end_epoch(watch, self._parallel.evaluate(split, loader, watch))
+        for _ in self._evaluate_batches(watch, loader):
+            # A partial validation gives no metrics: the resumed run repeats it.
+            if split == "valid" and self.position.reason is not None:
+                return None
+        check_any_batch(watch)
+        return self._end_epoch(watch, self.meters[split].compute())
+
+    def _evaluate_batches(
+        self, watch: EpochWatch, loader: Iterable[Any]
+    ) -> Iterator[tuple[PlacedBatch, Tensor]]:
+        """Evaluate and count batches. Yields each with its unread loss."""
+        evaluate, meter = self._evaluate[watch.split], self.meters[watch.split]
         with in_eval(self.model), watch.naming():
             for batch in watch.batches(loader, self._to_batch):
-                _, output = evaluate(batch.inputs, batch.target)
+                loss, output = evaluate(batch.inputs, batch.target)
                 count_unrecorded(meter, output, batch.target, batch.items)
                 watch.progress(self.step, 0.0, self.emit)
-                # A partial validation gives no metrics: the resumed run repeats it.
-                if split == "valid" and self.position.reason is not None:
-                    return None
-            check_any_batch(watch)
-        return self._end_epoch(watch)
+                yield batch, loss
 
     def _begin_epoch(self, split: Split, loader: Any, epochs: int, index: int = 0) -> EpochWatch:
         # A resumed epoch keeps the counts that were restored from the checkpoint.
@@ -329,8 +400,7 @@ class Learner:
         self.emit(watch.started(epochs))
         return watch
 
-    def _end_epoch(self, watch: EpochWatch) -> Row:
-        values = self.meters[watch.split].compute()
+    def _end_epoch(self, watch: EpochWatch, values: Row) -> Row:
         self.emit(EpochEnded(watch.split, self.epoch, self.step, values, watch.seconds()))
         if watch.split == "valid" and (message := loss_warning(self.epoch, values)) is not None:
             self.emit(message)
@@ -408,7 +478,8 @@ class Learner:
             if self._fit.watch is not None:
                 self._fit.watch.note(e)
             at.is_broken = True
-            at.index += self._steps.waiting  # the next fit continues after the batches already yielded
+            steps = self._steps if self._parallel is None else self._parallel
+            at.index += steps.waiting  # the next fit continues after the batches already yielded
             reason, text = end_reason(e)
             raise
         finally:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from copy import deepcopy
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy, deepcopy
 from typing import Any, NamedTuple
 
 from ..core.dtype import float32
 from ..core.tree import is_dict, is_mapping
 from ..functions import read
-from ..tensor import Tensor
+from ..tensor import Tensor, tensor
 from .names import METRICS, describe_name
 
 TASKS = re.compile("^(Binary|Multiclass|Multilabel)(?=[A-Z])")  # the task in a class's name
@@ -54,6 +54,33 @@ class SplitMeter:
         self.items = 0
         for metric in self.metrics.values():
             metric.reset()
+
+    def forget_counts(self) -> None:
+        """Set the counts of the metrics to zero, which another worker has."""
+        for metric in self.metrics.values():
+            metric.reset()
+
+    def read_total(self) -> float:
+        """Return the sum of losses times items."""
+        return float(read(self.total)[0])
+
+    def merged(self, states: Sequence[Mapping[str, Any]]) -> SplitMeter:
+        """Return the counts of several workers together, from the states of their metrics."""
+        other = copy(self)
+        other.metrics = {name: _copy_metric(m, self.total.device) for name, m in self.metrics.items()}
+        for name, metric in other.metrics.items():
+            metric.reset()
+            for state in states:
+                theirs = _copy_metric(metric, self.total.device)
+                theirs.load_state_dict(state[name])
+                metric.merge_state(theirs)
+        return other
+
+    def with_total(self, total: float, items: int) -> SplitMeter:
+        """Return these metrics with another sum of losses times items."""
+        other = copy(self)
+        other.total, other.items = tensor(total, float32, device=self.total.device), items
+        return other
 
     def compute(self) -> dict[str, float]:
         """Return the mean loss per item and all metrics by name; a metric with several values has an entry

@@ -31,6 +31,7 @@ class Position:
     is_broken: bool = False  # an exception ended the last fit
     places: dict[str, Any] = field(default_factory=dict[str, Any])  # states of the loaders, by split
     random: dict[str, Any] | None = None  # states of the generators at the start of the next fit
+    seed: int | None = None  # of the shards' random numbers, on several workers
 
     def end_epoch(self) -> None:
         """Complete an epoch."""
@@ -62,19 +63,30 @@ def restore_loaders(loaders: dict[str, Any], places: dict[str, Any]) -> None:
 
 def state_of(at: Position, parts: RunParts) -> dict[str, Any]:
     """Return the state of a run between two steps."""
-    model, _, optimizer, scaler, _ = parts.trained
+    model, _, optimizer, _, _ = parts.trained
     return {
-        **{name: getattr(at, name) for name in SAVED},
-        "is_over": at.reason == "early",
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
         "kind": type(optimizer).__name__,
+        **progress_of(at, parts),
+    }
+
+
+def progress_of(at: Position, parts: RunParts) -> dict[str, Any]:
+    """Return the state of a run without the model and the optimiser."""
+    scaler = parts.trained.scaler
+    return {
+        **{name: getattr(at, name) for name in SAVED},
+        "is_over": at.reason == "early",
         "accumulate": parts.accumulate,
         "scaler": None if scaler is None else scaler.state_dict(),
         "callbacks": states_of(parts.callbacks),
         "metrics": parts.metrics.state_dict(),
         "random": random_states(),
         "loaders": at.places,
+        "seed": None
+        if at.seed is None
+        else str(at.seed),  # 64 bits, more than JSON's numbers have everywhere
     }
 
 
@@ -96,6 +108,17 @@ def restore(at: Position, parts: RunParts, state: dict[str, Any], source: str) -
             raise ValueError(f"scaler: the learner has {has}, got {saved}: use the same")
     except ValueError as e:
         raise ValueError(f"{source}: it belongs to a different learner: {e}") from None
+    _restore_position(at, parts, state)
+
+
+def restore_progress(at: Position, parts: RunParts, state: dict[str, Any]) -> None:
+    """Restore what `progress_of` returned, without the metrics."""
+    restore_callbacks(parts.callbacks, state["callbacks"])
+    _restore_position(at, parts, state)
+
+
+def _restore_position(at: Position, parts: RunParts, state: dict[str, Any]) -> None:
+    scaler = parts.trained.scaler
     if scaler is not None:
         scaler.load_state_dict(state["scaler"])
     for name in SAVED:
@@ -104,6 +127,8 @@ def restore(at: Position, parts: RunParts, state: dict[str, Any], source: str) -
     at.reason = "early" if state["is_over"] and is_over(parts.callbacks.values()) else None
     # Applied at the next `fit`, which has the loaders.
     at.places, at.random = state["loaders"], state["random"]
+    seed = state.get("seed")
+    at.seed = None if seed is None else int(seed)
 
 
 def is_over(callbacks: Iterable[Callback]) -> bool:

@@ -40,17 +40,27 @@ class Saving:
         if self.checkpoints is None:
             return
         # A busy writer delays a checkpoint; training does not wait for the disk.
-        self.is_due = self.is_due or (self.every is not None and step % self.every == 0)
-        if self.is_due and not self.checkpoints.is_busy:
+        if self.is_ready(step):
             self.save()
         self.report()
+
+    def is_ready(self, step: int) -> bool:
+        """Whether a checkpoint is due after `step` or was since the last one, and none is being written."""
+        if self.checkpoints is None:
+            return False
+        self.is_due = self.is_due or (self.every is not None and step % self.every == 0)
+        return self.is_due and not self.checkpoints.is_busy
 
     def save(self, is_best: bool = False) -> None:
         """Begin to write the current state of the run, with `is_best` also as the best one."""
         if self.checkpoints is not None:
+            self.write(self.snapshot(), is_best)
+
+    def write(self, snapshot: RunSnapshot, is_best: bool = False) -> None:
+        """Begin to write a snapshot."""
+        if self.checkpoints is not None:
             self.is_due = False
-            place, state, losses = self.snapshot()
-            self.checkpoints.begin(place, state, losses, is_best)
+            self.checkpoints.begin(*snapshot, is_best)
             self.report()
 
     def finish(self) -> None:

@@ -1,0 +1,247 @@
+"""Starts the other workers of `fit(devices=...)`: processes that build the same Learner and train with it."""
+
+from __future__ import annotations
+
+import io
+import multiprocessing
+import os
+import pickle
+import pickletools
+import sys
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from ..device import get_device
+from ..device.adapters import adapters
+from ..distributed import (
+    ParallelOptions,
+    Store,
+    StoreServer,
+    destroy_process_group,
+    init_process_group,
+    is_initialized,
+    new_token,
+)
+from ..distributed.wire import TOKEN
+from ..errors import DistributedError, FlambeauError, TypeError, ValueError
+
+BEGIN_SECONDS = 300.0  # in which all workers must be there
+END_SECONDS = 10.0  # in which they end after the training
+# The options of Learner that its copies in other workers have too.
+OPTIONS = (
+    *("model", "optimizer", "loss", "metrics", "scheduler", "schedule", "scaler", "clip", "accumulate"),
+    *("prepare", "directory", "checkpoint_every", "keep", "best", "restore_best", "early_stopping"),
+    "callbacks",
+)
+
+
+@dataclass
+class FitTask:
+    """What each worker does: the options of its Learner, and the arguments of `fit`."""
+
+    kind: type[Any]  # Learner
+    options: dict[str, Any]
+    loaders: dict[str, Any]
+    epochs: int
+    resume: bool
+    parallel: ParallelOptions
+
+    def pack(self) -> bytes:
+        """Return the task as a pickle; TypeError names what can't be sent to another process."""
+        try:
+            data = pickle.dumps(self)
+        except Exception as e:
+            parts = {**self.options, **{f"{split}_loader": v for split, v in self.loaders.items()}}
+            name, error = next(((n, x) for n, v in parts.items() if (x := _problem(v)) is not None), ("", e))
+            rule = "define its classes and functions at the top of a module"
+            raise TypeError(
+                f"fit(devices=...): {name} can't be sent to another process ({error}): {rule}"
+            ) from e
+        if not hasattr(sys.modules["__main__"], "__file__") and "__main__" in _modules_in(data):
+            rule = "define the model in a module that other processes can import"
+            raise TypeError(f"fit(devices=...): it uses classes of a notebook or a shell: {rule}")
+        return data
+
+
+def _problem(value: Any) -> Exception | None:
+    try:
+        pickle.dumps(value)
+    except Exception as e:
+        return e
+    return None
+
+
+def _modules_in(data: bytes) -> set[str]:
+    """Return the strings of a pickle; the modules of its classes are among them."""
+    return {arg for _, arg, _ in pickletools.genops(data) if isinstance(arg, str)}
+
+
+class _Unpickler(pickle.Unpickler):
+    """Puts the tensors of one device on another, without opening the first."""
+
+    def __init__(self, data: bytes, name: str, device: Any):
+        super().__init__(io.BytesIO(data))
+        self._name, self._device = name, device
+
+    def find_class(self, module_name: str, global_name: str, /) -> Any:
+        found = super().find_class(module_name, global_name)
+        if (module_name, global_name) != ("flambeau.device", "reopen"):
+            return found
+
+        def reopen(name: str) -> Any:
+            return self._device if name == self._name else found(name)
+
+        return reopen
+
+
+def device_names(device: Any, devices: int | Sequence[str]) -> list[str]:
+    """Return the device of each worker, the first that of this process. ValueError for fewer than one."""
+    if not isinstance(devices, int):
+        names = list(devices)
+        if not names or get_device(names[0]) is not device:
+            rule = f"the first device must be the learner's, {device.name!r}"
+            raise ValueError(f"fit(devices={names}): {rule}: pass it first, or Learner(device=...)")
+        return names
+    if devices < 1:
+        raise ValueError(f"fit(devices={devices}): must be at least 1: pass the number of workers")
+    if device.kind == "cpu":
+        return [device.name] * devices
+    own = device.adapter
+    alike = [
+        f"gpu:{i}"
+        for i, a in enumerate(adapters())
+        if (a.backend, a.is_software) == (own.backend, own.is_software)
+    ]
+    first = alike.index(f"gpu:{device.index}")
+    return [alike[(first + i) % len(alike)] for i in range(devices)]
+
+
+def begin_launched() -> bool:
+    """Join the group of a script that `flambeau launch` started. Returns whether this process has a group."""
+    if not is_initialized() and "FLAMBEAU_STORE" in os.environ and "RANK" in os.environ:
+        init_process_group()
+    return is_initialized()
+
+
+@contextmanager
+def workers(task: FitTask, device: Any, devices: int | Sequence[str]) -> Generator[None]:
+    """Start the workers of a task, and join their group as rank 0 in this block."""
+    engine = task.parallel.engine
+    if engine not in ENGINES:
+        raise ValueError(f"fit(engine={engine!r}): is unknown: use one of {', '.join(map(repr, ENGINES))}")
+    if is_initialized():
+        rule = "this process belongs to a group already: leave devices out"
+        raise ValueError(f"fit(devices={devices!r}): {rule}")
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        rule = "a worker imports this script: put the training below `if __name__ == '__main__':`"
+        raise FlambeauError(f"fit(devices={devices!r}): {rule}")
+    names = device_names(device, devices)
+    data = task.pack() if len(names) > 1 else b""
+    before = os.environ.get(TOKEN)
+    token = os.environ[TOKEN] = before or new_token()
+    server = StoreServer(token=token)
+    started = ENGINES[engine](data, device.name, names[1:], server)
+    try:
+        try:
+            store = Store(server.host, server.port, token, BEGIN_SECONDS)
+            init_process_group(store=store, rank=0, world_size=len(names), timeout=BEGIN_SECONDS)
+        except DistributedError as e:
+            raise DistributedError(started.explain(str(e))) from None
+        started.watch(task.parallel.restarts)
+        yield
+    finally:
+        destroy_process_group()
+        started.end()
+        server.close()
+        if before is None:
+            os.environ.pop(TOKEN, None)
+
+
+def work(data: bytes, name: str, device_name: str, address: tuple[str, int], rank: int, size: int) -> None:
+    """Do a task as one of its workers.
+
+    data: the packed task; name: of the device of its tensors; address: of the group's store.
+    """
+    device = get_device(device_name)
+    task: FitTask = _Unpickler(data, name, device).load()
+    store = Store(*address, os.environ.get(TOKEN, ""), BEGIN_SECONDS)
+    init_process_group(store=store, rank=rank, world_size=size, timeout=BEGIN_SECONDS)
+    try:
+        learner = task.kind(**task.options, renderers=(), device=device)
+        learner.fit_in_group(task.loaders, task.epochs, task.resume, task.parallel)
+    finally:
+        destroy_process_group()
+
+
+class LocalWorkers:
+    """Processes of this machine.
+
+    data: the packed task; name: of the device of its tensors. names: the devices of the workers. server: of
+    the group.
+    """
+
+    def __init__(self, data: bytes, name: str, names: Sequence[str], server: StoreServer):
+        self._context = multiprocessing.get_context("spawn")
+        self._common, self._server, self._size = (data, name), server, len(names) + 1
+        self._names = list(names)
+        self._is_over = threading.Event()
+        self.processes = [self._start(i, i + 1) for i in range(len(names))]
+        self._joining = threading.Thread(target=self._watch_begin, daemon=True)
+        self._is_begun = threading.Event()
+        self._joining.start()
+
+    def _start(self, place: int, rank: int) -> BaseProcess:
+        address = (self._server.host, self._server.port)
+        args = (*self._common, self._names[place], address, rank, self._size)
+        process = self._context.Process(
+            target=work, args=args, name=f"flambeau-worker-{place + 1}", daemon=True
+        )
+        process.start()
+        return process
+
+    def _failed(self) -> list[BaseProcess]:
+        return [p for p in self.processes if p.exitcode not in (None, 0)]
+
+    def _watch_begin(self) -> None:
+        """Stop waiting for workers if one has ended."""
+        while not self._is_begun.wait(0.05) and not self._is_over.is_set():
+            if self._failed():
+                self._server.close()
+                return
+
+    def explain(self, error: str) -> str:
+        """Return the text of an error of the group's beginning."""
+        failed = self._failed()
+        if not failed:
+            return error
+        rule = "its error is above"
+        return f"fit(devices={self._size}): worker {self.processes.index(failed[0]) + 1} failed: {rule}"
+
+    def watch(self, restarts: int) -> None:
+        """Replace up to `restarts` workers that a signal killed."""
+        self._is_begun.set()
+        if restarts:
+            threading.Thread(target=self._replace, args=(restarts,), daemon=True).start()
+
+    def _replace(self, restarts: int) -> None:
+        while restarts and not self._is_over.wait(0.05):
+            for place, process in enumerate(self.processes):
+                if restarts and process.exitcode is not None and process.exitcode < 0:
+                    self.processes[place] = self._start(place, place + 1)
+                    restarts -= 1
+
+    def end(self) -> None:
+        """End the processes."""
+        self._is_over.set()
+        for process in self.processes:
+            process.join(END_SECONDS)
+            if process.is_alive():
+                process.kill()
+                process.join()
+
+
+ENGINES: dict[str, Callable[[bytes, str, Sequence[str], StoreServer], Any]] = {"local": LocalWorkers}

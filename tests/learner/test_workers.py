@@ -1,0 +1,166 @@
+"""Learner.fit on several workers: equal bits and history, one run, checkpoints for any number of them."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from helpers.parallel import F, build, digest
+
+import flambeau as fb
+from flambeau import metrics
+from flambeau.data import DataLoader, TensorDataset
+from flambeau.distributed import ParallelOptions, run_threads
+from flambeau.errors import DistributedError
+from flambeau.learner import Callback, Learner
+from flambeau.learner.events import EpochEnded, RunEnded
+
+
+def loader_of(items, seed, **options):
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((items, 12)).astype("f"), rng.integers(0, 4, items).astype("i4")
+    return DataLoader(TensorDataset(x, y), batch_size=16, seed=seed, **options)
+
+
+def learner_of(device="cpu", **options):
+    model, optimizer = build(device)
+    scheduler = fb.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+    options = {"metrics": [metrics.MulticlassAccuracy(4)], "renderers": [], **options}
+    return Learner(model, optimizer, F.cross_entropy, scheduler=scheduler, **options)
+
+
+def fit(learner, epochs=2, workers=0, **options):
+    train, valid = loader_of(44, 1, shuffle=True, num_workers=workers), loader_of(40, 2)
+    history = learner.fit(train, valid, epochs, **options)
+    return digest(learner.model), history
+
+
+def in_threads(workers, run):
+    each = run_threads(workers, run, timeout=30)
+    assert all(one == each[0] for one in each)
+    return each[0]
+
+
+def test_bits_and_history_do_not_depend_on_the_number_of_workers():
+    alone = in_threads(1, lambda _: fit(learner_of()))
+    assert in_threads(3, lambda _: fit(learner_of(), workers=1)) == alone
+    assert alone[1][0]["train_loss"] == pytest.approx(1.4, abs=0.3)
+    assert alone[1][1]["epoch"] == 2 and alone[1][1]["step"] == 6
+
+
+def test_a_run_of_three_goes_on_with_one(tmp_path):
+    whole = in_threads(1, lambda _: fit(learner_of(accumulate=2)))
+    events = []
+
+    def begin(group):
+        rows = [] if group.rank else events
+        return fit(learner_of(accumulate=2, directory=tmp_path, renderers=[rows.append]), epochs=1)
+
+    in_threads(3, begin)
+    assert [type(e) for e in events].count(EpochEnded) == 2  # those of rank 0, once
+    assert len(list(tmp_path.glob("epoch-*"))) == 1
+    options = {"accumulate": 2, "directory": tmp_path}
+    assert in_threads(1, lambda _: fit(learner_of(**options), resume=True)) == whole
+
+
+class StopAt(Callback):
+    def __init__(self, step, reason="stopped"):
+        self.step, self.reason = step, reason
+
+    def after_step(self, learner):
+        if learner.step == self.step:
+            learner.stop(self.reason)
+
+
+def test_a_stop_on_one_worker_stops_all_at_one_step():
+    def run(group):
+        events = []
+        callbacks = [StopAt(2)] if group.rank == 1 else [StopAt(10**6)]
+        learner = learner_of(callbacks=callbacks, renderers=[events.append])
+        fit(learner, epochs=3)
+        assert [e.reason for e in events if isinstance(e, RunEnded)] == ["stopped"] * (group.rank == 0)
+        return learner.step
+
+    assert in_threads(3, run) == 3  # the step in which all heard of it
+
+
+def test_an_error_on_one_worker_ends_all():
+    class Fails(Callback):
+        def after_step(self, learner):
+            raise RuntimeError("no more")
+
+    def run(group):
+        expected = (
+            (RuntimeError, "no more")
+            if group.rank == 1
+            else (DistributedError, "rank 1: RuntimeError: no more")
+        )
+        with pytest.raises(expected[0], match=expected[1]):
+            fit(learner_of(callbacks=[Fails()] if group.rank == 1 else [Callback()]))
+
+    run_threads(2, run, timeout=30)
+
+
+def test_iterables_and_parts_of_the_state():
+    """Batches in a list: every worker has all, and takes its rows. The state of the optimiser in parts."""
+    batches = list(loader_of(44, 1))
+
+    def run(_):
+        learner = learner_of()
+        learner.fit(batches, batches[:2], 1, engine=ParallelOptions(shard_state=True))
+        return digest(learner.model), len(learner.optimizer.state)
+
+    assert in_threads(2, run) == in_threads(1, run)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"devices": 0}, r"fit\(devices=0\): must be at least 1"),
+        ({"devices": ["gpu"]}, "the first device must be the learner's, 'cpu'"),
+        ({"devices": 2, "engine": "slurm"}, r"fit\(engine='slurm'\): is unknown: use one of 'local'"),
+    ],
+)
+def test_misuse(options, text):
+    with pytest.raises(ValueError, match=text):
+        learner_of().fit([], **options)
+
+
+def test_what_cant_be_sent_is_named():
+    model, optimizer = build("cpu")
+    learner = Learner(model, optimizer, lambda x, y: F.cross_entropy(x, y), renderers=[])
+    with pytest.raises(TypeError, match=r"fit\(devices=...\): loss can't be sent to another process"):
+        learner.fit([], devices=2)
+
+
+class Slow(Callback):
+    """Gives the test the time to kill a worker between two steps, and in one."""
+
+    def after_step(self, learner):
+        time.sleep(0.05)
+
+
+@pytest.mark.share(3)
+def test_processes_and_kill_9():
+    alone = in_threads(1, lambda _: fit(learner_of(callbacks=[Slow()]), epochs=6))
+    killed = []
+
+    def kill():
+        while True:
+            children = [p for p in multiprocessing.active_children() if p.name.startswith("flambeau-worker")]
+            if len(children) == 2 and learner.step > 3:
+                break
+            time.sleep(0.02)
+        os.kill(children[0].pid, signal.SIGKILL)
+        killed.append(children[0].name)
+
+    learner = learner_of(callbacks=[Slow()])
+    threading.Thread(target=kill, daemon=True).start()
+    bits, history = fit(learner, epochs=6, devices=3, engine=ParallelOptions(restarts=1))
+    assert killed
+    assert bits == alone[0]
+    assert [row["valid_loss"] for row in history] == [row["valid_loss"] for row in alone[1]]
+    assert [row["train_loss"] for row in history] == [row["train_loss"] for row in alone[1]]
