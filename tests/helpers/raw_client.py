@@ -91,9 +91,12 @@ class RawClient:
         self.sock.close()
 
 
-def kernel(text=TEXT, inputs=1, outputs=1, faults=0, label=b"k", head=None) -> bytes:
-    sizes = (inputs, outputs, faults, 0, len(label) if head is None else head)
-    return KERNEL_HEAD.pack(*sizes) + label + (text if isinstance(text, bytes) else text.encode())
+def kernel(text=TEXT, inputs=1, outputs=1, faults=0, label=b"k", proven=False) -> bytes:
+    return (
+        KERNEL_HEAD.pack(inputs, outputs, faults, proven, len(label))
+        + label
+        + (text if isinstance(text, bytes) else text.encode())
+    )
 
 
 def dispatch(

@@ -201,14 +201,22 @@ def test_new_memory_is_zero(server):
         client.close()
 
 
-def test_indices_stay_in_their_buffer(server):
+@pytest.mark.parametrize("proven", [False, True])
+def test_indices_stay_in_their_buffer(proven, server):
+    """Also those of a text that a client falsely says is proven."""
     far = TEXT.replace("y[g.x] = x[g.x] + 1.0", "y[g.x] = x[g.x + 1000000u]; y[g.x + 1000000u] = 7.0")
-    client = RawClient(server).prepared()
-    client.send(m.KERNEL, NEW, kernel(far))
+    client, other = RawClient(server).prepared(), RawClient(server).prepared()
+    ours, theirs = struct.pack("<256f", *[2.0] * 256), struct.pack("<256f", *[5.0] * 256)
+    for end, content in ((client, ours), (other, theirs)):
+        end.send(m.WRITE, SOURCE, content)
+        end.send(m.WRITE, TARGET, content)
+    client.send(m.KERNEL, NEW, kernel(far, proven=proven))
     client.send(m.SUBMIT, 0, dispatch(NEW, grid=(256, 1, 1)))
-    client.send(m.READ, 50, pairs(TARGET, 4))
-    assert client.receive().kind == m.DATA
-    client.close()
+    client.send(m.READ, 50, pairs(TARGET, SIZE))
+    assert {*struct.unpack("<256f", client.receive().payload)} <= {0.0, 2.0, 7.0}
+    other.send(m.READ, 50, pairs(SOURCE, SIZE, TARGET, SIZE))
+    assert other.receive().payload == theirs + theirs
+    client.close(), other.close()
 
 
 @pytest.mark.parametrize("how", ["close", "reset"])

@@ -159,6 +159,11 @@ class CPath:
                 steps.append((source._internal, target._internal, words[i + BYTES]))
         return steps
 
+    def keep_bounds(self) -> bool:
+        """Check indices in trusted texts too, and only loops without an end are not looked for. False, and
+        nothing changes, if the provider has no such choice."""
+        return False
+
     def forget(self, pipeline: int) -> None:
         """Release a pipeline that no command will name again."""
         self._compiled.pop(pipeline, None)
@@ -351,6 +356,7 @@ class WgpuPath(CPath):
     def __init__(self, device: Any, ffi: Any, lib: Any, api: Any):
         super().__init__(device, ffi, lib, api)
         self.tick = float(lib.wgpuQueueGetTimestampPeriod(self._queue))
+        self.checks_of_trusted = lib.WGPUShaderRuntimeChecks_None
         self._mappings: dict[int, WgpuMapping] = {}
         self._mappings_made, self._pointer, self._number = 0, ffi.typeof("void *"), ffi.typeof("uintptr_t")
         self._watch_loss()
@@ -386,6 +392,10 @@ class WgpuPath(CPath):
         logger.addHandler(Listen())
         logger.propagate = False
 
+    def keep_bounds(self) -> bool:
+        self.checks_of_trusted = self.lib.WGPUShaderRuntimeChecks_BoundsChecks
+        return True
+
     def module(self, wgpu: Any, wgsl: str, label: str, trusted: bool) -> Any:
         """Create a shader module; if `trusted`, without checks of indices and loops.
 
@@ -401,8 +411,8 @@ class WgpuPath(CPath):
         for view, data, text in zip((source.code, wanted.label), held, texts, strict=True):
             view.data, view.length = data, len(text)
         wanted.nextInChain = ffi.cast("WGPUChainedStruct *", source)
-        none = self.lib.WGPUShaderRuntimeChecks_None
-        handle = self._checked.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, wanted, none)
+        kept = self.checks_of_trusted
+        handle = self._checked.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, wanted, kept)
         return self.api.GPUShaderModule(label, handle, wgpu)
 
     def submission(self, command: Any) -> Iterator[Any]:
