@@ -109,6 +109,11 @@ def backward(
     return grads
 
 
+def has_post_hooks() -> bool:
+    """Whether a tensor has a hook of register_post_accumulate_grad_hook."""
+    return bool(_after)
+
+
 def _listed(tensors: Any) -> list[Any]:
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
@@ -134,10 +139,9 @@ def _add_all(loss: Tensor, pairs: list[tuple[Tensor, Tensor]], create_graph: boo
 
 def _add(x: Tensor, before: Any, g: Tensor, create_graph: bool) -> Tensor:
     """Add g to the gradient of a tensor, which is `before`; returns the sum."""
-    if before is not None and not create_graph and grad_slots.current.frame is None:
+    if before is not None and not create_graph:
         with no_grad():
-            # in place, as torch: who holds x.grad sees the sum
-            return before.assign_(before + g.to(before.dtype))
+            return grad_slots.add(x, before, g)  # in place, as torch: who holds x.grad sees the sum
     # another tensor of the same value: a write to one gradient must not change another of equal value
     total = Tensor(g.node) if before is None else before + g
     grad_slots.write(x, total)

@@ -5,33 +5,45 @@ from typing import Any
 
 from ..tensor import Tensor
 
-NOT_SET: Any = object()
-
 
 class Frame:
-    """The gradients that a recorded call sees and sets. A replay can't run Python, so the caller of the
+    """The gradients that a recorded call sees and sets. A replay runs no Python, so the caller of the
     recording passes gradients in, and stores those that the call returns.
 
-    given: tensors that stand for gradients from before the call. written: gradients set by the call, or None.
-    asked: tensors whose gradient was read before the call set it.
+    given: tensors that stand for gradients from before the call, by the id of their leaf. now: the gradients
+    of leaves that the call has read or set, with the leaf. asked: leaves whose gradient was read before it
+    was set. cleared: leaves whose gradient was set, so it is another object than before.
+    outside: asked leaves whose gradient was not among the given ones.
     """
 
     def __init__(self, given: dict[int, Tensor]):
         self.given = given
-        self.written: dict[int, tuple[Tensor, Any]] = {}
-        self.asked: dict[int, Tensor] = {}
+        self.now: dict[int, tuple[Tensor, Any]] = {}
+        self.asked: list[Tensor] = []
+        self.cleared: set[int] = set()
+        self.outside = False
 
-    def read(self, t: Tensor) -> Any:
-        """The gradient of a tensor as the call sees it."""
-        key = id(t)
-        if key in self.written:
-            return self.written[key][1]
-        self.asked[key] = t
-        return self.given[key] if key in self.given else _stored(t)
+    def read(self, leaf: Tensor) -> Any:
+        """The gradient of a leaf as the call sees it."""
+        key = id(leaf)
+        if key not in self.now:
+            self.asked.append(leaf)
+            given = self.given.get(key)
+            # a tensor of its own: the call may write to it, but not to its arguments
+            value = _stored(leaf) if given is None else Tensor(given.node)
+            self.outside = self.outside or (given is None and value is not None)
+            self.now[key] = leaf, value
+        return self.now[key][1]
 
-    def write(self, t: Tensor, gradient: Any) -> None:
-        """Set the gradient of a tensor for the rest of the call."""
-        self.written[id(t)] = t, gradient
+    def write(self, leaf: Tensor, gradient: Any) -> None:
+        """Set the gradient of a leaf for the rest of the call."""
+        key = id(leaf)
+        self.cleared.add(key)
+        self.now[key] = leaf, gradient
+
+    def add(self, leaf: Tensor, total: Tensor) -> None:
+        """Set the gradient of a leaf that had one: the same object has another value."""
+        self.now[id(leaf)] = leaf, total
 
 
 class _Current(threading.local):
@@ -51,13 +63,23 @@ def _stored(t: Tensor) -> Any:
 def read(t: Tensor) -> Any:
     """The gradient of a tensor; None if it has none."""
     frame = current.frame
-    return _stored(t) if frame is None else frame.read(t)
+    return _stored(t) if frame is None or t.node.param is None else frame.read(t)
 
 
 def write(t: Tensor, gradient: Any) -> None:
     """Set the gradient of a tensor."""
     frame = current.frame
-    if frame is None:
+    if frame is None or t.node.param is None:
         t.gradient = gradient
     else:
         frame.write(t, gradient)
+
+
+def add(t: Tensor, before: Tensor, gradient: Tensor) -> Tensor:
+    """Add to the gradient of a tensor, which is `before`, in place; returns it."""
+    frame = current.frame
+    if frame is None or t.node.param is None:
+        return before.assign_(before + gradient.to(before.dtype))
+    total = before + gradient.to(before.dtype)
+    frame.add(t, total)
+    return total

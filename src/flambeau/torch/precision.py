@@ -41,12 +41,8 @@ def unscale_(self: GradScaler, optimizer: Any) -> None:
         self._move_to(pairs[0][1].device)
         bad: Any = sum(g.isfinite().where(0.0, 1.0).sum() for _, g in pairs)
         inverse = 1.0 / self._scale
-        for p, g in pairs:
-            unscaled = (g.float() * inverse).to(g.dtype)
-            if grad_slots.current.frame is None:
-                g.assign_(unscaled)
-            else:
-                grad_slots.write(p, unscaled)
+        for _, g in pairs:
+            g.assign_((g.float() * inverse).to(g.dtype))
         by_optimizer[id(optimizer)] = bad > 0.0
         self._status.assign_(self._status.maximum(by_optimizer[id(optimizer)].where(INFINITE, FINITE)))
 

@@ -80,7 +80,7 @@ def clear(parameters: Iterable[Any], set_to_none: bool) -> None:
             grad_slots.write(p, None)
         elif (g := grad_slots.read(p)) is not None:
             with no_grad():
-                grad_slots.write(p, g.detach() * 0.0) if grad_slots.current.frame else g.detach_().zero_()
+                g.detach_().zero_()
 
 
 @in_mode(Optimizer)
