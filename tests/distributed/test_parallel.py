@@ -7,7 +7,7 @@ from helpers.parallel import F, batches, build, results
 
 import flambeau as fb
 from flambeau import nn
-from flambeau.distributed import wrap
+from flambeau.distributed import DiLoCo, wrap
 from flambeau.distributed.compression import WIRES, Feedback, wire_named
 from flambeau.distributed.layout import owned_rounds, owners_of, rounds_of
 from flambeau.distributed.reduce import TreeSum, spans_of
@@ -222,3 +222,40 @@ def test_training_over_a_lossy_wire(wire):
     exact, lossy = results(2), results(2, wire=wire)
     assert lossy[0] != exact[0]
     np.testing.assert_allclose(lossy[1], exact[1], rtol=0.05)
+
+
+# --- DiLoCo ---
+
+
+def test_diloco_moves_by_the_mean_of_what_workers_learned():
+    """Two exchanges, with the outer steps written out."""
+    rates = [0.1, 0.3]  # inner steps of the two workers: p - rate * 1
+
+    def train_alone(group):
+        p = fb.tensor([1.0, 2.0], requires_grad=True, device="cpu")
+        inner = fb.optim.SGD([p], lr=rates[group.rank])
+        optimizer = DiLoCo(inner, every=3, wire="float32", group=group)
+        seen = []
+        for _ in range(6):
+            optimizer.step(p.sum().backward())
+            seen.append(p.tolist())
+        return seen, optimizer.sent, optimizer.state_dict()["count"]
+
+    first, second = run_threads(2, train_alone)
+    before = np.array([1.0, 2.0])
+    moved = np.float64(3 * np.mean(rates))  # the mean of 3 steps: the outer gradient
+    velocity = moved
+    after = before - 0.7 * (moved + 0.9 * velocity)
+    velocity = 0.9 * velocity + moved
+    last = after - 0.7 * (moved + 0.9 * velocity)
+    np.testing.assert_allclose(first[0][1], before - 0.2, atol=1e-6)
+    np.testing.assert_allclose(second[0][1], before - 0.6, atol=1e-6)
+    for seen, sent, count in (first, second):
+        np.testing.assert_allclose(seen[2], after, atol=1e-6)
+        np.testing.assert_allclose(seen[5], last, atol=1e-6)
+        assert sent == 2 * (4 + 4 + 8) and count == 6  # a half, the half's sum and its status, twice
+
+
+def test_diloco_needs_a_step():
+    with pytest.raises(ValueError, match=r"DiLoCo\(every=0\): must be at least 1"):
+        DiLoCo(fb.optim.SGD([fb.ones(2, device="cpu").requires_grad_()], lr=0.1), every=0)

@@ -180,6 +180,11 @@ def test_a_summary_leaves_the_model_as_it_is():
     assert model[1].num_batches_tracked.item() == 1
 
 
+PARALLEL = (
+    "a process uses one device, and the optimizer is wrapped: write"
+    " `optimizer = flambeau.distributed.wrap(optimizer, model)`, step by"
+    " `optimizer.step(loss_function, *batch)`, and start it by `flambeau launch --devices 2 script.py`"
+)
 ERRORS = {
     "LazyConv1d(f32[3]): takes 2 or 3 dims: reshape it": lambda: nn.LazyConv1d(4, 3)(fb.ones(3)),
     "LazyBatchNorm1d(f32[3]): the size is taken from dim 1, which the input lacks: pass an"
@@ -192,8 +197,8 @@ ERRORS = {
     "GroupedQueryAttention(8, 4, 3): heads must divide the features, and kv heads the heads: pass divisors": (
         lambda: nn.GroupedQueryAttention(8, 4, 3)
     ),
-    "DataParallel(device_ids=[0, 1]): a process uses one device: run one process for each, or"
-    " leave device_ids out": (lambda: nn.DataParallel(nn.ReLU(), [0, 1])),
+    f"DataParallel(device_ids=[0, 1]): {PARALLEL}": lambda: nn.DataParallel(nn.ReLU(), [0, 1]),
+    f"DistributedDataParallel(ReLU): {PARALLEL}": lambda: nn.parallel.DistributedDataParallel(nn.ReLU()),
 }
 
 

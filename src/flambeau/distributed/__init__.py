@@ -18,13 +18,14 @@ from ..errors import DistributedError, TypeError, ValueError
 from ..nn.device_split import split
 from ..tensor import Tensor, tensor
 from . import wire
+from .diloco import DiLoCo
+from .elastic import alone, membership
 from .group import TIMEOUT, ProcessGroup, Work
 from .launcher import end_with_parent
 from .mesh import Mesh
-from .optimizer import DistributedOptimizer
+from .optimizer import DistributedOptimizer, wrap
 from .reductions import BFLOAT16, Array, ReduceOp, narrow_bfloat16, tree_reduce, widen_bfloat16
 from .rendezvous import Worker, new_token
-from .shards import SHARDS
 from .store import Store, StoreServer
 from .sums import ParallelOptions
 from .threads import as_rank, connect_threads, run_threads, thread_group
@@ -710,7 +711,7 @@ def _split(name: str, array: Array, sizes: Sequence[int] | None, ranks: int) -> 
 
 def current_group() -> ProcessGroup:
     """The group of this process, or one of this process alone."""
-    return get_default_group() if is_initialized() else ProcessGroup(Mesh(0, {}))
+    return get_default_group() if is_initialized() else alone()
 
 
 def next_group(group: ProcessGroup) -> ProcessGroup:
@@ -718,40 +719,11 @@ def next_group(group: ProcessGroup) -> ProcessGroup:
     return reconfigure() if is_initialized() and get_default_group() is group else group.reconfigure()
 
 
-def wrap(
-    optimizer: Any,
-    model: Any = None,
-    *,
-    shards: int = SHARDS,
-    wire: str = "float32",
-    shard_state: bool = False,
-    group: ProcessGroup | None = None,
-) -> DistributedOptimizer:
-    """Train with the workers of a group: `optimizer.step(loss_function, *batch)` on the result uses the
-    gradients of all, each of its shards of the batch.
-
-    The weights of rank 0 are copied to all workers. With the float32 wire, the weights after each step depend
-    on the number of shards, and not on the number of workers.
-
-    model: names parameters in errors; its buffers that a step changes, such as the statistics of batch norms,
-    are averaged over the shards
-    shards: the parts of each batch, at least as many as workers
-    wire: "float32", or "float16", "bfloat16" or "int8" with error feedback
-    shard_state: each worker keeps the optimiser's state of a part of the parameters (ZeRO-1)
-    group: the workers; None: the group of init_process_group, or this process alone
-
-    ValueError on all workers if their models differ, and for invalid options.
-    """
-    return DistributedOptimizer(
-        optimizer,
-        model,
-        current_group() if group is None else group,
-        ParallelOptions(shards, wire, shard_state),
-        regroup=next_group,
-    )
+membership.current, membership.following = current_group, next_group
 
 
 __all__ = [
+    "DiLoCo",
     "DistributedError",
     "DistributedOptimizer",
     "ProcessGroup",

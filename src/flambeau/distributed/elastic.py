@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,28 @@ from ..io.checkpoint import load_checkpoint, metadata_of, split_tensors
 from ..io.safetensors import pack
 from ..runtime.run import Readback
 from .group import ProcessGroup
+from .mesh import Mesh
+
+
+class Membership:
+    """How the group of this process is found and replaced; `flambeau.distributed` sets both functions.
+
+    current: returns the group, or one of this process alone. following: returns that of the living and new
+    workers.
+    """
+
+    def __init__(self) -> None:
+        self.current: Callable[[], ProcessGroup] = alone
+        self.following: Callable[[ProcessGroup], ProcessGroup] = ProcessGroup.reconfigure
+
+
+def alone() -> ProcessGroup:
+    """Return a group of this process alone."""
+    return ProcessGroup(Mesh(0, {}))
+
+
+membership = Membership()
+
 
 LOST = re.compile(r"rank \d+ died")  # how the group names a worker that is gone
 

@@ -17,10 +17,10 @@ from ..core.tree import is_tuple
 from ..errors import DistributedError, TypeError
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
-from .elastic import is_joiner, is_lost, receive_state, send_state
+from .elastic import is_joiner, is_lost, membership, receive_state, send_state
 from .group import ProcessGroup
 from .model import agree, broadcast_values, gather
-from .shards import bounds, cut, drawing, items_of
+from .shards import SHARDS, bounds, cut, drawing, items_of
 from .sums import ParallelOptions, ShardSum, Sums, Total
 from .zero import OwnedState
 
@@ -109,10 +109,10 @@ class DistributedOptimizer:
         options: ParallelOptions,
         apply: Callable[[Gradients], object] | None = None,
         companion: Companion | None = None,
-        regroup: Callable[[ProcessGroup], ProcessGroup] = ProcessGroup.reconfigure,
+        regroup: Callable[[ProcessGroup], ProcessGroup] | None = None,
     ):
         self.optimizer, self.options, self._companion = optimizer, options, companion
-        self._next_group = regroup
+        self._next_group = regroup or membership.following
         self._full = group  # with workers that have joined and wait for the state
         self._has_joiners = False  # new workers wait for the next group
         params = list(optimizer.params)
@@ -426,3 +426,35 @@ class DistributedOptimizer:
         self.progress, self.result = state["progress"], state["result"]
         if self._companion is not None:
             self._companion.adopt(state["companion"], is_new)
+
+
+def wrap(
+    optimizer: Any,
+    model: Any = None,
+    *,
+    shards: int = SHARDS,
+    wire: str = "float32",
+    shard_state: bool = False,
+    group: ProcessGroup | None = None,
+) -> DistributedOptimizer:
+    """Train with the workers of a group: `optimizer.step(loss_function, *batch)` on the result uses the
+    gradients of all, each of its shards of the batch.
+
+    The weights of rank 0 are copied to all workers. With the float32 wire, the weights after each step depend
+    on the number of shards, and not on the number of workers.
+
+    model: names parameters in errors; its buffers that a step changes, such as the statistics of batch norms,
+    are averaged over the shards
+    shards: the parts of each batch, at least as many as workers
+    wire: "float32", or "float16", "bfloat16" or "int8" with error feedback
+    shard_state: each worker keeps the optimiser's state of a part of the parameters (ZeRO-1)
+    group: the workers; None: the group of init_process_group, or this process alone
+
+    ValueError on all workers if their models differ, and for invalid options.
+    """
+    return DistributedOptimizer(
+        optimizer,
+        model,
+        membership.current() if group is None else group,
+        ParallelOptions(shards, wire, shard_state),
+    )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from . import functional, init, utils
+from . import functional, init, parallel, utils
 
 # fmt: off
 # isort: off

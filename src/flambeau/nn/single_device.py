@@ -8,6 +8,12 @@ from ..tensor import Tensor
 from .module import Module
 from .norm import BatchNorm
 
+PARALLEL = (
+    "a process uses one device, and the optimizer is wrapped: write"
+    " `optimizer = flambeau.distributed.wrap(optimizer, model)`, step by"
+    " `optimizer.step(loss_function, *batch)`, and start it by `flambeau launch --devices 2 script.py`"
+)
+
 
 class SyncBatchNorm(BatchNorm):
     """Batch normalisation. There is one process, so the batch of all processes is the batch itself. [n, c,
@@ -67,9 +73,18 @@ class DataParallel(Module):
 
     def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0):
         if device_ids is not None and len(device_ids) > 1:
-            rule = "a process uses one device: run one process for each, or leave device_ids out"
-            raise ValueError(f"DataParallel(device_ids={list(device_ids)}): {rule}")
+            raise ValueError(f"DataParallel(device_ids={list(device_ids)}): {PARALLEL}")
         self.module = module  # the attribute's name gives state_dict its prefix "module."
 
     def forward(self, *inputs: Tensor, **kw: Any) -> Any:
         return self.module(*inputs, **kw)
+
+
+class DistributedDataParallel(Module):
+    """PyTorch's wrapper of a model for several processes: here the optimiser is wrapped. ValueError says how.
+
+    module: the model. args, options: those of PyTorch.
+    """
+
+    def __init__(self, module: Module, *args: Any, **options: Any):
+        raise ValueError(f"DistributedDataParallel({type(module).__name__}): {PARALLEL}")
