@@ -36,7 +36,7 @@ LAYERS = [
     ["runtime"],
     ["autodiff", "custom"],
     ["tensor"],
-    ["amp"],
+    ["amp", "subclass"],
     ["functions", "debug", "func", "testing", "fft", "linalg", "signal", "accelerator"],
     ["autograd", "capture", "cuda", "data", "io", "optim", "special", "masked", "array_api"],
     ["backends", "distributions", "forms", "nn", "export", "hub", "profiling", "utils", "vision"],

@@ -63,6 +63,7 @@ from .device import device, get_default_device, open_device, set_default_device,
 from .errors import DeviceError, FlambeauError, KernelError, OutOfMemory
 from .functions import *  # noqa: F403 - every op of the table, as a function
 from .ops.random import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .subclass import UserTensor as _UserTensor
 from .tensor import HostScalar, Tensor, tensor
 
 if _TYPE_CHECKING:
@@ -170,6 +171,7 @@ def _array_namespace(self: Tensor, api_version: str | None = None) -> _Any:
     return _import_module(".array_api", __name__)
 
 
+assert _UserTensor  # its module prepares users' subclasses of Tensor
 setattr(Tensor, "__array_namespace__", _array_namespace)  # noqa: B010 - the namespace is made of tensors
 
 # fmt: off

@@ -16,6 +16,7 @@ from .core.host import Data, to_bytes, to_list, to_numpy
 from .core.modes import is_grad_enabled
 from .core.node import Node, toposort
 from .core.op import COMPOSED, OPS, apply
+from .core.overrides import call_default
 from .core.printing import format_tensor, in_html
 from .core.shape import Shape, normal_dim
 from .core.torch_hints import missing_from
@@ -33,6 +34,7 @@ from .runtime.state import mark, note_assignment, taken_by, thread
 from .runtime.writes import check_write, show_as, update_views
 
 _param_keys = count(1)
+on_subclass: list[Callable[[Any], None]] = []  # called with each new subclass of Tensor; see subclass.py
 _where = OPS["where"]
 _truediv = cast("Callable[..., float]", operator.truediv)  # pyright: ignore[reportUnknownMemberType] - untyped
 assert _source  # its entries register themselves
@@ -144,10 +146,20 @@ class Tensor(Protocols, Exchange, Table):
         self.link = None
         if node.__class__ is not Node:  # a user's Tensor([1, 2]) or Tensor(2, 3), as in PyTorch
             # a tuple with numel is a torch.Size (flambeau.torch)
-            shape = (node, *sizes) if isinstance(node, int) else node if hasattr(node, "numel") else None
+            shape: Any = (node, *sizes) if isinstance(node, int) else node if hasattr(node, "numel") else None
             is_data = shape is None or isinstance(shape, Tensor)
             value = tensor(node, dt.default_float()) if is_data else Tensor.zeros(*shape)
             self.node = value.node
+
+    def __init_subclass__(cls, **kw: Any):
+        super().__init_subclass__(**kw)
+        for prepare in on_subclass:
+            prepare(cls)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call func, an operation or a method, for a subclass: its results get the class."""
+        return call_default(cls, func, types, args, kwargs)
 
     # --- properties known without running ---
 

@@ -48,6 +48,9 @@ class _Plain:
 
 plain = _Plain()
 depend_on(plain)
+# (name, args, kw) -> the result of an operation that a class or mode overrides, else NOT_TAKEN (overrides.py)
+intercept: Callable[[str, tuple[Any, ...], dict[str, Any]], Any] | None = None
+NOT_TAKEN: Any = object()
 heard: ContextVar[Callable[[str, Any], None] | None] = ContextVar("heard", default=None)  # operation, result
 
 
@@ -125,7 +128,7 @@ def set_default(dtype: DType) -> None:
         rule = "takes a float dtype: set_default_integer is for integers"
         raise TypeError(f"set_default_dtype({dtype!r}): {rule}")
     dt.set_default_float(dtype)
-    plain.lower = NONE if dtype is float32 else Lower()
+    plain.lower = NONE if dtype is float32 and intercept is None else Lower()
 
 
 def kind_of(device_type: Any, call: str) -> str:
@@ -155,15 +158,32 @@ def get_autocast_dtype(device_type: str = "gpu") -> DType:
     return getattr(lower.get(), kind) or DEFAULTS[kind]
 
 
+# whether an argument of a failed call is no tensor but overrides operations; see overrides.py
+has_override: Callable[[tuple[Any, ...], dict[str, Any]], bool] | None = None
+
+
+def overridden(error: Exception, name: str, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+    """The result of a failed operation from an argument that is no tensor but overrides operations; else the
+    error is raised."""
+    if has_override is not None and has_override(args, kw) and intercept is not None:
+        taken = intercept(name, args, kw)
+        if taken is not NOT_TAKEN:
+            return taken
+    raise error from None
+
+
 def call_under_rule(f: Callable[..., Any], name: str, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     """Call an operation under the rule of its name. Operations inside it take tensors unchanged."""
+    if intercept is not None and (taken := intercept(name, args, kw)) is not NOT_TAKEN:
+        return taken
     rule, dtypes = RULES.get(name), lower.get()
     before = lower.set(plain.lower)
     try:
         # With out= the result must have the dtype of out, so operands keep theirs.
         if rule is not None and kw.get("out") is None:
             args, kw = _cast_operands(rule, dtypes, args, kw)
-        result = f(args, kw) if plain.lower is NONE else _in_default(f, args, kw)
+        in_float32 = dt.get_default_dtype() is float32
+        result = f(args, kw) if in_float32 else _in_default(f, args, kw)
     finally:
         lower.reset(before)
     if (listener := heard.get()) is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overloa
 
 from . import op as _op
 from .alias import GIVEN, VIEWS
-from .autocast import call_under_rule, lower, plain
+from .autocast import call_under_rule, lower, overridden, plain
 from .modes import is_grad_enabled, no_grad
 from .node import Node
 from .old_reduction import PLACES, has_old_reduction, replace_old_reduction
@@ -97,9 +97,9 @@ def _declare_composed(f: Any, dtypes: str) -> Any:
                 raise TypeError(TAKES[dtypes])
             result = f(*args, **kw)
         except (ValueError, TypeError, IndexError) as e:
-            raise explain(e, f.__name__, args, kw) from None
+            return overridden(explain(e, f.__name__, args, kw), f.__name__, args, kw)
         except AttributeError as e:
-            raise misgiven(e, f.__name__, args, kw) from None
+            return overridden(misgiven(e, f.__name__, args, kw), f.__name__, args, kw)
         if not isinstance(result, _op.Tensor):
             return group_outputs(result if is_view or not args else _without_views(result, args[0]))
         if is_view:
@@ -172,7 +172,7 @@ def composite(grad: Gradient, holomorphic: bool = True) -> Callable[[Callable[P,
                 with no_grad():
                     lowered = f(*inputs, **attrs).node
             except (ValueError, TypeError, IndexError) as e:
-                raise explain(e, f.__name__, inputs, attrs) from None
+                return overridden(explain(e, f.__name__, inputs, attrs), f.__name__, inputs, attrs)
             return _op.Tensor(stand_for(op, lowered, tuple(x.node for x in inputs), attrs))
 
         call.dtypes = ""  # type: ignore[attr-defined]

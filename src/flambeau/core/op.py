@@ -14,7 +14,7 @@ from . import dtype as dt
 from . import events
 from . import node as graph
 from .alias import link
-from .autocast import NONE, call_under_rule, lower, plain
+from .autocast import NONE, call_under_rule, lower, overridden, plain
 from .modes import is_grad_enabled
 from .node import Node, describe
 from .out import IN_PLACE, NOWHERE, in_place, into, place_of_inplace
@@ -189,9 +189,9 @@ class Op:
                 return self._view(inputs[0], nodes, attrs)
             return Tensor(apply(self, nodes if self.operands is None else cast_operands(self, nodes), attrs))
         except (ValueError, TypeError, IndexError) as e:
-            raise explain(e, self.name, args, kw) from None
+            return overridden(explain(e, self.name, args, kw), self.name, args, kw)
         except AttributeError as e:
-            raise misgiven(e, self.name, args, kw) from None
+            return overridden(misgiven(e, self.name, args, kw), self.name, args, kw)
 
     def _view(self, base: Any, nodes: tuple[Node, ...], attrs: dict[str, Any]) -> Any:
         """A view; it shares the node if nothing changes."""
@@ -300,7 +300,8 @@ def check_held(dtype: dt.DType, device: Any) -> None:
 def cast_operands(op: Op, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     """Cast the inputs of an elementwise op to the dtypes that it computes in."""
     # the cache is valid for the default dtype float32
-    rule = _compute_dtypes if plain.lower is NONE else _compute_dtypes.__wrapped__
+    is_default = plain.lower is NONE or dt.get_default_dtype() is dt.float32
+    rule = _compute_dtypes if is_default else _compute_dtypes.__wrapped__
     wanted = rule(op, *operand_dtypes(nodes))
     for n, w in zip(nodes, wanted, strict=True):
         if n.dtype is not w:

@@ -3,18 +3,44 @@
 from typing import Any, cast
 
 from ..core.dtype import get_default_dtype
+from ..core.overrides import disabled_torch_function
 from ..errors import ValueError
 from ..runtime.state import with_next_run
+from ..subclass import BASES, UserTensor
 from ..tensor import Tensor, own
 
 
-class Parameter(Tensor):
+class ParameterType(type):
+    """The class of Parameter: a tensor of a user's subclass becomes a parameter and keeps its class."""
+
+    def __call__(cls, *args: Any, **kw: Any) -> Any:
+        data = args[0] if args else kw.get("data")
+        if cls is not Parameter or not isinstance(data, UserTensor) or isinstance(data, Parameter):
+            return type.__call__(cls, *args, **kw)
+        tensor: Any = data.detach().requires_grad_(
+            args[1] if len(args) > 1 else kw.get("requires_grad", True)
+        )
+        tensor._is_param = True
+        with_next_run(tensor)
+        return tensor
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type.__instancecheck__(cls, instance) or cls is not Parameter:
+            return type.__instancecheck__(cls, instance)
+        return isinstance(instance, UserTensor) and getattr(instance, "_is_param", False)
+
+
+class Parameter(Tensor, metaclass=ParameterType):
     """A tensor that a module owns and that has gradients. [...] -> [...]
 
-    data: the first value
+    data: the first value; None: no elements
     """
 
-    def __init__(self, data: Tensor, requires_grad: bool = True):
+    # results of operations are plain tensors
+    __torch_function__ = disabled_torch_function  # pyright: ignore[reportAssignmentType] - as PyTorch has it
+
+    def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
+        data = Tensor() if data is None else data
         # A parameter is a leaf: the value of a tensor with gradients is detached from its graph.
         super().__init__(own(data.node) if data.requires_grad else data.node)
         self.requires_grad_(requires_grad)
@@ -30,9 +56,38 @@ class Buffer(Tensor):
     data: the tensor. persistent: whether state_dict has it.
     """
 
+    __torch_function__ = disabled_torch_function  # pyright: ignore[reportAssignmentType] - as PyTorch has it
+
     def __init__(self, data: Tensor, persistent: bool = True):
         super().__init__(data.node)
         self.persistent = persistent
+
+
+class UserParameter(Parameter):
+    """The class between Parameter and users' subclasses: `__new__` builds the parameter."""
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True, *_: Any, **__: Any) -> Any:
+        parameter = object.__new__(cls)
+        Parameter.__init__(parameter, data, requires_grad)
+        return parameter
+
+    def __init__(self, *args: Any, **kw: Any):
+        """Do nothing: `__new__` has built the parameter."""
+
+
+class UserBuffer(Buffer):
+    """The class between Buffer and users' subclasses: `__new__` builds the buffer."""
+
+    def __new__(cls, data: Any = None, persistent: bool = True, *_: Any, **__: Any) -> Any:
+        buffer = object.__new__(cls)
+        Buffer.__init__(buffer, Tensor() if data is None else data, persistent)
+        return buffer
+
+    def __init__(self, *args: Any, **kw: Any):
+        """Do nothing: `__new__` has built the buffer."""
+
+
+BASES.update({Parameter: UserParameter, Buffer: UserBuffer})
 
 
 class _Uninitialized:
