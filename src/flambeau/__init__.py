@@ -58,6 +58,7 @@ from .core.modes import (
 from .core.op import Launch
 from .core.version import __version__
 from .custom import custom_op
+from .device import AWAITED as _AWAITED
 from .device import OPENED as _OPENED
 from .device import device, get_default_device, open_device, set_default_device, set_default_dtype
 from .errors import DeviceError, FlambeauError, KernelError, OutOfMemory
@@ -158,7 +159,12 @@ def _open_remote(kind: str, which: str) -> _Any:
     return _import_module(".remote.opening", __name__).open_named(kind, which)
 
 
+async def _await_remote(kind: str, which: str) -> _Any:
+    return await _import_module(".remote.opening", __name__).open_named_async(kind, which)
+
+
 _OPENED.update(dict.fromkeys(("remote", "remotes"), _open_remote))
+_AWAITED.update(dict.fromkeys(("remote", "remotes"), _await_remote))
 
 
 def _array_namespace(self: Tensor, api_version: str | None = None) -> _Any:

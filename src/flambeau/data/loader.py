@@ -276,9 +276,7 @@ class DataLoader:
         requests = (BatchRequest(epoch, number, batch) for number, batch in enumerate(batches, position))
         return self._by_workers(self._by_index(), requests)
 
-    def _fetch_parts(
-        self, epoch: int, position: int, parts: Parts
-    ) -> Iterator[tuple[Any, dict[int, Any]]]:
+    def _fetch_parts(self, epoch: int, position: int, parts: Parts) -> Iterator[tuple[Any, dict[int, Any]]]:
         batches = enumerate(self._batches(epoch, position), position)
         if not self.num_workers or not THREADS:
             for number, indices in batches:

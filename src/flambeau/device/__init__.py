@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any
 
@@ -127,6 +128,9 @@ async def open_device(spec: Any = None) -> Device:
     spec: a device's name, as in get_device; None for the best. After a loss of the GPU it opens it again;
     earlier tensors are lost.
     """
+    if isinstance(spec, str) and (opener := AWAITED.get(spec.partition(":")[0])) is not None:
+        kind, _, which = spec.partition(":")
+        return await opener(kind, which)
     if IN_BROWSER and spec != "cpu" and (spec is None or isinstance(spec, str)):
         from ..device import web
 
@@ -245,6 +249,7 @@ ANY_MAKE = (
     " for the second"
 )
 OTHERS = ("cuda", "mps", "xpu")  # PyTorch's names of GPUs
+AWAITED: dict[str, Callable[[str, str], Awaitable[Device]]] = {}  # the same for those that a page awaits
 OPENED: dict[str, Any] = {  # the part of a name before its colon -> its opening function
     "default": _open_default,
     "gpu": _open_gpu,

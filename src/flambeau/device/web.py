@@ -206,7 +206,7 @@ class WebDevice(Caches):
         """Wait until everything submitted is done."""
         run_sync: Any = import_module("pyodide.ffi").run_sync
 
-        run_sync(_run_in_page("wait", _call(self._executor, "wait")))
+        run_sync(run_in_page("wait", _call(self._executor, "wait")))
 
     # --- kernels ---
 
@@ -294,7 +294,7 @@ class Stamps:
     def wait(self) -> list[tuple[int, int]]:
         run_sync: Any = import_module("pyodide.ffi").run_sync
 
-        return run_sync(_run_in_page("profile", self.arrive()))
+        return run_sync(run_in_page("profile", self.arrive()))
 
 
 class Fetch:
@@ -320,10 +320,10 @@ class Fetch:
     def wait(self) -> list[memoryview]:
         run_sync: Any = import_module("pyodide.ffi").run_sync
 
-        return run_sync(_run_in_page("read", self.arrive()))
+        return run_sync(run_in_page("read", self.arrive()))
 
 
-def _run_in_page(name: str, coroutine: Any) -> Any:
+def run_in_page(name: str, coroutine: Any) -> Any:
     """Run a coroutine by run_sync if possible; else raise an error with the alternative."""
     can_run_sync: Any = import_module("pyodide.ffi").can_run_sync
 

@@ -7,12 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .client import RemoteDevice
-from .opening import connect
+from .opening import connect, connect_async
 
 if TYPE_CHECKING:
     from .server import Server
 
-__all__ = ["RemoteDevice", "Server", "connect"]
+__all__ = ["RemoteDevice", "Server", "connect", "connect_async"]
 
 
 def __getattr__(name: str) -> Any:

@@ -79,6 +79,15 @@ class Link(Protocol):
         """Receive for a device: call its `expects`, `take` and `lose`."""
         ...
 
+    @property
+    def can_wait(self) -> bool:
+        """Whether the running code may wait."""
+        ...
+
+    def block(self, answer: "Answer") -> None:
+        """Wait until an answer is settled."""
+        ...
+
     def close(self) -> None:
         """End the connection."""
         ...
@@ -114,7 +123,7 @@ class Answer:
     def wait(self) -> Any:
         """Block until the answer is there; its error is raised."""
         if not self.is_settled:
-            self.device.block(self)
+            self.device.link.block(self)
         return self.result()
 
     def block(self) -> None:
@@ -153,7 +162,6 @@ class RemoteDevice(Caches):
 
     kind: Literal["gpu"] = "gpu"
     adapter = identity = None
-    can_wait = True
 
     def __init__(self, link: Link, name: str, welcome: Welcome):
         super().__init__()
@@ -192,6 +200,11 @@ class RemoteDevice(Caches):
         return None
 
     # --- the connection ---
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether the calling code may block until an answer comes."""
+        return self.link.can_wait
 
     @property
     def traffic(self) -> tuple[int, int]:
@@ -239,10 +252,6 @@ class RemoteDevice(Caches):
         """Lose a server that has been silent for too long."""
         if self._answers and not self.is_alive():
             self.lose(f"no sign of life from the server for {self.link.timeout:g} s")
-
-    def block(self, answer: Answer) -> None:
-        """Wait for an answer."""
-        answer.block()
 
     def check(self) -> None:
         """DeviceError if the connection was lost."""

@@ -20,6 +20,8 @@ class SocketLink:
     timeout: seconds of silence, while an answer is due, after which the server counts as lost.
     """
 
+    can_wait = True
+
     def __init__(self, host: str, port: int, timeout: float, tls: ssl.SSLContext | None):
         self.timeout, self._sending, self._is_sending = timeout, threading.RLock(), False
         where = f"{host}:{port}"
@@ -107,6 +109,10 @@ class SocketLink:
                 self.is_torn = False
             finally:
                 self._is_sending = False
+
+    def block(self, answer: Any) -> None:
+        """Wait until an answer is settled."""
+        answer.block()
 
     def close(self) -> None:
         """End the connection."""

@@ -24,8 +24,11 @@ class Address(NamedTuple):
     @property
     def name(self) -> str:
         """The name of the device."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{KINDS[self.tls]}:{host}:{self.port}{self.device and '/'}{self.device}"
+        return f"{KINDS[self.tls]}:{_joined(self.host, self.port)}{self.device and '/'}{self.device}"
+
+
+def _joined(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def parse(text: str, tls: bool = False) -> Address:
@@ -67,6 +70,29 @@ def connect(
     device = RemoteDevice(link, at.name, welcome)
     keep(device)
     return device
+
+
+async def connect_async(address: str, token: str | None = None, *, timeout: float = TIMEOUT) -> RemoteDevice:
+    """`connect` for pages, which can't wait: by a WebSocket of the browser. Elsewhere it calls `connect`.
+
+    address, token, timeout: as in `connect`. A page that came by HTTPS needs "remotes:", whose certificate
+    the browser must trust. DeviceError if no server answers, it refuses the page, the token is wrong or the
+    versions differ.
+    """
+    if not IN_BROWSER:
+        return connect(address, token, timeout=timeout)
+    links: Any = import_module(".page_link", __package__)
+    at = parse(address)
+    link = links.PageLink(f"ws{'s' if at.tls else ''}://{_joined(at.host, at.port)}/", timeout)
+    steps = greet(token_of_environment() if token is None else token, at.device)
+    device = RemoteDevice(link, at.name, await link.greet(steps))
+    keep(device)
+    return device
+
+
+async def open_named_async(kind: str, which: str) -> Any:
+    """Open the device named "kind:which" for `open_device`."""
+    return await connect_async(f"{kind}:{which}")
 
 
 def open_named(kind: str, which: str) -> Any:
