@@ -98,7 +98,7 @@ class Blocks:
         block = self.mapped.get((pid, file))
         if block is None:
             try:
-                copy = os.open(f"/proc/{pid}/fd/{file}", os.O_RDONLY | os.O_CLOEXEC)
+                copy = os.open(f"/proc/{pid}/fd/{file}", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             except OSError as e:
                 raise DistributedError(f"shared memory of process {pid} cannot be opened: {e}") from e
             try:

@@ -22,7 +22,9 @@ from .wire import ABORT, ANNOUNCE, BYE, COLLECTIVE, FREE, POINT, SHARED, Header
 STASH = 64 << 20  # bytes that a peer may send before they are asked for; then its frames wait in the socket
 BLOCK_SECONDS = 0.1  # a sender waits this long for a free block, then it uses the socket
 LINGER = 2.0  # seconds in which a closing rank lets its peers read what it sent
+OVERHEAD = 1024  # bytes that a stashed message counts as beside its payload
 NO_CALL = (0xFFFF, 0)  # in place of the group and number of a call in which ranks differ
+MAX_CALL = 1 << 14  # bytes of a call's text
 REMEMBERED = 256  # calls whose descriptions are kept to compare with late frames
 
 
@@ -42,7 +44,8 @@ class Payload(NamedTuple):
 
     text: str
     data: Array
-    place: int | None = None
+    place: int | None
+    stashed: int  # bytes that it counts as until it is taken
 
 
 class Peer:
@@ -234,10 +237,9 @@ class Mesh:
 
     def _unstash(self, source: int, message: Payload) -> None:
         peer = self.peers[source]
-        if message.place is None and peer.stashed:
-            peer.stashed = max(peer.stashed - message.data.nbytes, 0)
-            if peer.paused and peer.stashed < STASH:
-                self._wake()
+        peer.stashed -= message.stashed
+        if peer.paused and peer.stashed < STASH:
+            self._wake()
 
     # Failures
 
@@ -341,7 +343,7 @@ class Mesh:
         """A part of a frame is complete: begin the next one."""
         header = peer.header
         if header is None:
-            header = peer.header = wire.unpack(peer.head)
+            header = peer.header = wire.unpack(peer.head, wire.PIECE, MAX_CALL)
             if header.generation != self.generation:
                 raise DistributedError(
                     f"it belongs to generation {header.generation} of the workers, this is {self.generation}"
@@ -368,7 +370,6 @@ class Mesh:
                 target = self.posted.get(self._key(peer, header))
             if target is not None and target.nbytes == header.length:
                 return target
-            peer.stashed += header.length
         return np.empty(header.length, np.uint8)
 
     def _key(self, peer: Peer, header: Header) -> Key:
@@ -391,7 +392,7 @@ class Mesh:
                 if header.kind == COLLECTIVE and text:
                     self._arrive(peer, header, text)
                 if not header.flags & ANNOUNCE:
-                    self.inbox[self._key(peer, header)] = Payload(text, data, place)
+                    self._store(peer, self._key(peer, header), text, data, place)
             elif header.kind == FREE:
                 self.blocks.release(header.seq)
             elif header.kind == ABORT:
@@ -402,6 +403,13 @@ class Mesh:
             else:
                 raise DistributedError(f"frames of kind {header.kind} do not belong here")
             self.changed.notify_all()
+
+    def _store(self, peer: Peer, key: Key, text: str, data: Array, place: int | None) -> None:
+        """Keep a message until it is taken. One that nobody has asked for counts, with its header."""
+        is_expected = self.posted.get(key) is data
+        stashed = 0 if is_expected else OVERHEAD + (data.nbytes if place is None else 0)
+        peer.stashed += stashed
+        self.inbox[key] = Payload(text, data, place, stashed)
 
     def _arrive(self, peer: Peer, header: Header, text: str) -> None:
         """Compare the call that a first frame names with this rank's, now or when this rank calls it."""

@@ -6,7 +6,6 @@ import secrets
 import socket
 import threading
 import time
-from typing import Any
 
 from ..core.version import __version__
 from ..errors import DistributedError
@@ -14,8 +13,58 @@ from . import wire
 from .group import ProcessGroup
 from .memory import host_key
 from .mesh import Mesh
-from .store import JsonObject, Store, read_frame, send_frame
-from .wire import FrameError
+from .store import STRANGERS, JsonObject, Store, read_frame, send_frame
+
+TICK = 0.02  # seconds of a wait for a connection
+CHECK_SECONDS = 0.2  # between questions to the store whether all workers live
+
+
+class MemberDied(DistributedError):
+    """A worker of a new generation died before all were connected."""
+
+    def __init__(self, generation: int):
+        super().__init__("a worker died while the others connected to it")
+        self.generation = generation
+
+
+class Reception:
+    """Accepts the connections of the ranks above this one; strangers are disconnected.
+
+    hello: what this worker says of itself, and the others must say but for the rank.
+    """
+
+    def __init__(self, server: socket.socket, token: str, hello: JsonObject):
+        self.server, self.token, self.hello = server, token, hello
+        self.sockets: dict[int, socket.socket] = {}
+        self._lock = threading.Lock()
+        self._greeters = threading.Semaphore(STRANGERS)
+
+    def accept(self) -> None:
+        """Accept a connection if one comes within some milliseconds; a thread greets it."""
+        self.server.settimeout(TICK)
+        with contextlib.suppress(TimeoutError):
+            connection, _ = self.server.accept()
+            if self._greeters.acquire(blocking=False):
+                threading.Thread(target=self._greet, args=(connection,), daemon=True).start()
+            else:
+                connection.close()
+
+    def _greet(self, connection: socket.socket) -> None:
+        try:
+            wire.handshake(connection, self.token, server=True)
+            fields = read_frame(connection, time.monotonic() + wire.HANDSHAKE_SECONDS).fields
+            connection.settimeout(None)
+            rank = fields.pop("rank", None)
+            with self._lock:
+                good = isinstance(rank, int) and rank > self.hello["rank"] and rank not in self.sockets
+                if good and fields == {"generation": self.hello["generation"]}:
+                    self.sockets[rank] = wire.tune(connection)
+                    return
+            connection.close()
+        except (OSError, DistributedError):
+            connection.close()
+        finally:
+            self._greeters.release()
 
 
 class Worker:
@@ -30,8 +79,16 @@ class Worker:
         self.host = host_key() if shared_memory else ""
         self.old_ranks: list[int] = []  # of the current members in the generation before, -1 for new ones
 
-    def join(self, timeout: float, generation: int = 0, rank: int | None = None) -> ProcessGroup:
+    def join(self, timeout: float, generation: int = 0) -> ProcessGroup:
         """Wait for the other workers and connect to them. Raises DistributedError after `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                return self._join(max(deadline - time.monotonic(), 0.0), generation)
+            except MemberDied as e:
+                generation = e.generation  # a worker died between the store's answer and our connection to it
+
+    def _join(self, timeout: float, generation: int) -> ProcessGroup:
         local = self.store.connection.getsockname()[0]
         server = wire.listen(local, 0, self.token)
         try:
@@ -39,65 +96,56 @@ class Worker:
                 "address": local, "port": server.getsockname()[1], "pid": os.getpid(), "host": self.host,
             }  # fmt: skip
             fields = {
-                "request": "join", "rank": self.rank if rank is None else rank, "size": self.size,
-                "generation": generation, "timeout": timeout, "version": __version__, "info": info,
+                "request": "join", "rank": self.rank, "size": self.size, "generation": generation,
+                "timeout": timeout, "version": __version__, "info": info,
             }  # fmt: skip
             answer = self.store.request(fields, wait=timeout).fields
-            own, members, number = answer["rank"], answer["members"], answer["generation"]
-            sockets = self._connect(server, own, members, number, time.monotonic() + timeout)
+            self.rank = answer["rank"]
+            members, generation = answer["members"], answer["generation"]
+            self.old_ranks = [m["old"] for m in members]
+            sockets = self._connect(server, members, generation, time.monotonic() + timeout)
         finally:
             server.close()
-        self.rank = own
-        self.old_ranks = [m["old"] for m in members]
-        pids = {
-            r: m["pid"] for r, m in enumerate(members) if r != own and m["host"] and m["host"] == self.host
-        }
-        group = ProcessGroup(Mesh(own, sockets, pids, number), timeout=timeout)
+        others = {r: m for r, m in enumerate(members) if r != self.rank}
+        pids = {r: m["pid"] for r, m in others.items() if m["host"] and m["host"] == self.host}
+        group = ProcessGroup(Mesh(self.rank, sockets, pids, generation), timeout=timeout)
         group.elastic = self
         return group
 
     def _connect(
-        self, server: socket.socket, own: int, members: list[JsonObject], generation: int, deadline: float
+        self, server: socket.socket, members: list[JsonObject], generation: int, deadline: float
     ) -> dict[int, socket.socket]:
         """Connect to the ranks below and accept those above."""
-        sockets: dict[int, socket.socket] = {}
-        hello = {"rank": own, "generation": generation}
-        for rank in range(own):
-            place = members[rank]
-            connection = wire.connect(
-                place["address"], place["port"], self.token, max(deadline - time.monotonic(), 0.1)
-            )
-            send_frame(connection, hello)
-            sockets[rank] = connection
-        arrived = threading.Condition()
+        own, hello = self.rank, {"rank": self.rank, "generation": generation}
+        reception = Reception(server, self.token, hello)
+        sockets, checked = reception.sockets, time.monotonic()
+        try:
+            for rank, place in enumerate(members[:own]):
+                # Its port is open since before it joined: no retries.
+                sockets[rank] = wire.connect(place["address"], place["port"], self.token, 5.0, retry=False)
+                send_frame(sockets[rank], hello)
+            while missing := [r for r in range(len(members)) if r != own and r not in sockets]:
+                reception.accept()
+                if time.monotonic() > checked + CHECK_SECONDS:
+                    self._check_living(len(members), generation)
+                    checked = time.monotonic()
+                if checked > deadline:
+                    raise DistributedError(f"rank {missing[0]} did not connect to rank {own} in time")
+        except (OSError, DistributedError) as e:
+            for connection in sockets.values():
+                connection.close()
+            tries = 0 if isinstance(e, MemberDied) else 10  # the store may hear of a death a little later
+            for _ in range(tries):
+                self._check_living(len(members), generation)
+                time.sleep(TICK)
+            raise
+        return sockets
 
-        def greet(connection: socket.socket) -> None:
-            with contextlib.suppress(OSError, DistributedError):
-                wire.handshake(connection, self.token, server=True)
-                rank = _check_hello(
-                    read_frame(connection, time.monotonic() + wire.HANDSHAKE_SECONDS).fields, hello
-                )
-                connection.settimeout(None)
-                with arrived:
-                    if own < rank < len(members) and rank not in sockets:
-                        sockets[rank] = wire.tune(connection)
-                        arrived.notify_all()
-                        return
-            connection.close()
-
-        while True:
-            with arrived:
-                missing = [r for r in range(len(members)) if r != own and r not in sockets]
-            if not missing:
-                return sockets
-            if time.monotonic() > deadline:
-                for connection in sockets.values():
-                    connection.close()
-                raise DistributedError(f"rank {missing[0]} did not connect to rank {own} before the timeout")
-            server.settimeout(0.02)
-            with contextlib.suppress(TimeoutError):
-                connection, _ = server.accept()
-                threading.Thread(target=greet, args=(connection,), daemon=True).start()
+    def _check_living(self, count: int, generation: int) -> None:
+        """Raises MemberDied if one of `count` workers of a generation has died since the store answered."""
+        living = self.store.request({"request": "living", "generation": generation}).fields["count"]
+        if living < count:
+            raise MemberDied(generation)
 
     def regroup(self, group: ProcessGroup, timeout: float) -> ProcessGroup:
         """The next generation of a group that has been closed."""
@@ -105,23 +153,17 @@ class Worker:
             raise DistributedError(
                 "reconfigure: call it on the group of all ranks, then make the others again"
             )
-        following = self.join(timeout, group.generation, group.rank)
+        following = self.join(timeout, group.generation)
         following.timeout = group.timeout
         return following
 
     def joiners(self) -> int:
         """How many new workers wait for the next generation."""
-        return int(self.store.request({"request": "joiners"}).fields["count"])
+        return int(self.store.request({"request": "joiners", "generation": 0}).fields["count"])
 
     def close(self) -> None:
         """Leave the run."""
         self.store.close()
-
-
-def _check_hello(fields: dict[str, Any], own: JsonObject) -> int:
-    if fields.get("generation") != own["generation"] or not isinstance(fields.get("rank"), int):
-        raise FrameError("a worker of another generation connected")
-    return fields["rank"]
 
 
 def new_token() -> str:

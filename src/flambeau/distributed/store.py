@@ -2,9 +2,12 @@
 
 import contextlib
 import json
+import select
 import socket
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..core.version import __version__
@@ -14,7 +17,10 @@ from .wire import MAX_VALUE, STORE, FrameError
 
 STRANGERS = 64  # connections that may be in their handshake at once
 MAX_BYTES = 256 << 20  # of all values
+POLL = 1.0  # seconds after which the store looks whether a waiting client is still there
 JsonObject = dict[str, Any]
+INFO = {"address": str, "port": int, "pid": int, "host": str}  # how other workers reach a worker
+INFO = {"address": str, "port": int, "pid": int, "host": str}  # how other workers reach a worker
 
 
 class Reply(NamedTuple):
@@ -31,7 +37,7 @@ def send_frame(connection: socket.socket, fields: JsonObject, value: bytes = b""
 
 def read_frame(connection: socket.socket, deadline: float | None = None) -> Reply:
     """Read one request or answer. Raises FrameError for anything else, OSError if the connection ends."""
-    header = wire.unpack(wire.read_exactly(connection, wire.HEADER.size, deadline), MAX_VALUE)
+    header = wire.unpack(wire.read_exactly(connection, wire.HEADER.size, deadline), MAX_VALUE, wire.MAX_TEXT)
     if header.kind != STORE:
         raise FrameError(f"a frame of kind {header.kind} came to the store")
     text = wire.read_exactly(connection, header.text, deadline)
@@ -49,11 +55,23 @@ def read_frame(connection: socket.socket, deadline: float | None = None) -> Repl
 class StoreMember:
     """A worker that is connected to the store."""
 
-    def __init__(self, rank: int, info: JsonObject, generation: int):
-        self.rank, self.info = rank, info
+    def __init__(self, connection: socket.socket, rank: int, info: JsonObject, generation: int):
+        self.connection, self.rank, self.info = connection, rank, info
         self.generation = generation  # the one that it comes from; 0 for a new worker
-        self.joined = 0.0  # when it asked for the next generation; 0 while it works
+        self.has_joined = False  # whether it asked for the next generation
         self.answer: JsonObject | None = None
+
+
+def is_gone(connection: socket.socket) -> bool:
+    """Whether the other side, which waits for an answer, has closed the connection."""
+    try:
+        if not hasattr(socket, "MSG_DONTWAIT") and not select.select([connection], [], [], 0)[0]:
+            return False
+        return not connection.recv(1, socket.MSG_PEEK | getattr(socket, "MSG_DONTWAIT", 0))
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 class StoreServer:
@@ -69,7 +87,7 @@ class StoreServer:
         self.host, self.port = self._server.getsockname()[:2]
         self._changed = threading.Condition()  # guards all fields below
         self._values: dict[str, bytes] = {}
-        self._members: dict[int, StoreMember] = {}  # by a number of its connection
+        self._members: dict[socket.socket, StoreMember] = {}
         self._generation = 0
         self._strangers = 0
         self._connections: set[socket.socket] = set()
@@ -77,7 +95,6 @@ class StoreServer:
         threading.Thread(target=self._accept, name="flambeau-store", daemon=True).start()
 
     def _accept(self) -> None:
-        number = 0
         while not self._closed:
             try:
                 connection, _ = self._server.accept()
@@ -86,16 +103,15 @@ class StoreServer:
                     return
                 time.sleep(0.05)  # as when the process has no file descriptors left
                 continue
-            number += 1
             with self._changed:
                 if self._strangers >= STRANGERS:
                     connection.close()
                     continue
                 self._strangers += 1
                 self._connections.add(wire.tune(connection))
-            threading.Thread(target=self._serve, args=(number, connection), daemon=True).start()
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
-    def _serve(self, number: int, connection: socket.socket) -> None:
+    def _serve(self, connection: socket.socket) -> None:
         try:
             try:
                 wire.handshake(connection, self.token, server=True)
@@ -105,7 +121,7 @@ class StoreServer:
             while True:
                 fields, value = read_frame(connection)
                 try:
-                    answer, value = self._answer(number, fields, value)
+                    answer, value = self._answer(connection, fields, value)
                 except DistributedError as e:
                     answer, value = {"error": str(e)}, b""
                 except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as e:
@@ -117,18 +133,19 @@ class StoreServer:
             connection.close()
             with self._changed:
                 self._connections.discard(connection)
-                self._members.pop(number, None)
+                self._members.pop(connection, None)
                 self._settle()
                 self._changed.notify_all()
 
-    def _answer(self, number: int, fields: JsonObject, value: bytes) -> tuple[JsonObject, bytes]:
+    def _answer(
+        self, connection: socket.socket, fields: JsonObject, value: bytes
+    ) -> tuple[JsonObject, bytes]:
         request = fields["request"]
         if request == "join":
-            return self._join(number, fields), b""
-        deadline = time.monotonic() + float(fields.get("timeout", 0))
+            return self._join(connection, fields), b""
         with self._changed:
-            if request == "joiners":
-                return {"count": sum(m.joined > 0 and not m.generation for m in self._members.values())}, b""
+            if request in ("joiners", "living"):
+                return {"count": self._count(request, int(fields["generation"]))}, b""
             key = str(fields["key"])
             if request == "set":
                 self._set(key, value)
@@ -139,16 +156,24 @@ class StoreServer:
             elif request == "delete":
                 return {"existed": self._values.pop(key, None) is not None}, b""
             elif request == "get":
-                return {}, self._get(key, deadline)
+                return {}, self._get(connection, key, time.monotonic() + float(fields["timeout"]))
             else:
                 raise DistributedError(f"the store has no request {request!r}")
             return {}, b""
 
-    def _get(self, key: str, deadline: float) -> bytes:
+    def _count(self, request: str, generation: int) -> int:
+        """How many new workers wait, or how many workers of a generation live."""
+        members = [m for m in self._members.values() if not (m.has_joined and is_gone(m.connection))]
+        if request == "joiners":
+            return sum(m.has_joined and not m.generation for m in members)
+        return sum(m.generation == generation for m in members)
+
+    def _get(self, connection: socket.socket, key: str, deadline: float) -> bytes:
+        def late() -> None:
+            raise DistributedError(f"get({key!r}): no rank set this key before the timeout")
+
         while key not in self._values:
-            if (left := deadline - time.monotonic()) <= 0 or self._closed:
-                raise DistributedError(f"get({key!r}): no rank set this key before the timeout")
-            self._changed.wait(min(left, 3600))
+            self._wait(connection, deadline, late)
         return self._values[key]
 
     def _set(self, key: str, value: bytes) -> None:
@@ -160,67 +185,76 @@ class StoreServer:
 
     # Generations of workers
 
-    def _join(self, number: int, fields: JsonObject) -> JsonObject:
+    def _join(self, connection: socket.socket, fields: JsonObject) -> JsonObject:
         """Wait until all living workers ask for the next generation; its ranks, or why there is none."""
         if fields.get("version") != __version__:
             raise DistributedError(
                 f"rank {fields.get('rank')} runs flambeau {fields.get('version')}, the store {__version__}:"
                 " install the same version on all hosts"
             )
-        rank, size, generation = int(fields["rank"]), int(fields["size"]), int(fields["generation"])
-        info = dict(fields["info"])
-        start, timeout = time.monotonic(), float(fields["timeout"])
+        info: JsonObject = {name: kind(fields["info"][name]) for name, kind in INFO.items()}
+        info["size"] = int(fields["size"])
+        member = StoreMember(connection, int(fields["rank"]), info, int(fields["generation"]))
+        timeout = float(fields["timeout"])
+        deadline = time.monotonic() + timeout
         with self._changed:
-            if not self._generation and rank >= 0:
-                if rank >= size > 0:
-                    raise DistributedError(f"rank {rank} is out of range: the world size is {size}")
-                if any(m.rank == rank and m.joined for m in self._members.values()):
-                    raise DistributedError(f"rank {rank} joined twice: give each worker its own RANK")
-            if (
-                known := next((m.info["size"] for m in self._members.values()), size)
-            ) != size and not self._generation:
-                raise DistributedError(f"rank {rank} has world size {size}, others have {known}")
-            member = self._members[number] = StoreMember(rank, info | {"size": size}, generation)
-            if generation != self._generation:
+            if not self._generation:
+                self._check_first(member)
+            if member.generation != self._generation:
                 member.generation = 0  # it missed a change of the members, so that it is new
-            member.joined = time.monotonic()
+            self._members[connection] = member
+            member.has_joined = True
             self._settle()
             while member.answer is None:
-                left = start + timeout - time.monotonic()
-                if left <= 0:
-                    self._give_up(member, size, timeout)
-                elif self._closed:
-                    raise DistributedError("the store was closed")
-                else:
-                    self._changed.wait(min(left, 3600))
+                self._wait(connection, deadline, partial(self._give_up, member, timeout))
             return member.answer
 
-    def _give_up(self, member: StoreMember, size: int, timeout: float) -> None:
+    def _check_first(self, member: StoreMember) -> None:
+        """Check what a worker of the first generation says about its run."""
+        rank, size = member.rank, member.info["size"]
+        others = list(self._members.values())
+        if not -1 <= rank < size:
+            raise DistributedError(f"rank {rank} is out of range: the world size is {size}")
+        if any(m.rank == rank >= 0 and m.has_joined for m in others):
+            raise DistributedError(f"rank {rank} joined twice: give each worker its own RANK")
+        if any(m.info["size"] != size for m in others):
+            raise DistributedError(f"rank {rank} has world size {size}, others {others[0].info['size']}")
+
+    def _wait(self, connection: socket.socket, deadline: float, late: Callable[[], None]) -> None:
+        """Wait for a change; call `late` at the deadline. The caller holds the lock."""
+        if self._closed:
+            raise DistributedError("the store was closed")
+        left = deadline - time.monotonic()
+        if left > 0:
+            self._changed.wait(min(left, POLL))
+            if is_gone(connection):
+                raise ConnectionError("the client ended")
+        else:
+            late()
+
+    def _give_up(self, member: StoreMember, timeout: float) -> None:
         """A worker waited long enough: go on without the others, or fail if the run has not begun."""
-        waiting = [m for m in self._members.values() if m.joined]
+        waiting = [m for m in self._members.values() if m.has_joined]
         if self._generation and member.generation:
             self._resolve(waiting)
             return
-        member.joined = 0.0
+        member.has_joined = False
         if self._generation:
-            raise DistributedError(f"the workers did not reach a step boundary within {timeout:g} s")
-        present = sorted(m.rank for m in waiting if m.rank >= 0)
-        missing = [r for r in range(size) if r not in present]
+            raise DistributedError(f"the workers did not reach a step boundary within {timeout:.3g} s")
+        size, present = member.info["size"], {m.rank for m in waiting}
+        missing = ", ".join(str(r) for r in range(size) if r not in present)
         raise DistributedError(
-            f"{len(waiting)} of {size} ranks arrived within {timeout:g} s: rank"
-            f" {', '.join(map(str, missing))} did not: check that they were started and reach this address"
+            f"{len(waiting)} of {size} ranks arrived within {timeout:.3g} s: rank {missing} did not: check"
+            " that they were started and reach this address"
         )
 
     def _settle(self) -> None:
         """Form the next generation if all that it needs are here. The caller holds the lock."""
-        waiting = [m for m in self._members.values() if m.joined and m.answer is None]
-        if not waiting:
-            return
-        if self._generation:
-            current = [m for m in self._members.values() if m.generation == self._generation]
-            if all(m.joined for m in current):
-                self._resolve(waiting)
-        elif len(waiting) >= int(waiting[0].info["size"]):
+        # A worker that died while it waited is noticed here, so that nobody connects to it.
+        waiting = [m for m in self._members.values() if m.has_joined and not is_gone(m.connection)]
+        working = [m for m in self._members.values() if m.generation == self._generation and not m.has_joined]
+        needed = 1 if self._generation else max((m.info["size"] for m in waiting), default=1)
+        if len(waiting) >= needed and not (self._generation and working):
             self._resolve(waiting)
 
     def _resolve(self, waiting: list[StoreMember]) -> None:
@@ -232,7 +266,7 @@ class StoreServer:
         self._generation += 1
         infos = [m.info | {"old": m.rank if m.generation else -1} for m in waiting]
         for rank, member in enumerate(waiting):
-            member.rank, member.generation, member.joined = rank, self._generation, 0.0
+            member.rank, member.generation, member.has_joined = rank, self._generation, False
             member.answer = {"rank": rank, "generation": self._generation, "members": infos}
         self._changed.notify_all()
 

@@ -57,16 +57,16 @@ class Header(NamedTuple):
         return HEADER.pack(MAGIC, *self._replace(text=len(text))) + text
 
 
-def unpack(data: bytes | bytearray | memoryview, max_length: int = PIECE) -> Header:
+def unpack(data: bytes | bytearray, max_length: int, max_text: int) -> Header:
     """Check and split a header. Raises FrameError before anything is allocated."""
     magic, *fields = HEADER.unpack(data)
     header = Header(*fields)
     if magic != MAGIC or not COLLECTIVE <= header.kind <= STORE:
         raise FrameError("a connection sent bytes that are not Flambeau's protocol")
-    if header.text > MAX_TEXT or header.length > max_length:
+    if header.text > max_text or header.length > max_length:
         raise FrameError(
             f"a frame claims {header.text} bytes of text and {header.length} of payload:"
-            f" at most {MAX_TEXT} and {max_length} are accepted"
+            f" at most {max_text} and {max_length} are accepted"
         )
     return header
 
@@ -150,8 +150,8 @@ def listen(host: str, port: int, token: str) -> socket.socket:
     return remember(server)
 
 
-def connect(host: str, port: int, token: str, timeout: float) -> socket.socket:
-    """Connect and shake hands; retries until the server is there. Raises DistributedError after timeout."""
+def connect(host: str, port: int, token: str, timeout: float, retry: bool = True) -> socket.socket:
+    """Connect and shake hands, with `retry` until the server is there. Raises DistributedError."""
     deadline = time.monotonic() + timeout
     while True:
         connection = None
@@ -164,7 +164,7 @@ def connect(host: str, port: int, token: str, timeout: float) -> socket.socket:
                 connection.close()
             if isinstance(e, DistributedError):
                 raise DistributedError(f"{host}:{port}: {e}") from None
-            if time.monotonic() + 0.05 > deadline:
+            if not retry or time.monotonic() + 0.05 > deadline:
                 raise DistributedError(
                     f"no server at {host}:{port} within {timeout:g} s ({e}):"
                     " check MASTER_ADDR and MASTER_PORT"
