@@ -74,7 +74,7 @@ SHELVES: dict[str, set[str]] = {
     "models": {"cli.classify", "cli.mnist", "cli.web", "cli.workloads", "site.digits", "site.photographs"},
     "onnx": {"cli.inspect", "cli.onnx"},
     "porting": {"cli.port"},
-    "site": {"cli.web", "tabs.server"},
+    "site": {"cli.docs", "cli.web", "tabs.server"},
     "torch": set(),
     "vision": {"cli.mnist"},
 }

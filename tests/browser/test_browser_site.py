@@ -225,7 +225,7 @@ def test_building_by_the_command_line(tmp_path):
     assert made.exit_code == 0, made.output
     sizes = r"\d+\.\d MB(, \d+\.\d MB where the server sends the \.br files)?"
     assert re.match(rf"built .*site: {sizes}(, not compiled .*)?\n", made.output)
-    again = ["web", "build", "--out", str(tmp_path / "site"), "--sources", "--no-brotli"]
+    again = ["web", "build", "--out", str(tmp_path / "site"), "--sources", "--no-brotli", "--no-docs"]
     made = CliRunner().invoke(main, again)  # a site may be built over
     assert made.exit_code == 0 and re.match(r"built .*site: \d+\.\d MB(, not|\n)", made.output)
     assert not list((tmp_path / "site").rglob("*.br"))
@@ -294,3 +294,35 @@ def test_the_archive_is_the_package(site):
     else:
         assert found == wanted
     assert "flambeau/web/executor.js" in found and "flambeau/cli/main.py" not in found
+
+
+@pytest.mark.share(3)
+def test_the_documentation_is_searched_in_the_page(browser, tmp_path, monkeypatch):
+    """Functions first, then sections; by keys; on a phone nothing overflows; the policy stops nothing."""
+    from flambeau.site import docs, reference
+
+    monkeypatch.setattr(reference, "MODULES", ("flambeau.learner", "flambeau.nn.init"))
+    docs.build_docs(tmp_path / "docs")
+    server = serve(tmp_path / "docs", port=0, quiet=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    faults = []
+    page.on("console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda e: faults.append(str(e)))
+    try:
+        page.goto(f"{address(server)}learner.html")
+        assert overflow(page) == [] and not page.is_visible("nav.pages li")
+        page.keyboard.press("/")
+        page.keyboard.type("kaiming_norm")
+        expect(page, "#results li:first-child").to_contain_text("flambeau.nn.init.kaiming_normal_")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/reference/flambeau.nn.init.kaiming_normal_.html")
+        assert overflow(page) == []
+        page.fill("#search", "resume epoch")
+        expect(page, "#results").to_contain_text("Learner")
+        page.fill("#search", "xyzzyplugh")
+        expect(page, "#results").to_contain_text("Nothing found")
+        assert faults == []
+    finally:
+        page.close()
+        server.shutdown()

@@ -24,8 +24,8 @@ BUDGET = {  # package: seconds
     "hub": 1, "inspector": 6,
     "io": 3, "kernels": 40, "learner": 13, "legalize": 5, "metrics": 6, "models": 8, "nn": 10, "onnx": 12,
     "ops": 106, "optim": 11, "porting": 3, "profiling": 3, "remote": 10, "runtime": 20,
-    "sanitizer": 8, "selftest": 14, "tabs": 8, "tests": 38, "torch_mode": 10, "tune": 10, "vision": 3,
-    "wgsl_reader": 1,
+    "sanitizer": 8, "selftest": 14, "site": 4, "tabs": 8, "tests": 38, "torch_mode": 10, "tune": 10,
+    "vision": 3, "wgsl_reader": 1,
 }  # fmt: skip
 SECONDS = "processor seconds"  # the name of a report's property
 BEGAN = pytest.StashKey[float]()

@@ -83,6 +83,7 @@ QUICK = {  # package: its tests, one to three
         "test_selftest.py::test_an_unknown_family",
     ],
     "torch_mode": ["test_gradients.py::test_backward_adds_to_grad"],
+    "site": ["test_docs_site.py::test_a_page_of_markdown"],
     "tabs": ["test_tabs.py::test_a_tab_that_closes_in_the_middle"],
     "tune": [
         "test_measure.py::test_whole_numbers_are_equal_or_not",

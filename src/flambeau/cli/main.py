@@ -10,6 +10,7 @@ from .. import __version__
 from ..errors import FlambeauError
 from .bench import bench
 from .classify import classify
+from .docs import docs
 from .doctor import doctor
 from .export import export
 from .inspect import inspect
@@ -53,6 +54,7 @@ def main():
 
 main.add_command(bench)
 main.add_command(classify)
+main.add_command(docs)
 main.add_command(doctor)
 main.add_command(export)
 main.add_command(inspect)

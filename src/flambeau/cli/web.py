@@ -43,8 +43,9 @@ MODEL = click.option(
 )
 @click.option("--sources", is_flag=True, help="Keep .py files: slower start, tracebacks show lines.")
 @click.option("--no-brotli", is_flag=True, help="For hosts that do not send .br files.")
+@click.option("--no-docs", is_flag=True, help="Leave the documentation (docs/) out.")
 @MODEL
-def build(out: Path, sources: bool, no_brotli: bool, model: Path | None):
+def build(out: Path, sources: bool, no_brotli: bool, no_docs: bool, model: Path | None):
     """Write the site to a folder that any web server can serve, over https or on localhost.
 
     Pyodide is downloaded from npm once and cached. With Node.js all Python is compiled for the browser, which
@@ -53,7 +54,7 @@ def build(out: Path, sources: bool, no_brotli: bool, model: Path | None):
 
     Example: flambeau web build --out site
     """
-    click.echo(describe_build(out, sources, model, not no_brotli))
+    click.echo(describe_build(out, sources, model, not no_brotli, not no_docs))
 
 
 @web.command()
@@ -116,11 +117,13 @@ def serve(folder: Path | None, host: str, port: int, open_it: bool, model: Path 
                 click.echo("")
 
 
-def describe_build(out: Path, sources: bool, model: Path | None, brotli: bool = True) -> str:
+def describe_build(
+    out: Path, sources: bool, model: Path | None, brotli: bool = True, with_docs: bool = True
+) -> str:
     """Build the site, and describe it in one line."""
     if model:
         network().load(model)  # raises for another file before the slow build
-    manifest = build_site(out, sources, model, brotli)
+    manifest = build_site(out, sources, model, brotli, with_docs)
     total, sent = (count / 1e6 for count in size(out))
     small = f", {sent:.1f} MB where the server sends the .br files" if sent < total else ""
     slow = "" if manifest["compiled"] else ", not compiled (Node.js is not installed): it starts more slowly"

@@ -36,6 +36,7 @@ LEFT_OUT = (
     "flambeau/web/",
     "flambeau/wgsl_reader/",
     "flambeau/data/mnist_subset/",
+    "flambeau/docs/",
     "flambeau/porting/",
     "flambeau/__main__.py",
     "flambeau/selftest/",
@@ -46,6 +47,7 @@ SEPARATE = ("onnx", "selftest")  # packages in separate archives, which one page
 # Excluded from the wheel for other pages: no Python in a page can use them.
 NOT_IN_PAGES = (
     "flambeau/cli/",
+    "flambeau/docs/",
     "flambeau/site/",
     "flambeau/tabs/",
     "flambeau/__main__.py",
@@ -98,8 +100,10 @@ def package() -> Files:
     # name in the archive -> folder on disk
     folders = {"flambeau": HERE}
     if (ROOT / "wgsl" / "kernel.wgsl").is_file():  # a checkout; a wheel has these in the package already
-        folders |= {"flambeau/wgsl": ROOT / "wgsl", "flambeau/web": ROOT / "web"}
-    return {name: data for prefix, folder in folders.items() for name, data in tree(prefix, folder).items()}
+        folders |= {f"flambeau/{name}": ROOT / name for name in ("docs", "web", "wgsl")}
+    files = {name: data for prefix, folder in folders.items() for name, data in tree(prefix, folder).items()}
+    readme = ROOT / "README.md"
+    return files | ({"flambeau/docs/README.md": readme.read_bytes()} if readme.is_file() else {})
 
 
 def flambeau() -> Files:

@@ -9,16 +9,24 @@ from ..core.files import write_whole
 from ..errors import FlambeauError
 from ..export.save import WEIGHTS
 from . import archives, digits, node, photographs, pyodide
+from .docs import docs_files
 from .hashes import digest, sha256
 from .lock import desktop_wheel
-from .pages import pages
+from .pages import DOCS, pages
+from .reference import entries
 
 # Trained by `./run mnist --out web/mnist` on all of MNIST; the site names it by its hash.
 MODEL = "mnist/mnist.safetensors"
 MANIFEST = "manifest.json"
 
 
-def build(out: Path, sources: bool = False, model: Path | None = None, brotli: bool = True) -> dict[str, Any]:
+def build(
+    out: Path,
+    sources: bool = False,
+    model: Path | None = None,
+    brotli: bool = True,
+    with_docs: bool = False,
+) -> dict[str, Any]:
     """Write the site to `out` and return its manifest; `sources` keeps .py files, for tracebacks with lines.
 
     A wheel is among the files, so that pip can install it from the site's address. The manifest lists the
@@ -27,6 +35,7 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
 
     model: a file of `flambeau mnist` that replaces the included one. brotli: write NAME.br for each NAME that
     gets smaller, and store archives uncompressed; without Node.js, archives are compressed instead.
+    with_docs: add the documentation under docs/.
     """
     if out.exists() and not (out / MANIFEST).is_file() and any(out.iterdir()):
         raise FlambeauError(f"web build: {out} holds other files: name an empty or new folder")
@@ -55,7 +64,9 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
         "files": {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in written.items()},
     }
     installed = desktop_wheel()
-    written |= {installed.file_name: installed.data} | pages(installed.file_name)
+    written |= {installed.file_name: installed.data} | pages(installed.file_name, with_docs)
+    if with_docs:
+        written |= {f"{DOCS}/{name}": data for name, data in docs_files(list(entries())).items()}
     written[MANIFEST] = json.dumps(manifest, indent=1).encode()
     if brotli:
         # Trained weights look like random numbers, and a wheel is a zip: compressing them saves nothing.

@@ -19,8 +19,8 @@ class DigitReader(nn.Sequential):
     [n, 784] in 0 to 1 -> [n, 10], the probabilities
     """
 
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x.reshape(-1, 1, 28, 28) - MEAN).softmax(1)
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input.reshape(-1, 1, 28, 28) - MEAN).softmax(1)
 
 
 @cache

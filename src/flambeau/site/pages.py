@@ -11,6 +11,7 @@ from .archives import ARRAYS, web_folder
 from .hashes import digest
 
 NAMES = {"": "Flambeau", "mnist": "Digits", "image": "Photos", "selftest": "Self-test"}  # folder: name
+DOCS = "docs"  # the folder of the documentation
 # Pages may load and run only the site's files. The visitor's pictures are blobs; addresses of scripts
 # go through trusted.js. A host may send the policy as a header, which then also applies to workers.
 POLICY = (
@@ -26,21 +27,23 @@ MINIFIED = {"executor.js", "program.js", "values.js"}
 WORKER, KEPT = "sw.js", "const FILES = {}"
 
 
-def pages(wheel: str) -> dict[str, bytes]:
+def pages(wheel: str, with_docs: bool = False) -> dict[str, bytes]:
     """Return the files of web/ by their path in the site, with the modules that exported programs contain.
-    wheel: the name of the file that pip installs."""
+
+    wheel: the name of the file that pip installs. with_docs: link the documentation from all pages.
+    """
     folder = web_folder()
     files = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
     files_by_name = {
         place.as_posix(): path.read_bytes()
         for place, path in files.items()
-        if not path.name.endswith(NOT_SERVED) and not {PARTS, "__pycache__"}.intersection(place.parts)
+        if not path.name.endswith(NOT_SERVED) and not {PARTS, DOCS, "__pycache__"}.intersection(place.parts)
     }
     files_by_name |= {
         name: minify(files_by_name[name].decode()).encode() for name in MINIFIED & files_by_name.keys()
     }
     assets = {
-        name: page(name, data.decode()).replace(WHEEL, wheel)
+        name: page(name, data.decode(), with_docs).replace(WHEEL, wheel)
         for name, data in files_by_name.items()
         if name.endswith(".html")
     }
@@ -54,11 +57,11 @@ def service_worker(files: dict[str, bytes]) -> str:
     return files[WORKER].decode().replace(KEPT, f"{KEPT[:-2]}{json.dumps(hashes)}", 1)
 
 
-def page(name: str, text: str) -> str:
+def page(name: str, text: str, with_docs: bool = False) -> str:
     """Insert the shared parts into a page."""
     here, _, _ = name.rpartition("/")
     root = "../" * name.count("/")
-    values = {"root": root, "policy": escape(POLICY, quote=False), "links": links(root, here)}
+    values = {"root": root, "policy": escape(POLICY, quote=False), "links": links(root, here, with_docs)}
 
     def part(match: re.Match[str]) -> str:
         return Template((parts() / f"{match[1]}.html").read_text("utf-8")).substitute(values)
@@ -70,10 +73,10 @@ def parts() -> Path:
     return web_folder() / PARTS
 
 
-def links(root: str, here: str) -> str:
+def links(root: str, here: str, with_docs: bool = False) -> str:
     """Build the links from a page in the folder `here` to all pages."""
     anchors: list[str] = []
-    for folder, name in NAMES.items():
+    for folder, name in (NAMES | ({DOCS: "Docs"} if with_docs else {})).items():
         mark = ' aria-current="page"' if folder == here else ""
         icon = f'<img src="{root}flame.svg" alt="" width="24" height="24">' if not folder else ""
         anchors.append(f'<a href="{f"{root}{folder}/" if folder else root or "./"}"{mark}>{icon}{name}</a>')

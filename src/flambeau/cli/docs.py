@@ -1,0 +1,46 @@
+"""`flambeau docs`: builds the documentation of this version, and serves it on this machine."""
+
+import tempfile
+import webbrowser
+from pathlib import Path
+
+import click
+
+from ..errors import FlambeauError
+from ..site.docs import build_docs
+from ..site.server import address, serve
+
+
+@click.command(short_help="Build or serve the documentation of this version.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Only write the pages to this folder: new, empty, or from an earlier call.",
+)
+@click.option("--port", default=8000, show_default=True, help="0 picks a free port.")
+@click.option("--open", "open_it", is_flag=True, help="Open the address in a browser.")
+def docs(out: Path | None, port: int, open_it: bool):
+    """Serve the documentation: the pages, one for each function and class, and a search.
+
+    It needs no network. With --out it is a folder that any web server can serve.
+
+    Example: flambeau docs --open
+    """
+    if out is not None:
+        pages, entries = build_docs(out)
+        click.echo(f"wrote {out}: {pages:,} pages, of which {entries:,} are of functions and classes")
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        build_docs(Path(scratch))
+        try:
+            server = serve(Path(scratch), port=port)
+        except OSError as e:
+            raise FlambeauError(f"docs: port {port}: {e.strerror}: pass another --port") from None
+        click.echo(f"serving {address(server)} (Ctrl-C ends it)")
+        if open_it:
+            webbrowser.open(address(server))
+        with server:
+            try:
+                server.serve_forever()
+            except KeyboardInterrupt:
+                click.echo("")

@@ -1,0 +1,288 @@
+"""Builds the documentation as a folder of pages: those of docs/, and one for each function and class."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import NamedTuple
+
+from .. import __version__
+from ..core.files import write_whole
+from ..errors import FlambeauError
+from . import markdown, reference, search
+from .archives import HERE, ROOT, web_folder
+from .pages import POLICY
+
+# What a reader wants to do: the pages for it, in order. Pages that are not named come last, under MORE.
+GROUPS = {
+    "Start": "README index examples from_pytorch torch_names porting libraries",
+    "Train": "learner dashboard data tables workers augmentation metrics optim mixed_precision",
+    "Many devices": "distributed scale remote tabs",
+    "Models": "nn models weights onnx export site",
+    "Devices": "devices tuning",
+    "Look inside": "inspector profiling sanitizer custom_ops shaders",
+    "Concepts": "recording autodiff inplace dtypes func distributions linalg array_api architecture",
+    "Results": "correctness performance coverage",
+}
+MORE = "More"
+INSIDE = "Inside"
+SKIPPED = {"reference"}  # the pages of single functions take its place
+MARK = "docs.json"  # the file by which a folder of an earlier build is recognised
+ASSETS = ("docs.css", "docs.js")
+MOST_USES = 12  # pages that a function's page lists
+
+
+class Built(NamedTuple):
+    """The files of the documentation by path, and what a search finds in them."""
+
+    files: dict[str, bytes]
+    places: list[search.Found]
+
+
+def docs_folder() -> Path:
+    """Return the folder of the Markdown pages: of a checkout, or inside the package."""
+    return ROOT / "docs" if (ROOT / "docs" / "index.md").is_file() else HERE / "docs"
+
+
+def sources() -> dict[str, str]:
+    """Return the pages as Markdown by name, such as "learner" and "internals/core"."""
+    folder = docs_folder()
+    readme = folder.parent / "README.md" if folder.parent == ROOT else folder / "README.md"
+    pages = {p.relative_to(folder).as_posix()[:-3]: p.read_text("utf-8") for p in folder.rglob("*.md")}
+    pages |= {"README": readme.read_text("utf-8")} if readme.is_file() else {}
+    return {name: text for name, text in sorted(pages.items()) if name not in SKIPPED}
+
+
+def build_docs(out: Path) -> tuple[int, int]:
+    """Write the documentation to a folder; returns the number of pages and of functions and classes.
+
+    FlambeauError if the folder holds other files.
+    """
+    if out.exists() and not (out / MARK).is_file() and any(out.iterdir()):
+        raise FlambeauError(f"docs: {out} holds other files: name an empty or new folder")
+    entries = list(reference.entries())
+    files = docs_files(entries)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / MARK).write_text("{}\n")
+    for name, data in files.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_bytes(data)
+    facts = {"version": __version__, "files": sorted(files)}
+    write_whole(out / MARK, lambda part: part.write_text(json.dumps(facts, indent=1) + "\n", "utf-8"))
+    return sum(name.endswith(".html") for name in files), len(entries)
+
+
+def docs_files(entries: list[reference.PublicName]) -> dict[str, bytes]:
+    """Return the files of the documentation by path."""
+    pages = sources()
+    addresses = {entry.title: address_of(entry) for entry in entries}
+    files: dict[str, bytes] = {}
+    places: list[search.Found] = []
+    for name, text in pages.items():
+        page = markdown.render(text, linker(name, pages))
+        files[f"{name}.html"] = whole(
+            f"{name}.html", page.title, page.html, markdown.contents(page.sections), pages
+        )
+        for s in page.sections:
+            places.append(search.Found(page.title, s.title, f"{name}.html#{s.anchor}", s.text))
+    uses = uses_in(pages, entries)
+    classes = {entry.name: addresses[entry.title] for entry in entries if entry.kind == "class"}
+    for entry in entries:
+        here = addresses[entry.title]
+        body = reference_page(entry, uses.get(entry.title, []), pages, classes)
+        files[here] = whole(here, entry.title, body, "", pages)
+    files["reference/index.html"] = whole("reference/index.html", "Reference", index_page(entries), "", pages)
+    folder = docs_folder()
+    kept = [p for kind in ("images", "inspect") for p in (folder / kind).rglob("*") if p.is_file()]
+    files |= {p.relative_to(folder).as_posix(): p.read_bytes() for p in kept}
+    files |= {name: (web_folder() / "docs" / name).read_bytes() for name in ASSETS}
+    files["flame.svg"] = (web_folder() / "flame.svg").read_bytes()
+    names = ((entry.title, addresses[entry.title], first_sentence(entry.doc)) for entry in entries)
+    files["names.json"] = search.name_index(names).encode()
+    files["words.json"] = search.index(places).encode()
+    return files
+
+
+# --- one page ---
+
+
+def whole(here: str, title: str, body: str, contents: str, pages: dict[str, str]) -> bytes:
+    """Return a complete page. here: its path; contents: the list of its headings, or ""."""
+    root = "../" * here.count("/")
+    template = Template((web_folder() / "docs" / "page.html").read_text("utf-8"))
+    values = {
+        "root": root, "title": escape(title), "policy": escape(POLICY, quote=False), "body": body,
+        "version": escape(__version__), "nav": navigation(here, root, pages),
+        "contents": f'<nav class="contents" aria-label="On this page">{contents}</nav>' if contents else "",
+    }  # fmt: skip
+    return template.substitute(values).encode()
+
+
+def groups(pages: dict[str, str]) -> dict[str, list[str]]:
+    """Return the names of the pages by group; each page is in one."""
+    grouped = {group: [n for n in names.split() if n in pages] for group, names in GROUPS.items()}
+    known = {name for names in grouped.values() for name in names}
+    inside = [n for n in pages if n.startswith("internals/")] + [n for n in ("contributing",) if n in pages]
+    more = [n for n in pages if n not in known and n not in inside]
+    return {**grouped, **({MORE: more} if more else {}), INSIDE: inside}
+
+
+def navigation(here: str, root: str, pages: dict[str, str]) -> str:
+    """Return the links to all pages, with the group of this page open."""
+    parts: list[str] = []
+    for group, names in groups(pages).items():
+        rows = "".join(nav_row(name, here, root, pages) for name in names)
+        is_open = " open" if any(f"{name}.html" == here for name in names) else ""
+        parts.append(f"<details{is_open}><summary>{group}</summary><ul>{rows}</ul></details>")
+    current = ' aria-current="page"' if here.startswith("reference/") else ""
+    parts.append(f'<p><a href="{root}reference/index.html"{current}>Reference</a></p>')
+    return "".join(parts)
+
+
+def nav_row(name: str, here: str, root: str, pages: dict[str, str]) -> str:
+    title = re.sub(r"[`*]", "", pages[name].partition("\n")[0].lstrip("# "))
+    current = ' aria-current="page"' if f"{name}.html" == here else ""
+    return f'<li><a href="{root}{name}.html"{current}>{escape(title)}</a></li>'
+
+
+def linker(name: str, pages: dict[str, str]) -> markdown.Link:
+    """Return a function that translates the addresses of a page's links."""
+    here = "index.md" if name == "README" else f"{name}.md"
+
+    def link(target: str) -> str | None:
+        if re.match(r"[a-z]+:", target) or target.startswith("#"):
+            return target
+        path, hash_, anchor = target.partition("#")
+        place = markdown.resolve(path, here).removeprefix("../").removeprefix("docs/")
+        if place.endswith(".md"):
+            found = place.removesuffix(".md")
+            if found == "reference":
+                place = "reference/index.html"
+            elif found in pages:
+                place = f"{found}.html"
+            else:
+                return None  # a file of the repository that the site does not have
+        elif not place.startswith(("images/", "inspect/")):
+            return None
+        return posixpath.relpath(place, posixpath.dirname(here) or ".") + hash_ + anchor
+
+    return link
+
+
+# --- the reference ---
+
+
+def address_of(entry: reference.PublicName) -> str:
+    """Return the path of an entry's page. Names that differ only in case get different files."""
+    mark = "-class" if entry.name[:1].isupper() else ""
+    return f"reference/{entry.module}.{entry.name}{mark}.html"
+
+
+def first_sentence(doc: str) -> str:
+    return " ".join(doc.partition("\n\n")[0].split())
+
+
+def uses_in(pages: dict[str, str], entries: list[reference.PublicName]) -> dict[str, list[str]]:
+    """Return the pages whose code calls a function or class, by its full name."""
+    calls: dict[str, list[str]] = {}
+    for name, text in pages.items():
+        words = {word for code in markdown.code_blocks(text) for word in re.findall(r"\b(\w+)\(", code)}
+        for word in words:
+            calls.setdefault(word, []).append(name)
+    return {entry.title: calls[entry.name][:MOST_USES] for entry in entries if entry.name in calls}
+
+
+def reference_page(
+    entry: reference.PublicName, uses: list[str], pages: dict[str, str], classes: dict[str, str]
+) -> str:
+    """Return the HTML of a function's or class's page. classes: the addresses of all classes by name."""
+    parts = [
+        f"<h1>{escape(entry.title)}</h1>",
+        signature_html(entry.name, entry.signature),
+        doc_html(entry.doc),
+        bases_html(entry.bases, classes),
+    ]
+    if entry.methods:
+        parts.append('<h2 id="methods">Methods</h2>')
+        parts += [method_html(method) for method in entry.methods]
+    if uses:
+        rows = "".join(nav_row(name, "", "../", pages) for name in uses)
+        parts.append(f'<h2 id="used-in">Used in</h2><ul>{rows}</ul>')
+    parts.append(source_html(entry.source))
+    return "".join(parts)
+
+
+def signature_html(name: str, signature: str) -> str:
+    return f'<pre class="signature"><code>{markdown.highlight(name + signature, "python")}</code></pre>'
+
+
+def doc_html(doc: str) -> str:
+    """Return a docstring as paragraphs."""
+    paragraphs = (" ".join(text.split()) for text in doc.split("\n\n"))
+    return "".join(f"<p>{markdown.inline(text, lambda _: None)}</p>" for text in paragraphs if text)
+
+
+def bases_html(bases: tuple[str, ...], classes: dict[str, str]) -> str:
+    """Return the line of a class's bases, with links to those that have a page."""
+    known = {name: classes[name].removeprefix("reference/") for name in bases if name in classes}
+    linked = [
+        f'<a href="{known[name]}"><code>{name}</code></a>' if name in known else f"<code>{name}</code>"
+        for name in bases
+    ]
+    return f"<p>Its methods are also those of {', '.join(linked)}.</p>" if linked else ""
+
+
+def method_html(method: reference.PublicName) -> str:
+    text = f'<h3 id="{escape(method.name)}">{escape(method.name)}</h3>'
+    return text + signature_html(method.name, method.signature) + doc_html(method.doc)
+
+
+def source_html(source: reference.SourceLines | None) -> str:
+    """Return the lines of a definition, closed at first."""
+    if source is None:
+        return ""
+    code = markdown.highlight(source.text, "python")
+    head = f"Source: {escape(source.path)}, line {source.line}"
+    return f'<details class="source"><summary>{head}</summary><pre><code>{code}</code></pre></details>'
+
+
+def index_page(entries: list[reference.PublicName]) -> str:
+    """Return the page that lists all modules with their functions and classes."""
+    by_module: dict[str, list[reference.PublicName]] = {}
+    for entry in entries:
+        by_module.setdefault(entry.module, []).append(entry)
+    parts = ["<h1>Reference</h1><p>Every public function and class. Names and arguments are PyTorch's.</p>"]
+    for module, rows in by_module.items():
+        listed = "".join(index_row(entry) for entry in rows)
+        parts.append(f'<h2 id="{escape(module)}">{escape(module)}</h2><dl>{listed}</dl>')
+    return "".join(parts)
+
+
+def index_row(entry: reference.PublicName) -> str:
+    address = address_of(entry).removeprefix("reference/")
+    sentence = markdown.inline(first_sentence(entry.doc), lambda _: None)
+    return f'<dt><a href="{escape(address)}"><code>{escape(entry.name)}</code></a></dt><dd>{sentence}</dd>'
+
+
+def dead_links(files: dict[str, bytes]) -> Iterator[str]:
+    """Yield the links between the pages that lead nowhere: to no file, or to no heading of one."""
+    ids = {
+        name: set(re.findall(r'\bid="([^"]*)"', data.decode()))
+        for name, data in files.items()
+        if name.endswith(".html") and not name.startswith("inspect/")
+    }
+    for name in ids:
+        for target in re.findall(r'(?:href|src)="([^"]*)"', files[name].decode()):
+            if re.match(r"[a-z]+:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            place = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+            if place.startswith(".."):
+                continue  # a page of the site around the documentation
+            if place not in files or (anchor and anchor not in ids.get(place, {anchor})):
+                yield f"{name}: {target}"

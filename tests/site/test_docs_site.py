@@ -1,0 +1,127 @@
+"""The documentation as pages: links, headings, functions, search; and the folder that the command writes."""
+
+import json
+import re
+from html import unescape
+
+import pytest
+from click.testing import CliRunner
+
+from flambeau.cli import main
+from flambeau.site import docs, markdown, reference, search
+
+SOME = ("flambeau.nn.init", "flambeau.learner", "flambeau.amp")
+
+
+@pytest.fixture(scope="module")
+def files():
+    """The pages, with the functions of some modules."""
+    entries = [
+        reference.entry_of(module, name, value)
+        for module in SOME
+        for name, value in reference.members(__import__(module, fromlist=["x"])).items()
+        if callable(value)
+    ]
+    return docs.docs_files(entries)
+
+
+def text_of(html):
+    return unescape(re.sub(r"<[^>]+>", "", html))
+
+
+def test_no_link_is_dead_and_each_page_has_a_group(files):
+    assert list(docs.dead_links(files)) == []
+    pages = docs.sources()
+    listed = [name for names in docs.groups(pages).values() for name in names]
+    assert sorted(listed) == sorted(pages)
+    assert docs.groups(pages).get(docs.MORE) is None, "name these pages in GROUPS of site/docs.py"
+
+
+def test_a_dead_link_is_found(files):
+    broken = files["learner.html"].replace(b'href="data.html', b'href="dates.html', 1)
+    broken = broken.replace(b"<article>", b'<article><a href="data.html#no-such-heading">x</a>')
+    found = list(docs.dead_links(files | {"learner.html": broken}))
+    assert any(f.startswith("learner.html: dates.html") for f in found)
+    assert "learner.html: data.html#no-such-heading" in found
+
+
+def test_a_page_of_markdown():
+    text = (
+        "# One\n\nSee `x` in [data](data.md#rows) and [this](../src/x.py).\n\n## Two & 2\n\n"
+        "|a|\n|-|\n|b|\n\n```python\nx = 1\n```\n<b>\n"
+    )
+    page = markdown.render(text, lambda target: target.replace(".md", ".html") if ".md" in target else None)
+    assert (page.title, [(s.anchor, s.level) for s in page.sections]) == ("One", [("one", 1), ("two--2", 2)])
+    assert '<a href="data.html#rows">data</a>' in page.html and "<span>this</span>" in page.html
+    assert '<div class="table"><table>' in page.html and '<span class="mi">1</span>' in page.html
+    assert "<b>" not in page.html and page.sections[0].text == "One See x in data and this."
+
+
+def test_pages_of_functions_and_classes(files):
+    page = text_of(files["reference/flambeau.learner.Learner-class.html"].decode())
+    assert (
+        "Learner(model, optimizer, loss, *, metrics=()" in page
+        and "fit(train_loader, valid_loader=None" in page
+    )
+    assert "A model in training: fit with loaders" in page and "Used in" in page
+    assert re.search(r"Source: flambeau/learner/learner.py, line \d+", page) and "class Learner:" in page
+    page = text_of(files["reference/flambeau.learner.EarlyStopping-class.html"].decode())
+    assert "Ends a run when monitor, a name in its history" in page
+    listed = text_of(files["reference/index.html"].decode())
+    assert "kaiming_normal_" in listed and "GradScaler" in listed
+
+
+def test_every_public_name_has_a_page():
+    import flambeau as fb
+
+    names = {entry.title for module in ("flambeau.fft", "flambeau.optim") for entry in read(module)}
+    assert {f"flambeau.fft.{n}" for n in fb.fft.__all__} <= names and "flambeau.optim.AdamW" in names
+
+
+def read(module):
+    value = __import__(module, fromlist=["x"])
+    return [reference.entry_of(module, n, v) for n, v in reference.members(value).items() if callable(v)]
+
+
+def test_the_search_index(files):
+    names = json.loads(files["names.json"])
+    assert ["flambeau.amp.GradScaler", "reference/flambeau.amp.GradScaler-class.html"] in [
+        n[:2] for n in names
+    ]
+    index = json.loads(files["words.json"])
+    places, postings = index["places"], index["words"]["checkpoint_every"]
+    found = {places[i][2] for i in postings[::2]}
+    assert "learner.html#learner" in found
+    assert search.words_of("The load_state_dict of 3 models") == [
+        "load_state_dict",
+        "load",
+        "state",
+        "dict",
+        "models",
+    ]
+
+
+def test_pages_keep_the_sites_policy(files):
+    for name, data in files.items():
+        if name.endswith(".html") and not name.startswith("inspect/"):
+            page = data.decode()
+            assert "script-src 'self' 'wasm-unsafe-eval'" in page
+            assert not re.search(r"<script(?![^>]*src=)|<style|<[^>]* (on\w+|style)=", page), name
+
+
+def test_the_command_writes_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(reference, "MODULES", SOME)
+    done = CliRunner().invoke(main, ["docs", "--out", str(tmp_path / "site")])
+    assert done.exit_code == 0 and re.match(
+        r"wrote .*site: \d+ pages, of which \d+ are of functions", done.output
+    )
+    assert (tmp_path / "site" / "index.html").is_file() and (tmp_path / "site" / "docs.css").is_file()
+    again = CliRunner().invoke(main, ["docs", "--out", str(tmp_path / "site")])
+    assert again.exit_code == 0
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    refused = CliRunner().invoke(main, ["docs", "--out", str(tmp_path / "mine")])
+    assert (
+        refused.output
+        == f"flambeau: docs: {tmp_path / 'mine'} holds other files: name an empty or new folder\n"
+    )
