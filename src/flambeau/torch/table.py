@@ -18,6 +18,7 @@ REPLACING = (
     "devices",
     "drawing",
     "precision",
+    "rare_methods",
     "sizes",
     "stepping",
     "storages",
