@@ -31,8 +31,10 @@ def packaged() -> dict[str, bytes]:
         "flambeau": ROOT / "src" / "flambeau",
         "flambeau/wgsl": ROOT / "wgsl",
         "flambeau/web": ROOT / "web",
+        "flambeau/docs": ROOT / "docs",
     }
-    return {
+    readme = {"flambeau/docs/README.md": (ROOT / "README.md").read_bytes()}
+    return readme | {
         f"{name}/{path.relative_to(folder).as_posix()}": path.read_bytes()
         for name, folder in folders.items()
         for path in folder.rglob("*")
@@ -73,6 +75,7 @@ def test_metadata_names_licence_python_and_dependencies(wheel):
         "jax",
         "models",
         "onnx",
+        "ray",
         "torch",
         "train",
         "web",
@@ -80,7 +83,7 @@ def test_metadata_names_licence_python_and_dependencies(wheel):
     required = [line for line in fields.get_all("Requires-Dist") if "extra ==" not in line]
     everywhere = [line for line in required if not line.endswith("; sys_platform != 'emscripten'")]
     assert everywhere == ["jinja2<4,>=3.1"]  # all that a browser needs
-    assert len(required) == 5
+    assert len(required) == 7  # markdown-it-py and pygments are what rich needs, too
 
 
 @pytest.mark.share(3, first=1)

@@ -166,6 +166,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "porting": {"porting"},
     "distributed": {"distributed"},
     "tabs": {"tabs"},
+    "remote": {"remote"},
 }
 
 

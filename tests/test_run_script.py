@@ -23,6 +23,7 @@ HELP = """\
   web          build the site that runs flambeau in the browser, and serve it
   onnx         check, run, describe and write ONNX files
   classify     name photographs
+  docs         build and serve the documentation
   doctor       say what this machine can run on, and what to do where it cannot
   test --quick ruff, and a test or two of every package: within a minute, for each save
   test --torch run the tests that compare with PyTorch
