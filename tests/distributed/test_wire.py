@@ -151,7 +151,7 @@ def test_damaged_frames_of_a_peer():
 
 
 def test_lengths_are_checked_before_memory_is_taken():
-    with pytest.raises(DistributedError, match="claims 0 bytes of text and 1048577 of payload: at most"):
+    with pytest.raises(DistributedError, match="claims 0 bytes of text and 4194305 of payload: at most"):
         wire.unpack(Header(COLLECTIVE, length=wire.PIECE + 1).pack(), wire.PIECE, 10)
     with pytest.raises(DistributedError, match="not Flambeau's protocol"):
         wire.unpack(b"GET / HTTP/1.1\r\n" + bytes(40)[: wire.HEADER.size - 16], 1, 1)

@@ -277,8 +277,7 @@ def _root(group: ProcessGroup, rank: int | None, group_rank: int | None, default
         return group_rank
     if rank is None and default is None:
         raise ValueError("pass the other rank")
-    rank = default if rank is None else rank
-    return get_group_rank(group, rank) if rank in group.ranks else -1 if rank is None else rank
+    return get_group_rank(group, rank if rank is not None else default or 0)
 
 
 # Arrays of tensors
@@ -464,10 +463,10 @@ def reduce_scatter_tensor(
         return None
     members, result, own = _group(group), _Buffer(output), _Buffer(input)
     parts = _equal_parts("reduce_scatter_tensor", own.array, members.size)
-    flat = _Flat(result)
+    flat = _flat("reduce_scatter_tensor", result.array)
     return _call(
-        members, async_op, [flat],
-        lambda later: members.reduce_scatter(flat.array, parts, op, dtype=result.dtype, async_op=later),
+        members, async_op, [result],
+        lambda later: members.reduce_scatter(flat, parts, op, dtype=result.dtype, async_op=later),
     )  # fmt: skip
 
 
@@ -671,16 +670,11 @@ def _encode(call: str, value: Any) -> Array:
         ) from None
 
 
-class _Flat(_Buffer):
-    """A buffer whose array is flat; it is written in its own shape."""
-
-    def __init__(self, buffer: _Buffer):
-        self.inner, self.dtype, self.data = buffer, buffer.dtype, buffer.data
-        self.array = np.ascontiguousarray(buffer.array).reshape(-1)
-
-    def write(self) -> None:
-        self.inner.array[...] = self.array.reshape(self.inner.array.shape)
-        self.inner.write()
+def _flat(call: str, array: Array) -> Array:
+    """All elements in one dim, as a view."""
+    if not array.flags.c_contiguous:
+        raise ValueError(f"{call}: the array is not contiguous: pass numpy.ascontiguousarray(array)")
+    return array.reshape(-1)
 
 
 def _equal_parts(call: str, array: Array, size: int) -> list[Array]:
@@ -688,9 +682,7 @@ def _equal_parts(call: str, array: Array, size: int) -> list[Array]:
         raise ValueError(
             f"{call}({list(array.shape)}): {array.size} elements are no multiple of {size} ranks"
         )
-    if not array.flags.c_contiguous:
-        raise ValueError(f"{call}: the array is not contiguous: pass numpy.ascontiguousarray(array)")
-    return np.split(array.reshape(-1), size)
+    return np.split(_flat(call, array), size)
 
 
 def _split(name: str, array: Array, sizes: Sequence[int] | None, ranks: int) -> list[Array]:

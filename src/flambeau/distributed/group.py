@@ -92,6 +92,7 @@ class ProcessGroup:
         self.ranks = list(range(mesh.size)) if ranks is None else list(ranks)
         self.rank, self.size = self.ranks.index(mesh.rank), len(self.ranks)
         self.elastic: Elastic | None = None
+        self.last_source = -1  # whose message the last `recv` got
         self._seq = 0
         self._sent: dict[tuple[int, int], int] = {}
         self._received: dict[tuple[int, int], int] = {}

@@ -139,6 +139,7 @@ class Launcher:
         if threading.current_thread() is threading.main_thread():
             numbers = (signal.SIGINT, signal.SIGTERM)
             previous = {number: signal.signal(number, self._stop) for number in numbers}
+        code = 0
         try:
             for attempt in range(self.plan.restarts + 1):
                 code = self._run_once(attempt)
@@ -171,7 +172,7 @@ class Launcher:
     def _environments(self, port: int, attempt: int) -> list[Environment]:
         """The environment of each worker of this host: torchrun's names, and the device."""
         plan = self.plan
-        common = {
+        common: dict[str, Any] = {
             "WORLD_SIZE": plan.workers * plan.hosts, "LOCAL_WORLD_SIZE": plan.workers,
             "GROUP_RANK": plan.host, "MASTER_ADDR": plan.address, "MASTER_PORT": port,
             wire.TOKEN: self.token, "FLAMBEAU_STORE": 1, "PYTHONUNBUFFERED": 1,
@@ -183,9 +184,9 @@ class Launcher:
         devices = self._devices() if "FLAMBEAU_DEVICE" not in base else []
         rows: list[Environment] = []
         for local in range(plan.workers):
-            own = {"LOCAL_RANK": local, "RANK": plan.host * plan.workers + local}
+            own: dict[str, Any] = {"LOCAL_RANK": local, "RANK": plan.host * plan.workers + local}
             if devices:
-                own["FLAMBEAU_DEVICE"] = devices[local % len(devices)]
+                own |= {"FLAMBEAU_DEVICE": devices[local % len(devices)]}
             rows.append(base | {k: str(v) for k, v in (common | own).items()})
         return rows
 

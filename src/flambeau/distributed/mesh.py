@@ -142,7 +142,7 @@ class Mesh:
         """Wait until the frames of these tickets are in the sockets, so that their arrays may change."""
         with self.changed:
             while waiting := [peer.rank for peer, ticket in tickets if peer.written < ticket]:
-                self._wait(partial(list, waiting), deadline, call)
+                self._wait(waiting.copy, deadline, call)
 
     def _wait(self, missing: Callable[[], Sequence[int]], deadline: float, call: str) -> None:
         """Wait for a change. The caller holds `changed`. Fails on all ranks at the deadline."""

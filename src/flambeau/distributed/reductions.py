@@ -45,8 +45,11 @@ UFUNCS: dict[ReduceOp, Callable[..., Array]] = {
     ReduceOp.BXOR: np.bitwise_xor,
 }
 # The kinds of dtypes (NumPy's letters) that an op takes; sums and products of bool are "or" and "and".
-KINDS = {ReduceOp.AVG: "fc", ReduceOp.MIN: "biuf", ReduceOp.MAX: "biuf"}
-KINDS |= dict.fromkeys((ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR), "biu")
+KINDS = {
+    ReduceOp.AVG: "fc",
+    **dict.fromkeys((ReduceOp.MIN, ReduceOp.MAX), "biuf"),
+    **dict.fromkeys((ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR), "biu"),
+}
 BFLOAT16 = "bfloat16"  # named beside a uint16 array, which holds the upper halves of float32
 
 

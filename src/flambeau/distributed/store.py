@@ -20,7 +20,6 @@ MAX_BYTES = 256 << 20  # of all values
 POLL = 1.0  # seconds after which the store looks whether a waiting client is still there
 JsonObject = dict[str, Any]
 INFO = {"address": str, "port": int, "pid": int, "host": str}  # how other workers reach a worker
-INFO = {"address": str, "port": int, "pid": int, "host": str}  # how other workers reach a worker
 
 
 class Reply(NamedTuple):

@@ -28,7 +28,7 @@ HEADER = struct.Struct("<4sBBHIQIIIQ")
 COLLECTIVE, POINT, FREE, ABORT, BYE, STORE = range(1, 7)
 SHARED = 1  # a flag: the payload is in shared memory, the frame has the block's place
 ANNOUNCE = 2  # a flag: the frame only names the sender's call, nothing waits for it
-PIECE = 1 << 20  # bytes of the largest payload of a frame between ranks; larger arrays travel in pieces
+PIECE = 4 << 20  # bytes of the largest payload of a frame between ranks; larger arrays travel in pieces
 MAX_TEXT = 1 << 20
 MAX_VALUE = 16 << 20  # bytes of a value of the store
 
