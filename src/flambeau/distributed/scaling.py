@@ -1,0 +1,109 @@
+"""Predicts how long a data parallel step takes on many workers, from constants that one machine measures."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import NamedTuple
+
+from ..errors import ValueError
+from .layout import ROUND
+
+# Passes over a gradient in host memory, by a worker: every element once (the flat array), and those of the
+# other workers' segments (encoded, shared, taken, read twice and written by the addition, taken, decoded).
+OWN_PASSES, OTHER_PASSES = 1, 8
+
+
+class Machine(NamedTuple):
+    """Constants of a host.
+
+    read, write: bytes per second from a device to the host and back, while the other devices do the same.
+    copy: bytes per second that a core moves in memory. cores: of the host. message: seconds that a worker
+    takes for a message. network: bytes per second of the host in each direction. latency: seconds to another
+    host.
+    """
+
+    read: float
+    write: float
+    copy: float
+    cores: int
+    message: float = 1e-4
+    network: float = 3.1e9
+    latency: float = 5e-5
+
+
+class WorkerStep(NamedTuple):
+    """A training step of one worker.
+
+    nbytes: of the gradients in float32. compute: seconds of its forward and backward passes. update: seconds
+    of the optimiser.
+    """
+
+    nbytes: float
+    compute: float
+    update: float = 0.0
+
+
+class Method(NamedTuple):
+    """How gradients are exchanged.
+
+    wire: the bytes of an element over 4: 0.5 for float16, 0.25 for int8. overlap: the part of `compute` in
+    which gradients are exchanged; 0 in this version. every: steps between two exchanges (DiLoCo).
+    hierarchical: whether a host's workers add their gradients before these leave the host; this version does
+    not.
+    """
+
+    wire: float = 1.0
+    overlap: float = 0.0
+    every: int = 1
+    hierarchical: bool = False
+
+
+PLAIN = Method()  # every step, in float32
+
+
+class Prediction(NamedTuple):
+    """The seconds of a step: the parts of the exchange, and all together.
+
+    read, write: device to host and back; host: passes over memory; network; messages. exchange: these with
+    what overlaps counted once. efficiency: the part of the step that computes.
+    """
+
+    read: float
+    write: float
+    host: float
+    network: float
+    messages: float
+    exchange: float
+    step: float
+    efficiency: float
+
+
+def predict(
+    work: WorkerStep, machine: Machine, devices: int = 1, hosts: int = 1, method: Method = PLAIN
+) -> Prediction:
+    """Predict the step of `devices` workers on each of `hosts`, each with the same part of the batch.
+    ValueError for sizes below 1."""
+    if devices < 1 or hosts < 1 or method.every < 1:
+        call = f"predict({devices} devices, {hosts} hosts, every={method.every})"
+        raise ValueError(f"{call}: must be at least 1: pass other numbers")
+    workers = devices * hosts
+    rounds = max(ceil(work.nbytes / ROUND), 1)
+    others = (workers - 1) / workers
+    passes = OWN_PASSES + OTHER_PASSES * others
+    crowd = max(devices / machine.cores, 1.0)  # workers that share a core
+    read, write = work.nbytes / machine.read, work.nbytes / machine.write
+    host = passes * work.nbytes / machine.copy * crowd
+    # Each worker sends its part of each segment, and its sums, to all workers of other hosts.
+    leaving = 1 if method.hierarchical else devices
+    network = 2 * leaving * (hosts - 1) / hosts * work.nbytes * method.wire / machine.network
+    peers = (devices - 1 + hosts - 1) if method.hierarchical else workers - 1
+    messages = 2 * peers * rounds * machine.message * crowd + 2 * machine.latency * (hosts > 1)
+    stages = (read, host, network, write)
+    # The stages of the rounds are a pipeline: the first round passes all, the others wait for the slowest.
+    exchange = sum(stages) / rounds + max(stages) * (rounds - 1) / rounds + messages
+    if workers == 1:
+        exchange = 0.0
+    hidden = min(exchange, method.overlap * work.compute)
+    compute = work.compute + work.update
+    step = compute + (exchange - hidden) / method.every
+    return Prediction(read, write, host, network, messages, exchange, step, compute / step)

@@ -1,0 +1,45 @@
+"""The model of a step on many workers, by numbers that are written out."""
+
+import pytest
+
+from flambeau.distributed.scaling import Machine, Method, WorkerStep, predict
+
+ROUND = 32 << 20
+HOST = Machine(read=1e9, write=2e9, copy=4e9, cores=4, message=1e-3, network=5e8, latency=1e-2)
+WORK = WorkerStep(nbytes=10 * ROUND, compute=2.0, update=0.5)
+
+
+def test_one_worker_exchanges_nothing():
+    alone = predict(WORK, HOST)
+    assert alone.exchange == 0 and alone.step == 2.5 and alone.efficiency == 1
+
+
+def test_the_slowest_stage_counts_for_all_rounds():
+    g = WORK.nbytes
+    two = predict(WORK, HOST, devices=2)
+    assert two.read == g / 1e9 and two.write == g / 2e9 and two.network == 0
+    assert two.host == pytest.approx(5 * g / 4e9)  # one pass over all, eight over a half
+    assert two.messages == pytest.approx(2 * 10 * 1e-3)
+    expected = (two.read + two.host + two.write) / 10 + 0.9 * two.host + 0.02
+    assert two.exchange == pytest.approx(expected) and two.step == pytest.approx(2.5 + expected)
+    assert predict(WORK, HOST, devices=8).host == pytest.approx(8 * g / 4e9 * 2)  # two workers share a core
+
+
+def test_hosts_send_what_all_their_workers_have():
+    g = WORK.nbytes
+    four = predict(WORK, HOST, devices=2, hosts=2, method=Method(wire=0.5))
+    assert four.network == pytest.approx(2 * 2 * 0.5 * g * 0.5 / 5e8)
+    assert four.messages == pytest.approx(2 * 3 * 10 * 1e-3 + 2e-2)
+    sums = predict(WORK, HOST, devices=2, hosts=2, method=Method(wire=0.5, hierarchical=True))
+    assert sums.network == four.network / 2 and sums.messages < four.messages
+
+
+def test_what_is_hidden_and_what_is_rare():
+    plain = predict(WORK, HOST, devices=2)
+    hidden = predict(WORK, HOST, devices=2, method=Method(overlap=0.1))
+    assert hidden.step == pytest.approx(plain.step - 0.2)
+    assert predict(WORK, HOST, devices=2, method=Method(overlap=1.0)).efficiency == 1
+    rare = predict(WORK, HOST, devices=2, method=Method(every=100))
+    assert rare.step == pytest.approx(2.5 + plain.exchange / 100)
+    with pytest.raises(ValueError, match=r"predict\(0 devices, 1 hosts, every=1\): must be at least 1"):
+        predict(WORK, HOST, devices=0)
