@@ -34,6 +34,7 @@ class RawClient:
 
     def __init__(self, server, token=None, preface=PREFACE):
         self.sock = socket.create_connection((server.host, server.port), SECONDS)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         steps = greet(token, "")
         sent = preface + next(steps)
         self.welcome = None

@@ -162,6 +162,20 @@ def test_limits_of_memory_and_time(guarded):
     again.close()
 
 
+def test_a_server_whose_device_was_lost_opens_it_again():
+    with Server(port=0) as server:
+        device = connect(server.address)
+        fb.ones(2, device=device).sum().item()
+        lost = server.device_of("")
+        lost.lost = "the test says so"
+        with pytest.raises(DeviceError, match="was lost .gpu:.* was lost .the test says so"):
+            device.wait()
+            fb.ones(2, device=device).sum().item()
+        again = connect(server.address)
+        assert fb.ones(2, device=again).sum().item() == 2 and server.device_of("") is not lost
+        again.close()
+
+
 class Silent:
     """A server that admits a client and then does what a test says."""
 

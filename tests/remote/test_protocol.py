@@ -144,6 +144,16 @@ def test_right_messages_compute(server):
     client.close()
 
 
+def test_many_reads_at_once_are_answered_in_order(server):
+    client = RawClient(server).prepared()
+    client.send(m.WRITE, SOURCE, bytes(range(256)) * 4)
+    for i in range(100):
+        client.send(m.READ, 50 + i, pairs(SOURCE, 4 + i))
+    for i in range(100):
+        assert client.receive() == (m.DATA, 50 + i, bytes(range(4 + i)))
+    client.close()
+
+
 def test_programs_that_double_themselves_are_limited(server):
     client = RawClient(server).prepared()
     client.send(m.PROGRAM, 100, copy() * 1000)

@@ -143,6 +143,42 @@ def test_reads_are_awaited(remote):
     assert asyncio.run(_awaited(remote)) == [2, 2, 2, 2]
 
 
+def test_wait_waits_for_everything(remote):
+    x = fb.rand(384, 384, device=remote).realize()
+    (x @ x).realize()
+    remote.wait()
+    for _ in range(3):
+        x = (x @ x * 0.01).realize()
+    began = time.perf_counter()
+    remote.wait()
+    waited = time.perf_counter()
+    remote.read([(x.node.buffer.handle, 4)])
+    assert time.perf_counter() - waited < waited - began
+
+
+def test_profiles_and_saved_programs(remote, tmp_path):
+    x = fb.rand(8, 4, device=remote)
+    model = nn.Linear(4, 2).to(remote)
+    with fb.profile(remote) as profile:
+        want = model(x).numpy()
+    assert "linear" in str(profile).lower() or "matmul" in str(profile)
+    fb.save_program(model, "f32[N, 4]", tmp_path / "program")
+    with remote:
+        program = fb.load_program(tmp_path / "program")
+        assert np.allclose(program(x).numpy(), want)
+
+
+def test_it_is_the_default_device(own):
+    with own:
+        assert fb.ones(2).device is own and nn.Linear(2, 2).weight.device is own
+        assert str(fb.tensor([1.0])) == "tensor([1.])" or "remote:" in str(fb.tensor([1.0]))
+    fb.set_default_device(own.name)
+    try:
+        assert (fb.ones(2) + 1).device is own and fb.get_default_device() is own
+    finally:
+        fb.set_default_device(None)
+
+
 def test_memory_is_freed(server):
     before = server.used
     device = connect(server.address)

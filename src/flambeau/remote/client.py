@@ -21,35 +21,8 @@ from ..device import drop
 from ..device.memory import SMALLEST, Pool
 from ..device.protocol import Caches
 from ..errors import DeviceError, FlambeauError, KernelError, OutOfMemory
+from . import messages as wire
 from .handshake import Welcome
-from .messages import (
-    ALIVE,
-    ALLOC,
-    ALLOCATED,
-    CHECK,
-    DATA,
-    DONE,
-    ERROR,
-    FORGET,
-    FREE,
-    HEADER,
-    KERNEL,
-    KERNEL_HEAD,
-    PAIR,
-    PATCH,
-    PROGRAM,
-    READ,
-    SMALL,
-    SUBMIT,
-    TIMES,
-    WAIT,
-    WRITE,
-    bytes_of,
-    error_of,
-    join,
-    patch_of,
-    read_json,
-)
 
 PARAMS_WINDOW = 1024  # bytes of Params that a kernel binds
 LARGE = 1 << 16  # bytes of a payload that is sent without a copy
@@ -214,24 +187,24 @@ class RemoteDevice(Caches):
     def expects(self, kind: int, id: int, n: int) -> bool:
         """Whether a message may come, before memory is allocated for it."""
         self.heard = time.monotonic()
-        if kind in (ALIVE, ERROR) and not id:
-            return n <= SMALL
+        if kind in (wire.ALIVE, wire.ERROR) and not id:
+            return n <= wire.SMALL
         answer = self._answers.get(id)
-        if answer is None or kind not in (DATA, DONE, ERROR):
+        if answer is None or kind not in (wire.DATA, wire.DONE, wire.ERROR):
             return False
-        return n == answer.size if kind == DATA else n <= ANSWER_MOST
+        return n == answer.size if kind == wire.DATA else n <= ANSWER_MOST
 
     def take(self, kind: int, id: int, payload: Any) -> None:
         """Take an expected message."""
-        if kind == ALIVE:
+        if kind == wire.ALIVE:
             return
         if not id:
-            return self.lose(str(error_of(payload)))
+            return self.lose(str(wire.error_of(payload)))
         answer = self._answers.pop(id, None)
         if answer is None:  # lost meanwhile
             return
-        if kind == ERROR:
-            answer.settle(None, error_of(payload))
+        if kind == wire.ERROR:
+            answer.settle(None, wire.error_of(payload))
         else:
             answer.settle(payload)
 
@@ -282,11 +255,11 @@ class RemoteDevice(Caches):
         self.check()
         out = self._out
         if self._freed:
-            freed, self._freed = bytes_of(self._freed), []
-            out += HEADER.pack(len(freed), FREE, 0) + freed
+            freed, self._freed = wire.bytes_of(self._freed), []
+            out += wire.HEADER.pack(len(freed), wire.FREE, 0) + freed
         if self.forgotten:
             self._forget(out)
-        header = HEADER.pack(len(payload), kind, id)
+        header = wire.HEADER.pack(len(payload), kind, id)
         if len(payload) < LARGE:
             out += header + payload
         else:
@@ -296,8 +269,8 @@ class RemoteDevice(Caches):
         numbers: list[int] = []
         while self.forgotten:
             numbers.append(self.forgotten.popleft())
-        forgotten = bytes_of(numbers)
-        out += HEADER.pack(len(forgotten), FORGET, 0) + forgotten
+        forgotten = wire.bytes_of(numbers)
+        out += wire.HEADER.pack(len(forgotten), wire.FORGET, 0) + forgotten
 
     def _flush(self, *more: Any) -> None:
         """Send the messages. The caller holds the lock."""
@@ -363,7 +336,7 @@ class RemoteDevice(Caches):
                         reason=reason,
                     )
             handle = self._number()
-            self._put(ALLOC, handle, ALLOCATED.pack(size, is_uniform))
+            self._put(wire.ALLOC, handle, wire.ALLOCATED.pack(size, is_uniform))
             self._sizes[handle] = size
             self._used += size
         return handle
@@ -388,20 +361,21 @@ class RemoteDevice(Caches):
         with self.lock:
             if (before := self._contents.get(handle)) is not None:
                 now = bytes(view)
-                patch = patch_of(before, now)
+                patch = wire.patch_of(before, now)
                 self._contents[handle] = b""  # unknown if the send is interrupted
-                self._put(WRITE, handle, now) if patch is None else self._put(PATCH, handle, patch)
+                self._put(wire.WRITE, handle, now) if patch is None else self._put(wire.PATCH, handle, patch)
                 self._contents[handle] = now
                 return
             if view.nbytes % 4:
                 view = memoryview(bytes(view).ljust(-(-view.nbytes // 4) * 4, b"\0"))
             if view.nbytes:
-                self._put(WRITE, handle, view)
+                self._put(wire.WRITE, handle, view)
 
     def fetch(self, asked: list[tuple[int, int]]) -> "Fetch":
         """Begin to read several buffers, after all previous submits."""
         once = list(dict.fromkeys(asked))
-        return Fetch(self._ask(READ, b"".join([PAIR.pack(*pair) for pair in once]), _total(once)), asked)
+        pairs = b"".join([wire.PAIR.pack(*pair) for pair in once])
+        return Fetch(self._ask(wire.READ, pairs, _total(once)), asked)
 
     def read(self, asked: list[tuple[int, int]]) -> list[Any]:
         """Read several buffers after all previous submits."""
@@ -409,7 +383,7 @@ class RemoteDevice(Caches):
 
     def wait(self) -> None:
         """Wait until everything submitted is done."""
-        self._ask(WAIT).wait()
+        self._ask(wire.WAIT).wait()
 
     # --- kernels ---
 
@@ -423,8 +397,8 @@ class RemoteDevice(Caches):
                 self.write(faults, bytes(BYTES))
                 self.faults = faults
             number, name = self._number(), label.encode()
-            head = KERNEL_HEAD.pack(inputs, outputs, self.faults * checks, proven, len(name))
-            self._put(KERNEL, number, head + name + wgsl.encode())
+            head = wire.KERNEL_HEAD.pack(inputs, outputs, self.faults * checks, proven, len(name))
+            self._put(wire.KERNEL, number, head + name + wgsl.encode())
             self._outputs[number] = outputs
             self._unknown.append(number)
             if len(self._out) > LARGE:
@@ -436,8 +410,8 @@ class RemoteDevice(Caches):
         if pipeline in self._unknown and self.can_wait:
             with self.lock:
                 asked, self._unknown = self._unknown, []
-                answer = self._ask(CHECK, bytes_of(asked))
-            wrong = read_json(answer.wait())
+                answer = self._ask(wire.CHECK, wire.bytes_of(asked))
+            wrong = wire.read_json(answer.wait())
             self._wrong.update({int(number): KernelError(str(text)) for number, text in wrong.items()})
         if (error := self._wrong.get(pipeline)) is not None:
             raise error
@@ -450,7 +424,7 @@ class RemoteDevice(Caches):
         """Send lists of commands (or prepared ones) once, to be replayed by number."""
         with self.lock:
             number = self._number()
-            self._put(PROGRAM, number, bytes_of(join(parts)))
+            self._put(wire.PROGRAM, number, wire.bytes_of(wire.join(parts)))
         return Prepared(self, number, parts)
 
     def submit(self, *parts: Any) -> None:
@@ -469,12 +443,12 @@ class RemoteDevice(Caches):
                 self._flush()
 
     def _add_submit(self, parts: tuple[Any, ...]) -> None:
-        words = bytes_of(join(parts))
+        words = wire.bytes_of(wire.join(parts))
         self._submits += 1
         if self._submits % ACKNOWLEDGED:
-            return self._put(SUBMIT, 0, words)
+            return self._put(wire.SUBMIT, 0, words)
         id, answer = self._number(), Answer(self, None)
-        self._put_request(SUBMIT, id, words, answer)
+        self._put_request(wire.SUBMIT, id, words, answer)
         self._acknowledged.append(answer)
 
     def keep_pace(self) -> None:
@@ -487,7 +461,7 @@ class RemoteDevice(Caches):
         """`submit` with the times of each kernel and of adjacent copies; reading them raises DeviceError if
         the server's device has no timestamps."""
         submitted = time.perf_counter_ns()
-        return Stamps(self._ask(TIMES, bytes_of(flat(parts))), submitted)
+        return Stamps(self._ask(wire.TIMES, wire.bytes_of(flat(parts))), submitted)
 
 
 class Prepared:
@@ -544,7 +518,7 @@ class Stamps:
 
 
 def _times(payload: Any) -> list[tuple[int, int]]:
-    return [(int(begin), int(end)) for begin, end in read_json(payload)["times"]]
+    return [(int(begin), int(end)) for begin, end in wire.read_json(payload)["times"]]
 
 
 def _total(asked: list[tuple[int, int]]) -> int:

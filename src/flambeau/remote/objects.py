@@ -28,7 +28,7 @@ from ..errors import FlambeauError
 from .messages import REPLAY, REPLAY_WORDS, TEXT_MOST, UNIFORM_MOST, Rejected, apply_patch
 from .served import PARAMS_ALIGN, PARAMS_WINDOW, SMALLEST, ServedDevice
 
-MOST_KEPT = 1 << 28  # bytes of texts and programs of a client
+MOST_KEPT = 1 << 30  # bytes of texts and programs of a client
 MOST_OBJECTS = 1 << 20  # buffers of a client, kernels and programs
 WORD_COST = 64  # bytes of host memory for a word of a kept program, about
 
@@ -228,6 +228,13 @@ class Objects:
                 error = e
         if error is not None or self.bad:
             self._spread(words, error)
+
+    def timestamps(self, words: "array[int]") -> Any:
+        """Run commands, and return the pending times of the kernels; the error of what can't run."""
+        parts = self.check(words, set())
+        if (error := self._error_in(words)) is not None:
+            raise error
+        return self.device.timestamps(*parts)
 
     def check(self, words: "array[int]", used: set[int]) -> list[Any]:
         """Check commands, and return them with the device's numbers, as parts for `submit`. `used` gets the

@@ -39,6 +39,7 @@ class ServedDevice(NativeDevice):
             adapter.is_software and adapter.backend == "Vulkan" and self._fast.keep_bounds()
         )
         self._clears = provider().__name__ != "wgpu"  # wgpu clears new buffers, Dawn was told not to
+        self._mark = self.alloc(SMALLEST, SMALLEST)
         self._by_text: dict[bytes, int] = {}  # compiled texts, those that were first used longest ago first
         self._uses: Counter[int] = Counter()  # how many times clients that are connected sent each
 
@@ -84,6 +85,11 @@ class ServedDevice(NativeDevice):
         if self._clears:
             self.write(handle, bytes(size))
         return handle
+
+    def fetch_nothing(self) -> Any:
+        """A pending read that arrives when everything submitted is done: a mapping without a copy would not
+        wait."""
+        return self.fetch([(self._mark, 4)])
 
     def describe(self) -> dict[str, Any]:
         """What a client needs to know to plan kernels for it."""

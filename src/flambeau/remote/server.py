@@ -48,7 +48,7 @@ class Server:
             raise DeviceError(f"remote(host={host!r}): {rule}: pass --token, or set FLAMBEAU_TOKEN")
         self.token, self.memory, self.seconds = token or None, memory, seconds
         self.tls = None if cert is None else _context(cert, key)
-        self.devices = {name: _open(name, trust) for name in devices}
+        self._trust, self.devices = trust, {name: _open(name, trust) for name in devices}
         self._listener = _listen(host, port)
         self.host, self.port = self._listener.getsockname()[:2]
         self.sessions: set[ClientSession] = set()
@@ -68,10 +68,13 @@ class Server:
 
     def device_of(self, name: str) -> ServedDevice | None:
         """The device that a client asks for: "" for the first, a number among those served, or its name."""
-        every = list(self.devices.values())
-        if name.isdigit():
-            return every[int(name)] if int(name) < len(every) else None
-        return self.devices.get(name) if name else every[0]
+        names = list(self.devices)
+        if not name or name.isdecimal():
+            name = names[int(name or 0)] if int(name or 0) < len(names) else ""
+        with self._lock:
+            if name in self.devices and self.devices[name].lost:  # with what its clients had
+                self.devices[name] = _open(name, self._trust)
+            return self.devices.get(name)
 
     def start(self) -> "Server":
         """Serve in a thread until `close`."""
@@ -94,10 +97,13 @@ class Server:
                 is_full = len(self.sessions) >= CLIENTS
                 if not is_full:
                     self.sessions.add(session)
-            if is_full:
-                sock.close()
-            else:
-                session.start()
+            try:
+                if not is_full:
+                    session.start()
+                    continue
+            except RuntimeError:  # the system gives no more threads
+                self.ended(session)
+            sock.close()
 
     def ended(self, session: ClientSession) -> None:
         """Forget a client whose connection has ended and whose memory is free."""

@@ -10,39 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.node import has_run
 from ..errors import FlambeauError
+from . import messages as wire
 from . import websocket
 from .handshake import admit
-from .messages import (
-    ALIVE,
-    ALLOC,
-    ALLOCATED,
-    CHECK,
-    DATA,
-    DONE,
-    FORGET,
-    FREE,
-    HEADER,
-    KERNEL,
-    KERNEL_HEAD,
-    MOST,
-    PATCH,
-    PREFACE,
-    PROGRAM,
-    READ,
-    SMALL,
-    SUBMIT,
-    TIMES,
-    WAIT,
-    WELCOME,
-    WRITE,
-    Received,
-    Rejected,
-    encode,
-    encode_error,
-    encode_json,
-    pairs_of,
-    words_of,
-)
 from .objects import KernelText, Objects
 from .streams import Closed, Incoming, Socket, TlsSocket, keep_alive, sends
 
@@ -54,6 +24,7 @@ GREETING = 10.0  # the same before it is admitted
 ADMITTED = 20.0  # seconds in which it must be admitted
 QUIET = 2.0  # seconds of computing after which a sign of life is sent
 SPIN, NAP, LONGEST = 100e-6, 50e-6, 1e-3  # seconds: as reads on a local device wait
+PENDING = 16  # reads that wait for the GPU, each with a copy: no more messages are received meanwhile
 IDLE = 60.0  # seconds between two looks whether the connection is still there
 
 
@@ -98,7 +69,7 @@ class ClientSession:
     def end(self, why: str = "") -> None:
         """End the connection, from another thread, with a reason."""
         if why:
-            self._say(encode_error(0, Rejected(why)), QUIET)
+            self._say(wire.encode_error(0, wire.Rejected(why)), QUIET)
         with suppress(OSError):
             self._raw.shutdown(2)
 
@@ -111,7 +82,7 @@ class ClientSession:
         if seconds is not None and computed > seconds:
             self.end(f"remote: this server lets a client compute for {seconds:g} s: ask for more, --seconds")
         elif since and now - max(since, self._answered) > QUIET:
-            self._say(encode(ALIVE, 0), 0.0)
+            self._say(wire.encode(wire.ALIVE, 0), 0.0)
 
     def _say(self, message: bytes, seconds: float) -> None:
         """Send a message from another thread, unless the client's own sends for longer."""
@@ -128,14 +99,16 @@ class ClientSession:
         try:
             self._greet()
             self._serve()
-        except Rejected as e:
-            self.answer(encode_error(0, e))
+        except wire.Rejected as e:
+            self.answer(wire.encode_error(0, e))
         except FlambeauError as e:  # the device was lost
-            self.answer(encode_error(0, e))
+            self.answer(wire.encode_error(0, e))
         except (OSError, ssl.SSLError):
             pass  # the client is gone, or broke the protocol of WebSockets
         except Exception as e:
-            self.answer(encode_error(0, Rejected(f"remote: the server failed: {type(e).__name__}: {e}")))
+            self.answer(
+                wire.encode_error(0, wire.Rejected(f"remote: the server failed: {type(e).__name__}: {e}"))
+            )
             raise
         finally:
             self._free()
@@ -168,34 +141,36 @@ class ClientSession:
         if self.server.tls is not None:
             self._sock = TlsSocket(self._raw, self.server.tls)
         incoming = Incoming(self._sock)
-        first = incoming.exactly(len(PREFACE))
-        if first != PREFACE:
+        first = incoming.exactly(len(wire.PREFACE))
+        if first != wire.PREFACE:
             incoming = self._upgrade(incoming, first)
         steps = admit(self.server.token)
         next(steps)
         try:
             while True:
-                n, kind, id = HEADER.unpack(incoming.exactly(HEADER.size))
-                if n > SMALL:
-                    raise Rejected(f"remote: a message of {n:,} bytes before the handshake has ended")
-                self.answer(steps.send(Received(kind, id, incoming.exactly(n))))
+                n, kind, id = wire.HEADER.unpack(incoming.exactly(wire.HEADER.size))
+                if n > wire.SMALL:
+                    raise wire.Rejected(f"remote: a message of {n:,} bytes before the handshake has ended")
+                self.answer(steps.send(wire.Received(kind, id, incoming.exactly(n))))
         except StopIteration as end:
             name, proof = end.value
         device = self.server.device_of(name)
         if device is None:
-            raise Rejected(
+            raise wire.Rejected(
                 f"remote: no device {name[:40]!r} here: {', '.join(self.server.devices)} are served"
             )
         self._raw.settimeout(STALLED)
         self._incoming = incoming
         self._objects = Objects(device, self.server.memory)
         welcome = {"proof": proof, "device": device.describe(), "memory": self.server.memory}
-        self.answer(encode_json(WELCOME, 0, welcome))
+        self.answer(wire.encode_json(wire.WELCOME, 0, welcome))
 
     def _upgrade(self, incoming: Incoming, first: bytes) -> Incoming:
         """A page's connection: a WebSocket whose messages are one stream of bytes."""
         if first[:4] != b"GET ":
-            raise Rejected("remote: the first bytes are not those of a Flambeau client: is it one of TLS?")
+            raise wire.Rejected(
+                "remote: the first bytes are not those of a Flambeau client: is it one of TLS?"
+            )
         incoming.unread(first)
         request = websocket.read_request(incoming)
         if self.server.token is None and not websocket.is_local(request):
@@ -204,8 +179,8 @@ class ClientSession:
         end = websocket.upgrade(self._sock, incoming, request)
         self._sock = end
         incoming = Incoming(end)
-        if incoming.exactly(len(PREFACE)) != PREFACE:
-            raise Rejected("remote: the first bytes are not those of a Flambeau client")
+        if incoming.exactly(len(wire.PREFACE)) != wire.PREFACE:
+            raise wire.Rejected("remote: the first bytes are not those of a Flambeau client")
         return incoming
 
     def _serve(self) -> None:
@@ -218,6 +193,9 @@ class ClientSession:
                     continue
                 waited = time.perf_counter() - began
                 nap = 0.0 if waited < SPIN else min(max(1.2 * nap, NAP), LONGEST)
+                if len(self.pending) >= PENDING:
+                    time.sleep(nap)
+                    continue
                 if not incoming.ready(nap):
                     continue
             elif not incoming.ready(0):
@@ -225,7 +203,7 @@ class ClientSession:
                 if not incoming.ready(IDLE):
                     continue
                 self._busy_since = time.monotonic()
-            n, kind, id = HEADER.unpack(incoming.exactly(HEADER.size))
+            n, kind, id = wire.HEADER.unpack(incoming.exactly(wire.HEADER.size))
             self._message(objects, kind, id, n)
             began = time.perf_counter()
 
@@ -244,19 +222,19 @@ class ClientSession:
         self.pending.popleft()
         if pending.is_read:
             n = sum(len(part) for part in parts)
-            self.answer(HEADER.pack(n, DATA, pending.id), *parts)
+            self.answer(wire.HEADER.pack(n, wire.DATA, pending.id), *parts)
         else:
-            self.answer(encode(DONE, pending.id))
+            self.answer(wire.encode(wire.DONE, pending.id))
         return True
 
     def _message(self, objects: Objects, kind: int, id: int, n: int) -> None:
         """Receive a payload, whose length is checked before, and handle the message."""
         handler = HANDLERS.get(kind)
         if handler is None:
-            raise Rejected(f"remote: messages of kind {kind} are unknown")
-        most = objects.buffer(id).size if kind == WRITE else SMALL if kind in SHORT else MOST
+            raise wire.Rejected(f"remote: messages of kind {kind} are unknown")
+        most = objects.buffer(id).size if kind == wire.WRITE else wire.SMALL if kind in SHORT else wire.MOST
         if n > most:
-            raise Rejected(f"remote: {n:,} bytes in a message of kind {kind}: at most {most:,}")
+            raise wire.Rejected(f"remote: {n:,} bytes in a message of kind {kind}: at most {most:,}")
         payload = bytearray(n)
         self._incoming.into(memoryview(payload))
         handler(self, objects, id, payload)
@@ -266,122 +244,121 @@ class ClientSession:
 
 
 def allocate(session: ClientSession, objects: Objects, id: int, payload: bytearray) -> None:
-    if len(payload) != ALLOCATED.size:
-        raise Rejected("remote: an allocation has a size and a use")
-    size, is_uniform = ALLOCATED.unpack(payload)
+    if len(payload) != wire.ALLOCATED.size:
+        raise wire.Rejected("remote: an allocation has a size and a use")
+    size, is_uniform = wire.ALLOCATED.unpack(payload)
     with objects.device.lock:
         objects.alloc(id, size, bool(is_uniform))
 
 
 def write(session: ClientSession, objects: Objects, id: int, payload: bytearray) -> None:
     if len(payload) % 4:
-        raise Rejected(f"remote: {len(payload):,} bytes to write: not by fours")
+        raise wire.Rejected(f"remote: {len(payload):,} bytes to write: not by fours")
     with objects.device.lock:
         objects.write(id, payload)
 
 
 def patch(session: ClientSession, objects: Objects, id: int, payload: bytearray) -> None:
     with objects.device.lock:
-        objects.patch(id, words_of(payload))
+        objects.patch(id, wire.words_of(payload))
 
 
 def free(session: ClientSession, objects: Objects, _id: int, payload: bytearray) -> None:
     with objects.device.lock:
-        objects.free(words_of(payload))
+        objects.free(wire.words_of(payload))
 
 
 def forget(session: ClientSession, objects: Objects, _id: int, payload: bytearray) -> None:
     with objects.device.lock:
-        objects.forget(words_of(payload))
+        objects.forget(wire.words_of(payload))
 
 
 def add_kernel(session: ClientSession, objects: Objects, id: int, payload: bytearray) -> None:
-    if len(payload) < KERNEL_HEAD.size:
-        raise Rejected("remote: a kernel without its head")
-    inputs, outputs, faults, proven, n = KERNEL_HEAD.unpack_from(payload)
-    rest = payload[KERNEL_HEAD.size :]
+    if len(payload) < wire.KERNEL_HEAD.size:
+        raise wire.Rejected("remote: a kernel without its head")
+    inputs, outputs, faults, proven, n = wire.KERNEL_HEAD.unpack_from(payload)
+    rest = payload[wire.KERNEL_HEAD.size :]
     try:
         label, text = rest[:n].decode(), rest[n:].decode()
     except UnicodeDecodeError:
-        raise Rejected("remote: a kernel's text is not in UTF-8") from None
+        raise wire.Rejected("remote: a kernel's text is not in UTF-8") from None
     with objects.device.lock:
         objects.add_kernel(id, KernelText(text, label, inputs, outputs, faults, bool(proven)))
 
 
 def add_program(session: ClientSession, objects: Objects, id: int, payload: bytearray) -> None:
     with objects.device.lock:
-        objects.add_program(id, words_of(payload))
+        objects.add_program(id, wire.words_of(payload))
 
 
 def submit(session: ClientSession, objects: Objects, id: int, payload: bytearray) -> None:
     with objects.device.lock:
-        objects.submit(words_of(payload))
+        objects.submit(wire.words_of(payload))
     objects.device.keep_pace()
     if id:
-        session.answer(encode(DONE, id))
+        session.answer(wire.encode(wire.DONE, id))
 
 
 def read(session: ClientSession, objects: Objects, id: int, payload: bytearray) -> None:
-    asked = pairs_of(payload)
+    asked = wire.pairs_of(payload)
     if len(set(asked)) < len(asked):
-        raise Rejected("remote: a buffer is read twice at once")
+        raise wire.Rejected("remote: a buffer is read twice at once")
     try:
         with objects.device.lock:
             session.pending.append(Pending(id, objects.device.fetch(objects.readable(asked)), True))
-    except Rejected:
+    except wire.Rejected:
         raise
     except FlambeauError as e:
         objects.device.check()
-        session.answer(encode_error(id, e))
+        session.answer(wire.encode_error(id, e))
     has_run()  # several clients' threads: then waits do not block the others
 
 
 def wait_for_all(session: ClientSession, objects: Objects, id: int, _payload: bytearray) -> None:
     with objects.device.lock:
-        session.pending.append(Pending(id, objects.device.fetch([]), False))
+        session.pending.append(Pending(id, objects.device.fetch_nothing(), False))
 
 
 def check_kernels(session: ClientSession, objects: Objects, id: int, payload: bytearray) -> None:
     wrong: dict[int, str] = {}
-    for number in words_of(payload):
+    for number in wire.words_of(payload):
         if (kernel := objects.kernels.get(number)) is None:
-            raise Rejected(f"remote: no kernel has the number {number:,}")
+            raise wire.Rejected(f"remote: no kernel has the number {number:,}")
         try:
             if kernel.error is not None:
                 raise kernel.error
             objects.device.compiled(kernel.number)
-        except Rejected:
+        except wire.Rejected:
             raise
         except FlambeauError as e:
             wrong[number] = str(e)
-    session.answer(encode_json(DONE, id, wrong))
+    session.answer(wire.encode_json(wire.DONE, id, wrong))
 
 
 def times(session: ClientSession, objects: Objects, id: int, payload: bytearray) -> None:
     try:
         with objects.device.lock:
-            parts = objects.check(words_of(payload), set())
-            stamps = objects.device.timestamps(*parts)
-        session.answer(encode_json(DONE, id, {"times": stamps.wait()}))
-    except Rejected:
+            stamps = objects.timestamps(wire.words_of(payload))
+        session.answer(wire.encode_json(wire.DONE, id, {"times": stamps.wait()}))
+    except wire.Rejected:
         raise
     except FlambeauError as e:
-        session.answer(encode_error(id, e))
+        session.answer(wire.encode_error(id, e))
 
 
 Handler = Callable[[ClientSession, Objects, int, bytearray], None]
 HANDLERS: dict[int, Handler] = {
-    ALLOC: allocate,
-    WRITE: write,
-    PATCH: patch,
-    FREE: free,
-    FORGET: forget,
-    KERNEL: add_kernel,
-    PROGRAM: add_program,
-    SUBMIT: submit,
-    READ: read,
-    WAIT: wait_for_all,
-    CHECK: check_kernels,
-    TIMES: times,
+    wire.ALLOC: allocate,
+    wire.WRITE: write,
+    wire.PATCH: patch,
+    wire.FREE: free,
+    wire.FORGET: forget,
+    wire.KERNEL: add_kernel,
+    wire.PROGRAM: add_program,
+    wire.SUBMIT: submit,
+    wire.READ: read,
+    wire.WAIT: wait_for_all,
+    wire.CHECK: check_kernels,
+    wire.TIMES: times,
 }
-SHORT = (ALLOC, WAIT)
+SHORT = (wire.ALLOC, wire.WAIT)
