@@ -5,7 +5,7 @@ import re
 import tempfile
 import zipfile
 from functools import cache
-from importlib.metadata import files
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path, PurePosixPath
 
 from ..codegen.render import compile_templates
@@ -33,6 +33,7 @@ LEFT_OUT = (
     "flambeau/remote/websocket.py",
     "flambeau/site/",
     "flambeau/tabs/",
+    "flambeau/torch/",
     "flambeau/web/",
     "flambeau/wgsl_reader/",
     "flambeau/data/mnist_subset/",
@@ -122,6 +123,17 @@ def separate_package(package: str) -> Files:
     """Return a package that one page loads on demand, with a module that replaces NumPy in that page."""
     numpy = (web_folder() / "selftest" / ARRAYS).read_bytes()
     return tree(f"flambeau/{package}", HERE / package) | {"numpy.py": numpy}
+
+
+def timm() -> Files:
+    """Return timm as it is installed, with what answers its `import torch`; {} if it is not installed."""
+    try:
+        installed = installed_files("timm")
+    except PackageNotFoundError:
+        return {}
+    # lists of classes, which no model reads
+    models = {n: data for n, data in installed.items() if not n.startswith("timm/data/_info/")}
+    return separate_package("torch") | separate_package("hub") | models
 
 
 @cache

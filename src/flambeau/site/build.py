@@ -31,7 +31,7 @@ def build(
 
     A wheel is among the files, so that pip can install it from the site's address. The manifest lists the
     files that the worker loads. Files with a hash in their name may be cached for ever. The page of images
-    works if the package of its weights is installed.
+    works if the package of its weights is installed, and that of borrowed models if timm is.
 
     model: a file of `flambeau mnist` that replaces the included one. brotli: write NAME.br for each NAME that
     gets smaller, and store archives uncompressed; without Node.js, archives are compressed instead.
@@ -56,6 +56,7 @@ def build(
         "lock": {"info": json.loads((home / pyodide.LOCK).read_text("utf-8"))["info"], "packages": {}},
         "stdlib": names.pop("stdlib"),
         **{name: names.pop(name) for name in archives.SEPARATE},
+        "timm": names.pop("timm", None),
         "packages": sorted(names.values()),
         "compiled": compiled,
         "mnist": dict(zip(("model", "digits"), mnist, strict=True)),
@@ -100,6 +101,7 @@ def packages(sources: bool, stored: bool) -> tuple[dict[str, bytes], bool]:
     plain = {
         "flambeau": archives.zip_files(archives.flambeau() | archives.templates()),
         **{name: archives.zip_files(archives.separate_package(name)) for name in archives.SEPARATE},
+        **({"timm": archives.zip_files(models)} if (models := archives.timm()) else {}),
         "jinja2": archives.zip_files(archives.installed_files("jinja2")),
         "markupsafe": archives.zip_files(archives.installed_files("markupsafe")),
     }

@@ -10,7 +10,8 @@ from ..export.web_module import minify
 from .archives import ARRAYS, web_folder
 from .hashes import digest
 
-NAMES = {"": "Flambeau", "mnist": "Digits", "image": "Photos", "selftest": "Self-test"}  # folder: name
+# folder: name
+NAMES = {"": "Flambeau", "mnist": "Digits", "image": "Photos", "timm": "timm", "selftest": "Self-test"}
 DOCS = "docs"  # the folder of the documentation
 # Pages may load and run only the site's files. The visitor's pictures are blobs; addresses of scripts
 # go through trusted.js. A host may send the policy as a header, which then also applies to workers.

@@ -7,12 +7,13 @@ Importing this package turns torch mode on for the process (`disable` turns it o
 from importlib import import_module
 from typing import Any
 
+from .absent_packages import stand_in
 from .module_tree import install, is_installed, root, uninstall
 from .switch import disable, enable, enabled, is_enabled
 from .table import REPLACING, VERSION
 
 __version__ = VERSION
-__all__ = ["disable", "enable", "enabled", "install", "is_enabled", "is_installed", "uninstall"]
+__all__ = ["disable", "enable", "enabled", "install", "is_enabled", "is_installed", "stand_in", "uninstall"]
 for _module in REPLACING:
     import_module(f".{_module}", __name__)
 enable()
