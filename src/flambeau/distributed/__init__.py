@@ -32,6 +32,7 @@ from .threads import as_rank, connect_threads, run_threads, thread_group
 
 TCPStore = Store
 default_pg_timeout = timedelta(seconds=TIMEOUT)
+SWITCH_SECONDS = 0.0005
 BACKENDS = ("auto", "sockets", "gloo", "nccl", "mpi")  # torch's names mean "auto"
 STORE_IN_LAUNCHER = "FLAMBEAU_STORE"  # set by the launcher, which has the store at MASTER_ADDR:MASTER_PORT
 
@@ -96,6 +97,9 @@ def init_process_group(
             store = Store(host, port, token, seconds)
         _default = Worker(store, token, rank, world_size, "sockets" not in names).join(seconds)
     end_with_parent()
+    # Threads move the data while the main thread computes: with Python's 5 ms they would wait that long for
+    # the interpreter at each frame of a call.
+    sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_SECONDS))
     _install_hooks()
 
 
