@@ -60,6 +60,7 @@ def launch(*arguments: str):
     return result.exit_code, result.stdout, result.stderr
 
 
+@pytest.mark.share(3)
 def test_output_and_a_traceback_printed_last(script):
     code, out, err = launch("--nproc-per-node", "2", "--max-restarts", "1", script, "restart")
     assert code == 0, err
@@ -72,6 +73,7 @@ def test_output_and_a_traceback_printed_last(script):
     assert "[0] flambeau.errors.DistributedError: " in err and "rank 1: ValueError: broken here" in err
 
 
+@pytest.mark.share(3, first=1)
 def test_kill_9_and_an_elastic_run(script):
     began = time.monotonic()
     code, out, err = launch("--devices", "2", script, "kill")
@@ -83,6 +85,7 @@ def test_kill_9_and_an_elastic_run(script):
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.share(3, first=2)
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_ctrl_c_and_kill_9_of_the_launcher_end_the_workers(script):
     for number, code in ((signal.SIGINT, 130), (signal.SIGKILL, -9)):
