@@ -34,6 +34,34 @@ def test_bits_on_an_adapter(gpu):
     assert results(2, device=gpu) == alone == results(3, device=gpu)
 
 
+def test_batch_norms_in_step():
+    alone = results(1, sync_batch_norm=True)
+    assert results(3, sync_batch_norm=True) == alone != results(1)
+
+
+def test_batch_norms_in_step_are_those_of_the_whole_batch():
+    """A step of SGD, with a batch that does not divide evenly, beside one with BatchNorm of one process."""
+
+    class Normed(nn.Sequential):
+        def __init__(self):
+            super().__init__(nn.Linear(12, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 4))
+
+    def step(group):
+        model, optimizer = build("cpu", Normed, fb.optim.SGD, 0.5)
+        optimizer = wrap(optimizer, model, group=group, sync_batch_norm=True)
+        loss = optimizer.step(lambda x, y: F.cross_entropy(model(x), y), *batches([21])[0])
+        return [t.numpy() for t in model.state_dict().values()], loss
+
+    model, optimizer = build("cpu", Normed, fb.optim.SGD, 0.5)
+    x, y = (fb.tensor(part, device="cpu") for part in batches([21])[0])
+    loss = F.cross_entropy(model(x), y)
+    optimizer.step(loss.backward())
+    for ours, mean in run_threads(2, step):
+        assert mean == pytest.approx(loss.item(), rel=1e-5)
+        for value, expected in zip(ours, model.state_dict().values(), strict=True):
+            np.testing.assert_allclose(value, expected.numpy(), rtol=1e-4, atol=1e-6)
+
+
 def test_a_step_is_that_of_the_whole_batch():
     """y = w x by least squares, 5 items in 8 shards: the gradient is written out."""
     x, y = np.arange(5, dtype="f")[:, None], np.ones((5, 1), "f")

@@ -116,6 +116,14 @@ def test_iterables_and_parts_of_the_state():
     assert in_threads(2, run) == in_threads(1, run)
 
 
+def test_batch_norms_in_step():
+    def run(_):
+        return fit(learner_of(), epochs=1, engine=ParallelOptions(sync_batch_norm=True))
+
+    alone = in_threads(1, run)
+    assert in_threads(2, run) == alone != in_threads(1, lambda _: fit(learner_of(), epochs=1))
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

@@ -15,6 +15,7 @@ from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.tree import is_tuple
 from ..errors import DistributedError, TypeError
+from ..nn import SyncBatchNorm
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
 from .elastic import is_joiner, is_lost, membership, receive_state, send_state
@@ -31,10 +32,13 @@ Computed = tuple[list[Tensor], tuple[int, ...], Tensor, Any]
 
 
 def make_shard(
-    function: Callable[..., Any], params: list[Tensor], buffers: list[Tensor]
+    function: Callable[..., Any], params: list[Tensor], buffers: list[Tensor], synced: bool = False
 ) -> Callable[[list[Any], Tensor, Tensor], Computed]:
     """Make the function that computes a shard: its weighted gradients and the buffers that it changed, the
-    numbers of these, the weighted loss, and what `function` returned beside the gradients."""
+    numbers of these, the weighted loss, and what `function` returned beside the gradients.
+
+    synced: the loss of a shard depends on the items of others, so it is weighted before backward.
+    """
 
     def shard(batch: list[Any], weight: Tensor, is_first: Tensor) -> Computed:
         before = [b.node for b in buffers]
@@ -42,15 +46,18 @@ def make_shard(
         more: Any = None
         if is_tuple(result):
             result, more = result
-        grads = result if isinstance(result, Gradients) else _backward(result)
+        if synced and isinstance(result, Tensor):
+            grads, share = _backward(result * weight), 1.0
+        else:
+            grads, share = result if isinstance(result, Gradients) else _backward(result), weight
         with no_grad():
             by_number = {i: g for i, p in enumerate(params) if (g := grads.get(p)) is not None}
-            values = [g.float() * weight for g in by_number.values()]
+            values = [g.float() * share for g in by_number.values()]
             changed = [i for i, b in enumerate(buffers) if b.node is not before[i]]
             # A count, such as of batches, is the same in all shards: the first one's is taken as it is.
             shares = [weight if buffers[i].dtype.kind == "f" else is_first for i in changed]
             after = [buffers[i].float() * share for i, share in zip(changed, shares, strict=True)]
-            loss = grads.loss.detach().float().reshape(()) * weight
+            loss = grads.loss.detach().float().reshape(()) * share
         realize(loss, *values, *after)
         numbers = (*by_number, *(len(params) + i for i in changed))
         return [*values, *after], numbers, loss, more
@@ -114,6 +121,8 @@ class DistributedOptimizer:
         self.optimizer, self.options, self._companion = optimizer, options, companion
         self._next_group = regroup or membership.following
         self._full = group  # with workers that have joined and wait for the state
+        if options.sync_batch_norm and model is not None:
+            SyncBatchNorm.convert_sync_batchnorm(model)
         self._has_joiners = False  # new workers wait for the next group
         params = list(optimizer.params)
         names = {id(p): n for n, p in (model.named_parameters() if model is not None else ())}
@@ -209,9 +218,13 @@ class DistributedOptimizer:
         """
         sums = self.sums
         program = self._programs.get(function)
+        synced = self.options.sync_batch_norm
         if program is None:
-            program = self._programs[function] = jit(make_shard(function, sums.params, sums.buffers))
-        before = [b.detach().clone() for b in sums.buffers]
+            # The statistics of other workers come in the middle of a step, so it can't be recorded.
+            shard = make_shard(function, sums.params, [] if synced else sums.buffers, synced)
+            program = self._programs[function] = shard if synced else jit(shard)
+        buffers = [] if synced else sums.buffers
+        before = [b.detach().clone() for b in buffers]
         realize(*before)
         total: ShardSum | None = None
         first = tensor(float(is_first), float32, device=sums.device)
@@ -222,7 +235,7 @@ class DistributedOptimizer:
                 use(more, batch)
             part = ShardSum(dict(zip(numbers, values, strict=True)), loss)
             total = part if total is None else sums.add(total, part)
-        for b, old in zip(sums.buffers, before, strict=True):
+        for b, old in zip(buffers, before, strict=True):
             b.assign_(old)
         assert total is not None
         return total
@@ -243,7 +256,12 @@ class DistributedOptimizer:
     ) -> StepResult:
         """Make a step as `run` does, without workers that wait: the caller calls `admit` between steps."""
 
+        before = [b.detach().clone() for b in self.sums.buffers] if self.options.sync_batch_norm else []
+        realize(*before)
+
         def total() -> tuple[float, list[bytes]]:
+            for b, old in zip(self.sums.buffers, before, strict=False):
+                b.assign_(old)
             sums = self.sums.total(part, filled, bytes([self._sees_joiners()]) + note)
             self._update(sums)
             return sums.loss, sums.notes
@@ -435,6 +453,7 @@ def wrap(
     shards: int = SHARDS,
     wire: str = "float32",
     shard_state: bool = False,
+    sync_batch_norm: bool = False,
     group: ProcessGroup | None = None,
 ) -> DistributedOptimizer:
     """Train with the workers of a group: `optimizer.step(loss_function, *batch)` on the result uses the
@@ -448,6 +467,8 @@ def wrap(
     shards: the parts of each batch, at least as many as workers
     wire: "float32", or "float16", "bfloat16" or "int8" with error feedback
     shard_state: each worker keeps the optimiser's state of a part of the parameters (ZeRO-1)
+    sync_batch_norm: the model's batch norms become SyncBatchNorm, which use the statistics of the entire
+        batch; steps are not recorded then
     group: the workers; None: the group of init_process_group, or this process alone
 
     ValueError on all workers if their models differ, and for invalid options.
@@ -456,5 +477,5 @@ def wrap(
         optimizer,
         model,
         membership.current() if group is None else group,
-        ParallelOptions(shards, wire, shard_state),
+        ParallelOptions(shards, wire, shard_state, sync_batch_norm),
     )

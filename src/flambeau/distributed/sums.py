@@ -20,6 +20,7 @@ from .compression import Feedback, Floats, wire_named
 from .exchange import BadGradient, Flaw, GradientExchange
 from .group import ProcessGroup
 from .layout import Round, owned_rounds, owners_of, rounds_of
+from .lockstep import Meeting, side_by_side
 from .model import gather
 from .reduce import Span, TreeSum, spans_of
 from .shards import SHARDS, deal, drawing, random_numbers
@@ -36,7 +37,8 @@ class ParallelOptions:
     shards: the number of parts of each batch; the weights depend on it, and not on the number of workers.
     wire: "float32", or "float16", "bfloat16" or "int8" with error feedback, whose results depend on the
     number of workers. shard_state: each worker keeps the optimiser's state of a part of the parameters
-    (ZeRO-1). restarts: how many killed workers `Learner.fit(devices=...)` replaces. engine: what starts them.
+    (ZeRO-1). sync_batch_norm: batch norms use the statistics of the entire batch; steps are not recorded
+    then. restarts: how many killed workers `Learner.fit(devices=...)` replaces. engine: what starts them.
 
     ValueError for an unknown wire, or less than one shard.
     """
@@ -44,6 +46,7 @@ class ParallelOptions:
     shards: int = SHARDS
     wire: str = "float32"
     shard_state: bool = False
+    sync_batch_norm: bool = False
     restarts: int = 0
     engine: str = "local"
 
@@ -132,10 +135,19 @@ class Sums:
         filled = range(self.group.size) if filled is None else filled
         shards = dealt[-1].stop
         local: TreeSum[ShardSum] = TreeSum(shards, filled, self.add)
-        for shard in dealt[rank]:
-            if shard in filled:
-                with random_numbers(self.seed, self.count, shard):
-                    local.put((shard, shard + 1), part(shard))
+        own = [shard for shard in dealt[rank] if shard in filled]
+
+        def compute(shard: int) -> ShardSum:
+            with random_numbers(self.seed, self.count, shard):
+                return part(shard)
+
+        if self.options.sync_batch_norm:
+            computed = side_by_side(Meeting(self.group, filled, dealt), own, compute)
+            for shard in own:
+                local.put((shard, shard + 1), computed[shard])
+        else:
+            for shard in own:
+                local.put((shard, shard + 1), compute(shard))
         used = [i for s in local.values.values() for i in s.values]
         used, notes = self._announce(used, note)
         rounds = self._rounds(used)

@@ -24,7 +24,7 @@ from ..distributed.sums import ShardSum
 from ..errors import DistributedError, ValueError
 from ..functions import read
 from ..tensor import Tensor, tensor
-from .checks import check_any_batch
+from .checks import check_any_batch, one_number
 from .events import Message, Reason, Renderer, Split
 from .meters import RecordedMeter, SplitMeter, count, count_unrecorded
 from .randoms import set_random_states
@@ -98,7 +98,7 @@ class Parallel(Companion):
         self.total = 0.0  # of the epoch's losses times items
         self.waiting = 0  # as of `Steps`
         self._renderers: list[Renderer] = list(run.learner.emit.renderers)
-        self._step = _make_step(run.trained, run.meter.recorded)
+        self._step = _make_step(run.trained, run.meter.recorded, options.sync_batch_norm)
         self._group = group
         self.optimizer: Any = None
 
@@ -430,15 +430,22 @@ def _has_indices(loader: Any) -> bool:
     return type(loader) is DataLoader and not loader.is_iterable and loader.batch_size is not None
 
 
-def _make_step(t: Trained, into: RecordedMeter) -> Callable[[tuple[Any, ...], Any], tuple[Gradients, Any]]:
-    """Make the function of a shard: its gradients, and the output if a metric needs it."""
+def _make_step(
+    t: Trained, into: RecordedMeter, synced: bool
+) -> Callable[[tuple[Any, ...], Any], tuple[Gradients | Tensor, Any]]:
+    """Make the function of a shard: its gradients, or with `synced` its loss, and the output if a metric
+    needs it."""
 
-    def step(inputs: tuple[Any, ...], target: Any) -> tuple[Gradients, Any]:
-        loss, output, grads = gradients(t, inputs, target)
+    def step(inputs: tuple[Any, ...], target: Any) -> tuple[Gradients | Tensor, Any]:
+        if synced:
+            output = t.model(*inputs)
+            result = loss = one_number(t.loss(output, target))
+        else:
+            loss, output, result = gradients(t, inputs, target)
+            result.loss = loss  # not times the scale
         with no_grad():
             count(into, loss, output, target, items_in(inputs[0]))
-        grads.loss = loss  # not times the scale
-        return grads, output if into.needs_output else None
+        return result, output if into.needs_output else None
 
     return step
 
@@ -457,3 +464,6 @@ def check_parallel(trained: Trained, options: ParallelOptions) -> None:
     if options.shard_state and (trained.clip is not None or trained.scaler is not None):
         rule = "clip and scaler need the gradients of all parameters on each worker"
         raise ValueError(f"fit(shard_state=True): {rule}: leave one of them out")
+    if options.sync_batch_norm and trained.scaler is not None:
+        rule = "the loss is weighted before its gradients are computed: leave the scaler out"
+        raise ValueError(f"fit(sync_batch_norm=True): {rule}")

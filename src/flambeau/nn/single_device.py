@@ -1,9 +1,13 @@
 """PyTorch's layers for several devices, on one device."""
 
+from contextvars import ContextVar
 from types import GenericAlias
-from typing import Any
+from typing import Any, Protocol
 
+from ..autograd import Function
 from ..errors import ValueError
+from ..functions import cat
+from ..ops.norm import affine_norm, as_float, by_channel
 from ..tensor import Tensor
 from .module import Module
 from .norm import BatchNorm
@@ -15,9 +19,36 @@ PARALLEL = (
 )
 
 
+class Statistics(Protocol):
+    """Adds numbers over the shards of a step, which are computed side by side."""
+
+    is_first: bool  # whether this shard moves the running statistics
+
+    def total(self, values: Tensor) -> Tensor:
+        """Return the sum of [n] over all shards."""
+        ...
+
+
+# Of the shard that this thread computes, in a step whose batch norms are in step.
+statistics: ContextVar[Statistics | None] = ContextVar("statistics", default=None)
+
+
+class TotalOverShards(Function):
+    """The sum over all shards; its gradient is the sum of the gradients of all shards. [n] -> [n]"""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, shared: Statistics) -> Tensor:
+        ctx.shared = shared
+        return shared.total(values)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return ctx.shared.total(grads[0]), None
+
+
 class SyncBatchNorm(BatchNorm):
-    """Batch normalisation. There is one process, so the batch of all processes is the batch itself. [n, c,
-    ...] -> [n, c, ...]
+    """Batch normalisation; in a step of `distributed.wrap(..., sync_batch_norm=True)` over the batch of all
+    workers. [n, c, ...] -> [n, c, ...]
 
     num_features: channels of the input
     eps: a small number that keeps divisions from 0
@@ -46,6 +77,23 @@ class SyncBatchNorm(BatchNorm):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
 
+    def forward(self, input: Tensor) -> Tensor:
+        shared = statistics.get()
+        if shared is None or not self.training:
+            return super().forward(input)
+        self._check_input_dim(input)
+        x, dims, channels = as_float(input), (0, *range(2, input.ndim)), self.num_features
+        own = Tensor.full((1,), x.numel() // channels, device=x.device)
+        sums: Tensor = TotalOverShards.apply(cat([x.sum(dims), own]), shared)
+        count = sums[channels:].detach()
+        mean = sums[:channels] / count
+        # A second pass over x: the mean of squares minus the square of the mean would cancel.
+        squares = (x - by_channel(mean, x.ndim)).square().sum(dims)
+        var = TotalOverShards.apply(squares, shared) / count
+        if self.track_running_stats and shared.is_first:
+            self._track(mean.detach(), var.detach(), int(count.item()))
+        return affine_norm(input, mean, var, self.weight, self.bias, self.eps)
+
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
         """Replace a model's batch norms by SyncBatchNorm with the same tensors; returns the model.
@@ -69,7 +117,8 @@ class DataParallel(Module):
     accepted and ignored.
     """
 
-    __class_getitem__ = classmethod(GenericAlias)  # DataParallel[int], as PyTorch allows it
+    # DataParallel[int], as PyTorch allows it
+    __class_getitem__: Any = classmethod(GenericAlias)  # pyright: ignore[reportUnknownVariableType]
 
     def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0):
         if device_ids is not None and len(device_ids) > 1:
