@@ -389,3 +389,10 @@ def test_numbers_change_without_another_plan(gpu):
     for value in (7, 2**40, -5, -(2**40)):
         number.value = value
         assert step(x).tolist() == [1 + value, -2 + value]
+
+
+def test_parts_of_numbers_belong_to_every_device():
+    """The default device is another one: the imaginary part of a real number was put there."""
+    x = fb.tensor([[1.0]], device=PaperDevice())
+    for y in (fb.logaddexp(x > 0, fb.complex(x, x * 0)).real, fb.where(x > 0, fb.complex(x, x), 1.0).imag):
+        assert y.numpy().tolist() == [[0.0]] and y.device is x.device  # nothing is computed on paper

@@ -118,8 +118,9 @@ def real(re: Any) -> Parts:
 
 
 def fill_like(like: Any, value: float) -> Any:
-    """A tensor of one value, in the shape of another."""
-    return like.new_full(like.shape, value)
+    """A tensor of one value in the shape and on the device of another. A host number has no device:
+    `new_full` would take the default one."""
+    return integers.full(like.shape, value, like.dtype, like.node.device)
 
 
 def view_as_complex(x: Any) -> Parts:
@@ -287,7 +288,7 @@ def product(z: Parts, dims: tuple[int, ...]) -> Parts:
     for d in dims:
         if not z.shape[d]:
             shape = tuple(1 if e == d else n for e, n in enumerate(z.shape))
-            return real(z.re.new_full(shape, 1.0))
+            return real(integers.full(shape, 1.0, z.re.dtype, z.re.node.device))
         while (n := z.shape[d]) > 1:
             half = n // 2
             products = along(z, d, 0, half) * along(z, d, half, half)

@@ -113,7 +113,7 @@ def fill_like(like: Any, value: int, dtype: dt.DType = dt.uint32) -> Any:
     return full(like.shape, value, dtype, like.node.device)
 
 
-def full(shape: Shape, value: int, dtype: dt.DType, device: Any) -> Any:
+def full(shape: Shape, value: float, dtype: dt.DType, device: Any) -> Any:
     """A tensor of one value in a shape."""
     return tensor_of(apply(OPS["expand"], (constant(value, dtype=dtype),), {"shape": shape}, device=device))
 
