@@ -131,7 +131,10 @@ def line_of(name: str, module: types.ModuleType | None, known: dict[str, types.M
         return name
     kinds: dict[str, list[str]] = {}
     public = set(vars(module).get("__all__", ()))
-    for key, value in sorted({**_of_class(module), **vars(module)}.items()):
+    inner = (
+        vars(vars(module)["m"]) if hasattr(module, "m") else {}
+    )  # the module that has settings as properties
+    for key, value in sorted({**inner, **_of_class(module), **vars(module)}.items()):
         if (
             key.startswith("__")
             or not key.isidentifier()

@@ -47,3 +47,43 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 def get_device_capability(device: Any = None) -> tuple[int, int]:
     """CUDA's compute capability, which a GPU of WebGPU has none of: (0, 0)."""
     return 0, 0
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Let max_memory_allocated count from now on."""
+    if is_available() and (pool := get_device("gpu" if device is None else device).pool) is not None:
+        pool.peak = pool.live
+
+
+def set_device(device: Any) -> None:
+    """Set which GPU "cuda" names: there is one, "cuda:0"."""
+
+
+def memory_allocated(device: Any = None) -> int:
+    """The bytes of current tensors on the GPU; 0 without one."""
+    return accelerator.memory_allocated(device) if is_available() else 0
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The peak bytes of tensors on the GPU; 0 without one."""
+    return accelerator.max_memory_allocated(device) if is_available() else 0
+
+
+def memory_reserved(device: Any = None) -> int:
+    """The bytes that were allocated from the driver; 0 without a GPU."""
+    return accelerator.memory_reserved(device) if is_available() else 0
+
+
+max_memory_reserved = memory_cached = max_memory_cached = memory_reserved
+
+
+def empty_cache() -> None:
+    """Return unused memory to the driver."""
+    if is_available():
+        accelerator.empty_cache()
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait until all submitted work is done."""
+    if is_available():
+        accelerator.synchronize(device)

@@ -203,7 +203,6 @@ _installed, _loader, _finder = _Installed(), _Loader(), TorchFinder()
 _made: dict[str, TorchModule] = {}
 root = _make(ROOT)
 _made[ROOT] = root
-vars(root)["__version__"] = VERSION
 sys.meta_path.insert(0, _finder)
 
 
