@@ -155,6 +155,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "surface": {".", "array_api", "cuda", "signal"},
     "nn": {"nn", "nn/utils"},
     "optim": {"optim"},
+    "remote": {"remote"},
     "torch": {"torch"},
     "data": {"data", "utils"},
     "io": {"io", "hub"},
@@ -166,7 +167,6 @@ INTERNALS = {  # page: the packages whose modules it names
     "porting": {"porting"},
     "distributed": {"distributed"},
     "tabs": {"tabs"},
-    "remote": {"remote"},
 }
 
 

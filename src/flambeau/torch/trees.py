@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..core.node import describe
+from ..core.tree import is_dict
 from ..errors import ValueError
 
 
@@ -153,7 +154,8 @@ def _unflatten_deque(values: Any, maxlen: Any) -> Any:
 
 
 def _flatten_named(t: Any) -> tuple[list[Any], Any]:
-    return list(t), type(t)
+    kind: Any = t.__class__
+    return list(t), kind
 
 
 def _unflatten_named(values: Any, kind: Any) -> Any:
@@ -212,7 +214,7 @@ def register_constant(cls: Any) -> None:
 
 
 def _kind_of(tree: Any) -> Any:
-    kind: Any = type(tree)
+    kind: Any = tree.__class__
     is_named = kind not in NODES and isinstance(tree, tuple) and hasattr(kind, "_fields")
     return namedtuple_node if is_named else kind
 
@@ -338,7 +340,7 @@ def _places_into(out: list[tuple[Any, Any]], path: tuple[Any, ...], tree: Any, i
 def _keys_of(kind: Any, tree: Any, n: int) -> list[Any]:
     if kind is namedtuple_node:
         return [GetAttrKey(name) for name in tree._fields]
-    return [MappingKey(k) for k in tree] if isinstance(tree, dict) else [SequenceKey(i) for i in range(n)]
+    return [MappingKey(k) for k in tree] if is_dict(tree) else [SequenceKey(i) for i in range(n)]
 
 
 def tree_leaves_with_path(tree: Any, is_leaf: Any = None) -> list[tuple[Any, Any]]:
