@@ -99,7 +99,7 @@ def kind_of(value: object, name: str, module: str, known: dict[str, types.Module
         if own in known:
             return "" if own == f"{module}.{name}" else "m"
         return "x" if path_of(value, name) else ""
-    if isinstance(value, CONSTANTS):
+    if type(value) in CONSTANTS.__args__:  # not a string of a class of its own
         return "v" if len(repr(value)) < 60 and "/" not in repr(value) else "o"
     home = str(getattr(value, "__module__", "") or "")
     is_class, is_function = inspect.isclass(value), callable(value)

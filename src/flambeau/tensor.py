@@ -20,6 +20,7 @@ from .core.overrides import call_default
 from .core.printing import format_tensor, in_html
 from .core.shape import Shape, normal_dim
 from .core.torch_hints import missing_from
+from .core.tree import is_tuple
 from .device import get_device
 from .errors import TypeError, ValueError
 from .fusion.planner import plan
@@ -136,19 +137,20 @@ class Tensor(Protocols, Exchange, Table):
 
     __hash__ = object.__hash__  # type: ignore[assignment] # identity, although == compares elements
     # its base or its views (core/alias.py); guards do not watch this attribute
-    __slots__ = ("gradient", "link")
+    __slots__ = ("gradient", "link", "writes")
     node: Node
     link: Any
+    writes: int  # the number of writes in torch mode; unset until the first one
     gradient: Any  # what `.grad` is in torch mode (flambeau.torch); unset until the first one
 
     def __init__(self, node: Any = (), *sizes: int):
         self.node = node
         self.link = None
         if node.__class__ is not Node:  # a user's Tensor([1, 2]) or Tensor(2, 3), as in PyTorch
-            # a tuple with numel is a torch.Size (flambeau.torch)
-            shape: Any = (node, *sizes) if isinstance(node, int) else node if hasattr(node, "numel") else None
-            is_data = shape is None or isinstance(shape, Tensor)
-            value = tensor(node, dt.default_float()) if is_data else Tensor.zeros(*shape)
+            shape: Any = (node, *sizes) if isinstance(node, int) else None
+            if is_tuple(node) and hasattr(node, "numel"):  # a torch.Size (flambeau.torch)
+                shape = node
+            value = tensor(node, dt.default_float()) if shape is None else Tensor.zeros(*shape)
             self.node = value.node
 
     def __init_subclass__(cls, **kw: Any):

@@ -59,4 +59,4 @@ def homes() -> dict[str, list[str]]:
 
 def constant(text: str) -> Any:
     """The value of a constant."""
-    return ast.literal_eval(text)
+    return float(text) if text.lstrip("-") in ("inf", "nan") else ast.literal_eval(text)

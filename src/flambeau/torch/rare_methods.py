@@ -9,7 +9,6 @@ from .placeholders import refuse
 from .switch import add_patch, in_mode
 
 _plain_become: Any = vars(Tensor)["_become"]  # the one place of all writes
-_versions = "_writes"  # the attribute of the tensor that owns the elements
 
 
 def _owner(tensor: Tensor) -> Tensor:
@@ -18,19 +17,26 @@ def _owner(tensor: Tensor) -> Tensor:
     return tensor if base is None else base
 
 
+def _writes_of(owner: Tensor) -> int:
+    try:
+        return owner.writes
+    except AttributeError:  # the slot is empty until the first write
+        return 0
+
+
 @in_mode(Tensor, "_become")
 def _become_counted(self: Tensor, new: Node) -> None:
     """Set a new value for this tensor and all views of the same elements, and count the write."""
     _plain_become(self, new)
-    facts = vars(_owner(self))
-    facts[_versions] = facts.get(_versions, 0) + 1
+    owner = _owner(self)
+    owner.writes = _writes_of(owner) + 1  # in a slot: recordings depend on what is in a tensor's dict
 
 
 @in_mode(Tensor)
 @property
 def _version(self: Tensor) -> int:  # pyright: ignore[reportUnusedFunction] - torch mode has it
     """The number of writes to the tensor, its views and the tensor that it is a view of."""
-    return vars(_owner(self)).get(_versions, 0)
+    return _writes_of(_owner(self))
 
 
 # --- what tensors are not, and what does nothing ---
