@@ -60,7 +60,27 @@ def adding_up(model, optimizer):
     return step
 
 
-@pytest.mark.parametrize("step_of", [zero_first, zero_last, adding_up])
+def scaled_and_clipped(model, optimizer):
+    from flambeau.torch.nn.utils import clip_grad_norm_
+
+    from flambeau.torch import amp
+
+    scaler = amp.GradScaler("cuda", init_scale=8.0, growth_interval=2)
+
+    def step(x):
+        optimizer.zero_grad(set_to_none=True)
+        loss = model(x).square().mean()
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        clip_grad_norm_(model.parameters(), 0.5)
+        scaler.step(optimizer)
+        scaler.update()
+        return loss
+
+    return step
+
+
+@pytest.mark.parametrize("step_of", [zero_first, zero_last, adding_up, scaled_and_clipped])
 def test_a_recorded_step_does_what_the_step_does(mode, gpu, step_of, capsys):
     expected, gradient, *_ = run(mode, gpu, step_of, compiled=False)
     losses, g, _, call = run(mode, gpu, step_of, compiled=True)

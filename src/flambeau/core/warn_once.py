@@ -1,9 +1,22 @@
 """Warnings that a process shows once."""
 
 import warnings
+from collections.abc import Callable
 
 NO_GRAD_KEPT = "tensors keep no gradients: there is nothing to clear before backward()"
 _said: set[str] = set()
+
+
+def silence(text: str) -> Callable[[], None]:
+    """Let `note` not show this text; returns a function that ends it."""
+    was_said = text in _said
+    _said.add(text)
+
+    def end() -> None:
+        if not was_said:
+            _said.discard(text)
+
+    return end
 
 
 def note(text: str, depth: int = 2) -> None:

@@ -55,6 +55,8 @@ class RecordedCalls:
             variant = StartingGradients(len(self.variants))
             self.variants.append(variant)
         given = self._gradients(variant)
+        result: Any
+        gradients: dict[int, tuple[Any, bool]]
         result, gradients = self.record(args, kw, given, variant.number, has_post_hooks())
         for place, (gradient, is_other) in gradients.items():
             self._store(self.leaves[place], gradient, is_other)
@@ -64,7 +66,7 @@ class RecordedCalls:
 
     def _gradients(self, variant: StartingGradients) -> dict[int, Tensor]:
         """The gradients that the call may read, by the place of their leaf."""
-        places: Any = range(len(self.leaves))  # the first call may read all
+        places: list[int] = list(range(len(self.leaves)))  # the first call may read all
         if variant.is_known:
             places = [i for i, was in variant.asked.items() if was]
         pairs = ((i, grad_slots.read(self.leaves[i])) for i in places)
@@ -100,7 +102,7 @@ class RecordedCalls:
         if thread.recorder is recorder:
             if frame.outside:
                 recorder.spoil(FIRST_GRADIENTS)
-            elif has_graph(result):
+            elif not frame.has_passed and has_graph(result):  # a step's results are read, not differentiated
                 recorder.spoil(NEEDS_GRAPH)
         try:
             parts_of(result)

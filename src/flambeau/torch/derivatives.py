@@ -129,6 +129,8 @@ def _backward_to(
 
 def _add_all(loss: Tensor, pairs: list[tuple[Tensor, Tensor]], create_graph: bool) -> None:
     """Add each gradient to `.grad` of its tensor; the values of one pass are computed together."""
+    if grad_slots.current.frame is not None:
+        grad_slots.current.frame.has_passed = True
     before = [grad_slots.read(x) for x, _ in pairs]
     sums = [_add(x, b, g, create_graph) for b, (x, g) in zip(before, pairs, strict=True)]
     compute_together([*sums, loss])

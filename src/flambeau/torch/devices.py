@@ -4,7 +4,8 @@ from functools import wraps
 from typing import Any
 
 from ..core.dtype import PYTHON, DType, complex128, float64
-from ..device import default, get_device
+from ..core.warn_once import silence
+from ..device import ANY_MAKE, default, get_device
 from ..device.protocol import Caches
 from ..errors import DeviceError, TypeError
 from ..tensor import Tensor
@@ -157,6 +158,12 @@ def _use_torchs_python_types() -> Any:
         PYTHON.update(before)
 
     return restore
+
+
+@at_start
+def _name_the_gpu() -> Any:
+    """ "cuda" is the name of the GPU here, without the warning that it has elsewhere."""
+    return silence(ANY_MAKE)
 
 
 @at_start

@@ -22,6 +22,7 @@ class Frame:
         self.asked: list[Tensor] = []
         self.cleared: set[int] = set()
         self.outside = False
+        self.has_passed = False  # a backward pass ran in the call
 
     def read(self, leaf: Tensor) -> Any:
         """The gradient of a leaf as the call sees it."""
