@@ -3,6 +3,7 @@
 import threading
 import time
 import warnings
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -294,3 +295,46 @@ def test_stragglers():
 
     slow, seconds = run_threads(3, run, timeout=20)[0][0]
     assert slow == 1 and 0.1 < seconds < 10
+
+
+def test_a_failed_start_leaves_the_port_free(monkeypatch):
+    for name in ("RANK", "WORLD_SIZE", "FLAMBEAU_STORE", "TORCHELASTIC_RUN_ID"):
+        monkeypatch.delenv(name, raising=False)
+    server = StoreServer()
+    address = f"tcp://127.0.0.1:{server.port}"
+    server.close()
+    for _ in range(2):
+        text = error_of(distributed.init_process_group, None, address, 0.1, 2, 0)
+        assert "1 of 2 ranks arrived within " in text and "rank 1 did not" in text
+    distributed.init_process_group(init_method=address, world_size=1, rank=0)
+    assert distributed.get_world_size() == 1
+    distributed.destroy_process_group()
+
+
+def test_a_slow_rank_of_many_calls_leaves_nothing_behind(monkeypatch):
+    monkeypatch.setattr("flambeau.distributed.mesh.REMEMBERED", 2)
+
+    def run(group):
+        array = np.full(3, float(group.rank))
+        for _ in range(20):
+            time.sleep(0.005 * group.rank)
+            group.broadcast(array, 0)
+        works = [group.barrier(async_op=True) for _ in range(3)]
+        assert group.new_group([0, 1]).size == 2  # after the calls that still run
+        for work in works:
+            work.wait(timedelta(seconds=20))
+        return len(group.mesh.early), len(group.mesh.inbox), len(group.mesh.posted)
+
+    assert run_threads(2, run, timeout=20) == [(0, 0, 0)] * 2
+
+
+def test_a_late_answer_of_the_store_is_not_taken_for_another(monkeypatch):
+    server = StoreServer()
+    client = distributed.Store("127.0.0.1", server.port, timeout=5)
+    monkeypatch.setattr("flambeau.distributed.store.PATIENCE", 0.05)
+    late = threading.Timer(0.2, distributed.Store("127.0.0.1", server.port).set, ("a", b"late"))
+    late.start()
+    assert "the store is gone" in error_of(client.request, {"request": "get", "key": "a", "timeout": 5})
+    assert "the store is gone" in error_of(client.get, "b", 1)
+    late.join()
+    server.close()

@@ -79,7 +79,7 @@ def init_process_group(
     Raises DistributedError if ranks are missing after `timeout`, the port is in use, the tokens or the
     versions differ; ValueError if the environment or an argument is incomplete.
     """
-    global _default, _server
+    global _default
     if _default is not None:
         raise ValueError("init_process_group: there is a group already: call destroy_process_group first")
     names = {part.rpartition(":")[2] for part in (backend or "auto").lower().split(",")}
@@ -87,20 +87,32 @@ def init_process_group(
         raise ValueError(f"init_process_group(backend={backend!r}): known are {', '.join(BACKENDS)}")
     seconds = _seconds(timeout, TIMEOUT)
     host, port, rank, world_size = _place(init_method, rank, world_size, store)
-    token = os.environ.get(wire.TOKEN, "")
-    if store is None and world_size == 1 and not host:
-        _default = ProcessGroup(Mesh(0, {}), timeout=seconds)
-    else:
-        if store is None:
-            if rank == 0 and not os.environ.get(STORE_IN_LAUNCHER):
-                _server = StoreServer(host, port, token)
-            store = Store(host, port, token, seconds)
-        _default = Worker(store, token, rank, world_size, "sockets" not in names).join(seconds)
+    try:
+        _default = _join(names, (host, port), rank, world_size, store, seconds)
+    except BaseException:
+        destroy_process_group()
+        raise
     end_with_parent()
     # Threads move the data while the main thread computes: with Python's 5 ms they would wait that long for
     # the interpreter at each frame of a call.
     sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_SECONDS))
     _install_hooks()
+
+
+def _join(
+    names: set[str], place: tuple[str, int], rank: int, size: int, store: Store | None, seconds: float
+) -> ProcessGroup:
+    """Join the run of a store, which rank 0 serves unless the launcher does."""
+    global _server
+    host, port = place
+    token = os.environ.get(wire.TOKEN, "")
+    if store is None and size == 1 and not host:
+        return ProcessGroup(Mesh(0, {}), timeout=seconds)
+    if store is None:
+        if rank == 0 and not os.environ.get(STORE_IN_LAUNCHER):
+            _server = StoreServer(host, port, token)
+        store = Store(host, port, token, seconds)
+    return Worker(store, token, rank, size, "sockets" not in names).join(seconds)
 
 
 def _place(init_method: str | None, rank: int, size: int, store: Store | None) -> tuple[str, int, int, int]:

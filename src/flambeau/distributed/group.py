@@ -4,6 +4,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,10 +27,11 @@ class Work:
         self._done, self._error = threading.Event(), None
         self._finish = finish
 
-    def wait(self, timeout: float | None = None) -> bool:
+    def wait(self, timeout: float | timedelta | None = None) -> bool:
         """Wait for the result. Raises DistributedError if the call failed or `timeout` seconds passed."""
-        if not self._done.wait(timeout):
-            raise DistributedError(f"wait(timeout={timeout:g}): the call has not finished")
+        seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        if not self._done.wait(seconds):
+            raise DistributedError(f"wait(timeout={seconds:g}): the call has not finished")
         if self._error is not None:
             raise self._error
         if self._finish is not None:
@@ -341,17 +343,7 @@ class ProcessGroup:
 
     def barrier(self, *, async_op: bool = False) -> Work | None:
         """Wait until all ranks call this. Raises DistributedError as `all_reduce` does."""
-
-        def run() -> None:
-            call = self._begin("barrier", "", "", None)
-            empty = np.empty(0, np.uint8)
-            others = [r for r in range(self.size) if r != self.rank]
-            call.send(others, 0, empty)
-            for r in others:
-                call.receive([(r, 0)])
-            call.end()
-
-        return self._run(run, async_op)
+        return self._run(lambda: self._meet("barrier", ""), async_op)
 
     # Point to point
 
@@ -431,11 +423,7 @@ class ProcessGroup:
         ranks = sorted(set(ranks))
         for rank in ranks:
             self._check_rank("new_group", "ranks", rank)
-        call = self._begin("new_group", str(ranks), "", None)
-        others = [r for r in range(self.size) if r != self.rank]
-        call.send(others, 0, np.empty(0, np.uint8))
-        for r in others:
-            call.receive([(r, 0)])
+        self._run(lambda: self._meet("new_group", str(ranks)), False)
         number = self.mesh.next_group()
         if self.rank not in ranks:
             return None
@@ -483,6 +471,14 @@ class ProcessGroup:
         self._seq += 1
         self.mesh.begin(self.number, call.seq, text)
         return call
+
+    def _meet(self, name: str, details: str) -> None:
+        """Wait until all ranks are in this call."""
+        call = self._begin(name, details, "", None)
+        call.send(call.others, 0, np.empty(0, np.uint8))
+        for rank in call.others:
+            call.receive([(rank, 0)])
+        call.end()
 
     def _reduce(
         self, call: "_Call", array: Array, output: Array | None, op: ReduceOp, dtype: str,
@@ -604,7 +600,7 @@ class _Call:
             self.fail(
                 f"rank {rank} sent {message.data.size} bytes, rank {self.group.rank} expected {into.size}"
             )
-        if message.data is not into and into.size:
+        if message.stashed:
             into[:] = message.data
         self.mesh.free(self.group.ranks[rank], message)
 

@@ -1,7 +1,6 @@
 """Connections of one rank to all others: a thread reads frames and finds dead peers."""
 
 import contextlib
-import os
 import selectors
 import socket
 import threading
@@ -45,7 +44,7 @@ class Payload(NamedTuple):
     text: str
     data: Array
     place: int | None
-    stashed: int  # bytes that it counts as until it is taken
+    stashed: int  # bytes that it counts as until it is taken; 0 if it is in the array that waited for it
 
 
 class Peer:
@@ -86,6 +85,7 @@ class Mesh:
         self.posted: dict[Key, Array] = {}
         self.wanted: Counter[int] = Counter()  # waiters for the frames of each rank
         self.calls: dict[tuple[int, int], str] = {}
+        self.begun: dict[int, int] = {}  # the last call of each group
         self.early: dict[tuple[int, int], dict[int, str]] = {}
         self.dead: set[int] = set()
         self.left: set[int] = set()
@@ -175,6 +175,7 @@ class Mesh:
         with self.changed:
             self.check(call)
             self.calls[group, seq] = call
+            self.begun[group] = seq
             while len(self.calls) > REMEMBERED:
                 del self.calls[next(iter(self.calls))]
             for source, other in self.early.pop((group, seq), {}).items():
@@ -415,14 +416,14 @@ class Mesh:
         """Compare the call that a first frame names with this rank's, now or when this rank calls it."""
         if (header.group, header.seq) in self.calls:
             self._compare(header.group, header.seq, peer.rank, text)
-        else:
+        elif header.seq > self.begun.get(header.group, -1):
             self.early.setdefault((header.group, header.seq), {})[peer.rank] = text
 
     def _lose(self, peer: Peer, reason: str) -> None:
         with contextlib.suppress(KeyError, ValueError):
             self._selector.unregister(peer.socket)
-        peer.socket.close()
-        with peer.lock:
+        with peer.lock:  # or a thread that writes might write to the next file with this number
+            peer.socket.close()
             peer.written = peer.queued
             peer.queue.clear()
         with self.changed:
@@ -450,7 +451,8 @@ class Mesh:
         if threading.current_thread() is not self._thread:
             self._thread.join(LINGER)
         for peer in self.peers.values():
-            peer.socket.close()
+            with peer.lock:
+                peer.socket.close()
         self._wake_reader.close()
         self._wake_writer.close()
         self.blocks.close()
@@ -472,8 +474,3 @@ def _left(deadline: float) -> float:
 def _ranks(ranks: Sequence[int]) -> str:
     names = ", ".join(map(str, ranks))
     return f"rank {names}" if len(ranks) == 1 else f"ranks {names}"
-
-
-def own_pid() -> int:
-    """The id under which peers on this host open this process's blocks."""
-    return os.getpid()

@@ -17,6 +17,7 @@ from .wire import MAX_VALUE, STORE, FrameError
 
 STRANGERS = 64  # connections that may be in their handshake at once
 MAX_BYTES = 256 << 20  # of all values
+PATIENCE = 30.0  # seconds that a client waits for an answer, beside the request's own timeout
 POLL = 1.0  # seconds after which the store looks whether a waiting client is still there
 JsonObject = dict[str, Any]
 INFO = {"address": str, "port": int, "pid": int, "host": str}  # how other workers reach a worker
@@ -306,8 +307,9 @@ class Store:
         with self._lock:
             try:
                 send_frame(self.connection, fields, value)
-                reply = read_frame(self.connection, time.monotonic() + wait + 30.0)
-            except OSError as e:
+                reply = read_frame(self.connection, time.monotonic() + wait + PATIENCE)
+            except (OSError, FrameError) as e:
+                self.connection.close()  # a late answer must not be taken for the next request's
                 raise DistributedError(
                     f"the store is gone ({e}): its process, the launcher or rank 0, ended"
                 ) from e
