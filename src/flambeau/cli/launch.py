@@ -22,7 +22,10 @@ from ..distributed.launcher import Launcher, LaunchPlan
 @click.option("--master", "--master-addr", "--master_addr", default="127.0.0.1", show_default=True,
               help="Address of host 0.")  # fmt: skip
 @click.option(
-    "--master-port", "--master_port", default=0, help="Port on host 0; a free one on a single host."
+    "--master-port",
+    "--master_port",
+    default=0,
+    help="Port on host 0. Default: a free one; 29500 with several hosts.",
 )
 @click.option("--max-restarts", "--max_restarts", default=0, show_default=True,
               help="How often a failed run starts again; with --elastic, a worker.")  # fmt: skip

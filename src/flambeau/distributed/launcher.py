@@ -18,6 +18,7 @@ from . import wire
 from .rendezvous import new_token
 from .store import StoreServer
 
+MASTER_PORT = 29500  # of several hosts that name none, as torchrun's
 GRACE = 5.0  # seconds in which the other workers may end by themselves after one failed
 KEPT_LINES = 200  # of each worker's errors, to print the first traceback last
 PARENT = "FLAMBEAU_PARENT"  # a pipe's descriptor: a worker ends when the launcher's end closes
@@ -30,8 +31,9 @@ class LaunchPlan:
     """What runs where.
 
     command: of each worker. workers: on this host. hosts: how many. host: this one's number. address: of host
-    0, with the store; port 0 takes a free one. restarts: how often a failed run, or in an elastic one a
-    worker, starts again. elastic: whether the others go on if a worker ends by an error.
+    0, with the store; port 0 takes a free one, or 29500 with several hosts. restarts: how often a failed run,
+    or in an elastic one a worker, starts again. elastic: whether the others go on if a worker ends by an
+    error.
     """
 
     command: Sequence[str]
@@ -124,6 +126,8 @@ class Launcher:
                 f"launch(devices={plan.workers}, hosts={plan.hosts}, rank={plan.host}): devices are 1 or"
                 " more, ranks of hosts count from 0"
             )
+        if plan.hosts > 1:
+            plan.port = plan.port or MASTER_PORT
         self.plan, self.say = plan, say
         self.token = os.environ.get(wire.TOKEN, "")
         if plan.hosts > 1 and not self.token:
