@@ -2,12 +2,15 @@
 
 import hashlib
 import threading
+import time
 
 import numpy as np
 
 import flambeau as fb
-from flambeau import nn
+from flambeau import metrics, nn
+from flambeau.data import DataLoader, TensorDataset
 from flambeau.distributed import run_threads, wrap
+from flambeau.learner import Callback, Learner
 
 F = nn.functional
 building = threading.Lock()  # threads share the generator that initialises weights
@@ -65,3 +68,29 @@ def results(workers, **options):
     each = run_threads(workers, lambda group: train(group, **options))
     assert all(one == each[0] for one in each)
     return each[0]
+
+
+def loader_of(items, seed, **options):
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((items, 12)).astype("f"), rng.integers(0, 4, items).astype("i4")
+    return DataLoader(TensorDataset(x, y), batch_size=16, seed=seed, **options)
+
+
+def learner_of(device="cpu", **options):
+    model, optimizer = build(device)
+    scheduler = fb.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+    options = {"metrics": [metrics.MulticlassAccuracy(4)], "renderers": [], **options}
+    return Learner(model, optimizer, F.cross_entropy, scheduler=scheduler, **options)
+
+
+def fit(learner, epochs=2, workers=0, **options):
+    train, valid = loader_of(44, 1, shuffle=True, num_workers=workers), loader_of(40, 2)
+    history = learner.fit(train, valid, epochs, **options)
+    return digest(learner.model), history
+
+
+class Slow(Callback):
+    """Gives the test the time to kill a worker between two steps, and in one."""
+
+    def after_step(self, learner):
+        time.sleep(0.05)

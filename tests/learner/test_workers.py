@@ -3,39 +3,18 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
-import numpy as np
 import pytest
-from helpers.parallel import F, build, digest
+from helpers.parallel import F, Slow, build, digest, fit, learner_of, loader_of
 
-import flambeau as fb
-from flambeau import metrics
-from flambeau.data import DataLoader, TensorDataset
 from flambeau.distributed import ParallelOptions, run_threads
 from flambeau.errors import DistributedError
 from flambeau.learner import Callback, Learner
 from flambeau.learner.events import EpochEnded, RunEnded
-
-
-def loader_of(items, seed, **options):
-    rng = np.random.default_rng(seed)
-    x, y = rng.standard_normal((items, 12)).astype("f"), rng.integers(0, 4, items).astype("i4")
-    return DataLoader(TensorDataset(x, y), batch_size=16, seed=seed, **options)
-
-
-def learner_of(device="cpu", **options):
-    model, optimizer = build(device)
-    scheduler = fb.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
-    options = {"metrics": [metrics.MulticlassAccuracy(4)], "renderers": [], **options}
-    return Learner(model, optimizer, F.cross_entropy, scheduler=scheduler, **options)
-
-
-def fit(learner, epochs=2, workers=0, **options):
-    train, valid = loader_of(44, 1, shuffle=True, num_workers=workers), loader_of(40, 2)
-    history = learner.fit(train, valid, epochs, **options)
-    return digest(learner.model), history
 
 
 def in_threads(workers, run):
@@ -144,13 +123,6 @@ def test_what_cant_be_sent_is_named():
         learner.fit([], devices=2)
 
 
-class Slow(Callback):
-    """Gives the test the time to kill a worker between two steps, and in one."""
-
-    def after_step(self, learner):
-        time.sleep(0.05)
-
-
 @pytest.mark.share(3)
 def test_processes_and_kill_9():
     alone = in_threads(1, lambda _: fit(learner_of(callbacks=[Slow()]), epochs=6))
@@ -172,3 +144,50 @@ def test_processes_and_kill_9():
     assert bits == alone[0]
     assert [row["valid_loss"] for row in history] == [row["valid_loss"] for row in alone[1]]
     assert [row["train_loss"] for row in history] == [row["train_loss"] for row in alone[1]]
+
+
+SCRIPT = """
+import os, pathlib, signal, sys, time
+from helpers.parallel import Slow, fit, learner_of
+
+class Dies(Slow):
+    def after_step(self, learner):
+        time.sleep(0.02)
+        mark = pathlib.Path(sys.argv[1]).parent / "died"
+        if os.environ["RANK"] == "0" and learner.step == 4 and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+learner = learner_of(callbacks=[Dies()], directory=sys.argv[1])
+bits, history = fit(learner, epochs=5, resume=True)
+print("RESULT", bits, history[-1]["valid_loss"], history[-1]["train_loss"], len(history), flush=True)
+"""
+
+
+@pytest.mark.share(3)
+def test_launched_workers_and_kill_9(tmp_path):
+    """Rank 0 dies: the next one leads, a new worker joins, and all end as without it."""
+    bits, history = in_threads(1, lambda _: fit(learner_of(callbacks=[Slow()]), epochs=5))
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    command = [
+        sys.executable,
+        "-m",
+        "flambeau",
+        "launch",
+        "--devices",
+        "3",
+        "--elastic",
+        "--max-restarts",
+        "1",
+    ]
+    paths = os.pathsep.join(filter(None, sys.path))
+    environment = os.environ | {"FLAMBEAU_DEVICE": "cpu", "PYTHONPATH": paths}
+    run = [*command, str(script), str(tmp_path / "run")]
+    done = subprocess.run(run, env=environment, capture_output=True, text=True, timeout=120)
+    assert (tmp_path / "died").exists() and done.returncode == 0, done.stderr
+    last = history[-1]
+    expected = f"RESULT {bits} {last['valid_loss']} {last['train_loss']} 5"
+    lines = [line for line in done.stdout.splitlines() if "RESULT" in line]
+    assert 2 <= len(lines) <= 3 and all(line.endswith(expected) for line in lines), done.stdout
+    assert len(list((tmp_path / "run").glob("epoch-*"))) == 2

@@ -1,0 +1,235 @@
+"""Data parallel training on several devices of one host, beside torch's DistributedDataParallel.
+
+    python bench/parallel.py [--network gpt cnn] [--workers 1 2 4] [--size card] [--wires float32 float16]
+        [--sides ours torch] [--steps 20] [--device cpu]
+
+Weak scaling: each worker has the same batch, whatever their number, and the efficiency is the rate per worker
+beside that of one worker of the same side in the same run. `--size card` is for GPUs: GPT-2 124M with 16 k
+tokens a worker a step, and a CNN of about 10 ms a step. torch uses NCCL on CUDA devices, gloo on the CPU.
+Each contestant is a new process of `flambeau launch` (or torchrun), one after the other.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+SIZES = {
+    "tiny": {
+        "gpt": {"layers": 2, "features": 32, "tokens": 64, "batch": 8, "words": 128},
+        "cnn": {"width": 8, "side": 16, "batch": 16},
+    },
+    "card": {
+        "gpt": {"layers": 12, "features": 768, "tokens": 1024, "batch": 16, "words": 50257},
+        "cnn": {"width": 64, "side": 32, "batch": 256},
+    },
+}
+SEED = 7
+
+
+def batch_of(network: str, size: dict, workers: int):
+    """The batch of all workers."""
+    rng = np.random.default_rng(SEED)
+    n = size["batch"] * workers
+    if network == "gpt":
+        tokens = rng.integers(0, size["words"], (n, size["tokens"] + 1))
+        return tokens[:, :-1].astype("i4"), tokens[:, 1:].astype("i4")
+    side = size["side"]
+    return rng.standard_normal((n, 3, side, side)).astype("f"), rng.integers(0, 10, n).astype("i4")
+
+
+def ours(network: str, size: dict, options: argparse.Namespace) -> dict:
+    """Steps of this process's worker, in a script that `flambeau launch` started."""
+    import flambeau as fb
+    from flambeau import distributed, nn
+
+    distributed.init_process_group()
+    group = distributed.get_default_group()
+    fb.manual_seed(SEED)
+    functional = nn.functional
+    model = model_of(network, size, nn)
+
+    def loss_of(x, y):
+        out = model(x)
+        return functional.cross_entropy(out.flatten(0, -2), y.flatten())
+
+    optimizer = distributed.wrap(
+        fb.optim.AdamW(model.parameters(), lr=1e-4), model, shards=options.shards, wire=options.wire
+    )
+    batch = [fb.tensor(part) for part in batch_of(network, size, group.size)]
+    losses = [optimizer.step(loss_of, *batch) for _ in range(3)]
+    begin = time.perf_counter()
+    losses += [optimizer.step(loss_of, *batch) for _ in range(options.steps)]
+    fb.synchronize()
+    seconds = (time.perf_counter() - begin) / options.steps
+    sent = optimizer.sums.sent / (options.steps + 3)
+    distributed.destroy_process_group()
+    return {"seconds": seconds, "sent": sent, "first": losses[0], "last": losses[-1]}
+
+
+def model_of(network: str, size: dict, nn):
+    """A model of layers that both sides have under the same names; `nn` is flambeau.nn or torch.nn."""
+    if network == "gpt":
+        return gpt_of(size, nn)
+    layers, width = [], size["width"]
+    for inputs, outputs in ((3, width), (width, 2 * width), (2 * width, 4 * width)):
+        layers += [
+            nn.Conv2d(inputs, outputs, 3, padding=1),
+            nn.BatchNorm2d(outputs),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+        ]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4 * width, 10))
+
+
+def gpt_of(size: dict, nn):
+    """GPT-2's shape: learned positions, layer norm first, tied head."""
+    features, tokens = size["features"], size["tokens"]
+    heads = max(features // 64, 2)
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.LayerNorm(features), nn.LayerNorm(features)
+            self.qkv, self.out = nn.Linear(features, 3 * features), nn.Linear(features, features)
+            self.up, self.down = nn.Linear(features, 4 * features), nn.Linear(4 * features, features)
+
+        def forward(self, x):
+            b, n, d = x.shape
+            q, k, v = (
+                self.qkv(self.first(x)).reshape(b, n, 3, heads, d // heads).permute(2, 0, 3, 1, 4).unbind(0)
+            )
+            y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.out(y.permute(0, 2, 1, 3).reshape(b, n, d))
+            return x + self.down(nn.functional.gelu(self.up(self.second(x))))
+
+    class Gpt(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.places = nn.Embedding(size["words"], features), nn.Embedding(tokens, features)
+            self.blocks = nn.Sequential(*(Block() for _ in range(size["layers"])))
+            self.last = nn.LayerNorm(features)
+            for p in self.parameters():
+                if p.ndim > 1:
+                    nn.init.normal_(p, std=0.02)
+
+        def forward(self, x):
+            y = self.blocks(self.words(x) + self.places.weight[: x.shape[1]])
+            return nn.functional.linear(self.last(y), self.words.weight)
+
+    return Gpt()
+
+
+def theirs(network: str, size: dict, options: argparse.Namespace) -> dict:
+    """The same by torch, in a script that torchrun started."""
+    import torch
+    import torch.distributed
+    from torch.nn import functional
+
+    cuda = torch.cuda.is_available()
+    torch.distributed.init_process_group("nccl" if cuda else "gloo")
+    rank, workers = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    place = f"cuda:{rank}" if cuda else "cpu"
+    torch.manual_seed(SEED)
+    model = model_of(network, size, torch.nn)
+    model = torch.nn.parallel.DistributedDataParallel(model.to(place))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    part = slice(rank * size["batch"], (rank + 1) * size["batch"])
+    x, y = (torch.tensor(a[part], device=place) for a in batch_of(network, size, workers))
+    x, y = x.long() if network == "gpt" else x, y.long()
+
+    def step() -> float:
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(model(x).flatten(0, -2), y.flatten())
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    losses = [step().item() for _ in range(3)]
+    begin = time.perf_counter()
+    last = [step() for _ in range(options.steps)][-1].item()
+    if cuda:
+        torch.cuda.synchronize()
+    seconds = (time.perf_counter() - begin) / options.steps
+    torch.distributed.destroy_process_group()
+    return {"seconds": seconds, "sent": 0, "first": losses[0], "last": last}
+
+
+SIDES = {"ours": ours, "torch": theirs}
+
+
+def contestant(side: str, workers: int, arguments: list[str], device: str | None) -> dict | None:
+    """Run one contestant; the result of its rank 0, or None if it failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "result.json"
+        command = {
+            "ours": [sys.executable, "-m", "flambeau", "launch", "--devices", str(workers)],
+            "torch": [
+                sys.executable,
+                "-m",
+                "torch.distributed.run",
+                "--standalone",
+                "--nproc-per-node",
+                str(workers),
+            ],
+        }[side]
+        environment = {"OMP_NUM_THREADS": "1"} | os.environ | ({"FLAMBEAU_DEVICE": device} if device else {})
+        command += [__file__, "--side", side, "--out", str(out), *arguments]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if not out.exists():
+            errors = [line for line in done.stderr.splitlines() if "Error" in line]
+            print(f"{side} on {workers}: failed: {' '.join(errors[:1])}")
+            return None
+        return json.loads(out.read_text())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--network", nargs="+", choices=("gpt", "cnn"), default=["gpt", "cnn"])
+    parser.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4])
+    parser.add_argument("--size", choices=SIZES, default="tiny")
+    parser.add_argument("--sides", nargs="+", choices=SIDES, default=["ours", "torch"])
+    parser.add_argument("--wires", nargs="+", default=["float32"])
+    parser.add_argument("--wire", default="float32")
+    parser.add_argument("--shards", type=int, default=8, help="4 where no more than 4 workers are compared")
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--device", help="of all workers, as FLAMBEAU_DEVICE; default: an adapter each")
+    parser.add_argument("--side", choices=SIDES)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    if options.side:
+        result = SIDES[options.side](options.network[0], SIZES[options.size][options.network[0]], options)
+        if os.environ.get("RANK", "0") == "0":
+            options.out.write_text(json.dumps(result))
+        return
+    print("network  side           workers  ms/step  scaling  MB sent a step  loss")
+    for network in options.network:
+        for side, wire in [
+            (s, w) for s in options.sides for w in (options.wires if s == "ours" else ["float32"])
+        ]:
+            alone = 0.0
+            for workers in options.workers:
+                arguments = ["--network", network, "--size", options.size, "--steps", str(options.steps)]
+                arguments += ["--wire", wire, "--shards", str(options.shards)]
+                result = contestant(side, workers, arguments, options.device)
+                if result is None:
+                    continue
+                alone = alone or result["seconds"]
+                scaling = workers * alone / result["seconds"] / options.workers[0]
+                name = side if side == "torch" else f"{side} {wire}"
+                print(
+                    f"{network:<8} {name:<14} {workers:<8} {result['seconds'] * 1e3:<8.1f} {scaling:<8.2f}"
+                    f" {result['sent'] / 1e6:<15.2f} {result['last']:.4f}", flush=True,
+                )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
