@@ -10,10 +10,13 @@ import threading
 import time
 
 import pytest
+from click.testing import CliRunner
 from helpers.paths import ROOT
 from helpers.raw_client import RawClient
 
 import flambeau as fb
+from flambeau.cli.main import main
+from flambeau.cli.remote import parse_bytes
 from flambeau.errors import DeviceError
 from flambeau.remote import connect, handshake
 from flambeau.remote import messages as m
@@ -252,6 +255,21 @@ def started(*options):
     process = subprocess.Popen(call, env=environment, stdout=subprocess.PIPE, text=True)
     line = process.stdout.readline()
     return process, re.search(r"serving .+ at (remotes?:\S+)$", line)[1]
+
+
+def test_the_command(server):
+    """Its options are understood or refused in one line."""
+    assert [parse_bytes(text) for text in (None, "512", "1.5k", "4G")] == [None, 512, 1536, 4 << 30]
+    refused = {
+        ("--memory", "much"): "flambeau: remote(--memory much): no number of bytes: use 512M or 4G",
+        ("--host", "0.0.0.0"): "beyond the loopback a token is needed: pass --token",
+        ("--port", str(server.port)): "address already in use",
+        ("--device", "cpu"): "only GPUs are served",
+    }
+    for options, error in refused.items():
+        result = CliRunner().invoke(main, ["remote", *options], env={"FLAMBEAU_TOKEN": None})
+        assert result.exit_code == 1 and error.lower() in result.output.lower(), result.output
+        assert len(result.output.splitlines()) == 1
 
 
 CLIENT = """
