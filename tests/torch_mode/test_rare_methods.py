@@ -51,3 +51,19 @@ def test_refusals_say_the_name(mode):
     assert x.to_dense() is x and x.dense_dim() == 2 and not x.is_coalesced() and x.names == (None, None)
     assert x.record_stream(None) is None and x.name is None and x.output_nr == 0
     assert x.module_load(mode.zeros(2, 2)).tolist() == [[0, 0], [0, 0]]
+
+
+def test_meta_tensors_print_and_come_back(mode):
+    with mode.device("meta"):
+        model = mode.nn.Sequential(mode.nn.Linear(3, 4), mode.nn.LayerNorm(4))
+        y = model(mode.randn(2, 3))
+    assert repr(y) == "tensor(..., device='meta', size=(2, 4), requires_grad=True)" and y.shape.numel() == 8
+    with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor; no data!"):
+        model.to("cpu")
+    assert model.to_empty(device="cpu")[0].weight.device == mode.device("cpu")
+
+
+def test_recordings_do_not_watch_version_counters(mode):
+    x = mode.zeros(2)
+    x.add_(1)
+    assert x._version == 1 and "writes" not in vars(x)

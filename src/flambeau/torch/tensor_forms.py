@@ -170,7 +170,7 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 @in_mode(Tensor, "__repr__")
 def _repr(self: Tensor, *, tensor_contents: Any = None) -> str:
     """The values, and what they do not show: the device, the dtype, gradients."""
-    if thread.recorder is not None or not self.device.can_wait:
+    if thread.recorder is not None or not (self.device.can_wait and self.device.holds_values):
         return plain_repr(self)
     data = Data(run.read([self])[0], tuple(self.shape), self.dtype)
     facts = [] if self.device.kind != "gpu" else [f"device='{self.device}'"]
