@@ -174,6 +174,18 @@ def test_full_shared_memory_falls_back_to_sockets(monkeypatch):
     assert "shared memory is full" in str(caught[0].message)
 
 
+def test_where_processes_cannot_read_each_other_sockets_are_used(monkeypatch):
+    monkeypatch.setattr("flambeau.distributed.rendezvous.can_map", lambda *_: False)
+    store = StoreServer()
+    groups = join_threads(2, store, timeout=20)
+    works = [group.all_reduce(np.ones(100_000), async_op=True) for group in groups]
+    assert all(work.wait() for work in works)
+    for group in groups:
+        assert not group.mesh.blocks.own and group.empty(100_000).base is None
+        group.close(goodbye=False)
+    store.close()
+
+
 def test_few_blocks_are_enough(monkeypatch):
     monkeypatch.setattr("flambeau.distributed.memory.CAPACITY", 1 << 17)
     monkeypatch.setattr("flambeau.distributed.group.PIECE", 1 << 16)

@@ -7,6 +7,7 @@ import pytest
 from helpers.draws import draws, in_turn, one_of
 
 from flambeau.distributed import DistributedError, ReduceOp, run_threads
+from flambeau.distributed.memory import host_key
 from flambeau.distributed.reductions import UFUNCS, narrow_bfloat16, tree_reduce, widen_bfloat16
 
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
@@ -48,13 +49,15 @@ def ops_of(dtype: str) -> list[ReduceOp]:
     ]  # fmt: skip
 
 
-def run_all(group, inputs, lists, op: ReduceOp, root: int, strided: bool, wire: dict):
+def run_all(group, inputs, lists, op: ReduceOp, root: int, place_in: str, wire: dict):
     """The results of each collective on one rank."""
 
     def place(array):
-        """A copy, with gaps between the elements if `strided`."""
-        if not strided:
-            return array.copy()
+        """A copy: an array with gaps between the elements, one in shared memory, or a plain one."""
+        if place_in != "gaps":
+            room = (group.empty if place_in == "shared" else np.empty)(array.shape, array.dtype)
+            room[...] = array
+            return room
         room = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
         room[..., ::2] = array
         return room[..., ::2]
@@ -87,9 +90,9 @@ def test_collectives(size, shared_memory, monkeypatch):
         shape = one_of(rng, [(count,), (count, 1), (1, count)]) if count != 1 else ()
         inputs = [draw_array(rng, dtype, shape) for _ in range(size)]
         lists = [[draw_array(rng, dtype, shape) for _ in range(size)] for _ in range(size)]
-        strided = bool(rng.integers(2)) and shape != ()
+        place_in = one_of(rng, ["gaps", "plain", "shared"]) if shape != () else "plain"
         wire = {"dtype": "bfloat16"} if dtype == "bfloat16" else {}
-        run = partial(run_all, inputs=inputs, lists=lists, op=op, root=root, strided=strided, wire=wire)
+        run = partial(run_all, inputs=inputs, lists=lists, op=op, root=root, place_in=place_in, wire=wire)
         total = expected(inputs, op, dtype)
         for rank, results in enumerate(run_threads(size, run, shared_memory=shared_memory, timeout=30)):
             column = [row[rank] for row in lists]
@@ -97,7 +100,7 @@ def test_collectives(size, shared_memory, monkeypatch):
             wanted += [expected(column, op, dtype), lists[root][rank], *inputs, *column]
             wanted += inputs if rank == root else []
             for i, (got, want) in enumerate(zip(results, wanted, strict=True)):
-                case = (name, dtype, op, shape, rank, i)
+                case = (name, dtype, op, shape, place_in, rank, i)
                 assert got.dtype == want.dtype and got.tobytes() == want.tobytes(), case
 
 
@@ -128,3 +131,24 @@ def test_ranks_that_call_different_things_get_one_error(size):
         assert "call 1 differs between ranks: rank " in text, text
         assert "rank 1: broadcast(src=0, float32, [3])" in text, text
         assert "all_reduce(sum, float32, [3])" in text, text
+
+
+@pytest.mark.skipif(not host_key(), reason="this system has no shared memory of ours")
+def test_arrays_in_shared_memory_are_lent_and_used_again():
+    def run(group):
+        for step in range(20):
+            array = group.empty((100, 1000), np.float64)
+            blocks = group.mesh.blocks
+            assert blocks.find(array[50:].reshape(-1).view(np.uint8))[1] == 400_000
+            array[...] = group.rank + step
+            part = array[10:90].reshape(-1)
+            group.all_reduce(part)
+            group.broadcast(array, 1)
+            outputs = [np.empty_like(part) for _ in range(group.size)]
+            group.all_gather(outputs, part)
+            assert all((o == 3 + 3 * step).all() for o in outputs) and array[0, 0] == 1 + step
+            del array, part
+        return len(blocks.own), blocks.used
+
+    # One array in shared memory, as each step's is free before the next; no blocks for copies.
+    assert run_threads(3, run, shared_memory=True, timeout=20) == [(1, 0)] * 3

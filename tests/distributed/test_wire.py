@@ -48,7 +48,7 @@ def drain(connection: socket.socket) -> None:
 
 
 JOIN = {"request": "join", "rank": 0, "size": 1, "generation": 0, "timeout": 0.05, "version": "0.1.0"}
-INFO = {"address": "127.0.0.1", "port": 1, "pid": 1, "host": ""}
+INFO = {"address": "127.0.0.1", "port": 1, "pid": 1, "host": "", "probe": -1, "nonce": ""}
 REQUESTS = [
     frame({"request": "set", "key": "k"}, b"value"),
     frame({"request": "get", "key": "n", "timeout": 0.01}),
@@ -128,8 +128,8 @@ def test_damaged_frames_of_a_peer():
     """All ranks get one error; none waits for bytes that a length promised."""
     frames = [
         Header(COLLECTIVE, seq=0, length=12).pack(b"all_reduce(sum, float32, [3])") + bytes(12),
-        Header(COLLECTIVE, seq=0, length=16, flags=SHARED).pack(b"x") + PLACE.pack(5, 1 << 40),
-        Header(COLLECTIVE, seq=0, length=16, flags=SHARED).pack(b"x") + PLACE.pack(2**63, 8),
+        Header(COLLECTIVE, seq=0, length=24, flags=SHARED).pack(b"x") + PLACE.pack(5, 0, 1 << 40),
+        Header(COLLECTIVE, seq=0, length=24, flags=SHARED).pack(b"x") + PLACE.pack(2**63, 2**63, 8),
         Header(COLLECTIVE, seq=0, length=1 << 50).pack(),
         Header(POINT, length=4).pack(b"send(int8, [4])") + b"abcd",
         Header(wire.FREE, seq=3).pack(),

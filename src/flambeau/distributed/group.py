@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import DistributedError, TypeError, ValueError
 from . import wire
-from .memory import PLACE, SMALLEST
+from .memory import PLACE, SMALLEST, SharedBlock
 from .mesh import Key, Mesh, Payload, Peer
 from .reductions import BFLOAT16, Array, ReduceOp, check_op, tree_reduce
 from .wire import ANNOUNCE, COLLECTIVE, PIECE, POINT, SHARED
@@ -115,6 +115,19 @@ class ProcessGroup:
     def failure(self) -> str:
         """Why calls fail, or ""."""
         return self.mesh.failure
+
+    def empty(self, shape: int | Sequence[int], dtype: Any = np.float32) -> Array:
+        """An array for collectives. If ranks share memory, they read it where it is, without a copy.
+
+        shape: of the array, whose elements are not set. dtype: NumPy's.
+        """
+        count, kind = int(np.prod(shape)), np.dtype(dtype)
+        if count * kind.itemsize >= SMALLEST and any(p.shares_memory for p in self.mesh.peers.values()):
+            with self.mesh.changed:
+                array = self.mesh.blocks.array(count * kind.itemsize)
+            if array is not None:
+                return array.view(kind).reshape(shape)
+        return np.empty(shape, kind)
 
     # Running calls in order
 
@@ -542,6 +555,7 @@ class _Call:
         self.deadline = time.monotonic() + group.timeout
         self.tickets: dict[int, tuple[Peer, int]] = {}
         self.introduced: set[int] = set()
+        self.lent: list[SharedBlock] = []
         self.others = [r for r in range(group.size) if r != group.rank]
 
     def key(self, rank: int, part: int) -> Key:
@@ -566,13 +580,20 @@ class _Call:
         """Send at most a piece to some ranks: through one block for those that share memory."""
         peers = [self.mesh.peers[self.group.ranks[r]] for r in ranks]
         sharing = {p.rank for p in peers if p.shares_memory} if data.size >= SMALLEST else set[int]()
-        block = self.mesh.share(len(sharing), data) if sharing and self.kind == COLLECTIVE else None
-        place = PLACE.pack(block.file, data.size) if block else b""
+        place = self._place(data, len(sharing)) if sharing and self.kind == COLLECTIVE else b""
         for rank, peer in zip(ranks, peers, strict=True):
-            if block and peer.rank in sharing:
+            if place and peer.rank in sharing:
                 self._frame(rank, part, SHARED, memoryview(place))
             else:
                 self._frame(rank, part, 0, memoryview(data))  # type: ignore[arg-type]
+
+    def _place(self, data: Array, readers: int) -> bytes:
+        """Where peers can read the bytes: in the user's array or in a block with a copy; empty if nowhere."""
+        if (place := self.mesh.lend(data, readers)) is not None:
+            self.lent.append(place[0])
+            return PLACE.pack(place[0].file, place[1], data.size)
+        block = self.mesh.share(readers, data)
+        return b"" if block is None else PLACE.pack(block.file, 0, data.size)
 
     def _frame(self, rank: int, part: int, flags: int, payload: memoryview | None) -> None:
         text = b"" if rank in self.introduced else self.text.encode()
@@ -701,7 +722,7 @@ class _Call:
                 self.reduce(2 * part, own[piece], out, op, dtype, name)
                 if target is not None and not in_place:
                     target[piece] = out
-                self.send(to, 2 * part + 1, out)
+                self.send(to, 2 * part + 1, out if target is None else target[piece])
             if part:
                 collect(part - 1)
         if count:
@@ -710,6 +731,8 @@ class _Call:
     def end(self) -> None:
         """Wait until the arrays may change."""
         self.mesh.flush(self.tickets.values(), self.deadline, self.text)
+        if self.lent:
+            self.mesh.settle(self.lent, self.deadline, self.text)
 
 
 def _dtype_of(call: str, array: Array, dtype: str | None = None, op: ReduceOp | None = None) -> str:

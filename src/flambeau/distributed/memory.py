@@ -8,6 +8,8 @@ import mmap
 import os
 import struct
 import sys
+import weakref
+from collections import deque
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from ..core.warn_once import note
 from ..errors import DistributedError
 from .reductions import Array
 
-PLACE = struct.Struct("<QQ")  # file descriptor of the sender, bytes of the payload
+PLACE = struct.Struct("<QQQ")  # file descriptor of the sender, first byte, bytes of the payload
 SMALLEST = 1 << 15  # bytes; smaller payloads travel in the frame itself
 CAPACITY = 128 << 20  # bytes of a rank's blocks; a sender waits for its readers beyond them
 
@@ -51,6 +53,16 @@ class SharedBlock:
             raise
         self.size, self.readers = size, 0
         self.bytes: Array = np.frombuffer(self.memory, np.uint8)
+        self.start: int = self.bytes.__array_interface__["data"][0]  # its address
+        self.is_array = False  # an array of the user's lies in it
+
+
+def make_block() -> SharedBlock | None:
+    """A small block, or None if there is no shared memory."""
+    try:
+        return SharedBlock(mmap.PAGESIZE)
+    except OSError:
+        return None
 
 
 class Blocks:
@@ -60,6 +72,8 @@ class Blocks:
         self.capacity, self.used = capacity, 0
         self.own: dict[int, SharedBlock] = {}
         self.idle: dict[int, list[SharedBlock]] = {}  # by size
+        self.arrays: dict[int, SharedBlock] = {}  # with arrays that are in use, by file
+        self.returned: deque[SharedBlock] = deque()  # whose arrays are gone; any thread appends
         self.mapped: dict[tuple[int, int], Array] = {}
         self.full = ""  # why no more blocks can be had
 
@@ -71,18 +85,51 @@ class Blocks:
             return idle.pop()
         if self.used + size > self.capacity or self.full:
             return None
+        block = self._make(size)
+        if block is not None:
+            self.used += size
+        return block
+
+    def _make(self, size: int) -> SharedBlock | None:
         try:
             block = SharedBlock(size)
         except OSError as e:
             self.full = f"{e.strerror or e}"
-            note(
-                f"distributed: shared memory is full after {self.used >> 20} MiB ({self.full}): payloads go"
-                " through sockets instead"
-            )
+            note(f"distributed: shared memory is full ({self.full}): payloads go through sockets instead")
             return None
-        self.used += size
         self.own[block.file] = block
         return block
+
+    def array(self, length: int) -> Array | None:
+        """An array of bytes that peers can read where it is, or None. The caller holds the mesh's lock."""
+        for _ in range(len(self.returned)):
+            block = self.returned.popleft()
+            if block.readers:
+                self.returned.append(block)  # a failed call has lent it
+            else:
+                del self.arrays[block.file]
+                self.idle.setdefault(-block.size, []).append(block)
+        size = -(-length // mmap.PAGESIZE) * mmap.PAGESIZE
+        idle = self.idle.get(-size, [])
+        block = idle.pop() if idle else None if self.full else self._make(size)
+        if block is None:
+            return None
+        block.is_array = True
+        self.arrays[block.file] = block
+        # Views of the array keep this object, which stands for the block, alive.
+        array: Array = np.frombuffer(block.memory, np.uint8)
+        weakref.finalize(array, self.returned.append, block)
+        return array[:length]
+
+    def find(self, data: Array) -> tuple[SharedBlock, int] | None:
+        """The block in which contiguous bytes lie, and where; None if a copy is needed."""
+        if not self.arrays:
+            return None
+        start = data.__array_interface__["data"][0]
+        for block in self.arrays.values():
+            if block.start <= start and start + data.size <= block.start + block.size:
+                return block, start - block.start
+        return None
 
     def release(self, file: int) -> None:
         """One reader of a block is done."""
@@ -90,10 +137,10 @@ class Blocks:
         if block is None or block.readers < 1:
             raise DistributedError("a peer freed a block of shared memory that it does not have")
         block.readers -= 1
-        if not block.readers:
+        if not block.readers and not block.is_array:
             self.idle[block.size].append(block)
 
-    def view(self, pid: int, file: int, length: int) -> Array:
+    def view(self, pid: int, file: int, first: int, length: int) -> Array:
         """Map the block of another process. Raises DistributedError if it is none."""
         block = self.mapped.get((pid, file))
         if block is None:
@@ -110,20 +157,21 @@ class Blocks:
             finally:
                 os.close(copy)
             self.mapped[pid, file] = block
-        if length > block.size:
-            raise DistributedError(f"a frame claims {length} bytes in a block of {block.size}")
-        return block[:length]
+        if first + length > block.size:
+            raise DistributedError(f"a frame claims {length} bytes at {first} of a block of {block.size}")
+        return block[first : first + length]
 
     def close(self) -> None:
         """Unmap everything. Arrays that still refer to a block keep its memory until they go."""
         for block in self.own.values():
             os.close(block.file)
-        self.own, self.idle, self.mapped = {}, {}, {}
+        self.own, self.idle, self.arrays, self.mapped = {}, {}, {}, {}
+        self.returned.clear()
 
 
-def can_map(pid: int, file: int, expected: bytes) -> bool:
-    """Whether this process can map that block, which begins with the expected bytes."""
+def can_map(pid: int, file: int, text: str) -> bool:
+    """Whether this process can read that block, which begins with the text."""
     try:
-        return Blocks().view(pid, file, len(expected)).tobytes() == expected
+        return Blocks().view(pid, file, 0, len(text)).tobytes() == text.encode()
     except DistributedError:
         return False

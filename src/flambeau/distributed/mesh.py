@@ -163,6 +163,20 @@ class Mesh:
         block.bytes[: data.nbytes] = data
         return block
 
+    def lend(self, data: Array, readers: int) -> tuple[SharedBlock, int] | None:
+        """Let peers read bytes where they are; None if they are not in shared memory. See `settle`."""
+        with self.changed:
+            place = self.blocks.find(data)
+            if place is not None:
+                place[0].readers += readers
+            return place
+
+    def settle(self, lent: Sequence[SharedBlock], deadline: float, call: str) -> None:
+        """Wait until peers have read what this call lent them."""
+        with self.changed:
+            while any(block.readers for block in lent):
+                self._wait(lambda: sorted(self.peers), deadline, call)
+
     def free(self, source: int, message: Payload) -> None:
         """Tell the sender that its block was read."""
         if message.place is not None:
@@ -386,8 +400,8 @@ class Mesh:
         if header.flags & SHARED:
             if data.nbytes != PLACE.size or not peer.shares_memory:
                 raise DistributedError("it names a block of shared memory in an invalid way")
-            place, length = PLACE.unpack(data.tobytes())
-            data = self.blocks.view(peer.pid, place, length)
+            place, first, length = PLACE.unpack(data.tobytes())
+            data = self.blocks.view(peer.pid, place, first, length)
         with self.changed:
             if header.kind in (COLLECTIVE, POINT):
                 if header.kind == COLLECTIVE and text:

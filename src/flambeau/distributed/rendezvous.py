@@ -11,7 +11,7 @@ from ..core.version import __version__
 from ..errors import DistributedError
 from . import wire
 from .group import ProcessGroup
-from .memory import host_key
+from .memory import can_map, host_key, make_block
 from .mesh import Mesh
 from .store import STRANGERS, JsonObject, Store, read_frame, send_frame
 
@@ -77,6 +77,12 @@ class Worker:
     def __init__(self, store: Store, token: str, rank: int, size: int, shared_memory: bool = True):
         self.store, self.token, self.rank, self.size = store, token, rank, size
         self.host = host_key() if shared_memory else ""
+        # Peers try to read this block: where they cannot, payloads go through sockets.
+        self.nonce, self.probe = secrets.token_hex(16), make_block() if self.host else None
+        if self.probe is None:
+            self.host = ""
+        else:
+            self.probe.memory[: len(self.nonce)] = self.nonce.encode()
         self.old_ranks: list[int] = []  # of the current members in the generation before, -1 for new ones
 
     def join(self, timeout: float, generation: int = 0) -> ProcessGroup:
@@ -94,6 +100,7 @@ class Worker:
         try:
             info: JsonObject = {
                 "address": local, "port": server.getsockname()[1], "pid": os.getpid(), "host": self.host,
+                "probe": self.probe.file if self.probe else -1, "nonce": self.nonce,
             }  # fmt: skip
             fields = {
                 "request": "join", "rank": self.rank, "size": self.size, "generation": generation,
@@ -107,7 +114,8 @@ class Worker:
         finally:
             server.close()
         others = {r: m for r, m in enumerate(members) if r != self.rank}
-        pids = {r: m["pid"] for r, m in others.items() if m["host"] and m["host"] == self.host}
+        neighbours = {r: m for r, m in others.items() if m["host"] and m["host"] == self.host}
+        pids = {r: m["pid"] for r, m in neighbours.items() if can_map(m["pid"], m["probe"], m["nonce"])}
         group = ProcessGroup(Mesh(self.rank, sockets, pids, generation), timeout=timeout)
         group.elastic = self
         return group
@@ -164,6 +172,9 @@ class Worker:
     def close(self) -> None:
         """Leave the run."""
         self.store.close()
+        if self.probe is not None:
+            os.close(self.probe.file)
+            self.probe = None
 
 
 def new_token() -> str:

@@ -20,7 +20,8 @@ MAX_BYTES = 256 << 20  # of all values
 PATIENCE = 30.0  # seconds that a client waits for an answer, beside the request's own timeout
 POLL = 1.0  # seconds after which the store looks whether a waiting client is still there
 JsonObject = dict[str, Any]
-INFO = {"address": str, "port": int, "pid": int, "host": str}  # how other workers reach a worker
+# How other workers reach a worker, and the block by which they find out whether they share memory.
+INFO = {"address": str, "port": int, "pid": int, "host": str, "probe": int, "nonce": str}
 
 
 class Reply(NamedTuple):
