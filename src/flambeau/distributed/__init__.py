@@ -310,7 +310,9 @@ class _Buffer:
         self.dtype = BFLOAT16 if data.dtype is dtypes.bfloat16 else None
         if read:
             values = data.detach().numpy()
-            self.array = narrow_bfloat16(values) if self.dtype else np.array(values, order="C")
+            values = narrow_bfloat16(values) if self.dtype else values
+            self.array = get_default_group().empty(values.shape, values.dtype)
+            self.array[...] = values
         else:
             self.array = np.empty(tuple(data.shape), np.uint16 if self.dtype else data.dtype.numpy)
 

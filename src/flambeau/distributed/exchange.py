@@ -114,9 +114,10 @@ class GradientExchange:
     def _padded(self, number: int, status: Bytes, raw: Bytes) -> Bytes:
         """Return a message of the same length on all ranks, whose segments may differ by some elements."""
         longest = max(self._count(number, w) for w in range(self.group.size))
-        message = np.zeros(STATUS + self._wire(number).nbytes(longest), np.uint8)
+        message = self.group.empty(STATUS + self._wire(number).nbytes(longest), np.uint8)
         message[:STATUS] = status
         message[STATUS : STATUS + raw.nbytes] = raw
+        message[STATUS + raw.nbytes :] = 0
         return message
 
     def _add(self, number: int, received: list[Bytes]) -> tuple[Floats, Flaw | None]:

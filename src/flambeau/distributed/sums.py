@@ -245,7 +245,7 @@ class Sums:
             raw = reads[number].wait()
             flats: dict[Span, Floats] = {}
             for i, span in enumerate(spans):
-                flat = flats[span] = np.empty(step.size, np.float32)
+                flat = flats[span] = self.group.empty(step.size)
                 for piece, data in zip(step.pieces, raw[i * len(step.pieces) :], strict=False):
                     flat[piece.start : piece.start + piece.size] = np.frombuffer(data, np.float32)
             exchange.send(number, flats.__getitem__)
