@@ -220,6 +220,7 @@ __all__ = [
     "data",
     "debug",
     "device",
+    "distributed",
     "distributions",
     "double",
     "enable_grad",

@@ -252,8 +252,9 @@ def walk(starts: list[tuple[Node, Any]], wanted: Iterable[Node] | None, create_g
     # A budget's plan is that of one device: it changes nothing in a graph over several.
     is_budgeted = device.kind == "gpu" and device.pool.budget is not None
     if is_budgeted and len({n.device for n in order} - {None}) == 1:
-        with device.lock:
-            fit([n for n, _ in starts], [g.node for g in gradients.values()], tape, device)
+        gpu: Any = device
+        with gpu.lock:
+            fit([n for n, _ in starts], [g.node for g in gradients.values()], tape, gpu)
     elif balanced or any(n.segment is not None for n in order):
         with device.lock:
             recompute([g.node for g in gradients.values()], tape, balanced)

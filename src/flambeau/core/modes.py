@@ -68,7 +68,9 @@ def _switched(context: Callable[[], Switch], f: Callable[P, Any]) -> Callable[P,
 
     @wraps(f)
     def run(*args: P.args, **kw: P.kwargs) -> Any:
-        steps, result, error = f(*args, **kw), None, None
+        steps: Any = f(*args, **kw)
+        result: Any = None
+        error: BaseException | None = None
         while True:
             try:
                 with context():
@@ -77,7 +79,7 @@ def _switched(context: Callable[[], Switch], f: Callable[P, Any]) -> Callable[P,
                 return e.value
             result = error = None
             try:
-                result = yield item
+                result = yield item  # pyright: ignore[reportUnknownVariableType]  # of any generator
             except GeneratorExit:
                 with context():
                     steps.close()

@@ -37,7 +37,8 @@ def replace_old_reduction(
     places: tuple[int, int], args: tuple[Any, ...], kw: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments with `reduction` in the place of the old ones; those after them keep their order."""
-    kw, values = dict(kw), []
+    kw = dict(kw)
+    values: list[Any] = []
     in_order = len(args) > places[0] and (args[places[0]] is None or isinstance(args[places[0]], bool))
     for name, at in zip(("size_average", "reduce"), places, strict=True):
         by_place = args[at] if in_order and len(args) > at else None

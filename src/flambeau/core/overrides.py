@@ -128,8 +128,9 @@ def overloaded_args(arguments: Iterable[Any]) -> list[Any]:
     """One argument of each class that overrides operations, subclasses before their bases."""
     found: list[Any] = []
     for a in arguments:
-        for value in a if type(a) in (list, tuple) else (a,):
-            kind: Any = type(value)
+        values: Any = a if type(a) in (list, tuple) else (a,)
+        for value in values:
+            kind = value.__class__
             if override_of(kind) is None or any(type(v) is kind for v in found):
                 continue
             place = next((i for i, v in enumerate(found) if issubclass(kind, type(v))), len(found))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Protocol
 
 from flambeau.data.batches import default_collate
@@ -30,7 +29,8 @@ class Dataset:
     """Items by index: a subclass defines `__len__`, `__getitem__`, and optionally `gather`, which reads a
     batch at once."""
 
-    __class_getitem__ = classmethod(GenericAlias)  # Dataset[int], as PyTorch allows it
+    def __class_getitem__(cls, _: Any) -> Any:
+        return cls  # Dataset[int], as PyTorch allows it
 
     def __init_subclass__(cls, **kwargs: Any):
         super().__init_subclass__(**kwargs)
@@ -66,7 +66,8 @@ class IterableDataset:
     others read earlier items again and drop them.
     """
 
-    __class_getitem__ = classmethod(GenericAlias)  # IterableDataset[int], as PyTorch allows it
+    def __class_getitem__(cls, _: Any) -> Any:
+        return cls  # IterableDataset[int], as PyTorch allows it
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"iter({type(self).__name__}): a dataset needs items: define __iter__")

@@ -7,7 +7,6 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, repeat, takewhile
-from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
 from flambeau.data.dataset import has_items
@@ -59,7 +58,8 @@ class DataLoader:
     each other; FlambeauError for processes in a browser.
     """
 
-    __class_getitem__ = classmethod(GenericAlias)  # DataLoader[int], as PyTorch allows it
+    def __class_getitem__(cls, _: Any) -> Any:
+        return cls  # DataLoader[int], as PyTorch allows it
 
     def __init__(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
 from flambeau.ops.mersenne import MersenneGenerator, torch_numbers
@@ -36,7 +35,8 @@ def torch_source(seed_or_generator: Generator | int | None) -> MersenneGenerator
 class Sampler:
     """Yields the indices of items in order: a subclass defines `__iter__`."""
 
-    __class_getitem__ = classmethod(GenericAlias)  # Sampler[int], as PyTorch allows it
+    def __class_getitem__(cls, _: Any) -> Any:
+        return cls  # Sampler[int], as PyTorch allows it
 
     def __iter__(self) -> Iterator[Any]:
         name = type(self).__name__

@@ -57,13 +57,15 @@ class OwnedState:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of all parameters, as one worker alone has it. All workers call this."""
-        own = self.optimizer.state_dict()
+        own: dict[str, Any] = self.optimizer.state_dict()
         local = [i for numbers in self._groups for i in numbers if i in set(self.owned)]
-        state = {str(local[n]): s for n, s in own["state"].items()}
+        states: dict[int, Any] = own["state"]
+        state = {str(local[n]): s for n, s in states.items()}
         whole: dict[int, Any] = {}
         for data in gather_bytes(self.group, encode(state)):
-            theirs = decode(bytearray(data), "state_dict()")
-            whole |= {int(i): s for i, s in theirs.items()}
+            theirs: dict[str, Any] = decode(bytearray(data), "state_dict()")
+            for i in theirs:
+                whole[int(i)] = theirs[i]
         groups = [{**g, "params": self._numbered(k)} for k, g in enumerate(own["param_groups"])]
         return {"state": dict(sorted(whole.items())), "param_groups": groups}
 

@@ -54,9 +54,9 @@ TRANSFORMERS = (  # (its names, Flambeau's)
 class LayerNorm2d(nn.LayerNorm):
     """A layer norm over the channels of images. [n, c, h, w] -> [n, c, h, w]"""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         # nn.LayerNorm normalises the last dims: channels go last and back
-        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        return super().forward(input.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
 class Mlp(nn.Module):

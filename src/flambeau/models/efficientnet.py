@@ -57,14 +57,14 @@ class EfficientKind(NamedTuple):
 class ConvSame(nn.Conv2d):
     """A convolution with TensorFlow's "same" padding: odd padding has one more row at the end."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         pads: list[int] = []
-        for n, k, s in zip(x.shape[:1:-1], self.kernel_size[::-1], self.stride[::-1], strict=True):
+        for n, k, s in zip(input.shape[:1:-1], self.kernel_size[::-1], self.stride[::-1], strict=True):
             # n, k, s from the last dim to the first, as F.pad takes its pairs; the output has ceil(n / s)
             # positions
             total = max((ceil(n / s) - 1) * s + k - n, 0)
             pads += [total // 2, total - total // 2]
-        return super().forward(nn.functional.pad(x, pads))
+        return super().forward(nn.functional.pad(input, pads))
 
 
 def _conv(planes: int, out: int, kernel: int, stride: int, kind: EfficientKind, groups: int = 1) -> nn.Conv2d:

@@ -1,7 +1,7 @@
 """Lists and dicts of modules and parameters, which register them with the enclosing module."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Self, cast
 
@@ -17,7 +17,7 @@ from .parameter import Parameter
 class _Numbered(Module):
     """Base of Sequential and ModuleList: modules whose names are their indices."""
 
-    def _renumber(self, modules: list[Module]) -> Self:
+    def _renumber(self, modules: Sequence[Module | None]) -> Self:
         """Replace the modules by these, under the names "0", "1", ..."""
         for m in modules:
             _check_slot(self, m)
@@ -28,23 +28,23 @@ class _Numbered(Module):
             self.add_module(str(i), m)
         return self
 
-    def append(self, module: Module) -> Self:
+    def append(self, module: Module | None) -> Self:
         """Add a module at the end; returns self."""
         return self.insert(len(self), module)
 
-    def extend(self, modules: Iterable[Module]) -> Self:
+    def extend(self, modules: Iterable[Module | None]) -> Self:
         """Add modules at the end; returns self."""
         for m in list(modules):
             self.append(m)
         return self
 
-    def insert(self, index: int, module: Module) -> Self:
+    def insert(self, index: int, module: Module | None) -> Self:
         """Insert a module before an index; returns self."""
         _check_slot(self, module)
         if index == len(self):  # nothing to renumber
             self.add_module(str(index), module)
             return self
-        modules = list(self)
+        modules: list[Module | None] = list(self)
         modules.insert(index, module)
         return self._renumber(modules)
 

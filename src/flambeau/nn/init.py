@@ -230,12 +230,16 @@ def calculate_gain(nonlinearity: str, param: float = 0.01) -> float:
     return GAINS[nonlinearity]
 
 
-def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+def _calculate_fan_in_and_fan_out(  # pyright: ignore[reportUnusedFunction]  # libraries import it
+    tensor: Tensor,
+) -> tuple[int, int]:
     """fans, under PyTorch's name, which libraries call."""
     return fans(tensor)
 
 
-def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+def _calculate_correct_fan(  # pyright: ignore[reportUnusedFunction]  # libraries import it
+    tensor: Tensor, mode: str
+) -> int:
     """The fan-in or the fan-out, by its name; ValueError for another name."""
     if mode.lower() not in ("fan_in", "fan_out"):
         raise ValueError(f"_calculate_correct_fan(mode={mode!r}): unknown mode: use 'fan_in' or 'fan_out'")

@@ -37,7 +37,7 @@ def register(module: Any, name: str, kind: type) -> None:
     if kind_of(module, name) is kind:
         return
     # Popped and set again by __setattr__, so that vars() lists it after the others of its kind.
-    vars(module).pop(name, None)
+    module.__dict__.pop(name, None)
     module._buffer_persistence.pop(name, None)
     module._member_kinds.pop(name, None)
     if kind is not Buffer:
@@ -46,7 +46,8 @@ def register(module: Any, name: str, kind: type) -> None:
 
 def slots_of(module: Any, kind: type) -> list[tuple[str, Any]]:
     """(name, value) of the module's own members of a kind, in order; the value may be None."""
-    return [(name, value) for name, value in vars(module).items() if kind_of(module, name) is kind]
+    attributes: dict[str, Any] = module.__dict__
+    return [(name, value) for name, value in attributes.items() if kind_of(module, name) is kind]
 
 
 def own_members(module: Any, kind: type) -> Iterator[tuple[str, Any]]:
@@ -64,7 +65,7 @@ class Members(MutableMapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if kind_of(self.module, name) is not self.kind:
             raise KeyError(name)
-        return vars(self.module)[name]
+        return self.module.__dict__[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
         register(self.module, name, self.kind)
@@ -97,7 +98,7 @@ class NonPersistent(MutableSet[str]):
         self.persistence: dict[str, bool] = module._buffer_persistence
 
     def __contains__(self, name: object) -> bool:
-        return name in iter(self)
+        return any(name == own for own in self)
 
     def __iter__(self) -> Iterator[str]:
         return iter([name for name, persistent in self.persistence.items() if not persistent])

@@ -41,7 +41,7 @@ class Module(Owner):
         # in __new__, so that a subclass need not call super().__init__()
         make: Any = super().__new__
         self = make(cls) if make is object.__new__ else make(cls, *_args, **_kw)
-        vars(self).update(training=True, _buffer_persistence={}, _member_kinds={}, _module_hooks={})
+        self.__dict__.update(training=True, _buffer_persistence={}, _member_kinds={}, _module_hooks={})
         return self
 
     def __init__(self, *args: Any, **kw: Any):
@@ -451,7 +451,8 @@ class Module(Owner):
             is_cast = t.dtype.is_float and id(t) not in kept
             where, cast_to = places.get(id(t), device), dtype if is_cast else None
             if is_lazy(t):  # it has no value yet
-                t.move_to(where, cast_to)
+                lazy: Any = t
+                lazy.move_to(where, cast_to)
                 return t
             return t.to(where, cast_to)
 
@@ -531,12 +532,13 @@ class Module(Owner):
         themselves, not their current values. args: the same three by position.
         """
         if args:
-            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args) :])
+            three: Any = (*args, *(destination, prefix, keep_vars)[len(args) :])
+            destination, prefix, keep_vars = three
         hooks.run_hooks(self, "state_dict_pre", self, prefix, keep_vars)
         state: Any = destination
         if state is None:
             state = StateDict()
-            state._metadata = {}
+            state._metadata = dict[str, Any]()
         metadata = {"version": self._version}
         if hasattr(state, "_metadata"):
             state._metadata[prefix[:-1]] = metadata
@@ -691,7 +693,7 @@ def check_name(module: Any, call: str, name: str, same_kind: bool) -> None:
     if not isinstance(name, str) or not name or "." in name:  # pyright: ignore[reportUnnecessaryIsInstance]
         rule = "a name must be a non-empty string without dots: choose another"
         raise ValueError(f"{call}({name!r}): {rule}")
-    if hasattr(module, name) and not same_kind and vars(module).get(name, 0) is not None:
+    if hasattr(module, name) and not same_kind and module.__dict__.get(name, 0) is not None:
         rule = f"{type(module).__name__} already has an attribute of that name: choose another"
         raise ValueError(f"{call}({name!r}): {rule}")
 

@@ -107,13 +107,19 @@ class BatchNorm(NormBase):
         return affine_norm(input, self.running_mean, self.running_var, self.weight, self.bias, self.eps)
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], *lists: Any
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        *lists: list[str],
+        **named: list[str],
     ) -> None:
         # Files of the first version, and those without one, may have no count of batches.
         key, version = f"{prefix}num_batches_tracked", local_metadata.get("version")
         if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
             state_dict[key] = self.num_batches_tracked
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, *lists)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, *lists, **named)
 
     def _check_input_dim(self, input: Tensor) -> None:
         """ValueError for another number of dims; subclasses may override it, as in PyTorch."""

@@ -62,7 +62,7 @@ def own_state(module: Any) -> Iterator[tuple[str, Tensor]]:
 
 def has_extra_state(module: Any, method: str) -> bool:
     """Whether a module's class defines get_extra_state or set_extra_state."""
-    return getattr(type(module), method) is not getattr(Owner, method)
+    return getattr(module.__class__, method) is not getattr(Owner, method)
 
 
 def collect(module: Any, state: Any, prefix: str, keep_vars: bool) -> None:
@@ -134,12 +134,12 @@ def load(
 
     replaces: the tensors themselves take the places of the module's own
     """
-    versions = getattr(state_dict, "_metadata", None) or {}
+    versions: dict[str, Any] = getattr(state_dict, "_metadata", None) or {}
     state, keys, errors = Loading(_rename(state_dict, rename)), Keys([], []), list[str]()
     state.places, state.states = [], []
 
     def visit(module: Any, part: Loading, prefix: str) -> None:
-        version = versions.get(prefix[:-1], {})
+        version: dict[str, Any] = versions.get(prefix[:-1], {})
         if replaces:
             version = {**version, "assign_to_params_buffers": True}
         module._load_from_state_dict(part, prefix, version, True, *keys, errors)

@@ -240,7 +240,8 @@ def _libm(name: str, exact: bool = True) -> Callable[[Array], Array]:
 
     if not exact:
         return getattr(np, name)
-    apply_each: Any = np.frompyfunc(getattr(math, name), 1, 1)
+    make: Any = np.frompyfunc  # its types ask for the numbers of arguments
+    apply_each = make(getattr(math, name), 1, 1)
     return lambda x: np.asarray(apply_each(x), np.float64)
 
 
