@@ -118,7 +118,6 @@ def test_halves_reduced_first_give_the_same_bits():
 def test_ranks_that_call_different_things_get_one_error(size):
     def run(group):
         array = np.ones(3, "f4")
-        group.all_reduce(array)
         with pytest.raises(DistributedError) as caught:
             if group.rank == 1:
                 group.broadcast(array, 0)
@@ -128,7 +127,7 @@ def test_ranks_that_call_different_things_get_one_error(size):
         return str(caught.value)
 
     for text in run_threads(size, run, timeout=20):
-        assert "call 1 differs between ranks: rank " in text, text
+        assert "call 0 differs between ranks: rank " in text, text
         assert "rank 1: broadcast(src=0, float32, [3])" in text, text
         assert "all_reduce(sum, float32, [3])" in text, text
 
