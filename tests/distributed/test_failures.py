@@ -147,6 +147,19 @@ WRONG = [
 ]  # fmt: skip
 
 
+def test_a_call_before_the_one_that_differs_completes():
+    first, second = connect_threads(2, timeout=20)
+    array, other = np.ones(3), np.ones(3)
+    work = first.all_reduce(array, async_op=True)
+    with first.mesh.changed:
+        first.mesh._fail("call 1 differs", (0, 1))  # found by another rank while call 0 is under way
+    second.all_reduce(other)
+    assert work.wait() and array.tolist() == other.tolist() == [2, 2, 2]
+    for group in (first, second):
+        assert error_of(group.barrier) == "barrier(): call 1 differs"
+        group.close(goodbye=False)
+
+
 def test_wrong_arguments():
     (group,) = connect_threads(1)
     for call, error, text in WRONG:

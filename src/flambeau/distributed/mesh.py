@@ -144,9 +144,15 @@ class Mesh:
             while waiting := [peer.rank for peer, ticket in tickets if peer.written < ticket]:
                 self._wait(waiting.copy, deadline, call)
 
-    def _wait(self, missing: Callable[[], Sequence[int]], deadline: float, call: str) -> None:
+    def _wait(
+        self,
+        missing: Callable[[], Sequence[int]],
+        deadline: float,
+        call: str,
+        number: tuple[int, int] = NO_CALL,
+    ) -> None:
         """Wait for a change. The caller holds `changed`. Fails on all ranks at the deadline."""
-        self.check(call)
+        self._check_call(*number, call)
         if not self.changed.wait(_left(deadline)) and time.monotonic() > deadline:
             self._fail(f"{_ranks(missing())} did not arrive in {call} of rank {self.rank} before the timeout")
             self.check(call)
@@ -187,13 +193,18 @@ class Mesh:
     def begin(self, group: int, seq: int, call: str) -> None:
         """Note which collective this rank calls; compares it with what others have called already."""
         with self.changed:
-            self.check(call)
+            self._check_call(group, seq, call)
             self.calls[group, seq] = call
             self.begun[group] = seq
             while len(self.calls) > REMEMBERED:
                 del self.calls[next(iter(self.calls))]
             for source, other in self.early.pop((group, seq), {}).items():
                 self._compare(group, seq, source, other)
+            self._check_call(group, seq, call)
+
+    def _check_call(self, group: int, seq: int, call: str) -> None:
+        """As `check`, but calls before one in which ranks differ may still complete."""
+        if self.closed or not (self.failed_call[0] == group and seq < self.failed_call[1]):
             self.check(call)
 
     def _compare(self, group: int, seq: int, source: int, other: str) -> None:
@@ -213,8 +224,8 @@ class Mesh:
         with self.changed:
             if (key := self._arrived(keys)) is None:
                 key = self._wait_for(keys, deadline, call)
-            if self.failed_call[0] == key.group and key.kind == COLLECTIVE and self.failed_call[1] <= key.seq:
-                self.check(call)  # the message is there, but ranks differ in this call or in one before
+            if self.failed_call[0] == key.group and key.kind == COLLECTIVE:
+                self._check_call(key.group, key.seq, call)  # the message is there, but ranks may differ
             message = self.inbox.pop(key)
             self.posted.pop(key, None)
             self._unstash(key.source, message)
@@ -233,7 +244,9 @@ class Mesh:
             while (key := self._arrived(keys)) is None:
                 if self.left.issuperset(sources):
                     self._fail(f"{_ranks(sources)} has left: it called destroy_process_group or ended")
-                self._wait(partial(self._missing, keys), deadline, call)
+                may_arrive = keys[0].kind == COLLECTIVE and not self.dead.intersection(sources)
+                spared = (keys[0].group, keys[0].seq) if may_arrive else NO_CALL
+                self._wait(partial(self._missing, keys), deadline, call, spared)
         finally:
             self.wanted.subtract(sources)
         self.waited[key.source] += time.monotonic() - start
