@@ -8,6 +8,7 @@ import pickle
 import pickletools
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +101,8 @@ def work(data: bytes, name: str, device_name: str, address: tuple[str, int], ran
     init_process_group(store=store, rank=rank, world_size=size, timeout=BEGIN_SECONDS)
     try:
         learner = task.kind(**task.options, renderers=(), device=device)
-        learner.fit_in_group(task.loaders, task.epochs, task.resume, task.parallel)
+        # After Ctrl-C the process that called `fit` raises it.
+        with suppress(KeyboardInterrupt):
+            learner.fit_in_group(task.loaders, task.epochs, task.resume, task.parallel)
     finally:
         destroy_process_group()

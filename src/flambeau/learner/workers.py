@@ -127,9 +127,8 @@ class LocalWorkers:
     def _start(self, place: int, rank: int) -> BaseProcess:
         address = (self._server.host, self._server.port)
         args = (*self._common, self._names[place], address, rank, self._size)
-        process = self._context.Process(
-            target=work, args=args, name=f"flambeau-worker-{place + 1}", daemon=True
-        )
+        # Not a daemon: those can't have the processes of a DataLoader.
+        process = self._context.Process(target=work, args=args, name=f"flambeau-worker-{place + 1}")
         process.start()
         return process
 
