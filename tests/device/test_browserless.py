@@ -14,6 +14,7 @@ def start(self):
 threading.Thread.start = start
 
 import flambeau as fb
+import flambeau.learner
 from flambeau.device.memory import Pool
 from flambeau.device.protocol import Caches
 from flambeau.fusion.planner import Limits

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable
 from math import isfinite
 from pathlib import Path
@@ -17,6 +19,22 @@ from .names import LOSSES, describe_name
 
 if TYPE_CHECKING:
     from .watch import EpochWatch
+
+
+# The options of Learner that its copies in other workers have too.
+OPTIONS = (
+    *("model", "optimizer", "loss", "metrics", "scheduler", "schedule", "scaler", "clip", "accumulate"),
+    *("prepare", "directory", "checkpoint_every", "keep", "best", "restore_best", "early_stopping"),
+    "callbacks",
+)
+
+
+def belongs_to_group() -> bool:
+    """Whether this process trains with others: it has a group, or `flambeau launch` started it."""
+    # A process that has not imported the package has no group; a page can't import it.
+    package = sys.modules.get("flambeau.distributed")
+    is_launched = "FLAMBEAU_STORE" in os.environ and "RANK" in os.environ
+    return is_launched or (package is not None and package.is_initialized())
 
 
 def check_fit(loaders: dict[str, Any], epochs: Any) -> None:

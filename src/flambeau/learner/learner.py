@@ -6,17 +6,19 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..capture.jit import jit
 from ..core.training import begin_training, in_eval
-from ..distributed import ParallelOptions, get_default_group
 from ..functions import cat
 from ..tensor import Tensor
 from .callbacks import Best, Callback, EarlyStopping, Row, Scheduling, named_callbacks
 from .checkpoints import BEST, Checkpoints, link, load_state, save_state
 from .checks import (
+    OPTIONS,
+    belongs_to_group,
     check_any_batch,
     check_fit,
     check_later,
@@ -34,15 +36,19 @@ from .interrupt import Signals
 from .losses import Entry, Losses, keep_current, may_rewind
 from .meters import SplitMeter, count_unrecorded
 from .nan_report import end_reason, not_finite
-from .parallel import Parallel, ParallelSaving, RunAccess, keep_batch
 from .randoms import random_states, set_random_states
 from .renderers import default_renderers
 from .run_state import Position, RunParts, is_over, loader_states, restore, restore_loaders, state_of
 from .saving import RunSnapshot, Saving
 from .steps import PlacedBatch, Steps, Trained, inputs_of, make_evaluate, make_predict, move, to_batch
 from .watch import EpochWatch, rest_of
-from .worker_task import OPTIONS, FitTask
-from .workers import begin_launched, workers
+
+if TYPE_CHECKING:
+    from ..distributed import ParallelOptions
+    from .parallel import Parallel, ParallelSaving
+
+# Imported for runs on several workers only: they need NumPy and processes, which a page has not.
+PARALLEL, WORKERS = "flambeau.learner.parallel", "flambeau.learner.workers"
 
 
 @dataclass
@@ -179,14 +185,16 @@ class Learner:
         """
         loaders = {"train": train_loader, "valid": valid_loader}
         check_fit(loaders, epochs)
-        options = ParallelOptions(engine=engine) if isinstance(engine, str) else engine
-        if devices is not None:
-            task = FitTask(type(self), self._options, loaders, epochs, resume, options)
-            with workers(task, self.device, devices):
-                return self.fit_in_group(loaders, epochs, resume, options)
-        if begin_launched():
+        if devices is None and not belongs_to_group():
+            return self._run_fit(loaders, epochs, resume)
+        several = import_module(WORKERS)
+        options = several.options_of(engine)
+        if devices is None:
+            several.begin_launched()
             return self.fit_in_group(loaders, epochs, resume, options)
-        return self._run_fit(loaders, epochs, resume)
+        task = several.FitTask(type(self), self._options, loaders, epochs, resume, options)
+        with several.workers(task, self.device, devices):
+            return self.fit_in_group(loaders, epochs, resume, options)
 
     def fit_in_group(
         self, loaders: dict[str, Any], epochs: int, resume: bool, options: ParallelOptions
@@ -195,13 +203,14 @@ class Learner:
 
         loaders: by split. options: how the work is divided.
         """
-        access = RunAccess(
+        parallel = import_module(PARALLEL)
+        access = parallel.RunAccess(
             self, self._parts, self._saving, self._to_batch, self._restore, self._evaluate_batches
         )
-        self._parallel = parallel = Parallel(access, get_default_group(), options)
-        saving, self._saving = self._saving, ParallelSaving(self._saving, parallel)
+        run = self._parallel = parallel.of_current_group(access, options)
+        saving, self._saving = self._saving, parallel.ParallelSaving(self._saving, run)
         try:
-            with parallel.session():
+            with run.session():
                 return self._run_fit(loaders, epochs, resume)
         finally:
             self._parallel, self._saving = None, saving
@@ -329,7 +338,7 @@ class Learner:
         rest: Any = rest_of(loader, at.index)
         place: Any = self._to_batch
         if self._parallel is not None:
-            steps, rest, place = self._parallel, self._parallel.batches(loader, at.index), keep_batch
+            steps, rest, place = self._parallel, self._parallel.batches(loader, at.index), _keep_batch
         batches = () if at.is_drained else watch.batches(rest, place)
         for loss, group in steps.each(batches):
             rates = [g["lr"] for g in self.optimizer.param_groups]
@@ -505,3 +514,8 @@ class Learner:
             at.places = loader_states(self._fit.loaders)
         unread = [] if losses is None else losses.unread
         return RunSnapshot((at.epoch, at.step), state_of(at, self._parts), unread)
+
+
+def _keep_batch(batch: Any) -> Any:
+    """Return a batch of several workers: its parts are moved to the device one by one."""
+    return batch

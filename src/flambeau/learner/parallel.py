@@ -15,7 +15,7 @@ from ..core.dtype import float32
 from ..core.events import emit
 from ..core.modes import no_grad
 from ..data import DataLoader
-from ..distributed import ParallelOptions, ProcessGroup, next_group
+from ..distributed import ParallelOptions, ProcessGroup, get_default_group, next_group
 from ..distributed.elastic import decode, encode, is_joiner, receive_state, send_state
 from ..distributed.model import gather_bytes
 from ..distributed.optimizer import Companion, DistributedOptimizer
@@ -52,11 +52,6 @@ class DividedBatch(NamedTuple):
 
     items: int
     part: Callable[[int, int, int], PlacedBatch]  # shard, first, end
-
-
-def keep_batch(batch: DividedBatch) -> DividedBatch:
-    """Return the batch: its parts are moved to the device one by one."""
-    return batch
 
 
 class RunAccess(NamedTuple):
@@ -467,3 +462,8 @@ def check_parallel(trained: Trained, options: ParallelOptions) -> None:
     if options.sync_batch_norm and trained.scaler is not None:
         rule = "the loss is weighted before its gradients are computed: leave the scaler out"
         raise ValueError(f"fit(sync_batch_norm=True): {rule}")
+
+
+def of_current_group(run: RunAccess, options: ParallelOptions) -> Parallel:
+    """Return the part of a Learner that trains with the group of this process."""
+    return Parallel(run, get_default_group(), options)

@@ -18,12 +18,6 @@ from ..distributed.wire import TOKEN
 from ..errors import TypeError
 
 BEGIN_SECONDS = 300.0  # in which all workers must be there
-# The options of Learner that its copies in other workers have too.
-OPTIONS = (
-    *("model", "optimizer", "loss", "metrics", "scheduler", "schedule", "scaler", "clip", "accumulate"),
-    *("prepare", "directory", "checkpoint_every", "keep", "best", "restore_best", "early_stopping"),
-    "callbacks",
-)
 
 
 @dataclass

@@ -14,6 +14,7 @@ from typing import Any
 from ..device import get_device
 from ..device.adapters import adapters
 from ..distributed import (
+    ParallelOptions,
     Store,
     StoreServer,
     destroy_process_group,
@@ -51,11 +52,15 @@ def device_names(device: Any, devices: int | Sequence[str]) -> list[str]:
     return [alike[(first + i) % len(alike)] for i in range(devices)]
 
 
-def begin_launched() -> bool:
-    """Join the group of a script that `flambeau launch` started. Returns whether this process has a group."""
-    if not is_initialized() and "FLAMBEAU_STORE" in os.environ and "RANK" in os.environ:
+def options_of(engine: str | ParallelOptions) -> ParallelOptions:
+    """Return the options that `engine` stands for."""
+    return ParallelOptions(engine=engine) if isinstance(engine, str) else engine
+
+
+def begin_launched() -> None:
+    """Join the group of the script that `flambeau launch` started, unless this process has a group."""
+    if not is_initialized():
         init_process_group()
-    return is_initialized()
 
 
 @contextmanager
