@@ -135,6 +135,42 @@ def test_results_with_a_graph_and_other_objects(mode, gpu, capsys):
     assert [wrapped(mode.ones(1, device=gpu)).value.item() for _ in range(4)] == [2] * 4
 
 
+def trained(mode, gpu, compiled):
+    """Losses and last gradients of a few steps of a network with statistics, dropout and two calls."""
+    mode.manual_seed(0)
+    nn = mode.nn
+    layers = nn.Linear(4, 6), nn.BatchNorm1d(6), nn.GELU(), nn.Dropout(0.3), nn.Linear(6, 2)
+    model = nn.Sequential(*layers).to(gpu)
+    call = mode.compile(model) if compiled else model
+    optimizer = mode.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    x = mode.linspace(-1, 1, 32, device=gpu).sin().reshape(8, 4)
+    mode.manual_seed(1)
+    losses = []
+    for _ in range(5):
+        optimizer.zero_grad()
+        loss = call(x).square().mean() + call(x * 2).abs().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    inputs = x.clone().requires_grad_()
+    call(inputs).sum().backward()
+    gradients = [inputs.grad, *[p.grad for p in model.parameters()], *model.buffers()]
+    return losses, [g.tolist() for g in gradients], call
+
+
+def test_a_module_in_training_is_two_recordings(mode, gpu, capsys):
+    import numpy as np
+
+    losses, gradients, _ = trained(mode, gpu, compiled=False)
+    recorded, recorded_gradients, call = trained(mode, gpu, compiled=True)
+    assert recorded == pytest.approx(losses, rel=1e-5)
+    for a, b in zip(recorded_gradients, gradients, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    assert "unrecorded" not in capsys.readouterr().err
+    passes = vars(call)["_trained"]
+    assert len(passes.plans) == 2 and passes.record_forward.programs and passes.record_backward.programs
+
+
 def test_a_compiled_module(mode, gpu):
     model = mode.nn.Linear(2, 1).to(gpu)
     compiled = mode.compile(model)

@@ -12,6 +12,7 @@ from ..nn.module import Module
 from ..runtime.state import thread
 from ..tensor import Tensor
 from . import grad_slots
+from .compiled_modules import TrainedModule
 from .derivatives import has_post_hooks
 
 NEEDS_GRAPH = "its result has a graph: compute gradients inside, or call it under no_grad"
@@ -145,13 +146,14 @@ class OptimizedModule(Module):
 
     def __init__(self, mod: Module):
         self._orig_mod = mod
-        object.__setattr__(self, "_calls", RecordedCalls(mod))
+        vars(self).update(_calls=RecordedCalls(mod), _trained=TrainedModule(mod))
 
     def forward(self, *args: Any, **kw: Any) -> Any:
-        """The original module's result. Calls through which gradients flow are not recorded."""
+        """The original module's result. If gradients flow, forward and backward are two recordings."""
         calls: RecordedCalls = vars(self)["_calls"]
+        trained: TrainedModule = vars(self)["_trained"]
         needs_graph = is_grad_enabled() and any(p.requires_grad for p in self._orig_mod.parameters())
-        return self._orig_mod(*args, **kw) if needs_graph else calls(args, kw)
+        return trained.call(args, kw) if needs_graph else calls(args, kw)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "_orig_mod" not in vars(self):
