@@ -158,6 +158,7 @@ def trained(mode, gpu, compiled):
     return losses, [g.tolist() for g in gradients], call
 
 
+@pytest.mark.share(2)
 def test_a_module_in_training_is_two_recordings(mode, gpu, capsys):
     import numpy as np
 

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -26,6 +28,7 @@ def run(*command, cwd):
     return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=60, cwd=cwd)
 
 
+@pytest.mark.share(3)
 def test_scripts_run_as_python_runs_them(tmp_path):
     """Of one process each: a script that exits, one that fails, and a module."""
     (tmp_path / "beside.py").write_text("NAME = 'beside'\n")
