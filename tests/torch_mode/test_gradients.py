@@ -28,6 +28,28 @@ def test_a_step_reads_grad_and_zero_grad_clears_it(mode):
     assert layer.weight.grad is None
 
 
+def test_errors(mode):
+    x = mode.ones(2, requires_grad=True)
+    for value, text in [
+        (mode.ones(3), "x.grad = f32[3] for x f32[2]: shapes differ: a gradient has the shape of its tensor"),
+        (1.0, "x.grad = 1.0 for x f32[2]: a gradient is a tensor or None: pass one of them"),
+        (
+            mode.ones(2, dtype=mode.float64),
+            "x.grad = f64[2] for x f32[2]: dtypes differ: cast the gradient with .to(x.dtype)",
+        ),
+    ]:
+        with pytest.raises((RuntimeError, TypeError)) as caught:
+            x.grad = value
+        assert str(caught.value) == text
+    with pytest.raises(RuntimeError) as caught:
+        mode.ones(2).retain_grad()
+    assert str(caught.value) == "retain_grad(f32[2]): has requires_grad=False: it gets no gradient"
+    with pytest.raises(RuntimeError) as caught:
+        (x * 2).register_post_accumulate_grad_hook(print)
+    rule = "it is not a leaf that requires gradients: use register_hook"
+    assert str(caught.value) == f"register_post_accumulate_grad_hook(f32[2]): {rule}"
+
+
 def test_outside_of_the_mode_nothing_changes(mode):
     x = fb.tensor([1.0], requires_grad=True, device="cpu")
     with mode.enabled(False):
