@@ -25,7 +25,7 @@ from ..tensor import HostScalar, Tensor, own
 NUMBERS = (int, float, complex, bool, HostScalar)
 
 
-class Step(NamedTuple):
+class BackwardStep(NamedTuple):
     """A node of the backward pass, without references to other nodes. inputs: places among the values before
     it."""
 
@@ -52,11 +52,11 @@ class Step(NamedTuple):
         return node
 
 
-def _step_of(n: Node, inputs: tuple[int, ...]) -> Step:
-    return Step(n.op, inputs, n.attrs, n.shape, n.dtype, n.device, n.scalars, n.again)
+def _step_of(n: Node, inputs: tuple[int, ...]) -> BackwardStep:
+    return BackwardStep(n.op, inputs, n.attrs, n.shape, n.dtype, n.device, n.scalars, n.again)
 
 
-class Plan(NamedTuple):
+class BackwardPlan(NamedTuple):
     """A backward pass: its values are the kept ones, the results' gradients, the parameters, then the steps.
 
     ends: the place of each gradient, of the arguments that require one and of the parameters.
@@ -65,7 +65,7 @@ class Plan(NamedTuple):
     arguments: tuple[int, ...]  # which tensors of the arguments are kept
     params: tuple[int, ...]  # which parameters
     wanted: tuple[int, ...]  # which parameters get gradients
-    steps: tuple[Step, ...]
+    steps: tuple[BackwardStep, ...]
     ends: tuple[int | None, ...]
     differentiable: tuple[int, ...]  # which results have gradients
 
@@ -154,7 +154,7 @@ class TrainedModule:
 
     def __init__(self, module: Module):
         self.module = module
-        self.plans: list[Plan] = []
+        self.plans: list[BackwardPlan] = []
         self.numbers: dict[Any, int] = {}
         self.is_off = False  # calls are not recorded
         self.unrecorded: Any = None  # the result of a call that was not recorded
@@ -264,7 +264,7 @@ class TrainedModule:
         ends = tuple(None if g is None else place[g.node] for g in every)
         arguments = tuple(i % sizes[0] for i in b.arguments.values())
         params = tuple(i % sizes[1] for i in b.params.values())
-        plan = Plan(arguments, params, wanted, steps, ends, places)
+        plan = BackwardPlan(arguments, params, wanted, steps, ends, places)
         key = plan.key()
         if key not in self.numbers:
             self.numbers[key] = len(self.plans)
