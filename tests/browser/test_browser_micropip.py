@@ -5,6 +5,8 @@ import json
 import shutil
 import threading
 import zipfile
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +49,34 @@ y = await (x @ w).relu().read()
 json.dumps([device.name, y.tolist(), fb.__file__, "numpy" in sys.modules])
 """
 
+# timm as a page without torch installs it; NumPy, which this test's index lacks, is the small one
+TIMM = """
+import json, sys
+import micropip
+from js import fetch
+for name in ("torch", "torchvision", "safetensors", "huggingface-hub", "pyyaml"):
+    micropip.add_mock_package(name, "99", modules={})
+micropip.add_mock_package("numpy", "2.4", modules={"numpy": await (await fetch("/arrays.py")).text()})
+await micropip.install("timm")
+import flambeau as fb
+import flambeau.torch as torch
+import numpy
+from flambeau.torch.placeholders import placeholder_class
+for name in "bytes_ floating generic integer number object_ random str_ typing".split():
+    vars(numpy).setdefault(name, placeholder_class(f"numpy.{name}"))
+torch.install()
+torch.stand_in("PIL", "huggingface_hub", "multiprocessing", "safetensors", "torchvision", "yaml")
+fb.set_default_device("gpu")
+import timm
+model = timm.create_model("resnet10t").eval()
+with torch.no_grad():
+    y = await model(torch.rand(1, 3, 64, 64)).read()
+torch.disable()
+for name in [n for n in sys.modules if n.split(".")[0] in ("numpy", "timm", "torch")]:
+    del sys.modules[name]
+json.dumps([list(y.shape), torch.uninstall(), timm.__version__])
+"""
+
 # As another page would find Python: without what micropip brought.
 FORGET = """
 import sys, micropip
@@ -75,7 +105,10 @@ def folder(tmp_path_factory):
     ours = built_wheel(ROOT, made / "wheels")
     build_lock(made / "flambeau", sources=True)  # to compile it all takes a quarter of a minute
     micropip, packaging, jinja2 = (Path(shutil.copy(wheel, made / "wheels")) for wheel in ready)
-    wheels.write_index(made / "simple", [ours, jinja2, wheels.pure("markupsafe", made / "wheels")])
+    borrowed = [wheels.pure("timm", made / "wheels")] if find_spec("timm") else []
+    markupsafe = wheels.pure("markupsafe", made / "wheels")
+    wheels.write_index(made / "simple", [ours, jinja2, markupsafe, *borrowed])
+    shutil.copy(archives.web_folder() / "selftest" / archives.ARRAYS, made)
     (made / "tools.json").write_text(json.dumps([f"/wheels/{w.name}" for w in (packaging, micropip)]))
     (made / "page.html").write_text("<!doctype html><title>plain</title>")
     return made
@@ -94,6 +127,7 @@ def found(browser, folder):
     compute = COMPUTE.format(x=X.tolist(), w=W.tolist())
     run = lambda source: page.evaluate("(source) => py.runPythonAsync(source)", source)  # noqa: E731
     told = {"installed": page.evaluate(INSTALL), "by micropip": json.loads(run(compute))}
+    told["timm"] = json.loads(run(TIMM)) if find_spec("timm") else None
     run(FORGET)
     told |= {"loaded": page.evaluate(LOAD), "by lock": json.loads(run(compute))}
     told["outside"] = [url for url in asked if not url.startswith((home, "blob:", "data:"))]
@@ -120,6 +154,13 @@ def test_micropip_installs_the_wheel_and_it_computes(found):
     check(found["by micropip"], "__init__.py")
     # what the index has not, micropip takes from among Pyodide's own packages, or goes on without
     assert not found["missing"] and not found["outside"]
+
+
+def test_micropip_installs_timm_without_torch_and_a_model_of_it_computes(found):
+    if found["timm"] is None:
+        pytest.skip("timm is not installed, so there is no wheel of it")
+    shape, _, number = found["timm"]
+    assert shape == [1, 1000] and number == version("timm")
 
 
 def test_the_lock_loads_the_wheels_and_they_compute(found, folder):
@@ -174,7 +215,7 @@ def test_wheels_are_compiled_and_named_by_pyodides_python(folder, monkeypatch, t
     with zipfile.ZipFile(tmp_path / made[0].file_name) as archive:
         info = f"flambeau-{made[0].version}.dist-info"
         assert archive.namelist() == [
-            *(f"{info}/{n}" for n in ("METADATA", "RECORD", "WHEEL")),
+            *(f"{info}/{n}" for n in ("METADATA", "RECORD", "WHEEL", "entry_points.txt")),
             "flambeau/__init__.pyc",
         ]
         assert b"Tag: cp314-none-any" in archive.read(f"{info}/WHEEL")
