@@ -387,7 +387,7 @@ class Tensor(Protocols, Exchange, Table):
         several devices, a table for each, and the transfers between them."""
         from .runtime.show import table, tables
 
-        if transfers.pending:
+        if transfers.waiting:
             return Plans(*tables([self.node]))
         plans = self._plan_kernels()
         return Plans(plans.kernels, table(plans))
@@ -397,7 +397,7 @@ class Tensor(Protocols, Exchange, Table):
         from .runtime.show import texts, texts_of_waves
 
         roots = [self.node]
-        if transfers.pending:
+        if transfers.waiting:
             return texts_of_waves(roots)
         order = toposort(roots)
         with self.device.lock:

@@ -359,3 +359,19 @@ def test_two_adapters_and_a_profile(gpu):
         assert len(p.kernels) >= 2
         again = pickle.loads(pickle.dumps(model))
         assert again[1].weight.device is other and np.allclose(again(x).numpy(), expected, rtol=1e-5)
+
+
+@pytest.mark.share(4)
+def test_a_device_of_another_machine(gpu):
+    with fb.remote.Server(port=0, token="a secret of sixteen") as server, gpu:
+        far = fb.remote.connect(server.address, token="a secret of sixteen")
+        model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+        x = fb.ones(2, 4)
+        expected, grads = model(x).numpy(), model(x).sum().backward()
+        first = grads[model[0].weight].numpy()
+        model.to({"0": gpu, "1": far})
+        y = model(x)
+        assert y.device is far and f"transfer gpu:{gpu.index} -> {far.name}, 32 bytes" in repr(y.plan())
+        np.testing.assert_allclose(y.numpy(), expected, rtol=1e-5)
+        np.testing.assert_allclose(y.sum().backward()[model[0].weight].numpy(), first, rtol=1e-5)
+        far.close()

@@ -97,7 +97,7 @@ def _compute_all(missing: list[Node]) -> None:
 
 def compute_nodes(missing: list[Node]) -> None:
     """Compute nodes of any device. Values that a graph takes from another device are moved on the way."""
-    if not transfers.pending:
+    if not transfers.waiting:
         return _compute_wave(missing)
     for wave in transfers.waves(missing):
         if wave.moves:
@@ -214,7 +214,7 @@ def compute(device: Device, roots: list[Node]) -> None:
 def _in_order(device: Device, roots: list[Node]) -> tuple[list[Node], list[Node]]:
     """The roots, with siblings that are to be stored in the same run, and every node that they need."""
     order = toposort(roots)
-    if transfers.pending:  # siblings may depend on values that are not moved yet
+    if transfers.waiting:  # siblings may depend on values that are not moved yet
         return roots, order
     more = [n for n in _stored_with(order, roots) if (n.device or device) is device]
     return (roots, order) if not more else (roots := [*roots, *more], toposort(roots))

@@ -39,7 +39,7 @@ def tables(roots: list[Node]) -> tuple[list[Kernel], str]:
     def plan_on(device: Device, nodes: list[Node]) -> tuple[Device, Plan]:
         return device, plan_nodes(nodes, device.limits, toposort(nodes))
 
-    parts = plan_waves(roots, plan_on)
+    parts = [part for part in plan_waves(roots, plan_on) if isinstance(part, str) or part[1].kernels]
     kernels = [k for part in parts if not isinstance(part, str) for k in part[1].kernels]
     texts = [part if isinstance(part, str) else f"{short_name(part[0])}: {table(part[1])}" for part in parts]
     return kernels, "\n".join(texts)
