@@ -147,10 +147,12 @@ class Tensor(Protocols, Exchange, Table):
         self.node = node
         self.link = None
         if node.__class__ is not Node:  # a user's Tensor([1, 2]) or Tensor(2, 3), as in PyTorch
-            shape: Any = (node, *sizes) if isinstance(node, int) else None
-            if is_tuple(node) and hasattr(node, "numel"):  # a torch.Size (flambeau.torch)
-                shape = node
-            value = tensor(node, dt.default_float()) if shape is None else Tensor.zeros(*shape)
+            if isinstance(node, int):
+                value = Tensor.zeros(node, *sizes)
+            elif is_tuple(node) and hasattr(node, "numel"):  # a torch.Size (flambeau.torch)
+                value = Tensor.zeros(*cast("tuple[int, ...]", node))
+            else:
+                value = tensor(node, dt.default_float())
             self.node = value.node
 
     def __init_subclass__(cls, **kw: Any):
