@@ -8,9 +8,9 @@ from typing import NamedTuple
 from ..errors import ValueError
 from .layout import ROUND
 
-# Passes over a gradient in host memory, by a worker: every element once (the flat array), and those of the
-# other workers' segments (encoded, shared, taken, read twice and written by the addition, taken, decoded).
-OWN_PASSES, OTHER_PASSES = 1, 8
+# Passes over a gradient in host memory, by a worker: every element once (the flat array in shared memory),
+# and those of the other workers' segments (taken, read twice and written by the addition, taken, stored).
+OWN_PASSES, OTHER_PASSES = 1, 6
 
 
 class Machine(NamedTuple):
