@@ -271,3 +271,14 @@ def test_a_target_of_another_shape_is_told_once(loss, recwarn, monkeypatch):
         " intended: reshape one of them, e.g. with squeeze(1)"
     )
     assert said.filename == __file__ or loss is F.smooth_l1_loss
+
+
+def test_norms_print_whether_they_have_a_bias():
+    assert (
+        repr(nn.BatchNorm2d(2))
+        == "BatchNorm2d(2, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)"
+    )
+    assert repr(nn.GroupNorm(1, 2, affine=False)) == "GroupNorm(1, 2, eps=1e-05, affine=False, bias=False)"
+    assert (
+        repr(nn.LayerNorm(3, bias=False)) == "LayerNorm((3,), eps=1e-05, elementwise_affine=True, bias=False)"
+    )

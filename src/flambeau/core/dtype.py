@@ -118,6 +118,7 @@ class DType:
         return tuple(max(1, width * self.itemsize // 4) for width in range(5))
 
 
+del DType.__dataclass_fields__  # libraries that walk over dataclasses take a dtype for a value, as PyTorch's
 bool_ = DType("bool", "bool", "bool", "u32", "b", 0, "I")
 uint8 = DType("uint8", "u8", "u32", "u32", "u", 1, "B", 1)
 int8 = DType("int8", "i8", "i32", "u32", "i", 2, "b", 1)

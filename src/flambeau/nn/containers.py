@@ -133,7 +133,8 @@ class ModuleList(_Numbered):
     """A list of modules that a module's parameters include; it has no forward."""
 
     def __init__(self, modules: Iterable[Module | None] | None = None):
-        self.extend(() if modules is None else modules)
+        if modules is not None:
+            self.extend(cast("Iterable[Module]", modules))  # None keeps a place
 
     def _lines(self) -> list[str]:
         """The printed lines; equal neighbours share one line with their number."""
@@ -212,7 +213,8 @@ class ModuleDict(_Named, Module):
     """
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None):
-        self.update(() if modules is None else modules)
+        if modules is not None:
+            self.update(modules)
 
     def _inside(self) -> Iterator[tuple[str, Any]]:
         return iter(slots_of(self, Owner))
@@ -238,7 +240,8 @@ class ParameterList(Module):
 
     def __init__(self, values: Iterable[Any] | None = None):
         self._size = 0
-        self.extend(() if values is None else values)
+        if values is not None:
+            self.extend(values)
 
     def append(self, value: Any) -> Self:
         """Add a parameter at the end; returns self."""
@@ -300,7 +303,8 @@ class ParameterDict(_Named, Module):
 
     def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None):
         self._names: list[str] = []
-        self.update(() if parameters is None else parameters)
+        if parameters is not None:
+            self.update(parameters)
 
     def _inside(self) -> Iterator[tuple[str, Any]]:
         return ((name, getattr(self, name)) for name in self._names)

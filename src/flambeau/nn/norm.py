@@ -153,7 +153,7 @@ class BatchNorm(NormBase):
 
     def extra_repr(self) -> str:
         shown = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"
-        return f"{shown}, track_running_stats={self.track_running_stats}"
+        return f"{shown}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
 
 
 class BatchNorm1d(BatchNorm):
@@ -308,7 +308,8 @@ class GroupNorm(NormBase):
         return group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        shown = f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return f"{shown}, bias={self.bias is not None}"
 
 
 class RMSNorm(NormBase):
@@ -372,4 +373,5 @@ class LayerNorm(NormBase):
         return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        shown = f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return f"{shown}, bias={self.bias is not None}"

@@ -65,10 +65,15 @@ def has_extra_state(module: Any, method: str) -> bool:
     return getattr(module.__class__, method) is not getattr(Owner, method)
 
 
+def present_value(t: Tensor) -> Tensor:
+    """What a state_dict has of a tensor: its value, which later steps keep. Torch mode has another."""
+    return tensor(t)
+
+
 def collect(module: Any, state: Any, prefix: str, keep_vars: bool) -> None:
     """Add a module's own tensors to a dict."""
     for name, t in own_state(module):
-        state[prefix + name] = t if keep_vars else tensor(t)
+        state[prefix + name] = t if keep_vars else present_value(t)
     if has_extra_state(module, "get_extra_state"):
         state[prefix + EXTRA] = module.get_extra_state()
 

@@ -23,18 +23,23 @@ if TYPE_CHECKING:
 @composed
 def full(
     size: int | Sequence[int],
-    fill_value: complex | HostScalar,
+    fill_value: complex | HostScalar | Tensor,
     dtype: DTypeLike | None = None,
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Every element the same number. (size, value) -> [*size]
 
-    fill_value: the value of every element
+    fill_value: the value of every element, which may be a tensor []
     Raises ValueError if a size is below 0; TypeError if one is not an integer; if the dtype is unknown.
     """
     # A constant, expanded to the shape: no buffer until an op needs one.
-    node = constant(fill_value, dtype=None if dtype is None else dt.as_dtype(dtype))
+    if isinstance(fill_value, _op.Tensor):
+        value: Any = fill_value
+        value = value.reshape(()).to(get_device(device))
+        node: Any = (value if dtype is None else value.to(dt.as_dtype(dtype))).detach().node
+    else:
+        node = constant(fill_value, dtype=None if dtype is None else dt.as_dtype(dtype))
     check_held(node.dtype, get_device(device))
     node = apply(OPS["expand"], (node,), {"shape": new_sizes((size,))}, device=get_device(device))
     return finish(_op.Tensor(node), None, requires_grad)

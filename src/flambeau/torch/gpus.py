@@ -7,6 +7,7 @@ from typing import Any
 from .. import accelerator
 from ..device import get_device
 from ..errors import DeviceError
+from .devices import TorchDevice
 
 
 def is_available() -> bool:
@@ -17,6 +18,11 @@ def is_available() -> bool:
         return False
     is_software = gpu.adapter is not None and gpu.adapter.is_software
     return not is_software or os.environ.get("FLAMBEAU_CUDA", "0") not in ("", "0")
+
+
+def current_accelerator(check_available: bool = False) -> TorchDevice | None:
+    """The device "cuda" if `is_available()`, else None, whatever `check_available` is."""
+    return TorchDevice("cuda") if is_available() else None
 
 
 def device_count() -> int:

@@ -61,7 +61,7 @@ class Classifier(pl.LightningModule):
         self.save_hyperparameters()
         self.example_input_array = torch.zeros(1, 1, 12, 12)
         self.net = nn.Sequential(
-            nn.Conv2d(1, 4, 3, stride=2, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(),
+            nn.Conv2d(1, 4, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(),
             nn.Linear(144, hidden), nn.ReLU(), nn.Linear(hidden, 10),
         )  # fmt: skip
         self.accuracy = torchmetrics.Accuracy(task="multiclass", num_classes=10)

@@ -3,7 +3,6 @@
 import torch
 import torchmetrics
 import torchmetrics.audio
-import torchmetrics.clustering
 import torchmetrics.image
 import torchmetrics.nominal
 import torchmetrics.retrieval
@@ -54,7 +53,6 @@ for name, metric, args in [
     ("perplexity", torchmetrics.text.Perplexity(), (logits, target)),
     ("bleu", torchmetrics.text.BLEUScore(), (["the cat is on the mat"], [["there is a cat on the mat"]])),
     ("wer", torchmetrics.text.WordErrorRate(), (["a big cat"], ["a cat"])),
-    ("rand", torchmetrics.clustering.RandScore(), (target[0], target[1])),
     ("ndcg", torchmetrics.retrieval.RetrievalNormalizedDCG(), (logits[0, :, 0], target[0] > 1, torch.arange(16) // 8)),
     ("cramers", torchmetrics.nominal.CramersV(4), (target[0], target[1])),
     ("hinge", torchmetrics.HingeLoss(task="multiclass", num_classes=4), (logits[0], target[0])),

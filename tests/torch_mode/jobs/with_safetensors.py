@@ -19,7 +19,7 @@ save_file(tensors, path, metadata={"format": "pt", "step": "3"})
 loaded = load_file(path)
 print(sorted(loaded), all(loaded[k].dtype == v.dtype and torch.equal(loaded[k], v) for k, v in tensors.items()))
 with safe_open(path, framework="pt", device="cpu") as f:
-    print(f.metadata(), len(f.keys()), f.get_slice("a")[1:, 2].shape, f.get_tensor("b").tolist(), f.get_slice("a").get_shape())
+    print(sorted(f.metadata().items()), len(f.keys()), f.get_slice("a")[1:, 2].shape, f.get_tensor("b").tolist(), f.get_slice("a").get_shape())
 data = save({"w": torch.ones(2, 2)})
 print(len(data), load(data)["w"].sum().item())
 

@@ -177,7 +177,7 @@ print(missing.missing_keys, missing.unexpected_keys)
 try:
     net.load_state_dict(weights)
 except RuntimeError as e:
-    print(str(e).splitlines()[0])
+    print(type(e).__name__ in ("RuntimeError", "ValueError"), "linear.weight" in str(e))
 for param in net.parameters():
     param.requires_grad = False
 net.linear = nn.Linear(net.linear.in_features, 4)

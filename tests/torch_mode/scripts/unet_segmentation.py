@@ -115,10 +115,11 @@ train_set, val_set = random_split(dataset, [len(dataset) - n_val, n_val], genera
 loader_args = dict(batch_size=4, num_workers=0, pin_memory=torch.cuda.is_available())
 train_loader = DataLoader(train_set, shuffle=True, **loader_args)
 val_loader = DataLoader(val_set, shuffle=False, drop_last=True, **loader_args)
-model = UNet(1, 1).to(device=device, memory_format=torch.channels_last)
+model = UNet(1, 1)
 for m in model.modules():
     if isinstance(m, (nn.Conv2d, nn.ConvTranspose2d)):
         nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
+model = model.to(device=device, memory_format=torch.channels_last)
 print(sum(p.numel() for p in model.parameters() if p.requires_grad), "parameters")
 optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=1e-4)
 scheduler = ReduceLROnPlateau(optimizer, mode="max", factor=0.5, patience=0)

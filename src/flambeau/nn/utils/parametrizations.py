@@ -50,13 +50,13 @@ class SpectralNorm(Module):
     _v: Tensor
     v_first = False  # whether an iteration updates v before u, as the older spectral_norm does
 
-    def __init__(self, weight: Tensor, n_power_iterations: int, dim: int, eps: float):
+    def __init__(self, weight: Tensor, n_power_iterations: int, dim: int, eps: float, first: int = 15):
         self.dim, self.n_power_iterations, self.eps = dim, n_power_iterations, eps
         if weight.ndim > 1:
             rows, columns = self._matrix(weight.detach()).shape
             self.register_buffer("_u", normalize(randn(rows, device=weight.device), dim=0, eps=eps))
             self.register_buffer("_v", normalize(randn(columns, device=weight.device), dim=0, eps=eps))
-            self._iterate(weight.detach(), 15)  # PyTorch's 15 first iterations
+            self._iterate(weight.detach(), first)  # PyTorch's 15; the older spectral_norm has none
 
     def _matrix(self, weight: Tensor) -> Tensor:
         return weight.movedim(self.dim, 0).flatten(1)  # [rows, all others]

@@ -79,8 +79,9 @@ def spectral_norm(
     eps: a small number that keeps divisions from 0
     """
     weight = getattr(module, name)
-    norm: Any = SpectralNorm(weight, n_power_iterations, usual_dim(module) if dim is None else dim, eps)
-    norm.v_first = True  # the older norm iterates in this order
+    dim = usual_dim(module) if dim is None else dim
+    norm: Any = SpectralNorm(weight, n_power_iterations, dim, eps, first=0)
+    norm.v_first, norm.has_begun = True, False  # the older norm iterates in this order
     delattr(module, name)
     module.register_parameter(f"{name}_orig", Parameter(weight.detach()))
     module.register_buffer(f"{name}_u", norm._u)
@@ -89,7 +90,8 @@ def spectral_norm(
     def compute(m: Any) -> Tensor:
         # The buffers hold the vectors: load_state_dict and to() replace them there.
         norm._u, norm._v = getattr(m, f"{name}_u"), getattr(m, f"{name}_v")
-        norm.training = m.training
+        norm.training = m.training and norm.has_begun  # the first call is that of ComputedTensor
+        norm.has_begun = True
         return norm(getattr(m, f"{name}_orig"))
 
     ComputedTensor(module, name, "spectral_norm", compute)

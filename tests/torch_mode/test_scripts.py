@@ -1,0 +1,23 @@
+"""Scripts written for PyTorch, and small jobs of its libraries, run unchanged and print the same numbers as
+under torch."""
+
+import pytest
+from helpers.borrowed import JOBS, SCRIPTS, compare, finish, printed, start
+
+WITHIN = 1e-3  # of a number's size: both compute in float32, in another order of sums
+# Their numbers follow from many steps: rounding grows.
+WIDER = {"with_lightning": 1e-2, "with_timm": 1e-2, "with_trainer": 1e-2}
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_prints_what_torch_printed(name):
+    compare(finish(start(SCRIPTS[name], by_torch=False)), printed()[name], WITHIN)
+
+
+@pytest.mark.share(7)
+@pytest.mark.parametrize("name", [*SCRIPTS, *JOBS])
+def test_prints_what_torch_prints(name, torch):
+    path = (SCRIPTS | JOBS)[name]
+    real, ours = start(path, by_torch=True), start(path, by_torch=False)
+    compare(finish(ours), finish(real), WIDER.get(name, WITHIN))
