@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping, Mutable
 from typing import Any
 
 from ..core.dtype import float64
+from ..core.tree import is_mapping, is_row, is_tuple
 from ..functions import as_tensor, stack
 from ..tensor import Tensor, tensor
 
@@ -13,18 +14,18 @@ Collate = Callable[..., Any]
 
 def _is_array(value: Any) -> bool:
     """Whether a value is NumPy's array or scalar of numbers."""
-    return type(value).__module__ == "numpy" and hasattr(value, "dtype")
+    return value.__class__.__module__ == "numpy" and hasattr(value, "dtype")
 
 
 def _is_named(value: Any) -> bool:
-    return isinstance(value, tuple) and hasattr(value, "_fields")
+    return is_tuple(value) and hasattr(value, "_fields")
 
 
 def _mapping_like(first: Any, pairs: dict[Any, Any]) -> Any:
     """A mapping of the type of `first` with other values; a dict if its type can't be made so."""
     try:
-        if isinstance(first, MutableMapping):
-            clone = copy.copy(first)
+        if issubclass(first.__class__, MutableMapping):
+            clone: Any = copy.copy(first)
             clone.update(pairs)
             return clone
         return type(first)(pairs)
@@ -39,8 +40,8 @@ def _sequence_like(first: Any, values: list[Any]) -> Any:
     if isinstance(first, tuple):
         return values
     try:
-        if isinstance(first, MutableSequence):
-            clone = copy.copy(first)
+        if issubclass(first.__class__, MutableSequence):
+            clone: Any = copy.copy(first)
             clone[:] = values
             return clone
         return type(first)(values)
@@ -54,9 +55,9 @@ def default_convert(data: Any) -> Any:
         return data
     if _is_array(data):
         return as_tensor(data) if data.dtype.kind in "fiubc" else data
-    if isinstance(data, Mapping):
+    if is_mapping(data):
         return _mapping_like(data, {key: default_convert(value) for key, value in data.items()})
-    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
+    if is_row(data) and not isinstance(data, str | bytes):
         return _sequence_like(data, [default_convert(value) for value in data])
     return data
 
@@ -68,7 +69,7 @@ def collate(batch: Any, *, collate_fn_map: Mapping[Any, Collate] | None = None) 
     """
     first = batch[0]
     table = collate_fn_map or {}
-    kind = type(first)
+    kind = first.__class__
     chosen = table.get(kind) or next((f for types, f in table.items() if isinstance(first, types)), None)
     if chosen is not None:
         return chosen(batch, collate_fn_map=collate_fn_map)
@@ -76,9 +77,9 @@ def collate(batch: Any, *, collate_fn_map: Mapping[Any, Collate] | None = None) 
     def collate_part(items: Iterable[Any]) -> Any:
         return collate(list(items), collate_fn_map=collate_fn_map)
 
-    if isinstance(first, Mapping):
+    if is_mapping(first):
         return _mapping_like(first, {key: collate_part(item[key] for item in batch) for key in first})
-    if isinstance(first, Sequence):
+    if is_row(first):
         if not _is_named(first) and any(len(item) != len(first) for item in batch):
             rule = "each element in list of batch should be of equal size"
             raise RuntimeError(f"collate({len(batch)} items): {rule}: pass your own collate_fn")

@@ -5,12 +5,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
+from ..core.tree import is_dict, is_list
 from ..data.dataset import split_counts
 from ..functions import randperm
 from ..tensor import Tensor
 from .switch import with_torch_name
 
 T_co = TypeVar("T_co", covariant=True)
+
+
+def _name_of(value: Any) -> str:
+    return type(value).__name__
 
 
 @with_torch_name
@@ -22,15 +27,15 @@ class TorchDataset(Generic[T_co]):
         rule = "a dataset needs items: define __getitem__"
         raise NotImplementedError(f"{type(self).__name__}[{index}]: {rule}")
 
-    def __add__(self, other: Any) -> "TorchConcatDataset[Any]":
-        return TorchConcatDataset([self, other])
+    def __add__(self, other: Any) -> Any:
+        return TorchConcatDataset[Any]([self, other])
 
 
 @with_torch_name
 class TorchIterableDataset(TorchDataset[T_co], Iterable[T_co]):
     """Items in turn: a subclass defines `__iter__`. Each worker of a loader iterates a copy of it."""
 
-    def __add__(self, other: Any) -> "TorchChainDataset":
+    def __add__(self, other: Any) -> Any:
         return TorchChainDataset([self, other])
 
 
@@ -71,13 +76,13 @@ class TorchStackDataset(TorchDataset[Any]):
         self._length = lengths.pop()
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(self.datasets, dict):
+        if is_dict(self.datasets):
             return {name: d[index] for name, d in self.datasets.items()}
         return tuple(d[index] for d in self.datasets)
 
     def __getitems__(self, indices: list[Any]) -> list[Any]:
         """Read items at once where a part can."""
-        if isinstance(self.datasets, dict):
+        if is_dict(self.datasets):
             columns = [read_items(d, indices) for d in self.datasets.values()]
             return [dict(zip(self.datasets, items, strict=True)) for items in zip(*columns, strict=True)]
         return list(zip(*(read_items(d, indices) for d in self.datasets), strict=True))
@@ -97,7 +102,7 @@ class TorchConcatDataset(TorchDataset[T_co]):
         for d in self.datasets:
             if isinstance(d, TorchIterableDataset):
                 rule = "it is not indexable: join such datasets with ChainDataset"
-                raise TypeError(f"ConcatDataset([..., {type(d).__name__}]): {rule}")
+                raise TypeError(f"ConcatDataset([..., {_name_of(d)}]): {rule}")
         self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
 
     def __len__(self) -> int:
@@ -122,7 +127,7 @@ class TorchChainDataset(TorchIterableDataset[Any]):
         for d in self.datasets:
             if not isinstance(d, TorchIterableDataset):
                 rule = "it is indexable: join such datasets with ConcatDataset"
-                raise TypeError(f"ChainDataset([..., {type(d).__name__}]): {rule}")
+                raise TypeError(f"ChainDataset([..., {_name_of(d)}]): {rule}")
             yield d
 
     def __iter__(self) -> Iterator[Any]:
@@ -140,7 +145,7 @@ class TorchSubset(TorchDataset[T_co]):
         self.dataset, self.indices = dataset, indices
 
     def __getitem__(self, idx: Any) -> Any:
-        if isinstance(idx, list):
+        if is_list(idx):
             return self.dataset[[self.indices[i] for i in idx]]
         return self.dataset[self.indices[idx]]
 

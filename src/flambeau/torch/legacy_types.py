@@ -4,6 +4,7 @@ from typing import Any
 
 from ..core import dtype as dt
 from ..core.node import describe
+from ..core.tree import is_tuple
 from ..errors import TypeError
 from ..tensor import Tensor, tensor
 from .devices import TorchDevice
@@ -37,8 +38,8 @@ class LegacyType(type):
         where = device or TorchDevice("cuda" if cls.is_cuda else "cpu")
         if not args or all(isinstance(a, int) for a in args):
             return Tensor.zeros(*(args or (0,)), dtype=cls.dtype, device=where)
-        data = args[0]
-        if isinstance(data, tuple) and type(data) is not tuple:  # a torch.Size
+        data: Any = args[0]
+        if is_tuple(data) and data.__class__ is not tuple:  # a torch.Size
             return Tensor.zeros(*data, dtype=cls.dtype, device=where)
         return tensor(data, dtype=cls.dtype, device=where)
 

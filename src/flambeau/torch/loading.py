@@ -141,7 +141,7 @@ class TorchDataLoader(Generic[T_co]):
         if self._iterator is None:
             self._iterator = self._get_iterator()
         else:
-            self._iterator._reset(self)
+            self._iterator.restart(self)
         return self._iterator
 
     def __len__(self) -> int:
@@ -189,7 +189,7 @@ class _Fetch:
     Each worker has its own shallow copy of an iterable dataset, whose attributes `worker_init_fn` may set.
     """
 
-    def __init__(self, loader: TorchDataLoader[Any]):
+    def __init__(self, loader: Any):  # a TorchDataLoader, whose private names are torch's
         self.by_index = loader._dataset_kind == DatasetKind.Map
         self.is_batched, self.collate_fn = loader._auto_collation, loader.collate_fn
         self.size, self.drop_last = loader.batch_size, loader.drop_last
@@ -208,7 +208,7 @@ class _Fetch:
             return self.collate_fn(read_items(dataset, items) if self.is_batched else dataset[items])
         if worker not in self.parts or self.parts[worker][0] is not items:
             self.parts[worker] = items, self._parts(iter(dataset))
-        part = next(self.parts[worker][1], OVER)
+        part: Any = next(self.parts[worker][1], OVER)
         return OVER if part is OVER else self.collate_fn(part)
 
     def _parts(self, items: Iterator[Any]) -> Iterator[Any]:
@@ -220,10 +220,12 @@ class BaseIterator:
 
     def __init__(self, loader: TorchDataLoader[Any]):
         self._loader, self._fetch = loader, _Fetch(loader)
-        self._reset(loader)
+        self.restart(loader)
 
-    def _reset(self, loader: TorchDataLoader[Any]) -> None:
-        self._sampler_iter = iter(loader._index_sampler)
+    def restart(self, loader: TorchDataLoader[Any]) -> None:
+        """Begin another pass."""
+        own: Any = loader  # whose private names are torch's
+        self._sampler_iter = iter(own._index_sampler)
         # PyTorch draws the seed of its workers here, with and without workers
         self._base_seed = int(empty((), dtype=int64, device="cpu").random_(generator=loader.generator).item())
         self._num_yielded = 0
@@ -241,7 +243,8 @@ class BaseIterator:
         return batch
 
     def __len__(self) -> int:
-        return len(self._loader._index_sampler)
+        own: Any = self._loader
+        return len(own._index_sampler)
 
 
 class SerialIterator(BaseIterator):

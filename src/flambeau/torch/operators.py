@@ -6,6 +6,7 @@ An operator that is defined in Python runs its function. Shapes for tracing (reg
 import importlib
 import inspect
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -102,7 +103,7 @@ class _Ops:
         if end not in COMPILED:
             call = f"torch.ops.load_library({str(path)!r})"
             raise MissingLibrary(f"{call}: compiled libraries do not load: {NATIVE}")
-        module = importlib.import_module(f"{__package__.rpartition('.')[0]}{COMPILED[end]}")
+        module = importlib.import_module(f"{__name__.rpartition('.')[0].rpartition('.')[0]}{COMPILED[end]}")
         _built_in.update(module.OPERATORS)
         self.loaded_libraries.add(str(path))
 
@@ -225,7 +226,7 @@ class Library:
 def define(qualname: str, schema: Any = "", *, lib: Any = None, tags: Any = ()) -> Any:
     """Name an operator, "mylib::sin"; as a decorator, without a schema, the function computes it."""
     _operator(qualname).schema = schema if isinstance(schema, str) else ""
-    return (lambda f: _register(qualname, "", f)) if not schema else None
+    return partial(_register, qualname, "") if not schema else None
 
 
 def impl(qualname: str, types: Any = "", func: Any = None, *, lib: Any = None) -> Any:
@@ -238,9 +239,13 @@ def register_kernel(op: Any, device_types: Any = None, func: Any = None, /, *, l
     return _register(_qualified(op), "CPU", func)
 
 
+def _unchanged(function: Any) -> Any:
+    return function
+
+
 def register_fake(op: Any, func: Any = None, /, **_options: Any) -> Any:
     """Return the function: shapes are those of the results."""
-    return (lambda f: f) if func is None else func
+    return _unchanged if func is None else func
 
 
 impl_abstract = register_vmap = register_torch_dispatch = register_fake

@@ -5,8 +5,8 @@ and in isinstance. When it is called, it raises an error with its full name and 
 module is imported (a decorator with arguments, a registration) gives another placeholder.
 """
 
+import inspect
 import re
-import sys
 from typing import Any
 
 from ..core.torch_hints import WORDS
@@ -48,7 +48,7 @@ def refuse(name: str) -> MissingInTorch:
 
 def _is_importing() -> bool:
     """Whether a module is being imported by the code that calls."""
-    frame = sys._getframe(1)
+    frame = inspect.currentframe()
     while frame is not None:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
             return True

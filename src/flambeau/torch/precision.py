@@ -18,7 +18,8 @@ plain_unscale, plain_scaler_step, plain_update = GradScaler.unscale_, GradScaler
 
 def _found_of(scaler: Any) -> dict[int, Any]:
     """What was found since the last update in each optimiser's gradients, by the optimiser's id."""
-    return vars(scaler).setdefault("_found_by_optimizer", {})
+    attributes: dict[str, Any] = scaler.__dict__
+    return attributes.setdefault("_found_by_optimizer", {})
 
 
 @in_mode(GradScaler)

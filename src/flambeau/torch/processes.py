@@ -2,7 +2,9 @@
 
 import multiprocessing
 from collections.abc import Callable
-from multiprocessing import *  # noqa: F403 - all its names are torch.multiprocessing's too
+
+# all its names are torch.multiprocessing's too
+from multiprocessing import *  # noqa: F403  # pyright: ignore[reportWildcardImportFromLibrary]
 from multiprocessing import reducer as reducer
 from typing import Any
 

@@ -17,19 +17,20 @@ class TorchSize(tuple[int, ...]):
         return prod(self)
 
     def __add__(self, other: Any) -> Any:
-        return TorchSize(tuple.__add__(self, tuple(other)))
+        return TorchSize((*self, *other))
 
     def __radd__(self, other: Any) -> Any:
-        return TorchSize(tuple(other) + tuple(self))
+        return TorchSize((*other, *self))
 
     def __mul__(self, other: Any) -> Any:
-        return TorchSize(tuple.__mul__(self, other))
+        return TorchSize(tuple(self) * other)
 
     __rmul__ = __mul__
 
     def __getitem__(self, index: Any) -> Any:
-        item = tuple.__getitem__(self, index)
-        return TorchSize(item) if isinstance(index, slice) else item
+        items: Any = tuple(self)
+        item = items[index]
+        return TorchSize(item) if item.__class__ is tuple else item
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TorchSize, (tuple(self),)

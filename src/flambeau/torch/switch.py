@@ -77,7 +77,7 @@ def at_start(begin: Callable[[], Callable[[], None] | None]) -> None:
 
 
 def _apply(patch: _Patch) -> None:
-    _State.before.append((patch.owner, patch.name, vars(patch.owner).get(patch.name, _ABSENT)))
+    _State.before.append((patch.owner, patch.name, patch.owner.__dict__.get(patch.name, _ABSENT)))
     setattr(patch.owner, patch.name, patch.value)
 
 

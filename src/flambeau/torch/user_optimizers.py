@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Any
 
 from ..core.node import describe
+from ..core.tree import is_dict, is_list, is_tuple
 from ..errors import TypeError, ValueError
 from ..optim.optimizer import Optimizer
 from ..tensor import Tensor
@@ -34,10 +35,10 @@ def is_users(optimizer: Any) -> bool:
 def _init(self: Any, params: Any, defaults: dict[str, Any]) -> None:
     if not is_users(self):
         plain_init(self, params, defaults)
-        self.state = defaultdict(dict, self.state)
+        self.state = defaultdict(dict[str, Any], self.state)
         return
     self.defaults, self.offload, self._hooks, self._choices = defaults, False, {}, []
-    self.state, self.param_groups = defaultdict(dict), []
+    self.state, self.param_groups = defaultdict(dict[str, Any]), []
     _wrap_step(type(self))
     if isinstance(params, Tensor):
         rule = "takes several tensors or dicts: pass model.parameters() or [tensor]"
@@ -75,7 +76,7 @@ def add_param_group(self: Any, param_group: dict[str, Any]) -> None:
         return plain_add(self, param_group)
     params = param_group["params"]
     params = [params] if isinstance(params, Tensor) else list(params)
-    if named := [p for p in params if isinstance(p, tuple)]:
+    if named := [p for p in params if is_tuple(p)]:
         param_group["param_names"] = [name for name, _ in named]
         params = [p for _, p in named]
     known = {id(p) for group in self.param_groups for p in group["params"]}
@@ -114,7 +115,7 @@ def _unpacked_state(self: Any, state_dict: dict[str, Any]) -> None:
         raise ValueError(f"load_state_dict({counts[1]} tensors in groups, for {counts[0]}): {rule}")
     numbers = [n for g in saved for n in g["params"]]
     of_number = dict(zip(numbers, (p for g in groups for p in g["params"]), strict=True))
-    self.state = defaultdict(dict)
+    self.state = defaultdict[Any, Any](dict[str, Any])
     for key, values in state_dict["state"].items():
         p = of_number.get(key, key)
         self.state[p] = _cast(p, values) if isinstance(p, Tensor) else deepcopy(values)
@@ -126,10 +127,10 @@ def _cast(p: Tensor, value: Any, name: str = "") -> Any:
     if isinstance(value, Tensor):
         copy = value.detach().clone()
         return copy if name == "step" else copy.to(p.device, p.dtype if p.dtype.is_float else None)
-    if isinstance(value, dict):
+    if is_dict(value):
         return {k: _cast(p, v, k) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_cast(p, v) for v in value)
+    if is_list(value) or is_tuple(value):
+        return value.__class__(_cast(p, v) for v in value)
     return value
 
 
