@@ -77,6 +77,19 @@ with pytest.raises(OSError, match="compiled libraries do not load"):
     torch.ops.load_library("/somewhere/other.so")
 with torch.nn.attention.sdpa_kernel([]):
     assert torch.backends.cuda.math_sdp_enabled()
+torch._C._log_api_usage_once("x")
+torch._dynamo.mark_static_address(x)
+torch._C._jit_set_profiling_mode(False)
+assert torch._C._jit_can_fuse_on_cpu() is False and torch._C._are_functorch_transforms_active() is False
+torch._assert(True, "fine")
+torch._check(x.shape[0] == 2, lambda: "fine")
+for check, error in ((torch._assert, AssertionError), (torch._check, RuntimeError),
+                     (torch._check_value, ValueError), (torch._check_index, IndexError)):
+    with pytest.raises(error, match="not so"):
+        check(False, "not so")
+a, b = torch.arange(8.0).reshape(4, 2), torch.arange(12.0).reshape(3, 2, 2)
+y = torch.nn.functional.grouped_mm(a, b, offs=torch.tensor([1, 1, 4], dtype=torch.int32))
+assert y.tolist() == torch.cat([a[:1] @ b[0], a[1:] @ b[2]]).tolist()
 print("end")
 """
 

@@ -16,7 +16,10 @@ def parallel_info() -> str:
     return f"NumPy's threads: {os.environ.get('OPENBLAS_NUM_THREADS') or os.cpu_count()}\n"
 
 
-def _get_torch_home() -> str:  # pyright: ignore[reportUnusedFunction]  # torch.hub has this name
+def torch_home() -> str:
     """The folder of torch's caches: TORCH_HOME, or torch in XDG_CACHE_HOME or ~/.cache."""
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
     return str(Path(os.environ.get("TORCH_HOME", str(Path(cache) / "torch"))).expanduser())
+
+
+_get_torch_home = torch_home

@@ -105,19 +105,44 @@ def placeholder_class(name: str) -> Any:
 
 def _is_question(name: str) -> bool:
     """Whether a function says if something is available, which is False of what Flambeau lacks."""
-    return re.fullmatch(r"_?(is|has)_\w+|\w+_(available|enabled)", name.rpartition(".")[2]) is not None
+    form = r"_?(is|has|are|can)_\w+|_jit_can_\w+|\w+_(available|enabled)"
+    return re.fullmatch(form, name.rpartition(".")[2]) is not None
+
+
+# modules that trace, compile and dispatch: a setting of what does not exist here has no effect
+OF_COMPILERS = (
+    "torch._C",
+    "torch._dynamo",
+    "torch._inductor",
+    "torch._functorch",
+    "torch._logging",
+    "torch.fx",
+)
+
+
+def _is_setting(name: str) -> bool:
+    """Whether a function sets something of a compiler."""
+    owner, _, last = name.rpartition(".")
+    is_of_compiler = any(owner == m or owner.startswith(f"{m}.") for m in OF_COMPILERS)
+    return (
+        is_of_compiler
+        and re.fullmatch(r"_?(jit_)?(set|override|mark|maybe_mark|reset)_?\w*", last) is not None
+    )
 
 
 def placeholder_function(name: str) -> Any:
     """The placeholder of a function: returns a function or class that it decorates, else raises. A function
-    without arguments that says if something is available returns False."""
-    asks = _is_question(name)
+    without arguments that says if something is available returns False; one that sets something of a compiler
+    does nothing."""
+    asks, sets = _is_question(name), _is_setting(name)
 
     def missing(*args: Any, **kw: Any) -> Any:
         if len(args) == 1 and not kw and _is_decorated(args[0]):
             return args[0]
         if asks and not args and not kw:
             return False
+        if sets:
+            return None
         return _result(name)
 
     owner, _, last = name.rpartition(".")
