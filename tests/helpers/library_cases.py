@@ -60,6 +60,13 @@ def timm(name: str, size: int = 64, optimizer: str = "SGD", count: int = 1, **op
     return Case(build, optimizer, train=count > 2)
 
 
+def small_vit(torch: Any) -> tuple[Any, Inputs]:
+    from torchvision.models import VisionTransformer
+
+    model = VisionTransformer(64, 16, num_layers=2, num_heads=4, hidden_dim=64, mlp_dim=96, num_classes=7)
+    return model, (torch.from_numpy(normal(1, 3, 64, 64)),)
+
+
 # --- transformers ---
 
 ENCODER: dict[str, Any] = {
@@ -158,13 +165,13 @@ TRANSFORMERS = {
 # --- smaller packages ---
 
 
-def image_model(path: str, size: int = 32, optimizer: str = "SGD", **options: Any) -> Case:
+def image_model(path: str, size: int = 32, seed: int = 3, **options: Any) -> Case:
     """A model of images: `package.module:Class` with these options."""
 
     def build(torch: Any) -> tuple[Any, Inputs]:
-        return named(path)(**options), (torch.from_numpy(normal(2, 3, size, size)),)
+        return named(path)(**options), (torch.from_numpy(normal(2, 3, size, size, seed=seed)),)
 
-    return Case(build, optimizer)
+    return Case(build)
 
 
 def named(path: str) -> Any:
@@ -238,9 +245,7 @@ CASES: dict[str, Case] = {
     "torchvision/resnet18": torchvision("resnet18", count=4),
     "torchvision/shufflenet_v2_x0_5": torchvision("shufflenet_v2_x0_5"),
     "torchvision/mobilenet_v2": torchvision("mobilenet_v2"),
-    "torchvision/vit_b_16": torchvision(
-        "vit_b_16", image_size=64, num_layers=2, num_heads=4, hidden_dim=64, mlp_dim=96
-    ),
+    "torchvision/VisionTransformer": Case(small_vit),
     "timm/resnet10t": timm("resnet10t", count=4),
     "timm/test_vit": timm("test_vit", 160, "AdamW"),
     "timm/test_convnext": timm("test_convnext", optimizer="AdamW"),
@@ -251,11 +256,12 @@ CASES: dict[str, Case] = {
     "timm/edgenext_xx_small": timm("edgenext_xx_small"),
     "timm/ghostnet_050": timm("ghostnet_050"),
     "timm/lcnet_035": timm("lcnet_035"),
-    "timm/mixer_s16_224": timm("mixer_s16_224", 64, img_size=64, num_blocks=2),
+    "timm/gmlp_ti16_224": timm("gmlp_ti16_224", 64, img_size=64),
     "timm/mobilevit_xxs": timm("mobilevit_xxs"),
     "timm/poolformerv2_s12": timm("poolformerv2_s12"),
     "timm/test_mambaout": timm("test_mambaout"),
-    "timm/xcit_nano_12_p8_224": timm("xcit_nano_12_p8_224", 64, depth=2),
+    # In training mode: PyTorch 2.13's gradient of batch_norm in eval mode is wrong for transposed gradients.
+    "timm/xcit_nano_12_p8_224": timm("xcit_nano_12_p8_224", 64, depth=2, count=4),
     "timm/swinv2_cr_tiny_ns_224": timm("swinv2_cr_tiny_ns_224", 64, img_size=64, depths=(1, 1, 1, 1)),
     "timm/regnetx_002": timm("regnetx_002"),
     "timm/tf_efficientnetv2_b0": timm("tf_efficientnetv2_b0"),
@@ -277,8 +283,10 @@ CASES: dict[str, Case] = {
     "x-transformers/Encoder": x_transformer("Encoder"),
     "x-transformers/Decoder": x_transformer("Decoder", rotary_pos_emb=True),
     "x-transformers/Decoder, SwiGLU": x_transformer("Decoder", ff_glu=True, ff_swish=True, use_rmsnorm=True),
+    # Seed 3 puts an activation of the decoder within rounding of ReLU's kink.
     "segmentation-models-pytorch/Unet": image_model(
-        "segmentation_models_pytorch:Unet", 64, encoder_name="resnet18", encoder_weights=None, classes=2
+        "segmentation_models_pytorch:Unet",
+        64, 11, encoder_name="resnet18", encoder_weights=None, classes=2,
     ),
     "segmentation-models-pytorch/FPN": image_model(
         "segmentation_models_pytorch:FPN", 64, encoder_name="mobilenet_v2", encoder_weights=None, classes=2

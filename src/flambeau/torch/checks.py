@@ -59,3 +59,17 @@ def _check_is_size(i: Any, message: Message = None, *, max: int | None = None) -
 def _is_functional_tensor(_tensor: Any) -> bool:
     """False: tensors are not traced."""
     return False
+
+
+# torch's names that begin with _, which module_tree.py looks up
+__all__ = [
+    "_assert",
+    "_check",
+    "_check_index",
+    "_check_is_size",
+    "_check_not_implemented",
+    "_check_tensor_all",
+    "_check_type",
+    "_check_value",
+    "_is_functional_tensor",
+]

@@ -85,3 +85,10 @@ class lazy_property:
 
 
 _Number = Number
+
+
+# torch's names that begin with _, which module_tree.py looks up
+__all__ = [
+    "_standard_normal",
+    "_sum_rightmost",
+]

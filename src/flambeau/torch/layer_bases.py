@@ -5,6 +5,7 @@ from itertools import repeat
 from typing import Any
 
 from .. import nn
+from ..core.tree import is_list
 from ..nn import hooks as _hooks
 from ..nn.conv import Convolution as _ConvNd
 from ..nn.dropout import Dropping as _DropoutNd
@@ -95,7 +96,8 @@ class _WeightedLoss(_Loss):
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], Any]:
     def parse(x: Any) -> Any:
-        return tuple(x) if isinstance(x, Iterable) else tuple(repeat(x, n))
+        values: Iterable[Any] = x if hasattr(x, "__iter__") else repeat(x, n)
+        return tuple(values)
 
     parse.__name__ = name
     return parse
@@ -110,10 +112,10 @@ def _reverse_repeat_tuple(t: Any, n: int) -> tuple[Any, ...]:
     return tuple(x for x in reversed(t) for _ in range(n))
 
 
-def _list_with_default(out_size: list[int], defaults: list[int]) -> list[int]:
+def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
     """Sizes, with a default in the place of None."""
-    if isinstance(out_size, int | tuple):
-        return out_size  # type: ignore[return-value] # as torch's does
+    if not is_list(out_size):
+        return out_size  # as torch's does
     ends = defaults[-len(out_size) :]
     return [d if v is None else v for v, d in zip(out_size, ends, strict=True)]
 
@@ -156,3 +158,14 @@ def _none_or_dtype(input: Any) -> Any:
 def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
     """The dim that softmax takes without one."""
     return 0 if ndim in (0, 1, 3) else 1
+
+
+# torch's names that begin with _, which module_tree.py looks up
+__all__ = [
+    "_addindent",
+    "_canonical_mask",
+    "_get_softmax_dim",
+    "_list_with_default",
+    "_none_or_dtype",
+    "_reverse_repeat_tuple",
+]

@@ -46,3 +46,7 @@ def is_warn_always_enabled() -> bool:
 
 def clear_autocast_cache() -> None:
     """Do nothing: casts are nodes of the graph."""
+
+
+# torch's names that begin with _, which module_tree.py looks up
+__all__ = ["_get_tracing_state", "_log_api_usage_once"]

@@ -1,0 +1,132 @@
+"""Runs the scoreboard of flambeau.torch, and writes its results and docs/libraries.md.
+
+python scripts/write_libraries.py         # runs all models (needs `pip install flambeau[torch]`), writes both
+python scripts/write_libraries.py --page  # writes the page from the results that there are
+python scripts/write_libraries.py --gpu   # also times steps on the adapter, a software one without a GPU
+"""
+
+import sys
+import tempfile
+import tomllib
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from helpers import scoreboard  # noqa: E402
+from helpers.library_cases import CASES  # noqa: E402
+
+RESULTS = ROOT / "tests" / "torch_mode" / "scoreboard.toml"
+PAGE = ROOT / "docs" / "libraries.md"
+COMMAND = "python scripts/write_libraries.py"
+STAGES = ("forward", "gradients", "step")
+HEAD = """# Libraries
+
+Models of libraries that were written for PyTorch, run with `import torch` answered by
+[`flambeau.torch`](from_pytorch.md): the sources of the packages are unchanged. `{command}`
+writes this page from `tests/torch_mode/scoreboard.toml`; a test checks that it is current, and
+`./run test --torch` runs a tenth of the models beside the real torch each time.
+
+**{all_pass} of {count} models of {packages} packages pass all four checks.** Each model has a small
+configuration. The weights are those of the model on PyTorch, with random numbers in place of constants.
+
+| check | what is compared with PyTorch 2.13 on a CPU |
+|---|---|
+| forward | all outputs in eval mode: the norm of the difference is at most 0.001 of the norm |
+| gradients | `p.grad` of every parameter after `loss.backward()`, and which have none |
+| state dict | names, their order, and shapes |
+| step | all parameters and buffers after one `optimizer.step()` of `torch.optim` |
+
+Times are seconds of forward, backward and the step, each run for the first time: on the adapter they include
+compiling the kernels. They were measured on two processors that others used too ({date}), and show the order
+of magnitude. The adapter is a software one (llvmpipe); empty fields were not measured.
+
+Two models have inputs or a mode that were chosen for a comparison. An activation of Unet lies within rounding
+of ReLU's kink for another input. PyTorch 2.13's gradient of `batch_norm` in eval mode is wrong for a gradient
+that comes from a transposed tensor (`torch.autograd.gradcheck` fails), so XCiT is compared in training mode.
+"""
+
+
+def page(results: dict[str, dict[str, Any]], date: str) -> str:
+    """The text of docs/libraries.md."""
+    passing = sum(all(row[p] for p in scoreboard.PASSES) for row in results.values())
+    packages = {name.partition("/")[0] for name in results}
+    head = HEAD.format(
+        command=COMMAND, all_pass=passing, count=len(results), packages=len(packages), date=date
+    )
+    lines = [
+        head,
+        "| package | model | forward | gradients | state dict | step | PyTorch | CPU device | adapter |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    notes: list[str] = []
+    for package, rows in groupby(results.items(), key=lambda row: row[0].partition("/")[0]):
+        for name, row in rows:
+            marks = " | ".join("yes" if row[p] else "no" for p in ("forward", "gradients", "state", "step"))
+            times = " | ".join(_seconds(row.get(key)) for key in ("torch", "cpu", "adapter"))
+            lines.append(f"| {package} | {name.partition('/')[2]} | {marks} | {times} |")
+            notes += [f"- {name}: {row['why']}"] if row["why"] else []
+    if notes:
+        lines += ["", "Why a model does not pass:", "", *notes]
+    return "\n".join(lines) + "\n"
+
+
+def _seconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def total(facts: dict[str, Any]) -> float:
+    """The seconds of forward, backward and the step."""
+    return round(sum(facts.get(f"{stage} seconds", 0.0) for stage in STAGES), 3)
+
+
+def measure(with_adapter: bool) -> dict[str, dict[str, Any]]:
+    """The results of all models."""
+    results: dict[str, dict[str, Any]] = {}
+    names = list(CASES)
+    with tempfile.TemporaryDirectory() as folder:
+        theirs = scoreboard.run("torch", Path(folder), names)
+        ours = scoreboard.run("flambeau", Path(folder), names)
+        for name in names:
+            row = scoreboard.compare(name, Path(folder), theirs[name], ours[name])
+            results[name] = row | {"torch": total(theirs[name]), "cpu": total(ours[name])}
+        if with_adapter:
+            variables = {"FLAMBEAU_LIBRARY_DEVICE": "cuda", "FLAMBEAU_CUDA": "1"}
+            for name, facts in scoreboard.run("flambeau", Path(folder), names, **variables).items():
+                if "error" not in facts:
+                    results[name]["adapter"] = total(facts)
+    return results
+
+
+def text_of(results: dict[str, dict[str, Any]], date: str) -> str:
+    """The file of results."""
+    lines = [f"# Written by `{COMMAND}`: what of each model is PyTorch's, and seconds", f'date = "{date}"']
+    for name, row in results.items():
+        lines += ["", f'[models."{name}"]']
+        for key, value in row.items():
+            shown = str(value).lower() if isinstance(value, bool) else repr(value)
+            if isinstance(value, str):
+                quote, plain = '"', value.replace("\\", "/").replace('"', "'")
+                shown = f"{quote}{plain}{quote}"
+            lines.append(f"{key} = {shown}")
+    return "\n".join(lines) + "\n"
+
+
+def read() -> tuple[dict[str, dict[str, Any]], str]:
+    """The results that are written, and their date."""
+    file = tomllib.loads(RESULTS.read_text(encoding="utf-8"))
+    return file["models"], file["date"]
+
+
+def main(arguments: list[str]) -> None:
+    if "--page" not in arguments:
+        from datetime import date
+
+        RESULTS.write_text(text_of(measure("--gpu" in arguments), date.today().isoformat()), encoding="utf-8")
+    PAGE.write_text(page(*read()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
