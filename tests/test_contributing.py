@@ -22,7 +22,7 @@ PLACES = {
 }
 DEVICE_PLACES = {
     "src/flambeau/device/counting.py": "",
-    "src/flambeau/device/__init__.py": "OPENED = {",
+    "src/flambeau/device/__init__.py": "OPENED: dict[str, Any] = {",
     "src/flambeau/device/__init__.py#": '    "cpu": _open_numpy,\n',
 }
 

@@ -26,7 +26,7 @@ for name, data in files.items():
     Path("mlp", name).write_bytes(data)
 x = {INPUT}
 programs = fb.load_program(files), fb.load_program("mlp"), fb.load_program("mlp")
-found = [(await programs[0](x).read()).tolist(), (await programs[1](x=fb.tensor(x)).read()).tolist()]
+found = [(await programs[0](x).read()).tolist(), (await programs[1](input=fb.tensor(x)).read()).tolist()]
 one = (await programs[2](x[:1]).read()).tolist()
 [*found, one, repr(programs[0]), "numpy" in sys.modules]
 """
@@ -50,7 +50,7 @@ def test_bytes_and_files_give_the_desktops_numbers(python, wanted):
     assert from_bytes == near(wanted)
     assert from_files == from_bytes
     assert one == near(wanted[:1])
-    assert shown == "SavedProgram(x=f32[N, 12])"
+    assert shown == "SavedProgram(input=f32[N, 12])"
     assert not numpy
 
 

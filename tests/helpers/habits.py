@@ -128,7 +128,6 @@ X.to_sparse()
 X.share_memory_()
 m.FloatTensor([1, 2])
 m.LongTensor([1, 2])
-m.distributed
 m.sparse_coo_tensor
 m.set_num_threads(1)
 T.saved(model)

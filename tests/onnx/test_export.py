@@ -136,7 +136,7 @@ def test_names_shapes_and_weights(tmp_path):
     data = fb.onnx.export(model, np.ones((2, 3), "f4"), path, dynamic=True, names="scores")
     assert path.read_bytes() == data
     back = fb.onnx.load(path, device="cpu")
-    assert str(back).startswith("OnnxModel(\n  x: float32[N, 3] -> scores: float32[N, 4]")
+    assert str(back).startswith("OnnxModel(\n  input: float32[N, 3] -> scores: float32[N, 4]")
     assert {n: p.shape for n, p in back.named_parameters()} == {"0.weight": (4, 3), "0.bias": (4,)}
     assert [n.op_type for n in onnx.load(path).graph.node].count("MatMul") == 1
     again = fb.onnx.load(fb.onnx.export(back, np.ones((2, 3), "f4"), dynamic=True), device="cpu")
