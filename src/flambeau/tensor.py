@@ -12,7 +12,7 @@ from .core import dtype as dt
 from .core import op as _op
 from .core.alias import is_in_order
 from .core.handle import RemovableHandle
-from .core.host import Data, to_bytes, to_list, to_numpy
+from .core.host import Data, Doubles, to_bytes, to_list, to_numpy
 from .core.modes import is_grad_enabled
 from .core.node import Node, toposort
 from .core.op import COMPOSED, OPS, apply
@@ -608,8 +608,10 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
         out = data if dtype is None else data.to(dt.as_dtype(dtype))
         out = Tensor(own(out.to(get_device(device) if device else out.device).node))
     else:
-        raw, shape, stored = to_bytes(data, None if dtype is None else dt.as_dtype(dtype))
-        out = Tensor(leaf(raw, shape, stored, get_device(device)))
+        target = get_device(device)
+        wide = Doubles.are_kept and target.kind == "cpu"
+        raw, shape, stored = to_bytes(data, None if dtype is None else dt.as_dtype(dtype), wide)
+        out = Tensor(leaf(raw, shape, stored, target))
         if requires_grad and stored.has_gradients:
             _take_gradients(out)  # no other tensor has this node yet
     return out.requires_grad_() if requires_grad and not out.requires_grad else out

@@ -662,3 +662,40 @@ def test_errors(call, kind, text):
     with pytest.raises(kind) as e:
         call()
     assert str(e.value) == text
+
+
+def test_a_one_cycle_schedule_resumes_with_the_length_of_its_state():
+    """As of a Lightning run whose max_epochs was raised: the length of the state counts, as in PyTorch."""
+    first = optimizer()
+    schedule = ours.OneCycleLR(first, 1.0, total_steps=8, anneal_strategy="linear", cycle_momentum=False)
+    for _ in range(3):
+        schedule.step()
+    other = optimizer()
+    longer = ours.OneCycleLR(other, 1.0, total_steps=40, cycle_momentum=False)
+    other.load_state_dict(first.state_dict())
+    longer.load_state_dict(schedule.state_dict())
+    for _ in range(4):
+        schedule.step()
+        longer.step()
+        assert other.param_groups[0]["lr"] == pytest.approx(first.param_groups[0]["lr"], rel=1e-12)
+    phases = longer.state_dict()["_schedule_phases"]
+    assert phases[1] == {
+        "end_step": 7, "start_lr": "max_lr", "end_lr": "min_lr",
+        "start_momentum": "base_momentum", "end_momentum": "max_momentum",
+    }  # fmt: skip
+
+
+def test_a_one_cycle_schedule_reads_pytorchs_state(torch):
+    theirs = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1, momentum=0.9)
+    real = torch.optim.lr_scheduler.OneCycleLR(theirs, 1.0, total_steps=9, three_phase=True)
+    mine = optimizer()
+    schedule = ours.OneCycleLR(mine, 2.0, total_steps=30, anneal_strategy="linear", cycle_momentum=False)
+    for _ in range(2):
+        real.step()
+    for key in ("initial_lr", "max_lr", "min_lr"):
+        mine.param_groups[0][key] = theirs.param_groups[0][key]
+    schedule.load_state_dict({**real.state_dict(), "cycle_momentum": False})
+    for _ in range(5):
+        real.step()
+        schedule.step()
+        assert mine.param_groups[0]["lr"] == pytest.approx(theirs.param_groups[0]["lr"], rel=1e-9)

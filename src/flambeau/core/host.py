@@ -29,13 +29,20 @@ BUFFERS = {  # element code of array.array and memoryview -> name of the dtype
 }
 
 
-def to_bytes(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
-    """Convert data to (buffer, shape, dtype). Integers are range-checked and never wrap silently."""
+class Doubles:
+    """Whether arrays of float64 and complex128 keep their dtype on a device that has it: in torch mode."""
+
+    are_kept = False
+
+
+def to_bytes(data: Any, dtype: dt.DType | None, keeps_doubles: bool = False) -> tuple[Any, Shape, dt.DType]:
+    """Convert data to (buffer, shape, dtype). Integers are range-checked and never wrap silently.
+    keeps_doubles: arrays of float64 and complex128 keep their dtype."""
     # NumPy is imported only if the data needs it: its import is a large part of the start.
     if hasattr(data, "__array__") or type(data).__module__ == "numpy":
-        return _from_array(data, dtype)
+        return _from_array(data, dtype, keeps_doubles)
     if isinstance(data, array | memoryview):
-        return _from_buffer(data, dtype)
+        return _from_buffer(data, dtype, keeps_doubles)
     if is_sequence(data) and hasattr(_first(data), "tolist"):
         data = _unwrap(data)
     shape = _shape_of(data)
@@ -48,17 +55,17 @@ def to_bytes(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
 NARROWED = {"float64": "float32", "complex128": "complex64"}
 
 
-def _default_of(name: str) -> str:
+def _default_of(name: str, keeps_doubles: bool) -> str:
     """The default dtype of tensors made of an array of such elements."""
-    return name if dt.default_float() is dt.float64 else NARROWED.get(name, name)
+    return name if keeps_doubles or dt.default_float() is dt.float64 else NARROWED.get(name, name)
 
 
-def _from_buffer(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
+def _from_buffer(data: Any, dtype: dt.DType | None, keeps_doubles: bool) -> tuple[Any, Shape, dt.DType]:
     """Convert an array.array or memoryview; a browser's typed arrays arrive as these."""
     buffer = memoryview(data)
     shape = tuple(buffer.shape or ())
     name = BUFFERS.get(buffer.format, f"of format {buffer.format!r}")
-    dtype = dtype or dt.host_dtype(dt.as_dtype(_default_of(name)))
+    dtype = dtype or dt.host_dtype(dt.as_dtype(_default_of(name, keeps_doubles)))
     if buffer.format == dtype.format and dtype.kind != "b" and dtype is not dt.bfloat16:
         return bytes(buffer), shape, dtype  # a copy: the owner may change it before the next run
     return _pack(_cast_view(buffer.cast("B"), buffer.format).tolist(), shape, dtype)
@@ -169,11 +176,11 @@ PACK: dict[dt.DType, Callable[[list[float]], Any]] = {
 # ---------------------------------------------------------------------------------------------------------
 
 
-def _from_array(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
+def _from_array(data: Any, dtype: dt.DType | None, keeps_doubles: bool) -> tuple[Any, Shape, dt.DType]:
     import numpy as np
 
     values = np.asarray(data)
-    dtype = dtype or dt.host_dtype(dt.as_dtype(_default_of(values.dtype.name)))
+    dtype = dtype or dt.host_dtype(dt.as_dtype(_default_of(values.dtype.name, keeps_doubles)))
     if values.dtype.name == "bfloat16":  # an extension's (ml_dtypes): the upper halves of float32s
         values = from_raw(np.ascontiguousarray(values).view("u2"), dt.bfloat16).reshape(values.shape)
     if values.dtype.kind == "c" and not dtype.is_complex:

@@ -159,7 +159,7 @@ class OneCycleLR(Cycling):
     last_epoch: the number of steps completed before, to resume; -1 to begin
     """
 
-    left_out = frozenset({"optimizer", "phases"})
+    left_out = frozenset({"optimizer", "phases", "anneal_strategy"})
 
     def __init__(
         self,
@@ -238,6 +238,25 @@ class OneCycleLR(Cycling):
                 a, b = phase.momentum
                 self.set_momentum(group, between(group[a], group[b], share))
         return rates
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state without the optimizer, under PyTorch's names."""
+        phases = [dict(zip(PHASE, (p.end, *p.rate, *p.momentum), strict=True)) for p in self.phases]
+        named = {"_schedule_phases": phases, "_anneal_func_type": self.anneal_strategy}
+        return {**super().state_dict(), **named}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore what state_dict returned, with the length of the schedule that it is of."""
+        state = dict(state_dict)
+        rows = [tuple(p[name] for name in PHASE) for p in state.pop("_schedule_phases", ())]
+        if rows:
+            self.phases = [CyclePart(row[0], row[1:3], row[3:]) for row in rows]
+        self.anneal_strategy = state.pop("_anneal_func_type", self.anneal_strategy)
+        super().load_state_dict(state)
+
+
+# the keys of a phase in a state_dict
+PHASE = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
 
 
 def _phases(steps: int, rising: float, is_three: bool) -> list[CyclePart]:

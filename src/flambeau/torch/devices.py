@@ -4,6 +4,7 @@ from functools import wraps
 from typing import Any
 
 from ..core.dtype import PYTHON, DType, complex128, float64
+from ..core.host import Doubles
 from ..core.warn_once import silence
 from ..device import ANY_MAKE, default, get_device
 from ..device.protocol import Caches
@@ -179,3 +180,7 @@ def _use_the_cpu() -> Any:
         default.process = before
 
     return restore
+
+
+# torch.tensor(numpy.zeros(3)) has float64 on the CPU; GPUs lack it, so there it is float32
+add_patch(Doubles, "are_kept", True)

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from .table import VERSION
 
@@ -23,3 +24,10 @@ def torch_home() -> str:
 
 
 _get_torch_home = torch_home
+
+
+def _default_to_fused_or_foreach(  # pyright: ignore[reportUnusedFunction]  # torch.optim.optimizer has this name
+    params: Any, differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Whether optimisers choose torch's fused, or its foreach form: neither, as one plan updates all."""
+    return False, False

@@ -164,6 +164,7 @@ NAMES: dict[str, str] = {
     "torch.no_grad": ".torch.grad_modes:NoGrad",
     "torch.ops": ".torch.operators:ops",
     "torch.optim.Optimizer": ".optim.optimizer:Optimizer",
+    "torch.optim.optimizer._default_to_fused_or_foreach": ".torch.facts:_default_to_fused_or_foreach",
     "torch.optim.optimizer.Optimizer": ".optim.optimizer:Optimizer",
     "torch.overrides._disabled_torch_function_impl": ".core.overrides:disabled_torch_function",
     "torch.overrides._get_overloaded_args": ".core.overrides:overloaded_args",
