@@ -197,10 +197,12 @@ def paired(d):
     return call(d.array(shape), (d.array(shape) + 5).astype("f4"), **args)
 
 
-@GRIDS("cosine_similarity")
+# over one element its slope is 0, the difference of two terms of 1 / |x|, at most 5
+@GRIDS("cosine_similarity", least=5)
 def cosine(d):
     shape = d.shape(1, empty=False)
-    return call(d.array(shape, 0.2, 2), d.array(shape), dim=d.dim(shape))
+    signed = d.array(shape, 0.2, 2) * np.where(d.bools(shape), 1, -1)
+    return call(d.array(shape, 0.2, 2), signed.astype("f4"), dim=d.dim(shape))
 
 
 # a product, exponentials, a product; slopes by queries are small differences of large numbers
