@@ -7,7 +7,7 @@ import flambeau as fb
 from flambeau import nn
 from flambeau.remote.server import Server
 
-pytestmark = pytest.mark.share(3)
+pytestmark = pytest.mark.share(8, first=4)
 
 SOURCE = """
 import flambeau as fb

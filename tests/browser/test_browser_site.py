@@ -296,7 +296,7 @@ def test_the_archive_is_the_package(site):
     assert "flambeau/web/executor.js" in found and "flambeau/cli/main.py" not in found
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 def test_the_documentation_is_searched_in_the_page(browser, tmp_path, monkeypatch):
     """Functions first, then sections; by keys; on a phone nothing overflows; the policy stops nothing."""
     from flambeau.site import docs, reference

@@ -12,7 +12,7 @@ from flambeau.tabs import TabWorkers
 
 from .paper import READY, expect, overflow, shot
 
-pytestmark = pytest.mark.share(4, first=2)
+pytestmark = pytest.mark.share(8, first=2)
 SIZE, CLASSES, ITEMS, STEPS = 10, 4, 32, 40
 
 

@@ -25,8 +25,8 @@ sys.modules["flambeau_page"] = types.SimpleNamespace(emit=lambda event, value: N
 if sys.version_info < (3, 12):  # the page's Python sees buffers of classes that are written in Python
     from flambeau.core import host
     with_arrays = host._from_array
-    def with_bytes(data, dtype):
-        raw, *rest = with_arrays(data, dtype)
+    def with_bytes(data, dtype, *more):
+        raw, *rest = with_arrays(data, dtype, *more)
         return raw.tobytes(), *rest
     host._from_array = with_bytes
 network = loaded("network", sys.argv[1] + "/web/image/network.py")
