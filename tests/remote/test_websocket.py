@@ -202,7 +202,7 @@ def test_a_stream_of_bytes(ends):
     ],
 )
 def test_what_breaks_the_protocol(sent, why, ends, pair):
-    """It is refused before memory of its length is taken, and the other side is told why."""
+    """It is refused before memory for it is allocated, and the other side receives the reason."""
     pair[1].sendall(sent)
     with pytest.raises(ProtocolError, match=why) as error:
         ends[0].receive()

@@ -1,7 +1,6 @@
 """`flambeau docs`: builds the documentation of this version, and serves it on this machine."""
 
 import tempfile
-import webbrowser
 from pathlib import Path
 
 import click
@@ -9,6 +8,7 @@ import click
 from ..errors import FlambeauError
 from ..site.docs import build_docs
 from ..site.server import address, serve
+from .web import run_server
 
 
 @click.command(short_help="Build or serve the documentation of this version.")
@@ -36,11 +36,4 @@ def docs(out: Path | None, port: int, open_it: bool):
             server = serve(Path(scratch), port=port)
         except OSError as e:
             raise FlambeauError(f"docs: port {port}: {e.strerror}: pass another --port") from None
-        click.echo(f"serving {address(server)} (Ctrl-C ends it)")
-        if open_it:
-            webbrowser.open(address(server))
-        with server:
-            try:
-                server.serve_forever()
-            except KeyboardInterrupt:
-                click.echo("")
+        run_server(server, f"serving {address(server)}", open_it)

@@ -2,6 +2,7 @@
 
 import tempfile
 import webbrowser
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import click
@@ -107,14 +108,19 @@ def serve(folder: Path | None, host: str, port: int, open_it: bool, model: Path 
             raise FlambeauError(
                 f"web serve: port {port} of {host}: {e.strerror}: pass another --port"
             ) from None
-        click.echo(f"serving {address(server)}, digits at {address(server)}mnist/ (Ctrl-C ends it)")
-        if open_it:
-            webbrowser.open(address(server))
-        with server:
-            try:
-                server.serve_forever()
-            except KeyboardInterrupt:
-                click.echo("")
+        run_server(server, f"serving {address(server)}, digits at {address(server)}mnist/", open_it)
+
+
+def run_server(server: ThreadingHTTPServer, text: str, open_it: bool) -> None:
+    """Print what a server serves, and run it until Ctrl-C."""
+    click.echo(f"{text} (Ctrl-C ends it)")
+    if open_it:
+        webbrowser.open(address(server))
+    with server:
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            click.echo("")
 
 
 def describe_build(

@@ -179,7 +179,7 @@ def destroy_process_group(group: AnyGroup = None) -> None:
 
 
 def reconfigure(timeout: float = 30.0) -> ProcessGroup:
-    """Make the group anew of the living ranks and of new workers; all living ranks call this.
+    """Form a new group of the living ranks and of new workers; all living ranks call this.
 
     timeout: seconds after which ranks that do not call it are left out. Raises DistributedError if the store
     is gone.

@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import ipaddress
 import os
 import secrets
 import socket
@@ -11,6 +10,7 @@ import time
 import weakref
 from typing import Any, NamedTuple
 
+from ..core.addresses import is_loopback
 from ..errors import DistributedError
 
 PROTOCOL = 1  # of frames and handshake; both sides must have the same
@@ -117,16 +117,6 @@ def handshake(connection: socket.socket, token: str, server: bool) -> None:
 
 def _proof(token: str, side: bytes, first: bytes, second: bytes) -> bytes:
     return hmac.new(token.encode(), side + first + second, hashlib.sha256).digest()
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only processes of this machine reach the host."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def listen(host: str, port: int, token: str) -> socket.socket:

@@ -1,6 +1,5 @@
 """A server of this machine's GPUs. Each client has a thread, and sees only its own buffers and programs."""
 
-import ipaddress
 import socket
 import ssl
 import threading
@@ -9,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ..core.addresses import is_loopback
 from ..device import adapters
 from ..errors import DeviceError
 from .messages import PORT
@@ -136,16 +136,6 @@ class Server:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address to bind is reached only from this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _open(name: str, trust: bool) -> ServedDevice:
