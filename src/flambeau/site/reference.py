@@ -15,13 +15,14 @@ from ..core.op import Op
 from ..tensor import Tensor
 
 MODULES = (
-    "flambeau", "flambeau.accelerator", "flambeau.amp", "flambeau.autograd", "flambeau.autograd.functional",
-    "flambeau.data", "flambeau.debug", "flambeau.distributed", "flambeau.distributions", "flambeau.export",
-    "flambeau.fft", "flambeau.func", "flambeau.hub", "flambeau.io", "flambeau.learner", "flambeau.linalg",
-    "flambeau.masked", "flambeau.metrics", "flambeau.metrics.functional", "flambeau.models", "flambeau.nn",
-    "flambeau.nn.functional", "flambeau.nn.init", "flambeau.nn.utils", "flambeau.onnx", "flambeau.optim",
-    "flambeau.optim.lr_scheduler", "flambeau.optim.swa_utils", "flambeau.remote", "flambeau.signal.windows",
-    "flambeau.special", "flambeau.testing", "flambeau.vision.transforms",
+    "flambeau", "flambeau.nn", "flambeau.nn.init", "flambeau.nn.functional", "flambeau.optim",
+    "flambeau.data", "flambeau.optim.lr_scheduler", "flambeau.optim.swa_utils", "flambeau.linalg",
+    "flambeau.fft", "flambeau.signal.windows", "flambeau.special", "flambeau.masked", "flambeau.func",
+    "flambeau.autograd", "flambeau.autograd.functional", "flambeau.accelerator", "flambeau.testing",
+    "flambeau.amp", "flambeau.metrics", "flambeau.onnx", "flambeau.metrics.functional",
+    "flambeau.distributions", "flambeau.learner", "flambeau.models", "flambeau.debug", "flambeau.io",
+    "flambeau.export", "flambeau.hub", "flambeau.nn.utils", "flambeau.vision.transforms",
+    "flambeau.distributed", "flambeau.remote",
 )  # fmt: skip
 PACKAGE = Path(__file__).parents[1]
 
@@ -101,21 +102,28 @@ def doc_of(value: Any) -> str:
     return (value.doc if isinstance(value, Op) else inspect.getdoc(value)) or ""
 
 
-def signature_of(value: Any) -> str:
-    """Return the arguments of a function or class, without annotations."""
-    called = value
-    if isinstance(value, type) and "__signature__" not in vars(value):
-        owner = next((k for k in value.__mro__ if "__init__" in vars(k)), object)
-        called = partial(value.__init__, None) if owner is not object else value
+def called(value: Any) -> Any:
+    """Return what has a class's arguments: early Python 3.11 prefers a base's __new__ to __init__."""
+    if not isinstance(value, type) or "__signature__" in vars(value):
+        return value
+    owner = next(k for k in value.__mro__ if not {"__new__", "__init__"}.isdisjoint(vars(k)))
+    has_init = "__init__" in vars(owner) and owner is not object
+    return partial(value.__init__, None) if has_init else value
+
+
+def signature_of(value: Any, first: str = "") -> str:
+    """Return the arguments of a function or class, without annotations; a method's self as `first`, "" for
+    none."""
     try:
-        signature = inspect.signature(called)
-    except (ValueError, TypeError):
-        return "(...)"
+        signature = inspect.signature(called(value))
+    except (ValueError, TypeError):  # exceptions without a signature
+        return "(*args)"
     plain = [
         p.replace(annotation=p.empty, default=p.default if p.default is p.empty else Default(p.default))
         for p in signature.parameters.values()
-        if p.name != "self"
+        if p.name != "self" or first
     ]
+    plain = [p.replace(name=first) if p.name == "self" else p for p in plain]
     return str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
 
 
