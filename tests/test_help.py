@@ -6,11 +6,15 @@ import inspect
 import pydoc
 import re
 import textwrap
+from enum import Enum
 
 import pytest
+from helpers import distributed_calls
 from helpers.scripts import script
 
 import flambeau as fb
+from flambeau import distributed as dist
+from flambeau import errors as own_errors
 from flambeau.core.op import Op
 from flambeau.nn.function_layer import FunctionLayer
 
@@ -29,7 +33,11 @@ MUTE = {
 }
 # Functions and classes that raise an error, or call what raises one, and do not say so: this may only become
 # less. These call what raises none for what they give it.
-SILENT = {"flambeau": "angle isreal logcumsumexp nonzero qr", "flambeau.nn.utils": "merge_lora"}
+SILENT = {
+    "flambeau": "angle isreal logcumsumexp nonzero qr",
+    "flambeau.nn.utils": "merge_lora",
+    "flambeau.distributed": "current_group",
+}
 
 
 def called(module: str) -> dict[str, object]:
@@ -45,6 +53,8 @@ def unexplained(module: str) -> list[str]:
     """`function.argument` of each argument that is not plain and not named in its docstring."""
     out = []
     for name, entry in called(module).items():
+        if isinstance(entry, type) and issubclass(entry, Enum):  # whose members are named, not called
+            continue
         try:
             found = inspect.signature(docs.called(entry))
         except ValueError:  # exceptions
@@ -87,7 +97,14 @@ def errors_of(entry) -> set[str]:
     return errors_in(tree).union(*(errors_in(t) for _, t in filter(None, trees)))
 
 
-ERRORS = {"ValueError", "TypeError", "IndexError", "KeyError", "FlambeauError"}
+OURS = ("FlambeauError", "DeviceError", "DistributedError")  # classes that Python does not have
+ERRORS = {"ValueError", "TypeError", "IndexError", "KeyError", *OURS}
+
+
+def error_of(clause: str) -> type[Exception]:
+    """The class of "ValueError if ..."; of two classes with a name Python's, which ours is derived from."""
+    name = clause.split()[0]
+    return getattr(own_errors if name in OURS else builtins, name)
 
 
 def silent(module: str) -> list[str]:
@@ -99,7 +116,7 @@ def silent(module: str) -> list[str]:
 # Public functions and classes that take arguments by any name, with the reason: all others name each option.
 ANY_NAME = {
     "those of the function that is called": "check checkpoint drift inspect sanitize watch",
-    "those of the model that is called": "summary",
+    "those of the model that is called": "split summary",
     "those of the class that is made": "skip_init",
     "those of the op that is compared": "check_op",
     "those of the metric of the task": "AUROC Accuracy AveragePrecision CohenKappa ConfusionMatrix F1Score"
@@ -119,13 +136,13 @@ def test_every_option_is_a_parameter():
     """In the signature, so that help() and an editor's hover show it with its type and default."""
     builtin = (list, BaseException)  # whose classes have no signature of their own
     entries = {
-        name: entry
+        f"{module}.{name}": entry
         for module in docs.MODULES
         if module != "flambeau.metrics.functional"  # each has the parameters of its class
         for name, entry in called(module).items()
         if inspect.isroutine(entry) or (isinstance(entry, type) and not issubclass(entry, builtin))
     }
-    loose = sorted(name for name, entry in entries.items() if takes_any_name(entry))
+    loose = sorted({name.rpartition(".")[2] for name, entry in entries.items() if takes_any_name(entry)})
     reasons = "\n".join(f"{reason}: {names}" for reason, names in ANY_NAME.items())
     print(f"arguments by any name:\n{reasons}")
     assert loose == sorted(" ".join(ANY_NAME.values()).split())
@@ -275,6 +292,10 @@ CHECKS = {
         "ValueError if the matrices are larger than the algorithm supports",
         [lambda: linalg.eigh(fb.ones(2000, 2000, **CPU))],
     ),
+    "distributed._group": (
+        "ValueError if there is no process group; TypeError if group is not a process group",
+        [dist.get_rank, distributed_calls.alone(lambda: dist.barrier(3))],
+    ),
     "dtype.as_dtype": ("TypeError if the dtype is unknown", [lambda: fb.full((2,), 1, "float31")]),
     "elementwise.fit_to_dtype": (
         "ValueError if the dtype has no such value",
@@ -399,6 +420,10 @@ CHECKS = {
 
 
 SAME = {  # a function that raises what a check does without it: the clause, and a call
+    "flambeau.distributed.get_default_group": (
+        "ValueError if there is no process group",
+        dist.get_default_group,
+    ),
     "flambeau.eye": ("ValueError if a size is below 0", lambda: fb.eye(-1)),
     "flambeau.linalg.matrix_norm": (
         "ValueError if ord is not a norm of matrices",
@@ -410,7 +435,7 @@ ROWS = {check: clauses.split("; ") for check, (clauses, _) in CHECKS.items()}
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_what_a_check_raises_is_true(check):
-    errors = {getattr(builtins, clause.split()[0]) for clause in ROWS[check]}
+    errors = {error_of(clause) for clause in ROWS[check]}
     raised = set()
     for call in CHECKS[check][1]:
         with pytest.raises(tuple(errors)) as e:
@@ -422,7 +447,7 @@ def test_what_a_check_raises_is_true(check):
 @pytest.mark.parametrize("name", SAME)
 def test_what_is_raised_without_a_check_is_true(name):
     clause, call = SAME[name]
-    with pytest.raises(getattr(builtins, clause.split()[0])):
+    with pytest.raises(error_of(clause)):
         call()
 
 
@@ -668,7 +693,12 @@ OWN = {  # a function that raises by itself: a call for each case that its docst
     "masked_fill": [lambda: fb.masked_fill(X, X > 1, X)],
     "smooth_l1_loss": [lambda: F.smooth_l1_loss(X, X, beta=-1)],
     "softshrink": [lambda: F.softshrink(X, -1)],
-    "split": [lambda: fb.split(X, [1, 1]), lambda: fb.split(X, 0)],
+    "split": [
+        lambda: fb.split(X, [1, 1]),
+        lambda: fb.split(X, 0),
+        lambda: dist.split(fb.nn.Linear(2, 2, **CPU), devices=[]),
+        lambda: dist.split(fb.nn.ReLU(), devices=["cpu"]),
+    ],
     "stack": [lambda: fb.stack([]), lambda: fb.stack([X, V])],
     "stft": [
         lambda: fb.stft(V, 9, center=False, return_complex=True),
@@ -712,6 +742,7 @@ OWN = {  # a function that raises by itself: a call for each case that its docst
     "ConstantLR": [lambda: RATES.ConstantLR(MOVED, 9.0)],
     "LambdaLR": [lambda: RATES.LambdaLR(MOVED, [])],
     "MultiplicativeLR": [lambda: RATES.MultiplicativeLR(MOVED, [])],
+    **distributed_calls.CALLS,
 }
 
 
@@ -733,7 +764,7 @@ def clauses():
 
 @pytest.mark.parametrize("name", OWN)
 def test_what_a_function_raises_itself_is_true(name, clauses):
-    errors = {getattr(builtins, clause.split()[0]) for own in clauses[name] for clause in own}
+    errors = {error_of(clause) for own in clauses[name] for clause in own}
     raised = set()
     for call in OWN[name]:
         with pytest.raises(tuple(errors)) as e:

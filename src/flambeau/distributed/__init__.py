@@ -55,7 +55,7 @@ _hooks_installed = False
 
 
 def is_available() -> bool:
-    """Whether processes can be joined to a group: always True."""
+    """Whether this package can join processes to a group: always True."""
     return True
 
 
@@ -71,13 +71,17 @@ def init_process_group(
 ) -> None:  # fmt: skip
     """Join this process to the others of a run and wait until all are there.
 
-    `flambeau launch` sets all that this needs. backend: "sockets" keeps large arrays out of shared memory,
-    all others choose per host. init_method: "env://" (MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE) or
-    "tcp://host:port". timeout: of this call and of each collective, in seconds. world_size, rank: instead of
-    the environment's. store: an open one. group_name, pg_options, device_id: accepted and ignored.
+    `flambeau launch` sets all that this needs.
+    backend: "sockets" keeps large arrays out of shared memory, all others choose per host
+    init_method: "env://" (MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE) or "tcp://host:port"
+    timeout: of this call and of each collective, in seconds or as a timedelta; None: 300 s
+    world_size, rank: of this worker, instead of the environment's
+    store: an open one
+    group_name, pg_options, device_id: accepted and ignored
 
-    Raises DistributedError if ranks are missing after `timeout`, the port is in use, the tokens or the
-    versions differ; ValueError if the environment or an argument is incomplete.
+    Raises DistributedError if ranks are missing after `timeout`, the port is in use, or the tokens or the
+        versions differ; ValueError if there is a group already, the backend is unknown, or the environment or
+        an argument is incomplete.
     """
     global _default
     if _default is not None:
@@ -166,7 +170,10 @@ def _install_hooks() -> None:
 
 
 def destroy_process_group(group: AnyGroup = None) -> None:
-    """Leave the group; without one this does nothing. A smaller group of `new_group` has nothing to close."""
+    """Leave the group of all ranks; without one this does nothing.
+
+    group: None or the group of all ranks; one of `new_group` has nothing to close
+    """
     global _default, _server
     if group is not None and group is not _default:
         return
@@ -181,8 +188,10 @@ def destroy_process_group(group: AnyGroup = None) -> None:
 def reconfigure(timeout: float = 30.0) -> ProcessGroup:
     """Form a new group of the living ranks and of new workers; all living ranks call this.
 
-    timeout: seconds after which ranks that do not call it are left out. Raises DistributedError if the store
-    is gone.
+    timeout: seconds after which ranks that do not call it are left out
+
+    Raises DistributedError if the group was not made by a store, or the store is gone; ValueError if there is
+        no process group.
     """
     global _default
     group = _group(None)
@@ -195,12 +204,21 @@ def reconfigure(timeout: float = 30.0) -> ProcessGroup:
 
 
 def abort(reason: str) -> None:
-    """Stop all ranks: each of their calls raises a DistributedError that names this rank and the reason."""
+    """Stop all ranks: each of their calls raises a DistributedError that names this rank and the reason.
+
+    Raises ValueError if there is no process group.
+    """
     _group(None).abort(reason)
 
 
 def stragglers(group: AnyGroup = None) -> list[tuple[int, float]]:
-    """Ranks and the seconds that this one waited for each since the last call, the slowest first."""
+    """Return the other ranks and the seconds that this one waited for each since the last call, the slowest
+    first.
+
+    group: None for the group of all ranks
+
+    Raises ValueError if there is no process group; TypeError if group is not a process group.
+    """
     return _group(group).stragglers()
 
 
@@ -208,7 +226,10 @@ def stragglers(group: AnyGroup = None) -> list[tuple[int, float]]:
 
 
 def get_default_group() -> ProcessGroup:
-    """The group of all ranks. Raises ValueError before `init_process_group`."""
+    """Return the group of all ranks. In a thread that is a rank, that of the thread.
+
+    Raises ValueError if there is no process group.
+    """
     group = thread_group.get() or _default
     if group is None:
         raise ValueError("there is no process group: call flambeau.distributed.init_process_group first")
@@ -228,33 +249,65 @@ def _is_outside(group: AnyGroup) -> bool:
 
 
 def get_rank(group: AnyGroup = None) -> int:
-    """This process's rank in a group, -1 outside of it."""
+    """Return this process's rank in a group, -1 outside of it.
+
+    group: None for the group of all ranks
+
+    Raises ValueError if there is no process group; TypeError if group is not a process group.
+    """
     return -1 if _is_outside(group) else _group(group).rank
 
 
 def get_world_size(group: AnyGroup = None) -> int:
-    """The number of ranks of a group, -1 outside of it."""
+    """Return the number of ranks of a group, -1 outside of it.
+
+    group: None for the group of all ranks
+
+    Raises ValueError if there is no process group; TypeError if group is not a process group.
+    """
     return -1 if _is_outside(group) else _group(group).size
 
 
 def get_backend(group: AnyGroup = None) -> str:
-    """The name of the backend: "flambeau"."""
+    """Return the name of the backend: "flambeau".
+
+    group: None for the group of all ranks
+
+    Raises ValueError if there is no process group; TypeError if group is not a process group.
+    """
     _group(group)
     return "flambeau"
 
 
 def get_process_group_ranks(group: AnyGroup = None) -> list[int]:
-    """The ranks, in the group of all, of a group's members."""
+    """Return the ranks of a group's members in the group of all ranks.
+
+    group: None for the group of all ranks
+
+    Raises ValueError if there is no process group; TypeError if group is not a process group.
+    """
     return list(_group(group).ranks)
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """The rank, in the group of all, of a group's member."""
+    """Return the rank, in the group of all, of a group's member.
+
+    group_rank: the member's rank in `group`
+
+    Raises ValueError if group_rank is out of range.
+    """
+    if not 0 <= group_rank < group.size:
+        raise ValueError(f"rank {group_rank} is not in the group: its ranks are 0 to {group.size - 1}")
     return group.ranks[group_rank]
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """The rank in a group of a rank of the group of all. Raises ValueError if it is no member."""
+    """Return the rank in a group of a rank of the group of all.
+
+    global_rank: the rank in the group of all
+
+    Raises ValueError if global_rank is not a member of the group.
+    """
     if global_rank not in group.ranks:
         raise ValueError(f"rank {global_rank} is not in the group of the ranks {group.ranks}")
     return group.ranks.index(global_rank)
@@ -265,11 +318,15 @@ def new_group(
     pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
     device_id: Any = None,
 ) -> AnyGroup:  # fmt: skip
-    """A group of some ranks. All ranks call this, in the same order; those outside get a group that does
-    nothing.
+    """Make a group of some ranks. All ranks call this, in the same order; those outside get a group whose
+    calls do nothing.
 
-    ranks: None for all. timeout: of its calls, in seconds. backend, pg_options, use_local_synchronization,
-    group_desc, device_id: accepted and ignored.
+    ranks: of the group of all ranks; None for all ranks
+    timeout: of its calls, in seconds or as a timedelta; None: that of the group of all
+    backend, pg_options, use_local_synchronization, group_desc, device_id: accepted and ignored
+
+    Raises DistributedError if ranks differ in the call, die or miss the timeout; ValueError if there is no
+        process group, or a rank is out of range.
     """
     parent = get_default_group()
     group = parent.new_group(range(parent.size) if ranks is None else ranks)
@@ -345,8 +402,14 @@ def all_reduce(
 ) -> Work | None:
     """Reduce the tensors of all ranks into each of them, in place. tensor: [...]
 
-    Halves of 16 bits are added in float32 and rounded once. Raises DistributedError if ranks differ in the
-    call, die or miss the timeout; TypeError if the dtype has no such op.
+    float16 and bfloat16 are added in float32 and rounded once.
+    op: a ReduceOp
+    group: None for the group of all ranks; outside of the group this does nothing
+    async_op: return a `Work` at once: its `wait` writes the result; leave the tensor alone until then
+
+    Raises DistributedError if ranks differ in the call, die or miss the timeout; ValueError if there is no
+        process group; TypeError if group is not a process group; TypeError if tensor is neither a tensor nor
+        a NumPy array, or its dtype has no such op.
     """
     if _is_outside(group):
         return None
@@ -363,7 +426,16 @@ def reduce(
 ) -> Work | None:  # fmt: skip
     """Reduce the tensors of all ranks into that of rank `dst`; others keep theirs. tensor: [...]
 
-    group_dst: the rank within the group, instead of dst. Raises the errors of `all_reduce`.
+    dst: the receiving rank in the group of all ranks; None: 0
+    op: a ReduceOp
+    group: None for the group of all ranks; outside of the group this does nothing
+    async_op: return a `Work` at once, as `all_reduce` does
+    group_dst: the receiving rank within the group, instead of dst
+
+    Raises DistributedError if ranks differ in the call, die or miss the timeout; ValueError if there is no
+        process group; TypeError if group is not a process group; TypeError if tensor is neither a tensor nor
+        a NumPy array, or its dtype has no such op; ValueError if both dst and group_dst are given, or the
+        rank is not in the group.
     """
     if _is_outside(group):
         return None
@@ -381,8 +453,12 @@ def all_gather(
 ) -> Work | None:
     """Copy the tensor of each rank i to tensor_list[i] of all ranks. tensor and each of the list: [...]
 
-    Raises the errors of `all_reduce`; ValueError if the list has another length than the group, or other
-    shapes.
+    group: None for the group of all ranks; outside of the group this does nothing
+    async_op: return a `Work` at once, as `all_reduce` does
+
+    Raises DistributedError if ranks differ in the call, die or miss the timeout; ValueError if there is no
+        process group; TypeError if group is not a process group; ValueError if tensor_list does not have one
+        tensor of the same dtype and number of elements for each rank.
     """
     if _is_outside(group):
         return None
@@ -398,7 +474,14 @@ def all_gather_into_tensor(
 ) -> Work | None:
     """Join the tensors of all ranks in the output. input [n, ...] -> output [size * n, ...] or [size, n, ...]
 
-    Raises the errors of `all_gather`.
+    output_tensor: on each rank
+    input_tensor: of this rank
+    group: None for the group of all ranks; outside of the group this does nothing
+    async_op: return a `Work` at once, as `all_reduce` does
+
+    Raises DistributedError if ranks differ in the call, die or miss the timeout; ValueError if there is no
+        process group; TypeError if group is not a process group; ValueError if output_tensor does not have
+        the dtype and the elements of all inputs.
     """
     if _is_outside(group):
         return None
@@ -414,8 +497,16 @@ def gather(
 ) -> Work | None:  # fmt: skip
     """Copy the tensors of all ranks to gather_list of rank `dst`. tensor and each of the list: [...]
 
-    group_dst: the rank within the group, instead of dst. Raises the errors of `all_gather`; ValueError if
-    another rank passes a list.
+    gather_list: one tensor for each rank on `dst`, None on the others
+    dst: the receiving rank in the group of all ranks; None: 0
+    group: None for the group of all ranks; outside of the group this does nothing
+    async_op: return a `Work` at once, as `all_reduce` does
+    group_dst: the receiving rank within the group, instead of dst
+
+    Raises DistributedError if ranks differ in the call, die or miss the timeout; ValueError if there is no
+        process group; TypeError if group is not a process group; ValueError if both dst and group_dst are
+        given, or the rank is not in the group; ValueError if gather_list does not have one tensor of the same
+        dtype and number of elements for each rank, or another rank passes one.
     """
     if _is_outside(group):
         return None
@@ -437,7 +528,16 @@ def scatter(
 ) -> Work | None:  # fmt: skip
     """Copy scatter_list[i] of rank `src` to the tensor of rank i. tensor and each of the list: [...]
 
-    group_src: the rank within the group, instead of src. Raises the errors of `gather`.
+    scatter_list: one tensor for each rank on `src`, None on the others
+    src: the sending rank in the group of all ranks; None: 0
+    group: None for the group of all ranks; outside of the group this does nothing
+    async_op: return a `Work` at once, as `all_reduce` does
+    group_src: the sending rank within the group, instead of src
+
+    Raises DistributedError if ranks differ in the call, die or miss the timeout; ValueError if there is no
+        process group; TypeError if group is not a process group; ValueError if both src and group_src are
+        given, or the rank is not in the group; ValueError if scatter_list does not have one tensor of the
+        same dtype and number of elements for each rank, or another rank passes one.
     """
     if _is_outside(group):
         return None
@@ -456,8 +556,16 @@ def reduce_scatter(
     """Reduce a list of tensors over the ranks; rank i gets the i-th result. output and each of the list:
     [...]
 
-    Raises the errors of `all_reduce`; ValueError if the list has another length than the group, or other
-    shapes.
+    output: of this rank
+    input_list: one tensor for each rank
+    op: a ReduceOp
+    group: None for the group of all ranks; outside of the group this does nothing
+    async_op: return a `Work` at once, as `all_reduce` does
+
+    Raises DistributedError if ranks differ in the call, die or miss the timeout; ValueError if there is no
+        process group; TypeError if group is not a process group; TypeError if the dtype has no such op;
+        ValueError if input_list does not have one tensor of the same dtype and number of elements for each
+        rank.
     """
     if _is_outside(group):
         return None
@@ -475,7 +583,14 @@ def reduce_scatter_tensor(
 ) -> Work | None:
     """Reduce one tensor over the ranks; rank i gets its i-th part. input [size * n, ...] -> output [n, ...]
 
-    Raises the errors of `reduce_scatter`.
+    output: of this rank
+    op: a ReduceOp
+    group: None for the group of all ranks; outside of the group this does nothing
+    async_op: return a `Work` at once, as `all_reduce` does
+
+    Raises DistributedError if ranks differ in the call, die or miss the timeout; ValueError if there is no
+        process group; TypeError if group is not a process group; TypeError if the dtype has no such op;
+        ValueError if the input does not have the dtype and the elements of all outputs.
     """
     if _is_outside(group):
         return None
@@ -494,7 +609,14 @@ def broadcast(
 ) -> Work | None:  # fmt: skip
     """Copy the tensor of rank `src` to the tensors of all ranks. tensor: [...]
 
-    group_src: the rank within the group, instead of src. Raises the errors of `all_reduce`.
+    src: the sending rank in the group of all ranks; None: 0
+    group: None for the group of all ranks; outside of the group this does nothing
+    async_op: return a `Work` at once, as `all_reduce` does
+    group_src: the sending rank within the group, instead of src
+
+    Raises DistributedError if ranks differ in the call, die or miss the timeout; ValueError if there is no
+        process group; TypeError if group is not a process group; ValueError if both src and group_src are
+        given, or the rank is not in the group.
     """
     if _is_outside(group):
         return None
@@ -514,7 +636,14 @@ def all_to_all(
     """Copy input_tensor_list[j] of rank i to output_tensor_list[i] of rank j. Shapes may differ from pair to
     pair.
 
-    Raises the errors of `all_reduce`, also if the sizes of a pair differ.
+    output_tensor_list, input_tensor_list: one tensor for each rank, all of one dtype
+    group: None for the group of all ranks; outside of the group this does nothing
+    async_op: return a `Work` at once, as `all_reduce` does
+
+    Raises DistributedError if ranks differ in the call, die or miss the timeout, or a pair's sizes differ;
+        ValueError if there is no process group; TypeError if group is not a process group; ValueError if a
+        list does not have one tensor for each rank, or this rank's own two tensors differ in size; TypeError
+        if the dtypes differ.
     """
     if _is_outside(group):
         return None
@@ -533,8 +662,14 @@ def all_to_all_single(
 ) -> Work | None:  # fmt: skip
     """Send the j-th part of dim 0 to rank j and join what comes. input [n, ...] -> output [m, ...]
 
-    output_split_sizes, input_split_sizes: rows a rank; None for equal parts. Raises the errors of
-    `all_to_all`; ValueError if the rows do not add up to the size.
+    output_split_sizes, input_split_sizes: rows for each rank; None for equal parts
+    group: None for the group of all ranks; outside of the group this does nothing
+    async_op: return a `Work` at once, as `all_reduce` does
+
+    Raises DistributedError if ranks differ in the call, die or miss the timeout, or a pair's sizes differ;
+        ValueError if there is no process group; TypeError if group is not a process group; ValueError if the
+        split sizes do not add up to the rows, or the rows are not a multiple of the ranks; TypeError if the
+        dtypes differ.
     """
     if _is_outside(group):
         return None
@@ -547,7 +682,15 @@ def all_to_all_single(
 
 
 def barrier(group: AnyGroup = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
-    """Wait until all ranks call this. device_ids: accepted and ignored. Raises the errors of `all_reduce`."""
+    """Wait until all ranks call this.
+
+    group: None for the group of all ranks; outside of the group this does nothing
+    async_op: return a `Work` at once, whose `wait` waits for the ranks
+    device_ids: accepted and ignored
+
+    Raises DistributedError if ranks differ in the call, die or miss the timeout; ValueError if there is no
+        process group; TypeError if group is not a process group.
+    """
     return None if _is_outside(group) else _group(group).barrier(async_op=async_op)
 
 
@@ -556,8 +699,15 @@ def isend(
 ) -> Work | None:
     """Begin to send a tensor to rank `dst`, which calls `recv` or `irecv`. tensor: [...]
 
-    group_dst: the rank within the group, instead of dst. tag: only a receive with the same tag gets it.
-    Raises DistributedError if a rank died; ValueError for the caller's own rank.
+    dst: the receiving rank in the group of all ranks
+    group: None for the group of all ranks; outside of the group this does nothing
+    tag: only a receive with the same tag gets it
+    group_dst: the receiving rank within the group, instead of dst
+    Returns a `Work`; its `wait` raises DistributedError if that rank dies or misses the timeout.
+
+    Raises DistributedError if a rank died; ValueError if there is no process group; TypeError if group is not
+        a process group; ValueError if neither or both of dst and group_dst are given, or the rank is this one
+        or not in the group.
     """
     if _is_outside(group):
         return None
@@ -568,7 +718,17 @@ def isend(
 def send(
     tensor: Data, dst: int | None = None, group: AnyGroup = None, tag: int = 0, group_dst: int | None = None
 ) -> None:
-    """Send a tensor to rank `dst`, which receives it. Arguments and errors are those of `isend`."""
+    """Send a tensor to rank `dst`, which calls `recv` or `irecv`. tensor: [...]
+
+    dst: the receiving rank in the group of all ranks
+    group: None for the group of all ranks; outside of the group this does nothing
+    tag: only a receive with the same tag gets it
+    group_dst: the receiving rank within the group, instead of dst
+
+    Raises DistributedError if a rank died or misses the timeout; ValueError if there is no process group,
+        neither or both of dst and group_dst are given, or the rank is this one or not in the group; TypeError
+        if group is not a ProcessGroup.
+    """
     work = isend(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()
@@ -580,8 +740,15 @@ def irecv(
     """Begin to receive a tensor from rank `src`, which sends one of the same dtype, shape and tag. tensor:
     [...]
 
-    group_src: the rank within the group, instead of src. Raises DistributedError if the ranks differ in
-    these, die or miss the timeout; ValueError for the caller's own rank.
+    src: the sending rank in the group of all ranks
+    group: None for the group of all ranks; outside of the group this does nothing
+    tag: of the send
+    group_src: the sending rank within the group, instead of src
+    Returns a `Work`; its `wait` writes the tensor, and raises DistributedError if the ranks differ in dtype
+    or shape, one dies, or the timeout passes.
+
+    Raises ValueError if there is no process group; TypeError if group is not a process group; ValueError if
+        neither or both of src and group_src are given, or the rank is this one or not in the group.
     """
     if _is_outside(group):
         return None
@@ -597,7 +764,14 @@ def recv(
 ) -> int:
     """Receive a tensor and return the sender's rank, -1 outside of the group. tensor: [...]
 
-    src: None for any rank. Other arguments and errors are those of `irecv`.
+    src: the sending rank in the group of all ranks; None for any rank
+    group: None for the group of all ranks
+    tag: of the send
+    group_src: the sending rank within the group, instead of src
+
+    Raises DistributedError if the ranks differ in dtype or shape, one dies, or the timeout passes; ValueError
+        if there is no process group; TypeError if group is not a process group; ValueError if both src and
+        group_src are given, or the rank is this one or not in the group.
     """
     if _is_outside(group):
         return -1
@@ -611,8 +785,11 @@ def recv(
 class P2POp:
     """A send or receive for `batch_isend_irecv`.
 
-    op: isend or irecv. tensor: what it sends or receives. peer, group_peer: the other rank. group, tag: as
-    there.
+    op: isend or irecv
+    tensor: the one that it sends or receives
+    peer: the other rank in the group of all ranks
+    group, tag: as those of `isend`
+    group_peer: the other rank within the group, instead of peer
     """
 
     def __init__(
@@ -623,7 +800,10 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work | None]:
-    """Begin several sends and receives."""
+    """Begin several sends and receives, and return their `Work`s in order.
+
+    p2p_op_list: of P2POp
+    """
     return [op.start() for op in p2p_op_list]
 
 
@@ -631,10 +811,15 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work | None]:
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: AnyGroup = None) -> None:
-    """Put the object of each rank i to object_list[i] of all ranks. Objects are JSON values: nothing is
+    """Put the object of each rank i in object_list[i] of all ranks. Objects are JSON values: nothing is
     pickled.
 
-    Raises the errors of `all_reduce`; TypeError for other objects; ValueError if the list is too short.
+    obj: of this rank
+    group: None for the group of all ranks; outside of the group this does nothing
+
+    Raises DistributedError if ranks differ in the call, die or miss the timeout; ValueError if there is no
+        process group; TypeError if group is not a process group; TypeError if obj is not a JSON value;
+        ValueError if object_list is shorter than the group.
     """
     if _is_outside(group):
         return
@@ -659,8 +844,16 @@ def broadcast_object_list(
 ) -> None:  # fmt: skip
     """Copy the list of rank `src` to the lists of all ranks. Objects are JSON values: nothing is pickled.
 
-    group_src: the rank within the group, instead of src. device: accepted and ignored. Raises the errors of
-    `all_reduce`; TypeError for other objects; ValueError if the lists differ in length.
+    object_list: of as many objects on all ranks
+    src: the sending rank in the group of all ranks; None: 0
+    group: None for the group of all ranks; outside of the group this does nothing
+    device: accepted and ignored
+    group_src: the sending rank within the group, instead of src
+
+    Raises DistributedError if ranks differ in the call, die or miss the timeout; ValueError if there is no
+        process group; TypeError if group is not a process group; TypeError if object_list has other than JSON
+        values; ValueError if the lists differ in length; ValueError if both src and group_src are given, or
+        the rank is not in the group.
     """
     if _is_outside(group):
         return
@@ -720,12 +913,15 @@ def _split(name: str, array: Array, sizes: Sequence[int] | None, ranks: int) -> 
 
 
 def current_group() -> ProcessGroup:
-    """The group of this process, or one of this process alone."""
+    """Return the group of this process, or one of this process alone."""
     return get_default_group() if is_initialized() else alone()
 
 
 def next_group(group: ProcessGroup) -> ProcessGroup:
-    """The group of the living and the new workers; it replaces `group` as the group of this process."""
+    """Return the group of the living and the new workers; it replaces `group` as the group of this process.
+
+    Raises DistributedError if the group was not made by a store, or the store is gone.
+    """
     return reconfigure() if is_initialized() and get_default_group() is group else group.reconfigure()
 
 

@@ -38,7 +38,7 @@ class DiLoCo:
     wire: "float32", "float16", "bfloat16" or "int8", with error feedback
     group: the workers; None: the group of init_process_group, or this process alone
 
-    ValueError for `every` below 1 and for an unknown wire.
+    Raises ValueError if every is below 1, or the wire is unknown.
     """
 
     def __init__(

@@ -21,7 +21,10 @@ SMALL = 1 << 15  # bytes up to which all ranks send everything to all: one round
 
 
 class Work:
-    """A call that may still run. `wait` returns when its arrays hold the result."""
+    """A call that may still run. `wait` returns when its arrays hold the result.
+
+    finish: runs in the thread that waits, before `wait` returns
+    """
 
     def __init__(self, finish: Callable[[], None] | None = None):
         self._done, self._error = threading.Event(), None

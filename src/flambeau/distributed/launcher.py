@@ -144,7 +144,6 @@ class Launcher:
             numbers = (signal.SIGINT, signal.SIGTERM)
             previous = {number: signal.signal(number, self._stop) for number in numbers}
         code = 0
-        code = 0
         try:
             for attempt in range(self.plan.restarts + 1):
                 code = self._run_once(attempt)

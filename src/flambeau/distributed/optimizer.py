@@ -106,6 +106,15 @@ class DistributedOptimizer:
     """An optimiser whose steps use the gradients of all workers; `wrap` makes it.
 
     Other attributes are those of the optimiser inside, such as `param_groups` and `lr`.
+    optimizer: updates the parameters
+    model: names parameters in errors; its buffers are averaged over the shards; None for parameters alone
+    group: the workers
+    options: ParallelOptions
+    apply: steps with gradients, instead of optimizer.step
+    companion: its state goes to workers that join or are behind
+    regroup: makes the next group after a worker died or joined; None: the one of `init_process_group`
+
+    Raises ValueError if the workers' models differ, or there are more workers than shards.
     """
 
     def __init__(
@@ -462,8 +471,9 @@ def wrap(
     The weights of rank 0 are copied to all workers. With the float32 wire, the weights after each step depend
     on the number of shards, and not on the number of workers.
 
+    optimizer: updates the parameters
     model: names parameters in errors; its buffers that a step changes, such as the statistics of batch norms,
-    are averaged over the shards
+        are averaged over the shards
     shards: the parts of each batch, at least as many as workers
     wire: "float32", or "float16", "bfloat16" or "int8" with error feedback
     shard_state: each worker keeps the optimiser's state of a part of the parameters (ZeRO-1)
@@ -471,7 +481,8 @@ def wrap(
         batch; steps are not recorded then
     group: the workers; None: the group of init_process_group, or this process alone
 
-    ValueError on all workers if their models differ, and for invalid options.
+    Raises ValueError if the workers' models differ, there are more workers than shards, or an option is
+        invalid.
     """
     return DistributedOptimizer(
         optimizer,

@@ -64,10 +64,12 @@ def tree_reduce(parts: Sequence[Array], op: ReduceOp, out: Array, dtype: str | N
     """Reduce arrays of equal shape into `out`: neighbours first, ((0+1)+(2+3))+((4+5)+6).
 
     A power-of-two number of parts gives the bits that reducing equal halves first and their results later
-    gives. float16 and bfloat16 accumulate in float32 and are rounded once. `out` may be one of the parts
-    if it is the first.
+    gives. float16 and bfloat16 accumulate in float32 and are rounded once.
 
-    dtype: "bfloat16" if the arrays are uint16 and hold bfloat16. op: AVG divides by the number of parts.
+    parts: in the order of the ranks
+    op: AVG divides by the number of parts
+    out: may be one of the parts if it is the first
+    dtype: "bfloat16" if the arrays are uint16 and hold bfloat16
     """
     if dtype == BFLOAT16:
         wide = np.empty(out.shape, np.float32)

@@ -178,5 +178,5 @@ class Worker:
 
 
 def new_token() -> str:
-    """A secret for one run."""
+    """Return a random secret for one run."""
     return secrets.token_hex(16)

@@ -78,8 +78,10 @@ def is_gone(connection: socket.socket) -> bool:
 class StoreServer:
     """Serves one run. Each connection has a thread; a connection that ends is a worker that died.
 
-    host, port: where to listen; 0 takes any free port. token: the secret of the run, needed beyond this
-    machine.
+    host, port: where to listen; 0 takes any free port
+    token: the secret of the run, needed beyond this machine
+
+    Raises DistributedError if the port is in use, or other machines can connect without a token.
     """
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, token: str = ""):
@@ -293,7 +295,10 @@ class StoreServer:
 class Store:
     """A client of the store. Values are bytes; torch's names.
 
-    host, port, token: the server's. timeout: seconds to connect, and that `get` and `wait` wait for a key.
+    host, port, token: the server's
+    timeout: seconds to connect, and that `get` and `wait` wait for a key
+
+    Raises DistributedError if no server answers within `timeout`, or the tokens or the protocols differ.
     """
 
     def __init__(self, host: str, port: int, token: str = "", timeout: float = 300.0):

@@ -34,13 +34,15 @@ TINY = np.float32(np.finfo(np.float32).tiny)  # the smallest normal float32
 class ParallelOptions:
     """How a training is divided among workers.
 
-    shards: the number of parts of each batch; the weights depend on it, and not on the number of workers.
+    shards: the number of parts of each batch; the weights depend on it, and not on the number of workers
     wire: "float32", or "float16", "bfloat16" or "int8" with error feedback, whose results depend on the
-    number of workers. shard_state: each worker keeps the optimiser's state of a part of the parameters
-    (ZeRO-1). sync_batch_norm: batch norms use the statistics of the entire batch; steps are not recorded
-    then. restarts: how many killed workers `Learner.fit(devices=...)` replaces. engine: what starts them.
+        number of workers
+    shard_state: each worker keeps the optimiser's state of a part of the parameters (ZeRO-1)
+    sync_batch_norm: batch norms use the statistics of the entire batch; steps are not recorded then
+    restarts: how many killed workers `Learner.fit(devices=...)` replaces
+    engine: what starts them, "local" or "ray"
 
-    ValueError for an unknown wire, or less than one shard.
+    Raises ValueError if the wire is unknown, or shards is not a positive integer.
     """
 
     shards: int = SHARDS

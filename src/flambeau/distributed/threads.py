@@ -21,9 +21,10 @@ thread_group: ContextVar[ProcessGroup | None] = ContextVar("thread_group", defau
 def connect_threads(
     size: int, shared_memory: bool | None = None, timeout: float = TIMEOUT
 ) -> list[ProcessGroup]:
-    """The groups of `size` ranks of this process, connected by sockets. Each belongs to one thread.
+    """Return the groups of `size` ranks of this process, connected by sockets. Each belongs to one thread.
 
-    shared_memory: whether large payloads go through it; None where the system has it.
+    shared_memory: whether large payloads go through it; None where the system has it
+    timeout: seconds that a call waits for the other ranks
     """
     if shared_memory is None:
         shared_memory = bool(host_key())
@@ -63,7 +64,7 @@ def join_threads(
 
 @contextmanager
 def as_rank(group: ProcessGroup):
-    """Inside, the functions of flambeau.distributed use this group in this thread."""
+    """Let the functions of flambeau.distributed use this group in this thread, inside the block."""
     token = thread_group.set(group)
     try:
         yield group
@@ -80,7 +81,9 @@ def run_threads(
 ) -> list[Any]:
     """Call function(group) in `size` threads, each one rank; returns their results in order.
 
-    The first error of a rank stops the others and is raised. timeout: seconds, of each collective.
+    The first error of a rank stops the others and is raised.
+    shared_memory: whether large payloads go through it; None where the system has it
+    timeout: seconds, of each collective
     """
     groups = connect_threads(size, shared_memory, timeout)
     results: list[Any] = [None] * size

@@ -35,12 +35,16 @@ class ModelPart(NamedTuple):
 def split(model: Module, *example: Any, devices: Sequence[Any], **kw: Any) -> dict[str, Any]:
     """Divide a model among devices, in order, for `model.to(split(...))`. Returns the device of each block.
 
-    model: stays where it is. example, kw: arguments of a call, by which each block's time on
-    each device is measured; without them only bytes count. devices: their names, in the order of the model.
     A device's share is its part of the bytes, or with an example the mean of that and of its part of the
     time; the largest share is made as small as possible. Blocks are the entries of lists and Sequentials, in
-    the order in which the example calls them. Blocks that share a tensor stay together. ValueError without
-    devices or tensors.
+    the order in which the example calls them. Blocks that share a tensor stay together.
+
+    model: stays where it is
+    example, kw: arguments of a call, by which each block's time on each device is measured; without them only
+        bytes count
+    devices: their names, in the order of the model
+
+    Raises ValueError if devices is empty, or the model has no tensors.
     """
     names = list(devices)
     if not names:

@@ -131,7 +131,14 @@ class Answer:
 
 
 class RemoteDevice(Caches):
-    """A GPU of another machine, behind a connection. Its own numbers stand for buffers and kernels."""
+    """A GPU of another machine, behind a connection. Its own numbers stand for buffers and kernels.
+
+    link: the connection
+    name: "remote:host:port", by which `get_device` finds it
+    welcome: what the server says of its adapter and limits
+
+    Raises DeviceError if welcome does not describe a device.
+    """
 
     kind: Literal["gpu"] = "gpu"
     adapter = identity = None

@@ -54,14 +54,17 @@ def connect(
     ca: str | None = None,
     timeout: float = TIMEOUT,
 ) -> RemoteDevice:
-    """Connect to a server of devices, and return its device.
+    """Connect to a server of devices, and return its device. From then on "remote:host:port" means this
+    connection.
 
-    address: "host:port", or "host:port/1" for the second device that it serves. token: the server's; by
-    default FLAMBEAU_TOKEN. tls: encrypt the connection, as "remotes:host:port" does. ca: a file of
-    certificates to trust instead of the system's, such as the server's own. timeout: seconds of silence,
-    while an answer is due, after which the server counts as lost.
-    From then on "remote:host:port" means this connection. DeviceError if no server answers, the token is
-    wrong or the versions differ.
+    address: "host:port", or "host:port/1" for the second device that it serves
+    token: the server's; None: that of FLAMBEAU_TOKEN
+    tls: encrypt the connection, as "remotes:host:port" does
+    ca: a file of certificates to trust instead of the system's, such as the server's own
+    timeout: seconds of silence, while an answer is due, after which the server counts as lost
+
+    Raises DeviceError if the address has no host and port, no server answers, the token is wrong or the
+        versions differ, or ca is not a file of certificates.
     """
     links: Any = import_module(".links", __package__)  # sockets, which a page does not have
     at = parse(address, tls or ca is not None)
@@ -75,9 +78,11 @@ def connect(
 async def connect_async(address: str, token: str | None = None, *, timeout: float = TIMEOUT) -> RemoteDevice:
     """`connect` for pages, which can't wait: by a WebSocket of the browser. Elsewhere it calls `connect`.
 
-    address, token, timeout: as in `connect`. A page that came by HTTPS needs "remotes:", whose certificate
-    the browser must trust. DeviceError if no server answers, it refuses the page, the token is wrong or the
-    versions differ.
+    A page that came by HTTPS needs "remotes:", whose certificate the browser must trust.
+    address, token, timeout: as in `connect`
+
+    Raises DeviceError if the address has no host and port, no server answers, it refuses the page, the token
+        is wrong or the versions differ.
     """
     if not IN_BROWSER:
         return connect(address, token, timeout=timeout)

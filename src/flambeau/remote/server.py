@@ -23,12 +23,17 @@ CLOSING = 5.0  # seconds that `close` waits for clients' threads
 class Server:
     """Serves GPUs to clients: `start` it in a thread, or `serve_forever`.
 
-    host: the address to bind; only this machine's own unless it says otherwise. port: 0 for a free one.
-    token: what clients must know; needed beyond the loopback. devices: names of GPUs ("gpu", "gpu:1", part
-    of a name). memory: the most bytes of buffers of a client. seconds: the most seconds that a client may
-    compute. cert, key: files of a certificate and its key, for TLS. trust: leave out the checks of indices
-    that a client says are proven.
-    DeviceError for a port in use, a missing token, no such GPU, or files that are no certificate.
+    host: the address to bind; by default only this machine's own
+    port: 0 for a free one
+    token: what clients must know; needed beyond the loopback
+    devices: names of GPUs ("gpu", "gpu:1", part of a name)
+    memory: the most bytes of buffers of a client
+    seconds: the most seconds that a client may compute
+    cert, key: files of a certificate and its key, for TLS
+    trust: leave out the checks of indices that a client says are proven
+
+    Raises DeviceError if the port is in use, a token is missing, there is no such GPU, or cert and key are
+        not a certificate and its key.
     """
 
     def __init__(

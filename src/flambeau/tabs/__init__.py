@@ -28,16 +28,21 @@ TOLERANCE = 1e-2  # of the norm of each gradient: GPUs round products differentl
 class TabWorkers:
     """Computes the gradients of batches together with browser tabs, which join by `link`.
 
-    model: on one device, with float32 parameters. loss: (output, target) -> [], the mean over the items.
-    example: a batch (inputs..., target), of arrays or tensors [items, ...]. shards: the parts of each batch;
-    a batch of the example's size is divided among this process and the tabs, another one is computed here.
+    model: on one device, with float32 parameters
+    loss: (output, target) -> [], the mean over the items
+    example: a batch (inputs..., target), of arrays or tensors [items, ...]
+    shards: the parts of each batch; a batch of the example's size is divided among this process and the tabs,
+        another one is computed here
     limit: seconds that a tab may take for a shard before others get it and it is dismissed; six times as many
-    for its first. sample: the part of a tab's results that are compared with our own; its first always is.
-    most: of tabs at a time. host, port: where to listen; 0 is a free port. context: an ssl.SSLContext, which
-    browsers need for other hosts than localhost. token: the secret in the link; None makes one.
+        for its first
+    sample: the part of a tab's results that are compared with our own; its first always is
+    most: the most tabs at a time
+    host, port: where to listen; 0 is a free port
+    context: an ssl.SSLContext, which browsers need for other hosts than localhost
+    token: the secret in the link; None makes one
 
-    Raises ValueError for invalid options, TypeError for other parameters, and FlambeauError for a model that
-    assigns to tensors, and a port in use.
+    Raises ValueError if an option is invalid, or the example is not a batch; TypeError if parameters are not
+        float32; FlambeauError if the model assigns to tensors, or the port is in use.
     """
 
     def __init__(

@@ -36,8 +36,15 @@ def _do_nothing(_: str) -> None:
 class Tab:
     """A browser tab that takes part.
 
-    shards: how many results of it counted or were right. is_checked: whether its first result was compared
-    with our own. version: the step whose weights it has. gone: why it left, or "".
+    name: its number, as "tab 1"
+    adapter: the GPU that it names
+    shards: how many of its results counted or were right
+    seconds: that all its shards took
+    is_checked: whether its first result was compared with our own
+    version: the step whose weights it has
+    waits: whether it waits for the check of its last result
+    gone: why it left, or ""
+    close: ends its connection, with the reason
     """
 
     name: str
