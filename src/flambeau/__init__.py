@@ -100,6 +100,7 @@ if _TYPE_CHECKING:
         selftest,
         signal,
         special,
+        tabs,
         testing,
         utils,
         vision,
@@ -119,7 +120,7 @@ if _TYPE_CHECKING:
 _MODULES = (
     "accelerator amp array_api autograd backends cuda data debug distributed distributions export fft "
     "func hub inspector io learner linalg masked metrics models nn onnx optim porting profiling remote "
-    "sanitizer selftest signal special testing utils vision"
+    "sanitizer selftest signal special tabs testing utils vision"
 )
 _NAMES = {
     "amp": "GradScaler",
@@ -300,6 +301,7 @@ __all__ = [
     "short",
     "signal",
     "special",
+    "tabs",
     "tensor",
     "testing",
     "uint16",
