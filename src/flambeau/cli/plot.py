@@ -9,12 +9,22 @@ import numpy as np
 
 from flambeau.core.files import write_whole
 from flambeau.errors import FlambeauError
+from flambeau.learner.pictures import (
+    BLUE,
+    FAINT,
+    INK,
+    LINE,
+    ORANGE,
+    RED,
+    draw_confusion,
+    heading,
+    new_figure,
+    plain,
+)
 
 ROWS, COLUMNS = 5, 10
 WRONG = 2 * COLUMNS  # the most mistakes among the digits
 WIDE, HIGH = 37, 38  # pixels of a cell: a digit's 28 x 28, its caption below, and a margin
-INK, FAINT, LINE = "#1f2430", "#7d8494", "#e8eaf0"
-BLUE, RED, ORANGE = "#2f6fde", "#d6322c", "#e08a1e"
 
 
 def draw_mnist(
@@ -30,18 +40,10 @@ def draw_mnist(
     images [n, 28, 28] (or [n, 1, 28, 28], any range), labels [n] and predictions [n] of 0..9. FlambeauError
     if matplotlib is missing, or `path` can't be written.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise FlambeauError(
-            f"draw_mnist('{path}'): matplotlib is not installed: pip install 'flambeau[train]'"
-        ) from None
     labels, predictions = np.asarray(labels).astype(int), np.asarray(predictions).astype(int)
     images = np.asarray(images).reshape(-1, 28, 28)
-    figure: Any = Figure(figsize=(13.6, 7.9), dpi=110, facecolor="white")
-    # Not pyplot, which has global state and may open a display.
-    FigureCanvasAgg(figure)
+    figure = new_figure(f"draw_mnist('{path}')", 13.6, 7.9)
+    figure.set_layout_engine("none")  # the grid below has its own margins
     grid = figure.add_gridspec(
         2,
         2,
@@ -57,7 +59,7 @@ def draw_mnist(
     draw_title(figure, labels, predictions, len(losses))
     draw_losses(figure.add_subplot(grid[0, 0]), np.asarray(losses, float), np.asarray(accuracies, float))
     draw_digits(figure.add_subplot(grid[1, 0]), images, labels, predictions)
-    draw_confusion(figure.add_subplot(grid[:, 1]), confusion(labels, predictions))
+    draw_confusion(figure.add_subplot(grid[:, 1]), confusion(labels, predictions), list(map(str, range(10))))
     save(figure, Path(path))
 
 
@@ -131,40 +133,6 @@ def draw_digits(axes: Any, images: np.ndarray, labels: np.ndarray, predictions: 
     axes.set_anchor("N")
     axes.set_axis_off()
     heading(axes, "Test digits, and what the network reads")
-
-
-def draw_confusion(axes: Any, counts: np.ndarray) -> None:
-    """Draw counts [true, predicted], shaded by their fraction of the row, so that class sizes do not
-    matter."""
-    # A class without digits has a row of 0, not of NaN.
-    share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
-    diagonal = np.eye(10, dtype=bool)
-    shade: Any = np.sqrt(share)  # the square root keeps a single mistake visible
-    shade[diagonal] = share[diagonal]
-    # Two layers with separate colours; NaN is transparent.
-    axes.imshow(np.where(diagonal, shade, np.nan), cmap="Blues", vmin=0, vmax=1.25)
-    axes.imshow(np.where(diagonal | (counts == 0), np.nan, shade), cmap="Reds", vmin=0, vmax=1)
-    for true, predicted in np.ndindex(10, 10):
-        count = counts[true, predicted]
-        colour = "#d4d7df" if not count else "white" if shade[true, predicted] > 0.55 else INK
-        text = f"{count:,}" if count else "·"
-        axes.text(predicted, true, text, ha="center", va="center", fontsize=10.5, color=colour)
-    axes.set_anchor("N")
-    axes.set_xticks(range(10))
-    axes.set_yticks(range(10))
-    axes.set_xlabel("predicted", color=FAINT)
-    axes.set_ylabel("true", color=FAINT)
-    heading(axes, "Confusion matrix")
-
-
-def heading(axes: Any, text: str) -> None:
-    axes.set_title(text, loc="left", color=INK, fontsize=12.5, weight="bold", pad=9)
-    plain(axes)
-
-
-def plain(axes: Any) -> None:
-    axes.spines[:].set_visible(False)
-    axes.tick_params(which="both", length=0, colors=FAINT)
 
 
 def smoothed_mean(losses: np.ndarray) -> np.ndarray:

@@ -14,8 +14,11 @@ from .events import (
     Saved,
     Values,
 )
+from .history import History
+from .interpret import Interpretation
 from .learner import Learner
 from .loggers import CSV, JSONL, LogCalls, Page, TensorBoard
+from .lr_find import LearningRates
 from .nan_report import NotFinite
 from .page import html
 from .renderers import PlainLines, Widget, default_renderers
@@ -30,8 +33,11 @@ __all__ = [
     "EpochEnded",
     "EpochStarted",
     "Event",
+    "History",
+    "Interpretation",
     "JSONL",
     "Learner",
+    "LearningRates",
     "LogCalls",
     "Message",
     "NotFinite",

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import suggest
 from ..optim.lr_scheduler import ReduceLROnPlateau
+from .history import Row
 
 if TYPE_CHECKING:
     from .learner import Learner
-
-Row = dict[str, float]
 
 
 class Callback:

@@ -14,7 +14,7 @@ from ..capture.jit import jit
 from ..core.training import begin_training, in_eval
 from ..functions import cat
 from ..tensor import Tensor
-from .callbacks import Best, Callback, EarlyStopping, Row, Scheduling, named_callbacks
+from .callbacks import Best, Callback, EarlyStopping, Scheduling, named_callbacks
 from .checkpoints import BEST, Checkpoints, link, load_state, save_state
 from .checks import (
     OPTIONS,
@@ -32,8 +32,11 @@ from .checks import (
     options_of,
 )
 from .events import EpochEnded, EventEmitter, Message, Reason, Renderer, RunEnded, RunStarted, Split
+from .history import History, Row
+from .interpret import Collected, Interpretation
 from .interrupt import Signals
 from .losses import Entry, Losses, keep_current, may_rewind
+from .lr_find import LearningRates, check_range, geometric, repeat, restored, search
 from .meters import SplitMeter, count_unrecorded
 from .nan_report import end_reason, not_finite
 from .randoms import random_states, set_random_states
@@ -167,7 +170,7 @@ class Learner:
         *,
         devices: int | Sequence[str] | None = None,
         engine: str | ParallelOptions = "local",
-    ) -> list[Row]:
+    ) -> History:
         """Train until the run has `epochs` epochs, with a validation after each; the history, a row an epoch.
 
         `resume` continues from the newest undamaged checkpoint of the directory, if any, and gives the same
@@ -198,7 +201,7 @@ class Learner:
 
     def fit_in_group(
         self, loaders: dict[str, Any], epochs: int, resume: bool, options: ParallelOptions
-    ) -> list[Row]:
+    ) -> History:
         """Train with the other workers of this process's group, as `fit` does; all of them call this.
 
         loaders: by split. options: how the work is divided.
@@ -215,7 +218,7 @@ class Learner:
         finally:
             self._parallel, self._saving = None, saving
 
-    def _run_fit(self, loaders: dict[str, Any], epochs: int, resume: bool) -> list[Row]:
+    def _run_fit(self, loaders: dict[str, Any], epochs: int, resume: bool) -> History:
         train_loader, valid_loader = loaders["train"], loaders["valid"]
         if self._parallel is None:
             self._resume(loaders, resume)
@@ -269,6 +272,46 @@ class Learner:
             raise ValueError("predict(...): the loader produced no batch: pass a loader with at least one")
         return cat(outputs) if all(isinstance(part, Tensor) for part in outputs) else outputs
 
+    def lr_find(
+        self,
+        loader: Iterable[Any],
+        start_lr: float = 1e-7,
+        end_lr: float = 10.0,
+        num_it: int = 100,
+        stop_div: bool = True,
+    ) -> LearningRates:
+        """Train some steps at rising learning rates, restore everything, and suggest a rate.
+
+        The model, the optimiser, the scaler, the random generators and the loader end bit-identical to their
+        state before. Groups with different rates keep their ratios; the rates are those of the first group.
+
+        loader: the training loader; it is repeated if it has fewer batches. start_lr, end_lr: the first and
+        the last rate. num_it: steps. stop_div: end when the loss is four times its lowest value. ValueError
+        for rates that do not rise, and in a group of workers.
+        """
+        check_range(start_lr, end_lr, num_it)
+        if belongs_to_group():
+            raise ValueError("lr_find(...): it trains in one process: call it in a script without workers")
+        trained, accumulate = self._parts.trained, self._parts.accumulate
+        with restored(trained, loader):
+            batches = map(self._to_batch, repeat(loader))
+            rates = geometric(start_lr, end_lr, num_it)
+            return search(trained, accumulate, self.device, batches, rates, stop_div)
+
+    def interpret(self, loader: Iterable[Any], names: Sequence[str] | None = None) -> Interpretation:
+        """Evaluate a classifier on a loader, item by item: its worst items, and the classes it confuses.
+
+        loader: not shuffled, so that the items have the dataset's order. names: of the classes. ValueError
+        for a model whose outputs are not scores [n, classes], and for targets that are not class indices.
+        """
+        collected = Collected()
+        with in_eval(self.model):
+            for batch in map(self._to_batch, loader):
+                collected.add(batch, self._predict(*batch.inputs))
+        if not collected.items:
+            raise ValueError("interpret(...): the loader produced no batch: pass a loader with at least one")
+        return Interpretation(collected.items, collected.worst, collected.classes, names)
+
     def save(self, path: Any) -> None:
         """Write the whole run to a file: the model, the optimizer and the position.
 
@@ -300,8 +343,8 @@ class Learner:
         return self.position.step
 
     @property
-    def history(self) -> list[Row]:
-        """The values of each completed epoch, by name."""
+    def history(self) -> History:
+        """The values of each completed epoch, by name; `history.plot()` draws them."""
         return self.position.history
 
     def higher_is_better(self, name: str) -> bool:

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .callbacks import Best, Callback, Row
+from .callbacks import Best, Callback
 from .checks import check_accumulate
 from .events import Reason
+from .history import History, Row
 from .meters import SplitMeter
 from .randoms import random_states
 from .steps import Trained
@@ -26,7 +27,7 @@ class Position:
     is_drained: bool = False  # the loader yielded all batches of the epoch
     is_trained: bool = False  # the steps of the epoch are completed; its validation is not
     row: Row = field(default_factory=dict[str, float])  # the epoch's values so far
-    history: list[Row] = field(default_factory=list[Row])  # a row for each epoch
+    history: History = field(default_factory=History)  # a row for each epoch
     reason: Reason | None = None  # set by `stop`: the run ends after this step
     is_broken: bool = False  # an exception ended the last fit
     places: dict[str, Any] = field(default_factory=dict[str, Any])  # states of the loaders, by split
@@ -77,6 +78,7 @@ def progress_of(at: Position, parts: RunParts) -> dict[str, Any]:
     scaler = parts.trained.scaler
     return {
         **{name: getattr(at, name) for name in SAVED},
+        "history": list(at.history),  # files hold plain lists
         "is_over": at.reason == "early",
         "accumulate": parts.accumulate,
         "scaler": None if scaler is None else scaler.state_dict(),
@@ -123,6 +125,7 @@ def _restore_position(at: Position, parts: RunParts, state: dict[str, Any]) -> N
         scaler.load_state_dict(state["scaler"])
     for name in SAVED:
         setattr(at, name, state[name])
+    at.history = History(state["history"])
     # Only an early end is kept: a run that was stopped or killed continues.
     at.reason = "early" if state["is_over"] and is_over(parts.callbacks.values()) else None
     # Applied at the next `fit`, which has the loaders.
