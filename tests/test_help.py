@@ -16,6 +16,7 @@ import flambeau as fb
 from flambeau import distributed as dist
 from flambeau import errors as own_errors
 from flambeau.core.op import Op
+from flambeau.learner import Interpretation
 from flambeau.nn.function_layer import FunctionLayer
 
 docs = script("write_docs")
@@ -739,6 +740,7 @@ OWN = {  # a function that raises by itself: a call for each case that its docst
     "ReshapeTransform": [lambda: D.ReshapeTransform((2, 3), (4,))],
     "TransformedDistribution": [lambda: D.TransformedDistribution(DRAWS, D.SoftmaxTransform())],
     "Wishart": [lambda: D.Wishart(S), lambda: D.Wishart(S, fb.eye(3, **CPU))],
+    "Interpretation": [lambda: Interpretation([], {}, 2, ["cat"])],
     "ConstantLR": [lambda: RATES.ConstantLR(MOVED, 9.0)],
     "LambdaLR": [lambda: RATES.LambdaLR(MOVED, [])],
     "MultiplicativeLR": [lambda: RATES.MultiplicativeLR(MOVED, [])],
