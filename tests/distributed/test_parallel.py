@@ -1,18 +1,21 @@
 """Data parallel training: equal bits on any number of workers, and the gradients of one process."""
 
+import threading
+
 import numpy as np
 import pytest
 from helpers.draws import in_turn
-from helpers.parallel import F, batches, build, results
+from helpers.parallel import F, batches, build, results, train
 
 import flambeau as fb
 from flambeau import nn
-from flambeau.distributed import DiLoCo, wrap
+from flambeau.distributed import DiLoCo, DistributedError, StoreServer, wrap
 from flambeau.distributed.compression import WIRES, Feedback, wire_named
+from flambeau.distributed.exchange import GradientExchange
 from flambeau.distributed.layout import owned_rounds, owners_of, rounds_of
 from flambeau.distributed.reduce import TreeSum, spans_of
 from flambeau.distributed.shards import bounds, deal
-from flambeau.distributed.threads import run_threads
+from flambeau.distributed.threads import join_threads, run_threads
 from flambeau.errors import FlambeauError
 
 
@@ -22,6 +25,72 @@ def test_bits_do_not_depend_on_the_number_of_workers():
         assert results(workers) == alone
     assert results(4, shard_state=True) == alone
     assert results(1, shards=4) != alone
+
+
+class Wide(nn.Sequential):
+    """Gradients of 300 KB: larger than a message that travels in a frame, and than a round of the test."""
+
+    def __init__(self):
+        super().__init__(nn.Linear(12, 300), nn.ReLU(), nn.Linear(300, 240), nn.ReLU(), nn.Linear(240, 4))
+
+
+@pytest.fixture
+def small_rounds(monkeypatch):
+    monkeypatch.setattr("flambeau.distributed.sums.ROUND", 100_000)
+    monkeypatch.setattr("flambeau.distributed.carrier.SHARE", 1 << 10)  # several threads
+
+
+@pytest.mark.usefixtures("small_rounds")
+@pytest.mark.parametrize(
+    ("workers", "shared_memory", "shards"),
+    in_turn([(2, True, 8), (3, True, 5), (4, True, 8), (2, False, 8), (3, True, 8), (3, False, 5)], 3),
+)
+def test_bits_of_tensors_that_several_rounds_share(workers, shared_memory, shards, monkeypatch):
+    """Also with the partial sums of several nodes of the tree on one worker, and through sockets."""
+    monkeypatch.setattr("flambeau.distributed.carrier.CopyThreads.__init__", _use_three)
+    alone = results(1, kind=Wide, shards=shards, sizes=(16,))
+    together = results(workers, shared_memory, kind=Wide, shards=shards, sizes=(16,))
+    assert together == alone
+
+
+def _use_three(threads, processes=1):
+    threads.count = 3
+
+
+@pytest.mark.usefixtures("small_rounds")
+@pytest.mark.share(2)
+def test_bits_on_an_adapter_of_tensors_that_several_rounds_share(gpu):
+    assert results(1, kind=Wide, device=gpu) == results(3, kind=Wide, device=gpu)
+
+
+@pytest.mark.usefixtures("small_rounds")
+def test_a_worker_that_dies_between_two_rounds(monkeypatch):
+    """The others repeat the step, though they have sums of its first round already."""
+    send = GradientExchange.send
+
+    def die(exchange, number):
+        if number == 2 and exchange.group.size == 3 and exchange.group.rank == 1:
+            exchange.group.close(goodbye=False)
+        send(exchange, number)
+
+    monkeypatch.setattr(GradientExchange, "send", die)
+    store, ended = StoreServer(), [None] * 3
+    groups = join_threads(3, store)
+
+    def work(rank):
+        try:
+            ended[rank] = train(groups[rank], kind=Wide, sizes=(16,))
+        except DistributedError as error:
+            ended[rank] = str(error)
+
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert "the process group was destroyed" in ended[1]
+    assert ended[0] == ended[2] == results(1, kind=Wide, sizes=(16,))
+    store.close()
 
 
 def test_bits_with_accumulation_are_equal_too():
@@ -220,10 +289,12 @@ def test_rounds_hold_every_tensor_once():
     assert owners[1] != owners[3]
     for rounds in (rounds_of(sizes, exact, 3, 400), owned_rounds(sizes, exact, owners, 3, 400)):
         pieces = [p for r in rounds for p in r.pieces]
-        assert sorted(p.tensor for p in pieces) == list(range(6))
-        assert all(p.size == sizes[p.tensor] for p in pieces)
+        for tensor, size in enumerate(sizes):  # the slices of a large tensor follow each other
+            mine = [p for p in pieces if p.tensor == tensor]
+            assert [p.first for p in mine] == np.cumsum([0, *(p.size for p in mine[:-1])]).tolist()
+            assert sum(p.size for p in mine) == size
         for r in rounds:
-            assert sum(p.size for p in r.pieces) == r.size
+            assert sum(p.size for p in r.pieces) == r.size and (r.is_owned or r.size <= 100)
             assert r.is_exact == all(exact[p.tensor] for p in r.pieces)
             for p in r.pieces if r.is_owned else ():
                 part = r.segment(owners[p.tensor])

@@ -51,21 +51,21 @@ def digest(model):
     return whole.hexdigest()
 
 
-def train(group, device="cpu", sizes=(16, 23), accumulate=1, **options):
+def train(group, device="cpu", sizes=(16, 23), accumulate=1, kind=Net, **options):
     """(hash of the weights, losses) after a step for each size."""
-    model, optimizer = build(device)
+    model, optimizer = build(device, kind)
     optimizer = wrap(optimizer, model, group=group, **options)
     loss_of = lambda x, y: F.cross_entropy(model(x), y)  # noqa: E731 - the model is this worker's
     data = [tuple(fb.tensor(part, device=device) for part in batch) for batch in batches(sizes)]
     groups = [data[i : i + accumulate] for i in range(0, len(data), accumulate)]
     losses = [optimizer.accumulate(loss_of, group) for group in groups]
-    assert digest(model) != digest(build(device)[0])
+    assert digest(model) != digest(build(device, kind)[0])
     return digest(model), losses
 
 
-def results(workers, **options):
+def results(workers, shared_memory=None, **options):
     """What all workers agree on."""
-    each = run_threads(workers, lambda group: train(group, **options))
+    each = run_threads(workers, lambda group: train(group, **options), shared_memory=shared_memory)
     assert all(one == each[0] for one in each)
     return each[0]
 

@@ -235,12 +235,16 @@ class CPath:
 
     def gather(self, copies: list[tuple[Any, int, int]], into: Any) -> None:
         """Submit copies from the starts of buffers into one buffer: (buffer, offset, bytes)."""
+        self.carry([(buffer, 0, into, at, n) for buffer, at, n in copies])
+
+    def carry(self, copies: list[tuple[Any, int, Any, int, int]]) -> None:
+        """Submit copies between buffers: (source, its offset, target, its offset, bytes)."""
         self.flush()
         encoder = Encoder(self)
         try:
-            for buffer, at, n in copies:
+            for source, first, target, at, n in copies:
                 self.lib.wgpuCommandEncoderCopyBufferToBuffer(
-                    encoder.begun(), buffer._internal, 0, into._internal, at, n
+                    encoder.begun(), source._internal, first, target._internal, at, n
                 )
             encoder.flush()
         finally:
@@ -439,15 +443,16 @@ class WgpuPath(CPath):
         mark[0] = self.lib.wgpuQueueSubmitForIndex(wgpu.queue._internal, 1, command)
         self.lib.wgpuDevicePoll(raw, True, mark)
 
-    def map(self, buffer: Any, total: int) -> "WgpuMapping":
-        """Request the mapping of a buffer, with our own callback."""
-        mapping = WgpuMapping(self, buffer, total)
+    def map(self, buffer: Any, total: int, writes: bool = False) -> "WgpuMapping":
+        """Request the mapping of a buffer, with our own callback. writes: map it to write to it."""
+        mapping = WgpuMapping(self, buffer, total, writes)
         number, self._mappings_made = self._mappings_made, self._mappings_made + 1
         self._mappings[number] = mapping
         info = self.ffi.new("WGPUBufferMapCallbackInfo *")
         info.mode, info.callback = self.lib.WGPUCallbackMode_AllowProcessEvents, self._callback
         info.userdata1 = self.ffi.cast(self._pointer, number)
-        self.lib.wgpuBufferMapAsync(buffer._internal, self.lib.WGPUMapMode_Read, 0, total, info[0])
+        mode = self.lib.WGPUMapMode_Write if writes else self.lib.WGPUMapMode_Read
+        self.lib.wgpuBufferMapAsync(buffer._internal, mode, 0, total, info[0])
         return mapping
 
     def poll(self, wait: bool) -> None:
@@ -467,8 +472,8 @@ class WgpuPath(CPath):
 class WgpuMapping:
     """A pending mapping of a buffer, polled in the calling thread."""
 
-    def __init__(self, path: WgpuPath, buffer: Any, total: int):
-        self.path, self.buffer, self.total = path, buffer, total
+    def __init__(self, path: WgpuPath, buffer: Any, total: int, writes: bool = False):
+        self.path, self.buffer, self.total, self.writes = path, buffer, total, writes
         self.status: int | None = None
         self.error: BaseException | None = None  # an error of the callback
 
@@ -498,7 +503,8 @@ class WgpuMapping:
 
     def view(self) -> memoryview:
         lib, ffi = self.path.lib, self.path.ffi
-        pointer = lib.wgpuBufferGetConstMappedRange(self.buffer._internal, 0, self.total)
+        get = lib.wgpuBufferGetMappedRange if self.writes else lib.wgpuBufferGetConstMappedRange
+        pointer = get(self.buffer._internal, 0, self.total)
         return memoryview(ffi.buffer(pointer, self.total))
 
     def end(self) -> None:
@@ -565,8 +571,8 @@ class DawnPath(CPath):
         with device.lock, uninterrupted():
             return promise.sync_wait()
 
-    def map(self, buffer: Any, total: int) -> "DawnMapping":
-        return DawnMapping(self, buffer, total)
+    def map(self, buffer: Any, total: int, writes: bool = False) -> "DawnMapping":
+        return DawnMapping(self, buffer, total, writes)
 
     def wait(self) -> None:
         """Wait for submitted work. Mapping a buffer would not, because Dawn maps unused buffers at once."""
@@ -581,11 +587,11 @@ class DawnPath(CPath):
 
 
 class DawnMapping:
-    """A buffer that is to be read once what was submitted is done."""
+    """A buffer that is mapped once what was submitted is done."""
 
-    def __init__(self, path: DawnPath, buffer: Any, total: int):
-        self.path, self.buffer, self.total = path, buffer, total
-        self.promise = buffer.map_async("READ", 0, total)
+    def __init__(self, path: DawnPath, buffer: Any, total: int, writes: bool = False):
+        self.path, self.buffer, self.total, self.writes = path, buffer, total, writes
+        self.promise = buffer.map_async("WRITE" if writes else "READ", 0, total)
 
     def is_done(self) -> bool:
         """Return False: Dawn's Python API can't poll, so awaiting a value blocks."""
@@ -595,7 +601,11 @@ class DawnMapping:
         self.path.settle(self.promise)
 
     def view(self) -> memoryview:
-        with self.path.device.lock:
+        path = self.path
+        with path.device.lock:
+            if self.writes:
+                pointer = path.lib.wgpuBufferGetMappedRange(self.buffer._internal, 0, self.total)
+                return memoryview(path.ffi.buffer(pointer, self.total))
             return memoryview(self.buffer.read_mapped(0, self.total, copy=False)).cast("B")
 
     def end(self) -> None:

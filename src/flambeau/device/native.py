@@ -20,6 +20,7 @@ from .machine import machine_of
 from .memory import Fetch, Pool, Stagings
 from .promised import Promised, PromisedAhead
 from .protocol import Caches
+from .staging import StagingBuffers
 from .timestamps import Stamps
 from .tuned import AdapterIdentity, choices_for
 
@@ -201,6 +202,10 @@ class NativeDevice(Caches):
         with self.lock:
             self.check()
             return Fetch(self, asked)
+
+    def staging(self) -> StagingBuffers:
+        """Make staging buffers for a user of large transfers."""
+        return StagingBuffers(self)
 
     def wait(self) -> None:
         """Wait until everything submitted is done."""

@@ -1,19 +1,29 @@
-"""Adds the partial sums of all workers, round by round: each worker adds its segment, and all get all."""
+"""Adds the partial sums of all workers, round by round: each worker adds its segment, and all get all.
+
+Three threads of each worker pass the rounds on: the caller's puts partial sums in shared memory, one adds the
+own segment of all workers, and one uses the sums of all segments. Peers of one host read both where they are.
+"""
 
 from __future__ import annotations
 
+import queue
+import threading
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import FlambeauError
+from .carrier import CopyThreads
 from .compression import WIRES, Bytes, Feedback, Floats, Wire
-from .group import ProcessGroup, Work
+from .group import ProcessGroup, RankCall
 from .layout import Round
+from .mesh import Payload
 from .reduce import Span, TreeSum
 
-STATUS = 8  # bytes before a segment's sum: the rank whose numbers are not finite, + 1, and the tensor
+STATUS = 16  # bytes before a segment's sum: the rank whose numbers are not finite, + 1, and the tensor
+CHUNK = 1 << 16  # elements that are added at a time: the sums stay in the cache for the check
 
 
 class BadGradient(FlambeauError):
@@ -28,12 +38,38 @@ class Flaw(NamedTuple):
     tensor: int
 
 
+class SumSlots:
+    """Shared memory of one worker for all rounds, reused in each step: its partial sums, and the sums of its
+    segments. Each step's calls must have ended before the next one writes to it."""
+
+    def __init__(self, group: ProcessGroup, rounds: Sequence[Round], spans: int):
+        rank = group.rank
+        segments = [r.bounds[rank + 1] - r.bounds[rank] for r in rounds]
+        self.partials: list[Floats] = [group.empty((spans, r.size)) for r in rounds]
+        self.sums: list[Bytes] = [group.empty(STATUS + 4 * n, np.uint8) for n in segments]
+
+
+class StageTimes:
+    """Seconds that each stage of the exchange was busy or waited, and when the last gradients were there."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.computed = 0.0  # perf_counter when the device had computed the last gradients
+
+    def add(self, stage: str, began: float) -> float:
+        """Count the time since `began` to a stage; returns the present time."""
+        now = perf_counter()
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - began
+        return now
+
+
 class GradientExchange:
     """Sums over the workers of a group.
 
-    rounds: the same on all ranks. spans: for each rank, the nodes of the tree whose sums it has. shards:
-    their number; filled: those that have items. feedback: encodes, and keeps the rounding errors of lossy
-    wires. add: adds two arrays as the device does. checks: look for numbers that are not finite.
+    rounds: the same on all ranks. spans: for each rank, the nodes of the tree whose sums it has. tree: adds
+    partial sums. feedback: encodes, and keeps the rounding errors of lossy wires. slots: where the caller
+    puts the own partial sums. use: called in a thread with each round's number and its sums, in order; of an
+    owned round, those of the own segment.
     """
 
     def __init__(
@@ -41,18 +77,56 @@ class GradientExchange:
         group: ProcessGroup,
         rounds: Sequence[Round],
         spans: Sequence[Sequence[Span]],
-        shards: int,
-        filled: Sequence[int],
+        tree: TreeAdd,
         feedback: Feedback,
-        add: Callable[[Floats, Floats], Floats],
-        checks: bool = True,
+        slots: SumSlots,
+        use: Callable[[int, list[Floats]], object],
     ):
-        self.group, self.rounds, self.spans = group, rounds, spans
-        self.shards, self.filled, self.feedback = shards, filled, feedback
-        self.add, self.checks = add, checks
+        self.group, self.rounds, self.spans, self.tree = group, rounds, spans, tree
+        self.feedback, self.slots, self.use = feedback, slots, use
+        self.times: StageTimes | None = None
         self.sent = 0  # bytes to other ranks
-        self._own: dict[int, list[Floats]] = {}  # by round: the own segment of the own partial sums
-        self._sums: list[tuple[list[Bytes], Work | None]] = []  # by round: messages of all ranks
+        self.others = [r for r in range(group.size) if r != group.rank]
+        self.flaws: list[Flaw] = []
+        self.calls: list[RankCall] = []
+        self._errors: list[BaseException] = []
+        self._threads: list[threading.Thread] = []
+        self._stages: list[queue.SimpleQueue[int | None]] = [queue.SimpleQueue(), queue.SimpleQueue()]
+
+    def start(self) -> None:
+        """Begin the calls of a step, on all ranks."""
+        self.calls = [self.group.begin("add_gradients"), self.group.begin("share_gradients")]
+        for name, stage, after, work in (
+            ("add", self._stages[0], self._stages[1], self._add_round),
+            ("use", self._stages[1], None, self._use_round),
+        ):
+            thread = threading.Thread(
+                target=self._serve, args=(stage, after, work), name=f"flambeau-{name}", daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(
+        self,
+        stage: queue.SimpleQueue[int | None],
+        after: queue.SimpleQueue[int | None] | None,
+        work: Callable[[int], object],
+    ) -> None:
+        try:
+            while (number := stage.get()) is not None:
+                work(number)
+                if after is not None:
+                    after.put(number)
+        except BaseException as e:
+            self._fail(e)
+        finally:
+            if after is not None:
+                after.put(None)
+
+    def _fail(self, error: BaseException) -> None:
+        self._errors.append(error)
+        if not self.group.failure and not self.group.mesh.closed:  # all ranks know of these
+            self.group.abort(f"{type(error).__name__}: {error}")
 
     def _wire(self, number: int) -> Wire:
         return WIRES["float32"] if self.rounds[number].is_exact else self.feedback.wire
@@ -62,111 +136,165 @@ class GradientExchange:
         part = self.rounds[number].segment(worker)
         return part.stop - part.start
 
-    def send(self, number: int, partial: Callable[[Span], Floats]) -> None:
-        """Begin round `number`: send each worker its segment of this worker's partial sums."""
-        step, rank = self.rounds[number], self.group.rank
-        flats = [(span, partial(span)) for span in self.spans[rank]]
-        self._own[number] = [flat[step.segment(rank)] for _, flat in flats]
-        messages: list[Bytes] = []
-        for other in range(self.group.size):
-            parts: list[Bytes] = []
-            for span, flat in flats if other != rank else ():
-                key = ("part", number, other, span)
-                parts.append(self._encode(number, key, flat[step.segment(other)])[0])
-            messages.append(_joined(parts))
-        self.sent += sum(m.nbytes for m in messages)
-        size = self._wire(number).nbytes(self._count(number, rank))
-        outputs = [
-            np.empty(size * len(spans) if other != rank else 0, np.uint8)
-            for other, spans in enumerate(self.spans)
-        ]
-        self._sums.append((outputs, self.group.all_to_all(outputs, messages, async_op=True)))
-
-    def _encode(self, number: int, key: Any, values: Floats) -> tuple[Bytes, Floats]:
+    def _encode(self, number: int, key: Any, values: Floats) -> Bytes:
         if self.rounds[number].is_exact:
-            return WIRES["float32"].encode(values), values
-        return self.feedback.encode(key, values)
+            return WIRES["float32"].encode(values)
+        return self.feedback.encode(key, values)[0]
 
-    def collect(self, use: Callable[[int, Floats, slice], None]) -> Flaw | None:
-        """Finish all rounds: add the own segments in the tree's order, and call `use` with each round's
-        number, its sums, and which elements they are. Returns which numbers are not finite, if any."""
-        results: list[tuple[list[Bytes], Work | None]] = []
-        rank = self.group.rank
-        for number, (received, work) in enumerate(self._sums):
-            _wait(work)
-            total, flaw = self._add(number, received)
-            status = np.array([0, 0] if flaw is None else [flaw.rank + 1, flaw.tensor], np.int32)
-            message = status.view(np.uint8)
-            if not self.rounds[number].is_owned:
-                raw, _ = self._encode(number, ("sum", number), total)
-                message = self._padded(number, message, raw)
-                self.sent += message.nbytes * (self.group.size - 1)
-            elif total.size:
-                use(number, total, self.rounds[number].segment(rank))
-            outputs = [np.empty_like(message) for _ in range(self.group.size)]
-            results.append((outputs, self.group.all_gather(outputs, message, async_op=True)))
-        flaws: list[Flaw] = []
-        for number, (outputs, work) in enumerate(results):
-            _wait(work)
-            flaws += self._spread(number, outputs, use)
-        return flaws[0] if flaws else None
+    def send(self, number: int) -> None:
+        """Send the partial sums of a round, which are in its slots: each worker gets its segment."""
+        call, step = self.calls[0], self.rounds[number]
+        for other in self.others if step.size else ():
+            for i, span in enumerate(self.spans[self.group.rank]):
+                values = self.slots.partials[number][i][step.segment(other)]
+                message = self._encode(number, ("part", number, other, span), values)
+                call.send_whole([other], self._part(number, i), message)
+                self.sent += message.nbytes
+        self._stages[0].put(number)
 
-    def _padded(self, number: int, status: Bytes, raw: Bytes) -> Bytes:
-        """Return a message of the same length on all ranks, whose segments may differ by some elements."""
-        longest = max(self._count(number, w) for w in range(self.group.size))
-        message = self.group.empty(STATUS + self._wire(number).nbytes(longest), np.uint8)
-        message[:STATUS] = status
-        message[STATUS : STATUS + raw.nbytes] = raw
-        message[STATUS + raw.nbytes :] = 0
-        return message
+    def _part(self, number: int, span: int) -> int:
+        """The part of a call in which a round's sums of a span travel."""
+        return number * max(map(len, self.spans)) + span
 
-    def _add(self, number: int, received: list[Bytes]) -> tuple[Floats, Flaw | None]:
-        """Return the sums of the own segment, and which part of it is not finite."""
-        step, rank = self.rounds[number], self.group.rank
-        tree: TreeSum[Floats] = TreeSum(self.shards, self.filled, self.add)
+    # The thread that adds
+
+    def _add_round(self, number: int) -> None:
+        began = perf_counter()
+        rank, count, wire = self.group.rank, self._count(number, self.group.rank), self._wire(number)
         parts: list[tuple[int, Floats]] = []
-        for other, spans in enumerate(self.spans):
-            own = other == rank
-            values = self._own.pop(number) if own else self._split(number, received[other], len(spans))
-            parts += [(other, v) for v in values]
-            for span, v in zip(spans, values, strict=True):
-                tree.put(span, v)
-        total = tree.total
-        # One fast pass in the usual case: the sum of the elements is finite only if all of them are.
-        with np.errstate(all="ignore"):
-            is_finite = not self.checks or bool(np.isfinite(np.sum(total))) or bool(np.isfinite(total).all())
-        return total, None if is_finite else _flaw(step, rank, [*parts, (self.group.size, total)])
+        lent: list[tuple[int, Payload | None]] = []
+        for other, spans in enumerate(self.spans if count else ()):
+            if other == rank:
+                own = self.slots.partials[number][:, self.rounds[number].segment(rank)]
+                parts += [(rank, values) for values in own]
+                continue
+            for i in range(len(spans)):
+                part = self._part(number, i)
+                raw, payload = self.calls[0].receive_whole(other, part, wire.nbytes(count))
+                lent.append((other, payload))
+                parts.append((other, wire.decode(raw, count)))
+        began = self._note("wait", began)
+        message = self.slots.sums[number]
+        total = message[STATUS:].view(np.float32)
+        is_finite = not count or self.tree.add([values for _, values in parts], total)
+        flaw = None if is_finite else _flaw(self.rounds[number], rank, [*parts, (self.group.size, total)])
+        for other, payload in lent:
+            self.calls[0].free(other, payload)
+        status = np.array([0, 0] if flaw is None else [flaw.rank + 1, flaw.tensor], np.int32)
+        message[:8] = status.view(np.uint8)
+        if self.rounds[number].is_owned:
+            message = message[:STATUS]
+        elif not wire.is_exact:
+            raw = self._encode(number, ("sum", number), total)
+            total[:] = wire.decode(raw, count)  # all workers use the same numbers
+            message = np.concatenate([message[:STATUS], raw])
+        self.calls[1].send_whole(self.others, number, message)
+        self.sent += message.nbytes * len(self.others)
+        self._note("add", began)
 
-    def _split(self, number: int, raw: Bytes, spans: int) -> list[Floats]:
-        wire, count = self._wire(number), self._count(number, self.group.rank)
-        size = wire.nbytes(count)
-        return [wire.decode(raw[i * size : (i + 1) * size], count) for i in range(spans)]
+    # The thread that uses the sums
 
-    def _spread(
-        self, number: int, received: list[Bytes], use: Callable[[int, Floats, slice], None]
-    ) -> list[Flaw]:
-        """Pass the sums of all segments on, and return what is not finite."""
-        step, wire = self.rounds[number], self._wire(number)
-        flaws: list[Flaw] = []
-        for other, raw in enumerate(received):
-            rank, tensor = raw[:STATUS].view(np.int32)
-            flaws += [Flaw(int(rank) - 1, int(tensor))] if rank else []
+    def _use_round(self, number: int) -> None:
+        began = perf_counter()
+        rank, step, wire = self.group.rank, self.rounds[number], self._wire(number)
+        sums: list[Floats] = []
+        lent: list[tuple[int, Payload | None]] = []
+        for other in range(self.group.size):
             count = self._count(number, other)
-            if count and not step.is_owned:
-                size = wire.nbytes(count)
-                use(number, wire.decode(raw[STATUS : STATUS + size], count), step.segment(other))
-        return flaws
+            size = STATUS + (0 if step.is_owned else wire.nbytes(count))
+            raw = self.slots.sums[number]
+            if other != rank:
+                raw, payload = self.calls[1].receive_whole(other, number, size)
+                lent.append((other, payload))
+            owner, tensor = raw[:8].view(np.int32)
+            self.flaws += [Flaw(int(owner) - 1, int(tensor))] if owner else []
+            if other == rank:
+                sums.append(raw[STATUS:].view(np.float32))
+            elif not step.is_owned:
+                sums.append(wire.decode(raw[STATUS:size], count))
+        began = self._note("wait", began)
+        self.use(number, sums)
+        for other, payload in lent:
+            self.calls[1].free(other, payload)
+        self._note("write", began)
+
+    def _note(self, stage: str, began: float) -> float:
+        return began if self.times is None else self.times.add(stage, began)
+
+    # The end
+
+    def finish(self) -> Flaw | None:
+        """Wait until the sums of all rounds are used. Returns the first numbers that are not finite, if any.
+        Raises the error of a thread."""
+        self._stages[0].put(None)
+        for thread in self._threads:
+            thread.join()
+        if self._errors:
+            raise self._errors[0]
+        return self.flaws[0] if self.flaws else None
+
+    def stop(self, error: BaseException) -> None:
+        """Give up after an error of this worker: the others raise one too."""
+        self._fail(error)
+        self._stages[0].put(None)
+        for thread in self._threads:
+            thread.join()
 
 
-def _wait(work: Work | None) -> None:
-    if work is not None:
-        work.wait()
+class TreeAdd:
+    """Adds partial sums of all ranks in the tree's order, in chunks and several threads.
 
+    spans: for each rank, the nodes whose sums it has. add: adds two arrays as the device does, into `out`.
+    checks: look for numbers that are not finite.
+    """
 
-def _joined(parts: Sequence[Bytes]) -> Bytes:
-    if len(parts) == 1:
-        return parts[0]
-    return np.concatenate(parts) if parts else np.empty(0, np.uint8)
+    def __init__(
+        self,
+        spans: Sequence[Sequence[Span]],
+        shards: int,
+        filled: Sequence[int],
+        add: Callable[[Floats, Floats, Floats | None], Floats],
+        threads: CopyThreads,
+        checks: bool = True,
+    ):
+        self.function, self.threads, self.checks = add, threads, checks
+        # Each step: the places of two values, and of their sum.
+        self.steps: list[tuple[int, int, int]] = []
+        count = sum(map(len, spans))
+        tree: TreeSum[int] = TreeSum(shards, filled, self._plan)
+        self._next = count
+        for place, span in enumerate(span for ranks in spans for span in ranks):
+            tree.put(span, place)
+
+    def _plan(self, left: int, right: int) -> int:
+        self.steps.append((left, right, self._next))
+        self._next += 1
+        return self._next - 1
+
+    def add(self, parts: Sequence[Floats], total: Floats) -> bool:
+        """Write the sum of arrays, one for each rank's span, to `total`. Returns whether it is finite."""
+        finite: list[bool] = []
+
+        def part(first: int, end: int) -> None:
+            with np.errstate(all="ignore"):
+                good = [
+                    self._add_chunk(parts, total, at, min(at + CHUNK, end)) for at in range(first, end, CHUNK)
+                ]
+            finite.append(all(good))
+
+        self.threads.run(total.size, part)
+        return all(finite)
+
+    def _add_chunk(self, parts: Sequence[Floats], total: Floats, first: int, end: int) -> bool:
+        out = total[first:end]
+        values = [p[first:end] for p in parts]
+        for left, right, place in self.steps:
+            is_last = place == self._next - 1
+            values.append(self.function(values[left], values[right], out if is_last else None))
+        if not self.steps:
+            np.copyto(out, values[0])
+        # The sum of the elements is finite only if all of them are; in the usual case one pass shows it.
+        return not self.checks or bool(np.isfinite(np.sum(out))) or bool(np.isfinite(out).all())
 
 
 def _flaw(step: Round, worker: int, parts: Sequence[tuple[int, Floats]]) -> Flaw:

@@ -17,6 +17,7 @@ from .reductions import BFLOAT16, Array, ReduceOp, check_op, tree_reduce
 from .wire import ANNOUNCE, COLLECTIVE, PIECE, POINT, SHARED
 
 TIMEOUT = 300.0  # seconds that a call waits for the other ranks
+PARTS = 1 << 10  # pieces of the largest message of `RankCall.send_whole`
 SMALL = 1 << 15  # bytes up to which all ranks send everything to all: one round instead of two
 
 
@@ -370,7 +371,9 @@ class ProcessGroup:
         """
         name = _dtype_of("send", array)
         self._check_rank("send", "dst", to, self.rank)
-        call = _Call(self, POINT, self._count(self._sent, to, tag), f"send({name}, {list(array.shape)})", tag)
+        call = RankCall(
+            self, POINT, self._count(self._sent, to, tag), f"send({name}, {list(array.shape)})", tag
+        )
         data = _to_bytes(array)
         call.check()
         for part in range(max(-(-data.size // PIECE), 1)):
@@ -398,7 +401,7 @@ class ProcessGroup:
         target, result = _target(array)
 
         def run() -> None:
-            calls = {r: _Call(self, POINT, n, text, tag) for r, n in counts.items()}
+            calls = {r: RankCall(self, POINT, n, text, tag) for r, n in counts.items()}
             if source is not None:
                 calls[source].post(source, 0, result[:PIECE])
             keys = [c.key(r, 0) for r, c in calls.items()]
@@ -478,12 +481,18 @@ class ProcessGroup:
         if leave and self.elastic is not None:
             self.elastic.close()
 
+    def begin(self, name: str) -> "RankCall":
+        """Begin a call whose parts the caller sends and receives itself, from any thread. All ranks begin it
+        in the same order as their other collectives."""
+        with self._order:
+            return self._begin(name, "", "", None)
+
     # Parts of calls
 
-    def _begin(self, name: str, details: str, dtype: str, shape: Sequence[int] | None) -> "_Call":
+    def _begin(self, name: str, details: str, dtype: str, shape: Sequence[int] | None) -> "RankCall":
         values = [details, dtype, "" if shape is None else str(list(shape))]
         text = f"{name}({', '.join(v for v in values if v)})"
-        call = _Call(self, COLLECTIVE, self._seq, text)
+        call = RankCall(self, COLLECTIVE, self._seq, text)
         self._seq += 1
         self.mesh.begin(self.number, call.seq, text)
         return call
@@ -497,7 +506,7 @@ class ProcessGroup:
         call.end()
 
     def _reduce(
-        self, call: "_Call", array: Array, output: Array | None, op: ReduceOp, dtype: str,
+        self, call: "RankCall", array: Array, output: Array | None, op: ReduceOp, dtype: str,
         receivers: Sequence[int],
     ) -> None:  # fmt: skip
         """Each rank reduces one slice of the array and sends the result to the receivers."""
@@ -549,7 +558,7 @@ class ProcessGroup:
             self._check_list(call, arrays, like)
 
 
-class _Call:
+class RankCall:
     """One call on one rank: its frames have its number, and the first to each rank has its text."""
 
     def __init__(self, group: ProcessGroup, kind: int, seq: int, text: str, tag: int = 0):
@@ -632,6 +641,47 @@ class _Call:
         """Receive one piece."""
         _, message = self.receive([(rank, part)])
         self.accept(rank, message, into)
+
+    def send_whole(self, ranks: Sequence[int], part: int, data: Array) -> None:
+        """Send bytes of any length to some ranks, as the parts from part * PARTS on. Ranks that share memory
+        read them where they are; the array may change after `end`."""
+        first = part * PARTS
+        sharing = [r for r in ranks if self._shares(r)] if data.size >= SMALLEST else []
+        if sharing and (place := self._place(data, len(sharing))):
+            for rank in sharing:
+                self._frame(rank, first, SHARED, memoryview(place))
+            ranks = [r for r in ranks if r not in sharing]
+        for number, start in enumerate(range(0, data.size if ranks else 0, PIECE)):
+            for rank in ranks:
+                self._frame(rank, first + number, 0, memoryview(data[start : start + PIECE]))  # type: ignore[arg-type]
+
+    def receive_whole(self, rank: int, part: int, size: int) -> tuple[Array, Payload | None]:
+        """Receive `size` bytes that a rank sent with `send_whole`: where the sender has them, if ranks share
+        memory. Pass the payload to `free` after use. The timeout begins now."""
+        self.deadline = time.monotonic() + self.group.timeout
+        first = part * PARTS
+        if self._shares(rank) or size <= PIECE:
+            _, message = self.receive([(rank, first)])
+            if message.data.size == size:
+                return message.data, message
+            whole = np.empty(size, np.uint8)
+            self.accept(rank, message, whole[:PIECE])
+            number = 1
+        else:
+            whole, number = np.empty(size, np.uint8), 0
+            for at in range(-(-size // PIECE)):
+                self.post(rank, first + at, whole[at * PIECE : (at + 1) * PIECE])
+        for at in range(number, -(-size // PIECE)):
+            self.fetch(rank, first + at, whole[at * PIECE : (at + 1) * PIECE])
+        return whole, None
+
+    def free(self, rank: int, message: Payload | None) -> None:
+        """Let the sender change what `receive_whole` has returned."""
+        if message is not None:
+            self.mesh.free(self.group.ranks[rank], message)
+
+    def _shares(self, rank: int) -> bool:
+        return self.mesh.peers[self.group.ranks[rank]].shares_memory
 
     def move(self, outgoing: dict[int, Array], incoming: dict[int, Array], first: int) -> None:
         """Send and receive bytes in pieces numbered from `first`, all ranks side by side."""

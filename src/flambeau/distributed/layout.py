@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-ROUND = 32 << 20  # bytes of float32 in a round: large enough for bandwidth, small enough to overlap
+ROUND = 16 << 20  # bytes of float32 in a round: large enough for bandwidth, small enough to overlap
 ELEMENT = 4  # bytes of a float32
 
 
 class RoundPiece(NamedTuple):
-    """A tensor in a round: its number, and where its elements begin."""
+    """Elements of a tensor in a round: the tensor's number, where they begin in the round, how many they are,
+    and where they begin in the tensor."""
 
     tensor: int
     start: int
     size: int
+    first: int = 0
 
 
 class Round(NamedTuple):
@@ -47,18 +49,37 @@ class Round(NamedTuple):
 def rounds_of(
     sizes: Sequence[int], exact: Sequence[bool], workers: int, limit: int = ROUND
 ) -> tuple[Round, ...]:
-    """Plan rounds whose elements are divided evenly among the workers.
+    """Plan rounds whose elements are divided evenly among the workers. A large tensor goes on in the next
+    round.
 
     The last tensors come first: backward computes their gradients first. sizes: elements of each tensor.
     """
     rounds: list[Round] = []
+    most = max(limit // ELEMENT, 1)
     for is_exact in (False, True):
         numbers = [i for i in reversed(range(len(sizes))) if exact[i] is is_exact]
-        for group in _groups(numbers, sizes, limit):
-            pieces, total = _pieces(group, sizes)
+        for pieces in _filled(numbers, sizes, most):
+            total = sum(p.size for p in pieces)
             bounds = tuple(total * w // workers for w in range(workers + 1))
-            rounds.append(Round(pieces, bounds, is_exact))
+            rounds.append(Round(tuple(pieces), bounds, is_exact))
     return tuple(rounds)
+
+
+def _filled(numbers: Sequence[int], sizes: Sequence[int], most: int) -> list[list[RoundPiece]]:
+    """Cut tensors, one after the other, in lists of `most` elements."""
+    rounds: list[list[RoundPiece]] = []
+    room = 0
+    for i in numbers:
+        first = 0
+        while first < sizes[i] or not first:
+            if not room:
+                rounds.append([])
+                room = most
+            size = min(room, sizes[i] - first)
+            rounds[-1].append(RoundPiece(i, most - room, size, first))
+            room -= size
+            first += max(size, 1)
+    return rounds
 
 
 def owned_rounds(

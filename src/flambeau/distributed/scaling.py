@@ -6,18 +6,18 @@ from math import ceil
 from typing import NamedTuple
 
 from ..errors import ValueError
+from .carrier import threads_of
 from .layout import ROUND
 
-# Passes over a gradient in host memory, by a worker: every element once (the flat array in shared memory),
-# and those of the other workers' segments (taken, read twice and written by the addition, taken, stored).
-OWN_PASSES, OTHER_PASSES = 1, 6
+ENCODE_PASSES = 7  # over the elements for other workers, by one thread, for a wire below 1
 
 
 class Machine(NamedTuple):
     """Constants of a host.
 
-    read, write: bytes per second from a device to the host and back, while the other devices do the same.
-    copy: bytes per second that a core moves in memory. cores: of the host. message: seconds that a worker
+    read, write: bytes per second from a device to an array of the host and back, while the other devices do
+    the same, with as many threads as a worker has. copy: bytes per second that a core moves in memory. cores:
+    of the host. message: seconds that a worker
     takes for a message. network: bytes per second of the host in each direction. latency: seconds to another
     host.
     """
@@ -64,8 +64,8 @@ PLAIN = Method()  # every step, in float32
 class Prediction(NamedTuple):
     """The seconds of a step: the parts of the exchange, and all together.
 
-    read, write: device to host and back; host: passes over memory; network; messages. exchange: these with
-    what overlaps counted once. efficiency: the part of the step that computes.
+    read, write: device to host and back; host: additions, and encoding for a wire below 1; network; messages.
+    exchange: these with what overlaps counted once. efficiency: the part of the step that computes.
     """
 
     read: float
@@ -89,10 +89,12 @@ def predict(
     workers = devices * hosts
     rounds = max(ceil(work.nbytes / ROUND), 1)
     others = (workers - 1) / workers
-    passes = OWN_PASSES + OTHER_PASSES * others
     crowd = max(devices / machine.cores, 1.0)  # workers that share a core
     read, write = work.nbytes / machine.read, work.nbytes / machine.write
-    host = passes * work.nbytes / machine.copy * crowd
+    # The additions read the own segment of all workers, and write it once; a copy reads and writes once.
+    adding = (workers + 1) / (2 * workers) / threads_of(machine.cores, devices)
+    encoding = ENCODE_PASSES * others if method.wire < 1 else 0.0
+    host = (adding + encoding) * work.nbytes / machine.copy * crowd
     # Each worker sends its part of each segment, and its sums, to all workers of other hosts.
     leaving = 1 if method.hierarchical else devices
     network = 2 * leaving * (hosts - 1) / hosts * work.nbytes * method.wire / machine.network

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,14 +13,15 @@ from ..capture.jit import jit
 from ..core.dtype import float32
 from ..core.modes import no_grad
 from ..errors import FlambeauError, ValueError
+from ..ops.join import stack
 from ..ops.random import get_rng_state
-from ..runtime.exchange import leaf
 from ..runtime.run import Readback, realize
 from ..tensor import Tensor, tensor
+from .carrier import CopyThreads, Landing, PendingValues, TensorSlice, carrier_of
 from .compression import Feedback, Floats, wire_named
-from .exchange import BadGradient, Flaw, GradientExchange
-from .group import ProcessGroup
-from .layout import Round, owned_rounds, owners_of, rounds_of
+from .exchange import BadGradient, Flaw, GradientExchange, StageTimes, SumSlots, TreeAdd
+from .group import ProcessGroup, RankCall
+from .layout import ROUND, Round, owned_rounds, owners_of, rounds_of
 from .lockstep import Meeting, side_by_side
 from .model import gather
 from .reduce import Span, TreeSum, spans_of
@@ -83,6 +85,14 @@ def add_lists(left: list[Tensor], right: list[Tensor]) -> list[Tensor]:
     return sums
 
 
+def finite_flags(values: list[Tensor]) -> Tensor:
+    """Return for each tensor whether all of its elements are finite, as [tensors] float32."""
+    with no_grad():
+        flags = stack([v.isfinite().all().float() for v in values])
+        realize(flags)
+    return flags
+
+
 class Sums:
     """Adds gradients and buffers over the logical shards of all workers.
 
@@ -106,8 +116,9 @@ class Sums:
             self.seed = get_rng_state()[0]
         self.checks = True  # whether gradients must be finite
         self.sent = 0  # bytes to other workers so far
-        self._add = jit(add_lists)
-        self._host_add = _add_flushed if _flushes(self.device) else np.add
+        self.times: StageTimes | None = None  # for benchmarks
+        self._add, self._check = jit(add_lists), jit(finite_flags)
+        self._host_add = _add_flushed if _flushes(self.device) else _add
         self._zeros: dict[int, Tensor] = {}
         self._plans: dict[tuple[int, ...], tuple[Round, ...]] = {}
         self.join(group)
@@ -115,6 +126,10 @@ class Sums:
     def join(self, group: ProcessGroup) -> None:
         """Divide the work among the workers of a group."""
         self.group, self._plans = group, {}
+        self._slots: tuple[Any, SumSlots] | None = None
+        self._calls: list[RankCall] = []  # of the last exchange
+        processes = 1 + sum(p.shares_memory for p in group.mesh.peers.values())
+        self.carrier = carrier_of(self.device, CopyThreads(processes))
         # Other workers cut the sums elsewhere: errors of other cuts do not fit.
         self.feedback.errors.clear()
         self.deal = deal(self.options.shards, group.size)
@@ -152,28 +167,40 @@ class Sums:
                 local.put((shard, shard + 1), compute(shard))
         used = [i for s in local.values.values() for i in s.values]
         used, notes = self._announce(used, note)
-        rounds = self._rounds(used)
         spans = [spans_of(shards, filled, owned) for owned in dealt]
-        exchange = GradientExchange(
-            self.group,
-            rounds,
-            spans,
-            shards,
-            filled,
-            self.feedback,
-            self._host_add,
-            self.checks,
-        )
-        losses = self._send(exchange, rounds, local.values, spans[rank])
-        gathered = gather(self.group, np.array(losses + [0.0] * (shards - len(losses)), np.float32))
-        values = self._collect(exchange, rounds)
+        if self.group.size == 1 and self.feedback.wire.is_exact:
+            return self._alone(local.values[spans[0][0]], notes, used)
+        exchange, landed = self._exchange(used, spans, shards, filled)
+        exchange.start()
+        self._calls = exchange.calls
+        try:
+            losses = self._send(exchange, local.values, spans[rank])
+            gathered = gather(self.group, np.array(losses + [0.0] * (shards - len(losses)), np.float32))
+        except BaseException as e:
+            exchange.stop(e)
+            raise
+        flaw = exchange.finish()
+        if flaw is not None:
+            raise BadGradient(self._describe(flaw))
         tree: TreeSum[Any] = TreeSum(shards, filled, np.add)
         for theirs, raw in zip(spans, gathered, strict=True):
             for span, loss in zip(theirs, raw, strict=False):
                 tree.put(span, loss)
         self.sent += exchange.sent
         self.count += 1
+        values = {i: self.carrier.tensor(landing) for i, landing in landed.items()}
         return Total(values, float(tree.total), notes, used)
+
+    def _alone(self, sums: ShardSum, notes: list[bytes], used: list[int]) -> Total:
+        """Return the sums of the only worker, which stay on its device."""
+        if self.checks and used:
+            with drawing:
+                flags = self._check([sums.values[i] for i in used])
+            is_finite = flags.numpy()
+            if not is_finite.all():
+                raise BadGradient(self._describe(Flaw(0, used[int(np.flatnonzero(is_finite == 0)[-1])])))
+        self.count += 1
+        return Total(sums.values, float(sums.loss.item()), notes, used)
 
     def add(self, left: ShardSum, right: ShardSum) -> ShardSum:
         """Add the sums of two nodes of the tree."""
@@ -218,71 +245,81 @@ class Sums:
             exact = [i >= len(self.params) for i in key]
             size = self.group.size
             if self.options.shard_state:
-                plan = owned_rounds(sizes, exact, [self.owners[i] for i in key], size)
+                plan = owned_rounds(sizes, exact, [self.owners[i] for i in key], size, ROUND)
             else:
-                plan = rounds_of(sizes, exact, size)
+                plan = rounds_of(sizes, exact, size, ROUND)
             self._plans[key] = tuple(r.renumbered(key) for r in plan)
         return self._plans[key]
 
+    def _exchange(
+        self, used: Sequence[int], spans: Sequence[Sequence[Span]], shards: int, filled: Sequence[int]
+    ) -> tuple[GradientExchange, dict[int, Landing]]:
+        """Prepare the exchange of a step. Returns it, and the values that it brings to the device."""
+        for call in self._calls:  # of the step before: peers may still read this worker's slots
+            call.end()
+        rounds = self._rounds(used)
+        own = len(spans[self.group.rank])
+        if self._slots is None or self._slots[0] != (rounds, own):
+            self._slots = (rounds, own), SumSlots(self.group, rounds, own)
+        landed: dict[int, Landing] = {}
+        rank = self.group.rank
+
+        def use(number: int, sums: list[Floats]) -> None:
+            step = rounds[number]
+            begin = step.bounds[rank] if step.is_owned else 0
+            slices: list[TensorSlice] = []
+            for p in step.pieces if step.size else ():
+                if not step.is_owned or self.owners[p.tensor] == rank:
+                    if p.tensor not in landed:
+                        landed[p.tensor] = self.carrier.land(self.tensors[p.tensor].shape)
+                    slices.append(TensorSlice(landed[p.tensor], p.first, p.start - begin, p.size))
+            if slices:
+                self.carrier.write(slices, sums)
+
+        tree = TreeAdd(spans, shards, filled, self._host_add, self.carrier.threads, self.checks)
+        exchange = GradientExchange(self.group, rounds, spans, tree, self.feedback, self._slots[1], use)
+        exchange.times = self.times
+        return exchange, landed
+
     def _send(
-        self,
-        exchange: GradientExchange,
-        rounds: Sequence[Round],
-        sums: dict[Span, ShardSum],
-        spans: Sequence[Span],
+        self, exchange: GradientExchange, sums: dict[Span, ShardSum], spans: Sequence[Span]
     ) -> list[float]:
         """Read the partial sums and send them, round by round. Returns the losses of the spans."""
-        reads: list[Readback] = []
+        rounds = exchange.rounds
+        reads: list[PendingValues | None] = []
 
         def read(number: int) -> None:
             if number < len(rounds):
-                pieces = rounds[number].pieces
-                reads.append(Readback([self._value(sums[span], p.tensor) for span in spans for p in pieces]))
+                step = rounds[number]
+                slices = [
+                    TensorSlice(self._value(sums[span], p.tensor), p.first, i * step.size + p.start, p.size)
+                    for i, span in enumerate(spans)
+                    for p in step.pieces
+                ]
+                size = step.size * len(spans)
+                reads.append(self.carrier.read(slices, size) if size else None)
 
         losses = Readback([sums[span].loss for span in spans])
         for number in range(AHEAD):
             read(number)
-        for number, step in enumerate(rounds):
+        for number in range(len(rounds)):
             read(number + AHEAD)
-            raw = reads[number].wait()
-            flats: dict[Span, Floats] = {}
-            for i, span in enumerate(spans):
-                flat = flats[span] = self.group.empty(step.size)
-                for piece, data in zip(step.pieces, raw[i * len(step.pieces) :], strict=False):
-                    flat[piece.start : piece.start + piece.size] = np.frombuffer(data, np.float32)
-            exchange.send(number, flats.__getitem__)
+            if (pending := reads[number]) is not None:
+                self._arrive(pending, exchange.slots.partials[number].reshape(-1))
+            reads[number] = None
+            exchange.send(number)
         return [float(np.frombuffer(raw, np.float32)[0]) for raw in losses.wait()]
+
+    def _arrive(self, pending: PendingValues, target: Floats) -> None:
+        """Wait for partial sums, and copy them to the slots of their round."""
+        began = perf_counter()
+        pending.wait(target)
+        if self.times is not None:
+            self.times.add("read", began)
 
     def _value(self, sums: ShardSum, number: int) -> Tensor:
         value = sums.values.get(number)
         return self._zero(number) if value is None else value
-
-    def _collect(self, exchange: GradientExchange, rounds: Sequence[Round]) -> dict[int, Tensor]:
-        """Wait for the sums, and move them to the device as they come."""
-        values: dict[int, Tensor] = {}
-        flats: dict[int, Floats] = {}
-        rank = self.group.rank
-        missing = [s.bounds[rank + 1] - s.bounds[rank] if s.is_owned else s.size for s in rounds]
-
-        def use(number: int, sums: Floats, part: slice) -> None:
-            flat = flats.setdefault(number, np.empty(rounds[number].size, np.float32))
-            flat[part] = sums
-            missing[number] -= part.stop - part.start
-            if missing[number]:
-                return
-            for piece in rounds[number].pieces:
-                if not rounds[number].is_owned or self.owners[piece.tensor] == rank:
-                    raw = flat[piece.start : piece.start + piece.size]
-                    values[piece.tensor] = self._upload(raw, piece.tensor)
-            del flats[number]
-
-        flaw = exchange.collect(use)
-        if flaw is not None:
-            raise BadGradient(self._describe(flaw))
-        return values
-
-    def _upload(self, raw: Floats, number: int) -> Tensor:
-        return Tensor(leaf(raw, self.tensors[number].shape, float32, self.device))
 
     def _describe(self, flaw: Flaw) -> str:
         where = f"step {self.count}: the gradient of {self.names[flaw.tensor]!r}"
@@ -304,7 +341,11 @@ def _flushes(device: Any) -> bool:
     )
 
 
-def _add_flushed(left: Floats, right: Floats) -> Floats:
-    total = left + right
+def _add(left: Floats, right: Floats, out: Floats | None = None) -> Floats:
+    return np.add(left, right, out=out)
+
+
+def _add_flushed(left: Floats, right: Floats, out: Floats | None = None) -> Floats:
+    total = np.add(left, right, out=out)
     total[np.abs(total) < TINY] = 0
     return total

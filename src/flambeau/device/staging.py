@@ -1,0 +1,110 @@
+"""Large transfers of a native device, through staging buffers that are kept from one to the next."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+READ = 0x01 | 0x08  # MAP_READ | COPY_DST
+WRITE = 0x02 | 0x04  # MAP_WRITE | COPY_SRC
+WRITES = 3  # staging buffers of writes: one is filled while the device copies from the others
+NAP = 50e-6  # seconds between two polls; a wait inside the provider would keep other threads from submitting
+
+
+class StagedCopy(NamedTuple):
+    """Bytes of a device buffer, and their place in the staging buffer. All numbers are multiples of 4."""
+
+    handle: int
+    first: int
+    at: int
+    nbytes: int
+
+
+class StagingBuffers:
+    """The staging buffers of one user of a device. One thread at a time reads, and one writes."""
+
+    def __init__(self, device: Any):
+        self.device = device
+        self._idle: list[Any] = []  # buffers for reads
+        self._writes: deque[tuple[Any, Any]] = deque()  # buffers for writes with their mappings, oldest first
+        self.dropped: deque[Any] = deque()  # buffers of reads that nobody waited for
+
+    def read(self, copies: Sequence[StagedCopy], total: int) -> StagedRead:
+        """Begin to read `total` bytes with their values after all previous submits."""
+        device = self.device
+        with device.lock:
+            device.check()
+            staging = self._take(total)
+            buffers, fast = device._buffers, device._fast
+            fast.carry([(buffers[c.handle], c.first, staging, c.at, c.nbytes) for c in copies])
+            return StagedRead(self, staging, fast.map(staging, total))
+
+    def _take(self, total: int) -> Any:
+        """Return an idle buffer of at least `total` bytes. The caller holds the device's lock."""
+        while self.dropped:
+            self.dropped.popleft().destroy()
+        fitting = [b for b in self._idle if b.size >= total]
+        if fitting:
+            staging = min(fitting, key=lambda b: b.size)
+            self._idle.remove(staging)
+            return staging
+        return self.device._wgpu.create_buffer(size=total, usage=READ)
+
+    def give(self, staging: Any) -> None:
+        """Keep an unmapped buffer for the next read."""
+        self._idle.append(staging)
+
+    def write(self, copies: Sequence[StagedCopy], total: int, fill: Callable[[memoryview], object]) -> None:
+        """Write to device buffers: `fill` writes `total` bytes to mapped memory, from which the device copies
+        them before any later submit."""
+        device = self.device
+        staging, mapping = self._next(total)
+        wait_for(mapping)
+        fill(mapping.view())
+        with device.lock:
+            mapping.end()
+            buffers, fast = device._buffers, device._fast
+            fast.carry([(staging, c.at, buffers[c.handle], c.first, c.nbytes) for c in copies])
+            self._writes.append((staging, fast.map(staging, staging.size, writes=True)))
+
+    def _next(self, total: int) -> tuple[Any, Any]:
+        """Return the buffer that the device is done with first, or a new one, and its mapping."""
+        if len(self._writes) >= WRITES:
+            staging, mapping = self._writes.popleft()
+            if staging.size >= total:
+                return staging, mapping
+            staging.destroy()
+        with self.device.lock:
+            self.device.check()
+            staging = self.device._wgpu.create_buffer(size=total, usage=WRITE)
+            return staging, self.device._fast.map(staging, total, writes=True)
+
+
+class StagedRead:
+    """A pending read: call `wait`."""
+
+    def __init__(self, owner: StagingBuffers, staging: Any, mapping: Any):
+        self.owner, self.staging, self.mapping = owner, staging, mapping
+
+    def wait(self, use: Callable[[memoryview], object]) -> None:
+        """Wait for the bytes, and call `use` with them; they are valid until it returns."""
+        wait_for(self.mapping)
+        use(self.mapping.view())
+        self.mapping.end()
+        staging, self.staging = self.staging, None
+        self.owner.give(staging)
+
+    def __del__(self):
+        with suppress(AttributeError):  # an interrupt ended its creation
+            if self.staging is not None:
+                self.owner.dropped.append(self.staging)
+
+
+def wait_for(mapping: Any) -> None:
+    """Wait until a buffer is mapped, while other threads submit."""
+    while not mapping.is_done():
+        time.sleep(NAP)
+    mapping.wait()
