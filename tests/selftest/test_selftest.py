@@ -23,7 +23,7 @@ def test_a_table_of_what_was_tried():
     assert re.fullmatch(r"cpu, seed \d+", first)
     rows = dict(re.findall(r"^(\w+) +(\d+) +0", done.output, re.M))
     assert set(rows) == {"reductions", "dtypes", "all"}
-    assert int(rows["all"]) == int(rows["reductions"]) + int(rows["dtypes"]) > 2
+    assert int(rows["all"]) == int(rows["reductions"]) + int(rows["dtypes"]) > 0
 
 
 @pytest.mark.share(3)

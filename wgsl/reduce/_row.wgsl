@@ -62,13 +62,18 @@
     {{ s.name }} = {{ combine.join[s.op](wgsl(s.dtype, 1), s.name, "%s_o%d" % (s.name, m)) }}; //% same
     {{ s.partials }}[lid.x] = {{ s.name }};{%- endmacro %}
 
-//# joins the values of a row's lanes; every thread passes the barriers
-{% macro tree(reductions, steps, wgsl) -%}
+//# the first value of a row's lanes, or one further on
+{% macro first(s, m, across) -%}{{ s.partials }}[{{ sum_of("lid.x - lane" if across > 1, "%du" % m) }}]{%- endmacro %}
+
+//# joins the values of a row's lanes; every thread passes the barriers. All threads join the last ones: with a branch for
+//# lane 0 alone, NVIDIA's driver 580.159.04 let that lane write its first element to index 3 of the row
+{% macro tree(reductions, steps, across, wgsl) -%}
   {{ s.partials }}[lid.x] = {{ s.name }}; //% for s in reductions
-  workgroupBarrier(); //% for lanes, count in steps
+  workgroupBarrier(); //% for lanes, count in steps[:-1]
   if (lane < {{ lanes }}u) { //% same
 {{ join_lanes(s, lanes, count, wgsl) }} //% for s in reductions
   }
   workgroupBarrier();
-  {{ s.name }} = {{ s.partials }}[lid.x - lane]; //% for s in reductions
+  {{ s.name }} = {{ first(s, 0, across) }}; //% for s in reductions
+  {{ s.name }} = {{ combine.join[s.op](wgsl(s.dtype, 1), s.name, first(s, m, across)) }}; //% for s, m in product(reductions, range(1, steps[-1][1]))
 {%- endmacro %}

@@ -34,9 +34,9 @@
 {% macro joined(reductions, is_first) -%}
   // join the threads of the row
   workgroupBarrier(); //% if not is_first
-{{ r.tree(reductions | rejectattr("top") | list, steps, wgsl) }}
+{{ r.tree(reductions | rejectattr("top") | list, steps, across, wgsl) }}
 {{ r.scale(s, s.name, s.name ~ "_lane", s.top, wgsl(s.dtype, 1)) }} //% for s in reductions | selectattr("top")
-{{ r.tree([s], steps, wgsl) }} //% same
+{{ r.tree([s], steps, across, wgsl) }} //% same
 {%- endmacro %}
 
 //# the reductions of a phase
@@ -59,7 +59,7 @@ var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>; //% 
 //% endblock
 //% block body
   // the row of this thread{{ ", of which it is one of %d" % lanes if lanes > 1 }}
-  let lane = lid.x % {{ lanes }}u; //% if lanes > 1
+  let lane = {{ modulo("lid.x", lanes) if across > 1 else "lid.x" }}; //% if lanes > 1
   let place = {{ sum_of(times("wid.x + wid.y * p." ~ line, across), over("lid.x", lanes) if across > 1 else "0u") }};
   let is_row = place < p.{{ rows }};
   let row = min(place, p.{{ rows }} - 1u);

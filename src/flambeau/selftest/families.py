@@ -12,6 +12,7 @@ from .programs import Program
 
 MANY = 1 << 18  # elements of an input
 WORK = 1 << 23  # multiply-adds of a product
+ROW_LENGTHS = "row lengths"
 NOT_FINITE = "not finite"  # WGSL lets drivers assume that there are none, so they are drawn on demand
 KINDS = ("quarters", "quarters", "normal")  # of input values; sums of quarters are exact
 
@@ -225,6 +226,36 @@ def rows(b: Builder) -> None:
     add_lines(b, (pointwise.unary, operations.reduction), 2)
 
 
+# of a row, and the elements that follow from two of them: tensor code and NumPy's
+STATISTICS = (
+    ("{x}.sum(-1, True) * 0.125", "{x}.sum(-1, keepdims=True) * 0.125"),
+    ("{x}.mean(-1, True)", "{x}.mean(-1, keepdims=True)"),
+    ("{x}.amax(-1, True)", "{x}.max(-1, keepdims=True)"),
+    ("({x} * {x}).mean(-1, True)", "({x} * {x}).mean(-1, keepdims=True)"),
+    ("({x}.var(-1, 0, True) + 0.5).sqrt()", "np.sqrt({x}.var(-1, keepdims=True) + 0.5)"),
+)
+ELEMENTS = (
+    "({x} - {t}) * {s}",
+    "{x} * {s} + {t}",
+    "({x} - {t}) / ({s} * {s} + 1)",
+    "({x} - {s}) * ({x} - {t})",
+)
+
+
+def row_lengths(b: Builder) -> None:
+    """Rows of all lengths and few lines: each number of threads of a row, of elements that one holds, of
+    elements of a read. NVIDIA's compiler was wrong for one of these forms alone."""
+    b.most = 1 << 17
+    names = {"x": b.input((b.small(9), b.length()), dt.float32, b.one(KINDS)).name}
+    for name in ("s", "t"):
+        text, says = b.one(STATISTICS)
+        if statistic := b.line(text.format(**names), says.format(**names)):
+            names[name] = statistic.name
+    if len(names) == 3:
+        text = b.one(ELEMENTS).format(**names)
+        b.line(text, text)
+
+
 def orders(b: Builder) -> None:
     """Scans and sorts."""
     b.most = MANY
@@ -298,6 +329,7 @@ FAMILIES: dict[str, Callable[[Builder], None]] = {
     "pools": pools,
     "attention": attention,
     "softmax and norms": rows,
+    ROW_LENGTHS: row_lengths,
     "scans and sorts": orders,
     "indexing": indexing,
     "dtypes": dtypes,

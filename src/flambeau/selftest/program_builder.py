@@ -114,6 +114,11 @@ class Builder:
             at = int(draw.integers(1, min(most, 300) + 1))
         return max(min(at, most), 1)
 
+    def length(self, most: int = 1 << 13) -> int:
+        """A row's length: each power of two is as likely, and in a third of the draws a multiple of 4."""
+        n = int(most ** float(self.sizes.random()))
+        return max(n - n % 4, 1) if self.sizes.random() < 1 / 3 else n
+
     def pick(self, fits: Callable[[Value], bool] = lambda v: True) -> Value | None:
         """One of the latest values that fit."""
         fitting = [v for v in self.values if fits(v)]
