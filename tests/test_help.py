@@ -125,6 +125,7 @@ ANY_NAME = {
     " StatScores",
     "PyTorch's has no other, and takes any": "Function Identity Module RNNBase",
     "datasets by any name, as PyTorch's": "StackDataset",
+    "curves by any name": "plot",
 }
 
 

@@ -43,7 +43,7 @@ LAYERS = [
     ["distributed"],
     ["metrics", "models", "learner", "onnx", "tune", "inspector"],
     ["flambeau"],
-    ["selftest", "site", "porting", "torch"],
+    ["selftest", "site", "porting", "torch", "pictures"],
     ["sanitizer", "tabs"],
     ["cli"],
     ["__main__"],

@@ -93,6 +93,7 @@ if _TYPE_CHECKING:
         nn,
         onnx,
         optim,
+        pictures,
         porting,
         profiling,
         remote,
@@ -119,8 +120,8 @@ if _TYPE_CHECKING:
 # Imported when they are first used, so that a process starts sooner: modules, and names of modules.
 _MODULES = (
     "accelerator amp array_api autograd backends cuda data debug distributed distributions export fft "
-    "func hub inspector io learner linalg masked metrics models nn onnx optim porting profiling remote "
-    "sanitizer selftest signal special tabs testing utils vision"
+    "func hub inspector io learner linalg masked metrics models nn onnx optim pictures porting profiling "
+    "remote sanitizer selftest signal special tabs testing utils vision"
 )
 _NAMES = {
     "amp": "GradScaler",
@@ -279,6 +280,7 @@ __all__ = [
     "onnx",
     "open_device",
     "optim",
+    "pictures",
     "porting",
     "printoptions",
     "profile",
