@@ -45,3 +45,25 @@ def test_the_page_has_a_row_for_each():
     page = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \[(\w+)\]\(\.\./examples/\1\.py\) \|", page, flags=re.M)
     assert sorted(rows) == [path.stem for path in EXAMPLES]
+
+
+PLAYGROUND = sorted((ROOT / "web" / "playground" / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", in_turn(PLAYGROUND, 3), ids=lambda path: path.stem)
+def test_an_example_of_the_playground_runs_on_a_desktop(path, capsys):
+    device = "gpu" if path.stem == "shader" else "cpu"  # plan and wgsl are of a GPU's kernels
+    fb.set_default_device(device)
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    finally:
+        fb.set_default_device(None)
+    assert capsys.readouterr().out
+
+
+def test_the_playground_lists_its_examples():
+    page = (ROOT / "web" / "playground" / "page.js").read_text(encoding="utf-8")
+    listed = re.findall(r"\b(\w+): \"", page.partition("const EXAMPLES = {")[2].partition("};")[0])
+    assert sorted(listed) == [path.stem for path in PLAYGROUND]
+    for path in PLAYGROUND:
+        assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))

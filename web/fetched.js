@@ -19,8 +19,8 @@ export async function fetched(base, name, { files }, onbytes) {
 export async function manifestOf(base) {
   const url = new URL("manifest.json", base), source = await text(url);
   try {
-    const manifest = JSON.parse(source), { stdlib, selftest, onnx, timm, packages, mnist, reader, image } = manifest;
-    const named = [stdlib, selftest, onnx, ...(timm ? [timm] : []), ...packages, ...Object.values(mnist), ...reader, ...image];
+    const manifest = JSON.parse(source), { stdlib, selftest, onnx, inspector, timm, packages, mnist, reader, image } = manifest;
+    const named = [stdlib, selftest, onnx, inspector, ...(timm ? [timm] : []), ...packages, ...Object.values(mnist), ...reader, ...image];
     if (manifest.pyodide && named.every((name) => manifest.files[name].sha256)) return manifest;
   } catch {} // told below
   throw new Fault("damaged", { name: url.pathname });

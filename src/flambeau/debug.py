@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from math import inf
-from pathlib import Path
 from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from .codegen.render import render
 from .core.autocast import autocast, heard, in_full
 from .core.dtype import float16
 from .core.faults import ADVICE
+from .core.files import CODE
 from .core.modes import no_grad
 from .core.node import Node, describe, toposort, walk_nodes, watch_serials
 from .core.tree import is_sequence
@@ -27,7 +27,7 @@ from .ops.random import get_rng_state, set_rng_state
 from .runtime import run, state
 from .tensor import Tensor
 
-HERE = f"{Path(__file__).parent}/"
+HERE = f"{CODE}/"
 INSIDE = tuple(f"{HERE}{name}" for name in ("nn/", "models/"))  # our files whose lines help a user
 SLOPES: CodeType = slopes.__code__
 

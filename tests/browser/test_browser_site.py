@@ -183,7 +183,8 @@ def test_who_loaded_it_once_can_go_offline(browser, site_folder, monkeypatch, co
         page.add_init_script("navigator.serviceWorker.addEventListener = () => {}")
     page.goto(f"{address(server)}mnist/")
     status(page).to_have_text(READY)
-    others = {manifest["selftest"], manifest["onnx"], manifest["timm"], *manifest["image"]}  # other pages'
+    of_other_pages = {manifest[name] for name in ("selftest", "onnx", "inspector", "timm")}
+    others = of_other_pages | {*manifest["image"]}
     files = [name for name in manifest["files"] if name not in others]
     until(page, KEPT, [*files, "mnist/", "mnist/page.js", "worker.js", "selftest/page.js"])
     twice = [name for name in files if whole.count(f"/{name}") != 1]

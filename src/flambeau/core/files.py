@@ -178,6 +178,10 @@ def template_folder() -> Path:
     return checkout if (checkout / "kernel.wgsl").is_file() else HERE / "wgsl"
 
 
+# The package's folder as the file names of its code objects have it: in a page these are "flambeau/...".
+CODE = str(Path(template_folder.__code__.co_filename).parents[1])
+
+
 def web_file(name: str) -> Path:
     """A file of web/: at the top of a checkout, inside the package in a wheel."""
     checkout = HERE.parents[1] / "web" / name

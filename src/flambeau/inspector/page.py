@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 import zlib
 from html import escape
 from pathlib import Path
@@ -17,6 +18,7 @@ SCRIPTS = (
     HERE / "parts.js",
     HERE / "page.js",
 )  # one script, in this order, after web/wgsl.js
+SLOT = re.compile(r"(\{\w+\})")  # a name in page.html
 FRAME = 640  # pixels of a notebook's frame
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src '{hash}'; connect-src {connect}"
@@ -25,26 +27,52 @@ POLICY = (
 
 def html(inspection: Inspection, server: dict[str, Any] | None = None) -> str:
     """Render the page. server: the values that the page needs to use a server for edits; None without one."""
-    # Joined into one script, which imports nothing.
-    shared = web_file("wgsl.js").read_text("utf-8").replace("\nexport ", "\n")
-    script = "".join(['"use strict";\n', shared, *(path.read_text("utf-8") for path in SCRIPTS)])
-    style = web_file("wgsl.css").read_text("utf-8") + HERE.joinpath("page.css").read_text("utf-8")
+    script = joined_script()
     # The policy allows only this script: text from the inspection can't run, even if it were unescaped.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    parts = {
-        "csp": POLICY.format(hash=f"sha256-{digest}", connect="'self'" if server else "'none'"),
-        "title": escape(f"{inspection.target}: flambeau inspect"),
-        "style": style,
-        "data": pack(inspection.to_dict()),
-        # "<" could end the script element.
-        "server": json.dumps(server).replace("<", "\\u003c"),
-        "script": script,
+    return _fill(
+        {
+            "csp": POLICY.format(hash=f"sha256-{digest}", connect="'self'" if server else "'none'"),
+            "title": escape(f"{inspection.target}: flambeau inspect"),
+            "style": f"<style>{joined_style()}</style>",
+            "data": pack(inspection.to_dict()),
+            # "<" could end the script element.
+            "server": json.dumps(server).replace("<", "\\u003c"),
+            "script": f"<script>{script}</script>",
+        }
+    )
+
+
+def frame_page(policy: str, style: str, script: str) -> str:
+    """Render the page without an inspection, for a site whose policy allows no inline scripts.
+
+    policy: the site's content policy. style, script: the addresses of the style and of a module that sets the
+    text of the element `data` and then runs `joined_script`.
+    """
+    parts = {"csp": policy, "title": "Kernels", "data": "", "server": "null"}
+    linked = {
+        "style": f'<link rel="stylesheet" href="{style}">',
+        "script": f'<script type="module" src="{script}"></script>',
     }
+    return _fill(parts | linked)
+
+
+def joined_script() -> str:
+    """Return the page's script, which imports nothing."""
+    shared = web_file("wgsl.js").read_text("utf-8").replace("\nexport ", "\n")
+    return "".join(['"use strict";\n', shared, *(path.read_text("utf-8") for path in SCRIPTS)])
+
+
+def joined_style() -> str:
+    return web_file("wgsl.css").read_text("utf-8") + HERE.joinpath("page.css").read_text("utf-8")
+
+
+def _fill(parts: dict[str, str]) -> str:
+    """Insert texts for the names in braces, each once; inserted text is not searched."""
     page = HERE.joinpath("page.html").read_text("utf-8")
-    pieces = [page]
-    for name, text in parts.items():  # in the page's order, so that inserted text is not searched
-        before, after = pieces.pop().split(f"{{{name}}}", 1)
-        pieces += [before, text, after]
+    pieces: list[str] = []
+    for part in SLOT.split(page):
+        pieces.append(parts[part[1:-1]] if SLOT.fullmatch(part) else part)
     return "".join(pieces)
 
 

@@ -13,15 +13,14 @@ from typing import Any, NamedTuple
 
 from ..autodiff.backward import walk
 from ..core.events import subscribe
-from ..core.files import HERE
+from ..core.files import CODE, HERE
 from ..core.node import Node, watch_serials
 from ..core.op import Op
 from ..nn.module import Module
 from .model import ModuleRow, SiteRow
 
-OURS = str(HERE)
-PLANNING = tuple(str(HERE / name) for name in ("fusion", "kernels"))  # nodes of planners have no line
-OPTIMIZERS, MODELS = str(HERE / "optim"), str(HERE / "models")  # MODELS counts as the user's code
+PLANNING = tuple(str(Path(CODE, name)) for name in ("fusion", "kernels"))  # nodes of planners have no line
+OPTIMIZERS, MODELS = str(Path(CODE, "optim")), str(Path(CODE, "models"))  # MODELS is as the user's code
 LIBRARY = tuple(dict.fromkeys(sysconfig.get_path(name) for name in ("stdlib", "platstdlib")))
 WRAPPERS = ("call", "wrapped", "call_under_rule", "run")  # wrappers of the called function
 ROLES = {  # the roles of flambeau's frames
@@ -89,7 +88,7 @@ class Sites:
         file = code.co_filename
         if file.startswith(PLANNING):
             role = "planning"
-        elif file.startswith(OURS) and not file.startswith(MODELS):
+        elif file.startswith(CODE) and not file.startswith(MODELS):
             role = "optimizer" if file.startswith(OPTIMIZERS) else "ours"
         else:
             is_aside = file.startswith(LIBRARY) and "site-packages" not in file

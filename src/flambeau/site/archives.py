@@ -44,7 +44,7 @@ LEFT_OUT = (
     "flambeau/wgsl/",
 )
 KEPT = {"flambeau/web/executor.js"}
-SEPARATE = ("onnx", "selftest")  # packages in separate archives, which one page loads
+SEPARATE = ("onnx", "selftest", "inspector")  # packages in separate archives, which some pages load
 # Excluded from the wheel for other pages: no Python in a page can use them.
 NOT_IN_PAGES = (
     "flambeau/cli/",
@@ -119,10 +119,14 @@ def library() -> Files:
     return {n: data for n, data in package().items() if n in kept or not n.startswith(excluded)}
 
 
-def separate_package(package: str) -> Files:
-    """Return a package that one page loads on demand, with a module that replaces NumPy in that page."""
+def separate_package(name: str) -> Files:
+    """Return a package that a page loads on demand, with what only it needs: a module that replaces NumPy;
+    for the inspector the reader of WGSL, and the templates, whose lines it shows."""
+    if name == "inspector":
+        needed = ("flambeau/inspector/", "flambeau/wgsl_reader/", "flambeau/wgsl/")
+        return {n: data for n, data in package().items() if n.startswith(needed)}
     numpy = (web_folder() / "selftest" / ARRAYS).read_bytes()
-    return tree(f"flambeau/{package}", HERE / package) | {"numpy.py": numpy}
+    return tree(f"flambeau/{name}", HERE / name) | {"numpy.py": numpy}
 
 
 def timm() -> Files:

@@ -7,11 +7,15 @@ from pathlib import Path
 from string import Template
 
 from ..export.web_module import minify
+from ..inspector.page import frame_page, joined_script, joined_style
 from .archives import ARRAYS, web_folder
 from .hashes import digest
 
 # folder: name
-NAMES = {"": "Flambeau", "mnist": "Digits", "image": "Photos", "timm": "timm", "selftest": "Self-test"}
+NAMES = {
+    "": "Flambeau", "playground": "Playground", "mnist": "Digits", "image": "Photos", "timm": "timm",
+    "selftest": "Self-test",
+}  # fmt: skip
 DOCS = "docs"  # the folder of the documentation
 # Pages may load and run only the site's files. The visitor's pictures are blobs; addresses of scripts
 # go through trusted.js. A host may send the policy as a header, which then also applies to workers.
@@ -48,8 +52,18 @@ def pages(wheel: str, with_docs: bool = False) -> dict[str, bytes]:
         for name, data in files_by_name.items()
         if name.endswith(".html")
     }
-    files_by_name |= {name: text.encode() for name, text in assets.items()}
+    files_by_name |= {name: text.encode() for name, text in assets.items()} | inspector_frame()
     return files_by_name | {WORKER: service_worker(files_by_name).encode()}
+
+
+def inspector_frame() -> dict[str, bytes]:
+    """Return the files of the inspector's page, which shows the kernels of a run in a frame."""
+    texts = {
+        "index.html": frame_page(escape(POLICY, quote=False), "page.css", "frame.js"),
+        "page.css": joined_style(),
+        "page.js": joined_script(),
+    }
+    return {f"inspector/{name}": text.encode() for name, text in texts.items()}
 
 
 def service_worker(files: dict[str, bytes]) -> str:
