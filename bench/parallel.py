@@ -1,12 +1,19 @@
 """Data parallel training on several devices of one host, beside torch's DistributedDataParallel.
 
     python bench/parallel.py [--network gpt cnn] [--workers 1 2 4] [--size card] [--wires float32 float16]
-        [--sides ours torch] [--steps 20] [--device cpu]
+        [--sides ours torch] [--steps 20] [--device cpu] [--stages]
+    python bench/parallel.py --exchange 496 [--workers 2 4] [--steps 10] [--device cpu]
 
 Weak scaling: each worker has the same batch, whatever their number, and the efficiency is the rate per worker
 beside that of one worker of the same side in the same run. `--size card` is for GPUs: GPT-2 124M with 16 k
 tokens a worker a step, and a CNN of about 10 ms a step. torch uses NCCL on CUDA devices, gloo on the CPU.
 Each contestant is a new process of `flambeau launch` (or torchrun), one after the other.
+
+--stages prints where the time of rank 0's steps goes (medians): until the device has computed the last
+gradients, from then until all sums are on the device, and the optimiser; then the stages of the exchange,
+which run side by side: read (device to shared memory, after the device), wait (for other workers), add, and
+write (shared memory to device).
+--exchange MB only exchanges that many megabytes of gradients, of GPT-2's sizes, between the workers.
 """
 
 import argparse
@@ -17,6 +24,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
@@ -69,8 +77,91 @@ def ours(network: str, size: dict, options: argparse.Namespace) -> dict:
     fb.synchronize()
     seconds = (time.perf_counter() - begin) / options.steps
     sent = optimizer.sums.sent / (options.steps + 3)
+    stages = stages_of(optimizer.sums, lambda: optimizer.step(loss_of, *batch), 8) if options.stages else {}
     distributed.destroy_process_group()
-    return {"seconds": seconds, "sent": sent, "first": losses[0], "last": losses[-1]}
+    return {"seconds": seconds, "sent": sent, "first": losses[0], "last": losses[-1], "stages": stages}
+
+
+def stages_of(sums, step, steps: int) -> dict[str, float]:
+    """Milliseconds of each part of a step, medians."""
+    import flambeau as fb
+    from flambeau.distributed.exchange import StageTimes
+
+    rows = []
+    for _ in range(steps):
+        sums.times = times = StageTimes()
+        fb.synchronize()
+        begin = time.perf_counter()
+        step()
+        fb.synchronize()
+        end = time.perf_counter()
+        computed = max(times.computed, begin)
+        finished = max(times.finished, computed)
+        parts = {"step": end - begin, "compute": computed - begin, "exposed": finished - computed}
+        rows.append(parts | {"update": end - finished} | times.seconds)
+    sums.times = None
+    return {name: 1e3 * median(row.get(name, 0.0) for row in rows) for name in rows[0]}
+
+
+def exchange(network: str, size: dict, options: argparse.Namespace) -> dict:
+    """Steps that exchange constant gradients between this process and the others of its launch."""
+    import flambeau as fb
+    from flambeau import distributed
+    from flambeau.distributed.carrier import TensorSlice
+    from flambeau.distributed.sums import ParallelOptions, ShardSum, Sums
+
+    distributed.init_process_group()
+    group = distributed.get_default_group()
+    count = int(options.exchange * 1e6) // 4
+    # GPT-2's: the words are a third, and each of 12 blocks has four matrices.
+    sizes = [count * 31 // 100, *(count * 69 // 100 * part // 144 for part in (3, 1, 4, 4) * 12)]
+    params = [fb.zeros(n) for n in sizes]
+    grads = [fb.full((n,), float(group.rank + 1)) for n in sizes]
+    loss = fb.zeros(1)[0]
+    fb.realize(*params, *grads, loss)
+    names = [str(i) for i in range(len(sizes))]
+    sums = Sums(group, params, [], names, ParallelOptions(wire=options.wire, shards=max(8, group.size)))
+
+    def step():
+        return sums.total(lambda _: ShardSum(dict(enumerate(grads)), loss), None)
+
+    total = [step() for _ in range(3)][-1]
+    wanted = float(sum(range(1, group.size + 1)))
+    last = [float(v[-1].item()) for v in total.values.values()]
+    if options.wire == "float32" and set(last) != {wanted}:
+        raise SystemExit(f"sums are {set(last)}, not {wanted}")
+    del total
+    stages = stages_of(sums, step, options.steps)
+    seconds = stages["step"] / 1e3
+    # The two directions alone, all workers at once.
+    part = [TensorSlice(grads[0], 0, 0, 1 << 22)] if sizes[0] >= 1 << 22 else []
+    host, carrier = group.empty(1 << 22), sums.carrier
+    landing = carrier.land((1 << 22,))
+    for name, transfer in (
+        (
+            ("read", lambda: carrier.read(part, 1 << 22).wait(host)),
+            ("write", lambda: carrier.write([TensorSlice(landing, 0, 0, 1 << 22)], [host])),
+        )
+        if part
+        else ()
+    ):
+        group.barrier()
+        times = []
+        for _ in range(20):
+            begin = time.perf_counter()
+            transfer()
+            times.append(time.perf_counter() - begin)
+        stages[f"{name} alone GB/s"] = host.nbytes / median(times) / 1e9
+    stages["threads"] = carrier.threads.count
+    group.barrier()
+    distributed.destroy_process_group()
+    return {
+        "seconds": seconds,
+        "sent": sums.sent / (options.steps + 3),
+        "first": 0.0,
+        "last": 0.0,
+        "stages": stages,
+    }
 
 
 def model_of(network: str, size: dict, nn):
@@ -161,7 +252,7 @@ def theirs(network: str, size: dict, options: argparse.Namespace) -> dict:
     return {"seconds": seconds, "sent": 0, "first": losses[0], "last": last}
 
 
-SIDES = {"ours": ours, "torch": theirs}
+SIDES = {"ours": ours, "torch": theirs, "exchange": exchange}
 
 
 def contestant(side: str, workers: int, arguments: list[str], device: str | None) -> dict | None:
@@ -170,6 +261,7 @@ def contestant(side: str, workers: int, arguments: list[str], device: str | None
         out = Path(folder) / "result.json"
         command = {
             "ours": [sys.executable, "-m", "flambeau", "launch", "--devices", str(workers)],
+            "exchange": [sys.executable, "-m", "flambeau", "launch", "--devices", str(workers)],
             "torch": [
                 sys.executable,
                 "-m",
@@ -196,12 +288,14 @@ def main() -> None:
     parser.add_argument("--network", nargs="+", choices=("gpt", "cnn"), default=["gpt", "cnn"])
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4])
     parser.add_argument("--size", choices=SIZES, default="tiny")
-    parser.add_argument("--sides", nargs="+", choices=SIDES, default=["ours", "torch"])
+    parser.add_argument("--sides", nargs="+", choices=("ours", "torch"), default=["ours", "torch"])
     parser.add_argument("--wires", nargs="+", default=["float32"])
     parser.add_argument("--wire", default="float32")
     parser.add_argument("--shards", type=int, default=8, help="4 where no more than 4 workers are compared")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--device", help="of all workers, as FLAMBEAU_DEVICE; default: an adapter each")
+    parser.add_argument("--stages", action="store_true", help="print the milliseconds of each stage")
+    parser.add_argument("--exchange", type=float, help="MB of gradients to exchange, and nothing else")
     parser.add_argument("--side", choices=SIDES)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -209,6 +303,17 @@ def main() -> None:
         result = SIDES[options.side](options.network[0], SIZES[options.size][options.network[0]], options)
         if os.environ.get("RANK", "0") == "0":
             options.out.write_text(json.dumps(result))
+        return
+    if options.exchange:
+        for workers in options.workers:
+            arguments = ["--exchange", str(options.exchange), "--steps", str(options.steps)]
+            arguments += ["--wire", options.wire]
+            result = contestant("exchange", workers, arguments, options.device)
+            if result is not None:
+                print(
+                    f"{options.exchange:g} MB between {workers} workers: {text_of(result['stages'])}",
+                    flush=True,
+                )
         return
     print("network  side           workers  ms/step  scaling  MB sent a step  loss")
     for network in options.network:
@@ -219,6 +324,7 @@ def main() -> None:
             for workers in options.workers:
                 arguments = ["--network", network, "--size", options.size, "--steps", str(options.steps)]
                 arguments += ["--wire", wire, "--shards", str(options.shards)]
+                arguments += ["--stages"] * options.stages
                 result = contestant(side, workers, arguments, options.device)
                 if result is None:
                     continue
@@ -229,6 +335,13 @@ def main() -> None:
                     f"{network:<8} {name:<14} {workers:<8} {result['seconds'] * 1e3:<8.1f} {scaling:<8.2f}"
                     f" {result['sent'] / 1e6:<15.2f} {result['last']:.4f}", flush=True,
                 )  # fmt: skip
+                if result.get("stages"):
+                    print(f"         ms: {text_of(result['stages'])}", flush=True)
+
+
+def text_of(stages: dict[str, float]) -> str:
+    """The stages in one line."""
+    return ", ".join(f"{name} {value:.1f}" for name, value in stages.items())
 
 
 if __name__ == "__main__":

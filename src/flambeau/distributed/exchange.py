@@ -50,11 +50,12 @@ class SumSlots:
 
 
 class StageTimes:
-    """Seconds that each stage of the exchange was busy or waited, and when the last gradients were there."""
+    """Seconds that each stage of the exchange was busy or waited in a step, and the times (of perf_counter)
+    when the device had computed the last gradients, and when all sums were there."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self.computed = 0.0  # perf_counter when the device had computed the last gradients
+        self.computed = self.finished = 0.0
 
     def add(self, stage: str, began: float) -> float:
         """Count the time since `began` to a stage; returns the present time."""

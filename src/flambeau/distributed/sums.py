@@ -180,6 +180,8 @@ class Sums:
             exchange.stop(e)
             raise
         flaw = exchange.finish()
+        if self.times is not None:
+            self.times.finished = perf_counter()
         if flaw is not None:
             raise BadGradient(self._describe(flaw))
         tree: TreeSum[Any] = TreeSum(shards, filled, np.add)
@@ -199,8 +201,11 @@ class Sums:
             is_finite = flags.numpy()
             if not is_finite.all():
                 raise BadGradient(self._describe(Flaw(0, used[int(np.flatnonzero(is_finite == 0)[-1])])))
+        loss = float(sums.loss.item())
+        if self.times is not None:
+            self.times.computed = self.times.finished = perf_counter()
         self.count += 1
-        return Total(sums.values, float(sums.loss.item()), notes, used)
+        return Total(sums.values, loss, notes, used)
 
     def add(self, left: ShardSum, right: ShardSum) -> ShardSum:
         """Add the sums of two nodes of the tree."""
@@ -315,7 +320,8 @@ class Sums:
         began = perf_counter()
         pending.wait(target)
         if self.times is not None:
-            self.times.add("read", began)
+            now = self.times.add("read", began)
+            self.times.computed = self.times.computed or now
 
     def _value(self, sums: ShardSum, number: int) -> Tensor:
         value = sums.values.get(number)
