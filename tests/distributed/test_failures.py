@@ -10,6 +10,7 @@ import pytest
 
 from flambeau import distributed
 from flambeau.distributed import DistributedError, StoreServer, connect_threads, run_threads
+from flambeau.distributed.memory import Blocks, host_key
 from flambeau.distributed.rendezvous import Worker
 from flambeau.distributed.threads import join_threads
 
@@ -48,6 +49,26 @@ def test_a_rank_that_dies_in_a_message():
     assert "rank 2 died" in error_of(groups[0].barrier)  # also later calls
     for group in groups:
         group.close(goodbye=False)
+
+
+def test_a_rank_that_dies_before_its_memory_is_mapped(monkeypatch):
+    """Its last frame names shared memory that ended with it."""
+    groups = connect_threads(2, timeout=20)
+    view = Blocks.view
+
+    def late(blocks, pid, file, first, length):
+        groups[1].close(goodbye=False)
+        return view(blocks, pid, file, first, length)
+
+    if not host_key():
+        pytest.skip("no shared memory between processes on this system")
+    monkeypatch.setattr(Blocks, "view", late)
+    thread = threading.Thread(target=lambda: error_of(groups[1].all_reduce, np.ones(100_000, "f4")))
+    thread.start()
+    text = error_of(groups[0].all_reduce, np.ones(100_000, "f4"))
+    thread.join()
+    assert text.startswith("all_reduce(sum, float32, [100000]): rank 1 died ("), text
+    groups[0].close(goodbye=False)
 
 
 def test_a_rank_that_does_not_arrive_is_named_on_all():

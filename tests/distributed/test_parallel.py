@@ -11,6 +11,7 @@ import flambeau as fb
 from flambeau import nn
 from flambeau.distributed import DiLoCo, DistributedError, StoreServer, wrap
 from flambeau.distributed.compression import WIRES, Feedback, wire_named
+from flambeau.distributed.early import EarlyExchange
 from flambeau.distributed.exchange import GradientExchange
 from flambeau.distributed.layout import owned_rounds, owners_of, rounds_of
 from flambeau.distributed.reduce import TreeSum, spans_of
@@ -64,22 +65,51 @@ def test_bits_on_an_adapter_of_tensors_that_several_rounds_share(gpu):
 
 
 @pytest.mark.usefixtures("small_rounds")
-def test_a_worker_that_dies_between_two_rounds(monkeypatch):
-    """The others repeat the step, though they have sums of its first round already."""
-    send = GradientExchange.send
+@pytest.mark.share(2)
+def test_bits_of_an_exchange_that_begins_before_the_last_gradients(gpu, monkeypatch):
+    """The first steps record; then a worker's last shard is submitted in segments."""
+    monkeypatch.setattr("flambeau.distributed.sums.OVERLAPPED", 1)
+    monkeypatch.setattr("flambeau.distributed.optimizer.SEGMENT", 1 << 10)
+    rounds = []  # whose reads begin before the last segment
+    take = EarlyExchange.take
+
+    def count(early, fresh, numbers):
+        take(early, fresh, numbers)
+        rounds.append(early.reader.begun)
+
+    monkeypatch.setattr(EarlyExchange, "take", count)
+    alone = results(1, kind=Wide, device=gpu, sizes=(16,) * 4)
+    assert not rounds
+    for workers in (2, 3):
+        assert results(workers, kind=Wide, device=gpu, sizes=(16,) * 4) == alone
+        assert len(set(rounds)) > 2, "all reads begin together"
+
+
+@pytest.mark.usefixtures("small_rounds")
+@pytest.mark.parametrize("steps", [1, pytest.param(4, marks=pytest.mark.share(2))])
+def test_a_worker_that_dies_between_two_rounds(steps, request, monkeypatch):
+    """The others repeat the step, though they have sums of its first round already. The fourth step is one on
+    an adapter whose exchange begins before the last gradients are computed."""
+    device = "cpu" if steps == 1 else request.getfixturevalue("gpu")
+    options = {"kind": Wide, "sizes": (16,) * steps, "device": device}
+    send, calls = GradientExchange.send, []
 
     def die(exchange, number):
         if number == 2 and exchange.group.size == 3 and exchange.group.rank == 1:
-            exchange.group.close(goodbye=False)
+            calls.append(number)
+            if len(calls) == steps:
+                exchange.group.close(goodbye=False)
         send(exchange, number)
 
     monkeypatch.setattr(GradientExchange, "send", die)
+    monkeypatch.setattr("flambeau.distributed.sums.OVERLAPPED", 1)
+    monkeypatch.setattr("flambeau.distributed.optimizer.SEGMENT", 1 << 10)
     store, ended = StoreServer(), [None] * 3
     groups = join_threads(3, store)
 
     def work(rank):
         try:
-            ended[rank] = train(groups[rank], kind=Wide, sizes=(16,))
+            ended[rank] = train(groups[rank], **options)
         except DistributedError as error:
             ended[rank] = str(error)
 
@@ -89,7 +119,7 @@ def test_a_worker_that_dies_between_two_rounds(monkeypatch):
     for thread in threads:
         thread.join()
     assert "the process group was destroyed" in ended[1]
-    assert ended[0] == ended[2] == results(1, kind=Wide, sizes=(16,))
+    assert ended[0] == ended[2] == results(1, **options)
     store.close()
 
 

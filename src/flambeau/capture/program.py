@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ..autodiff.backward import Gradients
-from ..core.commands import copy_command, dispatches, fill
+from ..core.commands import TO, commands, copy_command, dispatches, fill
 from ..core.dtype import DType
 from ..core.events import enqueue, stage, submit
 from ..core.faults import doubt_of
@@ -75,6 +75,15 @@ class Draws:
             taken.append((source, first.block, first.block + blocks))
             for draw, begin in draws:
                 draw.words = first.at_block(first.block + begin)
+
+
+class Segment(NamedTuple):
+    """A part of a program that is submitted on its own: the costs of its kernels, its commands, and the
+    positions of the results that are complete after it."""
+
+    works: tuple[Cost, ...]
+    submit: Submit
+    ready: tuple[int, ...]
 
 
 class Moves:
@@ -315,7 +324,7 @@ class Program:
         """Whether one of the arguments is a tensor that the call assigns to."""
         return not self.assigned.isdisjoint(map(id, tensors))
 
-    def _settle_states(self, moves: Moves) -> None:
+    def settle_states(self, moves: Moves) -> None:
         """Before a replay: copy values assigned from outside to their places, and save old values that
         others hold."""
         pool, left = self.device.pool, moves.left
@@ -334,7 +343,7 @@ class Program:
                 moves.leave(t.node, place, pool)
                 moves.stays.append((t, place, place.doubt))
 
-    def _move(self, moves: Moves) -> None:
+    def move_states(self, moves: Moves) -> None:
         """Update nodes and tensors after the copies are submitted."""
         moves.drawn = []
         for old, buffer in moves.left.items():
@@ -351,12 +360,12 @@ class Program:
     def play(self, nodes: list[Node], moves: Moves) -> Any:
         """Run the commands on these arguments, with new buffers for the results."""
         device, placeholders = self.device, [0] * self.count
-        held = self._take_in(nodes, placeholders, moves.words, moves.left)
-        out, after = self._results_of(placeholders)
+        held = self.take_in(nodes, placeholders, moves.words, moves.left)
+        out, after = self.results_of(placeholders)
         if not self.is_compiled:
-            self._await_kernels()
+            self.await_kernels()
         if self.patches or not self.sent:
-            self._send_params()
+            self.send_params()
         filled = tuple(placeholders)
         if self.carry:
             after += fill(self.carry, filled)
@@ -368,15 +377,15 @@ class Program:
         (works, parts), *rest = submits
         submit(device, works, *([moves.words, *parts] if moves.words else parts))
         if moves.stays or moves.drawn:
-            self._move(moves)
+            self.move_states(moves)
         for works, parts in rest:
             submit(device, works, *parts)
         del held
         if device.faults:
-            self._doubt(nodes, out)
+            self.note_doubts(nodes, out)
         return self.rebuild(out)
 
-    def _doubt(self, nodes: list[Node], out: list[Tensor]) -> None:
+    def note_doubts(self, nodes: list[Node], out: list[Tensor]) -> None:
         """Find whether the results may depend on indices out of range (see `faults`)."""
         places = [place for _, place, _ in self.states]
         inputs = (*(n.buffer for n in (*nodes, *self.constants)), *(b for _, b in self.reads), *places)
@@ -384,7 +393,7 @@ class Program:
         for buffer in (*places, *(t.node.buffer for t in out)):
             buffer.doubt = doubt
 
-    def _await_kernels(self) -> None:
+    def await_kernels(self) -> None:
         """Wait for the compilation of kernels, so that one that the driver rejects leaves the state
         unchanged."""
         if self.states:
@@ -392,14 +401,14 @@ class Program:
                 self.device.compiled(command.pipeline)
         self.is_compiled = True
 
-    def _put_numbers(self) -> None:
+    def put_numbers(self) -> None:
         """Write the current host numbers into Params."""
         for (source, part, wgsl), places in self.patches:
             bits = word_of(part_of(source, part), wgsl)
             for at in places:
                 self.params[at] = bits
 
-    def _send_params(self) -> None:
+    def send_params(self) -> None:
         now = self.params.tobytes()
         if now != self.sent:
             self.sent = b""  # unknown if the write is interrupted
@@ -410,8 +419,8 @@ class Program:
     def _play_light(self, nodes: list[Node]) -> Any:
         """Replay a program without state: a failure has nothing to undo."""
         device, placeholders, words = self.device, [0] * self.count, list[int]()
-        held = self._take_in(nodes, placeholders, words, {})
-        out, after = self._results_of(placeholders)
+        held = self.take_in(nodes, placeholders, words, {})
+        out, after = self.results_of(placeholders)
         works, one = self.submits[0]
         parts = one.prepare(device, tuple(placeholders))
         if words or after:
@@ -419,10 +428,10 @@ class Program:
         enqueue(device, works, self.seconds, *parts)
         del held
         if device.faults:
-            self._doubt(nodes, out)
+            self.note_doubts(nodes, out)
         return self.rebuild(out)
 
-    def _take_in(
+    def take_in(
         self, nodes: list[Node], filled: list[int], words: list[int], left: dict[Node, Any]
     ) -> list[Any]:
         """Fill the arguments' placeholders, with copies (appended to `words`) of arguments that the
@@ -440,7 +449,7 @@ class Program:
             filled[i] = bound.handle
         return copies
 
-    def _results_of(self, filled: list[int]) -> tuple[list[Tensor], list[int]]:
+    def results_of(self, filled: list[int]) -> tuple[list[Tensor], list[int]]:
         """Make tensors for the results, and the copies into those that the commands do not write."""
         after: list[int] = []
         out: list[Tensor] = []
@@ -465,9 +474,9 @@ class Program:
             self.is_playing = True
             try:
                 self.draws.renew(moves.drawn)
-                self._settle_states(moves)
+                self.settle_states(moves)
                 if self.patches:
-                    self._put_numbers()
+                    self.put_numbers()
                 result = self.play(nodes, moves)
             except BaseException:
                 moves.undraw()
@@ -482,6 +491,87 @@ class Program:
     def __len__(self) -> int:
         """The number of kernels of a replay."""
         return len(dispatches(self.words))
+
+
+class SegmentedPlay:
+    """A replay that is submitted in segments: `result` is the call's result, and iteration submits the next
+    segment, outside of the device's lock, and yields the positions of the results that are complete then. All
+    segments must be submitted: iterate to the end.
+
+    segments: of the program's commands: the costs of the kernels, the commands, and the positions of results
+    that they complete.
+    """
+
+    def __init__(self, program: Program, nodes: list[Node], segments: Sequence[Segment]):
+        """The caller holds the device's lock and knows that the program fits. Nothing is submitted yet."""
+        self.program, moves = program, Moves()
+        device, placeholders = program.device, [0] * program.count
+        with uninterrupted():
+            program.is_playing = True
+            try:
+                program.draws.renew(moves.drawn)
+                program.settle_states(moves)
+                if program.patches:
+                    program.put_numbers()
+                self._held = program.take_in(nodes, placeholders, moves.words, moves.left)
+                self.out, after = program.results_of(placeholders)
+                if not program.is_compiled:
+                    program.await_kernels()
+                if program.patches or not program.sent:
+                    program.send_params()
+                filled = tuple(placeholders)
+                copies = self._copies(after, segments)
+                copies[-1] += fill(program.carry, filled)
+                self._rest = [
+                    (s.works, [*s.submit.prepare(device, filled), *([c] if c else [])], s.ready)
+                    for s, c in zip(segments, copies, strict=True)
+                ]
+                self._before, self._moves, self._nodes = moves.words, moves, nodes
+            except BaseException:
+                moves.undraw()
+                program.is_playing = False
+                raise
+        self.result = program.rebuild(self.out)
+
+    def _copies(self, after: list[int], segments: Sequence[Segment]) -> list[list[int]]:
+        """Split the copies to results by the segments that complete these."""
+        segment_of = {i: n for n, segment in enumerate(segments) for i in segment.ready}
+        of_buffer = {t.node.buffer.handle: segment_of[i] for i, t in enumerate(self.out)}
+        copies: list[list[int]] = [[] for _ in segments]
+        for begin, end in commands(after):
+            copies[of_buffer[after[begin + TO]]] += after[begin:end]
+        return copies
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        try:
+            while self._rest:
+                yield self._submit()
+        finally:
+            while self._rest:  # no replay stops halfway
+                self._submit()
+
+    def _submit(self) -> tuple[int, ...]:
+        """Submit the next segment."""
+        program = self.program
+        with program.device.lock, uninterrupted():
+            (works, parts, ready), *self._rest = self._rest
+            words, self._before = self._before, []
+            submit(program.device, works, *([words, *parts] if words else parts))
+            if self._moves.stays or self._moves.drawn:
+                program.move_states(self._moves)
+                self._moves = Moves()
+            if not self._rest:
+                self._end()
+        return ready
+
+    def _end(self) -> None:
+        program, self._held = self.program, []
+        program.is_playing = False
+        if program.device.faults:
+            program.note_doubts(self._nodes, self.out)
+        for t, _, _ in program.states:
+            if t.link is not None:
+                update_views(t, t.node)
 
 
 def gpu_seconds(costs: Sequence[Cost], machine: MachineSpeed) -> float:

@@ -237,8 +237,9 @@ class CPath:
         """Submit copies from the starts of buffers into one buffer: (buffer, offset, bytes)."""
         self.carry([(buffer, 0, into, at, n) for buffer, at, n in copies])
 
-    def carry(self, copies: list[tuple[Any, int, Any, int, int]]) -> None:
-        """Submit copies between buffers: (source, its offset, target, its offset, bytes)."""
+    def carry(self, copies: list[tuple[Any, int, Any, int, int]], counts: bool = True) -> None:
+        """Submit copies between buffers: (source, its offset, target, its offset, bytes). counts: whether
+        `keep_pace` waits for them; else the caller waits for the staging buffers."""
         self.flush()
         encoder = Encoder(self)
         try:
@@ -246,7 +247,7 @@ class CPath:
                 self.lib.wgpuCommandEncoderCopyBufferToBuffer(
                     encoder.begun(), source._internal, first, target._internal, at, n
                 )
-            encoder.flush()
+            encoder.flush(counts)
         finally:
             encoder.drop()
 
@@ -318,14 +319,16 @@ class Encoder:
         self._pipeline, self._group = current, bound
         return steps
 
-    def flush(self) -> None:
-        """Submit the encoded commands, if there are any."""
+    def flush(self, counts: bool = True) -> None:
+        """Submit the encoded commands, if there are any. counts: whether `keep_pace` waits for them."""
         if self._encoder is None:
             return
         path, command = self.path, self.finish()
         try:
             began = time.perf_counter()
-            path.sent(next(path.submission(command)), began)
+            mark = next(path.submission(command))
+            if counts:
+                path.sent(mark, began)
         finally:
             path.lib.wgpuCommandBufferRelease(command)
             self.drop()

@@ -39,7 +39,7 @@ class StagingBuffers:
             device.check()
             staging = self._take(total)
             buffers, fast = device._buffers, device._fast
-            fast.carry([(buffers[c.handle], c.first, staging, c.at, c.nbytes) for c in copies])
+            fast.carry([(buffers[c.handle], c.first, staging, c.at, c.nbytes) for c in copies], counts=False)
             return StagedRead(self, staging, fast.map(staging, total))
 
     def _take(self, total: int) -> Any:
@@ -67,7 +67,7 @@ class StagingBuffers:
         with device.lock:
             mapping.end()
             buffers, fast = device._buffers, device._fast
-            fast.carry([(staging, c.at, buffers[c.handle], c.first, c.nbytes) for c in copies])
+            fast.carry([(staging, c.at, buffers[c.handle], c.first, c.nbytes) for c in copies], counts=False)
             self._writes.append((staging, fast.map(staging, staging.size, writes=True)))
 
     def _next(self, total: int) -> tuple[Any, Any]:

@@ -28,6 +28,10 @@ if sys.platform == "linux":
     SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 
+class MemoryGone(DistributedError):
+    """A process, or its shared memory, ended before this one had mapped it."""
+
+
 def host_key() -> str:
     """Equal for processes that can map each other's blocks; "" where there is no such way."""
     if sys.platform != "linux" or not hasattr(os, "memfd_create"):
@@ -146,6 +150,8 @@ class Blocks:
         if block is None:
             try:
                 copy = os.open(f"/proc/{pid}/fd/{file}", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            except (FileNotFoundError, ProcessLookupError) as e:
+                raise MemoryGone(f"its shared memory is gone: {e}") from e
             except OSError as e:
                 raise DistributedError(f"shared memory of process {pid} cannot be opened: {e}") from e
             try:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import DistributedError
 from . import wire
-from .memory import PLACE, Blocks, SharedBlock
+from .memory import PLACE, Blocks, MemoryGone, SharedBlock
 from .reductions import Array
 from .wire import ABORT, ANNOUNCE, BYE, COLLECTIVE, FREE, POINT, SHARED, Header
 
@@ -360,6 +360,8 @@ class Mesh:
                     self._advance(peer)
         except BlockingIOError:
             pass
+        except MemoryGone as e:  # the process was killed after it had sent the frame
+            self._lose(peer, str(e))
         except DistributedError as e:
             with self.changed:
                 self._fail(f"rank {peer.rank} sent a damaged message to rank {self.rank}: {e}")

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..autodiff.backward import Gradients
 from ..capture.jit import jit
+from ..capture.segments import SegmentedJit
 from ..core.dtype import float32
 from ..core.modes import no_grad
 from ..core.node import describe
@@ -18,6 +19,7 @@ from ..errors import DistributedError, TypeError
 from ..nn import SyncBatchNorm
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
+from .early import EarlyExchange
 from .elastic import is_joiner, is_lost, membership, receive_state, send_state
 from .group import ProcessGroup
 from .model import agree, broadcast_values, gather
@@ -27,17 +29,23 @@ from .zero import OwnedState
 
 ASKED = 0.2  # seconds between two questions for new workers
 WAITED = 1e6  # seconds that a new worker waits for the others to let it in
+SEGMENT = 24 << 20  # bytes of gradients after which a replay is cut, so that they leave the device early
 T = TypeVar("T")
 Computed = tuple[list[Tensor], tuple[int, ...], Tensor, Any]
 
 
 def make_shard(
-    function: Callable[..., Any], params: list[Tensor], buffers: list[Tensor], synced: bool = False
+    function: Callable[..., Any],
+    params: list[Tensor],
+    buffers: list[Tensor],
+    synced: bool = False,
+    weighs: bool = True,
 ) -> Callable[[list[Any], Tensor, Tensor], Computed]:
     """Make the function that computes a shard: its weighted gradients and the buffers that it changed, the
     numbers of these, the weighted loss, and what `function` returned beside the gradients.
 
-    synced: the loss of a shard depends on the items of others, so it is weighted before backward.
+    synced: the loss of a shard depends on the items of others, so it is weighted before backward. weighs:
+    false to leave the gradients as they are: the planner would merge their products into one last kernel.
     """
 
     def shard(batch: list[Any], weight: Tensor, is_first: Tensor) -> Computed:
@@ -52,7 +60,7 @@ def make_shard(
             grads, share = result if isinstance(result, Gradients) else _backward(result), weight
         with no_grad():
             by_number = {i: g for i, p in enumerate(params) if (g := grads.get(p)) is not None}
-            values = [g.float() * share for g in by_number.values()]
+            values = [g.float() * share if weighs else g for g in by_number.values()]
             changed = [i for i, b in enumerate(buffers) if b.node is not before[i]]
             # A count, such as of batches, is the same in all shards: the first one's is taken as it is.
             shares = [weight if buffers[i].dtype.kind == "f" else is_first for i in changed]
@@ -70,6 +78,14 @@ def _backward(loss: Any) -> Gradients:
         rule = "the function must return the loss of its part of the batch, or what backward returned"
         raise TypeError(f"step(function) returned {describe(loss)}: {rule}")
     return loss.backward()
+
+
+def weigh(values: list[Tensor], weight: Tensor) -> list[Tensor]:
+    """Multiply gradients by the weight of their shard."""
+    with no_grad():
+        weighted = [g.float() * weight for g in values]
+    realize(*weighted)
+    return weighted
 
 
 def make_apply(step: Callable[[Gradients], object], params: list[Tensor]) -> Callable[..., None]:
@@ -141,6 +157,7 @@ class DistributedOptimizer:
         self._owned = OwnedState(optimizer, params, self.sums.owners, group) if options.shard_state else None
         self._apply = jit(make_apply(apply or optimizer.step, params))
         self._programs: dict[Callable[..., Any], Callable[..., Computed]] = {}
+        self._weighing: dict[tuple[int, ...], Callable[..., list[Tensor]]] = {}  # by numbers of gradients
         self.progress = 0  # calls of `together` so far, equal on all workers but for one that is ahead
         self.result: Any = None  # of the last one
         self._asked = monotonic()  # when rank 0 last asked for new workers
@@ -230,8 +247,10 @@ class DistributedOptimizer:
         synced = self.options.sync_batch_norm
         if program is None:
             # The statistics of other workers come in the middle of a step, so it can't be recorded.
-            shard = make_shard(function, sums.params, [] if synced else sums.buffers, synced)
-            program = self._programs[function] = shard if synced else jit(shard)
+            overlaps = sums.overlaps and not synced
+            shard = make_shard(function, sums.params, [] if synced else sums.buffers, synced, not overlaps)
+            recorded = SegmentedJit(shard, SEGMENT) if overlaps else jit(shard)
+            program = self._programs[function] = shard if synced else recorded
         buffers = [] if synced else sums.buffers
         before = [b.detach().clone() for b in buffers]
         realize(*before)
@@ -239,15 +258,49 @@ class DistributedOptimizer:
         first = tensor(float(is_first), float32, device=sums.device)
         for batch, share in batches:
             weight = tensor(share, float32, device=sums.device)
-            values, numbers, loss, more = program(batch, weight, first)
+            if isinstance(program, SegmentedJit):
+                early = sums.early if len(batches) == 1 else None
+                part, more = self._compute_early(program, (batch, weight, first), early)
+            else:
+                values, numbers, loss, more = program(batch, weight, first)
+                part = ShardSum(dict(zip(numbers, values, strict=True)), loss)
             if use is not None:
                 use(more, batch)
-            part = ShardSum(dict(zip(numbers, values, strict=True)), loss)
             total = part if total is None else sums.add(total, part)
         for b, old in zip(buffers, before, strict=True):
             b.assign_(old)
         assert total is not None
         return total
+
+    def _compute_early(
+        self, program: SegmentedJit, arguments: tuple[Any, Tensor, Tensor], early: EarlyExchange | None
+    ) -> tuple[ShardSum, Any]:
+        """Compute a shard, whose gradients `early` may get while others are computed. Returns its sum, and
+        what the function returned beside the gradients."""
+        weight = arguments[1]
+        play = program.begin(*arguments) if early is not None else None
+        if play is None or early is None:
+            values, numbers, loss, more = program(*arguments)
+            by_number = dict(zip(numbers, values, strict=True))
+            return ShardSum(self._weigh(by_number, weight), loss), more
+        values, numbers, loss, more = play.result
+        weighted: dict[int, Tensor] = {}
+        for ready in play:
+            by_number = {numbers[i]: values[i] for i in ready if i < len(numbers)}
+            by_number = self._weigh(by_number, weight)
+            weighted |= by_number
+            early.take(by_number, numbers)
+        return ShardSum(weighted, loss), more
+
+    def _weigh(self, values: dict[int, Tensor], weight: Tensor) -> dict[int, Tensor]:
+        """Multiply gradients, by number, by the weight of their shard; buffers are weighted already."""
+        numbers = tuple(i for i in values if i < len(self.sums.params))
+        if not numbers:
+            return values
+        if numbers not in self._weighing:
+            self._weighing[numbers] = jit(weigh)
+        weighted = self._weighing[numbers]([values[i] for i in numbers], weight)
+        return values | dict(zip(numbers, weighted, strict=True))
 
     def run(
         self, part: Callable[[int], ShardSum], filled: Sequence[int] | None, note: bytes = b""

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from ..capture.jit import jit
 from ..core.dtype import float32
 from ..core.modes import no_grad
+from ..device.protocol import Device
 from ..errors import FlambeauError, ValueError
 from ..ops.join import stack
 from ..ops.random import get_rng_state
 from ..runtime.run import Readback, realize
 from ..tensor import Tensor, tensor
-from .carrier import CopyThreads, Landing, PendingValues, TensorSlice, carrier_of
+from .carrier import CopyThreads, HasStaging, Landing, TensorSlice, carrier_of
 from .compression import Feedback, Floats, wire_named
+from .early import EarlyExchange, PairSums, RoundReader, add_lists
 from .exchange import BadGradient, Flaw, GradientExchange, StageTimes, SumSlots, TreeAdd
 from .group import ProcessGroup, RankCall
 from .layout import ROUND, Round, owned_rounds, owners_of, rounds_of
 from .lockstep import Meeting, side_by_side
 from .model import gather
-from .reduce import Span, TreeSum, spans_of
+from .reduce import TreeSum, spans_of
 from .shards import SHARDS, deal, drawing, random_numbers
 
 AHEAD = 2  # rounds whose values leave the device while earlier ones are sent
+OVERLAPPED = 64 << 20  # bytes of gradients from which their exchange begins before they are complete
 NOTE = 64  # bytes that each rank may send along with a step
+T = TypeVar("T")
 TINY = np.float32(np.finfo(np.float32).tiny)  # the smallest normal float32
 
 
@@ -77,20 +81,42 @@ class Total(NamedTuple):
     used: Sequence[int] = ()  # the numbers of all sums
 
 
-def add_lists(left: list[Tensor], right: list[Tensor]) -> list[Tensor]:
-    """Add tensors pairwise."""
-    with no_grad():
-        sums = [a + b for a, b in zip(left, right, strict=True)]
-        realize(*sums)
-    return sums
-
-
 def finite_flags(values: list[Tensor]) -> Tensor:
     """Return for each tensor whether all of its elements are finite, as [tensors] float32."""
     with no_grad():
         flags = stack([v.isfinite().all().float() for v in values])
         realize(flags)
     return flags
+
+
+class _Step:
+    """A step of a worker: the shards of all workers, and what is known of it so far.
+
+    dealt: the shards of each worker; None: one for each. filled: those that have items.
+    """
+
+    def __init__(
+        self,
+        group: ProcessGroup,
+        dealt: list[range] | None,
+        filled: Sequence[int] | None,
+        note: bytes,
+        add: Callable[[ShardSum, ShardSum], ShardSum],
+    ):
+        self.dealt = deal(group.size, group.size) if dealt is None else dealt
+        self.filled = range(group.size) if filled is None else filled
+        self.shards, self.note = self.dealt[-1].stop, note
+        self.own = [shard for shard in self.dealt[group.rank] if shard in self.filled]
+        self.spans = [spans_of(self.shards, self.filled, owned) for owned in self.dealt]
+        self.local = self.tree(add)
+        self.used: list[int] = []  # the numbers of the tensors that any worker has values of
+        self.notes: list[bytes] = []
+        self.exchange: GradientExchange | None = None
+        self.landed: dict[int, Landing] = {}
+
+    def tree(self, add: Callable[[T, T], T]) -> TreeSum[T]:
+        """Return an empty tree of this step's shards."""
+        return TreeSum(self.shards, self.filled, add)
 
 
 class Sums:
@@ -120,13 +146,18 @@ class Sums:
         self._add, self._check = jit(add_lists), jit(finite_flags)
         self._host_add = _add_flushed if _flushes(self.device) else _add
         self._zeros: dict[int, Tensor] = {}
+        self._pairs = PairSums(self._zero)
+        self.early: EarlyExchange | None = None  # that the shard may begin which is computed now
+        # Small gradients are exchanged faster than a shard's segments are submitted.
+        nbytes = sum(4 * p.numel() for p in params)
+        self.overlaps = nbytes >= OVERLAPPED and isinstance(self.device, HasStaging)
         self._plans: dict[tuple[int, ...], tuple[Round, ...]] = {}
         self.join(group)
 
     def join(self, group: ProcessGroup) -> None:
         """Divide the work among the workers of a group."""
         self.group, self._plans = group, {}
-        self._slots: tuple[Any, SumSlots] | None = None
+        self._slots: tuple[tuple[tuple[Round, ...], int], SumSlots] | None = None
         self._calls: list[RankCall] = []  # of the last exchange
         processes = 1 + sum(p.shares_memory for p in group.mesh.peers.values())
         self.carrier = carrier_of(self.device, CopyThreads(processes))
@@ -147,73 +178,169 @@ class Sums:
 
         filled: the shards that have items; None: there is one shard for each worker.
         """
-        rank = self.group.rank
-        dealt = self.deal if filled is not None else deal(self.group.size, self.group.size)
-        filled = range(self.group.size) if filled is None else filled
-        shards = dealt[-1].stop
-        local: TreeSum[ShardSum] = TreeSum(shards, filled, self.add)
-        own = [shard for shard in dealt[rank] if shard in filled]
+        step = _Step(self.group, self.deal if filled is not None else None, filled, note, self.add)
+        try:
+            early = self._compute(step, part)
+            if self.group.size == 1 and self.feedback.wire.is_exact:
+                self._announce_step(step, step.local.values[step.spans[0][0]].values)
+                return self._alone(step)
+            if early is None:
+                self._read(step)
+            else:
+                early.finish()
+            total, flaw = self._finish(step)
+        except BaseException as e:
+            if step.exchange is not None:
+                step.exchange.stop(e)
+            raise
+        if flaw is not None:
+            raise BadGradient(self._describe(flaw))
+        self.count += 1
+        return total
+
+    def _compute(self, step: _Step, part: Callable[[int], ShardSum]) -> EarlyExchange | None:
+        """Compute the own shards. Returns the exchange if it began before the last one was complete."""
 
         def compute(shard: int) -> ShardSum:
             with random_numbers(self.seed, self.count, shard):
                 return part(shard)
 
+        local = step.local
         if self.options.sync_batch_norm:
-            computed = side_by_side(Meeting(self.group, filled, dealt), own, compute)
-            for shard in own:
+            computed = side_by_side(Meeting(self.group, step.filled, step.dealt), step.own, compute)
+            for shard in step.own:
                 local.put((shard, shard + 1), computed[shard])
-        else:
-            for shard in own:
-                local.put((shard, shard + 1), compute(shard))
-        used = [i for s in local.values.values() for i in s.values]
-        used, notes = self._announce(used, note)
-        spans = [spans_of(shards, filled, owned) for owned in dealt]
-        if self.group.size == 1 and self.feedback.wire.is_exact:
-            return self._alone(local.values[spans[0][0]], notes, used)
-        exchange, landed = self._exchange(used, spans, shards, filled)
+            return None
+        for shard in step.own[:-1]:
+            local.put((shard, shard + 1), compute(shard))
+        for shard in step.own[-1:]:
+            if self.overlaps and self.group.size > 1:
+                self.early = self._early(step, shard)
+            try:
+                last = compute(shard)
+            finally:
+                early, self.early = self.early, None
+            if early is not None and early.reader is not None:
+                losses = step.tree(self.add)
+                losses.values = {span: ShardSum({}, s.loss) for span, s in local.values.items()}
+                losses.put((shard, shard + 1), ShardSum({}, last.loss))
+                local.values = losses.values
+                return early
+            local.put((shard, shard + 1), last)
+        return None
+
+    def _early(self, step: _Step, shard: int) -> EarlyExchange:
+        def begin(used: Collection[int]) -> RoundReader:
+            return self._begin(step, used)
+
+        local = {span: s.values for span, s in step.local.values.items()}
+        own = step.spans[self.group.rank]
+        return EarlyExchange(local, step.tree, shard, own, self._pairs, begin)
+
+    def _announce_step(self, step: _Step, used: Collection[int]) -> None:
+        step.used, step.notes = self._announce(sorted(used), step.note)
+
+    def _begin(self, step: _Step, used: Collection[int]) -> RoundReader:
+        """Agree with the other workers on the tensors of a step, and start its exchange."""
+        self._announce_step(step, used)
+        for call in self._calls:  # of the step before: peers may still read this worker's slots
+            call.end()
+        rounds = self._rounds(step.used)
+        own = len(step.spans[self.group.rank])
+        if self._slots is None or self._slots[0] != (rounds, own):
+            self._slots = (rounds, own), SumSlots(self.group, rounds, own)
+        tree = TreeAdd(
+            step.spans, step.shards, step.filled, self._host_add, self.carrier.threads, self.checks
+        )
+        exchange = GradientExchange(
+            self.group,
+            rounds,
+            step.spans,
+            tree,
+            self.feedback,
+            self._slots[1],
+            self._landing_of(step, rounds),
+        )
+        exchange.times = self.times
         exchange.start()
-        self._calls = exchange.calls
-        try:
-            losses = self._send(exchange, local.values, spans[rank])
-            gathered = gather(self.group, np.array(losses + [0.0] * (shards - len(losses)), np.float32))
-        except BaseException as e:
-            exchange.stop(e)
-            raise
+        step.exchange, self._calls = exchange, exchange.calls
+        return RoundReader(self.carrier, exchange, self.times)
+
+    def _landing_of(self, step: _Step, rounds: Sequence[Round]) -> Callable[[int, list[Floats]], None]:
+        """Return the function that moves the sums of a round to the device."""
+        landed, rank = step.landed, self.group.rank
+
+        def use(number: int, sums: list[Floats]) -> None:
+            this = rounds[number]
+            begin = this.bounds[rank] if this.is_owned else 0
+            slices: list[TensorSlice] = []
+            for p in this.pieces if this.size else ():
+                if not this.is_owned or self.owners[p.tensor] == rank:
+                    if p.tensor not in landed:
+                        landed[p.tensor] = self.carrier.land(self.tensors[p.tensor].shape)
+                    slices.append(TensorSlice(landed[p.tensor], p.first, p.start - begin, p.size))
+            if slices:
+                self.carrier.write(slices, sums)
+
+        return use
+
+    def _read(self, step: _Step) -> None:
+        """Read the partial sums and pass them to the exchange, round by round."""
+        local = step.local.values
+        reader = self._begin(step, {i for s in local.values() for i in s.values})
+        values = [local[span].values for span in step.spans[self.group.rank]]
+
+        def value(span: int, number: int) -> Tensor:
+            return self._pairs.value(values[span], number)
+
+        rounds = len(reader.exchange.rounds)
+        for number in range(rounds):
+            while reader.begun < min(number + AHEAD + 1, rounds):
+                reader.begin(value)
+            reader.complete(number + 1)
+
+    def _finish(self, step: _Step) -> tuple[Total, Flaw | None]:
+        """Wait for the sums of a step."""
+        exchange, own = step.exchange, step.spans[self.group.rank]
+        assert exchange is not None
         flaw = exchange.finish()
         if self.times is not None:
             self.times.finished = perf_counter()
-        if flaw is not None:
-            raise BadGradient(self._describe(flaw))
-        tree: TreeSum[Any] = TreeSum(shards, filled, np.add)
-        for theirs, raw in zip(spans, gathered, strict=True):
-            for span, loss in zip(theirs, raw, strict=False):
+        # After the threads' work: this wait keeps them from submitting.
+        raw = Readback([step.local.values[span].loss for span in own]).wait()
+        losses = np.zeros(step.shards, np.float32)
+        losses[: len(own)] = [np.frombuffer(r, np.float32)[0] for r in raw]
+        gathered = gather(self.group, losses)
+        tree = step.tree(np.add)
+        for theirs, values in zip(step.spans, gathered, strict=True):
+            for span, loss in zip(theirs, values, strict=False):
                 tree.put(span, loss)
         self.sent += exchange.sent
-        self.count += 1
-        values = {i: self.carrier.tensor(landing) for i, landing in landed.items()}
-        return Total(values, float(tree.total), notes, used)
+        values = (
+            {i: self.carrier.tensor(landing) for i, landing in step.landed.items()} if flaw is None else {}
+        )
+        return Total(values, float(tree.total), step.notes, step.used), flaw
 
-    def _alone(self, sums: ShardSum, notes: list[bytes], used: list[int]) -> Total:
+    def _alone(self, step: _Step) -> Total:
         """Return the sums of the only worker, which stay on its device."""
-        if self.checks and used:
+        (sums,) = step.local.values.values()
+        if self.checks and step.used:
             with drawing:
-                flags = self._check([sums.values[i] for i in used])
+                flags = self._check([sums.values[i] for i in step.used])
             is_finite = flags.numpy()
             if not is_finite.all():
-                raise BadGradient(self._describe(Flaw(0, used[int(np.flatnonzero(is_finite == 0)[-1])])))
+                number = step.used[int(np.flatnonzero(is_finite == 0)[-1])]
+                raise BadGradient(self._describe(Flaw(0, number)))
         loss = float(sums.loss.item())
         if self.times is not None:
             self.times.computed = self.times.finished = perf_counter()
         self.count += 1
-        return Total(sums.values, loss, notes, used)
+        return Total(sums.values, loss, step.notes, step.used)
 
     def add(self, left: ShardSum, right: ShardSum) -> ShardSum:
         """Add the sums of two nodes of the tree."""
         keys = sorted(left.values.keys() | right.values.keys())
-        # A shard without a gradient counts as zeros: which shards a worker has must not change a bit.
-        left_parts, right_parts = (
-            [s.values[i] if i in s.values else self._zero(i) for i in keys] for s in (left, right)
-        )
+        left_parts, right_parts = ([self._pairs.value(s.values, i) for i in keys] for s in (left, right))
         with drawing:
             *sums, loss = self._add([*left_parts, left.loss], [*right_parts, right.loss])
         return ShardSum(dict(zip(keys, sums, strict=True)), loss)
@@ -256,77 +383,6 @@ class Sums:
             self._plans[key] = tuple(r.renumbered(key) for r in plan)
         return self._plans[key]
 
-    def _exchange(
-        self, used: Sequence[int], spans: Sequence[Sequence[Span]], shards: int, filled: Sequence[int]
-    ) -> tuple[GradientExchange, dict[int, Landing]]:
-        """Prepare the exchange of a step. Returns it, and the values that it brings to the device."""
-        for call in self._calls:  # of the step before: peers may still read this worker's slots
-            call.end()
-        rounds = self._rounds(used)
-        own = len(spans[self.group.rank])
-        if self._slots is None or self._slots[0] != (rounds, own):
-            self._slots = (rounds, own), SumSlots(self.group, rounds, own)
-        landed: dict[int, Landing] = {}
-        rank = self.group.rank
-
-        def use(number: int, sums: list[Floats]) -> None:
-            step = rounds[number]
-            begin = step.bounds[rank] if step.is_owned else 0
-            slices: list[TensorSlice] = []
-            for p in step.pieces if step.size else ():
-                if not step.is_owned or self.owners[p.tensor] == rank:
-                    if p.tensor not in landed:
-                        landed[p.tensor] = self.carrier.land(self.tensors[p.tensor].shape)
-                    slices.append(TensorSlice(landed[p.tensor], p.first, p.start - begin, p.size))
-            if slices:
-                self.carrier.write(slices, sums)
-
-        tree = TreeAdd(spans, shards, filled, self._host_add, self.carrier.threads, self.checks)
-        exchange = GradientExchange(self.group, rounds, spans, tree, self.feedback, self._slots[1], use)
-        exchange.times = self.times
-        return exchange, landed
-
-    def _send(
-        self, exchange: GradientExchange, sums: dict[Span, ShardSum], spans: Sequence[Span]
-    ) -> list[float]:
-        """Read the partial sums and send them, round by round. Returns the losses of the spans."""
-        rounds = exchange.rounds
-        reads: list[PendingValues | None] = []
-
-        def read(number: int) -> None:
-            if number < len(rounds):
-                step = rounds[number]
-                slices = [
-                    TensorSlice(self._value(sums[span], p.tensor), p.first, i * step.size + p.start, p.size)
-                    for i, span in enumerate(spans)
-                    for p in step.pieces
-                ]
-                size = step.size * len(spans)
-                reads.append(self.carrier.read(slices, size) if size else None)
-
-        losses = Readback([sums[span].loss for span in spans])
-        for number in range(AHEAD):
-            read(number)
-        for number in range(len(rounds)):
-            read(number + AHEAD)
-            if (pending := reads[number]) is not None:
-                self._arrive(pending, exchange.slots.partials[number].reshape(-1))
-            reads[number] = None
-            exchange.send(number)
-        return [float(np.frombuffer(raw, np.float32)[0]) for raw in losses.wait()]
-
-    def _arrive(self, pending: PendingValues, target: Floats) -> None:
-        """Wait for partial sums, and copy them to the slots of their round."""
-        began = perf_counter()
-        pending.wait(target)
-        if self.times is not None:
-            now = self.times.add("read", began)
-            self.times.computed = self.times.computed or now
-
-    def _value(self, sums: ShardSum, number: int) -> Tensor:
-        value = sums.values.get(number)
-        return self._zero(number) if value is None else value
-
     def _describe(self, flaw: Flaw) -> str:
         where = f"step {self.count}: the gradient of {self.names[flaw.tensor]!r}"
         if flaw.rank == self.group.size:
@@ -337,7 +393,7 @@ class Sums:
         return f"{where} is NaN or infinite on rank {flaw.rank} ({shards}): all workers stop: {rule}"
 
 
-def _flushes(device: Any) -> bool:
+def _flushes(device: Device) -> bool:
     """Whether the device's additions replace numbers below the smallest normal one by zero."""
     if device.kind == "cpu":
         return False
