@@ -34,17 +34,19 @@ def seconds_of(call, repeats: int = 7) -> float:
 
 
 def constants(device: str, nbytes: int) -> dict[str, float]:
-    """Bytes per second of a read, a write and a copy."""
+    """Bytes per second of a read, a write (as an exchange of two workers makes them) and a copy."""
     import flambeau as fb
-    from flambeau.runtime.exchange import leaf
-    from flambeau.runtime.run import read
+    from flambeau.distributed.carrier import CopyThreads, TensorSlice, carrier_of
 
-    host = np.ones(nbytes // 4, np.float32)
+    count = nbytes // 4
+    host = np.ones(count, np.float32)
     target = np.empty_like(host)
     x = fb.tensor(host, device=device).realize()
+    carrier = carrier_of(x.device, CopyThreads(2))
+    landing = carrier.land((count,))
     return {
-        "read": nbytes / seconds_of(lambda: np.copyto(target, np.frombuffer(read([x])[0], np.float32))),
-        "write": nbytes / seconds_of(lambda: fb.Tensor(leaf(host, x.shape, x.dtype, x.device)).realize()),
+        "read": nbytes / seconds_of(lambda: carrier.read([TensorSlice(x, 0, 0, count)], count).wait(target)),
+        "write": nbytes / seconds_of(lambda: carrier.write([TensorSlice(landing, 0, 0, count)], [host])),
         "copy": nbytes / seconds_of(lambda: np.copyto(target, host)),
     }
 

@@ -43,6 +43,9 @@ def test_what_is_hidden_and_what_is_rare():
     hidden = predict(WORK, HOST, devices=2, method=Method(overlap=0.05))
     assert hidden.step == pytest.approx(plain.step - 0.1)
     assert predict(WORK, HOST, devices=2, method=Method(overlap=1.0)).efficiency == 1
+    late = WORK._replace(last=4 * ROUND)  # of ten rounds
+    exposed = predict(late, HOST, devices=2, method=Method(overlap=1.0)).step - 2.5
+    assert exposed == pytest.approx(0.4 * plain.exchange)
     rare = predict(WORK, HOST, devices=2, method=Method(every=100))
     assert rare.step == pytest.approx(2.5 + plain.exchange / 100)
     with pytest.raises(ValueError, match=r"predict\(0 devices, 1 hosts, every=1\): must be at least 1"):

@@ -35,19 +35,22 @@ class WorkerStep(NamedTuple):
     """A training step of one worker.
 
     nbytes: of the gradients in float32. compute: seconds of its forward and backward passes. update: seconds
-    of the optimiser.
+    of the optimiser. last: bytes of the gradients that are complete only when backward ends, such as those of
+    word vectors.
     """
 
     nbytes: float
     compute: float
     update: float = 0.0
+    last: float = 0.0
 
 
 class Method(NamedTuple):
     """How gradients are exchanged.
 
     wire: the bytes of an element over 4: 0.5 for float16, 0.25 for int8. overlap: the part of `compute` in
-    which gradients are exchanged; 0 in this version. every: steps between two exchanges (DiLoCo).
+    which other gradients than the last are completed and exchanged: that of the backward pass of a worker's
+    last shard. every: steps between two exchanges (DiLoCo).
     hierarchical: whether a host's workers add their gradients before these leave the host; this version does
     not.
     """
@@ -105,7 +108,8 @@ def predict(
     exchange = sum(stages) / rounds + max(stages) * (rounds - 1) / rounds + messages
     if workers == 1:
         exchange = 0.0
-    hidden = min(exchange, method.overlap * work.compute)
+    # Only what is complete before backward ends can be hidden.
+    hidden = min(exchange * max(1 - work.last / work.nbytes, 0.0), method.overlap * work.compute)
     compute = work.compute + work.update
     step = compute + (exchange - hidden) / method.every
     return Prediction(read, write, host, network, messages, exchange, step, compute / step)
