@@ -233,6 +233,34 @@ def test_the_checks_alone(checkout):
 
 
 @POSIX
+def test_pyright_runs_again_only_if_a_file_that_it_reads_changed(checkout):
+    checkout.run("doctor")
+    source, both = checkout.root / "src/flambeau/one.py", ["-m ruff check .", "-m pyright"]
+    source.parent.mkdir(parents=True)
+    source.write_text("x: int = 1\n")
+    assert checkout.run("check", CODE="1").returncode == 1  # a failure is not kept
+    checkout.run("check")
+    assert checkout.called()[-2:] == both
+    passed = f"before (delete {checkout.root}/.venv/pyright.passed to run it again)"
+    assert checkout.run("check").stderr.endswith(f"run test: pyright passed on these files {passed}\n")
+    assert checkout.called() == both[:1]
+    (checkout.root / "README.md").write_text("no source")
+    checkout.run("check")
+    assert checkout.called() == both[:1]
+    source.write_text("x: int = 2\n")
+    checkout.run("check")
+    assert checkout.called() == both
+    source.rename(source.with_name("two.py"))
+    checkout.run("check")
+    assert checkout.called() == both
+    (checkout.root / ".venv/lib/python3.12/site-packages/numpy-2.0.dist-info").mkdir(parents=True)
+    checkout.run("check")
+    assert checkout.called() == both
+    checkout.run("check")
+    assert checkout.called() == both[:1]
+
+
+@POSIX
 def test_help_of_the_checks_calls_nothing(checkout):
     told = checkout.run("--help").stdout
     for words in (["test", "--help"], ["check", "-h"], ["test", "-k", "exp", "--help"]):
@@ -263,7 +291,7 @@ def test_comparisons_install_their_library_once_and_run_alone(checkout):
     checkout.run("test", "-k", "conv", "--torch")
     assert checkout.called() == ["-m pytest -n 2 --dist worksteal -k conv --torch"]
     checkout.run("test")
-    assert checkout.called()[-3:] == ["-m ruff check .", "-m pyright", "-m pytest -n 2 --dist worksteal"]
+    assert checkout.called()[-2:] == ["-m ruff check .", "-m pytest -n 2 --dist worksteal"]
     checkout.run("bench", "--torch")
     assert checkout.called() == ["ROOT/.venv/bin/flambeau bench --torch"]
 
