@@ -409,7 +409,7 @@ def test_a_checkpoint_lowers_the_peak(gpu):
     assert peaks[fb.checkpoint] < 0.6 * peaks[plain], peaks
 
 
-@pytest.mark.share(2, only=["gpu"])
+@pytest.mark.share(3, only=["gpu"])
 def test_a_checkpoint_with_parameters_and_dropout(device):
     def run(wrap):
         fb.manual_seed(5)
@@ -471,7 +471,7 @@ def perceptron(device, depth=8, width=256):
     return model
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_balanced_checkpointing_lowers_the_peak(gpu):
     model = perceptron(gpu)
     x = fb.randn(512, 256, device=gpu).realize()
@@ -497,7 +497,7 @@ def test_an_unknown_strategy():
     assert str(caught.value) == f"checkpointing('sometimes'): unknown strategy: {known}"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_recorded_calls_are_balanced(gpu):
     model = perceptron(gpu, depth=3)
     x = fb.randn(512, 256, device=gpu).realize()

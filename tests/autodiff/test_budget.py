@@ -49,7 +49,7 @@ def test_other_sizes_are_refused(size):
     assert str(caught.value) == told
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_backward_pass_is_made_to_fit(gpu):
     model, x = network()
     needed, plain = peak_of(gpu, gradients, model, x)
@@ -63,7 +63,7 @@ def test_a_backward_pass_is_made_to_fit(gpu):
     assert peak_of(gpu, gradients, model, x)[0] == needed  # the budget ended with its block
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_recorded_step_is_made_to_fit(gpu):
     def trained(budget):
         model, x = network()

@@ -22,7 +22,7 @@ HOSTS = (
     *("_eig", "linalg_eig", "linalg_eigvals"),
     *(name for name in ROWS if name.startswith("linalg_ldl") or name.endswith("_on_host")),
 )
-PLAIN = in_turn([name for name in ROWS if name not in (*SOURCE, *HOSTS)], runs=16)
+PLAIN = in_turn([name for name in ROWS if name not in (*SOURCE, *HOSTS)], runs=32)
 
 
 def table_files() -> dict[str, str]:
@@ -67,7 +67,7 @@ def test_rows_give_the_reference_in_the_page(page):
     given = {name: arrays(ROWS[name], np.random.default_rng(1)) for name in PLAIN}
     found = in_page(page, given)
     told = {name: wrong(name, given[name], f, ROWS[name].tol) for name, f in found.items()}
-    assert len(told) >= 30
+    assert len(told) >= 15
     assert not {name: text for name, text in told.items() if text}
 
 

@@ -220,7 +220,7 @@ def test_a_site_that_cannot_be_kept_is_told(page, site):
     status(page).to_have_text(READY)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 def test_building_by_the_command_line(tmp_path):
     made = CliRunner().invoke(main, ["web", "build", "--out", str(tmp_path / "site"), "--sources"])
     assert made.exit_code == 0, made.output
@@ -243,12 +243,13 @@ def test_building_by_the_command_line(tmp_path):
     )
 
 
+@pytest.mark.share(2)
 def test_the_wheel_of_the_site_is_what_pip_installs(site, site_folder, tmp_path):
     """The page names it by the site's address; it has the commands, the templates and the pages."""
     (wheel,) = site_folder.glob("*.whl")
     text = fetched(site)[1].decode()
     assert f'data-wheel="{wheel.name}">pip install {wheel.name}<' in text
-    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index"]
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--no-compile"]
     target = ["--target", tmp_path / "env", f"{site}{wheel.name}"]
     subprocess.run([*command, *target], check=True, capture_output=True)
     path = {**os.environ, "PYTHONPATH": str(tmp_path / "env"), "FLAMBEAU_DEVICE": "cpu"}

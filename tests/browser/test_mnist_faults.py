@@ -108,6 +108,7 @@ def build_model(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.share(2)
 def test_a_model_for_the_site_is_checked(tmp_path):
     save_file(fb.nn.Linear(3, 4).state_dict(), tmp_path / "other.safetensors")
     out = tmp_path / "site"
@@ -115,8 +116,9 @@ def test_a_model_for_the_site_is_checked(tmp_path):
         main, ["web", "build", "--out", str(out), "--model", str(tmp_path / "other.safetensors")]
     )
     assert refused.exit_code == 1 and "load_state_dict(2 tensors): 6 missing: '0.weight'" in refused.output
+    quick = ["--sources", "--no-brotli", "--no-docs"]
     made = CliRunner().invoke(
-        main, ["web", "build", "--sources", "--out", str(out), "--model", str(build_model(tmp_path))]
+        main, ["web", "build", *quick, "--out", str(out), "--model", str(build_model(tmp_path))]
     )
     assert made.exit_code == 0, made.output
     (shown,) = out.glob("mnist/model-*/mnist.safetensors")

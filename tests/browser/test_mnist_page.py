@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from helpers.draws import in_turn
 
 import flambeau as fb
 from flambeau.io import load_file, save_file
@@ -16,6 +17,7 @@ from flambeau.site.server import address
 from .paper import DIGITS, READY, draw, expect, shot, until
 
 pytestmark = pytest.mark.share(6, first=0)
+IN_HALF = pytest.mark.share(4, first=0)  # of the turns of this file, which are even
 
 
 def probabilities(page) -> list[float]:
@@ -43,7 +45,7 @@ def mnist(browser, site):
     assert not thrown, f"errors in the page: {thrown}"
 
 
-@pytest.mark.parametrize("digit", DIGITS)
+@pytest.mark.parametrize("digit", in_turn(DIGITS, 3))
 def test_digits_drawn_with_the_mouse_are_read(mnist, digit):
     draw(mnist, digit)
     expect(mnist, "#prediction").to_have_text(str(digit))
@@ -139,6 +141,7 @@ def numbers(page) -> list[list[str]]:
     return rows[::-1]
 
 
+@IN_HALF
 def test_the_loss_falls_in_30_steps(mnist, trained):
     rows = numbers(mnist)
     assert rows[0][:3] == ["0", "–", "–"] and float(rows[0][3].removesuffix(" %")) < 40  # before it learned
@@ -150,6 +153,7 @@ def test_the_loss_falls_in_30_steps(mnist, trained):
     assert re.fullmatch(r"\d\.\d{3}", shown) and abs(float(shown) - losses[-1]) < 5.6e-4
 
 
+@IN_HALF
 def test_saved_weights_are_those_of_the_desktop(mnist, trained):
     model = network()
     model.load_state_dict(load_file(trained))
@@ -182,6 +186,7 @@ def test_a_stroke_is_taken_back_and_samples_are_read(mnist):
     assert float(mnist.inner_text("#speed")) > 0
 
 
+@IN_HALF
 def test_the_trained_network_is_looked_into_used_and_taken_home(browser, mnist, trained, tmp_path):
     """The grid of what is read as what; the tabs in the address; the folder, which is a page of its own."""
     mnist.click("#tab-train")
@@ -231,6 +236,7 @@ def flawed(path: Path, name: str, at: int, value: float) -> None:
     save_file({n: fb.tensor(t) for n, t in tensors.items()}, path)
 
 
+@IN_HALF
 def test_bad_files_are_told_and_change_nothing(mnist, trained, tmp_path):
     linear, cut = tmp_path / "linear.safetensors", tmp_path / "cut.safetensors"
     save_file(fb.nn.Linear(3, 4).state_dict(), linear)
@@ -267,6 +273,7 @@ def test_bad_files_are_told_and_change_nothing(mnist, trained, tmp_path):
     expect(mnist, "#prediction").to_have_text("3")
 
 
+@IN_HALF
 def test_training_pauses_resumes_and_stops(mnist, trained):
     mnist.click("#tab-train")
     mnist.fill("#steps", "500")
@@ -292,6 +299,7 @@ def test_training_pauses_resumes_and_stops(mnist, trained):
     assert 30 < int(numbers(mnist)[-1][0]) < 530
 
 
+@IN_HALF
 def test_a_gpu_lost_while_training_is_opened_again_and_training_goes_on_from_what_was_kept(mnist, trained):
     mnist.click("#tab-train")
     kept = int(numbers(mnist)[-1][0])
@@ -308,6 +316,7 @@ def test_a_gpu_lost_while_training_is_opened_again_and_training_goes_on_from_wha
     assert steps == sorted(set(steps)) and steps[-1] == kept + 20
 
 
+@IN_HALF
 def test_saved_weights_load_into_a_new_page(browser, site, mnist, trained):
     mnist.set_input_files("#file", trained)  # other tests have trained further
     expect(mnist, "#train-status").to_contain_text("loaded mine.safetensors")

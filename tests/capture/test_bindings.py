@@ -232,7 +232,7 @@ def test_any_order_of_calls_gives_what_plain_calls_give(size, monkeypatch):
 
 @pytest.mark.usefixtures("large")
 @pytest.mark.parametrize("kept", [1, 3, 16])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_buffers_in_any_order_give_the_values_of_plain_calls(kept, monkeypatch):
     """Fillings that come once, again, often, and after they were dropped."""
     monkeypatch.setattr(bindings, "KEPT", kept)

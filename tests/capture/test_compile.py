@@ -138,7 +138,7 @@ def test_what_is_compiled_runs_while_the_rest_is_being_compiled(device, monkeypa
     assert counted(lambda: fb.realize(x @ x.sum(1, keepdim=True))) == (0, 1) and len(submits) == before + 1
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_products_are_compiled_while_the_rest_is_planned(device):
     """In a long graph: a plan of a thousand nodes takes 0.1 s, and a product's kernel up to 0.8 s."""
     x = y = fb.tensor(np.full((9, 9), 0.25, "f4"), device=device)

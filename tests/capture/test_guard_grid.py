@@ -43,7 +43,7 @@ WAYS = [(name, "always") for name in ALWAYS] + [(name, "never") for name in NEVE
 
 
 @pytest.mark.parametrize(("name", "check"), WAYS)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_recorded_calls_give_what_plain_ones_give(name, check, capsys):
     wanted = results(*ROWS[name]())
     call, change = ROWS[name]()

@@ -141,7 +141,7 @@ WATCHED = (
 
 
 @pytest.mark.parametrize("software", CLASSES)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_no_access_strays(software, watching):
     for i, name in enumerate(WATCHED):
         if software not in in_turn(CLASSES, 2, first=i):
@@ -153,7 +153,7 @@ def test_no_access_strays(software, watching):
         assert not strays, f"{name}: {strays} out of bounds, up to {farthest}, in {list(watching.kernels)}"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_no_access_of_pools_strays(watching):
     watching.kernels.clear()
     with planned_for(watching, software=False):
@@ -197,7 +197,7 @@ def test_no_access_of_sums_strays(watching):
 
 
 @pytest.mark.parametrize("variant", in_turn(["rows", "words", "shared", "blocks", "tiles"], 2))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_no_access_of_quantised_weights_strays(variant, watching, monkeypatch):
     monkeypatch.setattr("flambeau.core.choose.forced", lambda: {"quantized": variant})
     with planned_for(watching, software=variant == "rows", groups=7):
@@ -216,7 +216,7 @@ def test_no_access_of_skinny_products_strays(watching, monkeypatch):
     assert watching.found() == (0, 0)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_no_access_of_attention_by_few_rows_strays(watching):
     """Grouped heads, odd lengths, causal masks and biases."""
     t = lambda *shape: fb.ones(*shape, device=watching)  # noqa: E731
@@ -231,7 +231,7 @@ def test_no_access_of_attention_by_few_rows_strays(watching):
     assert watching.found() == (0, 0)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_no_access_of_cut_tiles_strays(watching, monkeypatch):
     """As on a GPU of two cores."""
     monkeypatch.setattr("flambeau.core.choose.forced", lambda: {"contract": "128x128+"})
@@ -244,7 +244,7 @@ def test_no_access_of_cut_tiles_strays(watching, monkeypatch):
 
 
 @pytest.mark.parametrize("attention", in_turn(["tiles", "rows"], 2))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_workgroups_past_the_last_do_nothing(attention, watching, monkeypatch):
     """A line of them folded into two dims is rounded up: of sorts, scans and attention by tiles and rows.
 
@@ -296,7 +296,7 @@ def test_no_access_of_matrix_units_strays(watching):
     assert watching.kernels and watching.found() == (0, 0)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_no_access_of_random_programs_strays(watching):
     for seed in range(25):
         program = replace(random_program(seed, 6), by=())
@@ -333,7 +333,7 @@ def checking(gpu):
     return device
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_random_programs_give_the_same_bits_without_checks(gpu, checking):
     assert not gpu.checks
 
@@ -345,7 +345,7 @@ def test_random_programs_give_the_same_bits_without_checks(gpu, checking):
             assert same, f"{name} of\n{program.source()}"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_no_access_of_a_convolution_at_frequencies_strays(watching, monkeypatch):
     """Odd sizes, with zeros around and without; blocks, tiles and steps in part."""
     monkeypatch.setattr(choose, "forced", lambda: {"winograd": "32x32"})
@@ -358,7 +358,7 @@ def test_no_access_of_a_convolution_at_frequencies_strays(watching, monkeypatch)
     assert {"filters", "conv2d"} <= {*watching.kernels}
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_no_access_of_a_weight_gradient_at_frequencies_strays(watching, monkeypatch):
     """Odd sizes, with zeros around and without; blocks, tiles and pieces in part."""
     monkeypatch.setattr(choose, "forced", lambda: {"winograd_weight": "32x32"})

@@ -409,7 +409,7 @@ def test_matrix_units_take_float32_weights_as_they_lie():
 # --- how far it is from float32 ---
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_drift_names_the_layer(device):
     model = layers(device)
     x = fb.randn(16, 8, device=device)

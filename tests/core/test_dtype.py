@@ -157,7 +157,7 @@ def test_fused_bytes_equal_unfused(gpu):
 
 
 @pytest.mark.parametrize("n", range(10))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_odd_sizes(n, dtype, device):
     x = np.arange(1, n + 1).astype(dtype.numpy)
     t = fb.tensor(x, dtype=dtype, device=device)
@@ -169,7 +169,7 @@ def test_odd_sizes(n, dtype, device):
 
 
 @pytest.mark.parametrize("view", [transposed, sliced, flipped, mixed], ids=lambda f: f.__name__)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_views(view, dtype, gpu):
     x = np.random.default_rng(2).integers(0, 30, (6, 7)).astype(dtype.numpy)
     t = view(x, gpu).to(dtype) if dtype is fb.bfloat16 else view(x, gpu)
@@ -220,7 +220,7 @@ def test_sums_are_made_in_float32(half, device):
     assert big.norm().item() == 600 and big.std().item() == 0 and big.softmax(0).tolist() == [0.25] * 4
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_reductions(dtype, device):
     x = np.random.default_rng(3).integers(0, 9, (37, 41)).astype(dtype.numpy)
     t = fb.tensor(x, dtype=dtype, device=device)
@@ -252,7 +252,7 @@ def test_index_of_a_computed_extreme(half, device):
 
 
 @pytest.mark.parametrize("shape", [(5, 7, 3), (16, 12, 20), (64, 64, 64), (1, 33, 9), (70, 5, 130)])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_matmul(shape, dtype, device):
     m, k, n = shape
     a, b = (np.random.default_rng(6).integers(-3 * (dtype.kind != "u"), 4, s) for s in ((m, k), (k, n)))
@@ -264,7 +264,7 @@ def test_matmul(shape, dtype, device):
         assert equal(got, want)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_convolution_and_pools(half, device):
     rng = np.random.default_rng(7)
     x, w = (rounded(rng.normal(size=s), half) for s in ((2, 3, 9, 9), (4, 3, 3, 3)))
@@ -284,7 +284,7 @@ def test_convolution_and_pools(half, device):
         check(y.float().numpy(), want.numpy(), 4 * EPS[half])
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_joins_and_gathers(dtype, device):
     x = np.arange(35).reshape(5, 7).astype(dtype.numpy)
     t = fb.tensor(x, dtype, device)
@@ -361,7 +361,7 @@ def test_values_that_do_not_fit_are_refused():
         assert str(e.value) == said
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_models_train_in_half_precision(half, device):
     fb.manual_seed(0)
     model = fb.nn.Sequential(

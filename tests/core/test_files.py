@@ -94,7 +94,7 @@ def test_a_write_that_fails_or_is_interrupted_leaves_what_was_there(tmp_path):
     assert (tmp_path / "y").stat().st_mode & 0o777 == 0o640
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_many_writers_at_once(tmp_path):
     """Two processes and four threads write the same files for a while, one of them killed again and again."""
     code = (
@@ -158,7 +158,7 @@ def test_a_damaged_cache_file_is_none(tmp_path):
     assert files.read_checked(path) is None
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_damaged_caches_of_the_start_are_made_anew(tmp_path):
     """Every file that a first run leaves in the cache folder, cut, changed, or none: the same numbers."""
     code = "import flambeau as fb\nprint((fb.arange(6).reshape(2, 3).float() @ fb.ones(3, 2)).exp().tolist())"

@@ -103,7 +103,7 @@ def moments(call, since=""):
 
 
 @pytest.mark.parametrize("offload", [False, True])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_an_eager_step_is_whole(device, offload):
     training = Training(device, offload)
     seen = set()
@@ -118,7 +118,7 @@ def test_an_eager_step_is_whole(device, offload):
 
 
 @pytest.mark.parametrize("check, since", [("never", ""), ("always", ""), ("always", "undo")])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_replay_is_whole(check, since, gpu):
     training = Training(gpu)
     call = fb.jit(training.step, check=check)

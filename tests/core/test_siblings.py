@@ -78,7 +78,7 @@ def test_reading_gradients_one_by_one_runs_each_kernel_once(chain, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_values_read_one_by_one_are_those_read_together(device, way):
     chain = Chain(device)
     expected = WAYS[way](chain)

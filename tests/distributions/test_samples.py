@@ -172,7 +172,7 @@ def test_straight_through():
     assert (x * t(1.0, 3.0)).sum().backward()[p] is not None
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_by_kernels(gpu):
     """One pass of draws and densities on the adapter: moments are those of NumPy's device."""
 

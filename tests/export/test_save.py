@@ -200,7 +200,7 @@ def test_a_shape_without_n_is_fixed(tmp_path):
     assert str(e.value) == "program(x=f32[3, 3]): x is f32[3, 3], not f32[2, 3]"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_folder_has_the_kernels_of_both_classes_of_adapters(saved, monkeypatch, gpu):
     model, inputs, folder, _ = saved("cnn")
     plans = json.loads((folder / "program.txt").read_text())["plans"]

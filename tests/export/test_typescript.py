@@ -126,7 +126,7 @@ BUNDLER = ("--module", "esnext", "--moduleResolution", "bundler")
 NODE = ("--module", "nodenext")
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_uses_pass_the_strict_compiler_and_wrong_ones_are_refused_each_in_its_line(check):
     begin = USES.count("\n") + 1
     said = check(USES + "".join(f"{line};\n" for line in WRONG), *NODE)
@@ -134,7 +134,7 @@ def test_uses_pass_the_strict_compiler_and_wrong_ones_are_refused_each_in_its_li
     assert lines == set(range(begin, begin + len(WRONG))), "\n".join(said)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_the_types_stand_in_a_worker_alone(check):
     """Whose library has no elements of pages."""
     source = """import { load } from "one";

@@ -80,7 +80,7 @@ def test_a_parameter_is_updated_when_its_gradient_is_there():
 
 
 @pytest.mark.parametrize("make", [optim.SGD, optim.AdamW])
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_recorded_steps_give_what_plain_ones_do(make):
     def trained(record):
         model, x = network()

@@ -95,7 +95,7 @@ def test_pieces_are_added_where_they_are_read():
 
 
 @pytest.mark.parametrize("make", (optim.Adam, optim.SGD))
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_recorded_steps_are_plain_ones(gpu, make):
     x = np.random.default_rng(0).normal(size=(16, 1, 12, 12)).astype("f4")
     y = np.arange(16).astype("i4") % 5

@@ -40,7 +40,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("end", "leaf", "tree", "software"), in_turn(CASES, 2))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_of_many_views(end, leaf, tree, software):
     device = get_device("gpu")
     rng = np.random.default_rng([len(end), len(tree)])

@@ -74,7 +74,7 @@ def test_dims_are_cut_by_reshapes():
 
 
 @pytest.mark.parametrize("dtype", [fb.float16, fb.bfloat16])
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_gradients_of_narrow_products_are_read_as_they_lie(dtype):
     x, w = leaf(8, 12).to(dtype).realize(), leaf(12, 16, seed=1).to(dtype).realize().requires_grad_()
     v = leaf(16, 16, seed=2).to(dtype).realize().requires_grad_()

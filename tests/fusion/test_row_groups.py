@@ -65,7 +65,7 @@ STATISTICS = (
 @pytest.mark.parametrize("software", [True, False])
 @pytest.mark.parametrize("count", in_turn([7, 8, 9, 13, 16, 40], 2))
 @pytest.mark.parametrize("tensors", [1, 2, 3])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_more_statistics_than_a_kernel_binds(count, tensors, software, gpu):
     """Of one tensor, and of several whose rows meet in a statistic; as ever more outputs of one group."""
     rng = np.random.default_rng(count)
@@ -144,7 +144,7 @@ def references():
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_every_variant_has_the_values(gpu, force, name):
     force(f"rows={name}")
     with planned_for(gpu, software=name == "loop1"):
@@ -158,7 +158,7 @@ def test_every_variant_has_the_values(gpu, force, name):
 
 @pytest.mark.parametrize("length", (2, 3, 16, 257, 1024, 4096, 9000, 20000))
 @pytest.mark.parametrize("software", (False, True))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_rows_of_all_lengths(gpu, length, software):
     x = np.random.default_rng(length).normal(size=(70, length)).astype("f4")
     with planned_for(gpu, software=software):
@@ -218,7 +218,7 @@ def test_phases_that_ask_for_more_params_than_there_are(gpu):
 
 @pytest.mark.parametrize("name", ("registers256", "loop128", "loop256", "online256"))
 @pytest.mark.parametrize("classes", (4096, 5003))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_cross_entropy_in_every_form(gpu, force, name, classes):
     """Rows whose largest comes first, last, after minus infinities; NaN and infinity stay in their rows."""
     force(f"rows={name}")

@@ -64,7 +64,7 @@ def test_a_sum_that_needs_another_waits_for_it():
     assert kinds_of(first * second, second)[0] == "tree"  # an epilogue reads the other's result
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_a_norms_gradients_by_weight_and_bias_are_one_kernel(gpu):
     w, b, m = leaf(48, seed=3).requires_grad_(), leaf(48, seed=4).requires_grad_(), leaf(48, 5, seed=6)
     with planned_for(gpu, software=False):
@@ -82,7 +82,7 @@ def test_a_norms_gradients_by_weight_and_bias_are_one_kernel(gpu):
 
 @pytest.mark.parametrize("shape", ((5000, 48), (70, 33), (9, 3), (4096, 768), (1, 7)))
 @pytest.mark.parametrize("dtype", (fb.float32, fb.float16, fb.int32))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_values(gpu, shape, dtype):
     """Few rows in one kernel, many in pieces; sums of other types beside each other, with epilogues."""
     x = np.random.default_rng(5).integers(-9, 9, shape).astype("f4")

@@ -40,7 +40,7 @@ def given(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_values_are_those_of_separate_kernels(case, gpu):
     norm, arrays = given(case)
 

@@ -108,7 +108,7 @@ def test_bounds_that_are_nan(device):
 
 
 @pytest.mark.parametrize("kernels", ["software", "gpu"])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_on_llvmpipe(kernels):
     """Mesa is what simplifies most."""
     drivers = glob.glob("/usr/share/vulkan/icd.d/lvp_icd*.json")

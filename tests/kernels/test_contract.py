@@ -84,7 +84,7 @@ def test_enough_results_are_not_split():
     assert kernels(x @ x, WIDE) == ["matmul"]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_products_have_the_same_value(forced):
     for i, (m, k, n) in enumerate(((5, 3000, 7), (64, 64, 48), (1, 513, 40))):
         x, w, b = numbers(m, k), numbers(k, n), numbers(n)
@@ -100,7 +100,7 @@ SKINNY += in_turn([Variant("skinny", n) for n in cost_model.SPLITS if n not in c
 
 
 @pytest.mark.parametrize("variant", SKINNY, ids=str)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_few_rows_at_whole_turns_and_beside_them(variant, many_threads, monkeypatch):
     """Sums of whole turns and pieces, one more and one less, and drawn ones; both sides read both ways.
 
@@ -133,7 +133,7 @@ def test_few_rows_at_whole_turns_and_beside_them(variant, many_threads, monkeypa
 
 @pytest.mark.parametrize("flip", in_turn((False, True), 2))
 @pytest.mark.parametrize("shape", [(260, 200, 300, 1), (130, 100, 41, 5), (257, 330, 129, 3)])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_the_last_tiles_are_cut(shape, flip, many_threads, monkeypatch):
     """As on a GPU of two cores: whole rounds of workgroups, and the last one in pieces along the sum."""
     monkeypatch.setattr(many_threads, "limits", replace(many_threads.limits, machine=MachineSpeed(2)))
@@ -148,7 +148,7 @@ def test_the_last_tiles_are_cut(shape, flip, many_threads, monkeypatch):
 
 
 @pytest.mark.parametrize("left", ["turned", "as it lies"])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_the_rule_cuts_long_sums_and_gives_the_same_value(left, many_threads, monkeypatch):
     """By the rule, with limits that small sizes reach: rounds of tiles on one core, sums of 301 places."""
     monkeypatch.setattr(many_threads, "limits", replace(many_threads.limits, machine=MachineSpeed(1)))
@@ -171,7 +171,7 @@ def planned(tensor):
 
 
 @pytest.mark.parametrize("pieces, few, lanes", [(12, 40, 1), (32, 40, 4), (64, 40, 16), (64, 300, 4)])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_pieces_of_few_results_are_added_by_several_threads(pieces, few, lanes, many_threads, monkeypatch):
     monkeypatch.setattr(choose, "forced", lambda: {"contract": f"32x32/{pieces}"})
     a, b, c = numbers(few, 64 * pieces), numbers(64 * pieces, few - 3), numbers(few, few - 3)
@@ -181,14 +181,14 @@ def test_pieces_of_few_results_are_added_by_several_threads(pieces, few, lanes, 
     np.testing.assert_allclose(z.numpy(), np.abs(a.astype(float) @ b - c), rtol=1e-4, atol=2e-3)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_integers_have_the_same_value(forced):
     a, b = (numbers(*s).round().astype("int32") for s in ((6, 70), (70, 5)))
     y = fb.tensor(a, device=forced) @ fb.tensor(b, device=forced)
     np.testing.assert_array_equal(y.numpy(), a @ b)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_gradients_of_a_convolution_have_the_same_value(forced):
     x, w, g = numbers(4, 3, 12, 12), numbers(6, 3, 3, 3), numbers(4, 6, 12, 12)
 
@@ -216,7 +216,7 @@ WINDOWS = ({}, {"stride": 2}, {"padding": 2, "dilation": 2}, {"padding": 1, "gro
 
 @pytest.mark.parametrize("layout", ["view", "copy"])
 @pytest.mark.parametrize("attrs", in_turn(WINDOWS, 4), ids=str)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_windows_have_the_same_value_as_they_lie_and_laid_out(layout, attrs, many_threads, monkeypatch):
     """A convolution of odd sizes and both its gradients."""
     monkeypatch.setattr(choose, "forced", lambda: {"windows": layout})
@@ -233,6 +233,7 @@ def test_windows_have_the_same_value_as_they_lie_and_laid_out(layout, attrs, man
 
 
 @pytest.mark.parametrize("size", [(12, 16), (7, 13), (40,), (4, 5, 6)])
+@pytest.mark.share(2)
 def test_depthwise_convolutions_share_the_cells_of_four_windows(size, many_threads, monkeypatch):
     """Strides and dilations that share cells or not, lines that end within four columns or not."""
     monkeypatch.setattr(choose, "forced", lambda: {"contract": "depthwise"})
@@ -261,6 +262,7 @@ def test_a_large_weight_gradient_reads_a_copy_with_zeros_and_a_small_one_does_no
         assert made == [*copies, "conv_weight+mul", "sum"]
 
 
+@pytest.mark.share(2)
 def test_batches_have_the_same_value(forced):
     a, b = numbers(3, 2, 600), numbers(3, 600, 4)
     y = fb.tensor(a, device=forced) @ fb.tensor(b, device=forced)
@@ -280,7 +282,7 @@ def test_what_is_cheap_is_computed_where_it_is_read(many_threads):
     np.testing.assert_allclose(y.numpy(), np.maximum(x * 2 + 1, 0) @ w, rtol=1e-4, atol=1e-3)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_blocks_of_four_bits_are_unpacked_where_they_are_read(many_threads):
     rng = np.random.default_rng(0)
     x, scale = numbers(5, 64), np.abs(numbers(12, 2))

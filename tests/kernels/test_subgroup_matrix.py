@@ -58,7 +58,7 @@ SIZES = [(64, 64, 64), (72, 40, 256), (130, 72, 96), (33, 65, 17), (1, 200, 40),
 
 
 @pytest.mark.parametrize("m,n,k", SIZES)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_sizes(m, n, k, units):
     rng = np.random.default_rng(m)
     a, b = made(rng, m, k, dtype="f2"), made(rng, k, n, dtype="f2")
@@ -70,6 +70,7 @@ def test_sizes(m, n, k, units):
 
 
 @pytest.mark.parametrize("turned", ["a", "b", "ab"])
+@pytest.mark.share(2)
 def test_layouts_are_read_as_they_lie(turned, units):
     rng = np.random.default_rng(1)
     a, b = made(rng, 128, 192, dtype="f2"), made(rng, 192, 64, dtype="f2")
@@ -81,6 +82,7 @@ def test_layouts_are_read_as_they_lie(turned, units):
     assert off(z, a.astype("f8") @ b.astype("f8")) < EXACT
 
 
+@pytest.mark.share(2)
 def test_batches_and_strides(units):
     rng = np.random.default_rng(2)
     a, b = made(rng, 2, 3, 64, 128, dtype="f2"), made(rng, 3, 64, 64, dtype="f2")
@@ -89,6 +91,7 @@ def test_batches_and_strides(units):
     assert on_units(x @ y) and off(x @ y, want) < EXACT
 
 
+@pytest.mark.share(2)
 def test_epilogue(units):
     rng = np.random.default_rng(3)
     x, w, b = (fb.tensor(made(rng, *s, dtype="f2"), device=units) for s in ((96, 64), (72, 64), (72,)))
@@ -97,6 +100,7 @@ def test_epilogue(units):
     assert on_units(y) and off(y, want) < EXACT
 
 
+@pytest.mark.share(2)
 def test_convolution(units):
     rng = np.random.default_rng(4)
     x, w = made(rng, 2, 32, 10, 10, dtype="f2"), made(rng, 64, 32, 3, 3, dtype="f2")
@@ -128,7 +132,7 @@ def drawn_sides(rng, split: int, dtype: str, device):
 
 
 @pytest.mark.parametrize("split", in_turn([2, 8], 2))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_sums_in_pieces(split, units, monkeypatch):
     """Where few tiles leave cores idle: drawn sizes, sides as they lie, with an epilogue behind the sum."""
     monkeypatch.setattr(choose, "forced", lambda: {"contract": f"matrix64/{split}"})
@@ -185,7 +189,7 @@ READ = [  # each shape in the better precision, one way or the other, and each w
 
 
 @pytest.mark.parametrize("shape,turned,precision", in_turn(READ, 2))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_float32_of_every_shape(shape, turned, precision, variant):
     units, name = variant
     rng = np.random.default_rng(13)
@@ -204,7 +208,7 @@ def test_float32_of_every_shape(shape, turned, precision, variant):
 @pytest.mark.parametrize(
     "split,precision", in_turn([("2", "high"), ("3/f16", "high"), ("5", "medium"), ("7/f16", "medium")], 2)
 )
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_float32_in_pieces(split, precision, units, monkeypatch):
     monkeypatch.setattr(choose, "forced", lambda: {"contract": f"matrix64/{split}"})
     count = int(split[0])
@@ -229,6 +233,7 @@ def test_pieces_fill_the_cores():
             assert templates(whole)[-1] == "contract/subgroup_matrix.wgsl"
 
 
+@pytest.mark.share(2)
 def test_views_are_split_as_they_are_read(variant):
     units, name = variant
     rng = np.random.default_rng(14)
@@ -250,7 +255,7 @@ def test_large_products_are_split_before():
 
 @pytest.mark.parametrize("precision,bound", [("high", HIGH), ("medium", MEDIUM)])
 @pytest.mark.parametrize("size", [1.0, 1e6, 1e-6, 1e30, 1e-30])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_precision_at_every_size(precision, bound, size, variant):
     """Beyond 65504 float16 is infinite, and below 1e-7 nothing: factors are scaled first."""
     units, _ = variant
@@ -283,6 +288,7 @@ def test_elements_of_many_sizes(units):
         assert np.linalg.norm((y - want)[rows]) < HIGH * np.linalg.norm(want[rows])
 
 
+@pytest.mark.share(2)
 def test_zeros_infinities_and_nan(variant):
     units, _ = variant
     zeros, ones = (np.full((64, 64), n, "f4") for n in (0, 1))
@@ -297,7 +303,7 @@ def test_zeros_infinities_and_nan(variant):
 
 
 @pytest.mark.parametrize("variant", in_turn(["matrix64", "matrix64/f16"], 2), indirect=True)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_long_sums_are_added_in_pieces(variant):
     units, _ = variant
     rng = np.random.default_rng(8)
@@ -309,7 +315,7 @@ def test_long_sums_are_added_in_pieces(variant):
     )
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_gradients_have_the_precision_of_their_backward(units):
     rng = np.random.default_rng(9)
     a, b = made(rng, 64, 64), made(rng, 64, 64)
@@ -393,7 +399,7 @@ def test_checking_compilers_see_that_places_are_inside(precision):
 # --- training ---
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_float16_training_with_float32_masters(units):
     """An MLP whose forward and backward passes are of float16, and whose weights are kept in float32."""
     fb.manual_seed(0)

@@ -80,7 +80,7 @@ LONG = {  # more turns than llvmpipe gives
 
 
 @pytest.mark.parametrize("name", in_turn(LONG, 3))
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 def test_long_loops_end_where_they_should(name, gpu):
     f = LONG[name]
     want = {"matmul": 400_009, "sum": 70_000 * np.arange(1, 4), "sort": np.arange(69_991, 70_001)}[name]

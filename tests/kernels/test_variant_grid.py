@@ -69,7 +69,7 @@ def run(case, gpu, software, limits, names):
 @pytest.mark.parametrize(
     ("kind", "software"), [(k, s) for i, k in enumerate(KINDS) for s in in_turn((True, False), 2, first=i)]
 )
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_drawn(kind, software, gpu, monkeypatch):
     wrong = []
     for at, rng in draws(f"{kind} {'software' if software else 'gpu'}", DRAWN.get(kind, 1)):

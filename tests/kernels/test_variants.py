@@ -79,7 +79,7 @@ CASES = {
     ],
 }  # fmt: skip
 CLASSES = {"software": True, "gpu": False}
-MANY = 4  # variants of a family: of more, a 32nd
+MANY = 4  # variants of a family: of more, a 48th
 LARGE = 1 << 18  # elements of a map that count as many: 8 million take a software adapter seconds
 MOST = 1  # cases that a variant is tried on; test_contract.py and test_variant_grid.py have more
 TOLERANCE = {False: 2e-5, True: 2e-2}  # of the largest magnitude; in halves
@@ -105,7 +105,7 @@ def turns(order, families):
     for family, names in families.items():
         known = order.setdefault(family, {})
         known.update(dict.fromkeys(names))
-        wanted = in_turn(known, 32) if len(known) > MANY else known
+        wanted = in_turn(known, 48) if len(known) > MANY else known
         yield from ((family, name) for name in names if name in wanted)
 
 

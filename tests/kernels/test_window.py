@@ -15,7 +15,7 @@ SHAPE = 2, 3, 11, 14
 
 @pytest.mark.parametrize("software", [True, False], ids=["software", "gpu"])
 @pytest.mark.parametrize("name", POOLS)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_pools(name, software, gpu):
     a = np.random.default_rng(3).integers(-9, 9, SHAPE).astype("f4")  # many are equal: the first counts
     right = values(*with_gradient(POOLS[name], fb.tensor(a, device="cpu")))

@@ -70,17 +70,18 @@ def check(size, device):
     close(y.numpy(), convolved(x, weight, padding), c)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_every_shape_has_the_value_of_the_direct_sum(shape):
     check(PARTS, shape)
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_every_size_has_the_value_of_the_direct_sum(size, small):
     check(size, small)
 
 
+@pytest.mark.share(2)
 def test_a_gradient_by_the_input_is_such_a_convolution(small):
     x, w, g = numbers(2, 6, 9, 8), numbers(10, 6, 3, 3), numbers(2, 10, 9, 8)
     given = fb.tensor(x, device=small, requires_grad=True)
@@ -90,6 +91,7 @@ def test_a_gradient_by_the_input_is_such_a_convolution(small):
     close(found.numpy(), convolved(g, w.swapaxes(0, 1)[..., ::-1, ::-1], 1), 10)
 
 
+@pytest.mark.share(2)
 def test_what_is_around_it_is_computed_in_it(small):
     """Bias, residual and activation on the way out; an image that is not in memory is stored first."""
     x, w, b, r = numbers(2, 4, 6, 6), numbers(8, 4, 3, 3), numbers(8), numbers(2, 8, 6, 6)
@@ -100,7 +102,7 @@ def test_what_is_around_it_is_computed_in_it(small):
     np.testing.assert_allclose(y.numpy(), want, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_images_that_lie_in_other_orders(small):
     x, w = numbers(2, 8, 7, 4), numbers(6, 4, 3, 3)
     t, weight = fb.tensor(x, device=small), fb.tensor(w, device=small)
@@ -116,6 +118,7 @@ def test_images_that_lie_in_other_orders(small):
         close(y.numpy(), convolved(array, w, 1), 4)
 
 
+@pytest.mark.share(2)
 def test_a_value_that_is_not_finite_stays_in_its_tile_and_those_beside_it(small):
     x, w = np.ones((1, 2, 12, 12), "f4"), numbers(4, 2, 3, 3)
     x[0, 0, 5, 5] = np.inf

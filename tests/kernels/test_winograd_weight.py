@@ -57,7 +57,7 @@ def drawn(rng):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_drawn_sizes_have_the_value_of_the_direct_sum(shape, at, monkeypatch):
     monkeypatch.setitem(winograd_weight.TILES, "32x32", SHAPES[shape])
     wrong = []
@@ -74,7 +74,7 @@ def test_drawn_sizes_have_the_value_of_the_direct_sum(shape, at, monkeypatch):
     assert not wrong, wrong
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_operands_that_lie_in_other_orders_and_expressions(at):
     """A gradient that is computed where it is read, an image that is permuted, cut or padded, an epilogue."""
     rng = np.random.default_rng(3)
@@ -94,6 +94,7 @@ def test_operands_that_lie_in_other_orders_and_expressions(at):
     assert off(y.numpy(), expected(padded, np.tile(g, (1, 1, 2, 2))[:, :, :8, :12], (1, 1))) < 5e-6
 
 
+@pytest.mark.share(2)
 def test_an_image_that_is_computed_is_stored_first(at):
     x, g = (np.random.default_rng(5).standard_normal((2, 3, 6, 6)).astype("f4") for _ in range(2))
     y = gradient(
@@ -103,6 +104,7 @@ def test_an_image_that_is_computed_is_stored_first(at):
     assert off(y.numpy(), expected(np.abs(x), g, (1, 1))) < 5e-6
 
 
+@pytest.mark.share(2)
 def test_values_that_are_not_finite_reach_the_sums_of_their_channels(at):
     """Infinities outside of what a tile sums are not met: other channels and filters stay finite."""
     x, g = np.ones((1, 3, 7, 7), "f4"), np.ones((1, 4, 7, 7), "f4")

@@ -18,7 +18,7 @@ def adapter(request, gpu):
 
 
 @pytest.mark.parametrize(("shape", "dims"), SHAPES)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_sums_carry(shape, dims, adapter):
     rng = np.random.default_rng(len(shape) + shape[0])
     for low, high in RANGES:
@@ -70,7 +70,7 @@ def test_one_kernel_reads_everything_once(gpu):
 
 
 @pytest.mark.parametrize(("shape", "dims"), SHAPES)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_extremes(shape, dims, adapter):
     rng = np.random.default_rng(len(shape) + shape[0])
     for low, high in [*RANGES, (-(2**63), -(2**63) + 3)]:

@@ -74,7 +74,7 @@ def test_values_are_torchmetrics(space):
     assert mine and not wrong
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_values_by_kernels(gpu):
     wrong = {}
     for start in BY_KERNELS:

@@ -101,7 +101,7 @@ def test_sizes_and_names_of_the_whole():
     assert small(cpu(IMAGES)).shape == (2, 10) and small.features(cpu(WIDE))[1].shape == (1, 16, 24)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_on_the_kernels(gpu):
     small = filled(models.ClipVision(SMALL))
     wanted = small(cpu(WIDE)).numpy()

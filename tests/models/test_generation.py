@@ -33,7 +33,7 @@ def test_tokens_are_those_of_transformers(name):
         [[0], [0]] if name == "t5" else IDS.tolist(), GIVEN[f"tokens of {name}"], strict=True)]  # fmt: skip
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_step_is_recorded_once_and_replayed(gpu):
     """One recording, which other texts of the shape go on with; tokens as NumPy writes them."""
     model = filled(models.GPT2LMHeadModel(GPT2))
@@ -57,7 +57,7 @@ def test_a_step_is_recorded_once_and_replayed(gpu):
     assert list(step.replayed.programs.values()) == [[program]]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_second_text_compiles_and_allocates_nothing(gpu):
     """The first prompt is planned like later ones, although its caches are new."""
     decoder = models.Decoder(filled(models.LlamaForCausalLM(LLAMA)).to(gpu))
@@ -107,7 +107,7 @@ def test_a_row_ends_and_is_padded(gpt2):
     assert alone.shape == (1, 9 + at + 1)  # no more than is needed
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_draws_follow_seeds(gpt2):
     writer = models.Decoder(gpt2)
 

@@ -53,7 +53,7 @@ def agrees(name: str, y) -> None:
 
 
 @pytest.mark.parametrize("name", PLAIN)
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_images(name):
     case = CASES[name]
     agrees(name, filled(case.ours())(*(fb.tensor(x, device="cpu") for x in case.inputs)))

@@ -311,7 +311,7 @@ def test_labels_stand_where_torchvisions_stand(torch):
     assert moved == {}
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_the_command_names_photographs(tmp_path, monkeypatch):
     """The real weights, on a sample of the site; a file that is none. No device is opened but the one asked
     for."""

@@ -16,7 +16,7 @@ def pair(shape, seed=0):
 @pytest.mark.parametrize("p", [0.5, 1, 2, 2.5, 3])
 @pytest.mark.parametrize("dim", [None, 0, (1, 2)])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_lp_loss(device, p, dim, reduction):
     x, y = pair((3, 4, 5))
     powers = np.abs(x.astype("f8") - y) ** p
@@ -31,7 +31,7 @@ def test_lp_loss(device, p, dim, reduction):
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (2, 3, 4), (2, 5, 7, 3), (1, 16, 2, 3, 4), (3, 1, 9)])
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_gram_matrix_loss(device, shape, reduction):
     def gram(x):
         rows = x.reshape(*x.shape[:2], -1).astype("f8")
@@ -44,7 +44,7 @@ def test_gram_matrix_loss(device, shape, reduction):
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_rnnt_loss(device, seed):
     """Drawn lengths, labels behind them that are none, and no labels at all."""
     rng = np.random.default_rng(seed)

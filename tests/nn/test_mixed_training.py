@@ -64,7 +64,7 @@ def losses(name, dtype, recorded=False):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_reaches_the_loss_of_float32(name):
     with fb.device("cpu"):
         exact = losses(name, None)
@@ -75,7 +75,7 @@ def test_reaches_the_loss_of_float32(name):
     assert exact[-1] < 0.7 * exact[0]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_recorded_step_does(gpu):
     with gpu:
         exact, made = losses("mlp", None, recorded=True), losses("mlp", fb.float16, recorded=True)

@@ -300,7 +300,7 @@ def test_lazy_layers_are_created_on_their_device():
     assert half(fb.ones(1, 5, dtype=fb.float16)).dtype is fb.float16
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_plans_inspections_and_recordings_show_transfers(gpu, capsys):
     """Two blocks read one mask: it is moved once. No wave computes a forward value again."""
     fb.manual_seed(3)
@@ -342,7 +342,6 @@ def _inspect(model, x, mask):
     return fb.inspect(lambda: model(x, mask).square().mean().backward())
 
 
-@pytest.mark.share(3)
 def opened(number):
     """An adapter's device, or None if its driver refuses one, as OpenGL beside Vulkan may."""
     try:
@@ -351,6 +350,7 @@ def opened(number):
         return None
 
 
+@pytest.mark.share(5)
 def test_two_adapters_and_a_profile(gpu):
     others = [device for i in range(len(adapters())) if (device := opened(i)) not in (None, gpu)]
     if not others:

@@ -51,7 +51,7 @@ def by_numpy(layer, kind, x):
 
 
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_steps_by_numpy(kind, device):
     layer, x = getattr(nn, kind)(3, 5, device=device), drawn(6, 2, 3)
     y, state = layer(fb.tensor(x, device=device))
@@ -302,7 +302,7 @@ OPTIONS_BY_DEVICE = [(name, "cpu") for name in OTHERS] + [(name, "gpu") for name
 
 
 @pytest.mark.parametrize(("name", "device"), OPTIONS_BY_DEVICE, indirect=["device"])
-@pytest.mark.share(3, only=["gpu"])
+@pytest.mark.share(5, only=["gpu"])
 def test_options_by_numpy(name, device):
     kind, options = OTHERS[name]
     layer, given = drawn_layer(kind, options, device)
@@ -382,7 +382,7 @@ CLIPPED = {"clip": 1.0, "state_clip": 1.0, "hidden_activation": "softsign"}
         ("LSTM", 2, {**CLIPPED, "input_forget": True, "gate_activation": "hardsigmoid"}),
     ],
 )
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_kernels_of_a_step(kind, ahead, options, gpu):
     """A product and a kernel of all gates; a plain RNN's gate is the product's epilogue. A seventh of a
     kernel a step joins the states. On the way back a kernel and a product."""
@@ -402,7 +402,7 @@ def test_kernels_of_a_step_that_is_differentiated_by_itself(kind, ahead, options
     assert more[0] == 14 * ahead + 2 and more[1] <= 14 * 15 + 4
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_long_sequences_are_computed_in_pieces(gpu):
     layer, x = nn.GRU(2, 4, device=gpu), drawn(70, 1, 2)
     y, _ = layer(fb.tensor(x, device=gpu))

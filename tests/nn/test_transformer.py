@@ -103,7 +103,7 @@ HELD = {  # masks [3, 3] of which row 1 is the lowest number, or nothing; what r
 
 @pytest.mark.parametrize("p", [0.0, 0.5])
 @pytest.mark.parametrize("name", HELD)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_weights_that_are_wanted_change_no_result(name, p, device):
     mask, more, seen = HELD[name]
     layer = nn.MultiheadAttention(4, 2, dropout=p, batch_first=True, device=device)

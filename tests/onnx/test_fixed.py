@@ -105,7 +105,7 @@ def compare(run, maker: str, arrival: str, outputs: list[str]) -> None:
 
 
 @pytest.mark.parametrize("arrival", ARRIVALS)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_sizes_follow_values(arrival):
     for maker in MAKERS:
         proto = cases(list(NAMES), maker, arrival)

@@ -73,7 +73,7 @@ def found(files):
     return json.loads(done.stdout)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_picture_is_named_as_elsewhere(files, found):
     """By the same file with NumPy and onnx, on the same canvas, in two scales."""
     canvas = np.array([(7 * i) % 251 for i in range(448 * 448 * 4)], "u1").reshape(448, 448, 4)

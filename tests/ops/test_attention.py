@@ -52,7 +52,7 @@ def made(case, device):
 
 @pytest.mark.parametrize("scores", ["stored", "streamed"])  # where the device has the choice
 @pytest.mark.parametrize("case", in_turn(CASES, 2))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_attention_and_its_gradients(case, scores, device, monkeypatch):
     monkeypatch.setattr(choose, "forced", lambda: {"scores": scores})
     arrays, xs, compute, reference = made(case, device)
@@ -133,6 +133,7 @@ def templates(y):
 
 
 @pytest.mark.parametrize("tile", in_turn(range(len(launches.FORWARD)), len(launches.FORWARD)))
+@pytest.mark.share(2)
 def test_forward_in_each_tile(tile, gpu, forced):
     rng, bias = np.random.default_rng(4), np.random.default_rng(5).normal(size=(4, 70, 75)).astype("f4")
     q, k, v = (rng.normal(size=s).astype("f4") for s in ((2, 4, 70, 20), (2, 2, 75, 20), (2, 2, 75, 36)))
@@ -170,7 +171,7 @@ def test_gradients_in_each_tile(tile, gpu, forced):
 @pytest.mark.parametrize("way", in_turn(("apart", "stored"), 2))
 @pytest.mark.parametrize("causal", in_turn((False, True), 2))
 @pytest.mark.parametrize("tile", in_turn(["64x64.8x8.16.0", "128x64.8x8.16.1", "64x32.4x4.8.0"], 3))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_products_of_stored_gradients_of_scores(tile, causal, way, gpu, forced):
     """Lines of whole vec4s whose last keys are absent; rows below and beyond the diagonal; shared keys."""
     rng, keep = np.random.default_rng(6), np.random.default_rng(7).random((137, 75)) > 0.3
@@ -202,7 +203,7 @@ def test_few_gradients_of_scores_are_stored(gpu):
 
 
 @pytest.mark.parametrize("dtype", in_turn((fb.float16, fb.bfloat16), 2))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_tiles_read_and_write_16_bit_floats(dtype, gpu, forced):
     rng = np.random.default_rng(8)
     xs = [fb.tensor(rng.normal(size=(2, n, 20)), dtype, gpu).requires_grad_() for n in (70, 50, 50)]
@@ -233,6 +234,7 @@ FEW = {
 
 @pytest.mark.parametrize("pieces", ["one", "several"])
 @pytest.mark.parametrize("case", FEW)
+@pytest.mark.share(5)
 def test_few_rows_to_many_keys(case, pieces, gpu, forced, monkeypatch):
     if pieces == "several":
         monkeypatch.setattr(launches, "ONE_PIECE", 0)
@@ -325,7 +327,7 @@ def test_rows_of_the_lowest_numbers_are_means(variant, gpu, forced, monkeypatch)
     assert not made[0][:, 2].any()
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_huge_scores(gpu, forced):
     q, k, v = (np.random.default_rng(3).normal(size=(2, 40, 16)).astype("f4") for _ in range(3))
     want = attention(q.astype("f8") * 1e18, k.astype("f8") * 1e15, v.astype("f8"))
@@ -340,7 +342,7 @@ def test_huge_scores(gpu, forced):
 
 @pytest.mark.parametrize("variant", ("rows", "64x64.8x8.16.1", "few"))
 @pytest.mark.parametrize("kind", ("number", "tensor", "host scalar"))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_start(variant, kind, gpu, forced):
     q, k, v = (np.random.default_rng(3).normal(size=(2, n, 16)).astype("f4") for n in (3, 90, 90))
     start = {"number": 70, "tensor": fb.tensor([70], device=gpu), "host scalar": fb.HostScalar(70)}[kind]
@@ -418,6 +420,7 @@ def test_errors():
         sdpa(fb.zeros(3, 5, 4, device="cpu"), q, q, enable_gqa=True)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("variant", ["rows", "units"])  # those that store no slopes: a tile does it
 def test_keys_beside_stored_slopes(variant, gpu, forced):
     row = ROWS["_keys"]

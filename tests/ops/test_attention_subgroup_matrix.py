@@ -73,7 +73,7 @@ def expected(arrays, mask, start=None, **options):
 
 
 @pytest.mark.parametrize("case", in_turn(CASES, 4))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_against_the_formula(case, units):
     arrays, mask, options = made(case, np.random.default_rng(1))
     given = None if mask is None else fb.tensor(mask, device=units)
@@ -87,7 +87,7 @@ def test_against_the_formula(case, units):
 
 
 @pytest.mark.parametrize("case", in_turn(["additive mask, softcap", "short causal", "lowest mask"], 3))
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 def test_gradients_are_made_on_units(case, units):
     """Against the same by Tensor ops in float32, of a loss whose slopes have few digits in float16."""
     arrays, mask, options = made(case, np.random.default_rng(2))

@@ -54,7 +54,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("i", in_turn(range(len(CASES)), 8), ids=lambda i: f"{CASES[i][0]}-{i}")
-@pytest.mark.share(1)
+@pytest.mark.share(5, only=["gpu"])
 def test_case(i, device):
     name, row = CASES[i]
     given = arrays(row, np.random.default_rng(21))

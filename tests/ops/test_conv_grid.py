@@ -101,7 +101,7 @@ def test_on_numpy():
 
 
 @pytest.mark.parametrize("software", in_turn([True, False], 2), ids=lambda s: "software" if s else "gpu")
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_on_kernels(software, gpu):
     with planned_for(gpu, software):
         compared(gpu, "convolutions on kernels", 3)
@@ -118,6 +118,7 @@ def test_phases_by_kernels_of_their_own(cost, monkeypatch):
     assert {sum(apart) for apart in chosen} == {0, 1, 2, 3}
 
 
+@pytest.mark.share(5, first=1)
 def test_phases_by_kernels_of_their_own_on_a_gpu(gpu, monkeypatch):
     monkeypatch.setattr(phases, "PART", 30)
     monkeypatch.setattr(phases, "ROWS", 1)
@@ -133,6 +134,7 @@ def test_windows_that_are_stored_and_added_up(taps, monkeypatch):
     compared("cpu", "windows", 60)
 
 
+@pytest.mark.share(5)
 def test_windows_that_are_stored_and_added_up_on_a_gpu(gpu, monkeypatch):
     chosen, rule = set(), phases._folds
     monkeypatch.setattr(phases, "FOLD", 0)

@@ -193,7 +193,7 @@ def test_softplus_of_halves(device):
 
 
 @pytest.mark.parametrize("software", in_turn([True, False], 2))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_long_sums(gpu, software):
     with planned_for(gpu, software=software):
         _add_up(gpu)
@@ -222,7 +222,7 @@ OFFSETS = [((64, 1000), 1), ((4, 100_000), 1), ((4100, 512), 1), ((50_000, 8), 0
 
 
 @pytest.mark.parametrize("shape, dim", OFFSETS)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_variance_beside_a_large_mean(shape, dim, kernels):
     for offset, tol in ((1e4, 2e-6), (1e6, 2e-6)):
         x = (np.random.default_rng(5).standard_normal(shape) + offset).astype("f4")
@@ -242,7 +242,7 @@ def standardized(x):
 
 
 @pytest.mark.parametrize("n", [16384, 300_000])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_norms_of_long_rows_beside_a_large_mean(n, kernels):
     """A float32 near a million is a multiple of 1/16, and so is a mean: what is left of it has that off."""
     rng = np.random.default_rng(n)
@@ -285,7 +285,7 @@ def test_norms_whose_variance_overflows_are_nan(n, kernels):
         assert np.isnan(y.numpy()).all()
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_covariances_beside_a_large_mean(kernels):
     rng = np.random.default_rng(4)
     data = (rng.normal(size=(3, 5000)) + 1e6).astype("f4")

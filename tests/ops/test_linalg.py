@@ -35,7 +35,7 @@ def orthonormal(q, tol=2e-6):
 
 
 @pytest.mark.parametrize("shape", SIZES, ids=str)
-@pytest.mark.share(3, only=["gpu"])
+@pytest.mark.share(5, only=["gpu"])
 def test_square(shape, device):
     a = random(shape)
     symmetric, definite = a + T(a), a @ T(a) / max(shape[-1], 1) + np.eye(shape[-1], dtype="f4")
@@ -53,6 +53,7 @@ def test_square(shape, device):
 
 
 @pytest.mark.parametrize("shape", in_turn([*SIZES, *OBLONG], 4), ids=str)
+@pytest.mark.share(5, only=["gpu"])
 def test_factors(shape, device):
     a = random(shape, 1)
     x = fb.tensor(a, device=device)
@@ -74,7 +75,7 @@ def test_factors(shape, device):
 
 
 @pytest.mark.parametrize("n, k", [(1, 1), (5, 2), (130, 3), (0, 2), (4, 0)])
-@pytest.mark.share(3, only=["gpu"])
+@pytest.mark.share(5, only=["gpu"])
 def test_systems(n, k, device):
     a, b = random((2, n, n), 2) + 2 * n**0.5 * np.eye(n, dtype="f4"), random((n, k), 3)
     x, y = fb.tensor(a, device=device), fb.tensor(b, device=device)

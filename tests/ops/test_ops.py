@@ -48,7 +48,7 @@ def test_rows_are_the_table():
 
 
 @pytest.mark.parametrize("name", ROWS)
-@pytest.mark.share(2, only=["gpu"])
+@pytest.mark.share(3, only=["gpu"])
 def test_value(name, device):
     row, rng = ROWS[name], np.random.default_rng(1)
     given = arrays(row, rng)
@@ -59,7 +59,7 @@ def test_value(name, device):
 
 
 @pytest.mark.parametrize("name", [n for n in ROWS if ROWS[n].kinds])
-@pytest.mark.share(3, only=["gpu"])
+@pytest.mark.share(5, only=["gpu"])
 def test_kinds(name, device):
     row, rng = ROWS[name], np.random.default_rng(2)
     made, wanted = [], []
@@ -73,7 +73,7 @@ def test_kinds(name, device):
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
-@pytest.mark.share(3, only=["gpu"])
+@pytest.mark.share(5, only=["gpu"])
 def test_sizes(name, device):
     row, rng = ROWS[name], np.random.default_rng(3)
     cases = [arrays(row, rng, shape) for shape in SIZES]
@@ -83,7 +83,7 @@ def test_sizes(name, device):
 
 
 @pytest.mark.parametrize("name", BINARY)
-@pytest.mark.share(3, only=["gpu"])
+@pytest.mark.share(5, only=["gpu"])
 def test_broadcasting(name, device):
     row, rng = ROWS[name], np.random.default_rng(4)
     n = len(row.inputs)
@@ -185,7 +185,7 @@ VIEWED = [
 
 @pytest.mark.parametrize("view", [transposed, sliced, flipped, padded, expanded], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("name", VIEWED)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_view(name, view, gpu):
     row, rng = ROWS[name], np.random.default_rng(6)
     given = arrays(row, rng)

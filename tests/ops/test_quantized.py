@@ -33,7 +33,7 @@ def test_products(m, n, k, block, bits, device):
 
 
 @pytest.mark.parametrize("name", in_turn(["words", "shared", "blocks", "tiles"], 2))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_every_variant(name, gpu, monkeypatch):
     """The kernels of GPUs, on any adapter: sizes that fill no tile."""
     monkeypatch.setenv("FLAMBEAU_VARIANT", f"quantized={name}")

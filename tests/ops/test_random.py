@@ -130,7 +130,7 @@ def test_randint_is_even_in_any_range(low, high, dtype):
     assert x.dtype is dtype and shares(x, low, high) < CHI_SQUARE_OF_9
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_randint_is_the_same_on_all_devices(kernels):
     for low, high, dtype in in_turn((RANGES[2], RANGES[7], RANGES[10], RANGES[-1]), 2):
         ours, theirs = (

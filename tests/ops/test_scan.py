@@ -38,7 +38,7 @@ def test_the_quick_reference_is_the_plain_one():
 
 
 @pytest.mark.parametrize("shape, dim", in_turn(LAYOUTS, 2), ids=str)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_layouts(shape, dim, planned):
     rng = np.random.default_rng(0)
     x = rng.integers(-5, 6, shape).astype("i4")

@@ -183,7 +183,7 @@ def test_counts(software, count, bins, gpu):
 @pytest.mark.parametrize("software", [True, False], ids=["cpu-adapter", "real-gpu"])
 @pytest.mark.parametrize("width", [1, 3, 8])
 @pytest.mark.parametrize("rows", [2, 700, 5000])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_many_sources(software, width, rows, gpu):
     rng = np.random.default_rng(5)
     x, src = rng.normal(size=(rows, width)).astype("f4"), rng.normal(size=(5000, width)).astype("f4")
@@ -198,7 +198,7 @@ def test_many_sources(software, width, rows, gpu):
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "complex64"])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_products_of_two_words(dtype, kernels):
     rng = np.random.default_rng(6)
     for rows, count, width in ((3, 5, 1), (7, 40, 3), (4, 2, 2)):

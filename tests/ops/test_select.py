@@ -78,7 +78,7 @@ def test_a_recorded_function_needs_the_size(gpu, capsys, tmp_path):
 
 
 @pytest.mark.parametrize("shape", [(0,), (1,), (40,), (5, 7), (30000,)], ids=str)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_unique_and_its_companions(shape, planned):
     x = np.random.default_rng(4).integers(0, 9, shape).astype("i4")
     t = fb.tensor(x, device=planned)

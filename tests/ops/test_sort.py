@@ -71,6 +71,7 @@ def test_values_and_places_go_together(device):
 
 
 @pytest.mark.parametrize("n", in_turn([1, 5, 256, 257, 600, 1025, 2049, 3000, 4100], 4))
+@pytest.mark.share(5)
 def test_rows_sorted_by_one_workgroup(n, gpu, monkeypatch):
     """By digits in registers and workgroup memory, also rows that other kernels are faster for."""
     monkeypatch.setattr(sort, "SHORT", 0)
@@ -84,7 +85,7 @@ def test_rows_sorted_by_one_workgroup(n, gpu, monkeypatch):
 
 
 @pytest.mark.parametrize("n, k", [(1024, 3), (1025, 3), (5000, 1), (70001, 64), (3000, 65)])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_the_best_of_long_rows(n, k, planned):
     x = np.round(np.random.default_rng(3).normal(size=(2, n)) * 20).astype("f4")
     t = fb.tensor(x, device=planned)
@@ -94,6 +95,7 @@ def test_the_best_of_long_rows(n, k, planned):
 
 
 @pytest.mark.parametrize("n, k", [(513, 1), (600, 64), (9000, 127), (40000, 20)])
+@pytest.mark.share(5)
 def test_the_best_without_sorting(n, k, gpu):
     """Ties, values that are all equal, rows in order, and the best in few threads' hands: few candidates are
     to be found in all of them."""
@@ -199,7 +201,7 @@ PACKED = [fb.float16, fb.bfloat16, fb.int8, fb.uint8]
 
 
 @pytest.mark.parametrize("dtype", in_turn(PACKED, 2), ids=lambda d: d.name)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_packed_dtypes(dtype, planned):
     t = fb.tensor(np.random.default_rng(5).integers(0, 30, (2, 2100)), device=planned).to(dtype)
     x = t.float().numpy()

@@ -43,7 +43,7 @@ def state(optimizer):
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_step_is_left_out_with_its_state(name):
     device = fb.device("cpu")
     ps, qs = parameters(device), parameters(device)

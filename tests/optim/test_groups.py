@@ -443,7 +443,7 @@ def test_terms_of_a_recorded_step_are_each_groups_own(gpu, capsys):
         (optim.Adan, {}, 51, 21),
     ],
 )
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_kernels_of_a_step_of_50_parameters(make, kw, most, fewest, monkeypatch):
     """As docs/optim.md says, where 8 buffers may be bound and where 32."""
     counts = []

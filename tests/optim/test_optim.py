@@ -280,7 +280,7 @@ def test_lbfgs_goes_as_torchs(torch, kw):
 
 
 @pytest.mark.parametrize("kw", SEARCHES, ids=range(len(SEARCHES)))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_lbfgs_finds_the_lowest_point(kw):
     p = fb.tensor(START, device="cpu", requires_grad=True)
     optimizer = optim.LBFGS([p], **kw)
@@ -414,7 +414,7 @@ def step(model, optimizer, x, y):
 
 
 @pytest.mark.parametrize("make, kw", TRAINED, ids=[m.__name__ for m, _ in TRAINED])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_mlp_learns(device, make, kw):
     model = mlp(device)
     optimizer = make(model.parameters(), **kw)
@@ -630,7 +630,7 @@ OFFLOADED = [(optim.SGD, {"momentum": 0.9, "nesterov": True}), (optim.AdamW, {"a
 
 
 @pytest.mark.parametrize(("make", "kw"), OFFLOADED)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_offloaded_state_gives_the_same_steps(gpu, make, kw):
     def trained(**more):
         fb.manual_seed(1)

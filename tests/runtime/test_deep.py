@@ -19,7 +19,7 @@ def shallow(monkeypatch):
     graph.has_run()
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_a_sum_that_nobody_reads_is_run_in_time(device):
     """A total over steps keeps neither their values nor a graph that grows with them."""
     x = fb.ones(3, device=device).realize()

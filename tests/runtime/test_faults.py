@@ -81,7 +81,7 @@ def raises(call, text):
 
 
 @pytest.mark.parametrize("name", OPS)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_outside_raises_once_and_the_edges_do_not(name, kernels):
     call, negative = OPS[name]
     right = call(given([0, N - 1, 1], kernels)).tolist()
@@ -95,7 +95,7 @@ def test_outside_raises_once_and_the_edges_do_not(name, kernels):
 
 
 @pytest.mark.parametrize("name", OPS)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_replay_raises_too(name, kernels):
     call = fb.jit(OPS[name][0])
     right = call(given([0, N - 1, 1], kernels)).tolist()
@@ -264,7 +264,7 @@ OTHERS = {  # (call, those that are right, (wrong, what is said of it) ...)
 
 
 @pytest.mark.parametrize("name", OTHERS)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_what_is_no_index_raises_too(name, kernels):
     call, right, *wrong = OTHERS[name]
     for values in right:
@@ -307,7 +307,7 @@ def test_of_reads_under_way_the_first_tells(gpu):
 
 
 @pytest.mark.parametrize("count", [1, 3, 4, 5, 6, 63, 65, 129])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_only_elements_are_checked(count, kernels):
     """Threads and neighbours behind the last element read what others left there."""
     for _ in range(2):

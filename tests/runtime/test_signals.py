@@ -44,7 +44,7 @@ def state(device):
     return live, device.pool.reserved, len(device._buffers)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_run_inside_of_any_step_of_a_run_of_the_same_plan(device):
     run = Run(device)
     run.y.realize()
@@ -68,7 +68,7 @@ def test_a_run_inside_of_any_step_of_a_run_of_the_same_plan(device):
     assert at > 50
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_an_exception_at_any_step_of_a_run_loses_no_memory(device, monkeypatch):
     # wgpu's objects raise in __del__ where their __init__ did; pytest's hook would keep the frames alive
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
@@ -91,7 +91,7 @@ def test_an_exception_at_any_step_of_a_run_loses_no_memory(device, monkeypatch):
     assert at > 50
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_replay_inside_of_any_step_of_a_replay(device):
     """As in a function that is not recorded, one of two assignments may be lost; no value is mixed up."""
     w = fb.zeros(8, device=device).realize()

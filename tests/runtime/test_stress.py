@@ -23,7 +23,7 @@ def counts(device) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("is_recorded", [True, False], ids=["recorded", "eager"])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_steps_leave_nothing_behind(gpu, is_recorded):
     fb.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.1), nn.Linear(16, 3))

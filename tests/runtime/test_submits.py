@@ -37,7 +37,7 @@ CASES = {
 
 @pytest.mark.parametrize("software", [True, False], ids=["software", "gpu"])
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_parts_of_kernels_make_the_whole(name, software, gpu):
     want = CASES[name](lambda *shape: made("cpu", *shape)).numpy()
     with planned_for(gpu, software, pace=(inf, inf)):

@@ -129,7 +129,7 @@ def tour(folder):
     assert fb.memory()["live"] > 0
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_memory_is_taken_and_commands_are_given_with_the_lock(gpu, monkeypatch, tmp_path):
     with guarded(monkeypatch) as wrong:
         tour(tmp_path)
@@ -647,7 +647,7 @@ def tasks(gpu, shared, rng):
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_everything_at_once(gpu, seed):
     w = fb.tensor(np.random.default_rng(seed).standard_normal((8, 8), np.float32), device=gpu)
 
@@ -733,7 +733,7 @@ WAYS = {"wgpu": {}, "dawn": {"FLAMBEAU_WEBGPU": "dawn"}}
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize("provider", WAYS)
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_a_forked_child_says_that_it_can_not_use_the_gpu(gpu, provider):
     *child, parent = forked(**environment(provider))
     refused = [f"DeviceError {name}: {SPAWN}" for name in [*["GPU"] * 6, "device('gpu:0')", "GPU"]]
@@ -779,7 +779,7 @@ else:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize("provider", WAYS)
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_a_forked_child_ends_while_the_parent_compiles(gpu, provider):
     """Mesa's exit function waits for its threads, which a child does not have."""
     env = environment(provider)

@@ -73,7 +73,7 @@ def test_what_is_right(name, gpu):
     assert found.ok, found
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_gradients_of_what_is_right(gpu):
     """Composites, norms, products, an input that comes twice, and scores that a mask made huge."""
     rng = np.random.default_rng(5)

@@ -176,7 +176,7 @@ TEMPLATES = {
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_in_templates(name, falling, gpu, monkeypatch):
     change, call, kind, file = TEMPLATES[name]
     faulty.template(monkeypatch, *change)

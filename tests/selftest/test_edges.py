@@ -49,7 +49,7 @@ PLANTED = [
 
 
 @pytest.mark.parametrize("family, where, name, wrong", PLANTED, ids=[row[2] for row in PLANTED])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_fault_is_found(family, where, name, wrong, monkeypatch):
     device = fb.tensor(0.0, device="cpu").device
     monkeypatch.setattr(where, name, wrong)

@@ -54,7 +54,7 @@ def wrongs(program, device, ways, forced=None):
 
 
 @pytest.mark.parametrize("part", in_turn(range(PARTS), 2))
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_programs(part, gpu):
     for i, seed in enumerate(range(SEED * 100_003 + part, SEED * 100_003 + COUNT, PARTS)):
         program = random_program(seed, LINES)
@@ -66,7 +66,7 @@ def test_programs(part, gpu):
 @pytest.mark.parametrize(
     ("family", "kernels"), [(f, k) for i, f in enumerate(FAMILIES) for k in in_turn(CLASSES, 2, first=i)]
 )
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_families(family, kernels, gpu):
     with planned_for(gpu, CLASSES[kernels]):
         program = drawn(family, SEED, SEED + CLASSES[kernels])

@@ -15,7 +15,7 @@ def selftest(*args):
     return CliRunner().invoke(main, ["selftest", *map(str, args)])
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_table_of_what_was_tried():
     done = selftest("--minutes", 0.05, "--device", "cpu", "--family", "reductions", "--family", "dtypes")
     assert done.exit_code == 0, done.output
@@ -26,7 +26,7 @@ def test_a_table_of_what_was_tried():
     assert int(rows["all"]) == int(rows["reductions"]) + int(rows["dtypes"]) > 0
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_table_of_the_variants_that_were_forced():
     test = Selftest(fb.tensor(0.0, device="cpu").device, 3, ["products", "losses"])
     assert variants_table(test) == "no variant of a kernel was forced"
@@ -41,7 +41,7 @@ def test_a_table_of_the_variants_that_were_forced():
     assert done.output.endswith("no variant of a kernel was forced\n")
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_gpu_gives_what_numpy_gives(gpu):
     """A few cases of everything but threads, whose order no seed fixes."""
     test = Selftest(gpu, 3, [f for f in EVERY if f != "threads"])
@@ -51,7 +51,7 @@ def test_a_gpu_gives_what_numpy_gives(gpu):
     assert {t.tried for t in test.tallies.values()} == {1}
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_another_seed_each_time_and_the_same_again():
     given = ("--minutes", 0, "--device", "cpu", "--family", "views")
     seeds = {selftest(*given).output.splitlines()[0] for _ in range(2)}
@@ -63,7 +63,7 @@ def flipped(self, dims):
     return self
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_what_differs_is_told_and_written(monkeypatch, tmp_path):
     monkeypatch.setattr(fb.Tensor, "flip", flipped)
     out = tmp_path / "report.txt"
@@ -101,7 +101,7 @@ def test_an_unknown_family():
     assert told == f"flambeau: selftest --family 'nothing': unknown: choose from {every}\n"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_file_that_cannot_be_written(monkeypatch, tmp_path):
     monkeypatch.setattr(fb.Tensor, "flip", flipped)
     out = tmp_path / "none" / "report.txt"
