@@ -82,7 +82,7 @@ CLAIMING = (
 )
 
 
-@pytest.mark.parametrize("page", in_turn(CLAIMING, 5))
+@pytest.mark.parametrize("page", in_turn(CLAIMING, 8))
 def test_python_of_the_docs_runs(page, tmp_path):
     """These pages assert what they claim."""
     assert code_blocks(text_of(page))

@@ -57,7 +57,7 @@ def test_version():
     assert flambeau("--version").output == f"flambeau, version {fb.__version__}\n"
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_mnist_trains_saves_and_reloads(digits, tmp_path, device):
     where = "cpu" if device.kind == "cpu" else "gpu"
     args = ("--epochs", 4, "--batch-size", 20, "--device", where, "--lr", 0.01, "--no-augment")
@@ -101,7 +101,7 @@ SIGNALS = [(signal.SIGINT, 130, "Ctrl-C"), (signal.SIGTERM, 143, "SIGTERM")]
 
 
 @pytest.mark.parametrize("number, code, name", SIGNALS, ids=["SIGINT", "SIGTERM"])
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_a_signal_saves_the_model(digits, tmp_path, monkeypatch, number, code, name):
     from flambeau.cli import mnist
 
@@ -189,7 +189,7 @@ def test_truncated_data_leaves_nothing(digits, tmp_path):
     assert not list((tmp_path / "out").iterdir())
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_a_loss_that_is_no_number_names_the_op(digits, tmp_path):
     told = fails("--data", digits, "--out", tmp_path, "--lr", "1e30", "--batch-size", 20)
     assert told.startswith("flambeau: mnist: step ")

@@ -40,7 +40,7 @@ number = 3
 DOCS = ROOT / "docs" / "export.md"
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_the_documentation_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     block, _in_a_page = re.findall(r"^```python\n(.*?)^```$", DOCS.read_text("utf-8"), flags=re.M | re.S)
@@ -97,7 +97,7 @@ def test_models_classes_and_functions(name, outputs, where, nets):
     assert json.loads((nets.parent / "made" / "program.txt").read_text())["batch"] == [1, 2]
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("is_checkpoint", [False, True])
 def test_weights_are_loaded(nets, is_checkpoint):
     weight = {"layer.weight": fb.zeros(4, 3), "layer.bias": fb.tensor([0.0, 0.0, 0.0, 3.0])}

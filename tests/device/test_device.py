@@ -42,7 +42,7 @@ Learner(model, optim.SGD(model.parameters(), lr=0.1), nn.MSELoss()).fit([batch],
 
 @pytest.mark.skipif(os.name != "posix", reason="closes descriptors in a shell")
 @pytest.mark.parametrize("closed", ["2>&-", "<&-", "<&- >&- 2>&-"])
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_process_without_standard_streams_trains(gpu, closed):
     script = ["sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, CLOSED]
     done = subprocess.run(script, env={**os.environ, "TERM": "xterm"}, capture_output=True, timeout=100)
@@ -150,7 +150,7 @@ fb.ones(1, device="gpu:card")
 @pytest.mark.parametrize(
     "others, then", [(True, "trying {} (Vulkan)"), (False, "running on the CPU with NumPy")]
 )
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_the_next_adapter_is_taken_where_a_driver_refuses_the_best(gpu, others, then):
     """NVIDIA's OpenGL adapter is listed where Vulkan is told to show another driver, and does not open."""
     code = REFUSES.replace("REST", "9" if others else "0")
@@ -170,7 +170,7 @@ def test_an_unknown_backend_is_named():
     )
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_portable_limits_are_asked_for_by_name(gpu):
     code = """import flambeau as fb
 d = fb.ones(1, device="gpu").device
@@ -193,7 +193,7 @@ print(fb.ones(33 << 20, device=d).add(1).realize())"""
         ("DEBUG", "FLAMBEAU_DEBUG=fast: unknown: use 1 or 2, or unset it"),
     ],
 )
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_settings_that_are_unknown(gpu, name, told):
     code = "import flambeau as fb; fb.ones(1, device='gpu').item()"
     assert python(code, **{f"FLAMBEAU_{name}": "fast"}).stderr.strip().endswith(told)
@@ -243,7 +243,7 @@ def test_size_classes_are_few_and_near():
     assert len(set(sizes)) < 90
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_synchronize_waits_on_dawn_too():
     from helpers import tint
 
@@ -266,7 +266,7 @@ print(set(done))"""
     assert found.stdout.strip() == "{('pending', 'pending-fulfilled')}", found.stdout + found.stderr
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_dawn_clears_no_buffer_beside_an_upload():
     """Its clear of a new buffer may end after the first write to it: see device/dawn.py."""
     from helpers import tint
@@ -305,7 +305,7 @@ with x.device.lock:
 """
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_dawn_compiles_ahead_on_other_devices():
     from helpers import tint
 
@@ -381,7 +381,7 @@ PRINTED = {"released": "1 3", "refused": "1 1", "lost": "1 1", "exit": "True [] 
 
 
 @pytest.mark.parametrize("how", ENDS)
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_dawn_releases_what_compiles_ahead(how):
     """The other devices are freed after each plan and at exit, and one that fails is not tried again."""
     from helpers import tint

@@ -47,7 +47,7 @@ def by_dawn(code):
     return done.stdout
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_an_exception_at_any_call_of_dawn_does_too():
     told = by_dawn("""import flambeau as fb
 from helpers import raising

@@ -23,7 +23,7 @@ def error_of(function, *arguments, **options) -> str:
 
 def test_a_rank_that_dies_in_a_message():
     """kill -9 closes the sockets: here in the middle of a frame."""
-    groups = connect_threads(3, timeout=20)
+    groups = connect_threads(3, timeout=60)
     began = time.monotonic()
 
     def die():
@@ -43,7 +43,7 @@ def test_a_rank_that_dies_in_a_message():
         thread.start()
     for thread in threads:
         thread.join()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 30  # sooner than the timeout
     for text in texts:
         assert text.startswith("all_reduce(sum, float32, [100000]): rank 2 died ("), text
     assert "rank 2 died" in error_of(groups[0].barrier)  # also later calls
@@ -72,10 +72,14 @@ def test_a_rank_that_dies_before_its_memory_is_mapped(monkeypatch):
 
 
 def test_a_rank_that_does_not_arrive_is_named_on_all():
+    failed = threading.Semaphore(0)
+
     def run(group):
-        if group.rank == 1:
-            time.sleep(0.6)
-        return error_of(group.all_reduce, np.ones(3))
+        if group.rank == 1:  # after both others: their threads may start late
+            assert failed.acquire(timeout=60) and failed.acquire(timeout=60)
+        text = error_of(group.all_reduce, np.ones(3))
+        failed.release()
+        return text
 
     for text in run_threads(3, run, timeout=0.3):
         assert "rank 1 did not arrive in all_reduce(sum, float64, [3]) of rank " in text, text
@@ -245,15 +249,15 @@ def test_the_group_shrinks_and_grows():
         group = groups[old]
         assert "rank 1 died" in error_of(group.barrier)
         began = time.monotonic()
-        group = group.reconfigure(10)
-        assert time.monotonic() - began < 2
+        group = group.reconfigure(60)
+        assert time.monotonic() - began < 30  # sooner than the timeout
         total = np.array([1.0])
         group.all_reduce(total)
         assert (group.size, group.generation, total[0]) == (2, 2, 2.0)
         while not group.joiners():  # a step each
             time.sleep(0.01)
         group.barrier()
-        go_on(group.reconfigure(10), old)
+        go_on(group.reconfigure(60), old)
 
     def go_on(group, name):
         members = np.array([name, group.elastic.old_ranks[group.rank]])
@@ -274,7 +278,7 @@ def test_the_group_shrinks_and_grows():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(120)
     rows = [[0, 0], [2, 1], [9, -1]]
     assert results == {0: (0, 3, rows), 2: (1, 3, rows), 9: (2, 3, rows)}
     store.close()
@@ -285,7 +289,7 @@ def test_a_rank_that_hangs_is_left_out():
     groups = join_threads(3, store, timeout=20)
     following = [None] * 3
     threads = [
-        threading.Thread(target=lambda r=r: following.__setitem__(r, groups[r].reconfigure(0.3)))
+        threading.Thread(target=lambda r=r: following.__setitem__(r, groups[r].reconfigure(1.0)))
         for r in (0, 1)
     ]
     for thread in threads:
@@ -325,7 +329,7 @@ def test_the_store():
     assert second.get("a") == b"text"
     assert [first.add("n", 2), second.add("n", 3)] == [2, 5]
     threading.Timer(0.05, first.set, ("late", b"x")).start()
-    second.wait(["late", "a"], timeout=5)
+    second.wait(["late", "a"], timeout=60)
     assert "get('never'): no rank set this key before the timeout" in error_of(second.get, "never", 0.05)
     assert first.delete_key("a") and not first.delete_key("a")
     assert "too large" in error_of(first.set, "big", bytes((16 << 20) + 1))
@@ -333,14 +337,18 @@ def test_the_store():
 
 
 def test_stragglers():
+    ready = threading.Semaphore(0)
+
     def run(group):
-        if group.rank == 1:
-            time.sleep(0.2)
+        if group.rank == 1:  # half a second after both others
+            assert ready.acquire(timeout=60) and ready.acquire(timeout=60)
+            time.sleep(0.5)
+        ready.release()
         group.barrier()
         return group.stragglers()
 
-    slow, seconds = run_threads(3, run, timeout=20)[0][0]
-    assert slow == 1 and 0.1 < seconds < 10
+    slow, seconds = run_threads(3, run, timeout=60)[0][0]
+    assert slow == 1 and 0.1 < seconds < 60
 
 
 def test_a_failed_start_leaves_the_port_free(monkeypatch):

@@ -145,7 +145,7 @@ def test_damaged_frames_of_a_peer():
         with pytest.raises(DistributedError):
             first.all_reduce(np.ones(4, "f4"))
             first.barrier()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 30
         for group in (first, second):
             group.close(goodbye=False)
 

@@ -26,9 +26,9 @@ def edited(made, *changes):
 @pytest.mark.share(2)
 def test_an_edit_runs_beside_the_original(product):
     made, (x, w, b) = product
-    begin = time.perf_counter()
+    begin = time.process_time()  # of this process: others may hold the processor
     same = made.session.run(0, edited(made))
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
     assert same.seconds > 0 and same.original > 0 and not same.error
     (out,) = same.outputs
     assert (out.name, out.dtype, out.elements, out.different, out.first) == ("out", "f32", 24 * 32, 0, -1)

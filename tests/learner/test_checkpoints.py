@@ -74,7 +74,7 @@ def whole():
     return bits(learner)
 
 
-@pytest.mark.share(2, only=["gpu"])
+@pytest.mark.share(3, only=["gpu"])
 def test_going_on_ends_in_the_same_bits(device, tmp_path):
     where = str(device)
     learner, _ = made(None, where, accumulate=2)
@@ -125,7 +125,7 @@ def test_a_file_saved_in_a_callback_has_the_place_of_its_step(whole, tmp_path):
     assert bits(resumed) == bits(saving) == whole
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_run_that_is_killed_ends_in_the_same_bits():
     script = [sys.executable, str(ROOT / "bench" / "kills.py"), "--kills", "3", "--seed", "5"]
     done = subprocess.run(script, capture_output=True, text=True, timeout=120)
@@ -133,7 +133,7 @@ def test_a_run_that_is_killed_ends_in_the_same_bits():
     assert done.stdout.startswith("3 kills (") and done.stdout.endswith("0 differ\n"), done.stdout
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_run_that_is_killed_half_way_through_a_file_ends_in_the_same_bits(tmp_path):
     def run(name, *more):
         script = [sys.executable, str(ROOT / "bench" / "kills.py"), "--child", str(tmp_path / name), *more]
@@ -584,7 +584,7 @@ learner.fit(batches(), epochs=1)
 
 
 @pytest.mark.parametrize("number, code", [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 143)])
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_a_signal_leaves_a_checkpoint(number, code, tmp_path):
     script = tmp_path / "run.py"
     script.write_text(RUN)

@@ -60,7 +60,7 @@ def test_a_search_leaves_everything_as_it_was(options):
     assert found.rates[0] == 1e-6 and found.rates[-1] == pytest.approx(1.0)
 
 
-@pytest.mark.share(2, only=["gpu"])
+@pytest.mark.share(3, only=["gpu"])
 def test_a_run_after_a_search_is_the_run_without_one(device):
     """Also on recorded steps: those of before and after the search."""
     plain, loader = make(device)

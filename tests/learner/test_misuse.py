@@ -61,7 +61,7 @@ class Fails(data.Dataset):
 
 
 @pytest.mark.parametrize("stop", [1, 2, 3, 4])
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_a_run_stopped_at_the_rest_of_an_accumulated_epoch_ends_with_the_same_bits(tmp_path, stop):
     """5 batches, by 3: the steps 2 and 4 are made when the loader is over, and stands at the next epoch."""
     whole = made(accumulate=3, clip=1.0)
@@ -77,7 +77,7 @@ def test_a_run_stopped_at_the_rest_of_an_accumulated_epoch_ends_with_the_same_bi
 @pytest.mark.parametrize("resume", [False, True])
 @pytest.mark.parametrize("accumulate", [1, 2])
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("disk")])
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_fit_again_after_an_exception_goes_on_where_it_was(tmp_path, resume, accumulate, error):
     whole, events = made(accumulate=accumulate), []
     whole.fit(loader(8), epochs=2)

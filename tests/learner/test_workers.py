@@ -123,7 +123,7 @@ def test_what_cant_be_sent_is_named():
         learner.fit([], devices=2)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_processes_and_kill_9():
     alone = in_threads(1, lambda _: fit(learner_of(callbacks=[Slow()]), epochs=6))
     killed = []
@@ -165,7 +165,7 @@ print("RESULT", bits, history[-1]["valid_loss"], history[-1]["train_loss"], len(
 """
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_launched_workers_and_kill_9(tmp_path):
     """Rank 0 dies: the next one leads, a new worker joins, and all end as without it."""
     bits, history = in_threads(1, lambda _: fit(learner_of(callbacks=[Slow()]), epochs=5))

@@ -68,6 +68,7 @@ def test_a_second_text_compiles_and_allocates_nothing(gpu):
     assert fb.memory(gpu)["allocations"] == taken
 
 
+@pytest.mark.share(5)
 def test_a_short_prompt_is_taken_by_the_recorded_step(gpu, monkeypatch):
     """Tokens, ends and draws as with a graph for the prompt; what is chosen inside the prompt counts not."""
     monkeypatch.setattr(generation, "ONE_BY_ONE", 0)

@@ -153,7 +153,7 @@ def test_limits_of_memory_and_time(guarded):
     client.send(m.ALLOC, 1, m.ALLOCATED.pack(1 << 21, 0))
     assert "this server allows a client 1,048,576" in client.refusal()
     client.close()
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     with pytest.raises(DeviceError, match=r"was lost .remote: this server lets a client compute for 0.2 s"):
         while time.monotonic() < until:
             x = (x * 1.0001).cumsum(0).realize()
@@ -241,7 +241,7 @@ def test_a_server_that(how):
     with pytest.raises(DeviceError, match=error):
         for _ in range(3):
             device.wait()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     with pytest.raises(
         DeviceError, match=re.escape(f"flambeau.remote.connect('{silent.host}:{silent.port}')")
     ):
@@ -288,7 +288,7 @@ def test_kill_9_of_either_side(gpu):
     """Inside messages: the client sends a mebibyte again and again."""
     process, address = started()
     try:
-        device = connect(address, timeout=5)
+        device = connect(address, timeout=60)
         x = fb.ones(8, device=device).realize()
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
         call = [sys.executable, "-c", CLIENT, address]
@@ -306,7 +306,7 @@ def test_kill_9_of_either_side(gpu):
             while True:
                 pending.wait()
                 (x + 1).numpy()
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 30  # sooner than its timeout
     finally:
         process.kill()
         process.stdout.close()

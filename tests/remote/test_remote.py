@@ -13,7 +13,7 @@ from flambeau import nn, optim
 from flambeau.remote import connect
 
 
-def settled(read, want, seconds: float = 10.0):
+def settled(read, want, seconds: float = 60.0):
     """Wait until a value is as it should be: the server frees memory in its own threads."""
     until = time.monotonic() + seconds
     while read() != want and time.monotonic() < until:
@@ -158,7 +158,7 @@ def test_wait_waits_for_everything(remote):
         remote.read([(y.node.buffer.handle, 4)])
         return time.perf_counter() - waited < waited - began
 
-    assert any(waits() for _ in range(5))  # another process may take the processor during the read
+    assert any(waits() for _ in range(20))  # another process may take the processor during the read
 
 
 def test_threads_share_a_connection(remote):

@@ -115,7 +115,7 @@ class FakeTab(threading.Thread):
 
 def joined(tabs, count=1):
     """Wait until so many tabs take part."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while len(tabs.tabs) < count:
         assert time.monotonic() < end, "no tab came"
         time.sleep(0.01)
@@ -158,7 +158,7 @@ def test_alone_and_with_two_tabs_gradients_are_the_same(training):
     assert abs(few.loss.item() - expected.item()) < 1e-6
     tabs.close()
     for helper in helpers:
-        helper.join(10)
+        helper.join(60)
         assert (helper.code, helper.closed) == (4000, "the training has ended")
 
 
@@ -167,7 +167,7 @@ def test_a_tab_that_computes_what_it_should_not_is_dismissed_at_its_first_shard(
     liar = FakeTab(tabs, lambda vector, _: vector * 1.05)
     joined(tabs)
     check(tabs, 2)
-    liar.join(10)
+    liar.join(60)
     assert liar.code == 4004 and liar.done == 1 and not tabs.tabs
     assert liar.closed.startswith("its result is wrong: the loss differs by 0.05 of its norm")
 
@@ -177,19 +177,19 @@ def test_a_tab_that_lies_later_is_found_by_samples(training):
     liar = FakeTab(tabs, lambda vector, number: vector if number < 2 else np.flip(vector))
     joined(tabs)
     check(tabs, 4)
-    liar.join(10)
+    liar.join(60)
     assert liar.code == 4004 and liar.done == 3
 
 
 def test_a_tab_that_stalls_loses_its_shard_after_the_limit(training):
-    tabs = slowly(training(limit=0.1))
+    tabs = slowly(training(limit=0.3))
     stalls, honest = FakeTab(tabs, lambda *_: ""), FakeTab(tabs)
     joined(tabs, 2)
     begin = time.monotonic()
     check(tabs)
-    assert time.monotonic() - begin < 5
-    stalls.join(10)
-    assert stalls.code == 4004 and stalls.closed == "it took more than 0.6 s for a shard"
+    assert time.monotonic() - begin < 60
+    stalls.join(60)
+    assert stalls.code == 4004 and stalls.closed == "it took more than 1.8 s for a shard"
     assert [t for t in tabs.tabs if t.adapter == "fake"] and honest.is_alive()
 
 
@@ -232,7 +232,7 @@ def test_bad_answers(training, name):
     bad = FakeTab(tabs, lambda vector, _: answer(vector.astype("f")))
     joined(tabs)
     check(tabs)
-    bad.join(10)
+    bad.join(60)
     assert bad.closed.startswith(reason) and not tabs.tabs
 
 
@@ -277,7 +277,7 @@ def test_who_may_join(training, name):
     hello, code, reason = HELLOS[name]
     tabs = training()
     tab = FakeTab(tabs, hello=hello)
-    tab.join(10)
+    tab.join(60)
     assert tab.code == code and tab.closed.startswith(reason) and not tabs.tabs
 
 
@@ -286,7 +286,7 @@ def test_no_more_tabs_than_the_limit(training):
     FakeTab(tabs)
     joined(tabs)
     second = FakeTab(tabs)
-    second.join(10)
+    second.join(60)
     assert second.code == 4003 and second.closed == "1 tabs take part, which is the limit of this training"
 
 

@@ -379,7 +379,7 @@ def command(device, monkeypatch):
     return call
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_the_command_measures_and_exports(command, device, family, tmp_path):
     path = tmp_path / "choices.json"
     code, said = command("--op", "sum(f32[512, 512])", "--train", "--export", str(path))
@@ -440,7 +440,7 @@ def test_the_command_ends_in_time(command, family):
     )
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_the_command_tunes_usual_calls(command, device, family, monkeypatch):
     from flambeau.cli import op_calls
 
@@ -514,7 +514,7 @@ def total(x):
 """
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_candidates_that_crash_or_hang_are_dropped(tmp_path, monkeypatch, capfd):
     from flambeau.cli import child_process
 
@@ -546,7 +546,7 @@ def total(x):
 """
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_crash_of_what_compiles_together_is_found_one_by_one(tmp_path, monkeypatch, capfd):
     from flambeau.cli import child_process
 
@@ -557,7 +557,7 @@ def test_a_crash_of_what_compiles_together_is_found_one_by_one(tmp_path, monkeyp
     assert "is dropped" not in said.err and said.out.startswith("nets.py:total:\n  1 of 1: rows ")
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 def test_a_child_that_fails_otherwise_is_not_started_again(capfd):
     from flambeau.cli import child_process
 
