@@ -790,6 +790,52 @@ def test_a_forked_child_ends_while_the_parent_compiles(gpu, provider):
     assert done.stdout.split("\n") == ["0", "0", "[0, 2, 4, 6]", "0", "3", "4", ""]
 
 
+LISTING = """import os, sys, threading
+import flambeau as fb
+from flambeau.device import adapters
+fb.arange(3, device="cpu").tolist()
+gpus, begun, is_over = adapters.provider().gpu, threading.Event(), threading.Event()
+list_gpus = gpus.enumerate_adapters_sync
+def list_once():
+    begun.set()
+    listed = list_gpus()
+    is_over.wait()
+    return listed
+gpus.enumerate_adapters_sync = list_once
+thread = threading.Thread(target=lambda: print(fb.ones(3, device="gpu").tolist()))
+thread.start()
+begun.wait()
+def compute():
+    print((fb.arange(4, device="cpu") * 2).tolist())
+def open_gpu():
+    try:
+        fb.ones(3, device="gpu")
+    except fb.DeviceError as e:
+        print(e)
+def exit_3():
+    raise SystemExit(3)
+for end in (compute, open_gpu, exit_3):
+    if not (child := os.fork()):
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+if child:
+    is_over.set()
+    thread.join()
+else:
+    end()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.share(2)
+def test_a_child_forked_while_gpus_are_listed_refuses_them(gpu):
+    """The driver's half-made state is in the child, so it must neither list GPUs nor run exit functions."""
+    done = subprocess.run([sys.executable, "-c", LISTING], capture_output=True, text=True, timeout=60)
+    assert not done.returncode, done.stderr
+    refused = f"device('gpu'): {SPAWN}"
+    assert done.stdout.split("\n") == ["[0, 2, 4, 6]", "0", refused, "0", "3", "[1.0, 1.0, 1.0]", ""]
+
+
 PAUSED = """import gc, os, threading
 from flambeau.core.garbage import paused
 inside, leave = threading.Event(), threading.Event()

@@ -19,6 +19,7 @@ IN_BROWSER = sys.platform == "emscripten"
 LIBRARIES = ("torch", "cupy", "jax", "array_api_strict")
 _devices: dict[str, Device] = {}
 _lock = threading.RLock()
+_opener = 0  # the process that is opening a GPU
 FORKED = (
     "GPUs opened before a fork can't be used in the child: start the process with the 'spawn' method"
     " (multiprocessing.get_context('spawn')), or compute on 'cpu' there"
@@ -216,10 +217,18 @@ def _open_gpu(_kind: str, which: str) -> Device:
         from ..device import web
 
         return web.open_now()
-    from ..device import adapters, native
+    global _opener
+    # set by another process: the caller was forked while a thread opened a GPU, whose imports never end here
+    if _opener not in (0, os.getpid()):
+        raise DeviceError(f"device('gpu'): {FORKED}")
+    _opener = os.getpid()
+    try:
+        from ..device import adapters, native
 
-    # an adapter opens once: two names for one GPU mean one device
-    return adapters.open_adapter(which, lambda a: _open_or_none(f"gpu:{a}") or native.open_device(a))
+        # an adapter opens once: two names for one GPU mean one device
+        return adapters.open_adapter(which, lambda a: _open_or_none(f"gpu:{a}") or native.open_device(a))
+    finally:
+        _opener = 0
 
 
 def _open_numpy(_kind: str, _which: str) -> Device:

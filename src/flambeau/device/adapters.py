@@ -17,7 +17,8 @@ BACKENDS = {"vulkan": "Vulkan", "gl": "OpenGL", "metal": "Metal", "dx12": "D3D12
 API_RANK = {"Vulkan": 0, "Metal": 0, "D3D12": 1, "OpenGL": 2, "OpenGLES": 3}
 INSTALL = {"wgpu": "pip install wgpu", "dawn": "pip install 'flambeau[dawn]'"}  # by provider
 REINSTALL = "pip install --force-reinstall wgpu, with pip 21 or newer"
-_process = 0  # the process that listed the adapters, which are useless in its forks
+_process = 0  # the process that lists the adapters, which are useless in its forks
+_adapter_types: set[type[Any]] = set()
 
 
 class Refused(DeviceError):
@@ -75,11 +76,15 @@ def adapters() -> tuple[Adapter, ...]:
     if wanted and wanted not in BACKENDS:
         raise DeviceError(f"FLAMBEAU_BACKEND={wanted}: unknown backend", f"use one of {', '.join(BACKENDS)}")
     global _process
-    _process = os.getpid()
+    _refuse_fork("gpu")
+    library = provider()
+    if not _process:  # before the driver's first call: a fork may happen during it
+        _process = os.getpid()
+        forks.skip_drivers(_adapter_types)
     with quiet_stderr():
-        every = [_describe(a) for a in provider().gpu.enumerate_adapters_sync()]
-    adapter_types: set[type[Any]] = {type(a.raw) for a in every}
-    forks.skip_drivers(adapter_types)
+        every = [_describe(a) for a in library.gpu.enumerate_adapters_sync()]
+    listed: set[type[Any]] = {type(a.raw) for a in every}
+    _adapter_types.update(listed)
     kept = [a for a in every if not wanted or a.backend == BACKENDS[wanted]]
     return tuple(sorted(kept, key=lambda a: (RANK.get(a.type, 2), API_RANK.get(a.backend, 9))))
 
@@ -96,12 +101,16 @@ def _describe(raw: Any) -> Adapter:
     )
 
 
+def _refuse_fork(name: str) -> None:
+    """Raise DeviceError in a fork of the process that lists the adapters."""
+    if _process not in (0, os.getpid()):
+        raise DeviceError(f"device({name!r}): {FORKED}")
+
+
 def choose(which: str) -> Adapter:
     """Find the adapter of "" (the best), a number or a part of a name. DeviceError lists the adapters."""
+    _refuse_fork(f"gpu:{which}" if which else "gpu")
     every = adapters()
-    if os.getpid() != _process:
-        name = f"gpu:{which}" if which else "gpu"
-        raise DeviceError(f"device({name!r}): {FORKED}")
     if not every:
         raise DeviceError(f"no WebGPU adapter found: {advice()}")
     if not which:

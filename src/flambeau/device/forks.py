@@ -1,9 +1,10 @@
 """Keeps forked children away from drivers, whose threads exist only in the parent."""
 
+import atexit
 import ctypes
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any
 
 
@@ -11,8 +12,11 @@ def keep(_: Any) -> None:
     """Release nothing."""
 
 
-def skip_drivers(adapter_types: Iterable[type[Any]]) -> None:
-    """Call no driver in later forks of this process: neither to release adapters, nor at exit."""
+def skip_drivers(adapter_types: Collection[type[Any]]) -> None:
+    """Call no driver in later forks of this process: neither to release adapters, nor at exit.
+
+    adapter_types: empty until the driver has listed its adapters; read at each fork.
+    """
     if not hasattr(os, "register_at_fork"):
         return
     exits = _LibcExits() if _is_linux() else None
@@ -20,8 +24,13 @@ def skip_drivers(adapter_types: Iterable[type[Any]]) -> None:
     def after_fork() -> None:
         for adapter_type in adapter_types:
             adapter_type._release = keep
-        if exits is not None:
+        if exits is None:
+            return
+        if adapter_types:
             exits.skip()
+        else:
+            # A thread that lists GPUs may hold C's lock of exit functions, which `os._exit` does not need.
+            atexit.register(exits.skip)
 
     os.register_at_fork(after_in_child=after_fork)
 
