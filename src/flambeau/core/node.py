@@ -112,6 +112,7 @@ class Node:
         "released",
         "replaced",
         "requires_grad",
+        "runs",
         "scalars",
         "segment",
         "serial",

@@ -28,6 +28,7 @@ from .pipeline import (
     split_long_kernels,
     submits_of,
 )
+from .repeated import ENOUGH, stored_again
 from .state import shared, thread
 
 PLANS_KEPT = 512
@@ -212,11 +213,17 @@ def compute(device: Device, roots: list[Node]) -> None:
 
 
 def _in_order(device: Device, roots: list[Node]) -> tuple[list[Node], list[Node]]:
-    """The roots, with siblings that are to be stored in the same run, and every node that they need."""
+    """The roots, with siblings and values of earlier runs to store in the same run, and every node that they
+    need."""
     order = toposort(roots)
     if transfers.waiting:  # siblings may depend on values that are not moved yet
         return roots, order
-    more = [n for n in _stored_with(order, roots) if (n.device or device) is device]
+    more = _stored_with(order, roots)
+    last, thread.last_root = thread.last_root, max(thread.last_root, roots[-1].serial)
+    # half of the nodes are older than an earlier run's root: runs may have computed them
+    if len(order) >= ENOUGH and order[len(order) // 2].serial <= last:
+        more += stored_again(order, roots, last)
+    more = [n for n in dict.fromkeys(more) if (n.device or device) is device]
     return (roots, order) if not more else (roots := [*roots, *more], toposort(roots))
 
 
