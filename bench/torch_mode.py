@@ -1,10 +1,12 @@
 """A training step through torch.compile in torch mode, beside fb.jit of the same step.
 
 python bench/torch_mode.py --model resnet50: one process measures both, turn by turn, so that both see the
-same machine. FLAMBEAU_DEVICE names the GPU.
+same machine. FLAMBEAU_DEVICE names the GPU. --model timm_resnet50 and timm_vit_s compile timm's model, with
+`import torch` answered by flambeau.torch, beside our own text of it; they need timm.
 """
 
 import argparse
+import importlib.util
 import os
 import statistics
 import time
@@ -21,6 +23,7 @@ MODELS = {
     "resnet50": (lambda: fb.models.resnet50(), (32, 3, 224, 224), 1000),
     "vit_s": (lambda: fb.models.vit_small_patch16_224(), (32, 3, 224, 224), 1000),
 }
+TIMM = {"timm_resnet50": ("resnet50", "resnet50"), "timm_vit_s": ("vit_s", "vit_small_patch16_224")}
 
 
 def _layers(width, n):
@@ -66,6 +69,16 @@ def torchs(make, x, y, zero_first):
     return lambda: step(x, y)
 
 
+def from_timm(name):
+    """A function that builds timm's model of that name."""
+    torch.install()
+    if importlib.util.find_spec("torchvision") is None:
+        torch.stand_in("torchvision")
+    with torch.enabled():
+        timm = importlib.import_module("timm")
+    return lambda: timm.create_model(name)
+
+
 def seconds(call, steps):
     start = time.perf_counter()
     for _ in range(steps):
@@ -76,16 +89,19 @@ def seconds(call, steps):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", choices=MODELS, default="mlp")
+    parser.add_argument("--model", choices=[*MODELS, *TIMM], default="mlp")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    make, shape, classes = MODELS[options.model]
+    own, name = TIMM.get(options.model, (options.model, None))
+    make, shape, classes = MODELS[own]
+    make_theirs = make if name is None else from_timm(name)
     with torch.enabled(False), fb.device("gpu"):
         x, y = fb.randn(*shape), fb.randint(0, classes, (shape[0],))
         calls = {"own form, fb.jit": (ours(make, x, y), False)}
-    calls["torch.compile, zero_grad last"] = torchs(make, x, y, False), True
-    calls["torch.compile, zero_grad first"] = torchs(make, x, y, True), True
+    with torch.enabled():
+        calls["torch.compile, zero_grad last"] = torchs(make_theirs, x, y, False), True
+        calls["torch.compile, zero_grad first"] = torchs(make_theirs, x, y, True), True
     times = {name: [] for name in calls}
     for i in range(options.rounds + 1):
         for name, (call, mode) in calls.items():
