@@ -17,11 +17,12 @@ import flambeau as fb
 import flambeau.nn.functional as F
 import flambeau.torch as torch
 
+VIT_S = fb.models.VitConfig(embed_dim=384, num_heads=6)
 MODELS = {
     "mlp": (lambda: fb.nn.Sequential(*_layers(256, 3), fb.nn.Linear(256, 10)), (64, 256), 10),
     "cnn": (lambda: fb.nn.Sequential(*_convolutions(16, 2), fb.nn.Linear(16 * 64, 10)), (16, 3, 8, 8), 10),
     "resnet50": (lambda: fb.models.resnet50(), (32, 3, 224, 224), 1000),
-    "vit_s": (lambda: fb.models.vit_small_patch16_224(), (32, 3, 224, 224), 1000),
+    "vit_s": (lambda: fb.models.VisionTransformer(VIT_S), (32, 3, 224, 224), 1000),
 }
 TIMM = {"timm_resnet50": ("resnet50", "resnet50"), "timm_vit_s": ("vit_s", "vit_small_patch16_224")}
 
