@@ -145,9 +145,16 @@ class EarlyExchange:
         self._merge(fresh)
         self._read_ready()
         self._marks.append(self.reader.begun)
-        if len(self._marks) > QUEUED:
+
+    def pace(self) -> None:
+        """Wait for the rounds whose reads began QUEUED segments ago, after the submit of the next segment.
+
+        This wait lets other threads submit. It comes before further submits, which would wait without that if
+        too many are pending.
+        """
+        if self.reader is not None and len(self._marks) >= QUEUED:
             with _released():
-                self.reader.complete(self._marks[-1 - QUEUED], is_last=False)
+                self.reader.complete(self._marks[-QUEUED], is_last=False)
 
     def finish(self) -> None:
         """Pass on all rounds: the shard is complete."""

@@ -286,6 +286,7 @@ class DistributedOptimizer:
         values, numbers, loss, more = play.result
         weighted: dict[int, Tensor] = {}
         for ready in play:
+            early.pace()
             by_number = {numbers[i]: values[i] for i in ready if i < len(numbers)}
             by_number = self._weigh(by_number, weight)
             weighted |= by_number
