@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 READ = 0x01 | 0x08  # MAP_READ | COPY_DST
 WRITE = 0x02 | 0x04  # MAP_WRITE | COPY_SRC
-WRITES = 3  # staging buffers of writes: one is filled while the device copies from the others
+# Staging buffers of writes: one is filled while the others wait until the device has computed what was
+# submitted before them.
+WRITES = 8
 NAP = 50e-6  # seconds between two polls; a wait inside the provider would keep other threads from submitting
 
 
@@ -72,7 +74,7 @@ class StagingBuffers:
 
     def _next(self, total: int) -> tuple[Any, Any]:
         """Return the buffer that the device is done with first, or a new one, and its mapping."""
-        if len(self._writes) >= WRITES:
+        if self._writes and (len(self._writes) >= WRITES or self._writes[0][1].is_done()):
             staging, mapping = self._writes.popleft()
             if staging.size >= total:
                 return staging, mapping

@@ -22,8 +22,10 @@ from ..runtime.run import Readback, realize
 from ..tensor import Tensor
 from .compression import Floats
 
-SHARE = 1 << 18  # elements that are worth a thread: 1 MB, which takes 0.1 ms
-MOST_THREADS = 4  # on an H200's host eight copy no faster (2026-11-23), and each takes the GIL for 30 us
+# Several threads take turns with the GIL, so a part must take much longer than that: with 1 MB parts, eight
+# threads added three times slower than one (two H200s, 2026-11-28).
+SHARE = 1 << 20  # elements that are worth a thread: 4 MB, which takes 0.4 ms
+MOST_THREADS = 4  # on an H200's host eight copy no faster (2026-11-23)
 ELEMENT = 4  # bytes of a float32
 
 

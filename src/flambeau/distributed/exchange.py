@@ -23,7 +23,7 @@ from .mesh import Payload
 from .reduce import Span, TreeSum
 
 STATUS = 8  # bytes before a segment's sum: the rank whose numbers are not finite, + 1, and the tensor
-CHUNK = 1 << 17  # elements that are added at a time: the sums stay in the cache for the check
+CHUNK = 1 << 20  # elements that are added at a time: the sums stay in the last cache for the check
 
 
 class BadGradient(FlambeauError):

@@ -303,11 +303,11 @@ class Sums:
         """Wait for the sums of a step."""
         exchange, own = step.exchange, step.spans[self.group.rank]
         assert exchange is not None
+        pending = Readback([step.local.values[span].loss for span in own])
         flaw = exchange.finish()
         if self.times is not None:
             self.times.finished = perf_counter()
-        # After the threads' work: this wait keeps them from submitting.
-        raw = Readback([step.local.values[span].loss for span in own]).wait()
+        raw = pending.wait()  # now, as this wait keeps other threads from submitting
         losses = np.zeros(step.shards, np.float32)
         losses[: len(own)] = [np.frombuffer(r, np.float32)[0] for r in raw]
         gathered = gather(self.group, losses)
