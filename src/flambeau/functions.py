@@ -1,6 +1,7 @@
 """The op table as functions, e.g. fb.exp(x) for x.exp(), and the few functions that are not methods."""
 
 from collections.abc import Sequence
+from os import getpid
 from threading import Lock
 from typing import Any
 
@@ -227,7 +228,7 @@ class Reading(Sequence[Any]):
     def __init__(self, tensors: tuple[Tensor, ...]):
         self._tensors, self._fetch = tensors, run.Readback(list(tensors))
         self._lists: list[Any] | None = None
-        self._lock = Lock()  # several threads may ask
+        self._lock, self._process = Lock(), getpid()  # several threads may ask
 
     def _with(self, raw: list[Any]) -> list[Any]:
         if self._lists is None:  # converted once; later uses return the same lists
@@ -236,8 +237,13 @@ class Reading(Sequence[Any]):
         return self._lists
 
     def _wait(self) -> list[Any]:
+        if getpid() != self._process:  # a fork: the thread that holds the lock may not exist here
+            return self._wait_alone()
         with self._lock:
-            return self._lists if self._lists is not None else self._with(self._fetch.wait())
+            return self._wait_alone()
+
+    def _wait_alone(self) -> list[Any]:
+        return self._lists if self._lists is not None else self._with(self._fetch.wait())
 
     async def _arrive(self) -> list[Any]:  # an event loop runs one task at a time, so no lock is needed
         return self._with(await self._fetch.arrive())

@@ -675,6 +675,7 @@ y = x * 2
 reading = fb.read(x + 1)
 batches = iter(DataLoader(list(range(8)), batch_size=2, num_workers=1, collate_fn=collate))
 first = next(batches).tolist()
+reading._lock.acquire()  # as a thread that waits for it
 def said(f):
     try:
         return str(f())
