@@ -79,6 +79,19 @@ def test_every_variable_is_listed():
     assert {v for text in sources for v in re.findall(r"FLAMBEAU_[A-Z]+", text)} == set(docs.VARIABLES)
 
 
+def test_recipes_name_what_their_files_define():
+    """`NAME` (`file.py`) in docs/contributing.md: a module of that name has a line that begins with it."""
+    named = re.findall(
+        r"`(\w+)` \(`([\w/]+\.py)`\)", (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+    )
+    assert named
+    paths = [p for folder in ("src", "tests") for p in (ROOT / folder).rglob("*.py")]
+    for name, file in named:
+        modules = [p for p in paths if p.as_posix().endswith(f"/{file}")]
+        texts = [p.read_text(encoding="utf-8") for p in modules]
+        assert any(re.search(rf"^(def |class )?{name}\b", text, re.MULTILINE) for text in texts), (name, file)
+
+
 @pytest.mark.parametrize("folder", ["docs", "docs/internals"])
 def test_the_index_links_all_pages(folder):
     index = (ROOT / folder / "index.md").read_text(encoding="utf-8")
