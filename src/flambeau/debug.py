@@ -138,16 +138,17 @@ def _check(places: Any) -> None:
 
 def kernels(device: Any = None) -> list[dict[str, Any]]:
     """The kernels that a device ran since it was opened, in order of first use: "name", "template", "groups"
-    [3] and "wgsl" of each.
+    [3], "reads" and "writes" (bytes), "flops" and "wgsl" of each.
 
     device: by default the default device; "cpu" has no kernels.
     """
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for compiled in list(get_device(device).plans.values()):
-        for k in compiled.plan.kernels:
+        for k, cost in zip(compiled.plan.kernels, compiled.plan.costs, strict=True):
             # equal kernels of several plans are one row
             if (k.name, k.grid, k.shader) not in rows:
                 row = {"name": k.name, "template": k.shader.template, "groups": list(k.grid)}
+                row |= {"reads": cost.reads, "writes": cost.writes, "flops": cost.flops}
                 rows[k.name, k.grid, k.shader] = row | {"wgsl": render(k.shader)}
     return list(rows.values())
 

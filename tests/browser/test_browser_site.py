@@ -71,6 +71,18 @@ def test_the_first_page_reads_digits_before_python_and_runs_three_lines(page, si
     page.fill("#source", "print('two')\nx = fb.arange(4.0, requires_grad=True)\n(x * x).sum().backward()[x]")
     page.keyboard.press("Control+Enter")
     expect(page, "#result").to_have_text("two\ntensor([0., 2., 4., 6.])")
+    page.click("#examples button:text('Speed')")
+    page.evaluate("document.getElementById('source').value = source.value.replaceAll('1024', '64')")
+    page.click("#run")
+    expect(page, "#result").to_contain_text("a product of 64 x 64 in ")
+    speed = re.compile(
+        r"[\d.e+-]+ GFLOP/s, [\d.e+-]+ GB/s\n"
+        r"a product of 64 x 64 in [\d.]+ ms: the mean of \d+ warm calls on gpu:"
+    )
+    assert speed.match(page.inner_text("#result"))
+    page.fill("#source", "x = fb.arange(4.0)\nx + x")
+    page.click("#run")
+    expect(page, "#result").to_have_text("tensor([0., 2., 4., 6.])")
     page.click("summary")
     assert "@compute" in page.inner_text("#wgsl")
     for source, said in (("1 / 0", "ZeroDivisionError: division by zero"), ("x = 2", "It printed nothing")):

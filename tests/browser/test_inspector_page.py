@@ -245,11 +245,21 @@ def test_thousands_of_kernels(made, shown, tmp_path):
 def test_on_a_phone(made, shown, tmp_path):
     made.html(tmp_path / "net.html")
     page = shown((tmp_path / "net.html").as_uri())
-    page.set_viewport_size({"width": 360, "height": 640})
-    page.locator("tr[data-kernel]").first.click()
-    assert page.locator("#view").is_hidden() and page.locator("#detail h2").is_visible()
+    page.set_viewport_size({"width": 390, "height": 640})
     for key in "12345":
         page.keyboard.press(key)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    page.locator("[aria-label=Close]").click()
-    assert page.locator("#view").is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.evaluate("document.getElementById('view').scrollWidth") <= 390  # all columns fit
+    page.keyboard.press("1")
+    assert "test_inspector_page.py:" in page.locator("tr[data-kernel]").first.inner_text()  # below the layer
+    page.locator("tr[data-kernel]").first.click()
+    assert page.locator("#view").is_hidden() and page.locator("#detail h2").is_visible()
+    page.evaluate("document.getElementById('detail').scrollTop = 400")
+    close = page.locator("[aria-label=Close]")
+    box = close.bounding_box()  # stays in view, and is as large as a finger
+    assert 0 <= box["y"] < 200 and box["width"] >= 44 and box["height"] >= 44
+    close.click()
+    assert page.locator("#view").is_visible() and page.locator("#detail").is_hidden()
+    page.locator("tr[data-kernel]").first.click()
+    page.keyboard.press("2")  # another view closes the kernel, which would cover it
+    assert page.locator("#view").is_visible() and page.locator("#detail").is_hidden()

@@ -94,24 +94,40 @@ def test_tabs_by_keyboard_and_the_kernels_with_their_text(mnist):
     mnist.focus("#tab-draw")
     mnist.keyboard.press("End")
     expect(mnist, "#panel-kernels").to_be_visible()
-    row = mnist.locator("#kernels > li", has_text="conv2d+add+relu").first
-    row.locator("summary").click()
-    expect(mnist, "#kernel-count").to_contain_text("kernels ran on this GPU")
-    assert re.search(r"\d groups? · contract/\w+\.wgsl", row.locator("summary").inner_text())
-    text = row.locator("pre").inner_text()
+    title = re.compile(r"^Reading a digit: (\d+) kernels, \d+\.\d\d ms, [\d.e-]+ GFLOP/s$")
+    expect(mnist, "#kernels h2").to_have_text(title)
+    count = int(title.match(mnist.inner_text("#kernels h2"))[1])
+    how = mnist.inner_text("#kernels p")
+    assert re.match("Warm calls on .+: the mean of 5, after one that compiled; each kernel timed", how)
+    heads = mnist.locator("#kernels th").all_inner_texts()
+    assert heads == ["#", "Kernel", "Time ▾", "Share", "GB/s", "GFLOP/s", "Template"]
+    rows = mnist.locator("#kernels tr.pick")
+    assert rows.count() == count > 3
+    cells = [row.locator("td").all_inner_texts() for row in rows.all()]
+    times = [float(t) * {"s": 1e3, "ms": 1, "µs": 1e-3}[unit] for t, unit in (c[2].split() for c in cells)]
+    assert times == sorted(times, reverse=True) and times[0] > 0
+    assert all(float(c[4]) > 0 for c in cells if c[1] != "copy buffers")
+    assert any(c[1] == "conv2d+add+relu" and c[6].startswith("contract/") and float(c[5]) > 0 for c in cells)
+    mnist.get_by_role("button", name="#", exact=True).click()  # in the order in which they run
+    expect(mnist, "#kernels th[aria-sort]").to_have_text("# ▴")
+    assert [r.get_attribute("data-kernel") for r in rows.all()] == [str(i) for i in range(count)]
+    mnist.get_by_role("button", name="conv2d+add+relu").first.click()
+    text = mnist.inner_text("#kernels pre")
     assert "@compute" in text and "fn main" in text
     mnist.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    row.get_by_role("button").click()
-    expect(mnist, "#kernels .text button").to_have_text("Copied")
+    mnist.locator("#kernels .text").get_by_role("button", name="Copy").click()
+    expect(mnist, "#kernels .text button >> nth=0").to_have_text("Copied")
     assert mnist.evaluate("navigator.clipboard.readText()") == mnist.evaluate(
         "document.querySelector('#kernels pre').textContent"
     )
-    mnist.click("#time")
-    expect(mnist, "#times summary").to_have_text(re.compile(r"^Reading a digit: \d+ kernels, \d+\.\d\d ms$"))
-    times = [float(ms) for ms in mnist.locator("#times td:first-child").all_inner_texts()]
-    assert len(times) > 3 and times == sorted(times, reverse=True) and times[0] > 0
-    assert "conv2d+add+relu" in mnist.locator("#times th").all_inner_texts()
     shot(mnist, "kernels")
+    mnist.locator("#kernels .text").get_by_role("button", name="Close").click()
+    assert mnist.locator("#kernels pre").count() == 0
+    mnist.fill("#kernel-search", "contract conv2d")
+    assert 0 < rows.count() < count
+    mnist.fill("#kernel-search", "")
+    mnist.click("#time")
+    expect(mnist, "#kernels th[aria-sort]").to_have_text("Time ▾")
     mnist.focus("#tab-kernels")
     mnist.keyboard.press("ArrowRight")  # round to the first
     expect(mnist, "#panel-draw").to_be_visible()

@@ -143,7 +143,7 @@ def test_nothing_is_wider_than_the_phone(phone):
     page.evaluate("scrollTo(0, 0)")
     shot(page, "phone-train")
     page.tap("#tab-kernels")
-    page.locator("#kernels summary").first.tap()
+    page.locator("#kernels tr.pick button").first.tap()
     expect(page, "#kernels pre").to_be_visible()
     assert overflow(page) == []
     shot(page, "phone-kernels")

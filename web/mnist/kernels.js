@@ -1,12 +1,14 @@
 // @ts-check
-/** Turns the list of kernels that ran into foldable rows of WGSL, those that a search leaves. */
+/** Turns the kernels of a prediction and of a training step into the inspector's table, and a row of it into its WGSL. */
+import { kernelTable, nextOrder, sortRows } from "../kernel_table.js";
 import { copier, el, listing } from "../wgsl.js";
 
 /** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
+const TIMED = ["id", "name", "seconds", "share", "speed", "rate", "template"], UNTIMED = ["id", "name", "template"];
 
-/** @typedef {{name: string, template: string, groups: number[], wgsl: string}} Kernel */
-/** @typedef {{title: string, kernels: {name: string, template: string, ms: number}[]}} Timed */
+/** @typedef {{name: string, template: string, seconds: number, reads: number, writes: number, flops: number, wgsl: string}} Kernel */
+/** @typedef {{title: string, runs: number, why?: string, kernels: Kernel[], order: {sort: string, down: boolean}, open: number}} Call */
 
 export class Kernels {
   /** @param {(text: string) => void} notice */
@@ -14,11 +16,10 @@ export class Kernels {
     this.notice = notice;
     /** @type {import("../client.js").Python | null} */
     this.python = null;
-    /** @type {Kernel[]} */
-    this.found = [];
-    byId("refresh").addEventListener("click", () => this.refresh());
+    /** @type {Call[]} */
+    this.calls = [];
     byId("kernel-search").addEventListener("input", () => this.show());
-    byId("time").addEventListener("click", () => this.time());
+    byId("time").addEventListener("click", () => this.refresh(true));
   }
 
   /** @param {import("../client.js").Python} python */
@@ -27,68 +28,90 @@ export class Kernels {
     if (!byId("panel-kernels").hidden) this.refresh();
   }
 
-  async refresh() {
-    if (!this.python) return;
-    try {
-      this.found = await this.python.call("page.kernels");
-      this.show();
-    } catch (error) {
-      this.notice(`The kernels cannot be listed: ${error.message}`);
-    }
-  }
-
-  /** What a digit and a training step take, kernel by kernel. */
-  async time() {
-    if (!this.python) return;
+  /**
+   * What a digit and a training step take, kernel by kernel, measured now; without times, what ran so far.
+   * @param {boolean} aloud whether a notice says why there are no times
+   */
+  async refresh(aloud = false) {
+    if (!this.python || byId("time").disabled) return;
     byId("time").disabled = true;
+    byId("kernel-count").textContent = "The kernels are being timed.";
     try {
-      const groups = await this.python.call("page.timed");
-      byId("times").replaceChildren(...groups.map(table));
-      await this.refresh(); // what was compiled for it
+      this.take(await this.python.call("page.timed"), { sort: "seconds", down: true });
     } catch (error) {
-      this.notice(`The kernels cannot be timed: ${error.message}`);
+      const why = `The kernels cannot be timed: ${error.message}`;
+      if (aloud) this.notice(why);
+      await this.list(this.python, why);
     } finally {
       byId("time").disabled = false;
     }
   }
 
+  /**
+   * @param {import("../client.js").Python} python
+   * @param {string} why there are no times
+   */
+  async list(python, why) {
+    try {
+      const title = "Kernels that ran on this GPU since it was opened";
+      this.take([{ title, why, runs: 0, kernels: await python.call("page.kernels") }], { sort: "id", down: false });
+    } catch (error) {
+      this.notice(`The kernels cannot be listed: ${error.message}`);
+    }
+  }
+
+  /**
+   * @param {Omit<Call, "order" | "open">[]} calls
+   * @param {Call["order"]} order
+   */
+  take(calls, order) {
+    this.calls = calls.map((call) => ({ ...call, order, open: -1 }));
+    this.show();
+  }
+
   show() {
     const words = byId("kernel-search").value.toLowerCase().split(/\s+/).filter(Boolean);
-    const left = this.found.filter((k) => words.every((word) => `${k.name} ${k.template} ${k.wgsl}`.toLowerCase().includes(word)));
-    byId("kernels").replaceChildren(...left.map(row));
-    const these = words.length ? `${left.length} of the ${this.found.length} kernels that` : `${this.found.length} kernels`;
-    byId("kernel-count").textContent = `${these} ran on this GPU since it was opened; each is fused from the operations that its name lists.`;
+    const fits = (/** @type {Kernel} */ k) => words.every((/** @type {string} */ word) => `${k.name} ${k.template} ${k.wgsl}`.toLowerCase().includes(word));
+    byId("kernels").replaceChildren(...this.calls.map((call) => this.table(call, fits)));
+    const all = this.calls.flatMap((call) => call.kernels), left = all.filter(fits).length;
+    const these = words.length ? `${left} of the ${all.length} kernels` : `${all.length} kernels`;
+    byId("kernel-count").textContent = `${these}; each is fused from the operations that its name lists. A click on a name shows its WGSL.`;
+  }
+
+  /**
+   * @param {Call} call
+   * @param {(kernel: Kernel) => boolean} fits
+   */
+  table(call, fits) {
+    const total = call.kernels.reduce((sum, { seconds }) => sum + (seconds ?? 0), 0) || 1e-12;
+    const rows = call.kernels.map(({ name, template, seconds = 0, reads, writes, flops }, id) => ({
+      id, name, template, seconds, share: seconds / total, speed: (reads + writes) / (seconds || 1e-12), rate: flops / (seconds || 1e-12),
+    })).filter(({ id }) => fits(call.kernels[id]));
+    const update = (/** @type {Partial<Call>} */ change) => { Object.assign(call, change); this.show(); };
+    const table = kernelTable(sortRows(rows, call.order), {
+      columns: call.runs ? TIMED : UNTIMED, ...call.order, now: call.open,
+      onsort: (name) => update({ order: nextOrder(call.order, name) }),
+      onopen: (id) => update({ open: id === call.open ? -1 : id }),
+    });
+    if (call.open >= 0 && fits(call.kernels[call.open])) unfold(table, call, () => update({ open: -1 }));
+    const flops = call.kernels.reduce((sum, kernel) => sum + kernel.flops, 0);
+    const speed = `, ${(1e3 * total).toFixed(2)} ms, ${(flops / total / 1e9).toPrecision(3)} GFLOP/s`;
+    const told = `${call.title}: ${call.kernels.length} kernels${call.runs ? speed : ""}`;
+    const how = call.why ?? `Warm calls on ${this.python?.adapter}: the mean of ${call.runs}, after one that compiled; each kernel timed by itself.`;
+    return el("section", {}, el("h2", {}, told), el("p", { class: "soft" }, how), table);
   }
 }
 
-/** @param {Timed} timed */
-function table({ title, kernels }) {
-  const all = kernels.reduce((sum, { ms }) => sum + ms, 0);
-  const rows = kernels.map(({ name, template, ms }) => el("tr", {},
-    el("td", {}, ms.toFixed(3)),
-    el("td", {}, el("meter", { min: 0, max: all || 1, value: ms, "aria-label": `${name}, part of the whole` })),
-    el("th", { scope: "row" }, name),
-    el("td", {}, template)));
-  const told = `${title}: ${kernels.length} kernels, ${all.toFixed(2)} ms`;
-  return el("details", { open: true }, el("summary", {}, told), el("table", {}, el("tbody", {}, rows)));
-}
-
-/** @param {Kernel} kernel */
-function row({ name, template, groups, wgsl }) {
-  const fold = el("details", {}, el("summary", {}, el("b", {}, name), el("span", {}, `${count(groups)} · ${template}`)));
-  fold.addEventListener("toggle", () => {
-    if (!fold.open || fold.children.length > 1) return; // hundreds of lines: when asked for
-    const text = listing(wgsl, `WGSL of ${name}`);
-    fold.append(el("div", { class: "text" }, text, copier(wgsl, () => text)));
-  });
-  return el("li", {}, fold);
-}
-
 /**
- * [13, 1, 1] -> "13 groups": dims of one group go without saying.
- * @param {number[]} groups
+ * Put the WGSL of the open kernel below its row.
+ * @param {HTMLElement} table
+ * @param {Call} call
+ * @param {() => void} close
  */
-function count(groups) {
-  const dims = groups.filter((n, i) => n > 1 || !i);
-  return `${dims.join(" × ")} group${dims.length === 1 && dims[0] === 1 ? "" : "s"}`;
+function unfold(table, call, close) {
+  const row = table.querySelector("tr.now"), kernel = call.kernels[call.open];
+  if (!row) return;
+  const text = listing(kernel.wgsl, `WGSL of ${kernel.name}`);
+  const buttons = el("div", { class: "row" }, copier(kernel.wgsl, () => text), el("button", { type: "button", onclick: close }, "Close"));
+  row.after(el("tr", { class: "text" }, el("td", { colspan: TIMED.length }, buttons, text)));
 }

@@ -115,6 +115,9 @@ async def predict(pixels, name: str) -> list[float]:
     return await again(scores)
 
 
+RUNS = 5  # of a call that is timed
+
+
 def kernels() -> list[dict]:
     """The kernels that ran on the GPU since it was opened."""
     return fb.debug.kernels(gpu)
@@ -135,16 +138,29 @@ def timed() -> list[dict]:
         step = stepping(training.digits, copy, optim.Adam(copy.parameters(), betas=BETAS))
         places = training.batch(0)
         found.append((f"Learning from {BATCH} digits", spans(lambda: step(places)[0])))
-    return [{"title": title, "kernels": rows} for title, rows in found]
+    return [{"title": title, "runs": RUNS, "kernels": rows} for title, rows in found]
 
 
 def spans(call) -> list[dict]:
-    """The kernels of a call, the longest first; a call before it compiles what is new."""
+    """The kernels of a call in their order, with the mean time of RUNS calls; one before them compiles."""
     call().tolist()
+    texts = {fact_of(row): row["wgsl"] for row in kernels()}
     with fb.profile() as p:
-        call().tolist()
-    rows = [{"name": s.work.name, "template": s.work.template, "ms": 1e3 * s.seconds} for s in p.kernels]
-    return sorted(rows, key=lambda row: -row["ms"])
+        for _ in range(RUNS):
+            call().tolist()
+    rows, size = [], len(p.kernels) // RUNS
+    for i, first in enumerate(p.kernels[:size]):
+        work = first.work
+        seconds = sum(span.seconds for span in p.kernels[i::size]) / RUNS
+        row = {"name": work.name, "template": work.template, "seconds": seconds}
+        row |= {"reads": work.reads, "writes": work.writes, "flops": work.flops}
+        rows.append(row | {"wgsl": texts.get(fact_of(row), "")})
+    return rows
+
+
+def fact_of(row: dict) -> tuple:
+    """What tells one kernel from another of the same name."""
+    return tuple(row[name] for name in ("name", "template", "reads", "writes", "flops"))
 
 
 # --- training ---

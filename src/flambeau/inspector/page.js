@@ -14,15 +14,8 @@ function si(value, unit) {
   for (const [size, prefix] of PREFIXES) if (value >= size) return `${+(value / size).toPrecision(3)} ${prefix}${unit}`;
   return `${+value.toPrecision(3)} ${unit}`;
 }
-function time(seconds) {
-  if (!seconds) return "0 s";
-  if (seconds >= 1) return `${seconds.toPrecision(3)} s`;
-  return seconds >= 1e-3 ? `${(seconds * 1e3).toPrecision(3)} ms` : `${(seconds * 1e6).toPrecision(3)} µs`;
-}
-const percent = (part) => `${(100 * part).toFixed(part < 0.0995 ? 1 : 0)}%`;
+const time = shortTime;
 const shape = (op) => `${op.dtype}[${op.shape.join(", ")}]`;
-/** A long name that may be broken behind its dots and pluses, and nowhere else. */
-const breakable = (name) => name.split(/(?<=[.+])/).flatMap((part, n) => (n ? [el("wbr"), part] : [part]));
 const fileName = (path) => path.split(/[\\/]/).pop();
 
 // --- what belongs together ---
@@ -89,44 +82,24 @@ function matching() {
 
 // --- the kernels ---
 
-const COLUMNS = [
-  ["order", "#", (k, i) => i], ["name", "Kernel", (k) => k.name], ["seconds", "Time", (k) => k.seconds], ["share", "", (k) => k.seconds],
-  ["speed", "GB/s", (k) => (k.reads + k.writes) / of.each(k)], ["rate", "GFLOP/s", (k) => k.flops / of.each(k)],
-  ["bound", "of bound", (k) => bound(k) / of.each(k)], ["layer", "Layer", (k) => layerName(D.ops[k.head])],
-  ["line", "Line", (k) => siteText(k)],
-];
+const KERNEL_COLUMNS = ["id", "name", "seconds", "share", "speed", "rate", "bound", "layer", "line"];
 function siteText(k) {
   const site = siteOf(k);
   return site ? `${fileName(site.file)}:${site.line}` : "";
 }
-function sorted() {
-  const value = COLUMNS.find(([name]) => name === state.sort)[2];
-  const rows = D.kernels.map((k, i) => [value(k, i), i]).filter(([, i]) => matches(i));
-  rows.sort(([a, i], [b, j]) => (a < b ? -1 : a > b ? 1 : i - j) * (state.down && a !== b ? -1 : 1));
-  return rows.map(([, i]) => i);
+function kernelRow(k, id) {
+  const each = of.each(k) || 1e-12;
+  return { id, name: k.name, seconds: k.seconds, share: k.seconds / of.total, speed: (k.reads + k.writes) / each, rate: k.flops / each,
+    bound: bound(k) / each, layer: layerName(D.ops[k.head]), line: siteText(k) };
 }
+function sorted() { return sortRows(D.kernels.map(kernelRow).filter(({ id }) => matches(id)), state); }
 function drawKernels(all) {
-  const rows = sorted(), numeric = (name) => ["seconds", "speed", "rate", "bound", "order"].includes(name);
-  const head = COLUMNS.map(([name, text]) => {
-    const quiet = ["speed", "rate", "bound", "share"].includes(name);
-    const sort = () => { state.down = state.sort === name ? !state.down : numeric(name); state.sort = name; draw(); };
-    const label = text + (state.sort === name && text ? (state.down ? " ▾" : " ▴") : "");
-    return el("th", { class: `${numeric(name) ? "n" : ""} ${quiet ? "less" : ""}`, scope: "col" }, text && el("button", { onclick: sort }, label));
-  });
-  const shown = all ? rows : rows.slice(0, FIRST);
-  const named = shown.length > FIRST ? (name) => name : breakable; // elements that thousands of rows do without
-  const body = shown.map((i) => {
-    const k = D.kernels[i], each = of.each(k) || 1e-12, least = bound(k);
-    return el("tr", { class: `pick ${i === state.kernel ? "now" : ""}`, "data-kernel": i, onclick: () => open(i) },
-      el("td", { class: "n" }, i), el("td", { class: "wide" }, el("button", { class: "link", title: k.name }, named(k.name))), el("td", { class: "n" }, time(k.seconds)),
-      el("td", { class: "line less" }, el("span", { class: "share", style: { width: `${4 * k.seconds / of.total}rem` } }), " ", percent(k.seconds / of.total)),
-      el("td", { class: "n less" }, ((k.reads + k.writes) / each / 1e9).toPrecision(3)), el("td", { class: "n less" }, (k.flops / each / 1e9).toPrecision(3)),
-      el("td", { class: "n less" }, least ? percent(least / each) : ""), el("td", { class: "wide" }, named(layerName(D.ops[k.head]))),
-      el("td", { class: "line" }, siteText(k)));
-  });
+  const rows = sorted(), shown = all ? rows : rows.slice(0, FIRST);
+  const onsort = (name) => { Object.assign(state, nextOrder(state, name)); draw(); };
+  const table = kernelTable(shown, { columns: KERNEL_COLUMNS, ...state, now: state.kernel, plain: shown.length > FIRST, onsort, onopen: open });
   const more = rows.length > shown.length && el("p", {}, el("button", { onclick: () => view(drawKernels(true)) }, `Show all ${rows.length}`));
   const found = state.query && el("p", { class: "soft" }, `${rows.length} of ${D.kernels.length} kernels`);
-  return [...drawParts(), found, el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)), more];
+  return [...drawParts(), found, table, more];
 }
 
 // --- trees: the model, and the lines of Python ---
@@ -593,9 +566,14 @@ function open(i) {
   byId("view").querySelectorAll("canvas").forEach((c) => c.paint());
   try { history.replaceState(null, "", i >= 0 ? `#kernel=${i}` : "#"); } catch { /* a frame without an address */ }
 }
-function show(tab, site = -1) { state.tab = tab; state.site = site; draw(); }
+function show(tab, site = -1) {
+  if (matchMedia("(max-width: 50rem)").matches) open(-1); // a kernel covers the view there
+  state.tab = tab;
+  state.site = site;
+  draw();
+}
 function step(by) {
-  const rows = sorted(), at = rows.indexOf(state.kernel);
+  const rows = sorted().map((row) => row.id), at = rows.indexOf(state.kernel);
   const next = rows[Math.max(0, Math.min(rows.length - 1, at + by))];
   if (next === undefined) return;
   open(next);
@@ -631,7 +609,7 @@ async function begin() {
   byId("facts").textContent = `${D.device} · ${D.warm ? "a warm call" : D.calls.length < 2 ? "the first call" : "the first call and later ones"}: ${runs} dispatches of ${D.kernels.length} kernels · ${time(of.total)} of GPU, by ${D.how}${D.why ? ` (${D.why})` : ""} · ${D.layers.length} layers, ${D.ops.length} ops, ${D.shaders.length} texts of WGSL${(D.transfers ?? []).map((t) => ` · transfer ${t.source} → ${t.target}, ${si(t.nbytes, "B")}, ${t.runs} runs`).join("")}`;
   for (const tab of TABS) byId(`tab-${tab}`).addEventListener("click", () => show(tab));
   let later;
-  byId("search").addEventListener("input", (e) => { state.query = e.target.value; clearTimeout(later); later = setTimeout(draw, 80); });
+  byId("search").addEventListener("input", (e) => { state.query = e.target.value; clearTimeout(later); later = setTimeout(() => show(state.tab, state.site), 80); });
   document.addEventListener("keydown", onKey);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { colors.clear(); draw(); });
   draw();

@@ -17,7 +17,9 @@ SCRIPTS = (
     HERE / "graph.js",
     HERE / "parts.js",
     HERE / "page.js",
-)  # one script, in this order, after web/wgsl.js
+)  # one script, in this order, after SHARED
+SHARED = ("wgsl.js", "kernel_table.js")  # modules of web/
+MODULE_LINE = re.compile(r"\n(?:import [^\n]*|export )")  # what a script without modules has not
 SLOT = re.compile(r"(\{\w+\})")  # a name in page.html
 FRAME = 640  # pixels of a notebook's frame
 POLICY = (
@@ -59,8 +61,8 @@ def frame_page(policy: str, style: str, script: str) -> str:
 
 def joined_script() -> str:
     """Return the page's script, which imports nothing."""
-    shared = web_file("wgsl.js").read_text("utf-8").replace("\nexport ", "\n")
-    return "".join(['"use strict";\n', shared, *(path.read_text("utf-8") for path in SCRIPTS)])
+    shared = [MODULE_LINE.sub("\n", web_file(name).read_text("utf-8")) for name in SHARED]
+    return "".join(['"use strict";\n', *shared, *(path.read_text("utf-8") for path in SCRIPTS)])
 
 
 def joined_style() -> str:

@@ -16,13 +16,18 @@ from . import node, pyodide
 
 HERE = Path(__file__).resolve().parents[1]  # the package flambeau
 ROOT = HERE.parents[1]  # the root of a checkout
-# Excluded from the site's archives, because its pages do not use them: commands, inspector, pages, 2 MB of
-# digits, other frameworks' formats, template texts (the archive has them compiled), and packages that one
-# page loads separately (SEPARATE). The wheel for other pages has all of them.
+# Excluded from the site's archives, because its pages do not use them: commands, inspector, what the learner
+# needs for terminals and processes, pages, 2 MB of digits, other frameworks' formats, template texts (the
+# archive has them compiled), and packages that one page loads separately (SEPARATE). The wheel for other
+# pages has all of them.
 LEFT_OUT = (
     "flambeau/cli/",
     "flambeau/hub/",
     "flambeau/inspector/",
+    "flambeau/learner/ray_workers.py",
+    "flambeau/learner/tui.py",
+    "flambeau/learner/worker_task.py",
+    "flambeau/learner/workers.py",
     "flambeau/onnx/",
     "flambeau/sanitizer/",
     "flambeau/remote/links.py",
