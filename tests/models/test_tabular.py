@@ -1,5 +1,10 @@
 """Tables with missing cells, categories and dates, against numbers written out and NumPy."""
 
+import json
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -8,6 +13,7 @@ from flambeau import nn, optim
 from flambeau.data import Columns, DataLoader
 from flambeau.learner import Learner
 from flambeau.models import Categorify, DateParts, FillMissing, Normalize, TableEncoder, TabularModel
+from flambeau.models.tabular import TablePart, bytes_of
 
 ROWS = {
     "age": np.array([20.0, np.nan, 40.0, 60.0]),
@@ -85,6 +91,55 @@ def test_what_was_learned_saves_with_the_model(tmp_path):
         np.testing.assert_array_equal(found.numpy(), expected.numpy())
     found, expected = (m.eval()(*m.encoder(rows)) for m in (other, model))
     np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+    # Another process knows the file alone: a row with a missing number, and one with an unknown city.
+    code = f"""
+from flambeau.models import TabularModel
+model = TabularModel.from_file({str(tmp_path / "model.safetensors")!r})
+print(model(*model.encoder([{{"age": "NA", "city": "Rome"}}, {{"age": 51, "city": "Oslo"}}])).tolist())
+assert not model.training and model.encoder.sizes == [3]
+"""
+    env = os.environ | {"FLAMBEAU_DEVICE": "cpu"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    row = {"age": np.array([np.nan, 51.0]), "city": np.array(["Rome", "Oslo"])}
+    np.testing.assert_allclose(json.loads(done.stdout), model(*fitted(row)).numpy(), rtol=1e-5)
+    filled = float(np.nanmedian(rows["age"]))  # then scaled by the training rows
+    known = np.where(np.isnan(rows["age"]), filled, rows["age"])
+    assert fitted(row)[1].numpy()[0, 0] == pytest.approx((filled - known.mean()) / known.std(), rel=1e-5)
+
+
+def test_a_model_is_rebuilt_from_a_checkpoint_with_parts_of_a_user(tmp_path, capsys):
+    class Twice(TablePart):
+        def learn(self, column):
+            return None
+
+        def change(self, name, column, learned):
+            return {name: column * 2}
+
+    rows = {"age": np.array([1.0, 2.0, 3.0, 4.0]), "y": np.array([0, 1, 0, 1])}
+    model = TabularModel(TableEncoder([Twice("age")]).fit(rows), 2, (4,), dropout=0.5)
+    adam = optim.Adam(model.parameters())
+    learner = Learner(
+        model, adam, nn.functional.cross_entropy, renderers=[], directory=tmp_path, best="train_loss"
+    )
+    learner.fit(DataLoader(model.encoder.dataset(rows, "y"), 4), epochs=1)
+    found = TabularModel.from_file(tmp_path / "best.safetensors")
+    assert "its model is loaded" in capsys.readouterr().err
+    expected = model.eval()(*model.encoder(rows)).numpy()
+    np.testing.assert_array_equal(found(*found.encoder(rows)).numpy(), expected)
+
+    state = model.state_dict()
+    state["_extra_state"] = bytes_of({"parts": [["Gone", ["age"]]]})
+    fb.save(state, tmp_path / "gone.safetensors")
+    fb.save({"weight": fb.ones(2)}, tmp_path / "other.safetensors")
+    for name, rule in {
+        "gone": "the class of its part Gone is not defined: import it first",
+        "other": "it holds no TabularModel: pass a file of its save(...)",
+    }.items():
+        path = tmp_path / f"{name}.safetensors"
+        with pytest.raises(fb.FlambeauError) as e:
+            TabularModel.from_file(path)
+        assert str(e.value) == f"from_file({str(path)!r}): {rule}"
 
 
 def test_classes_as_texts_are_a_target():

@@ -13,13 +13,14 @@ PUBLIC = {  # module: its public names
     "llama": "LlamaConfig LlamaForCausalLM",
     "mobilenet": "MobileNetV2 MobileNetV3 mobilenet_v2 mobilenet_v3_large mobilenet_v3_small",
     "pretrained": "from_pretrained load_weights",
-    "registry": "create_model list_models",
+    "registry": "list_models",
     "resnet": ("ResNet resnet101 resnet152 resnet18 resnet34 resnet50 resnext50_32x4d wide_resnet50_2"),
     "t5": "T5Config T5ForConditionalGeneration",
     "tabular": "Categorify DateParts FillMissing Normalize TableEncoder TabularModel",
     "tagger": "LSTMTagger",
     "unet": "UNet",
     "vit": "VisionTransformer VitConfig",
+    "weights": "PretrainedWeights create_model list_pretrained",
     "whisper": "WhisperConfig WhisperEncoder",
 }
 _homes = {name: module for module, names in PUBLIC.items() for name in names.split()}

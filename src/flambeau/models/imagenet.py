@@ -18,7 +18,7 @@ from ..errors import FlambeauError
 from ..io.torch_file import load_torch
 from ..tensor import Tensor, tensor
 from .pretrained import load_weights
-from .registry import create_model
+from .registry import build_network
 
 PIXELS, CANVAS = 224, 448  # side lengths: the network's input, and the largest image that the device resizes
 CROP = 0.875  # the fraction of the shorter side that the network sees, centred
@@ -94,7 +94,7 @@ def weights_file() -> Path:
 def efficientnet_lite0(device: Any = None) -> Any:
     """EfficientNet-Lite0 trained on ImageNet, in eval mode; FlambeauError as in weights_file."""
     with device_named(device):  # a file with another hash is not opened
-        model = create_model("tf_efficientnet_lite0")
+        model = build_network("tf_efficientnet_lite0")
     load_weights(model, load_torch(weights_file(), device="cpu"))
     return model.eval()
 

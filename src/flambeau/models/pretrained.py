@@ -13,7 +13,7 @@ from .bert import BertModel
 from .convnext import ConvNeXt, ConvNeXtFile
 from .gpt2 import GPT2LMHeadModel
 from .llama import FAMILIES, LlamaForCausalLM
-from .registry import create_model
+from .registry import build_network
 from .settings import settings
 from .t5 import T5ForConditionalGeneration
 from .vit import VisionTransformer, VitFile
@@ -88,7 +88,7 @@ def load_weights(model: nn.Module, state: Mapping[str, Any]) -> None:
 
 def _build(config: Mapping[str, Any]) -> Any:
     if "model_type" not in config and isinstance(config.get("architecture"), str):  # timm's
-        return create_model(config["architecture"], int(config.get("num_classes", 1000)))
+        return build_network(config["architecture"], int(config.get("num_classes", 1000)))
     kind = config.get("model_type")
     if not isinstance(kind, str) or kind not in KINDS:
         hint = suggest(str(kind), list(KINDS)) or f": one of {', '.join(sorted(KINDS))}"

@@ -8,6 +8,7 @@ from ..errors import suggest
 from . import convnext, efficientnet, mobilenet, resnet, vit
 
 Make = Callable[[int], nn.Module]
+CLASSES = 1000  # of ImageNet
 
 
 def _efficientnet(scale: str, is_tensorflow: bool) -> Make:
@@ -36,12 +37,8 @@ NETWORKS: dict[str, Make] = {
 }
 
 
-def create_model(model_name: str, num_classes: int = 1000) -> Any:
-    """Return an image network by name, with random weights. [n, 3, h, w] -> [n, num_classes]
-
-    model_name: one of `list_models()`: timm's name, or torchvision's. ValueError suggests similar names for
-    an unknown one.
-    """
+def build_network(model_name: str, num_classes: int = CLASSES) -> Any:
+    """Return an image network by name, with random weights; ValueError for an unknown name."""
     if model_name not in NETWORKS:
         hint = suggest(model_name, list(NETWORKS)) or ": list_models() lists the names"
         raise ValueError(f"create_model({model_name!r}): unknown{hint}")

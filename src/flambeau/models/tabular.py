@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core import dtype as dt
 from ..core.tree import is_list, is_mapping
 from ..data import TensorDataset
-from ..errors import suggest
+from ..errors import FlambeauError, suggest
 from ..functions import cat, tensor
+from ..io.checkpoint import load_model_state
 from ..nn import BatchNorm1d, Dropout, Embedding, Linear, Module, ModuleList, ReLU, Sequential
 from ..tensor import Tensor
 
@@ -219,11 +220,11 @@ class TableEncoder(Module):
     def get_extra_state(self) -> Tensor:
         """What `fit` learned, as the bytes of JSON."""
         state = {"columns": self.columns, "parts": [part.state for part in self.parts]}
-        return tensor(list(json.dumps(state).encode()), dtype=dt.uint8, device="cpu")
+        return bytes_of(state)
 
     def set_extra_state(self, state: Any) -> None:
         """Take what get_extra_state returned. ValueError if it is of other parts."""
-        saved = json.loads(bytes(state.tolist()))
+        saved = json_of(state)
         if len(saved["parts"]) != len(self.parts):
             rule = f"it has {len(self.parts)} parts, the state {len(saved['parts'])}: use the same parts"
             raise ValueError(f"TableEncoder.set_extra_state(...): {rule}")
@@ -247,6 +248,7 @@ class TabularModel(Module):
     encoder: a fitted TableEncoder, which saves with the model; outputs: the size of the result; hidden: sizes
     of the layers; dropout: between them. An embedding of a column with n values has min(600, 1.6 n^0.56)
     numbers (fastai's rule). The call takes the categories [n, c] and the numbers [n, k]. -> [n, outputs]
+    `TabularModel.from_file(path)` rebuilds a saved one, without the table.
     """
 
     def __init__(
@@ -257,6 +259,7 @@ class TabularModel(Module):
         dropout: float = 0.0,
     ):
         self.encoder = encoder
+        self._sizes = {"outputs": outputs, "hidden": list(hidden), "dropout": dropout}
         widths = [min(600, round(1.6 * n**0.56)) for n in encoder.sizes]
         self.embeddings = ModuleList([Embedding(n, w) for n, w in zip(encoder.sizes, widths, strict=True)])
         count = len(encoder.fitted_columns()[1])
@@ -278,6 +281,58 @@ class TabularModel(Module):
         parts = [embed(categories[:, i]) for i, embed in enumerate(self.embeddings)]
         parts += [self.norm(numbers)] if self.norm is not None else []
         return self.layers(cat(parts, 1))
+
+    @classmethod
+    def from_file(cls, path: Any) -> TabularModel:
+        """Rebuild a saved model with its encoder, in eval mode.
+
+        path: a file of `save`, or a checkpoint of a Learner. FlambeauError for a file of another model, and
+        for a part that is not one of this module's classes or a subclass of TablePart that is defined.
+        """
+        state = load_model_state(path)
+        if not is_mapping(state) or not state.keys() >= {SIZES, FITTED}:
+            rule = "it holds no TabularModel: pass a file of its save(...)"
+            raise FlambeauError(f"from_file({str(path)!r}): {rule}")
+        known, sizes = dict(_part_kinds(TablePart)), json_of(state[SIZES])
+        unknown = [kind for kind, _ in sizes["parts"] if kind not in known]
+        if unknown:
+            rule = f"the class of its part {unknown[0]} is not defined: import it first"
+            raise FlambeauError(f"from_file({str(path)!r}): {rule}")
+        parts = [known[kind](columns) for kind, columns in sizes["parts"]]
+        encoder = TableEncoder(parts, sizes["categories"], sizes["numbers"])
+        encoder.set_extra_state(state[FITTED])
+        model = cls(encoder, sizes["outputs"], sizes["hidden"], sizes["dropout"])
+        model.load_state_dict(state)
+        return model.eval()
+
+    def get_extra_state(self) -> Tensor:
+        """The arguments of the model and of its encoder, as the bytes of JSON."""
+        e = self.encoder
+        parts = [(type(part).__name__, part.columns) for part in e.parts]
+        return bytes_of(self._sizes | {"parts": parts, "categories": e.categories, "numbers": e.numbers})
+
+    def set_extra_state(self, state: Any) -> None:
+        """Accept what get_extra_state returned; shapes of layers are compared by load_state_dict."""
+
+
+SIZES, FITTED = "_extra_state", "encoder._extra_state"  # of a TabularModel's state_dict
+
+
+def _part_kinds(kind: type[TablePart]) -> Iterator[tuple[str, type[TablePart]]]:
+    """Yield all subclasses with their names."""
+    for other in kind.__subclasses__():
+        yield other.__name__, other
+        yield from _part_kinds(other)
+
+
+def bytes_of(value: Mapping[str, Any]) -> Tensor:
+    """Return values of JSON as a tensor of bytes, which any file of tensors holds."""
+    return tensor(list(json.dumps(value).encode()), dtype=dt.uint8, device="cpu")
+
+
+def json_of(state: Any) -> Any:
+    """Return the values of `bytes_of`."""
+    return json.loads(bytes(state.tolist()))
 
 
 def frame_of(rows: Any) -> Frame:
