@@ -179,9 +179,10 @@ def test_errors(tmp_path, monkeypatch):
     for kind, holds in (("Image", "images"), ("Text", "texts (.txt)"), ("Audio", "sound (.wav)")):
         make = getattr(data, f"{kind}Folder")
         for root in (tmp_path, tmp_path / "none"):
-            name = "T/none" if root.name == "none" else "T"
+            is_none = root.name == "none"
+            reason = "there is no such folder" if is_none else f"it contains no {holds}"
             assert said(ValueError, lambda m=make, r=root: m(r), tmp_path) == (
-                f"{kind}Folder('{name}'): it contains no {holds}: {rule}"
+                f"{kind}Folder('{'T/none' if is_none else 'T'}'): {reason}: {rule}"
             )
     assert said(ValueError, lambda: data.DatasetFolder(tmp_path, np.load, ".npy"), tmp_path) == (
         f"DatasetFolder('T'): it contains no files: {rule}"

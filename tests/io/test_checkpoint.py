@@ -66,6 +66,11 @@ class Settings:
         return "Settings()"
 
 
+class Saving(Settings):
+    def save(self, path):
+        raise AssertionError(f"the file {path} is the caller's")
+
+
 @pytest.mark.parametrize(
     "give, text",
     [
@@ -73,6 +78,10 @@ class Settings:
             lambda: nn.Linear(1, 1),
             "save: the object is Linear(in_features=1, out_features=1, bias=True), a Linear,"
             " and save writes no pickles: pass its .state_dict()",
+        ),
+        (
+            lambda: Saving(),
+            "save: the object is Settings(), a Saving, and save writes no pickles: call its own save(path)",
         ),
         (
             lambda: {"args": [Settings()]},

@@ -40,6 +40,7 @@ CURES = {  # a wrong argument name: the right one
     "named_parameters": "pass its .state_dict()",
     "detach": "wrap it in fb.tensor(...)",
     "__array__": "wrap it in fb.tensor(...)",
+    "save": "call its own save(path)",
     "__dict__": "pass vars(...) of it, or numbers and strings",
 }
 
