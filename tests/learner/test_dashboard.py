@@ -33,6 +33,21 @@ def texts(app) -> dict[str, str]:
     return found | {"curves": str(first.query_one(CurvesPlot).render())}
 
 
+def colors(app):
+    """The colours of the advice and of the keys in the footer."""
+    key = app.screen.query("FooterKey").first()
+    return app.screen.query_one("#advice").colors[3], key.get_component_styles("footer-key--key").color
+
+
+def contrast(a, b):
+    """WCAG's ratio of two colours."""
+    shares = [
+        [c / 255 / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in x.rgb] for x in (a, b)
+    ]
+    low, high = sorted(0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in shares)
+    return (high + 0.05) / (low + 0.05)
+
+
 PARTS = ("heading", "metrics", "values", "bars", "facts", "advice", "log")
 
 
@@ -77,6 +92,12 @@ def test_the_picture_and_its_keys(tmp_path):
             assert app.metric == "lr"
             await pilot.press("left", "left")
             assert app.metric == "accuracy"
+            for theme in ("textual-light", "textual-dark"):
+                await pilot.press("t")
+                await pilot.pause()
+                assert app.theme == theme
+                for color in colors(app):
+                    assert contrast(color, app.screen.styles.background) >= 4.5, (theme, color)  # WCAG's
             await pilot.click("#metrics", offset=(2, 0))
             assert app.metric == "loss"
             await pilot.press("q", "g", "q", "escape", "q", "q")

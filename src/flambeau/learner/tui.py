@@ -59,6 +59,9 @@ class CurvesPlot(TextualWidget):
         return out
 
 
+DARK, LIGHT = "textual-dark", "textual-light"
+
+
 def is_light(colours: str) -> bool:
     """Whether a terminal's COLORFGBG, such as "0;15", names a light background."""
     background = colours.rpartition(";")[2]
@@ -100,6 +103,7 @@ class DashboardApp(App[None]):
     AskStop { align: center middle; }
     #ask { width: 46; height: auto; padding: 1 2; border: round $warning; background: $panel; }
     .ascii #ask { border: ascii $warning; }
+    .-light-mode #advice, .-light-mode FooterKey .footer-key--key { color: #7a4a00; }
     """
     BINDINGS = [
         ("left", "turn(-1)", "Metric"),
@@ -107,6 +111,7 @@ class DashboardApp(App[None]):
         ("up,down,f", "toggle_recent", "Full/recent"),
         ("l", "toggle_log", "Log scale"),
         ("o", "toggle_others", "Other runs"),
+        ("t", "toggle_light", "Light"),
         ("q", "ask", "Stop"),
         Binding("ctrl+q", "ask", show=False, priority=True),
         Binding("ctrl+c", "interrupt", show=False, priority=True),
@@ -147,7 +152,7 @@ class DashboardApp(App[None]):
 
     def on_mount(self) -> None:
         if is_light(os.environ.get("COLORFGBG", "")):
-            self.theme = "textual-light"
+            self.theme = LIGHT
         self.screen.set_class(not self.unicode, "ascii")
         self.set_interval(self.pause, self.tick)
 
@@ -276,6 +281,9 @@ class DashboardApp(App[None]):
     def action_toggle_others(self) -> None:
         self.with_others = not self.with_others
         self.draw()
+
+    def action_toggle_light(self) -> None:
+        self.theme = DARK if self.theme == LIGHT else LIGHT
 
     def action_ask(self) -> None:
         if self.over:
