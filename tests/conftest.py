@@ -214,6 +214,12 @@ def alone():
     assert not blocks, "a fixture yields in a `with device` block: tests of other files would be in it"
 
 
+@pytest.fixture
+def collected():
+    """Free what earlier tests left: freed during this one, it would change the memory that is counted."""
+    gc.collect()
+
+
 @pytest.fixture(scope="session", params=["gpu", "cpu"])
 def device(request):
     """The device a test runs on; a machine without an adapter says so and skips the half it can't run."""

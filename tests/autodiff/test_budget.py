@@ -50,6 +50,7 @@ def test_other_sizes_are_refused(size):
 
 
 @pytest.mark.share(5)
+@pytest.mark.usefixtures("collected")
 def test_a_backward_pass_is_made_to_fit(gpu):
     model, x = network()
     needed, plain = peak_of(gpu, gradients, model, x)
@@ -64,6 +65,7 @@ def test_a_backward_pass_is_made_to_fit(gpu):
 
 
 @pytest.mark.share(5)
+@pytest.mark.usefixtures("collected")
 def test_a_recorded_step_is_made_to_fit(gpu):
     def trained(budget):
         model, x = network()
@@ -86,6 +88,7 @@ def test_a_recorded_step_is_made_to_fit(gpu):
     assert scarce <= 0.65 * plenty and np.allclose(plain, found, rtol=1e-5)
 
 
+@pytest.mark.usefixtures("collected")
 def test_what_does_not_fit_says_what_would(gpu):
     x = fb.rand(1000, 64, device=gpu).realize()
     gpu.pool.trim()
@@ -100,6 +103,7 @@ def test_what_does_not_fit_says_what_would(gpu):
     assert x.sum().item() > 0
 
 
+@pytest.mark.usefixtures("collected")
 def test_a_step_that_can_not_be_made_to_fit(gpu):
     model, x = network()
     gc.collect()  # what other tests left makes no room

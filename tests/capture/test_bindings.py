@@ -50,6 +50,7 @@ def test_small_ones_are_bound_when_they_come_again():
     assert first(kept[0]) == 2
 
 
+@pytest.mark.usefixtures("collected")
 def test_a_large_step_takes_no_memory_for_them(gpu, monkeypatch):
     monkeypatch.setattr(bindings, "LARGE", 0)
     f, x = fb.jit(lambda x: (x * 2).exp()), fb.zeros(1 << 16).realize()

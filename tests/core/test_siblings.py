@@ -136,6 +136,7 @@ def test_steps_of_two_optimizers_store_no_gradients(chain):
     assert all(t.node.buffer is None for t in g)
 
 
+@pytest.mark.usefixtures("collected")
 def test_memory_of_a_loop_that_reads_gradients_does_not_grow(chain):
     gpu = chain.params[0].device
 

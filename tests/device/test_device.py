@@ -83,6 +83,7 @@ def test_a_tensor_larger_than_a_binding_is_refused_with_the_number(gpu):
     assert fb.ones(2, device=gpu).sum().item() == 2  # still usable
 
 
+@pytest.mark.usefixtures("collected")
 def test_out_of_memory_says_what_is_in_use(gpu, monkeypatch):
     def refuse(**_):
         raise RuntimeError("Out of Memory\nmore text")
@@ -210,6 +211,7 @@ def test_reads_are_parted_where_one_buffer_cannot_hold_them(gpu, monkeypatch):
     ]
 
 
+@pytest.mark.usefixtures("collected")
 def test_memory_is_counted_and_comes_back(gpu):
     before = fb.memory(gpu)["live"]
     x = fb.ones(1000, device=gpu).realize()

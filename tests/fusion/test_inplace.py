@@ -106,6 +106,7 @@ def test_a_recorded_step_moves_parameters_and_state_in_place():
     assert program.carry[3::4] == [8]  # a norm's count of batches alone: two words are not added in place
 
 
+@pytest.mark.usefixtures("collected")
 def test_no_step_holds_old_and_new_values_at_once(gpu):
     fb.manual_seed(0)
     model = nn.Sequential(*(nn.Linear(256, 256) for _ in range(4)))

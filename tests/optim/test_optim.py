@@ -655,6 +655,7 @@ def test_offloaded_state_gives_the_same_steps(gpu, make, kw):
     other.load_state_dict(opt.state_dict())
 
 
+@pytest.mark.usefixtures("collected")
 def test_offloaded_state_takes_no_memory_of_the_device(gpu):
     model = nn.Linear(256, 256, bias=False)
     x = fb.rand(4, 256).realize()

@@ -110,6 +110,7 @@ def test_stages_of_threads_are_kept_apart():
     assert len({s.thread for s in p.stages}) == 2
 
 
+@pytest.mark.usefixtures("collected")
 def test_memory_has_the_peak_of_the_block():
     pool = get_device().pool
     before = pool.peak

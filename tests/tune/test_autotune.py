@@ -116,6 +116,7 @@ def test_a_known_choice_that_does_not_fit_is_no_choice(device, family):
     assert device.limits.tuned["test", (3, 40000)] in ("whole", "parts")
 
 
+@pytest.mark.usefixtures("collected")
 def test_no_room_to_measure_leaves_the_device_usable(device, family, capsys):
     x = fb.ones(3, 40000, device=device).realize()
     with fb.memory_budget(device.pool.live + 4096, device=device), fb.autotune() as found:
@@ -173,6 +174,7 @@ def test_a_forced_family_is_left_alone(device, family, monkeypatch):
     assert not found.choices
 
 
+@pytest.mark.usefixtures("collected")
 def test_measuring_leaves_nothing_behind(device, family):
     x = fb.ones(3, 40000, device=device).realize()
     with fb.autotune():

@@ -157,6 +157,7 @@ def test_a_gpu_is_warm_before_it_is_measured(timed):
     assert ran["a"] > 40 and ran["b"] < 10  # 0.12 s of the first
 
 
+@pytest.mark.usefixtures("collected")
 def test_a_wrong_candidate_leaves_nothing_behind(gpu):
     x = fb.tensor(np.random.default_rng(0).standard_normal((64, 40)).astype("f4"), device=gpu).realize()
     (right, order), (wrong, _) = planned(x + 1), planned(x - 1)
