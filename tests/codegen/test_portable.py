@@ -72,6 +72,7 @@ def of_new_lines(texts) -> list[str]:
 
 
 @pytest.mark.parametrize("software", CLASSES)
+@pytest.mark.share(2)
 def test_tint_takes_every_kernel(software):
     shortest: dict[tuple, str] = {}
     shaders = rendered(software)
