@@ -121,6 +121,7 @@ def exchange(network: str, size: dict, options: argparse.Namespace) -> dict:
     fb.realize(*params, *grads, loss)
     names = [str(i) for i in range(len(sizes))]
     sums = Sums(group, params, [], names, ParallelOptions(wire=options.wire, shards=max(8, group.size)))
+    sums.carrier.threads.count = options.threads or sums.carrier.threads.count
 
     def step():
         return sums.total(lambda _: ShardSum(dict(enumerate(grads)), loss), None)
@@ -296,6 +297,7 @@ def main() -> None:
     parser.add_argument("--device", help="of all workers, as FLAMBEAU_DEVICE; default: an adapter each")
     parser.add_argument("--stages", action="store_true", help="print the milliseconds of each stage")
     parser.add_argument("--exchange", type=float, help="MB of gradients to exchange, and nothing else")
+    parser.add_argument("--threads", type=int, default=0, help="of each pass of --exchange; 0: as usual")
     parser.add_argument("--side", choices=SIDES)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -307,7 +309,7 @@ def main() -> None:
     if options.exchange:
         for workers in options.workers:
             arguments = ["--exchange", str(options.exchange), "--steps", str(options.steps)]
-            arguments += ["--wire", options.wire]
+            arguments += ["--wire", options.wire, "--threads", str(options.threads)]
             result = contestant("exchange", workers, arguments, options.device)
             if result is not None:
                 print(

@@ -1,11 +1,13 @@
 """The model of a step on many workers, by numbers that are written out."""
 
+from math import inf
+
 import pytest
 
 from flambeau.distributed.scaling import Machine, Method, WorkerStep, predict
 
 ROUND = 16 << 20
-HOST = Machine(read=1e9, write=2e9, copy=4e9, cores=4, message=1e-3, network=5e8, latency=1e-2)
+HOST = Machine(read=1e9, write=2e9, copy=4e9, cores=4, message=1e-3, network=5e8, latency=1e-2, bus=inf)
 WORK = WorkerStep(nbytes=10 * ROUND, compute=2.0, update=0.5)
 
 
@@ -46,6 +48,8 @@ def test_what_is_hidden_and_what_is_rare():
     late = WORK._replace(last=4 * ROUND)  # of ten rounds
     exposed = predict(late, HOST, devices=2, method=Method(overlap=1.0)).step - 2.5
     assert exposed == pytest.approx(0.4 * plain.exchange)
+    slow = predict(late, HOST._replace(bus=1e9), devices=2, method=Method(overlap=1.0)).step - 2.5
+    assert slow == pytest.approx(exposed + 2 * 0.6 * WORK.nbytes / 1e9)
     rare = predict(WORK, HOST, devices=2, method=Method(every=100))
     assert rare.step == pytest.approx(2.5 + plain.exchange / 100)
     with pytest.raises(ValueError, match=r"predict\(0 devices, 1 hosts, every=1\): must be at least 1"):

@@ -22,8 +22,8 @@ from ..runtime.run import Readback, realize
 from ..tensor import Tensor
 from .compression import Floats
 
-# Several threads take turns with the GIL, so a part must take much longer than that: with 1 MB parts, eight
-# threads added three times slower than one (two H200s, 2026-11-28).
+# Threads take turns with the GIL between two parts, so a part must take much longer: eight threads with parts
+# of 256 KB took 110 ms (on two H200s' host, 2026-11-28) for additions that take one thread elsewhere 37.
 SHARE = 1 << 20  # elements that are worth a thread: 4 MB, which takes 0.4 ms
 MOST_THREADS = 4  # on an H200's host eight copy no faster (2026-11-23)
 ELEMENT = 4  # bytes of a float32

@@ -19,7 +19,7 @@ class Machine(NamedTuple):
     the same, with as many threads as a worker has. copy: bytes per second that a core moves in memory. cores:
     of the host. message: seconds that a worker
     takes for a message. network: bytes per second of the host in each direction. latency: seconds to another
-    host.
+    host. bus: bytes per second at which a device copies to and from mapped memory; it computes nothing then.
     """
 
     read: float
@@ -29,6 +29,7 @@ class Machine(NamedTuple):
     message: float = 1e-4
     network: float = 3.1e9
     latency: float = 5e-5
+    bus: float = 37e9
 
 
 class WorkerStep(NamedTuple):
@@ -111,5 +112,7 @@ def predict(
     # Only what is complete before backward ends can be hidden.
     hidden = min(exchange * max(1 - work.last / work.nbytes, 0.0), method.overlap * work.compute)
     compute = work.compute + work.update
-    step = compute + (exchange - hidden) / method.every
+    # What is hidden from the host still takes turns with the kernels in the device's queue.
+    copying = 2 * work.nbytes / machine.bus * hidden / exchange if exchange else 0.0
+    step = compute + (exchange - hidden + copying) / method.every
     return Prediction(read, write, host, network, messages, exchange, step, compute / step)
