@@ -84,6 +84,7 @@ def test_a_fit_returns_its_history_and_a_checkpoint_keeps_it(tmp_path):
     assert type(other.history) is type(history) is History and other.history == history
 
 
+@pytest.mark.share(3)
 def test_a_picture_is_a_png(tmp_path):
     picture = LearningRates([1e-3, 1e-2, 1e-1], [3.0, 2.0, 9.0], [3.0, 2.5, 4.0], 1e-2).plot()
     picture.save(tmp_path / "rates.png")
@@ -117,6 +118,7 @@ def test_an_interpretation_has_the_items_by_their_losses():
     assert repr(seen) == "Interpretation(5 items, 2 classes): 3 wrong"
 
 
+@pytest.mark.share(2)
 def test_the_pictures_of_a_classifier_have_its_names_and_numbers():
     learner = learner_of([[2.0, 0.0], [0.0, 1.0]])
     seen = learner.interpret(batches_of([0, 1, 0, 1, 0], [0, 1, 1, 0, 1]), names=["cat", "dog"])
@@ -180,6 +182,7 @@ def test_errors_of_interpretations():
         assert str(e.value) == message
 
 
+@pytest.mark.share(3)
 def test_without_matplotlib_the_error_has_the_install_line():
     """In a process where matplotlib can't be imported; training does not import the pictures."""
     code = """

