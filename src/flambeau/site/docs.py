@@ -23,7 +23,7 @@ GROUPS = {
     "Start": "README index examples from_pytorch torch_names porting libraries",
     "Train": "learner dashboard data tables workers augmentation metrics optim mixed_precision",
     "Many devices": "distributed scale remote tabs",
-    "Models": "nn models weights onnx export site",
+    "Models": "nn models fine_tuning weights onnx export site",
     "Devices": "devices tuning",
     "Look inside": "inspector profiling sanitizer custom_ops shaders",
     "Concepts": "recording autodiff inplace dtypes func distributions linalg array_api architecture",
