@@ -32,8 +32,8 @@ def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
         product, copies = product if product.m <= product.n else product.transpose(), []
         make, step = _of_few_rows(product, variant.kernel)
     # A multiple of a step: no piece but the last ends within one.
-    long = ceil(product.k / (variant.split * step)) * step if variant.split > 1 else product.k
-    return [*copies, *in_pieces(product, long, make)]
+    piece = ceil(product.k / (variant.split * step)) * step if variant.split > 1 else product.k
+    return [*copies, *in_pieces(product, piece, make)]
 
 
 def _of_tiles(product: Product, tile: GemmTile) -> tuple[Callable[[SumPieces], Kernel], int]:
@@ -55,7 +55,7 @@ def tail_kernels(product: Product, name: str) -> list[Kernel]:
     tile, tail = TILES[name], tail_of(product, name)
     assert tail is not None
     # [pieces, cut tiles, rows, columns].
-    part = product.plan.temporary(-(-product.k // tail.long) * tail.cut * tile.rows * tile.columns)
+    part = product.plan.temporary(-(-product.k // tail.piece) * tail.cut_tiles * tile.rows * tile.columns)
     pieces = SumPieces(product.k, part)
     first = fitting(lambda narrow: tile_kernel(product, pieces, tile, tail, narrow))
     return [first, fitting(lambda narrow: tail_sum_kernel(product, part, tile, tail, narrow))]

@@ -157,8 +157,8 @@ def tail_of(product: Product, name: str) -> TailSplit | None:
     fits = [p for p in SPLITS if p * tile.step * 4 <= product.k and ceil(p) * cut <= 4 * slots]
     # The second term is the cost of adding up more pieces, which decides between equal rounds.
     best = min(fits, key=lambda p: rounds_of(cut, p, slots) + ceil(p) * cut / slots / 64, default=1)
-    long = ceil(product.k / (best * tile.step)) * tile.step
-    return TailSplit(total - cut, cut, long) if long < product.k else None
+    piece = ceil(product.k / (best * tile.step)) * tile.step
+    return TailSplit(total - cut, cut, piece) if piece < product.k else None
 
 
 def rounds_of(tiles: int, pieces: float, slots: int) -> float:
@@ -180,10 +180,10 @@ def estimate_tail(product: Product, name: str) -> float:
     assert tail is not None
     beside, slots = of_tile.beside, product.limits.machine.cores * of_tile.beside
     speed = speed_of(product, of_tile, beside)
-    rounds = tail.whole / slots + rounds_of(tail.cut, product.k / tail.long, slots)
+    rounds = tail.whole_tiles / slots + rounds_of(tail.cut_tiles, product.k / tail.piece, slots)
     work = CUT * rounds * drift(product.k) * beside * tile.rows * tile.columns * (product.k + BEGIN) / speed
-    pieces = -(-product.k // tail.long)
-    aside = 2 * pieces * tail.cut * tile.rows * tile.columns
+    pieces = -(-product.k // tail.piece)
+    aside = 2 * pieces * tail.cut_tiles * tile.rows * tile.columns
     return work + 4 * aside * byte_time(product) + second_kernel_time(product)
 
 

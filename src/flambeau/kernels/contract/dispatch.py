@@ -30,17 +30,17 @@ Functions = tuple[tuple[str, WgslFunction], ...]  # of a kernel, by name
 
 
 class GemmTile(NamedTuple):
-    """A workgroup's rows and columns, its step along the summed dims, a thread's rows and columns."""
+    """The rows and columns of a workgroup and of a thread. step: the summed places that it stages at once."""
 
     rows: int
     columns: int
     step: int
-    high: int
-    wide: int
+    thread_rows: int
+    thread_columns: int
 
     @property
     def threads(self) -> int:
-        return self.rows // self.high * (self.columns // self.wide)
+        return self.rows // self.thread_rows * (self.columns // self.thread_columns)
 
     def memory(self, padded: bool) -> int:
         """Bytes of workgroup memory."""
@@ -62,19 +62,20 @@ TILES = {
 class TailSplit(NamedTuple):
     """The last tiles of a product, which are cut along the summed dims so that all cores end together.
 
-    whole: tiles before them; cut: how many they are; long: summed places of a piece (the last has the rest).
+    whole_tiles: those before them. cut_tiles: how many they are. piece: the summed places of a piece; the
+    last has the rest.
     """
 
-    whole: int
-    cut: int
-    long: int
+    whole_tiles: int
+    cut_tiles: int
+    piece: int
 
 
 class SumPieces(NamedTuple):
-    """What a kernel adds up: pieces of the summed dims, `long` each, whose sums go to the value `part`, one
-    after another; without, all of them at once."""
+    """The summed places of one piece, and the value that takes the sums of all pieces, one after another.
+    Without a part, one piece has all places."""
 
-    long: int
+    piece: int
     part: int | None = None
 
 
@@ -201,7 +202,7 @@ class ContractionBuilder:
 
     def __init__(self, product: Product, pieces: SumPieces, narrow: bool):
         self.product, self.narrow = product, narrow
-        self.long, self.part = pieces
+        self.piece, self.part = pieces
         self.q, self.b = Quantities(), Bindings()
         self.result = Result(product, product.after if self.part is None else None, narrow)
         if self.part is None:
@@ -226,11 +227,11 @@ class ContractionBuilder:
         step: summed places of a turn; a piece that ends within one tests each place, as the last of all does.
         """
         product, q, result = self.product, self.q, self.result
-        depth = product.batch * -(-product.k // self.long)
-        sizes = (self.long, prod(product.head.shape)) if self.part is not None else ()
+        depth = product.batch * -(-product.k // self.piece)
+        sizes = (self.piece, prod(product.head.shape)) if self.part is not None else ()
         return {
             "acc": product.head.dtype.short,
-            "ragged": bool(product.k % step or self.long % step),
+            "ragged": bool(product.k % step or self.piece % step),
             "sides": tuple((s.spec(q), g) for s, g in zip(sides, loads, strict=True)),
             **result.groups(q),
             "summed": q.once("summed", product.k),
@@ -267,12 +268,12 @@ def tiles_of(product: Product, tile: GemmTile) -> tuple[int, int]:
     return -(-product.n // tile.columns), -(-product.m // tile.rows)
 
 
-def in_pieces(product: Product, long: int, make: Callable[[SumPieces], Kernel]) -> list[Kernel]:
-    """A product's kernel; where pieces are shorter than its sums, that of the pieces and one that adds them
-    up."""
-    if long >= product.k:
+def in_pieces(product: Product, piece: int, make: Callable[[SumPieces], Kernel]) -> list[Kernel]:
+    """A product's kernel; where a piece is shorter than its sums, the kernel of the pieces and one that adds
+    them up."""
+    if piece >= product.k:
         return [make(SumPieces(product.k))]
-    count = -(-product.k // long)
+    count = -(-product.k // piece)
     part = product.plan.temporary(prod(product.head.shape) * count)  # [pieces, *result]
     reduction = Reduction(product.head, product.tail, part)
-    return [make(SumPieces(long, part)), pieces_kernel(product.plan, reduction, product.after, count)]
+    return [make(SumPieces(piece, part)), pieces_kernel(product.plan, reduction, product.after, count)]

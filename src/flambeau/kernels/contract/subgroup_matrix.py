@@ -187,9 +187,9 @@ def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
     turn = tile_turn(of)
     count = pieces_of(product, precision, variant)
     # Whole turns, so that no piece but the last tests its places.
-    long = -(-product.k // (count * turn)) * turn if count > 1 else product.k
+    piece = -(-product.k // (count * turn)) * turn if count > 1 else product.k
     make = partial(_unit_kernel, of)
-    return [*before, *in_pieces(product, long, lambda pieces: fitting(partial(make, pieces)))]
+    return [*before, *in_pieces(product, piece, lambda pieces: fitting(partial(make, pieces)))]
 
 
 def _operands(of: F16Product) -> tuple[tuple[Operand, int, int], ...]:
@@ -220,7 +220,7 @@ def _unit_kernel(of: F16Product, pieces: SumPieces, narrow: bool) -> Kernel:
         "split": of.precision == "high",
         "scales": scales,
         "step": tile.step,
-        "turns": 1 if staged.options["prefetch"] or product.k % turn or pieces.long % turn else TURNS,
+        "turns": 1 if staged.options["prefetch"] or product.k % turn or pieces.piece % turn else TURNS,
         "down": tile.rows // SUBGROUPS[0],
         "across": tile.columns // SUBGROUPS[1],
         "abreast": SUBGROUPS[1],

@@ -33,16 +33,16 @@ def tile_kernel(
     tiles = tiles_of(product, tile)
     options |= {
         "step": tile.step,
-        "high": tile.high,
-        "wide": tile.wide,
-        "down": 4 * tile.rows // tile.high,
-        "across": 4 * tile.columns // tile.wide,
+        "high": tile.thread_rows,
+        "wide": tile.thread_columns,
+        "down": 4 * tile.rows // tile.thread_rows,
+        "across": 4 * tile.columns // tile.thread_columns,
         "tiles": tuple(builder.q.add("tiles", n) for n in tiles),
     }
     groups, cut = prod(tiles) * depth, ()
     if tail is not None:
         # Uncut tiles come first: their workgroups take longest, and the short pieces fill the last round.
-        groups = tail.whole + tail.cut * -(-product.k // tail.long)
+        groups = tail.whole_tiles + tail.cut_tiles * -(-product.k // tail.piece)
         cut = (*tail, groups)
     options["tail"] = tuple(builder.q.add("tail", n) for n in cut)
     return builder.kernel("contract/tiles.wgsl", tile.threads, groups, functions, options, aside)
@@ -56,15 +56,15 @@ def tail_sum_kernel(product: Product, part: int, tile: GemmTile, tail: TailSplit
     check_fours(product, result.width)  # this pass writes the result, the first only sums
     functions = result.functions(b, q)
     check_bindings(b, product.plan.max_inputs)
-    fours = tail.cut * tile.rows * tile.columns // 4
+    fours = tail.cut_tiles * tile.rows * tile.columns // 4
     grid = spread_grid(-(-fours // GPU_WORKGROUP), product.limits.groups)
     options = {
         "acc": product.head.dtype.short,
         "extent": (tile.rows, tile.columns),
-        "whole": q.add("whole", tail.whole),
+        "whole": q.add("whole", tail.whole_tiles),
         "tiles": tuple(q.add("tiles", n) for n in tiles_of(product, tile)),
         "size": q.add("size", fours),
-        "all": q.add("total", fours * -(-product.k // tail.long)),
+        "all": q.add("total", fours * -(-product.k // tail.piece)),
         "groups": q.add("groups", grid[0]),
         **result.groups(q),
     }
