@@ -78,7 +78,7 @@ def adopt(cls: type) -> None:
 
 
 def _add_methods(cls: type) -> None:
-    """Let `__torch_function__` override the methods of Tensor that are no operations."""
+    """Let `__torch_function__` override the methods of Tensor that are not operations."""
     operations = {id(f) for f in COMPOSED.values()}
     for name in dir(Tensor):
         value = getattr(Tensor, name, None)

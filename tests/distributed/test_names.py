@@ -48,6 +48,9 @@ def test_results_are_written_to_views_parameters_and_scalars():
         array = np.arange(6.0).reshape(2, 3).T  # a NumPy array, in place
         dist.all_reduce(array)
         assert array.tolist() == [[0, 9], [3, 12], [6, 15]]
+        wide = np.full(4999, group.rank, np.clongdouble)  # slices have whole elements of any size
+        dist.all_reduce(wide)
+        assert (wide == 3).all()
         return weight.tolist(), weight.requires_grad
 
     weights = ranks(run)
@@ -85,7 +88,7 @@ def test_gathers_and_scatters():
         swapped = [fb.zeros(1, device="cpu") for _ in range(3)]
         dist.all_to_all(swapped, [tensor([100.0 * own + i]) for i in range(3)])
         assert [s.item() for s in swapped] == [own, 100 + own, 200 + own]
-        with pytest.raises(ValueError, match="5 elements are no multiple of 3 ranks"):
+        with pytest.raises(ValueError, match="5 elements are not a multiple of 3 ranks"):
             dist.all_gather_into_tensor(fb.zeros(5, device="cpu"), row)
         with pytest.raises(ValueError, match="3 numbers have to add up to 6 rows"):
             dist.all_to_all_single(uneven, uneven, [1, 1, 1])

@@ -144,7 +144,7 @@ def test_a_name_that_is_no_input_is_refused_where_the_op_is_declared():
     with pytest.raises(fb.KernelError) as e:
         fb.custom_op("strange", ["x", "beta"], expression="{{ x }} * {{ betta }}", reference=lambda xp, *a: a)
     assert str(e.value) == (
-        "custom_op('strange'): the expression has {{ betta }}, which is no input: did you mean 'beta'?:"
+        "custom_op('strange'): the expression has {{ betta }}, which is not an input: did you mean 'beta'?:"
         " use {{ x }}, {{ beta }}, {{ T }}"
     )
 

@@ -129,7 +129,7 @@ POOL: dict[str, Row] = {
     "lp_pool2d": Row(lp_pool, (In((2, 3, 6, 5), 0.2, 2),),
                      {"norm_type": 3, "kernel_size": 2, "ceil_mode": True}, tol=5e-6),
     "lp_pool3d": Row(partial(lp_pool, nd=3), (X3,), {"norm_type": 2, "kernel_size": (2, 1, 2)}),
-    "_unpooled": Row(lambda x, i, size: max_unpool(x, i, (size,)), (In((2, 3, 4)), In((2, 3, 4), 0, 8, "i")),
+    "_unpool": Row(lambda x, i, size: max_unpool(x, i, (size,)), (In((2, 3, 4)), In((2, 3, 4), 0, 8, "i")),
                      {"size": 9}, grads=0),
     "max_unpool1d": unpool(1),
     "max_unpool2d": unpool(2),

@@ -16,7 +16,7 @@ MODULE = """@group(0) @binding(0) var<uniform> p: vec4<u32>;
   {body}
 }}"""
 WRONG = {  # a body: its error
-    "let a = $;": "line 5: '$' is no sign of WGSL that is known here",
+    "let a = $;": "line 5: '$' is not a sign of WGSL that this reader knows",
     "let a = ;": "line 5: ';' where a value is expected",
     "out[0] = 1u": "line 6: '}' where ';' is expected",
     "3 + 4;": "line 5: a statement that is not known here",

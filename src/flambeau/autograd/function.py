@@ -188,7 +188,7 @@ class _FunctionCall:
         has_gradient = is_grad_enabled() and any(n.requires_grad for n in parents)
         results = [Tensor(o.node) if isinstance(o, Tensor) and self._is_input(o) else o for o in self.outs]
         if not has_gradient or not flows:
-            return tuple(self._returned(o, r) for o, r in zip(self.outs, results, strict=True))
+            return tuple(self._return_to_caller(o, r) for o, r in zip(self.outs, results, strict=True))
         if len(flows) == 1:
             nodes = [stand_for(self._op(self._rule_of_one(flows[0])), results[flows[0]].node, parents, {})]
         else:
@@ -198,12 +198,12 @@ class _FunctionCall:
             nodes = [stand_for(self._op(self._collect(i)), results[i].node, (call,), {}) for i in flows]
         for i, node in zip(flows, nodes, strict=True):
             results[i] = Tensor(node)
-        return tuple(self._returned(o, r) for o, r in zip(self.outs, results, strict=True))
+        return tuple(self._return_to_caller(o, r) for o, r in zip(self.outs, results, strict=True))
 
     def _is_input(self, out: Tensor) -> bool:
         return any(out is a for a in self.args)
 
-    def _returned(self, out: Any, result: Any) -> Any:
+    def _return_to_caller(self, out: Any, result: Any) -> Any:
         """The caller's tensor: an input that was marked dirty itself, with the result's value."""
         if isinstance(out, Tensor) and any(out is t for t in self.ctx.dirty_tensors):
             out._become(result.node)  # pyright: ignore[reportPrivateUsage]
@@ -247,9 +247,9 @@ class _FunctionCall:
             rule = f"backward returned {len(parts)} gradients for {count} arguments: return one for each"
             raise ValueError(f"{cls.__name__}: {rule}, with None for inputs without a gradient")
         pairs = enumerate(zip(parts, self.nodes, strict=True))
-        return [self._checked(i, p, n) for i, (p, n) in pairs if n is not None]
+        return [self._check_gradient(i, p, n) for i, (p, n) in pairs if n is not None]
 
-    def _checked(self, place: int, part: Any, node: Node) -> Any:
+    def _check_gradient(self, place: int, part: Any, node: Node) -> Any:
         """A gradient that backward returned; an error if it is none of its argument."""
         if part is None or not node.requires_grad:
             return None

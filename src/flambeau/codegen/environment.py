@@ -26,7 +26,8 @@ from jinja2.lexer import Token, TokenStream
 
 from ..core.files import cache_folder, read_checked, template_folder, write_checked
 
-# `text //% for ...`, `text //% if ...` or `text //% same`, on a line that is no statement or comment itself.
+# `text //% for ...`, `text //% if ...` or `text //% same`: control behind text, on a line that is neither a
+# statement (//%) nor a comment (//#) itself.
 CONTROLLED = re.compile(r"^(?!\s*//[%#])(.*?\S)[ ]+//% ((for|if|elif|else|same)\b.*)$")
 # Of what LineControl makes of a text: raised with each change, since bytecode is cached by the text.
 CONTROL_VERSION = 3

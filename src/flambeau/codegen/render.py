@@ -19,7 +19,7 @@ from .environment import ADDED, EDITED, Words, build_environment
 MARK = re.compile("\x01([^:\x02]*):(\\d+)\x02")
 # A zero term at the beginning of a sum. The pattern begins with literal text, which `re` searches for fast.
 BEGINS_WITH_NOTHING = re.compile(r"0u(?<!\w0u) \+ ")
-# `(x + 0u)` that is no argument list becomes x; a term ` + 0u` is dropped, unless a factor follows it.
+# `(x + 0u)` that is not an argument list becomes x; a term ` + 0u` is dropped, unless a factor follows it.
 NOTHING_ADDED = re.compile(r"(?<![\w>])\((\w+) \+ 0u\)| \+ 0u\b(?! [*/%])")
 COMPILED = HERE / "templates"  # templates as Python modules, in a site: compiling there takes half a second
 OPS_IN_HEAD = 10
@@ -204,7 +204,7 @@ def _text(shader: Shader, env: Environment, called: dict[str, Any], **more: Any)
     )
 
 
-# In a member's text: its position marks, `p.name`, and names that are no fields.
+# In a member's text: its position marks, `p.name`, and names that are not fields.
 NAMES = re.compile("\x01[^\x02]*\x02|\\bp\\.(\\w+)|(?<![\\w.])([A-Za-z_]\\w*)")
 DECLARED = re.compile("^(?:\x01[^\x02]*\x02|[ ])*(?:fn|struct|const) (\\w+)", re.MULTILINE)
 ENTRY = re.compile("@compute .*?lid: vec3<u32>\\) {", re.DOTALL)

@@ -158,13 +158,13 @@ def get_autocast_dtype(device_type: str = "gpu") -> DType:
     return getattr(lower.get(), kind) or DEFAULTS[kind]
 
 
-# whether an argument of a failed call is no tensor but overrides operations; see overrides.py
+# whether an argument of a failed call is not a tensor but overrides operations; see overrides.py
 has_override: Callable[[tuple[Any, ...], dict[str, Any]], bool] | None = None
 
 
 def overridden(error: Exception, name: str, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-    """The result of a failed operation from an argument that is no tensor but overrides operations; else the
-    error is raised."""
+    """The result of a failed operation from an argument that is not a tensor but overrides operations.
+    Without one, the error is raised."""
     if has_override is not None and has_override(args, kw) and intercept is not None:
         taken = intercept(name, args, kw)
         if taken is not NOT_TAKEN:

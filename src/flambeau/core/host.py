@@ -181,7 +181,7 @@ def _from_array(data: Any, dtype: dt.DType | None, keeps_doubles: bool) -> tuple
 
     values = np.asarray(data)
     dtype = dtype or dt.host_dtype(dt.as_dtype(_default_of(values.dtype.name, keeps_doubles)))
-    if values.dtype.name == "bfloat16":  # an extension's (ml_dtypes): the upper halves of float32s
+    if values.dtype.name == "bfloat16":  # bfloat16 of the package ml_dtypes: the upper halves of float32s
         values = from_raw(np.ascontiguousarray(values).view("u2"), dt.bfloat16).reshape(values.shape)
     if values.dtype.kind == "c" and not dtype.is_complex:
         rule = f"{dtype.short} can't hold complex numbers: pass .real or .imag, or dtype=complex64"

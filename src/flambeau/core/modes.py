@@ -53,7 +53,7 @@ class Switch:
             return inside
 
         if isgeneratorfunction(f):
-            return _switched(again, f)
+            return _switch_generator(again, f)
 
         @wraps(f)
         def run(*args: P.args, **kw: P.kwargs) -> R:
@@ -63,7 +63,7 @@ class Switch:
         return run
 
 
-def _switched(context: Callable[[], Switch], f: Callable[P, Any]) -> Callable[P, Any]:
+def _switch_generator(context: Callable[[], Switch], f: Callable[P, Any]) -> Callable[P, Any]:
     """A generator function whose code runs inside a context, and its caller's outside."""
 
     @wraps(f)

@@ -187,7 +187,7 @@ def dispatch(
 
 def call_default(cls: type, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """Tensor.__torch_function__: call func and give its results the class `cls`; NotImplemented if an
-    argument is of a class that is no base of cls."""
+    argument is of a class that is not a base of cls."""
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
     with DisableTorchFunctionSubclass():
@@ -224,7 +224,7 @@ def overridable(name: str) -> Callable[..., Any]:
 
 
 def _has_override(args: tuple[Any, ...], kw: dict[str, Any]) -> bool:
-    """Whether an argument that is no tensor has a `__torch_function__`; if so, overrides are turned on."""
+    """Whether an argument that is not a tensor has a `__torch_function__`; if so, overrides are turned on."""
     values = overloaded_args((*args, *kw.values()))
     is_foreign = any(not isinstance(v, ops.Tensor) for v in values)
     if is_foreign:

@@ -111,7 +111,7 @@ def write_sqlite(
     # the first row names the columns; it is chained in front of the others again
     head = list(islice(each, 1))
     names = _names(head, rows, columns, call)
-    values = _checked_rows(chain(head, each), names, columns is None, call)
+    values = _check_rows(chain(head, each), names, columns is None, call)
     new_table = TableWriter(table, names, values, replace, call)
     if target.exists():
         new_table.write(target)
@@ -175,7 +175,7 @@ def _names(head: list[Any], rows: Any, columns: Sequence[str] | None, call: str)
     return names
 
 
-def _checked_rows(rows: Iterable[Any], names: list[str], all_keys: bool, call: str) -> Iterator[list[Any]]:
+def _check_rows(rows: Iterable[Any], names: list[str], all_keys: bool, call: str) -> Iterator[list[Any]]:
     for i, row in enumerate(rows):
         try:
             yield [_value(value, name) for name, value in zip(names, _parts(row, names, all_keys))]

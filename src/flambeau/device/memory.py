@@ -18,7 +18,7 @@ KEPT = 4  # the most idle staging buffers
 SPIN_SECONDS = 100e-6  # seconds for which an awaited read is polled without yielding to other tasks
 ALONE = 1 << 20  # bytes up to which a copy holds the GIL: 0.2 ms
 LARGE = 1 << 24  # bytes from which several threads pay off: starting one takes 0.1 ms
-THREADS = min(4, os.cpu_count() or 1)  # on an H200's host 8 are no faster than 4, 2026-11-23
+THREADS = min(4, os.cpu_count() or 1)  # on an H200's host 8 are not faster than 4, 2026-11-23
 PAGE = 1 << 21  # bytes of a large page, so that no two threads fault in the same one
 PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_ANONYMOUS") else {}
 

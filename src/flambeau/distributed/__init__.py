@@ -891,7 +891,7 @@ def _flat(call: str, array: Array) -> Array:
 def _equal_parts(call: str, array: Array, size: int) -> list[Array]:
     if array.size % size:
         raise ValueError(
-            f"{call}({list(array.shape)}): {array.size} elements are no multiple of {size} ranks"
+            f"{call}({list(array.shape)}): {array.size} elements are not a multiple of {size} ranks"
         )
     return np.split(_flat(call, array), size)
 
@@ -900,7 +900,8 @@ def _split(name: str, array: Array, sizes: Sequence[int] | None, ranks: int) -> 
     rows = array.shape[0] if array.ndim else 0
     if sizes is None:
         if rows % ranks:
-            raise ValueError(f"all_to_all_single: {rows} rows are no multiple of {ranks} ranks: pass {name}")
+            rule = f"{rows} rows are not a multiple of {ranks} ranks"
+            raise ValueError(f"all_to_all_single: {rule}: pass {name}")
         sizes = [rows // ranks] * ranks
     if len(sizes) != ranks or sum(sizes) != rows or min(sizes) < 0:
         raise ValueError(

@@ -50,6 +50,7 @@ def _from_bfloat16(raw: Bytes, count: int) -> Floats:
 def _to_int8(values: Floats) -> Bytes:
     blocks = np.zeros((-(-values.size // BLOCK), BLOCK), np.float32)
     blocks.reshape(-1)[: values.size] = values
+    # Symmetric around zero, so that zero stays zero: -128 is not used.
     scales = np.abs(blocks).max(axis=1, keepdims=True) / np.float32(127)
     steps = np.rint(np.divide(blocks, scales, out=np.zeros_like(blocks), where=scales > 0))
     return np.concatenate([_bytes(scales.astype(np.float32)), _bytes(steps.astype(np.int8))])
@@ -104,5 +105,6 @@ class Feedback:
         wanted = values if error is None else values + error
         raw = self.wire.encode(wanted)
         sent = self.wire.decode(raw, values.size)
+        # Seide et al., 2014 (1-bit SGD): without this, small gradients that round to zero would never count.
         self.errors[key] = wanted - sent
         return raw, sent

@@ -94,7 +94,7 @@ class DiLoCo:
         with no_grad():
             grads = Gradients({}, loss.detach())
             for anchor, p in zip(self._anchors, self.params, strict=True):
-                grads.replace(anchor, anchor - p.float())
+                grads.replace(anchor, anchor - p.float())  # the negative of its update
         mean = self.outer.step(grads)
         self._take_over()
         return mean

@@ -52,6 +52,7 @@ def is_joiner(group: ProcessGroup) -> bool:
 def encode(state: Any) -> bytes:
     """Return nested values and tensors as the bytes of a file of `fb.save`."""
     tensors, tree = split_tensors(state)
+    # The format of checkpoints, which holds no pickles: a worker that joins runs no code of another one.
     parts = pack(tensors, Readback(list(tensors.values())).wait(), metadata_of(tree))
     return b"".join(memoryview(part).cast("B") for part in parts)
 

@@ -95,8 +95,8 @@ class GradientExchange:
 
     rounds: the same on all ranks. spans: for each rank, the nodes of the tree whose sums it has. tree: adds
     partial sums. feedback: encodes, and keeps the rounding errors of lossy wires. slots: where the caller
-    puts the own partial sums. use: called in a thread with each round's number and its sums, in order; of an
-    owned round, those of the own segment.
+    puts this worker's partial sums. use: called in a thread with each round's number and its sums, in order;
+    of an owned round, those of this worker's segment.
     """
 
     def __init__(
@@ -171,10 +171,13 @@ class GradientExchange:
 
     def send(self, number: int) -> None:
         """Send the partial sums of a round, which are in its slots: each worker gets its segment."""
+        # The owner of a segment gets the partial sums of all workers and adds them in the tree's order, so
+        # that the bits do not depend on who computed which shard.
         call, step = self.calls[0], self.rounds[number]
         for other in self.others if step.size else ():
             for i, span in enumerate(self.spans[self.group.rank]):
                 values = self.slots.partials[number][i][step.segment(other)]
+                # Each message has its own rounding error: the key names what it is of.
                 message = self._encode(number, ("part", number, other, span), values)
                 call.send_whole([other], self._part(number, i), message)
                 self.sent += message.nbytes
@@ -208,6 +211,8 @@ class GradientExchange:
         flaw = None if is_finite else _flaw(self.rounds[number], rank, [*parts, (self.group.size, total)])
         for other, payload in lent:
             self.calls[0].free(other, payload)
+        # Each worker checks its segment only. What it finds travels with its sums, so that all stop at the
+        # same step.
         status = np.array([0, 0] if flaw is None else [flaw.rank + 1, flaw.tensor], np.int32)
         message[:8] = status.view(np.uint8)
         if self.rounds[number].is_owned:

@@ -136,6 +136,8 @@ class ProcessGroup:
     # Running calls in order
 
     def _run(self, function: Callable[[], object], async_op: bool) -> Work | None:
+        # Frames are matched by a call's number, which `_begin` counts: all calls of a group therefore run in
+        # the order in which they were made, also those that wait for nothing.
         with self._order:
             if not async_op and not self._pending:
                 function()
@@ -157,7 +159,7 @@ class ProcessGroup:
             work.run(function)
             with self._order:
                 self._pending -= 1
-            del task, work, function  # else this thread keeps the arrays alive
+            del task, work, function  # else this thread keeps the arrays alive until the next call
 
     # Collectives
 
@@ -169,6 +171,7 @@ class ProcessGroup:
         Raises DistributedError if ranks differ in the call, die or miss the timeout; TypeError if the dtype
         has no such op.
         """
+        # Arguments are checked here, in the caller's thread: a wrong call must not reach the other ranks.
         name = _dtype_of("all_reduce", array, dtype, op)
 
         def run() -> None:
@@ -327,11 +330,10 @@ class ProcessGroup:
         Raises DistributedError as `all_reduce` does, also if a pair's sizes differ; ValueError if a list has
         another length than the group.
         """
-        for what, arrays_of in (("outputs", outputs), ("arrays", arrays)):
+        for list_name, arrays_of in (("outputs", outputs), ("arrays", arrays)):
             if len(arrays_of) != self.size:
-                raise ValueError(
-                    f"all_to_all({what} of {len(arrays_of)}): pass one array for each of {self.size} ranks"
-                )
+                call = f"all_to_all({list_name} of {len(arrays_of)})"
+                raise ValueError(f"{call}: pass one array for each of {self.size} ranks")
         names = {_dtype_of("all_to_all", a) for a in (*outputs, *arrays)}
         if len(names) != 1:
             raise TypeError(f"all_to_all(dtypes {', '.join(sorted(names))}): all arrays need one dtype")
@@ -345,6 +347,7 @@ class ProcessGroup:
             others = [r for r in range(self.size) if r != self.rank]
             # Sizes first: a rank that expects other sizes than its peers send would wait for frames forever.
             sizes = {r: np.zeros(8, np.uint8) for r in others}
+            # Numbered from 2**31 on, apart from the pieces of data.
             call.move({r: np.array([parts[r].size]).view(np.uint8) for r in others}, sizes, 1 << 31)
             for r in others:
                 if (size := int(sizes[r].view(np.int64)[0])) != targets[r][1].size:
@@ -371,6 +374,8 @@ class ProcessGroup:
         """
         name = _dtype_of("send", array)
         self._check_rank("send", "dst", to, self.rank)
+        # The n-th send to a rank with a tag meets its n-th receive with that tag; collectives have another
+        # count.
         call = RankCall(
             self, POINT, self._count(self._sent, to, tag), f"send({name}, {list(array.shape)})", tag
         )
@@ -395,6 +400,7 @@ class ProcessGroup:
         if source is not None:
             self._check_rank("recv", "src", source, self.rank)
             sources = [source]
+        # From any rank: a call for the next message of each; only the sender's counts as received.
         counts = {r: self._received.get((r, tag), 0) for r in sources}
         if source is not None:
             self._count(self._received, source, tag)
@@ -510,6 +516,9 @@ class ProcessGroup:
         receivers: Sequence[int],
     ) -> None:  # fmt: skip
         """Each rank reduces one slice of the array and sends the result to the receivers."""
+        # Large arrays take two rounds: each rank reduces one slice and sends the result. A rank then moves 2
+        # (n - 1) / n of the array each way, whatever the number of ranks n. One round would move n - 1
+        # arrays.
         source = _to_bytes(array)
         target, result = (None, None) if output is None else _target(output)
         others = [r for r in range(self.size) if r != self.rank]
@@ -519,12 +528,14 @@ class ProcessGroup:
                 call.end()
             else:
                 call.announce(r for r in others if r not in receivers)
+                # Not into `source`: peers may still read it, lent or queued, until `end`.
                 out = np.empty_like(source)
                 call.reduce(0, source, out, op, array.dtype, dtype)
                 call.end()
                 result[:] = out
         else:
-            step = -(-source.size // self.size // 16) * 16  # bytes; every element belongs to one slice
+            # A multiple of each element's size, so that slices have whole elements: 32 bytes is complex256.
+            step = -(-source.size // self.size // 32) * 32
             bounds = [slice(r * step, (r + 1) * step) for r in range(self.size)]
             targets = [None if result is None else result[b] for b in bounds]
             call.reduce_slices([source[b] for b in bounds], targets, op, array.dtype, dtype, receivers)
@@ -564,7 +575,7 @@ class RankCall:
     def __init__(self, group: ProcessGroup, kind: int, seq: int, text: str, tag: int = 0):
         self.group, self.mesh = group, group.mesh
         self.kind, self.seq, self.text, self.tag = kind, seq, text, tag
-        self.deadline = time.monotonic() + group.timeout
+        self.deadline = time.monotonic() + group.timeout  # of all its messages together
         self.tickets: dict[int, tuple[Peer, int]] = {}
         self.introduced: set[int] = set()
         self.lent: list[SharedBlock] = []
@@ -743,7 +754,9 @@ class RankCall:
         """
         group = self.group
         own, target = slices[group.rank], targets[group.rank]
+        # `tree_reduce` reads its first two parts in its first addition only: it may write over either.
         in_place = target is not None and group.rank < 2 and np.may_share_memory(own, target)
+        # Piece `part` of a slice travels as number 2 part, its result as 2 part + 1.
         count = max(-(-s.size // PIECE) for s in slices)
         to = [r for r in receivers if r != group.rank]
         self.announce(r for r in self.others if not slices[r].size)
@@ -760,10 +773,13 @@ class RankCall:
                 if into is not None and (piece := into[part * PIECE : (part + 1) * PIECE]).size:
                     self.fetch(r, 2 * part + 1, piece)
 
+        # Results are expected before any can come, so that the thread writes them where they belong, without
+        # a copy.
         for r in self.others:
             for part in range(count):
                 if (into := targets[r]) is not None:
                     self.post(r, 2 * part + 1, into[part * PIECE : (part + 1) * PIECE])
+        # One piece ahead: a peer has the next piece at hand while this rank reduces the present one.
         if count:
             contribute(0)
         for part in range(count):

@@ -53,7 +53,11 @@ class Child:
     def __init__(self, rank: int, command: Sequence[str], environment: Environment):
         self.rank, self.errors = rank, deque[str](maxlen=KEPT_LINES)
         self.ended = 0.0
+        # A process group for each worker: signals reach the data loaders that it started. Ctrl-C then does
+        # not reach the workers by itself; `_watch` passes it on.
         pipes: dict[str, Any] = {"start_new_session": True} if os.name == "posix" else {}
+        # The worker holds the reading end of a pipe that nobody writes to: it ends when the launcher does,
+        # even by kill -9. See `end_with_parent`.
         self._parent_end = -1
         if os.name == "posix":
             read, self._parent_end = os.pipe()
@@ -112,6 +116,7 @@ class Child:
 
     def is_follower(self) -> bool:
         """Whether it failed because another worker did."""
+        # What follows the last indented line of a traceback names the exception.
         return "DistributedError: " in self.traceback().rpartition("\n  ")[2]
 
 
@@ -249,6 +254,7 @@ class Launcher:
         self._wait(workers)
         self._end(workers)
         failed = [worker for worker in workers if worker.code]
+        # The times alone do not tell which worker failed first: the others end within milliseconds.
         first = min(failed, key=lambda worker: (worker.is_follower(), worker.ended))
         text = first.traceback()
         self.say(f"launch: rank {first.rank} failed with exit code {first.code}{':' if text else ''}")

@@ -36,7 +36,7 @@ class Round(NamedTuple):
         """The number of elements."""
         return self.bounds[-1]
 
-    def renumbered(self, numbers: Sequence[int]) -> Round:
+    def renumber(self, numbers: Sequence[int]) -> Round:
         """Return the round with other numbers of its tensors."""
         pieces = tuple(p._replace(tensor=numbers[p.tensor]) for p in self.pieces)
         return self._replace(pieces=pieces)
@@ -60,6 +60,7 @@ def rounds_of(
         numbers = [i for i in reversed(range(len(sizes))) if exact[i] is is_exact]
         for pieces in _filled(numbers, sizes, most):
             total = sum(p.size for p in pieces)
+            # A segment may begin in the middle of a tensor.
             bounds = tuple(total * w // workers for w in range(workers + 1))
             rounds.append(Round(tuple(pieces), bounds, is_exact))
     return tuple(rounds)
@@ -96,6 +97,7 @@ def owned_rounds(
         )
         for w in range(workers)
     ]
+    # Round n has the n-th group of each worker: segments of a round differ in length.
     for number in range(max(map(len, of_worker))):
         pieces: list[RoundPiece] = []
         bounds = [0]

@@ -53,6 +53,7 @@ class Meeting:
             self._arrived[shard] = values
             if len(self._arrived) == len(self.by_rank[self.group.rank]):
                 self._add()
+            # The last shard to arrive adds for all and begins the next round.
             while self._round == number and self.error is None:
                 self._changed.wait()
             if self.error is not None:
@@ -67,6 +68,7 @@ class Meeting:
 
     def _add(self) -> None:
         own = [self._arrived[s] for s in self.by_rank[self.group.rank]]
+        # all_gather needs equal shapes: workers with fewer shards send rows of zeros, which are not read.
         rows = np.zeros((max(map(len, self.by_rank)), own[0].size), np.float32)
         rows[: len(own)] = own
         tree: TreeSum[Floats] = TreeSum(self.shards, self.filled, np.add)

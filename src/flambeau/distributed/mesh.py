@@ -28,7 +28,7 @@ REMEMBERED = 256  # calls whose descriptions are kept to compare with late frame
 
 
 class Key(NamedTuple):
-    """What a message answers to. Tags are those of send and recv."""
+    """The call and the part that a message belongs to. Tags are those of send and recv."""
 
     source: int
     kind: int
@@ -153,7 +153,7 @@ class Mesh:
     ) -> None:
         """Wait for a change. The caller holds `changed`. Fails on all ranks at the deadline."""
         self._check_call(*number, call)
-        if not self.changed.wait(_left(deadline)) and time.monotonic() > deadline:
+        if not self.changed.wait(_seconds_left(deadline)) and time.monotonic() > deadline:
             self._fail(f"{_ranks(missing())} did not arrive in {call} of rank {self.rank} before the timeout")
             self.check(call)
 
@@ -164,7 +164,7 @@ class Mesh:
             while (block := self.blocks.take(data.nbytes)) is None:
                 if self.blocks.full or self.failure or time.monotonic() > deadline:
                     return None
-                self.changed.wait(_left(deadline))
+                self.changed.wait(_seconds_left(deadline))
             block.readers = readers
         block.bytes[: data.nbytes] = data
         return block
@@ -222,7 +222,7 @@ class Mesh:
     def take(self, keys: Sequence[Key], deadline: float, call: str) -> tuple[Key, Payload]:
         """The first message that answers to one of the keys. Raises DistributedError at the deadline."""
         with self.changed:
-            if (key := self._arrived(keys)) is None:
+            if (key := self._find_arrived(keys)) is None:
                 key = self._wait_for(keys, deadline, call)
             if self.failed_call[0] == key.group and key.kind == COLLECTIVE:
                 self._check_call(key.group, key.seq, call)  # the message is there, but ranks may differ
@@ -231,7 +231,7 @@ class Mesh:
             self._unstash(key.source, message)
             return key, message
 
-    def _arrived(self, keys: Iterable[Key]) -> Key | None:
+    def _find_arrived(self, keys: Iterable[Key]) -> Key | None:
         return next((key for key in keys if key in self.inbox), None)
 
     def _wait_for(self, keys: Sequence[Key], deadline: float, call: str) -> Key:
@@ -241,7 +241,7 @@ class Mesh:
         if any(self.peers[source].paused for source in sources):
             self._wake()
         try:
-            while (key := self._arrived(keys)) is None:
+            while (key := self._find_arrived(keys)) is None:
                 if self.left.issuperset(sources):
                     self._fail(f"{_ranks(sources)} has left: it called destroy_process_group or ended")
                 may_arrive = keys[0].kind == COLLECTIVE and not self.dead.intersection(sources)
@@ -496,7 +496,7 @@ class Mesh:
         return is_unread or any(peer.queue for peer in living)
 
 
-def _left(deadline: float) -> float:
+def _seconds_left(deadline: float) -> float:
     return max(min(deadline - time.monotonic(), 3600.0), 0.0)
 
 

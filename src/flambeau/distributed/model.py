@@ -37,6 +37,7 @@ def agree(group: ProcessGroup, names: Sequence[str], tensors: Sequence[Tensor]) 
     """ValueError on all ranks, with the first tensor that differs in name, shape or dtype, if one does."""
     own = [f"{name!r} {describe(t)}" for name, t in zip(names, tensors, strict=True)]
     counts = [int(c[0]) for c in gather(group, np.array([len(own)], np.int64))]
+    # 8 bytes for each tensor instead of its description; texts are sent only if something differs.
     hashes = np.zeros(max(counts), np.uint64)
     for i, text in enumerate(own):
         hashes[i] = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")

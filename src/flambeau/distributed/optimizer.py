@@ -58,6 +58,7 @@ def make_shard(
             grads, share = _backward(result * weight), 1.0
         else:
             grads, share = result if isinstance(result, Gradients) else _backward(result), weight
+        # In float32, whatever the parameters are: 16-bit sums over shards would lose small gradients.
         with no_grad():
             by_number = {i: g for i, p in enumerate(params) if (g := grads.get(p)) is not None}
             values = [g.float() * share if weighs else g for g in by_number.values()]
@@ -101,7 +102,7 @@ def make_apply(step: Callable[[Gradients], object], params: list[Tensor]) -> Cal
 
 
 class Companion:
-    """What belongs to a training beside the optimiser: its state goes to workers that join or are behind."""
+    """The parts of a training beside the optimiser: their state goes to workers that join or are behind."""
 
     def state(self) -> Any:
         """Return the state as nested values and tensors."""
@@ -252,6 +253,8 @@ class DistributedOptimizer:
             recorded = SegmentedJit(shard, SEGMENT) if overlaps else jit(shard)
             program = self._programs[function] = shard if synced else recorded
         buffers = [] if synced else sums.buffers
+        # Each shard begins with the buffers from before the step, and its results are averaged: running
+        # statistics do not depend on the order of the shards.
         before = [b.detach().clone() for b in buffers]
         realize(*before)
         total: ShardSum | None = None
@@ -325,6 +328,7 @@ class DistributedOptimizer:
         def total() -> tuple[float, list[bytes]]:
             for b, old in zip(self.sums.buffers, before, strict=False):
                 b.assign_(old)
+            # In the note of each step, so that all ranks admit new workers at the same one.
             sums = self.sums.total(part, filled, bytes([self._sees_joiners()]) + note)
             self._update(sums)
             return sums.loss, sums.notes
@@ -403,6 +407,7 @@ class DistributedOptimizer:
             full = self._full = self._next_group(self._full)
             try:
                 known = self._meet(self.progress)
+                # New workers have no state yet: they wait in `_enter`, while the others complete the step.
                 working = full if len(known) == full.size else full.new_group(list(known))
                 assert working is not None
                 self.sums.join(working)
@@ -493,7 +498,7 @@ class DistributedOptimizer:
         }
 
     def _adopt(self, state: dict[str, Any], is_new: bool) -> None:
-        """Replace the own state by that of another worker."""
+        """Replace this worker's state by that of another one."""
         sums = self.sums
         with no_grad():
             for t, value in zip(sums.tensors, state["values"], strict=True):

@@ -25,16 +25,16 @@ class TreePlace(NamedTuple):
 @cache
 def places(shards: int) -> dict[Span, TreePlace]:
     """Return the position of each node but the root, for a number of shards."""
-    found: dict[Span, TreePlace] = {}
+    positions: dict[Span, TreePlace] = {}
     pending: list[Span] = [(0, shards)]
     while pending:
         span = first, end = pending.pop()
         if end - first > 1:
             middle = first + (end - first + 1) // 2
             left, right = (first, middle), (middle, end)
-            found[left], found[right] = TreePlace(span, right, True), TreePlace(span, left, False)
+            positions[left], positions[right] = TreePlace(span, right, True), TreePlace(span, left, False)
             pending += [left, right]
-    return found
+    return positions
 
 
 class TreeSum(Generic[T]):

@@ -117,5 +117,8 @@ def widen_bfloat16(bits: Array) -> Array:
 def narrow_bfloat16(values: Array) -> Array:
     """The bfloat16 bits (uint16) of float32 values, rounded to nearest even; NaN stays NaN."""
     words = values.view(np.uint32)
+    # Half of the dropped range less one, plus the last kept bit: ties go to even. An overflow carries into
+    # the exponent and gives infinity, as it should.
     rounded = (words + 0x7FFF + ((words >> 16) & 1)) >> 16
+    # A NaN whose payload is in the lower half alone would become infinity: the quiet bit is set.
     return np.where(np.isnan(values), (words >> 16) | 0x40, rounded).astype(np.uint16)

@@ -95,7 +95,8 @@ def predict(
     others = (workers - 1) / workers
     crowd = max(devices / machine.cores, 1.0)  # workers that share a core
     read, write = work.nbytes / machine.read, work.nbytes / machine.write
-    # The additions read the own segment of all workers, and write it once; a copy reads and writes once.
+    # The additions read a worker's segment of all workers' sums, and write it once; a copy reads and writes
+    # once.
     adding = (workers + 1) / (2 * workers) / threads_of(machine.cores, devices)
     encoding = ENCODE_PASSES * others if method.wire < 1 else 0.0
     host = (adding + encoding) * work.nbytes / machine.copy * crowd

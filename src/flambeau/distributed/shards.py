@@ -77,6 +77,8 @@ def seed_of(seed: int, step: int, shard: int) -> int:
 def random_numbers(seed: int, step: int, shard: int) -> Generator[None]:
     """Draw from the stream of a shard in this block; afterwards the default generator is as before."""
     with drawing:
+        # A stream for each shard, not for each worker: dropout draws the same numbers whoever computes the
+        # shard.
         before = get_rng_state()
         set_rng_state((seed_of(seed, step, shard), 0))
         try:

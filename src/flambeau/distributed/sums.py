@@ -75,7 +75,7 @@ class ShardSum(NamedTuple):
 class Total(NamedTuple):
     """The sums over all shards, on the device: gradients and buffers by number, and the loss."""
 
-    values: dict[int, Tensor]  # with `shard_state`, those of the own parameters
+    values: dict[int, Tensor]  # with `shard_state`, those of this worker's parameters
     loss: float
     notes: list[bytes]  # what each rank sent along
     used: Sequence[int] = ()  # the numbers of all sums
@@ -174,7 +174,7 @@ class Sums:
     def total(
         self, part: Callable[[int], ShardSum], filled: Sequence[int] | None, note: bytes = b""
     ) -> Total:
-        """Compute the own shards by `part`, and add those of all workers. `note` is sent to all.
+        """Compute this worker's shards by `part`, and add those of all workers. `note` is sent to all.
 
         filled: the shards that have items; None: there is one shard for each worker.
         """
@@ -380,7 +380,7 @@ class Sums:
                 plan = owned_rounds(sizes, exact, [self.owners[i] for i in key], size, ROUND)
             else:
                 plan = rounds_of(sizes, exact, size, ROUND)
-            self._plans[key] = tuple(r.renumbered(key) for r in plan)
+            self._plans[key] = tuple(r.renumber(key) for r in plan)
         return self._plans[key]
 
     def _describe(self, flaw: Flaw) -> str:
@@ -397,9 +397,9 @@ def _flushes(device: Device) -> bool:
     """Whether the device's additions replace numbers below the smallest normal one by zero."""
     if device.kind == "cpu":
         return False
-    half = tensor(np.full(1, TINY, np.float32), device=device)
+    normal = tensor(np.full(1, TINY, np.float32), device=device)
     return (
-        float((half - tensor(np.full(1, TINY * np.float32(0.75), np.float32), device=device)).item()) == 0.0
+        float((normal - tensor(np.full(1, TINY * np.float32(0.75), np.float32), device=device)).item()) == 0.0
     )
 
 
@@ -409,5 +409,7 @@ def _add(left: Floats, right: Floats, out: Floats | None = None) -> Floats:
 
 def _add_flushed(left: Floats, right: Floats, out: Floats | None = None) -> Floats:
     total = np.add(left, right, out=out)
+    # WGSL lets a device flush subnormal numbers. The host then does the same, or sums would depend on which
+    # worker adds them.
     total[np.abs(total) < TINY] = 0
     return total

@@ -36,7 +36,7 @@ _open_sockets: "weakref.WeakSet[socket.socket]" = weakref.WeakSet()
 
 
 class FrameError(DistributedError):
-    """The other side sent bytes that are no frame."""
+    """The other side sent bytes that are not a frame."""
 
 
 class Header(NamedTuple):

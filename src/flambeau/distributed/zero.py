@@ -34,6 +34,7 @@ class OwnedState:
                 names[:] = [name for name, i in zip(names, numbers, strict=True) if i in mine]
             # In place: recorded steps and the group itself refer to this list.
             g["params"][:] = [params[i] for i in numbers if i in mine]
+        # ZeRO-1 (Rajbhandari et al., 2020): this is the memory that it saves.
         for p in [p for p in optimizer.state if number[id(p)] not in mine]:
             del optimizer.state[p]
 
@@ -61,16 +62,16 @@ class OwnedState:
         local = [i for numbers in self._groups for i in numbers if i in set(self.owned)]
         states: dict[int, Any] = own["state"]
         state = {str(local[n]): s for n, s in states.items()}
-        whole: dict[int, Any] = {}
+        all_states: dict[int, Any] = {}
         for data in gather_bytes(self.group, encode(state)):
             theirs: dict[str, Any] = decode(bytearray(data), "state_dict()")
             for i in theirs:
-                whole[int(i)] = theirs[i]
-        groups = [{**g, "params": self._numbered(k)} for k, g in enumerate(own["param_groups"])]
-        return {"state": dict(sorted(whole.items())), "param_groups": groups}
+                all_states[int(i)] = theirs[i]
+        groups = [{**g, "params": self._numbers_of(k)} for k, g in enumerate(own["param_groups"])]
+        return {"state": dict(sorted(all_states.items())), "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the own part of the state of all parameters."""
+        """Load this worker's part of the state of all parameters."""
         own = self.optimizer.state_dict()
         mine = set(self.owned)
         state: dict[int, Any] = {}
@@ -87,15 +88,15 @@ class OwnedState:
 
     def release(self) -> None:
         """Give the optimiser all parameters and their state again. All workers call this."""
-        whole = self.state_dict()
+        full_state = self.state_dict()
         rows = zip(self.optimizer.param_groups, self._groups, self._names, strict=True)
         for g, numbers, names in rows:
             g["params"][:] = [self.params[i] for i in numbers]
             if names:
                 g["param_names"][:] = names
-        self.optimizer.load_state_dict(whole)
+        self.optimizer.load_state_dict(full_state)
 
-    def _numbered(self, k: int) -> list[int]:
+    def _numbers_of(self, k: int) -> list[int]:
         """The numbers that PyTorch's layout gives to the parameters of group k."""
         first = sum(len(numbers) for numbers in self._groups[:k])
         return list(range(first, first + len(self._groups[k])))

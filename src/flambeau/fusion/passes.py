@@ -23,7 +23,7 @@ class Draft:
     """A plan in the making.
 
     serials: of each kernel, that of the node it begins with. roots: the values that are asked for.
-    temporaries: bytes of values that are no node's. dying: leaves that may be written over; None in a plan
+    temporaries: bytes of values of no node. dying: leaves that may be written over; None in a plan
     that is run once, whose leaves others may still read.
     """
 

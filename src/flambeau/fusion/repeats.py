@@ -93,7 +93,7 @@ class Repeats:
         values |= {known.first + i: first + i for i in range(len(known.temporaries))}
         try:
             kernels = [_with_values(k, values) for k in known.kernels]
-        except KeyError:  # a kernel reads a value that is no node's of the expression
+        except KeyError:  # a kernel reads a value of no node of the expression
             return None
         self.context.temporaries.update((first + i, n) for i, n in enumerate(known.temporaries))
         return Lowered(kernels)

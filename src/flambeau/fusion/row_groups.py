@@ -214,7 +214,7 @@ class _RowFinder:
 
         # A node that depends on the group can't be read by the group: its kernel would wait for itself.
         # A node no higher than the group's lowest input can't depend on it, so the search stops there. A
-        # stored value may have inputs, kept for a gradient: they are no part of this graph.
+        # stored value may have inputs, kept for a gradient: they are not part of this graph.
         def may_be_made_of_it(n: Node) -> bool:
             return n.buffer is None and self.depth[n] > group.min_depth
 

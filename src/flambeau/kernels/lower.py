@@ -135,7 +135,7 @@ class PlanContext:
     are equal. epilogues: a head, and what its kernel goes on with; head_of: the last of these,
     and the head. stored: nodes whose values are kept in
     buffers; emitted: those that have their kernels; current: those whose kernel is being built. shared: of
-    nodes that need no kernel, the value that they are. temporaries: values that are no node's, and their
+    nodes that need no kernel, the value that they are. temporaries: values of no node, and their
     bytes.
     """
 

@@ -30,7 +30,7 @@ class Crossing(NamedTuple):
 
 
 def crossing_of(trace: Trace, root: int) -> Crossing | None:
-    """How the inputs of a map are turned, or None if they lie as its output does."""
+    """How the inputs of a map are transposed, or None if their elements are in the order of its output's."""
     runs, sizes = collapse_domain(trace.domain, trace.affines, (0,) * len(trace.domain))
     if len(runs) < 2:
         return None

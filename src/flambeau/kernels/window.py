@@ -61,7 +61,7 @@ def walk_of(a: Affine, column: int, tap: int) -> tuple[int, int]:
 
 
 def line_of(steps: list[Raw], runs: list[tuple[int, ...]], sizes: list[int], kept: int) -> WindowLine | None:
-    """The line of windows that the reduced elements are read along; None if they are no windows of a line.
+    """The line of windows that the reduced elements are read along; None if they are not windows of a line.
 
     runs, sizes: of the kept dims, of which the last are columns, and of those reduced, the last are taps.
     """
@@ -73,7 +73,7 @@ def line_of(steps: list[Raw], runs: list[tuple[int, ...]], sizes: list[int], kep
     stride, dilation = next((w for w in walks if w[0]), (0, 0))  # the first load that moves along both
     line = WindowLine(sizes[-1], stride, dilation, sizes[outer - 1])
     near = 0 < stride <= STEP and dilation <= STEP and line.is_short
-    # windows that lie one behind the other, as rows of a matrix do, are no line
+    # windows that lie one behind the other, as rows of a matrix do, are not a line
     apart = len(runs) == outer + 1 and stride >= line.cell(0, line.taps)
     return line if near and not apart else None
 

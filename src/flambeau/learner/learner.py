@@ -115,8 +115,8 @@ class Learner:
         renderers: Sequence[Renderer] | None = None,
         device: Any = None,
     ):
-        given = locals()
-        self._options = {name: given[name] for name in OPTIONS}  # of the other workers' learners
+        arguments = locals()
+        self._options = {name: arguments[name] for name in OPTIONS}  # of the other workers' learners
         self.config = {"accumulate": accumulate, "clip": clip, "checkpoint_every": checkpoint_every}
         self.config |= {"keep": keep, "best": best}
         check_options(

@@ -81,7 +81,7 @@ class RunAccess(NamedTuple):
 
 
 class Parallel(Companion):
-    """What a Learner needs beside itself to train with other workers."""
+    """The parts with which a Learner trains with other workers."""
 
     def __init__(self, run: RunAccess, group: ProcessGroup, options: ParallelOptions):
         check_parallel(run.trained, options)

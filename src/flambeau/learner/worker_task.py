@@ -74,12 +74,12 @@ class _Unpickler(pickle.Unpickler):
         self._name, self._device = name, device
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        found = super().find_class(module_name, global_name)
+        value = super().find_class(module_name, global_name)
         if (module_name, global_name) != ("flambeau.device", "reopen"):
-            return found
+            return value
 
         def reopen(name: str) -> Any:
-            return self._device if name == self._name else found(name)
+            return self._device if name == self._name else value(name)
 
         return reopen
 

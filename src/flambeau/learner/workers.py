@@ -137,19 +137,19 @@ class LocalWorkers:
         process.start()
         return process
 
-    def _failed(self) -> list[BaseProcess]:
+    def _failed_processes(self) -> list[BaseProcess]:
         return [p for p in self.processes if p.exitcode not in (None, 0)]
 
     def _watch_begin(self) -> None:
         """Stop waiting for workers if one has ended."""
         while not self._is_begun.wait(0.05) and not self._is_over.is_set():
-            if self._failed():
+            if self._failed_processes():
                 self._server.close()
                 return
 
     def explain(self, error: str) -> str:
         """Return the text of an error of the group's beginning."""
-        failed = self._failed()
+        failed = self._failed_processes()
         if not failed:
             return error
         rule = "its error is above"

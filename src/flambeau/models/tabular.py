@@ -40,7 +40,7 @@ class TablePart:
         return frame
 
     def learn(self, column: Column) -> Any:
-        """Return what a column of the training table teaches."""
+        """Return the state that follows from a column of the training table."""
         raise NotImplementedError
 
     def change(self, name: str, column: Column, learned: Any) -> Frame:
@@ -127,13 +127,13 @@ class DateParts(TablePart):
             days = np.asarray(cells, "M8[s]")
         except ValueError as e:
             raise ValueError(f"DateParts([{name!r}]): {e}: pass dates such as 2026-01-31") from None
-        years, months, whole = (days.astype(f"M8[{unit}]") for unit in "YMD")
+        years, months, dates = (days.astype(f"M8[{unit}]") for unit in "YMD")
         parts = {
             "year": years.astype("i8") + 1970,
             "month": (months - years).astype("i8") + 1,
-            "day": (whole - months).astype("i8") + 1,
-            "weekday": (whole.astype("i8") + 3) % 7,  # 1970 began with a Thursday
-            "yearday": (whole - years).astype("i8") + 1,
+            "day": (dates - months).astype("i8") + 1,
+            "weekday": (dates.astype("i8") + 3) % 7,  # 1970 began with a Thursday
+            "yearday": (dates - years).astype("i8") + 1,
             "elapsed": days.astype("i8"),
         }
         is_missing = np.isnat(days)
@@ -366,7 +366,7 @@ def text_of(value: Any) -> str | None:
 
 
 def as_numbers(column: Column) -> Column:
-    """Return a column as float64, with NaN for missing cells; ValueError for a cell that is no number."""
+    """Return a column as float64, with NaN for missing cells; ValueError for a cell that is not a number."""
     import numpy as np
 
     if column.dtype.kind in "biuf":

@@ -98,8 +98,8 @@ class MultiheadAttention(Module):
 
     def _reset_parameters(self) -> None:
         """Initialise the parameters again, except for the output layer's weight."""
-        whole = self.in_proj_weight
-        for weight in self._weights() if whole is None else [whole]:
+        joined = self.in_proj_weight
+        for weight in self._weights() if joined is None else [joined]:
             init.xavier_uniform_(weight)
         for bias in (self.in_proj_bias, self.out_proj.bias):
             if bias is not None:

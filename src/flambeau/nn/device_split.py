@@ -143,13 +143,13 @@ def _measure(
         for handle in handles:
             handle.remove()
     sizes = {b.name: b.nbytes for b in blocks}
-    with _unrouted(model):
+    with _without_routes(model):
         called = [ModelPart(n, sizes[n], _seconds(modules[n], *calls[n], devices)) for n in calls]
     return called + [b._replace(seconds=(0.0,) * len(devices)) for b in blocks if b.name not in calls]
 
 
 @contextmanager
-def _unrouted(model: Module) -> Generator[None]:
+def _without_routes(model: Module) -> Generator[None]:
     """Inside this block, a model that is placed moves no arguments."""
     routed = [(m, dict(hooks.own_hooks(m, "forward_pre"))) for m in model.modules()]
     unroute(model)

@@ -59,14 +59,14 @@ def _fits(pattern: list[str], name: list[str]) -> bool:
     return len(pattern) <= len(name) and all(map(fnmatchcase, name, pattern))
 
 
-def _shown(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     """The first of these names, and the number of the others."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(map(repr, names[:SHOWN])) + more
 
 
 class _Placement:
-    """What a placement means for a model.
+    """The devices and moves that a placement gives a model.
 
     of_tensor: the device of each tensor, by its id. routes: the modules whose arguments are moved, each with
     its device.
@@ -108,7 +108,7 @@ class _Placement:
             missing += [] if mine else [".".join(one)]
             covered |= mine
         if missing:
-            inside = "" if missing == [pattern] else f" ({_shown(missing)})"
+            inside = "" if missing == [pattern] else f" ({_list_names(missing)})"
             hint = suggest(missing[0], known)
             self.problems.append(f"{pattern!r}{inside} matches no module or tensor{hint}")
         return covered
@@ -120,11 +120,11 @@ class _Placement:
             if len(patterns) > 1:
                 several.setdefault(" and ".join(map(repr, patterns)), []).append(name)
         for patterns, shared in several.items():
-            self.problems.append(f"{patterns} both match {_shown(shared)}: name each tensor once")
+            self.problems.append(f"{patterns} both match {_list_names(shared)}: name each tensor once")
         free = [n for n, patterns in tensors.items() if not patterns]
         # after a name that matches nothing, tensors without a device are a consequence
         if free and REST not in self.placement and not self.problems:
-            self.problems.append(f"no name matches {_shown(free)}: add {REST!r} for the rest")
+            self.problems.append(f"no name matches {_list_names(free)}: add {REST!r} for the rest")
 
     def _check_tied(self) -> None:
         """Find tensors with two names on two devices."""

@@ -147,7 +147,7 @@ class RNNBase(RecurrentModule):
         if self.reverse and self.bidirectional:
             rule = "bidirectional already includes the reverse direction: leave one of them out"
             raise ValueError(f"{name}(bidirectional=True, reverse=True): {rule}")
-        # Options of the constructor that are no attributes in PyTorch.
+        # Options of the constructor that are not attributes in PyTorch.
         device, dtype, gates = (*map(self.__dict__.pop, ("device", "dtype")), cell_of(self).gates)
         for layer in range(self.num_layers):
             # PyTorch's order of states: layer * directions + direction

@@ -66,7 +66,7 @@ def has_extra_state(module: Any, method: str) -> bool:
 
 
 def present_value(t: Tensor) -> Tensor:
-    """What a state_dict has of a tensor: its value, which later steps keep. Torch mode has another."""
+    """The entry of a tensor in a state_dict: its value, which later steps keep. Torch mode has another."""
     return tensor(t)
 
 

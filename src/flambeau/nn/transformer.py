@@ -46,7 +46,7 @@ class _Layer(Module):
     def __post_init__(self):
         p, width = self.dropout, self.d_model
         own = self.__dict__
-        # Constructor options that are no attributes in PyTorch.
+        # Constructor options that are not attributes in PyTorch.
         device, dtype, eps, bias = map(own.pop, ("device", "dtype", "layer_norm_eps", "bias"))
         self.activation = _activation(self.activation)
         for name in self.attentions():

@@ -419,7 +419,7 @@ class HostDraws:
             drawn = source.uniforms(n, "float64" if wide else "float32")
             scaled = (_long_fma if wide else _fma)(drawn, last - first, first)
             if dtype.is_packed:  # rounding may give `high`: PyTorch gives `low` then
-                scaled = np.where(_rounded(scaled, dtype) == _rounded(last, dtype), first, scaled)
+                scaled = np.where(_round_to(scaled, dtype) == _round_to(last, dtype), first, scaled)
             return np.where(scaled == last, first, scaled)
 
         return _in_parts(lambda s, d: draw_by(draw, d, s, self.device), shape, dtype)
@@ -490,7 +490,7 @@ class HostDraws:
         return hold(chosen, dt.int64, (*weights.shape[:-1], count), self.device)
 
 
-def _rounded(values: Any, dtype: DType) -> Any:
+def _round_to(values: Any, dtype: DType) -> Any:
     """Floats rounded to a dtype of 16 bits, as float32."""
     import numpy as np
 

@@ -134,7 +134,7 @@ def backward(scope: Scope, node: ast.AST) -> GradientEvent | None:
     if _method(node) != "backward":
         return None
     path = scope.names.path(receiver(node))
-    # A module of torch is no tensor: `torch.foo.backward` is another function.
+    # A module of torch is not a tensor: `torch.foo.backward` is another function.
     if path and path != "torch.autograd":
         return None
     return GradientEvent("computed", "backward", node)

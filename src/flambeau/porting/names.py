@@ -61,7 +61,7 @@ class TorchNames:
         last = text.rpartition(".")[2].lower()
         if maker:
             return maker.startswith(OPTIM) and not maker.startswith(SCHEDULES)
-        # Objects with a `step` that are no optimisers: schedulers, warm-ups, environments, scalers,
+        # Objects with a `step` that are not optimisers: schedulers, warm-ups, environments, scalers,
         # profilers.
         if any(word in last for word in ("sched", "warm", "env", "scaler", "prof")):
             return False

@@ -222,7 +222,7 @@ class RemoteDevice(Caches):
         self.link.close()
         for id in list(self._answers):
             if (answer := self._answers.pop(id, None)) is not None:
-                answer.settle(None, self._lost())
+                answer.settle(None, self._loss_error())
 
     def is_alive(self) -> bool:
         """Whether the server has sent something lately."""
@@ -236,9 +236,9 @@ class RemoteDevice(Caches):
     def check(self) -> None:
         """DeviceError if the connection was lost."""
         if self.lost is not None:
-            raise self._lost()
+            raise self._loss_error()
 
-    def _lost(self) -> DeviceError:
+    def _loss_error(self) -> DeviceError:
         advice = f"its values are lost: flambeau.remote.connect({self.address!r}) connects again"
         return DeviceError(f"{self.name} was lost ({self.lost}): {advice}")
 
@@ -554,13 +554,13 @@ def _limits_from(described: dict[str, Any]) -> Limits:
         pace=(float(operations), float(nbytes)),
         matrix=units,
         machine=MachineSpeed(int(cores), *map(float, speeds)),
-        tuned={_tupled(key): str(value) for key, value in described["tuned"]},
+        tuned={_as_tuples(key): str(value) for key, value in described["tuned"]},
     )
 
 
-def _tupled(value: Any) -> Any:
+def _as_tuples(value: Any) -> Any:
     """Lists of JSON as the tuples that they were."""
-    return tuple(map(_tupled, value)) if is_list(value) else value
+    return tuple(map(_as_tuples, value)) if is_list(value) else value
 
 
 if TYPE_CHECKING:

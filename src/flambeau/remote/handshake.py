@@ -29,7 +29,7 @@ Steps = Generator[bytes, Received, Any]
 
 
 class Welcome(NamedTuple):
-    """What a server answers: its device and its limits."""
+    """The answer of a server: its device and its limits."""
 
     described: dict[str, Any]
     memory: int | None  # bytes of buffers that it gives a client
@@ -41,12 +41,12 @@ def token_of_environment() -> str | None:
 
 
 def proof(token: str, side: str, first: str, second: str) -> str:
-    """What only a side that knows the token can compute from both random numbers."""
+    """The proof that a side knows the token, from both random numbers."""
     return hmac.new(token.encode(), f"{side} {first} {second}".encode(), hashlib.sha256).hexdigest()
 
 
 def greet(token: str | None, device: str) -> Generator[bytes, Received, Welcome]:
-    """The client's side: yields what to send, is sent what comes, returns what the server offers."""
+    """The client's side: yields messages to send, receives the answers, and returns the server's offer."""
     nonce = os.urandom(NONCE).hex()
     hello = {"version": __version__, "protocol": PROTOCOL, "nonce": nonce, "device": device}
     challenge = _expect(CHALLENGE, (yield encode_json(HELLO, 0, hello)))

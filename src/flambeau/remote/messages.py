@@ -90,7 +90,7 @@ def encode_error(id: int, error: BaseException) -> bytes:
 
 
 def read_json(payload: Any) -> dict[str, Any]:
-    """Decode a payload of JSON; Rejected if it is no object."""
+    """Decode a payload of JSON; Rejected if it is not an object."""
     try:
         value: Any = json.loads(bytes(payload))
     except (ValueError, RecursionError):
@@ -109,19 +109,19 @@ def error_of(payload: Any) -> FlambeauError:
 def words_of(payload: Any) -> "array[int]":
     """The 32-bit words of a payload; Rejected if it ends inside one."""
     if len(payload) % 4:
-        raise Rejected(f"remote: {len(payload):,} bytes are no words of 4 bytes")
+        raise Rejected(f"remote: {len(payload):,} bytes are not whole words of 4 bytes")
     words = array("I")
     words.frombytes(payload)
-    return words if sys.byteorder == "little" else _swapped(words)
+    return words if sys.byteorder == "little" else _swap_bytes(words)
 
 
 def bytes_of(words: Iterable[int]) -> bytes:
     """Encode 32-bit words."""
     out = array("I", words)
-    return (out if sys.byteorder == "little" else _swapped(out)).tobytes()
+    return (out if sys.byteorder == "little" else _swap_bytes(out)).tobytes()
 
 
-def _swapped(words: "array[int]") -> "array[int]":
+def _swap_bytes(words: "array[int]") -> "array[int]":
     words.byteswap()
     return words
 
@@ -129,7 +129,7 @@ def _swapped(words: "array[int]") -> "array[int]":
 def pairs_of(payload: Any) -> list[tuple[int, int]]:
     """The pairs of 64-bit integers of a payload; Rejected if it ends inside one."""
     if len(payload) % PAIR.size:
-        raise Rejected(f"remote: {len(payload):,} bytes are no pairs of 64-bit integers")
+        raise Rejected(f"remote: {len(payload):,} bytes are not pairs of 64-bit integers")
     return list(PAIR.iter_unpack(payload))
 
 

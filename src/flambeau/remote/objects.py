@@ -327,9 +327,9 @@ class Objects:
             raise Rejected(f"remote: no program has the number {number:,}, or one of its buffers was freed")
         return program
 
-    def _check_new(self, number: int, there: dict[int, Any], what: str) -> None:
-        if not number or number in there or len(there) >= MOST_OBJECTS:
-            raise Rejected(f"remote: {what} {number:,} exists already, or there are {MOST_OBJECTS:,}")
+    def _check_new(self, number: int, known: dict[int, Any], kind: str) -> None:
+        if not number or number in known or len(known) >= MOST_OBJECTS:
+            raise Rejected(f"remote: {kind} {number:,} exists already, or there are {MOST_OBJECTS:,}")
 
     def _keep(self, cost: int) -> None:
         self.kept += cost

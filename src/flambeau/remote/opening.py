@@ -24,10 +24,10 @@ class Address(NamedTuple):
     @property
     def name(self) -> str:
         """The name of the device."""
-        return f"{KINDS[self.tls]}:{_joined(self.host, self.port)}{self.device and '/'}{self.device}"
+        return f"{KINDS[self.tls]}:{_format_address(self.host, self.port)}{self.device and '/'}{self.device}"
 
 
-def _joined(host: str, port: int) -> str:
+def _format_address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -88,7 +88,7 @@ async def connect_async(address: str, token: str | None = None, *, timeout: floa
         return connect(address, token, timeout=timeout)
     links: Any = import_module(".page_link", __package__)
     at = parse(address)
-    link = links.PageLink(f"ws{'s' if at.tls else ''}://{_joined(at.host, at.port)}/", timeout)
+    link = links.PageLink(f"ws{'s' if at.tls else ''}://{_format_address(at.host, at.port)}/", timeout)
     steps = greet(token_of_environment() if token is None else token, at.device)
     device = RemoteDevice(link, at.name, await link.greet(steps))
     keep(device)

@@ -92,7 +92,7 @@ class ServedDevice(NativeDevice):
         return self.fetch([(self._mark, 4)])
 
     def describe(self) -> dict[str, Any]:
-        """What a client needs to know to plan kernels for it."""
+        """The facts by which a client plans kernels for it."""
         limits = {
             name: value for name, value in vars(self.limits).items() if name not in ("tuned", "machine")
         }

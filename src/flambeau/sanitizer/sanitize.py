@@ -150,7 +150,7 @@ class Sanitizing:
             limit = f"races in the first {launched.watched:,} of {launched.groups:,} workgroups alone"
             self._skip(launched, limit)
         faults = [(probed.sites[r.site], r) for r in records_of(words, probed)]
-        # Reading zeros that nobody wrote is no fault if the result does not depend on them.
+        # Reading zeros that nobody wrote is not a fault if the result does not depend on them.
         if any(site.kind == BLANK for site, _ in faults) and not self._matters(launched, before):
             faults = [(site, r) for site, r in faults if site.kind != BLANK]
         for site, record in faults:

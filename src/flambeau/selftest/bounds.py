@@ -172,7 +172,7 @@ def _between(node: Node, inputs: list[Known], value: Array) -> Array:
             continue
         there = _wide(_xp(node, list(corner)))
         change = np.abs(there.astype("f8") - value.astype("f8"))
-        # an infinity at both ends is no change; NaN at an end may be any number
+        # an infinity at both ends is not a change; NaN at an end may be any number
         change = np.where(there == value, 0.0, np.where(np.isnan(change), np.inf, change))
         far = np.maximum(far, np.where(np.isnan(there.astype("f8")) & np.isnan(value), 0.0, change))
     return 2 * far

@@ -65,7 +65,7 @@ class Smaller:
                     if self.fails(candidate):
                         is_smaller = True
                         break
-            # A candidate that is no program.
+            # A candidate that is not a valid program.
             except (ValueError, TypeError, IndexError, KeyError, NameError, AssertionError):
                 return
 

@@ -98,6 +98,7 @@ class TabWorkers:
         counts by its items; shards are added in one fixed order.
         """
         items = _items_of(batch)
+        # Tabs have one program, saved for one size of shard.
         count = self.shards if items == self.items else 1
         size, step = items // count, self.pool.step + 1
         parts = [_cut(batch, i * size, (i + 1) * size) for i in range(count)]
@@ -111,6 +112,8 @@ class TabWorkers:
         else:
             tasks = [ShardTask(step, i, seeds[i], partial(map_bytes, part)) for i, part in enumerate(parts)]
             total = _tree_sum(self.pool.run(tasks, lambda: self.program.weights().tobytes(), compute))
+        # Vectors are the loss, then all gradients: [1 + parameters]. Shards are of one size: the mean of
+        # their means.
         mean = total / np.float32(count)
         values = zip(self.program.params, self.program.parts(mean[1:]), strict=True)
         by_key = {p.node.param: Tensor(leaf(v.tobytes(), p.shape, p.dtype, p.device)) for p, v in values}

@@ -122,7 +122,7 @@ class ShardPool:
                     tab, shard, result = self._unchecked.popleft()
                     return Local(shard, (tab, result))
                 if self._pending:
-                    return Local(self._pending.pop(), None)
+                    return Local(self._pending.pop(), None)  # from the end: tabs take from the front
                 if len(self._results) == len(self._tasks):
                     return None
                 self._changed.wait(WAIT)

@@ -71,6 +71,7 @@ class GradientProgram:
     def _gradients(self, *tensors: Tensor) -> list[Tensor]:
         """(weights..., inputs..., target) -> loss, gradients..."""
         count = len(self.params)
+        # The weights are arguments: a tab gets them with each step.
         with enable_grad():
             weights = [w.detach().requires_grad_() for w in tensors[:count]]
             *inputs, target = tensors[count:]
@@ -103,7 +104,7 @@ class GradientProgram:
         pairs = [[vector[:1], *self.parts(vector[1:])], [reference[:1], *self.parts(reference[1:])]]
         for name, got, expected in zip(names, *pairs, strict=True):
             difference, norm = (float(np.linalg.norm(v)) for v in (got - expected, expected))
-            if not difference <= tolerance * norm + least:
+            if not difference <= tolerance * norm + least:  # NaN differs too
                 return f"{name} differs by {difference / max(norm, 1e-30):.2g} of its norm"
         return ""
 

@@ -140,11 +140,13 @@ class TabServer:
 
     def _converse(self, raw: socket.socket, ws: WebSocket) -> None:
         """Talk with a tab until it leaves or is dismissed."""
-        ws.most = HEAD  # before it has shown the token
+        ws.most = HEAD  # bytes of a message, before it has shown the token
         tab = self._welcome(ws)
         if tab is None:
             return
         tab.close = lambda why: _dismiss(raw, ws, why)
+        # The largest message is a result: the length of its head, the head, the loss and the gradients in
+        # float32.
         ws.most = HEAD + 4 + 4 + self.program.nbytes
         why = "it closed"
         try:
@@ -201,6 +203,7 @@ class TabServer:
                 ws.send(*encode("weights", [weights], step=task.step))
             data = task.data()
             head = {"step": task.step, "shard": task.shard, "seed": task.seed}
+            # Of each read. A tab that sends a little at a time is dismissed at the pool's deadline.
             begin = monotonic()
             raw.settimeout(self.pool.limit * tab.limit_factor)
             ws.send(*encode("shard", data, **head, sizes=[len(part) for part in data]))

@@ -39,7 +39,7 @@ class BackwardStep(NamedTuple):
     again: bool
 
     def key(self) -> tuple[Any, ...]:
-        """What makes two steps equal."""
+        """A key that is equal for equal steps."""
         attrs = tuple(self.attrs.items())
         scalars = tuple(id(s) if isinstance(s, HostScalar) else repr(s) for s in self.scalars)
         return (self.op.name, self.inputs, attrs, self.shape, self.dtype.name, scalars, self.again)
@@ -70,7 +70,7 @@ class BackwardPlan(NamedTuple):
     differentiable: tuple[int, ...]  # which results have gradients
 
     def key(self) -> tuple[Any, ...]:
-        """What makes two plans equal."""
+        """A key that is equal for equal plans."""
         return (
             self.arguments,
             self.params,
@@ -80,9 +80,9 @@ class BackwardPlan(NamedTuple):
             self.differentiable,
         )
 
-    def run(self, given: list[Node]) -> list[Any]:
+    def run(self, inputs: list[Node]) -> list[Any]:
         """The gradients, from the kept values, the results' gradients and the parameters."""
-        values = list(given)
+        values = list(inputs)
         for step in self.steps:
             values.append(step.node(values))
         return [None if end is None else Tensor(values[end]) for end in self.ends]
@@ -115,7 +115,7 @@ class _Builder:
                     stack.extend((i, False) for i in node.inputs)
 
     def _is_given(self, node: Node) -> bool:
-        """Whether a node is no step: an argument, a parameter, a gradient, or a value to keep."""
+        """Whether a node is an input of the steps: an argument, parameter, gradient, or a value to keep."""
         if any(node is g for g in self.placeholders):
             return True
         for places, used in ((self.of_argument, self.arguments), (self.of_param, self.params)):
@@ -124,6 +124,8 @@ class _Builder:
                 return True
         is_number = node.op.name in ("constant", "iota")
         is_plain = all(isinstance(s, NUMBERS) for s in node.scalars)
+        # Kept: values of the forward pass. Not kept: views, which cost nothing, and nodes that a checkpoint
+        # computes again (`again`), whose point is that they are not kept.
         is_forward = node.serial < self.begin and not node.again and node.op.kind != "movement"
         is_leaf = node.buffer is not None or node.op.kind == "leaf"
         if is_plain and (is_number or not (is_forward or is_leaf)):
@@ -166,11 +168,14 @@ class TrainedModule:
         if self.is_off or thread.recorder is not None or thread.computing is not None:
             return self.module(*args, **kw)
         tensors = [a for a in leaves((args, kw)) if isinstance(a, Tensor)]
+        # fb.jit records nothing on a device of NumPy.
         if not tensors or any(t.device.kind != "gpu" for t in tensors):
             return self.module(*args, **kw)
         needs = tuple(t.requires_grad for t in tensors)
         params = list(self.module.parameters())
         run.realize(*params)
+        # Passed as arguments: a recording would otherwise keep the buffers of the parameters of its first
+        # call. The optimiser replaces these with each step.
         copies = [_leaf_of(p) for p in params]
         rest = iter([t.detach() if t.requires_grad else t for t in tensors])
         plain = like((args, kw), [next(rest) if isinstance(a, Tensor) else a for a in leaves((args, kw))])
@@ -238,8 +243,10 @@ class TrainedModule:
             recorder.spoil("no result requires gradients")
             self.unrecorded = (results,)
             return None, None
+        # Nodes from here on belong to the backward pass: `_is_given` tells them by their serial number.
         begin = next_serial()
         ends = [flat[i].node for i in places]
+        # Placeholders of the results' gradients, which are known only when backward is called.
         starts = [Node(OPS["buffer"], (), {}, n.shape, n.dtype, n.device) for n in ends]
         pairs = [(n, Tensor(g)) for n, g in zip(ends, starts, strict=True)]
         gradients = walk(pairs, None, False)
@@ -258,10 +265,12 @@ class TrainedModule:
     def _number_of(
         self, b: _Builder, wanted: tuple[int, ...], every: list[Any], places: tuple[int, ...], sizes: Any
     ) -> int:
-        given = [*b.kept, *b.arguments, *b.placeholders, *b.params]
-        place = {node: i for i, node in enumerate([*given, *b.steps])}
+        inputs = [*b.kept, *b.arguments, *b.placeholders, *b.params]
+        place = {node: i for i, node in enumerate([*inputs, *b.steps])}
         steps = tuple(_step_of(node, tuple(place[i] for i in inputs)) for node, inputs in b.steps.items())
         ends = tuple(None if g is None else place[g.node] for g in every)
+        # A tensor and its copy that requires gradients stand one after the other in both lists: the same
+        # argument.
         arguments = tuple(i % sizes[0] for i in b.arguments.values())
         params = tuple(i % sizes[1] for i in b.params.values())
         plan = BackwardPlan(arguments, params, wanted, steps, ends, places)

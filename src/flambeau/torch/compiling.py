@@ -51,14 +51,17 @@ class RecordedCalls:
     def __call__(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         if thread.recorder is not None or thread.computing is not None:
             return self.fn(*args, **kw)
+        # fb.jit sees arguments, not `.grad`: whether gradients are None at the start is part of the key, as
+        # the variant's number. A step with accumulation has two: the first pass sets gradients, the others
+        # add to them.
         variant = next((v for v in self.variants if v.fits(self.leaves)), None)
         if variant is None:
             variant = StartingGradients(len(self.variants))
             self.variants.append(variant)
-        given = self._gradients(variant)
+        initial = self._gradients(variant)
         result: Any
         gradients: dict[int, tuple[Any, bool]]
-        result, gradients = self.record(args, kw, given, variant.number, has_post_hooks())
+        result, gradients = self.record(args, kw, initial, variant.number, has_post_hooks())
         for place, (gradient, is_other) in gradients.items():
             self._store(self.leaves[place], gradient, is_other)
         if self.strange is not None:
@@ -87,9 +90,9 @@ class RecordedCalls:
             self.leaves.append(leaf)
         return self.places[id(leaf)]
 
-    def run(self, given: dict[int, Tensor], number: int, args: Any, kw: Any) -> Any:
+    def run(self, initial: dict[int, Tensor], number: int, args: Any, kw: Any) -> Any:
         """Call the function in a frame; note what a recording of the call depends on."""
-        frame = grad_slots.Frame({id(self.leaves[i]): g for i, g in given.items()})
+        frame = grad_slots.Frame({id(self.leaves[i]): g for i, g in initial.items()})
         recorder, grad_slots.current.frame = thread.recorder, frame
         try:
             result = self.fn(*args, **kw)
@@ -99,7 +102,7 @@ class RecordedCalls:
         variant.is_known = True
         for leaf in frame.asked:
             place = self.place_of(leaf)
-            variant.asked.setdefault(place, id(leaf) in frame.given or frame.outside)
+            variant.asked.setdefault(place, id(leaf) in frame.initial or frame.outside)
         if thread.recorder is recorder:
             if frame.outside:
                 recorder.spoil(FIRST_GRADIENTS)
@@ -121,11 +124,11 @@ def _inner_of(fn: Callable[..., Any], calls: RecordedCalls) -> Callable[..., Any
     followed by attributes."""
 
     def inner(
-        args: Any, kw: Any, given: dict[int, Tensor], number: int, _has_hooks: bool, calls: Any = calls
+        args: Any, kw: Any, initial: dict[int, Tensor], number: int, _has_hooks: bool, calls: Any = calls
     ) -> Any:
         if thread.recorder is None:  # gradients are set where they are
             return fn(*args, **kw), {}
-        return calls.run(given, number, args, kw)
+        return calls.run(initial, number, args, kw)
 
     return inner
 

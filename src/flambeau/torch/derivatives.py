@@ -93,12 +93,14 @@ def backward(
     graph for another backward. create_graph: the gradients can be differentiated. Returns the gradients of
     this pass.
     """
-    if inputs is not None and any(t.node.param is None for t in _listed(inputs)):
-        return _backward_to(self, gradient, retain_graph, create_graph, _listed(inputs))
+    if inputs is not None and any(t.node.param is None for t in _as_list(inputs)):
+        return _backward_to(self, gradient, retain_graph, create_graph, _as_list(inputs))
     grads = plain_backward(self, gradient, retain_graph, create_graph, inputs)
     leaves = {key: taken_by.get(key) for key in grads.by_key}
     pairs = [(leaf, grads.by_key[key]) for key, leaf in leaves.items() if leaf is not None]
     _add_all(self, pairs, create_graph)
+    # The result has the sums, as `.grad` has: callers that clip or scale what backward returned see the same
+    # tensors as those that go through the parameters.
     grads.by_key = {
         key: g if (leaf := leaves[key]) is None else grad_slots.read(leaf) for key, g in grads.by_key.items()
     }
@@ -114,7 +116,7 @@ def has_post_hooks() -> bool:
     return bool(_after)
 
 
-def _listed(tensors: Any) -> list[Any]:
+def _as_list(tensors: Any) -> list[Any]:
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
@@ -134,8 +136,11 @@ def _add_all(loss: Tensor, pairs: list[tuple[Tensor, Tensor]], create_graph: boo
     before = [grad_slots.read(x) for x, _ in pairs]
     sums = [_add(x, b, g, create_graph) for b, (x, g) in zip(before, pairs, strict=True)]
     compute_together([*sums, loss])
+    # The first pass of a step stays lazy: `step` computes gradients and update in one run. Accumulated passes
+    # run at once.
     if any(b is not None for b in before) and thread.recorder is None and loss.device.can_wait:
         run.realize(*sums, loss)  # otherwise the graph would grow with each pass
+    # Weakly: a loss that the script drops before the step need not be computed.
     losses.waiting.append(weakref.ref(loss))
 
 
@@ -168,6 +173,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], An
     key = self.node.param
     if key not in _after:
         _after[key] = {}
+        # The table is by key: it would keep the hooks of parameters that are gone.
         weakref.finalize(self, _after.pop, key, None)
     return hang(_after[key], hook)
 
@@ -276,8 +282,8 @@ def backward_of(
 
     grad_tensors: the initial gradients. grad_variables: its older name.
     """
-    ends = _listed(tensors)
-    starts = _listed(grad_tensors if grad_tensors is not None else grad_variables or [None] * len(ends))
+    ends = _as_list(tensors)
+    starts = _as_list(grad_tensors if grad_tensors is not None else grad_variables or [None] * len(ends))
     if len(starts) != len(ends):
         rule = "pass a gradient, or None, for each tensor"
         raise ValueError(f"backward({len(ends)} tensors, {len(starts)} grad_tensors): {rule}")

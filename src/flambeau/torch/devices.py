@@ -44,6 +44,7 @@ class TorchDevice(metaclass=_DeviceType):
             kind, number = _facts(spec)
         else:
             kind, colon, digits = spec.partition(":")
+            # Libraries compare `device.type == "cuda"` to choose the GPU's path.
             kind = "cuda" if kind == "gpu" else kind
             if kind not in KINDS or (colon and not digits.isdigit()):
                 rule = f"unknown device: use one of {', '.join(sorted(KINDS))}, with or without a number"
@@ -169,7 +170,7 @@ def _name_the_gpu() -> Any:
 
 @at_start
 def _use_the_cpu() -> Any:
-    """The default device is the CPU, where NumPy is; afterwards it is what it was."""
+    """The default device is the CPU, where NumPy is; afterwards it is the one before."""
     before = default.process
     try:
         default.process = get_device("cpu")

@@ -1,4 +1,4 @@
-"""torch.overrides: what writers of `__torch_function__` import. The mechanism is core/overrides."""
+"""torch.overrides: helpers for classes that define `__torch_function__`. The mechanism is core/overrides."""
 
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
@@ -84,11 +84,11 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
         torch.fft: None,
     }
     operations = {id(f) for f in (*OPS.values(), *COMPOSED.values())}
-    found: dict[Any, list[Any]] = {
+    overridable: dict[Any, list[Any]] = {
         space: [f for n in dir(space) if id(f := getattr(space, n, None)) in operations] for space in spaces
     }
-    found[Tensor] = [m for m in methods if isinstance(m, Op | FunctionType)]
-    return found
+    overridable[Tensor] = [m for m in methods if isinstance(m, Op | FunctionType)]
+    return overridable
 
 
 def get_ignored_functions() -> set[Any]:

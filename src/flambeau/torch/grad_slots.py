@@ -10,14 +10,14 @@ class Frame:
     """The gradients that a recorded call sees and sets. A replay runs no Python, so the caller of the
     recording passes gradients in, and stores those that the call returns.
 
-    given: tensors that stand for gradients from before the call, by the id of their leaf. now: the gradients
-    of leaves that the call has read or set, with the leaf. asked: leaves whose gradient was read before it
-    was set. cleared: leaves whose gradient was set, so it is another object than before.
-    outside: asked leaves whose gradient was not among the given ones.
+    initial: tensors that stand for gradients from before the call, by the id of their leaf. now: the
+    gradients of leaves that the call has read or set, with the leaf. asked: leaves whose gradient was read
+    before it was set. cleared: leaves whose gradient was set, so it is another object than before.
+    outside: asked leaves whose gradient was not among the initial ones.
     """
 
-    def __init__(self, given: dict[int, Tensor]):
-        self.given = given
+    def __init__(self, initial: dict[int, Tensor]):
+        self.initial = initial
         self.now: dict[int, tuple[Tensor, Any]] = {}
         self.asked: list[Tensor] = []
         self.cleared: set[int] = set()
@@ -29,10 +29,12 @@ class Frame:
         key = id(leaf)
         if key not in self.now:
             self.asked.append(leaf)
-            given = self.given.get(key)
+            initial = self.initial.get(key)
             # a tensor of its own: the call may write to it, but not to its arguments
-            value = _stored(leaf) if given is None else Tensor(given.node)
-            self.outside = self.outside or (given is None and value is not None)
+            value = _read_slot(leaf) if initial is None else Tensor(initial.node)
+            # A gradient from before the call that the recording did not get: its value would be frozen in
+            # replays.
+            self.outside = self.outside or (initial is None and value is not None)
             self.now[key] = leaf, value
         return self.now[key][1]
 
@@ -54,7 +56,7 @@ class _Current(threading.local):
 current = _Current()
 
 
-def _stored(t: Tensor) -> Any:
+def _read_slot(t: Tensor) -> Any:
     try:
         return t.gradient
     except AttributeError:  # the slot is empty until the first gradient
@@ -64,7 +66,7 @@ def _stored(t: Tensor) -> Any:
 def read(t: Tensor) -> Any:
     """The gradient of a tensor; None if it has none."""
     frame = current.frame
-    return _stored(t) if frame is None or t.node.param is None else frame.read(t)
+    return _read_slot(t) if frame is None or t.node.param is None else frame.read(t)
 
 
 def write(t: Tensor, gradient: Any) -> None:

@@ -27,7 +27,7 @@ def set_dir(d: Any) -> None:
 
 
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
-    """Write what is at an address to a file. FlambeauError if its SHA-256 does not begin with hash_prefix.
+    """Download an address to a file. FlambeauError if its SHA-256 does not begin with hash_prefix.
 
     progress: accepted and ignored
     """
@@ -62,8 +62,8 @@ def load_state_dict_from_url(
     path = folder / (options.get("file_name") or Path(urlparse(url).path).name)
     if not path.exists():
         print(f'Downloading: "{url}" to {path}', file=sys.stderr)
-        found = HASH_REGEX.search(path.name) if check_hash else None
-        download_url_to_file(url, str(path), found.group(1) if found else None, progress)
+        match = HASH_REGEX.search(path.name) if check_hash else None
+        download_url_to_file(url, str(path), match.group(1) if match else None, progress)
     return _load(path, map_location=map_location)
 
 

@@ -1,5 +1,5 @@
-"""What of torch.jit, torch.fx and torch.library is no computation: decorators and registrations, which return
-what they are given."""
+"""Decorators and registrations of torch.jit, torch.fx and torch.library that compute nothing: they return
+their argument."""
 
 from typing import Any
 

@@ -150,6 +150,7 @@ class TorchDataLoader(Generic[T_co]):
         length = len(self.dataset)
         if self.batch_size is None:
             return length
+        # As torch, this trusts the len() of an iterable dataset, which may yield another number of items.
         full, rest = divmod(length, self.batch_size)
         return full + (rest > 0 and not self.drop_last)
 
@@ -225,6 +226,8 @@ class BaseIterator:
     def restart(self, loader: TorchDataLoader[Any]) -> None:
         """Begin another pass."""
         own: Any = loader  # whose private names are torch's
+        # The iterator of a shuffled sampler draws nothing before its first index, so the seed below comes
+        # first.
         self._sampler_iter = iter(own._index_sampler)
         # PyTorch draws the seed of its workers here, with and without workers
         self._base_seed = int(empty((), dtype=int64, device="cpu").random_(generator=loader.generator).item())
@@ -276,7 +279,7 @@ class ThreadedIterator(BaseIterator):
 
 def _begin_worker(seed: int, begin: Callable[[int], None] | None, worker: int) -> None:
     """Give the thread of a worker its own generator, as a process has."""
-    defaults.host = MersenneGenerator().manual_seed(seed + worker)
+    defaults.host = MersenneGenerator().manual_seed(seed + worker)  # per thread
     if begin is not None:
         begin(worker)
 

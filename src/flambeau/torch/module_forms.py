@@ -1,7 +1,7 @@
-"""What torch.nn.Module does otherwise: state_dict shares tensors, and setting a parameter calls
+"""Differences of torch.nn.Module: state_dict shares tensors, and setting a parameter calls
 register_parameter, which libraries replace."""
 
-# Methods that replace a class's own use what it keeps for itself.
+# Methods that replace those of a class use its private attributes.
 # pyright: reportPrivateUsage=false
 
 import threading
@@ -38,9 +38,9 @@ class _AfterMixins:
 
     def __get__(self, module: Any, cls: type) -> Any:
         others = (vars(k)[self.name] for k in cls.__mro__ if self.name in vars(k))
-        found = next((value for value in others if value is not self), None)
-        if found is not None:
-            return found.__get__(module, cls) if hasattr(found, "__get__") else found
+        inherited = next((value for value in others if value is not self), None)
+        if inherited is not None:
+            return inherited.__get__(module, cls) if hasattr(inherited, "__get__") else inherited
         if any("__getattr__" in vars(k) for k in cls.__mro__[: cls.__mro__.index(Module)]):
             raise AttributeError(self.name, name=self.name, obj=module)
         return self.plain.__get__(module, cls)
@@ -59,7 +59,7 @@ def _init(self: Parameter, data: Any = None, requires_grad: bool = True, *, node
 
 
 def _share(t: Tensor) -> Tensor:
-    """What a state_dict has of a tensor: the same elements, so that writes reach the module."""
+    """The entry of a tensor in a state_dict: the same elements, so that writes reach the module."""
     return t.detach()
 
 

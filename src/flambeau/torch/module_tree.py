@@ -64,18 +64,18 @@ def module_of(name: str) -> Any:
     """The module of torch of a name, imported if it was not."""
     if name == ROOT:
         return root
-    module = _made.get(name)
+    module = _modules.get(name)
     if module is None:
         parent, _, last = name.rpartition(".")
         owner = module_of(parent)
-        module = _made[name] = _make(name)
+        module = _modules[name] = _make(name)
         setattr(owner, last, module)
     return module
 
 
 def _make(name: str) -> TorchModule:
     module = TorchModule(name, f"{name}, as Flambeau has it.")
-    module.__path__ = []  # every module may have modules inside
+    module.__path__ = []  # a package: Python asks `TorchFinder` for modules inside
     module.__file__ = str(Path(__file__).parent.joinpath(*name.split(".")[1:], "__init__.py"))
     module.__spec__ = ModuleSpec(name, _loader, is_package=True)
     module.__loader__ = _loader
@@ -84,6 +84,8 @@ def _make(name: str) -> TorchModule:
 
 def _look_up(module: str, name: str) -> Any:
     """The value of a name of a module of torch; NOTHING if torch has none."""
+    # The order matters: names with their own row, then modules, then what our public modules have, then
+    # placeholders.
     if (path := NAMES.get(f"{module}.{name}")) is not None:
         return _attribute(path)
     if _is_submodule(module, name):
@@ -200,9 +202,9 @@ class _Installed:
 
 
 _installed, _loader, _finder = _Installed(), _Loader(), TorchFinder()
-_made: dict[str, TorchModule] = {}
+_modules: dict[str, TorchModule] = {}
 root = _make(ROOT)
-_made[ROOT] = root
+_modules[ROOT] = root
 sys.meta_path.insert(0, _finder)
 
 
@@ -219,7 +221,7 @@ def install() -> None:
             f"flambeau.torch.install(): {rule} ({where}): install before the first `import torch`"
         )
     _installed.on = True
-    sys.modules.update(_made)
+    sys.modules.update(_modules)
 
 
 def uninstall() -> None:

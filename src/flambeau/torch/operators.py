@@ -25,7 +25,7 @@ ATEN_HOMES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torc
 
 
 class _Operator:
-    """What is known of an operator."""
+    """The kernels, the gradient and the schema of an operator."""
 
     def __init__(self) -> None:
         self.kernels: dict[str, Kernel] = {}
@@ -171,14 +171,14 @@ def _differentiable(operator: _Operator, kernel: Kernel, args: tuple[Any, ...], 
     return OperatorCall.apply(*values)
 
 
-def _qualified(op: Any) -> str:
+def _full_name(op: Any) -> str:
     if isinstance(op, str):
         return op
     if isinstance(op, OpOverload):
         return op.name()
     name = getattr(op, "_qualname", None)
     if not isinstance(name, str):
-        raise RuntimeError(f"torch.library: {op!r} is no operator: pass its name, such as 'mylib::sin'")
+        raise RuntimeError(f"torch.library: {op!r} is not an operator: pass its name, such as 'mylib::sin'")
     return name
 
 
@@ -215,7 +215,7 @@ class Library:
         allow_override: bool = False,
     ) -> None:
         """Set the function that computes an operator."""
-        name = op_name if isinstance(op_name, str) else _qualified(op_name)
+        name = op_name if isinstance(op_name, str) else _full_name(op_name)
         full = name if "::" in name else f"{self.ns}::{name}"
         _register(full.partition(".")[0], dispatch_key or self.dispatch_key, fn)
 
@@ -236,7 +236,7 @@ def impl(qualname: str, types: Any = "", func: Any = None, *, lib: Any = None) -
 
 def register_kernel(op: Any, device_types: Any = None, func: Any = None, /, *, lib: Any = None) -> Any:
     """Set the function that computes an operator on these types of devices; also a decorator."""
-    return _register(_qualified(op), "CPU", func)
+    return _register(_full_name(op), "CPU", func)
 
 
 def _unchanged(function: Any) -> Any:
@@ -257,7 +257,7 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: An
 
 def register_autograd(op: Any, backward: Kernel, /, *, setup_context: Any = None, lib: Any = None) -> None:
     """Set the gradient of an operator: backward(ctx, *grads), after setup_context(ctx, inputs, output)."""
-    operator = _operator(_qualified(op))
+    operator = _operator(_full_name(op))
     operator.backward, operator.setup_context = backward, setup_context
 
 

@@ -32,7 +32,7 @@ from .module_tree import module_of
 from .sizes import TorchSize
 from .storages import StoragePlace
 
-PROTOCOL = 2
+PROTOCOL = 2  # torch's; its weights_only unpickler may not know the opcodes of later ones
 UNSAFE = "weights_only=True does not allow {}: pass weights_only=False if you trust the file"
 
 
@@ -82,6 +82,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[attr-defined] # its C twin asks
         place = "cpu" if t.device.kind != "gpu" else f"cuda:{t.device.index or 0}"
         return "storage", name, obj.key, place, t.numel() if kind else t.nbytes
 
+    # pickle asks this before a class's own __reduce__.
     def reducer_override(self, obj: Any) -> Any:
         """How tensors, dtypes and devices are written; others as ever."""
         if isinstance(obj, Tensor):
@@ -99,15 +100,23 @@ class _Pickler(pickle._Pickler):  # type: ignore[attr-defined] # its C twin asks
 
     def _reduce(self, t: Tensor) -> Any:
         place = StoragePlace(t)
+        # By owner, not by tensor: views of one storage share its member, and share elements again when
+        # loaded. `_Stored` keeps the owner alive, so that no other object gets its id.
         stored = self.storages.setdefault(id(place.base), _Stored(place.base, str(len(self.storages))))
         about = (stored, place.first, tuple(t.node.shape), place.strides, t.requires_grad, NO_HOOKS)
+        # v3 has an untyped storage and the dtype apart: uint16, uint32 and uint64 have no typed storage in
+        # torch.
         return (REBUILD, about) if t.dtype.name in STORAGE_OF else (REBUILD_V3, (*about, t.dtype))
 
     def save(self, obj: Any, save_persistent_id: bool = True) -> None:
         """Write an object; names of PyTorch without an import."""
+        # `save` writes every object, also those inside of containers: a dtype becomes the global
+        # torch.float32.
         if isinstance(obj, DType):
             obj = _torch(obj.name)
         if isinstance(obj, _Name):
+            # The opcode GLOBAL, by hand: `save_global` would import the module to see whether it has the
+            # name.
             self.write(f"c{obj.module}\n{obj.name}\n".encode())  # type: ignore[attr-defined]
         else:
             super().save(obj, save_persistent_id)  # type: ignore[misc]
@@ -135,6 +144,7 @@ def save(
     members += [(f"data/{s.key}", raw_bytes(s.base, r)) for s, r in zip(stored, raw, strict=True)]
     file: Any = f
     is_path = isinstance(f, str) or hasattr(f, "__fspath__")
+    # torch names the folder in the archive after the file.
     root = Path(f).stem if is_path else "archive"
     archive = zip_archive.store_members([(f"{root}/{name}", data) for name, data in members])
     if is_path:
@@ -203,6 +213,7 @@ class TorchUnpickler(pickle.Unpickler):
     def find_class(self, module_name: str, name: str, /) -> Any:
         """The object of a name; with weights_only=True only those of tensors and allowed ones."""
         full = f"{module_name}.{name}"
+        # These are never imported: the file only chooses which of our own functions is called.
         if (own := OWN.get(full)) is not None:
             return getattr(self, own)
         if full in NAMED and full not in ("torch.Tensor", "torch.nn.parameter.Parameter"):
@@ -257,6 +268,8 @@ class TorchUnpickler(pickle.Unpickler):
             view = base[:0].reshape(*size)
         else:
             view = strided_view(base, tuple(size), tuple(stride), offset)
+        # A tensor that has all elements in order is the storage itself, not a view: it keeps no second tensor
+        # alive.
         view = base if view is not base and view.shape == base.shape and offset == 0 else view
         return view.requires_grad_() if requires_grad else view
 
@@ -303,6 +316,8 @@ def _places(map_location: Any) -> Callable[[str], Any]:
             return get_device(TorchDevice(place) if isinstance(place, str | int) else place)
         try:
             return get_device(TorchDevice(saved))
+        # torch raises here, and asks for map_location. A file from a machine with a GPU loads without it
+        # here.
         except DeviceError:
             return get_device("cpu")
 

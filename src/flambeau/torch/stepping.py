@@ -1,6 +1,6 @@
 """Optimisers as in torch: `step()` reads `.grad` of the parameters, `zero_grad` clears it."""
 
-# Methods that replace a class's own use what it keeps for itself.
+# Methods that replace those of a class use its private attributes.
 # pyright: reportPrivateUsage=false
 
 import threading
@@ -20,20 +20,20 @@ from .switch import add_patch, in_mode
 plain_step, plain_lbfgs = Optimizer.step, LBFGS.step
 
 
-class _Found(threading.local):
-    """What a GradScaler found in the gradients of the step that it makes: a tensor [], or None."""
+class _Overflow(threading.local):
+    """Whether the gradients of the step that a GradScaler makes overflowed: a tensor [], or None."""
 
     inf: Any = None
 
 
-found = _Found()
+overflow = _Overflow()
 
 
 def gather(parameters: Iterable[Tensor], loss: Any = None) -> Gradients:
     """The gradients of parameters in `.grad`, as `backward` returns them outside of torch mode."""
     pairs = ((p.node.param, grad_slots.read(p)) for p in parameters)
     # without a new set of siblings: the gradients of a pass are computed together already
-    grads = Gradients({}, loss, found.inf)
+    grads = Gradients({}, loss, overflow.inf)
     grads.by_key.update((key, g) for key, g in pairs if g is not None and key is not None)
     return grads
 

@@ -87,7 +87,9 @@ def _first(name: str, first: int, shape: Any, strides: tuple[int, ...], attrs: d
     if name == "diagonal":
         offset: int = attrs["offset"]
         dim: int = attrs["dim2"] if offset > 0 else attrs["dim1"]
+        # A positive offset skips columns, a negative one rows.
         return first + abs(offset) * strides[dim]
+    # Positions count elements of the result: a complex number is two reals.
     moved = {"view_as_real": first * 2, "view_as_complex": first // 2}
     return moved.get(name, first)
 
@@ -100,6 +102,7 @@ def _address(base: Tensor) -> int:
         number = _numbers_of.get(base)
         if number is None:
             number = _numbers_of.set(base, next(_numbers))
+        # A terabyte apart: addresses of elements of two tensors never meet.
         return number << 40
     run.realize(base)
     node = base.node

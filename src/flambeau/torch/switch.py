@@ -77,6 +77,7 @@ def at_start(begin: Callable[[], Callable[[], None] | None]) -> None:
 
 
 def _apply(patch: _Patch) -> None:
+    # From the class's own dict: getattr would give the attribute of a base class, and unbound properties.
     _State.before.append((patch.owner, patch.name, patch.owner.__dict__.get(patch.name, _ABSENT)))
     setattr(patch.owner, patch.name, patch.value)
 
@@ -104,6 +105,7 @@ def disable() -> None:
     _State.is_on = False
     while _at_end:
         _at_end.pop()()
+    # In reverse: an attribute that two patches replaced gets its first value again.
     while _State.before:
         owner, name, value = _State.before.pop()
         if value is _ABSENT:

@@ -157,7 +157,7 @@ add_patch(Tensor, "is_cuda", property(_is_gpu))
 
 @in_mode(Tensor, "__deepcopy__")
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """An independent tensor with the same value; of a tensor that is no parameter, with its gradient."""
+    """An independent tensor with the same value; of a tensor that is not a parameter, with its gradient."""
     copy = plain_deepcopy(self, memo)
     if (
         not isinstance(self, Parameter)
@@ -169,7 +169,7 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 @in_mode(Tensor, "__repr__")
 def _repr(self: Tensor, *, tensor_contents: Any = None) -> str:
-    """The values, and what they do not show: the device, the dtype, gradients."""
+    """The values, and facts that these do not show: the device, the dtype, gradients."""
     if thread.recorder is not None or not (self.device.can_wait and self.device.holds_values):
         return plain_repr(self)
     data = Data(run.read([self])[0], tuple(self.shape), self.dtype)

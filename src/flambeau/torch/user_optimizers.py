@@ -25,6 +25,8 @@ LIBRARY = Optimizer.__module__.partition(".")[0]
 def is_users(optimizer: Any) -> bool:
     """Whether an optimiser's class is derived from Optimizer itself outside of Flambeau."""
     kinds = type(optimizer).__mro__
+    # All classes between the object's and Optimizer are the user's: one that derives from our Adam is not,
+    # since it relies on our update rule.
     above = kinds[: kinds.index(Optimizer)]
     return bool(above) and all(
         k.__module__.partition(".")[0] != LIBRARY and "update" not in vars(k) for k in above
@@ -126,6 +128,7 @@ def _cast(p: Tensor, value: Any, name: str = "") -> Any:
     """State of a parameter on its device, in its dtype if that is a float; a step count as it is."""
     if isinstance(value, Tensor):
         copy = value.detach().clone()
+        # A count stays as it is, in float32 on the CPU: as in torch without `fused` and `capturable`.
         return copy if name == "step" else copy.to(p.device, p.dtype if p.dtype.is_float else None)
     if is_dict(value):
         return {k: _cast(p, v, k) for k, v in value.items()}

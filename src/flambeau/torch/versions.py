@@ -18,24 +18,24 @@ class TorchVersion(str):
 
     __slots__ = ()
 
-    def _compared(self, other: Any) -> int:
+    def _compare(self, other: Any) -> int:
         pairs = zip_longest(_numbers(str(self)), _numbers(other), fillvalue=0)
         return next((a - b for a, b in pairs if a != b), 0)
 
     def __lt__(self, other: Any) -> bool:
-        return self._compared(other) < 0
+        return self._compare(other) < 0
 
     def __le__(self, other: Any) -> bool:
-        return self._compared(other) <= 0
+        return self._compare(other) <= 0
 
     def __gt__(self, other: Any) -> bool:
-        return self._compared(other) > 0
+        return self._compare(other) > 0
 
     def __ge__(self, other: Any) -> bool:
-        return self._compared(other) >= 0
+        return self._compare(other) >= 0
 
     def __eq__(self, other: Any) -> bool:
-        return self._compared(other) == 0 if isinstance(other, str | tuple) else False
+        return self._compare(other) == 0 if isinstance(other, str | tuple) else False
 
     def __hash__(self) -> int:
         return str.__hash__(self)

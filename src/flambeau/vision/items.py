@@ -19,7 +19,7 @@ def as_batch(image: Any, is_tensor: bool) -> tuple[Any, Restore] | None:
     """
     if isinstance(image, Tensor):
         if image.ndim == 4 and _is_channels_last(image):
-            return image.permute(0, 3, 1, 2), _unchanged if is_tensor else _as_channels_last
+            return image.permute(0, 3, 1, 2), _return_unchanged if is_tensor else _as_channels_last
         return (image.unsqueeze(0), _first) if image.ndim == 3 else None
     pillow = sys.modules.get("PIL.Image")
     is_pillow = pillow is not None and isinstance(image, pillow.Image)
@@ -37,7 +37,7 @@ def _is_channels_last(images: Any) -> bool:
     return images.dtype is dt.uint8 and images.shape[3] in channels and images.shape[1] not in channels
 
 
-def _unchanged(batch: Any) -> Any:
+def _return_unchanged(batch: Any) -> Any:
     return batch
 
 

@@ -70,7 +70,7 @@ def tokens_of(text: str, at: int = 0, end: int | None = None, with_bodies: bool 
             continue
         m = TOKEN.match(text, at, end)
         if m is None:
-            raise WgslFault(line_of(text, at), f"{text[at]!r} is no sign of WGSL that is known here")
+            raise WgslFault(line_of(text, at), f"{text[at]!r} is not a sign of WGSL that this reader knows")
         at = m.end()
         if m.lastgroup == "blank":
             continue

@@ -27,7 +27,7 @@ def _count(method: str, amount: float, size: int) -> int:
     return n
 
 
-def _smallest(scores: Tensor, n: int) -> Tensor:
+def _mask_smallest(scores: Tensor, n: int) -> Tensor:
     """0 for the n smallest, 1 for the others. [size] -> [size]"""
     return (scores.argsort().argsort() >= n).to(scores.dtype)  # argsort of argsort is the rank
 
@@ -122,7 +122,7 @@ class _Unstructured(BasePruningMethod):
         pruned = default_mask.numel() - left  # they are the least important
         # Pruned elements have score -1, below all others, and are counted with the new ones.
         flat = (default_mask > 0).where(self.scores(t), -1.0).reshape(-1)
-        return _smallest(flat, n + pruned).reshape(t.shape)
+        return _mask_smallest(flat, n + pruned).reshape(t.shape)
 
 
 class L1Unstructured(_Unstructured):
@@ -155,7 +155,7 @@ class _Structured(BasePruningMethod):
         left = int(remaining.sum().item())
         # slices that were pruned before have score -1 and are the first n
         n = _count(type(self).__name__, self.amount, left) + t.shape[own] - left
-        mask = _smallest(remaining.where(self.slices(t), -1.0), n)
+        mask = _mask_smallest(remaining.where(self.slices(t), -1.0), n)
         return mask.reshape(*(-1 if d == own else 1 for d in range(t.ndim))) * default_mask
 
 

@@ -73,17 +73,17 @@ def _check(tree: Any, inside: bool, pattern: str, counts: list[int]) -> None:
         counts[0] += repeats
         if repeats and inside:
             raise ValueError(f"pattern={pattern!r}: nests repeats: matching could take exponential time")
-        for part in _trees(argument):
+        for part in _subpatterns(argument):
             _check(part, inside or repeats, pattern, counts)
 
 
-def _trees(pattern: Any) -> Any:
+def _subpatterns(pattern: Any) -> Any:
     """Yield the subpatterns of a pattern."""
     if isinstance(pattern, parser.SubPattern):
         yield pattern
     elif is_sequence(pattern):
         for part in pattern:
-            yield from _trees(part)
+            yield from _subpatterns(part)
 
 
 @operator("StringNormalizer", arrays=True, sized_by_values=True)

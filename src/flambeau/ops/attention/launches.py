@@ -532,7 +532,7 @@ def way_of_slopes(limits: Limits, nodes: Nodes, causal: bool) -> str:
 
 
 def slopes_and_weights(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
-    """The launch of the gradients of the scores and, as a further result, the weights."""
+    """The launch that computes the gradients of the scores, and also stores the weights."""
     q, k = nodes[:2]
     tile = next(t for t in SLOPES if t.fits(limits))
     blocks, spans = -(-k.shape[1] // tile.height), -(-q.shape[1] // tile.width)

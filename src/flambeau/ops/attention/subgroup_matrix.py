@@ -59,7 +59,7 @@ class Units(NamedTuple):
 
     @property
     def fragments(self) -> range:
-        """The numbers of a subgroup's fragments of own rows."""
+        """The numbers of the fragments that hold a subgroup's own rows."""
         return range(self.rows // self.unit.m)
 
     def loads(self, width: int) -> range:
@@ -67,7 +67,7 @@ class Units(NamedTuple):
         return range(self.keys * width // self.threads)
 
     def pieces(self, width: int) -> list[tuple[int, int, int]]:
-        """The parts of own rows of `width` features: fragment, first feature, features."""
+        """The parts of the subgroup's own rows of `width` features: fragment, first feature, features."""
         return [(i, c, min(PIECE, width - c)) for i in self.fragments for c in range(0, width, PIECE)]
 
     def fours_of(self, wide: int) -> list[tuple[int, int]]:

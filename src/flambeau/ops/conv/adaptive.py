@@ -85,14 +85,14 @@ def adaptive_sum(x: Tensor, *, out_size: Shape) -> Tensor:
     return inside.where(xw, 0).sum(tuple(range(xw.ndim - nd, xw.ndim)))
 
 
-def _taken_grad(g: Tensor, y: Tensor, x: Tensor, index: Tensor, out_size: Shape) -> list[Tensor | None]:
+def _take_grad(g: Tensor, y: Tensor, x: Tensor, index: Tensor, out_size: Shape) -> list[Tensor | None]:
     size = y.shape[y.ndim - len(out_size) :]
     flat = g.reshape(*g.shape[: g.ndim - len(out_size)], prod(size))
     at = index.reshape(*flat.shape[:-1], prod(index.shape[index.ndim - len(out_size) :]))
     return [flat._gather(at, flat.ndim - 1).reshape(*x.shape), None]
 
 
-@composite(grad=_taken_grad)
+@composite(grad=_take_grad)
 def _adaptive_taken(x: Tensor, index: Tensor, *, out_size: Shape) -> Tensor:
     """The sum of x at the indices that it was taken from: the adjoint of adaptive_max. [..., *o] * 2 ->
     [..., *o]

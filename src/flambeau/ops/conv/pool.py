@@ -368,7 +368,7 @@ def _unpooled_size(
 
 
 @composite(grad=lambda g, y, x, index, size: [gather_known(g, -1, index), None])
-def _unpooled(x: Tensor, index: Any, *, size: Any) -> Tensor:
+def _unpool(x: Tensor, index: Any, *, size: Any) -> Tensor:
     """Zeros with x at the indices. Each element of x gets the gradient at its index, even if a later one
     overwrote it, as in PyTorch. [..., n], [..., n] -> [..., size]
 
@@ -391,7 +391,7 @@ def _max_unpool(nd: int):
         if input.ndim not in (nd + 1, nd + 2) or indices.shape != input.shape:
             raise ValueError(f"input needs {nd + 1} or {nd + 2} dims, and indices the same shape")
         size = _unpooled_size(input, nd, kernel_size, stride, padding, output_size)
-        return _unpooled(input.flatten(-nd), indices.flatten(-nd), size=prod(size)).unflatten(-1, size)
+        return _unpool(input.flatten(-nd), indices.flatten(-nd), size=prod(size)).unflatten(-1, size)
 
     unpool.__name__ = f"max_unpool{nd}d"
     unpool.__doc__ = f"""Zeros, with each value at the index from max_pool (return_indices=True); the last

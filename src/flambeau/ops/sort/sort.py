@@ -464,7 +464,7 @@ def _promote(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     return a.to(dtype), b.to(dtype)
 
 
-def _sorted_by(x: Tensor, sorter: Tensor) -> Tensor:
+def _take_sorted(x: Tensor, sorter: Tensor) -> Tensor:
     """Elements of the last dim in the order of a sorter's indices."""
     d = x.ndim - 1
     return x._gather(as_index(x, sorter, d, "searchsorted"), d)
@@ -494,7 +494,7 @@ def searchsorted(
         raise ValueError(f"side={side!r} is unknown: use 'left' or 'right'")
     if side == "left" and right:
         raise ValueError("side='left' contradicts right=True: pass one of them")
-    table = sorted_sequence if sorter is None else _sorted_by(sorted_sequence, sorter)
+    table = sorted_sequence if sorter is None else _take_sorted(sorted_sequence, sorter)
     x = input if is_tensor(input) else type(table).full((), input, device=table.device)
     if table.ndim == 0 or (table.ndim > 1 and table.shape[:-1] != x.shape[:-1]):
         raise ValueError(
