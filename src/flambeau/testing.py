@@ -29,7 +29,7 @@ def check_op(
 
     device = get_device(device)
     inputs = [np.asarray(a) for a in arrays]
-    want = np.asarray(op.xp(np, *map(_wide, inputs), **attrs))
+    want = np.asarray(op.xp(np, *map(_as_float64, inputs), **attrs))
     # the reference in float64, so that its rounding does not count
     xs = [tensor(a, device=device) for a in inputs]
     check_close(op(*xs, **attrs).numpy(), want, tol, f"{op.name}: value")
@@ -58,7 +58,7 @@ def _check_sizes(op: Any, inputs: list[Any], device: Any, tol: float, attrs: dic
     wide = [np.broadcast_to(a, np.broadcast_shapes(*(b.shape for b in inputs))) for a in inputs]
     for size in SIZES:
         arrays = [np.resize(a, size) for a in wide]
-        want = np.asarray(op.xp(np, *map(_wide, arrays), **attrs))
+        want = np.asarray(op.xp(np, *map(_as_float64, arrays), **attrs))
         name = f"{op.name}: value of {list(size)}"
         check_close(op(*(tensor(a, device=device) for a in arrays), **attrs).numpy(), want, tol, name)
         if len(size) == 2:
@@ -85,11 +85,14 @@ def _check_slope(op: Any, inputs: list[Any], device: Any, attrs: dict[str, Any])
     rng = np.random.default_rng(0)
     steps: list[Any] = [rng.normal(size=a.shape) if a.dtype.kind == "f" else None for a in inputs]
     # weights that differ, so that errors of elements do not cancel in the sum
-    weights = rng.uniform(0.5, 1.5, np.shape(op.xp(np, *map(_wide, inputs), **attrs)))
+    weights = rng.uniform(0.5, 1.5, np.shape(op.xp(np, *map(_as_float64, inputs), **attrs)))
 
     # the reference along the random direction, in float64
     def at(t: float) -> float:
-        moved = [_wide(a) if s is None else _wide(a) + t * s for a, s in zip(inputs, steps, strict=True)]
+        moved = [
+            _as_float64(a) if s is None else _as_float64(a) + t * s
+            for a, s in zip(inputs, steps, strict=True)
+        ]
         return float((op.xp(np, *moved, **attrs) * weights).sum())
 
     xs = [tensor(a, device=device, requires_grad=a.dtype.kind == "f") for a in inputs]
@@ -108,7 +111,7 @@ def _check_slope(op: Any, inputs: list[Any], device: Any, attrs: dict[str, Any])
     )
 
 
-def _wide(a: Any) -> Any:
+def _as_float64(a: Any) -> Any:
     return a.astype("f8") if a.dtype.kind == "f" else a
 
 

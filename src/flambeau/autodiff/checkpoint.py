@@ -25,7 +25,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kw: Any) -> Any:
     segment = object()
 
     def inside(node: Node) -> list[Node]:
-        below = [n for n in _below(node) if n.serial >= start]
+        below = [n for n in _sources_of(node) if n.serial >= start]
         return [n for n in below if n.param is None and n not in results]
 
     # an inner checkpoint returned before, so its nodes get this segment
@@ -34,7 +34,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kw: Any) -> Any:
     return out
 
 
-def _below(node: Node) -> tuple[Node, ...]:
+def _sources_of(node: Node) -> tuple[Node, ...]:
     return node.inputs if node.parents is node.inputs else (*node.inputs, *node.parents)
 
 
@@ -99,7 +99,7 @@ class _Copies:
         self.first: dict[tuple[Any, Any], Node] = {}
         self.ends: dict[Node, frozenset[Node]] = {}
         self.costs: dict[Node, float] = {}
-        self.kept: set[Node] = self._kept(read) if balanced else set()
+        self.kept: set[Node] = self._values_to_keep(read) if balanced else set()
 
     def copy(self, node: Node, serial: int, gradient: Node) -> Node:
         """The node to read instead: a copy, which is computed with its first reader, or the node itself."""
@@ -133,7 +133,7 @@ class _Copies:
         views = node.op.kind in ("elementwise", "movement")
         return self.balanced and views and self.cost(node) <= MAX_COST
 
-    def _kept(self, read: set[Node]) -> set[Node]:
+    def _values_to_keep(self, read: set[Node]) -> set[Node]:
         """The values to keep: those that gradients read, and common sources of several of these."""
         readers: dict[Node, int] = {}
         for n in read:

@@ -24,7 +24,7 @@ def _tuple(inputs: Any) -> tuple[Any, ...]:
     return inputs if is_tuple(inputs) else (inputs,)
 
 
-def _as(inputs: Any, results: tuple[Any, ...]) -> Any:
+def _like_inputs(inputs: Any, results: tuple[Any, ...]) -> Any:
     """Return results as a tuple if the inputs are one, else the single result."""
     return results if isinstance(inputs, tuple) else results[0]
 
@@ -103,7 +103,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """
     with _grad_mode(create_graph):
         out, pull = transforms.vjp(func, *_tuple(inputs))
-        return out, _as(inputs, pull(_directions("vjp", out, v)))
+        return out, _like_inputs(inputs, pull(_directions("vjp", out, v)))
 
 
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:

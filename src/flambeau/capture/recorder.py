@@ -116,12 +116,12 @@ def held_nodes(roots: list[Node], known: dict[int, int]) -> set[Node]:
     do not count: they get their values now.
     """
     nodes = _reachable(roots)
-    own, inside, counts = {id(n) for n in roots}, _inside(nodes, known), _references(nodes)
+    own, inside, counts = {id(n) for n in roots}, _count_inside(nodes, known), _references(nodes)
     more = [count - ALONE - inside[id(n)] for n, count in zip(nodes, counts, strict=True)]
     return set(_reachable([n for n, m in zip(nodes, more, strict=True) if m > 0 and id(n) not in own]))
 
 
-def _inside(nodes: list[Node], known: dict[int, int]) -> dict[int, int]:
+def _count_inside(nodes: list[Node], known: dict[int, int]) -> dict[int, int]:
     """Count the references to each node from within the graph, and collect the nodes with other holders."""
     counts = {id(n): known.get(id(n), 0) for n in nodes}
     for t in {id(t): t for n in nodes for t in (n.inputs, n.parents, n.after)}.values():

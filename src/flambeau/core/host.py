@@ -43,7 +43,7 @@ def to_bytes(data: Any, dtype: dt.DType | None, keeps_doubles: bool = False) -> 
         return _from_array(data, dtype, keeps_doubles)
     if isinstance(data, array | memoryview):
         return _from_buffer(data, dtype, keeps_doubles)
-    if is_sequence(data) and hasattr(_first(data), "tolist"):
+    if is_sequence(data) and hasattr(_first_number(data), "tolist"):
         data = _unwrap(data)
     shape = _shape_of(data)
     flat: list[Any] = []
@@ -101,7 +101,7 @@ def _pack(flat: list[Any], shape: Shape, dtype: dt.DType) -> tuple[Any, Shape, d
     return array(dtype.format, flat), shape, dtype
 
 
-def _first(data: Any) -> Any:
+def _first_number(data: Any) -> Any:
     while is_sequence(data) and data:
         data = data[0]
     return data

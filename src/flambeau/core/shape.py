@@ -96,7 +96,7 @@ class View:
     def map(self, shape: Shape, f: Callable[[Affine], Affine]) -> "View":
         """Apply `f` to the index and to every bound's position. Drops bounds that can't fail."""
         bounds = (Bound(f(b.position), b.size) for b in self.bounds)
-        return View(shape, f(self.index), tuple(b for b in bounds if not _always(b, shape)))
+        return View(shape, f(self.index), tuple(b for b in bounds if not _always_holds(b, shape)))
 
     def reshape(self, shape: Shape) -> "View | None":
         """The same elements in another shape, or None if no strides describe it."""
@@ -144,7 +144,7 @@ class View:
                 moved.append(
                     Bound(Affine(tuple(int(e == d) for e in range(rank)), -before[d]), self.shape[d])
                 )
-        return View(shape, shift(self.index), tuple(b for b in moved if not _always(b, shape)))
+        return View(shape, shift(self.index), tuple(b for b in moved if not _always_holds(b, shape)))
 
     def windows(self, spec: tuple["Window", ...]) -> "View":
         """Slide windows over the last len(spec) dims. [..., n] -> [..., positions, kernel]"""
@@ -184,7 +184,7 @@ class Window(NamedTuple):
         return (n + self.before + self.after - self.dilation * (self.kernel - 1) - 1) // self.stride + 1
 
 
-def _always(b: Bound, shape: Shape) -> bool:
+def _always_holds(b: Bound, shape: Shape) -> bool:
     """Whether the bound holds at every coordinate of `shape`, so that no test is needed."""
     if 0 in shape:
         return True

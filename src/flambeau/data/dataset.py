@@ -131,10 +131,10 @@ class TensorDataset(Dataset):
 
     def gather(self, indices: np.ndarray) -> tuple[Any, ...]:
         """Index each tensor once."""
-        return tuple(t[_at(t, indices)] for t in self.tensors)
+        return tuple(t[_as_index(t, indices)] for t in self.tensors)
 
 
-def _at(t: Any, indices: np.ndarray) -> Any:
+def _as_index(t: Any, indices: np.ndarray) -> Any:
     return tensor(indices.astype("int32"), device=t.device) if isinstance(t, Tensor) else indices
 
 

@@ -85,7 +85,7 @@ class Ahead(InThreads):
 
     def compile(self, job: Job, module: Any, layout: Any) -> Any:
         """Create the pipeline of a module, and make the driver compile it."""
-        ours, mine = self.device._wgpu, self._own()
+        ours, mine = self.device._wgpu, self._own_device()
         if mine is not ours:
             theirs = self.device._fast.module(mine, job.wgsl, job.label, job.trusted)
             own = self.device._fast.layout(mine, job.inputs, job.outputs)[1]
@@ -95,7 +95,7 @@ class Ahead(InThreads):
             self._dispatch(ours, job, pipeline)
         return pipeline
 
-    def _own(self) -> Any:
+    def _own_device(self) -> Any:
         """Return this thread's device; ours if the driver opens no more."""
         if not hasattr(self._of_thread, "wgpu"):
             self._of_thread.wgpu = self.device._wgpu

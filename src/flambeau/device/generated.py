@@ -44,10 +44,12 @@ class DawnCompiler:
         self.device = dawn.open_device(adapter, False, ("dump_shaders",), **wanted)
         self.texts: list[str] = []
         self.by_wgsl: dict[str, Generated] = {}
-        self._log = _Log(self._heard)  # kept alive, because Dawn calls it during the device's lifetime
+        self._log = _Log(
+            self._collect_message
+        )  # kept alive, because Dawn calls it during the device's lifetime
         self._listen()
 
-    def _heard(self, kind: int, message: Any, *_: Any) -> None:
+    def _collect_message(self, kind: int, message: Any, *_: Any) -> None:
         self.texts.append(ctypes.string_at(message.data, message.length).decode("utf-8", "replace"))
 
     def _listen(self) -> None:

@@ -150,8 +150,8 @@ class NativeDevice(Caches):
                 live = f"{self.pool.live:,} bytes are in use"
                 raise OutOfMemory(
                     f"alloc({asked:,} bytes): {self.name} is out of memory, {live}: use a smaller batch"
-                    f" ({_first(e)})",
-                    reason=_first(e),
+                    f" ({_first_line(e)})",
+                    reason=_first_line(e),
                 ) from e
         handle, self._next = self._next, self._next + 1
         self._buffers[handle] = buffer
@@ -414,7 +414,9 @@ def open_wgpu(adapter: Adapter) -> Any:
             return dawn.open_device(raw, checks_wanted() == "off", **wanted)
         return raw.request_device_sync(**wanted)
     except Exception as e:
-        raise Refused(f"device({adapter}): the driver reports: {_first(e)}: run 'flambeau doctor'") from e
+        raise Refused(
+            f"device({adapter}): the driver reports: {_first_line(e)}: run 'flambeau doctor'"
+        ) from e
 
 
 def _fast_path(device: NativeDevice) -> Any:
@@ -423,7 +425,7 @@ def _fast_path(device: NativeDevice) -> Any:
     return c_path.path_of(device, provider())
 
 
-def _first(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 

@@ -58,7 +58,7 @@ def rounds_of(
     most = max(limit // ELEMENT, 1)
     for is_exact in (False, True):
         numbers = [i for i in reversed(range(len(sizes))) if exact[i] is is_exact]
-        for pieces in _filled(numbers, sizes, most):
+        for pieces in _fill(numbers, sizes, most):
             total = sum(p.size for p in pieces)
             # A segment may begin in the middle of a tensor.
             bounds = tuple(total * w // workers for w in range(workers + 1))
@@ -66,7 +66,7 @@ def rounds_of(
     return tuple(rounds)
 
 
-def _filled(numbers: Sequence[int], sizes: Sequence[int], most: int) -> list[list[RoundPiece]]:
+def _fill(numbers: Sequence[int], sizes: Sequence[int], most: int) -> list[list[RoundPiece]]:
     """Cut tensors, one after the other, in lists of `most` elements."""
     rounds: list[list[RoundPiece]] = []
     room = 0

@@ -335,7 +335,7 @@ class Mesh:
 
     def _watch(self) -> None:
         """Ask the selector for what each connection needs now."""
-        for peer in self._living():
+        for peer in self._living_peers():
             peer.paused = peer.stashed > STASH and not self.wanted[peer.rank]
             events = (0 if peer.paused else selectors.EVENT_READ) | (
                 selectors.EVENT_WRITE if peer.queue else 0
@@ -469,7 +469,7 @@ class Mesh:
                 return
             deadline = time.monotonic() + LINGER
             if goodbye:
-                for peer in self._living():
+                for peer in self._living_peers():
                     self.send(peer, Header(BYE, generation=self.generation).pack())
                 # Readers map a block when its frame arrives: the file must exist until then.
                 while time.monotonic() < deadline and self._is_needed():
@@ -486,12 +486,12 @@ class Mesh:
         self._wake_writer.close()
         self.blocks.close()
 
-    def _living(self) -> list[Peer]:
+    def _living_peers(self) -> list[Peer]:
         return [p for r, p in self.peers.items() if r not in self.dead and r not in self.left]
 
     def _is_needed(self) -> bool:
         """Whether living peers still have to get frames or read blocks of this rank."""
-        living = [] if self.failure else self._living()
+        living = [] if self.failure else self._living_peers()
         is_unread = bool(living) and any(block.readers for block in self.blocks.own.values())
         return is_unread or any(peer.queue for peer in living)
 

@@ -37,15 +37,15 @@ def _compose_affine(first: transforms.Transform, loc: Any, scale: Any) -> transf
     return transforms.ComposeTransform([first, transforms.AffineTransform(loc, scale)])
 
 
-def _above(c: Any) -> transforms.Transform:
+def _transform_above(c: Any) -> transforms.Transform:
     return _compose_affine(transforms.ExpTransform(), c.lower_bound, 1)
 
 
-def _below(c: Any) -> transforms.Transform:
+def _transform_below(c: Any) -> transforms.Transform:
     return _compose_affine(transforms.ExpTransform(), c.upper_bound, -1)
 
 
-def _between(c: Any) -> transforms.Transform:
+def _transform_between(c: Any) -> transforms.Transform:
     return _compose_affine(transforms.SigmoidTransform(), c.lower_bound, c.upper_bound - c.lower_bound)
 
 
@@ -53,11 +53,11 @@ def _factories(of: ConstraintRegistry) -> dict[str, Factory]:
     """Return the maps that both tables have. of: the registry that finds the maps of nested constraints."""
     return {
         "real": lambda c: transforms.identity_transform,
-        "greater_than": _above,
-        "greater_than_eq": _above,
-        "less_than": _below,
-        "interval": _between,
-        "half_open_interval": _between,
+        "greater_than": _transform_above,
+        "greater_than_eq": _transform_above,
+        "less_than": _transform_below,
+        "interval": _transform_between,
+        "half_open_interval": _transform_between,
         "lower_cholesky": lambda c: transforms.LowerCholeskyTransform(),
         "positive_definite": lambda c: transforms.PositiveDefiniteTransform(),
         "positive_semidefinite": lambda c: transforms.PositiveDefiniteTransform(),

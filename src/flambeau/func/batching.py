@@ -147,7 +147,7 @@ def _contract(batch: Batch, node: Node) -> Node:
     return _reapply(node, tuple(inputs))
 
 
-def _along(batch: Batch, node: Node) -> Node:
+def _apply_along(batch: Batch, node: Node) -> Node:
     return _reapply(node, batch.inputs(node), dim=node.attrs["dim"] + 1)
 
 
@@ -237,7 +237,7 @@ OPAQUE = {
     "_fft_lines": _batch_first,
     **dict.fromkeys(("_argsort", "_back", "_row_order", "_lu_block", "_cholesky_block"), _batch_all),
     **dict.fromkeys(("_triangular_block", "_qr_block", "_eigh_jacobi", "_svd_jacobi"), _batch_all),
-    **dict.fromkeys(("_cat", "_cumsum", "_cumprod", "_logcumsumexp", "_cummax", "_cummin"), _along),
+    **dict.fromkeys(("_cat", "_cumsum", "_cumprod", "_logcumsumexp", "_cummax", "_cummin"), _apply_along),
 }
 RULES: dict[str, Callable[[Batch, Node], Node]] = {
     "elementwise": _elementwise,
@@ -245,7 +245,7 @@ RULES: dict[str, Callable[[Batch, Node], Node]] = {
     "reduce": _reduce,
     "contract": _contract,
     "fold": _batch_all,
-    "gather": _along,
+    "gather": _apply_along,
     "composite": _composite,
     "opaque": _opaque,
 }

@@ -18,7 +18,7 @@ HOOK = "__flambeau_inspected__"
 STEP = "Learner.step"
 
 
-class _Reached(BaseException):
+class _ScriptEnd(BaseException):
     """Ends a script with a result. Not an Exception, so that the script does not catch it."""
 
     def __init__(self, result: Any):
@@ -45,7 +45,7 @@ class _Hook:
         """Count a call before it runs."""
         self.calls += 1
         if self.calls == self.number:
-            raise _Reached(self.look(TargetCall(self.target, fn, args, kw)))
+            raise _ScriptEnd(self.look(TargetCall(self.target, fn, args, kw)))
 
 
 def of_script(
@@ -68,7 +68,7 @@ def of_script(
     try:
         with subscribe("step", hook.count) if is_step else nullcontext():
             _run(path, tree, {HOOK: hook}, arguments)
-    except _Reached as e:
+    except _ScriptEnd as e:
         return e.result
     called = f"called {function} {hook.calls} time{'s' * (hook.calls > 1)}, not {number}"
     if not hook.calls:

@@ -279,7 +279,7 @@ def _(x: Tensor) -> Tensor:
     return flat((half_at(x, 0) * (scales - 32).float()).unsqueeze(2) * q)
 
 
-def _sevens(words: Any) -> tuple[Any, Any]:
+def _split_signs(words: Any) -> tuple[Any, Any]:
     """Split 32-bit words: the 4 high bits, and the signs of the four 7-bit fields below. [n, 8, 4] -> [n, 8],
     [n, 256]"""
     # Four masks of 7 signs and a scale of 4 bits make 32 bits.
@@ -299,7 +299,7 @@ def _spread(scales: Any, words: Any, sign: Any) -> Any:
 def _(x: Tensor) -> Tensor:
     # 66 bytes: d, then for each 32 elements 4 word indices and 4 bytes of signs and a scale
     pairs = x[:, 2:].reshape(-1, 8, 8)
-    scales, sign = _sevens(pairs[:, :, 4:])
+    scales, sign = _split_signs(pairs[:, :, 4:])
     return _spread(half_at(x, 0) * (scales.float() + 0.5) * 0.25, words_of("IQ2_XXS", pairs[:, :, :4]), sign)
 
 
@@ -321,7 +321,7 @@ def _(x: Tensor) -> Tensor:
 
 @block("IQ3_XXS", 18, 256, 98)
 def _(x: Tensor) -> Tensor:
-    scales, sign = _sevens(x[:, 66:].reshape(-1, 8, 4))
+    scales, sign = _split_signs(x[:, 66:].reshape(-1, 8, 4))
     return _spread(half_at(x, 0) * (scales.float() + 0.5) * 0.5, words_of("IQ3_XXS", x[:, 2:66]), sign)
 
 

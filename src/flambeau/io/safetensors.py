@@ -197,7 +197,7 @@ def _header(text: bytes) -> tuple[dict[str, Any], dict[str, str]]:
     """Parse a header's entries and metadata; DamagedFile if it is invalid."""
     try:
         # NaN and Infinity are not JSON, but Python's parser accepts them: _no_number rejects them
-        header = json.loads(str(text, "utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
+        header = json.loads(str(text, "utf-8"), object_pairs_hook=_check_unique, parse_constant=_no_number)
     except Twice:
         raise
     except (ValueError, RecursionError):
@@ -214,7 +214,7 @@ class Twice(DamagedFile):
     """A header has a name more than once."""
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _check_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out = dict(pairs)
     # json keeps the last of equal names; two readers could then see different tensors.
     if len(out) < len(pairs):

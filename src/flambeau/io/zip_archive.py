@@ -107,7 +107,7 @@ def _member(view: memoryview, at: int, end: int) -> tuple[Member, int]:
         raise DamagedFile(f"its directory is damaged before byte {at:,}")
     raw, extra = bytes(view[at : at + lengths[0]]), view[at + lengths[0] : at + lengths[0] + lengths[1]]
     name = str(raw, "utf-8", "replace")
-    packed, size, local = _wide(extra, size, packed, local)
+    packed, size, local = _wide_sizes(extra, size, packed, local)
     if flags & 1:
         raise RefusedFile(f"{shorten_name(name)} is encrypted: save it without a password")
     if method not in (STORED, DEFLATED) or (method == STORED and packed != size):
@@ -122,7 +122,7 @@ def _member(view: memoryview, at: int, end: int) -> tuple[Member, int]:
     return Member(name, method, crc, start, packed, size), at + sum(lengths)
 
 
-def _wide(extra: memoryview, size: int, packed: int, local: int) -> tuple[int, int, int]:
+def _wide_sizes(extra: memoryview, size: int, packed: int, local: int) -> tuple[int, int, int]:
     """Return (packed, size, offset), with the numbers of the zip64 field if the member has one."""
     # The field has only those numbers that are FULL, in this order (APPNOTE.TXT, 4.5.3).
     sizes = [size, packed, local]

@@ -25,10 +25,10 @@ class Signals:
         if threading.current_thread() is threading.main_thread():
             for number in [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]:
                 if signal.getsignal(number) is not signal.SIG_IGN:  # a job in the background ignores Ctrl-C
-                    self._before[number] = signal.signal(number, self._first)
+                    self._before[number] = signal.signal(number, self._note_first)
         return self
 
-    def _first(self, number: int, _: Any) -> None:
+    def _note_first(self, number: int, _: Any) -> None:
         self.received = number
         self._restore()
         self.ask()

@@ -315,7 +315,7 @@ class Parallel(Companion):
         numbers: list[int] = []
 
         def numbered() -> Iterator[Any]:
-            for number, batch in self._own(loader):
+            for number, batch in self._own_batches(loader):
                 numbers.append(number)
                 yield batch
 
@@ -332,7 +332,7 @@ class Parallel(Companion):
         meter = self.merged(run.learner.meters[split])
         return meter.with_total(total, sum(n for *_, n in rows)).compute()
 
-    def _own(self, loader: Any) -> Iterator[tuple[int, Any]]:
+    def _own_batches(self, loader: Any) -> Iterator[tuple[int, Any]]:
         """Yield the batches that this worker evaluates, with their numbers."""
         rank, size = self.group.rank, self.group.size
         if not _has_indices(loader):

@@ -151,9 +151,9 @@ class Metric:
             )
         self._defaults[name] = copy_state(default.to(self.device) if isinstance(default, Tensor) else default)
         self._reductions[name] = MERGES.get(how, how) if isinstance(how, str) else how
-        self.states[name] = self._fresh(name)
+        self.states[name] = self._new_state(name)
 
-    def _fresh(self, name: str) -> State:
+    def _new_state(self, name: str) -> State:
         state = copy_state(self._defaults[name])
         if isinstance(state, Tensor):
             with_next_run(state)

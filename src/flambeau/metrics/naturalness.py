@@ -86,19 +86,19 @@ class AFINE(FeatureMetric):
         if one.shape[1] != len(MEAN):
             refuse(self, preds, target, "needs colour images: pass [n, 3, h, w]")
         seen = self._levels(one)
-        natural = self._natural(seen)
+        natural = self._rate_naturalness(seen)
         if self.term == "naturalness":
             self.add(natural)
             return
         wanted = self._levels(other)
-        near = self._near(seen, wanted)
+        near = self._rate_nearness(seen, wanted)
         if self.term == "fidelity":
             self.add(near)
             return
         # Equation of the paper: D = exp(k (N(reference) - N(image))) N(image) + fidelity. The worse the
         # reference, the more the image's own naturalness weighs.
         sharpness = F.softplus(self.weights["adapter"]["k"])
-        scores = (sharpness * (self._natural(wanted) - natural)).exp() * natural + near
+        scores = (sharpness * (self._rate_naturalness(wanted) - natural)).exp() * natural + near
         self.add(scores if self.term == "unbounded" else 100 * logistic(scores, CENTRE, SPREAD))
 
     def _levels(self, x: Tensor) -> list[Tensor]:
@@ -121,7 +121,7 @@ class AFINE(FeatureMetric):
             rule = f"the weights are for {count} layers [n, t, {width // 2}]: pass the matching network"
             raise ValueError(f"{self.name}: net returned {shapes}: {rule}")
 
-    def _natural(self, levels: list[Tensor]) -> Tensor:
+    def _rate_naturalness(self, levels: list[Tensor]) -> Tensor:
         """Rate how unnatural images are, from -2 to 2. [n]"""
         w, scale = self.weights["natural"], self.weights["natural_scale"]
         image, *features = (cat(moments(level), 1) for level in levels)
@@ -131,7 +131,7 @@ class AFINE(FeatureMetric):
         # yita3, yita4: the published names of the middle and the width
         return 4 * logistic(raw, scale["yita3"], scale["yita4"].abs()) - 2
 
-    def _near(self, seen: list[Tensor], wanted: list[Tensor]) -> Tensor:
+    def _rate_nearness(self, seen: list[Tensor], wanted: list[Tensor]) -> Tensor:
         """Rate the distance of images from their references, from -2 to 2. [n]"""
         weights = [F.softplus(self.weights["fidelity"][name]).reshape(-1) for name in ("alpha", "beta")]
         total = weights[0].sum() + weights[1].sum() + SMALL

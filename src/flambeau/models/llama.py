@@ -224,7 +224,7 @@ class LlamaDecoderLayer(nn.Module):
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
-def _near(n: int, window: int | None, device: Any) -> Tensor | None:
+def _window_mask(n: int, window: int | None, device: Any) -> Tensor | None:
     """Return the mask of the last `window` keys of each query; None for all. -> [n, n]"""
     if window is None or window >= n:
         return None
@@ -248,7 +248,7 @@ class LlamaModel(nn.Module):
         n, device = ids.shape[1], ids.device
         if past is None:
             places = Tensor.arange(n, dtype=dt.int32, device=device).unsqueeze(0)
-            masks = {w: _near(n, w, device) for w in self.windows}
+            masks = {w: _window_mask(n, w, device) for w in self.windows}
         else:
             places, masks = past.places(n), {w: past.mask(n, w) for w in self.windows}
         x, call = self.embed_tokens(ids), LlamaCall(self.rotation.angles(places), masks, past)

@@ -165,7 +165,7 @@ def activation(name: str, *numbers: float) -> Activation:
     return Activation(apply, slope_at)
 
 
-def _within(x: Tensor, bound: float | None) -> Tensor:
+def _clip_to(x: Tensor, bound: float | None) -> Tensor:
     return x if bound is None else x.clamp(-bound, bound)
 
 
@@ -178,14 +178,14 @@ def clip_arguments(a: Activation, bound: float | None) -> Activation:
         slope = partial(_clipped_slope, slope, bound)
 
     def apply(x: Tensor) -> Tensor:
-        return a.function(_within(x, bound))
+        return a.function(_clip_to(x, bound))
 
     return Activation(apply, slope)
 
 
 def _clipped_slope(slope: Callable[[Tensor, Tensor], Tensor], bound: float, x: Tensor, y: Tensor) -> Tensor:
     # outside the bounds the argument is constant
-    return (x.abs() <= bound).where(slope(_within(x, bound), y), 0.0)
+    return (x.abs() <= bound).where(slope(_clip_to(x, bound), y), 0.0)
 
 
 def _pass_inside_bounds(x: Tensor, bound: float | None) -> Callable[[Tensor], Tensor]:
@@ -200,7 +200,7 @@ def rnn(act: Activation, state_clip: float | None = None) -> Cell:
     """The cell of RNN: one gate, whose value is the new state."""
 
     def step(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> Tensor:
-        return _within(act.function(gates + own_gates(shown, s, 1)), state_clip)
+        return _clip_to(act.function(gates + own_gates(shown, s, 1)), state_clip)
 
     def slopes(gates: Tensor, shown: Tensor, state: Tensor, new: Tensor, s: Sequence) -> Slopes:
         x = gates + own_gates(shown, s, 1)
@@ -249,7 +249,7 @@ def lstm(options: LstmGates) -> Cell:
         forget = 1 - taken if coupled else options.gate.function(f[0])
         candidate = options.cell.function(g)
         cell = forget * old + taken * candidate
-        new = _within(cell, options.state_clip)
+        new = _clip_to(cell, options.state_clip)
         o = o if s.peepholes is None else o + s.peepholes[1] * new
         return _Opened([i, *f, g, o], taken, forget, candidate, cell, new)
 
@@ -302,7 +302,7 @@ def _gru(options: GruGates) -> Cell:
 
     def step(gates: Tensor, shown: Tensor, state: Tensor, s: Sequence) -> Tensor:
         *_, z, n, _ = open_gates(gates, shown, s)
-        return _within((1 - z) * n + z * state, options.state_clip)
+        return _clip_to((1 - z) * n + z * state, options.state_clip)
 
     def slopes(gates: Tensor, shown: Tensor, state: Tensor, new: Tensor, s: Sequence) -> Slopes:
         # h' = (1 - z) n + z h with n = act(x_n + r own). The rows are the derivatives of h' with respect to
@@ -330,6 +330,6 @@ def _gru_that_resets_before(options: GruGates) -> Cell:
         both = options.gate.function(gates.narrow(-2, 0, 2) + part(shown, s, 0, 2))
         r, z = gate(both, 0), gate(both, 1)
         n = options.hidden.function(gate(gates, 2) + part(r.squeeze(-2) * shown, s, 2, 1))
-        return _within((1 - z) * n + z * state, options.state_clip)
+        return _clip_to((1 - z) * n + z * state, options.state_clip)
 
     return Cell("gru", 3, step, None)

@@ -136,6 +136,7 @@ def _measure(
 
         return hook
 
+    # One call of the model notes the arguments of each block, so that blocks are timed one by one.
     handles = [m.register_forward_pre_hook(note(n), with_kwargs=True) for n, m in modules.items()]
     try:
         realize(*_tensors_in(model(*args, **kw)))
@@ -143,6 +144,7 @@ def _measure(
         for handle in handles:
             handle.remove()
     sizes = {b.name: b.nbytes for b in blocks}
+    # In a placed model, routes would move arguments while a block is timed.
     with _without_routes(model):
         called = [ModelPart(n, sizes[n], _seconds(modules[n], *calls[n], devices)) for n in calls]
     return called + [b._replace(seconds=(0.0,) * len(devices)) for b in blocks if b.name not in calls]
@@ -169,9 +171,11 @@ def _seconds(module: Module, args: Any, kw: Any, devices: list[Any]) -> tuple[fl
     try:
         for device in devices:
             for t, node in nodes:
+                # The node is replaced, not the tensor, so that all names of a shared tensor see it.
                 t.node = Tensor(node).detach().to(device).node
             near = Route(device)(module, args, kw)
             realize(*_tensors_in(near))
+            # The first run compiles kernels.
             out.append(min([_time(module, near, device) for _ in range(RUNS + 1)][1:]))
     finally:
         for t, node in nodes:

@@ -56,7 +56,7 @@ def call(module: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     """Run module(*args, **kw) with all its hooks."""
     pending = of(module, "forward")  # a hook that has run is not called again if a later one raises
     try:
-        args, kw = _before(module, args, kw)
+        args, kw = _run_pre_hooks(module, args, kw)
         gradients = _Gradients(module)
         args = gradients.through(args, "inputs") if gradients else args
         out = module.forward(*args, **kw)
@@ -71,7 +71,9 @@ def call(module: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         raise
 
 
-def _before(module: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _run_pre_hooks(
+    module: Any, args: tuple[Any, ...], kw: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments after the forward pre-hooks."""
     for hook in of(module, "forward_pre"):
         if not hook.with_kwargs:

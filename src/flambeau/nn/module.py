@@ -180,11 +180,11 @@ class Module(Owner):
         """(dotted name, value) of what a function returns for each module, without None."""
         owners = tree_of(self, _with_dot(prefix)) if recurse else [(_with_dot(prefix), self)]
         pairs = ((f"{name}{k}", v) for name, m in owners for k, v in get_members_fn(m) if v is not None)
-        return _once(pairs) if remove_duplicate else pairs
+        return _skip_repeats(pairs) if remove_duplicate else pairs
 
     def named_children(self) -> Iterator[tuple[str, "Module"]]:
         """(name, module) of the modules directly inside, each once."""
-        return _once(own_members(self, Owner))
+        return _skip_repeats(own_members(self, Owner))
 
     def children(self) -> Iterator["Module"]:
         """The modules directly inside, each once."""
@@ -199,7 +199,7 @@ class Module(Owner):
         once.
         """
         pairs = ((name[:-1], m) for name, m in tree_of(self, _with_dot(prefix)))  # without the last dot
-        return _once(pairs, memo) if remove_duplicate else pairs
+        return _skip_repeats(pairs, memo) if remove_duplicate else pairs
 
     def modules(self, remove_duplicate: bool = True) -> Iterator["Module"]:
         """This module and all inside, each once, or with remove_duplicate=False as often as it is inside."""
@@ -213,7 +213,7 @@ class Module(Owner):
         prefix: the start of all names; recurse: include modules inside; remove_duplicate: a shared one is
         returned once.
         """
-        return _named(self, Parameter, prefix, (recurse, remove_duplicate))
+        return _named_of_kind(self, Parameter, prefix, (recurse, remove_duplicate))
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """All parameters, a shared one once. recurse: include modules inside."""
@@ -223,7 +223,7 @@ class Module(Owner):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """(dotted name, tensor) for all buffers; arguments are those of named_parameters."""
-        return _named(self, Buffer, prefix, (recurse, remove_duplicate))
+        return _named_of_kind(self, Buffer, prefix, (recurse, remove_duplicate))
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """All buffers. recurse: include modules inside."""
@@ -665,11 +665,13 @@ def tree_of(module: Module, prefix: str = "") -> Iterator[tuple[str, Module]]:
         yield from tree_of(m, f"{prefix}{name}.")
 
 
-def _named(module: Module, kind: type, prefix: str, options: tuple[bool, bool]) -> Iterator[tuple[str, Any]]:
+def _named_of_kind(
+    module: Module, kind: type, prefix: str, options: tuple[bool, bool]
+) -> Iterator[tuple[str, Any]]:
     recurse, once = options
     owners = tree_of(module, _with_dot(prefix)) if recurse else [(_with_dot(prefix), module)]
     pairs = ((name + last, t) for name, m in owners for last, t in own_members(m, kind))
-    return _once(pairs) if once else pairs
+    return _skip_repeats(pairs) if once else pairs
 
 
 def cast_layer(module: Module, dtype: Any) -> None:
@@ -708,7 +710,9 @@ def _look_up(module: Any, call: str, target: str, known: dict[str, Any]) -> Any:
     return known[target]
 
 
-def _once(pairs: Iterable[tuple[str, Any]], seen: set[Any] | None = None) -> Iterator[tuple[str, Any]]:
+def _skip_repeats(
+    pairs: Iterable[tuple[str, Any]], seen: set[Any] | None = None
+) -> Iterator[tuple[str, Any]]:
     seen = set() if seen is None else seen
     for name, value in pairs:
         if value not in seen:  # tensors and modules are hashed by identity

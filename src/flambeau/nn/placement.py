@@ -142,6 +142,7 @@ class _Placement:
         is_list = is_one_of(module, "ModuleList", "ModuleDict")  # they are not called, only what is in them
         inside = {self.of_name[n] for n in self.tensors if n.startswith(prefix)}
         own = {self.of_name[n] for n in self.tensors if n.rpartition(".")[0] == name}
+        # Modules without tensors, such as an activation, may be placed on a device too.
         others = {d for n, d in self.explicit.items() if n.startswith(prefix) and n in self.modules}
         if not inside:
             if name in self.explicit and not is_list:

@@ -53,7 +53,7 @@ def output_of(states: Tensor, project: Tensor | None) -> Tensor:
     return hidden if project is None else hidden @ project.transpose(0, 1)
 
 
-def _first(s: Sequence) -> Tensor:
+def _first_state(s: Sequence) -> Tensor:
     """The state before the first step; with a projection nothing reads its hidden part. [b, parts, hidden]"""
     if s.cell is None:
         return s.shown.unsqueeze(-2)
@@ -63,7 +63,7 @@ def _first(s: Sequence) -> Tensor:
 
 def _states(cell: Cell, s: Sequence) -> list[Tensor]:
     states: list[Tensor] = []
-    state, shown = _first(s), s.shown
+    state, shown = _first_state(s), s.shown
     for t, x in enumerate(s.gates.unbind(0)):
         # x: [b, gates * hidden]
         new = cell.step(by_gate(x, cell.gates), shown, state, s)
@@ -88,7 +88,7 @@ def _gradients(cell: Cell, s: Sequence, g: Tensor, states: Tensor) -> Sequence:
     """The gradients with respect to all inputs of a recurrence, from that of its states."""
     earlier = states.narrow(0, 0, len(states) - 1)
     # the state and the output before each step, [t, b, parts, hidden] and [t, b, out]
-    before = cat([_first(s).unsqueeze(0), earlier], 0)
+    before = cat([_first_state(s).unsqueeze(0), earlier], 0)
     shown = cat([s.shown.unsqueeze(0), output_of(earlier, s.project)], 0)
     slopes = cell.slopes(by_gate(s.gates, cell.gates), shown, before, states, s)  # type: ignore[misc]
     slopes = slopes if s.kept is None else _pass_ended(slopes, s.kept)

@@ -91,10 +91,10 @@ class Beside:
                 f"{tensor_name}: is in the file {name!r}, and bytes have no folder: pass the model's path"
             )
         if name not in self.files:
-            self.files[name] = map_file_beside(self._inside(name, tensor_name), name, tensor_name)
+            self.files[name] = map_file_beside(self._path_inside(name, tensor_name), name, tensor_name)
         return self.files[name]
 
-    def _inside(self, name: str, tensor_name: str) -> Path:
+    def _path_inside(self, name: str, tensor_name: str) -> Path:
         """Return the path of a file below the folder, links followed; OnnxError if it is missing."""
         assert self.folder is not None
         # An untrusted file must not read outside its folder by "..", an absolute path or a link.

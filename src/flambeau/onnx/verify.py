@@ -50,7 +50,7 @@ class Check:
         # Names are single-assignment (SSA) in ONNX: a node may not produce a name that it can see.
         own = [v.name for v in g.inputs] + [n for n in g.initializers if n not in {v.name for v in g.inputs}]
         known = {*around, *own}
-        yield from (f"the graph has two inputs {name!r}" for name in _twice(v.name for v in g.inputs))
+        yield from (f"the graph has two inputs {name!r}" for name in _duplicates(v.name for v in g.inputs))
         yield from (f"the graph has two initializers {name!r}: rename one" for name in g.doubled)
         yield from self.nodes(g.nodes, known, opsets, depth)
         names = known | {name for node in g.nodes for name in node.outputs}
@@ -85,7 +85,7 @@ class Check:
                 f"{node.label}: produces {n!r}, which already exists" for n in node.outputs if n and n in seen
             )
             yield from (
-                f"{node.label}: names its output {n!r} twice" for n in _twice(filter(None, node.outputs))
+                f"{node.label}: names its output {n!r} twice" for n in _duplicates(filter(None, node.outputs))
             )
             yield from self.call(node, opsets)
             for inner in node.graphs():
@@ -151,7 +151,7 @@ def _all_nodes(nodes: tuple[NodeDef, ...]) -> Iterator[NodeDef]:
             yield from _all_nodes(g.nodes)
 
 
-def _twice(names: Iterable[str]) -> list[str]:
+def _duplicates(names: Iterable[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
 
 

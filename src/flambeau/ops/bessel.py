@@ -105,7 +105,7 @@ def _waves(n: int, x: Tensor, kind: str) -> Tensor:
     return wave * (2 / pi / x).sqrt()
 
 
-def _first(n: int, x: Tensor) -> Tensor:
+def _first_kind(n: int, x: Tensor) -> Tensor:
     """j of order 0 or 1, for any x."""
     size = x.abs()
     near = _series(f"j{n}_near", (x.clamp(-NEAR, NEAR) ** 2) * (2 / NEAR**2) - 1.0)
@@ -119,7 +119,7 @@ def _second(n: int, x: Tensor) -> Tensor:
     near = _series(f"y{n}_near", t * t * (2 / NEAR**2) - 1.0)
     # y_n = (2 / pi) log(x) j_n + a series; y1 has -2 / (pi x) too.
     log = t.log() * (2 / pi)
-    near = near * t + log * _first(1, t) - (2 / pi) / t if n else near + log * _first(0, t)
+    near = near * t + log * _first_kind(1, t) - (2 / pi) / t if n else near + log * _first_kind(0, t)
     far = _waves(n, x.clamp(min=NEAR), "y")
     y = (x > NEAR).where(far, near)
     return (x == 0).where(float("-inf"), (x < 0).where(float("nan"), y))
@@ -145,7 +145,7 @@ def _j0_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
 
 @composite(grad=_j0_grad)
 def _j0(x: Tensor) -> Tensor:
-    return _first(0, x)
+    return _first_kind(0, x)
 
 
 def _j1_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
@@ -155,7 +155,7 @@ def _j1_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
 
 @composite(grad=_j1_grad)
 def _j1(x: Tensor) -> Tensor:
-    return _first(1, x)
+    return _first_kind(1, x)
 
 
 def _y0_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:

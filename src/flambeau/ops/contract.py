@@ -72,16 +72,16 @@ def _einsum(xp: Namespace, a: Array, b: Array, nk: int, **_: Any) -> Array:
 
 def contract(a: Tensor, b: Tensor, nk: int, label: str = "contract") -> Tensor:
     """Sums a * b, broadcast together, over the last nk dims. [..., k], [..., k] -> [...]"""
-    return _as(Contract._contract(a, b, nk, label), _common(a.dtype, b.dtype))
+    return _cast_to(Contract._contract(a, b, nk, label), _common(a.dtype, b.dtype))
 
 
 def same_rank(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Casts both to one dtype, which contractions compute in."""
     dtype = _common(a.dtype, b.dtype)
-    return _as(a, dtype), _as(b, dtype)
+    return _cast_to(a, dtype), _cast_to(b, dtype)
 
 
-def _as(x: Tensor, dtype: dt.DType) -> Tensor:
+def _cast_to(x: Tensor, dtype: dt.DType) -> Tensor:
     return x if x.dtype is dtype else x.to(dtype)
 
 

@@ -361,16 +361,16 @@ def _lower_places(row: int, col: int, offset: int, device: Any) -> tuple[Tensor,
     # down. float32 rounds large i, so k may be off by one.
     b = 2 * length - 1
     k = (((i.float() * 8 + float(b * b)).sqrt() - b) * 0.5).int()
-    start = _before(k, length)
+    start = _elements_before(k, length)
     k = k - (start > i).int()
-    k = k + (_before(k + 1, length) <= i).int()
+    k = k + (_elements_before(k + 1, length) <= i).int()
     full_rows = (i - ramp) // max(col, 1)
     late = i >= ramp
     rows = late.where(full_rows + (first + growing), k + first)
-    return rows, late.where(i - ramp - full_rows * col, i - _before(k, length))
+    return rows, late.where(i - ramp - full_rows * col, i - _elements_before(k, length))
 
 
-def _before(k: Tensor, length: int) -> Tensor:
+def _elements_before(k: Tensor, length: int) -> Tensor:
     """The number of elements of the first k rows, each one longer than the row above."""
     return k * length + k * (k - 1) // 2
 

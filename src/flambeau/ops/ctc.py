@@ -59,7 +59,7 @@ def _walk_launch(semiring: str, weights: int) -> LaunchRule:
     return launch
 
 
-def _behind(xp: Namespace, row: Array, by: int, fill: float) -> Array:
+def _shift_states(xp: Namespace, row: Array, by: int, fill: float) -> Array:
     """A row's states shifted by `by`. [n, l] -> [n, l]"""
     return xp.pad(row, [(0, 0), (by, 0)], constant_values=fill)[:, : row.shape[1]]
 
@@ -69,8 +69,8 @@ def _alphas_reference(xp: Namespace, x: Array, jump: Array) -> Array:
     y[:, 0, :2] = x[:, 0, :2]  # an alignment begins with a blank or the first label
     for t in range(1, x.shape[1]):
         last = y[:, t - 1]
-        reached = xp.logaddexp(last, _behind(xp, last, 1, LOWEST))
-        reached = xp.logaddexp(reached, _behind(xp, last, 2, LOWEST) + jump)
+        reached = xp.logaddexp(last, _shift_states(xp, last, 1, LOWEST))
+        reached = xp.logaddexp(reached, _shift_states(xp, last, 2, LOWEST) + jump)
         y[:, t] = xp.maximum(reached + x[:, t], x.dtype.type(LOWEST))  # sums of LOWEST stay at LOWEST
     return y
 
@@ -78,11 +78,11 @@ def _alphas_reference(xp: Namespace, x: Array, jump: Array) -> Array:
 def _walk_reference(xp: Namespace, x: Array, *weights: Array) -> Array:
     y = xp.array(x)
     for t in range(1, x.shape[1]):
-        y[:, t] += sum(w[:, t] * _behind(xp, y[:, t - 1], k, 0.0) for k, w in enumerate(weights))
+        y[:, t] += sum(w[:, t] * _shift_states(xp, y[:, t - 1], k, 0.0) for k, w in enumerate(weights))
     return y
 
 
-def _earlier(y: Tensor, k: int) -> Tensor:
+def _earlier_value(y: Tensor, k: int) -> Tensor:
     """The value of state s - k one step before; 0 outside. [n, t, s] -> [n, t, s]"""
     return y._pad((0, 1, k), (0, -1, -k))
 
@@ -102,7 +102,7 @@ def _alphas_grad(g: Tensor, y: Tensor, x: Tensor, jump: Tensor) -> list[Tensor |
     weights: list[Tensor] = []
     for k in range(3):
         # log of exp(y[t - 1, s - k]) / the sum over k of them; y - x is the logarithm of this sum
-        share = _earlier(y, k) - (y - x)
+        share = _earlier_value(y, k) - (y - x)
         share = share + jump.unsqueeze(1) if k == 2 else share
         # fractions are at most 1, apart from rounding: the clamp keeps differences of LOWEST finite
         weights.append(((step > 0) & (state >= k)).where(share.clamp(max=1.0), LOWEST).exp())
@@ -112,7 +112,7 @@ def _alphas_grad(g: Tensor, y: Tensor, x: Tensor, jump: Tensor) -> list[Tensor |
 def _walk_grad(g: Tensor, y: Tensor, x: Tensor, *weights: Tensor) -> list[Tensor | None]:
     # by the input; a weight's gradient is this times the value that it multiplied
     back = _walk_back(g, weights)
-    return [back, *(back * _earlier(y, k) for k in range(3))]
+    return [back, *(back * _earlier_value(y, k) for k in range(3))]
 
 
 class Ctc(Family):

@@ -42,9 +42,9 @@ def _cat_launch(limits: Limits, *nodes: Node, dim: int) -> list[Launch]:
         few = widths[at : at + most]
         few = few[: next((i for i in range(len(few)) if alone[at + i]), len(few))]
         if few:
-            launches.append(_few(few, at, rows, total, before))
+            launches.append(_copy_several(few, at, rows, total, before))
         else:
-            launches.append(_large(limits, at, rows, widths[at], total, before))
+            launches.append(_copy_one(limits, at, rows, widths[at], total, before))
         count = max(len(few), 1)
         before += sum(widths[at : at + count])
         at += count
@@ -62,7 +62,7 @@ def _is_large(limits: Limits, node: Node) -> bool:
     return node.buffer is None and node.op.kind == "movement"  # else it would be copied first
 
 
-def _large(limits: Limits, at: int, rows: int, width: int, total: int, before: int) -> Launch:
+def _copy_one(limits: Limits, at: int, rows: int, width: int, total: int, before: int) -> Launch:
     """Copy one input, computed where it is read; a thread copies four neighbours if all rows divide by 4."""
     wide = 4 if not (width % 4 or total % 4 or before % 4) else 1  # vec4s must not cross a row's end
     sizes: dict[str, int | float] = {"size": rows * width // wide, "width": width // wide}
@@ -75,7 +75,7 @@ def _large(limits: Limits, at: int, rows: int, width: int, total: int, before: i
     )
 
 
-def _few(widths: list[int], at: int, rows: int, total: int, before: int) -> Launch:
+def _copy_several(widths: list[int], at: int, rows: int, total: int, before: int) -> Launch:
     """Copy several contiguous inputs."""
     sizes: dict[str, int | float] = {f"width{i}": w for i, w in enumerate(widths)}
     sizes |= {f"end{i}": sum(widths[: i + 1]) for i in range(len(widths))}

@@ -30,7 +30,7 @@ def _reduce_weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Ten
     return _reduce(loss, reduction) if weight is None else _average(loss * weight, weight, reduction)
 
 
-def _along(x: Tensor, d: int, ndim: int) -> Tensor:
+def _along_dim(x: Tensor, d: int, ndim: int) -> Tensor:
     """A vector along dim d of ndim dims. [n] -> [1, ..., n, ..., 1]"""
     return x.reshape(*(-1 if e == d else 1 for e in range(ndim)))
 
@@ -51,7 +51,7 @@ def _class_hits(input: Tensor, target: Tensor) -> tuple[int, Tensor]:
 def _is_class(x: Tensor, target: Tensor, d: int) -> Tensor:
     """Whether each class is the target's. Comparisons fuse; a gather would not."""
     classes = type(x).arange(x.shape[d], dtype=dt.int32, device=x.device)
-    return target.unsqueeze(d) == _along(classes, d, x.ndim)
+    return target.unsqueeze(d) == _along_dim(classes, d, x.ndim)
 
 
 def _place(target: Tensor, classes: int, name: str, none: int = 0) -> Tensor:
@@ -90,7 +90,7 @@ def _weigh_by_class(
     kept = target != ignore_index
     if weight is None:
         return kept.where(loss, 0.0), kept.float()
-    own = hit.where(_along(weight, d, hit.ndim), 0.0).sum(d)
+    own = hit.where(_along_dim(weight, d, hit.ndim), 0.0).sum(d)
     return kept.where(loss * own, 0.0), kept.where(own, 0.0)
 
 
@@ -150,7 +150,7 @@ def cross_entropy(
             rule = "probabilities leave no class out: set those of this class to 0"
             raise ValueError(f"ignore_index={ignore_index}: {rule}")
         log_p = input.log_softmax(d)
-        weighted = log_p if weight is None else log_p * _along(weight, d, input.ndim)
+        weighted = log_p if weight is None else log_p * _along_dim(weight, d, input.ndim)
         wanted = target * (1 - label_smoothing) + label_smoothing / n if label_smoothing else target
         loss = -(weighted * wanted).sum(d)
         # the class dim is summed already: the mean is over rows and positions
@@ -162,7 +162,7 @@ def cross_entropy(
     loss, share = _weigh_by_class(loss, target, d, hit, weight, ignore_index)
     if label_smoothing:
         # The uniform part of the target: 1 / n of the sum over all classes.
-        each = all_classes if weight is None else all_classes * _along(weight, d, input.ndim)
+        each = all_classes if weight is None else all_classes * _along_dim(weight, d, input.ndim)
         spread = (target != ignore_index).where(each.sum(d), 0.0)
         loss = loss * (1 - label_smoothing) + spread * (label_smoothing / n)
     return _average(loss, share, reduction).to(input.dtype)

@@ -101,6 +101,9 @@ class MersenneGenerator(Generator):
             raise ValueError(
                 f"set_state({raw.dtype}{list(raw.shape)}): takes the {STATE_BYTES} bytes of get_state()"
             )
+        # CPUGeneratorImplStateLegacy of ATen: seed, words left + 1, whether it is seeded, the next word, 624
+        # words of 8 bytes, then the second normal number of a pair. With none left, NumPy's position is the
+        # end of the block.
         left, next_word = int(raw[8:12].view("<i4")[0]), int(raw[16:24].view("<u8")[0])
         super().set_state((int(raw[:8].view("<u8")[0]), 0))
         with self.lock:

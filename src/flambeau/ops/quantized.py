@@ -157,8 +157,8 @@ def _rows(limits: Limits, sizes: dict[str, int], k: int, bits: int, block: int, 
 
 def _words(limits: Limits, sizes: dict[str, int], k: int, bits: int, block: int, biases: int) -> list[Launch]:
     """A few vectors at once; a line of threads, which read neighbouring words, computes four rows."""
-    vectors, per = _vectors(sizes["m"]), 32 // bits
-    ahead = 4 if vectors < 4 else 2
+    vectors, per = _vectors(sizes["m"]), 32 // bits  # weights of a word
+    ahead = 4 if vectors < 4 else 2  # words of each row that a thread loads before it multiplies
     sizes = sizes | {"words": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * LINES))}
     groups, turns = sizes["lines"] * -(-sizes["m"] // vectors), -(-k // (per * LANES * ahead))
     options = {"bits": bits, "vectors": vectors, "lanes": LANES, "lines": LINES, "ahead": ahead}

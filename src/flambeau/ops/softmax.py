@@ -26,7 +26,7 @@ def softmax(input: Tensor, dim: int | None = None, dtype: DTypeLike | None = Non
     dim: None is dim 0 of 0, 1 or 3 dims and dim 1 of others, as in PyTorch, with a warning
     """
     x, dtype = in_float32(input, dtype)
-    return _along(_softmax, x, dim).to(dtype)
+    return _apply_along(_softmax, x, dim).to(dtype)
 
 
 @composed
@@ -36,10 +36,10 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: DTypeLike | None =
     dim: None is dim 0 of 0, 1 or 3 dims and dim 1 of others, as in PyTorch, with a warning
     """
     x, dtype = in_float32(input, dtype)
-    return _along(_log_softmax, x, dim).to(dtype)
+    return _apply_along(_log_softmax, x, dim).to(dtype)
 
 
-def _along(op: Callable[..., Tensor], x: Tensor, dim: int | None) -> Tensor:
+def _apply_along(op: Callable[..., Tensor], x: Tensor, dim: int | None) -> Tensor:
     """Apply an op along a dim. A 0-d tensor counts as one row; an empty tensor is returned as it is."""
     d = normal_dim(_implicit_dim(x) if dim is None else dim, x.ndim)
     return op(x.reshape(x.shape or (1,)), dim=d).reshape(x.shape) if x.numel() else x

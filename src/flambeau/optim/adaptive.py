@@ -223,14 +223,14 @@ class Adafactor(Optimizer):
     def _squares(self, square: Tensor, s: State, share: Tensor, least: Any) -> Tensor:
         """Update and return the mean squares; a matrix has the product of its row and column means."""
         if "variance" in s:
-            return _towards(s["variance"], square, share)
+            return _blend(s["variance"], square, share)
         # The rank-1 matrix with the same row and column means (Shazeer and Stern, 2018, section 3).
-        rows = _towards(s["row_var"], square.mean(-1, keepdim=True), share)
-        columns = _towards(s["col_var"], square.mean(-2, keepdim=True), share)
+        rows = _blend(s["row_var"], square.mean(-1, keepdim=True), share)
+        columns = _blend(s["col_var"], square.mean(-2, keepdim=True), share)
         return rows / rows.mean(-2, keepdim=True).maximum(least) * columns
 
 
-def _towards(mean: Tensor, value: Tensor, share: Tensor) -> Tensor:
+def _blend(mean: Tensor, value: Tensor, share: Tensor) -> Tensor:
     return mean.assign_(mean + (value - mean) * share)
 
 

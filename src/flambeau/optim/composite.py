@@ -59,16 +59,17 @@ class SequentialLR(Together):
             group["lr"] = group["initial_lr"]  # PyTorch starts all parts again from initial_lr
         for scheduler in self.schedulers:
             _take_back(scheduler)
-        self._first.begin()  # a composite schedule sets no rates itself: its parts do, as in PyTorch
-        self._last_lr = self._first.get_last_lr()
+        # A composite schedule sets no rates itself: its parts do, as in PyTorch.
+        self._first_scheduler.begin()
+        self._last_lr = self._first_scheduler.get_last_lr()
 
     @property
-    def _first(self) -> LRScheduler:
+    def _first_scheduler(self) -> LRScheduler:
         return self.schedulers[bisect_right(self.milestones, 0)]
 
     def start(self) -> None:
-        _start(self._first)
-        self._last_lr = self._first.get_last_lr()
+        _start(self._first_scheduler)
+        self._last_lr = self._first_scheduler.get_last_lr()
 
     def step(self, epoch: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] as PyTorch
         """Advance the active schedule."""

@@ -314,7 +314,7 @@ class Wolfe:
         was_close = False
         while self.calls <= self.most and abs(high.t - low.t) >= self.smallest:
             left, right = sorted((low.t, high.t))
-            t, was_close = _inside(cubic(low, high, left, right), left, right, was_close)
+            t, was_close = _move_inside(cubic(low, high, left, right), left, right, was_close)
             new = self._try(t)
             if self._is_high(new) or new.loss >= low.loss:
                 low, high = _by_loss(low, new)  # a minimum lies between `low` and the trial
@@ -330,7 +330,7 @@ def _by_loss(a: Point, b: Point) -> tuple[Point, Point]:
     return (a, b) if a.loss <= b.loss else (b, a)
 
 
-def _inside(t: float, left: float, right: float, was_close: bool) -> tuple[float, bool]:
+def _move_inside(t: float, left: float, right: float, was_close: bool) -> tuple[float, bool]:
     """A distance between two points, moved away from both ends if the last one was also close to an end."""
     margin = 0.1 * (right - left)
     # A trial near an end barely shrinks the interval: allowed once, then it is moved 10 % inside.

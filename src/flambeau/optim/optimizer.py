@@ -270,12 +270,14 @@ class Optimizer:
         # Parameters without a gradient keep their step count, as in PyTorch: a shared number that one of them
         # still needs is copied before it advances.
         active_ids = {id(p) for _, p, _ in active}
-        stays = {_first(self._shared_numbers(self.state[p])) for p in self.params if id(p) not in active_ids}
+        stays = {
+            _first_id(self._shared_numbers(self.state[p])) for p in self.params if id(p) not in active_ids
+        }
         seen: dict[int, State] = {}
         counted: list[tuple[State, Any]] = []
         for group, p, _ in active:
             s = self._shared_numbers(self.state[p])
-            key = _first(s)
+            key = _first_id(s)
             if s and key not in seen:
                 # state tensors are shared by identity
                 seen[key] = {n: tensor(t) for n, t in s.items()} if key in stays else s
@@ -293,7 +295,7 @@ class Optimizer:
         for p, g, o in updates:
             s = self.state[p]
             # Terms depend on the shared numbers and on the group's options, so both identify them.
-            key = _first(self._shared_numbers(s)), id(o)
+            key = _first_id(self._shared_numbers(s)), id(o)
             if key not in terms:
                 terms[key] = self.terms(s, o)
             with_terms.append((p, g, {**s, **terms[key]} if terms[key] else s, o))
@@ -526,7 +528,7 @@ def _identity(value: Any) -> Any:
     return id(value) if isinstance(value, Tensor) else float(value)
 
 
-def _first(shared: State) -> int:
+def _first_id(shared: State) -> int:
     return id(next(iter(shared.values()), None))
 
 

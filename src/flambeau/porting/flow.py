@@ -37,9 +37,9 @@ class Flow:
             # A second pass: gradients computed by one call may still exist at the next.
             again = join_states([end, *self.ends])
             if again is not None:
-                self.block(body, join_states([start, self._later(again)]))
+                self.block(body, join_states([start, self._state_at_next_call(again)]))
 
-    def _later(self, state: State) -> State:
+    def _state_at_next_call(self, state: State) -> State:
         """Return the state at the next call: gradients of local tensors start empty."""
         local = {*self.scope.params} - {"self"}
         local |= {root_of(n) for e in self.scope.of("new") for n in _targets(e.node)} - {None}  # type: ignore

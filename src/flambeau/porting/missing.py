@@ -76,12 +76,12 @@ def why_not(path: str) -> str:
     """Return why one of torch's names is missing and what to do; "" if it exists."""
     words = _look_up(path)
     if words in ("", NOT_HERE):
-        reasons = (REASONS.get(p) or answer(p) for p in _beginnings(path)) if words else ()
+        reasons = (REASONS.get(p) or answer(p) for p in _enclosing_names(path)) if words else ()
         return next(filter(None, reasons), words)
     return words
 
 
-def _beginnings(path: str) -> list[str]:
+def _enclosing_names(path: str) -> list[str]:
     """Return a name and the modules around it: `torch.cuda.amp.autocast`, `torch.cuda.amp`, `torch.cuda`."""
     parts = path.split(".")
     return [".".join(parts[:n]) for n in range(len(parts), 1, -1)]

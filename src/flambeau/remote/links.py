@@ -31,9 +31,11 @@ class SocketLink:
             rule = f"no server answers ({e}): start one there: flambeau remote"
             raise DeviceError(f"remote({where}): {rule}") from None
         keep_alive(raw, timeout)
-        self._patient = PatientSocket(raw)
+        self._patient_socket = PatientSocket(raw)
         try:
-            self._sock: Socket = self._patient if tls is None else TlsSocket(self._patient, tls, host)
+            self._sock: Socket = (
+                self._patient_socket if tls is None else TlsSocket(self._patient_socket, tls, host)
+            )
         except (OSError, ssl.SSLError) as e:
             raw.close()
             rule = f"no TLS ({e}): pass ca= of the server's certificate, or use 'remote:' if it has none"
@@ -71,7 +73,7 @@ class SocketLink:
 
     def start(self, device: Any) -> None:
         """Receive for a device, in a thread: `expects`, `take` and `lose` are called there."""
-        self._patient.is_alive = device.is_alive
+        self._patient_socket.is_alive = device.is_alive
         threading.Thread(target=self._receive, args=(device,), name="flambeau remote", daemon=True).start()
 
     def _receive(self, device: Any) -> None:

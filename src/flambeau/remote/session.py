@@ -199,7 +199,7 @@ class ClientSession:
                 if not incoming.ready(nap):
                     continue
             elif not incoming.ready(0):
-                self._rest()
+                self._count_time()
                 if not incoming.ready(IDLE):
                     continue
                 self._busy_since = time.monotonic()
@@ -207,7 +207,7 @@ class ClientSession:
             self._message(objects, kind, id, n)
             began = time.perf_counter()
 
-    def _rest(self) -> None:
+    def _count_time(self) -> None:
         """Count the time that it computed, before it waits for the client."""
         if self._busy_since:
             self._computed += time.monotonic() - self._busy_since

@@ -366,9 +366,9 @@ class MemoryProbes(ProbeWriter):
                 for place in words:
                     at = f"probe_get({at}, {place}, {site}u)"
             text += f"[{at}]"
-        return text + self._behind(access)
+        return text + self._last_part(access)
 
-    def _behind(self, access: Access) -> str:
+    def _last_part(self, access: Access) -> str:
         """The component or member at the end of an access."""
         if isinstance(access.member, s.Indexed):
             return f"[{self.emit(access.member.at)}]"
@@ -388,7 +388,7 @@ class MemoryProbes(ProbeWriter):
             reads = "".join(f"  probe_read({at}, site);\n" for at in places)
             head = f"fn {self.readers[key]}(x: {type}, site: u32{parameters}) -> {type}"
             self.helpers += f"{head} {{\n{reads}  return x;\n}}\n"
-        return f"{self.readers[key]}({name.name}, {site}u, {', '.join(words)}){self._behind(access)}"
+        return f"{self.readers[key]}({name.name}, {site}u, {', '.join(words)}){self._last_part(access)}"
 
     # --- statements ---
 

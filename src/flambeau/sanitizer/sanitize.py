@@ -118,7 +118,7 @@ class Sanitizing:
         if watched.non_uniform:
             raise Stopped
         # Outputs that the kernel also reads: a second run with probes has to start from the same contents.
-        before = {p: launched.raw([p])[0] for p in self._over(launched)}
+        before = {p: launched.raw([p])[0] for p in self._overwritten_places(launched)}
         if watched.probed is None or not self._probe(launched, watched, watched.probed, before):
             launched.run_plain()
         self._numbers(launched, watched, order, before)
@@ -132,7 +132,7 @@ class Sanitizing:
             reasons = f"threads part at {test!r} before this barrier: it is not run, and the call ends here"
             self._fault(launched, "non-uniform barrier", line, reasons)
 
-    def _over(self, launched: Launched) -> list[int]:
+    def _overwritten_places(self, launched: Launched) -> list[int]:
         """The places of outputs that the kernel also reads."""
         kernel = launched.kernel
         return [len(kernel.inputs) + kernel.outputs.index(v) for v, _ in kernel.over]
@@ -188,8 +188,8 @@ class Sanitizing:
         where: dict[str, Any] = {}
         if record is not None:
             where = {
-                "group": _three(record.group, launched.command.grid),
-                "thread": _three(record.thread, launched.shader.workgroup),
+                "group": _as_coordinates(record.group, launched.command.grid),
+                "thread": _as_coordinates(record.thread, launched.shader.workgroup),
                 "threads": record.times,
             }
         text = row.text.strip()
@@ -278,7 +278,7 @@ class Sanitizing:
         return dtypes
 
 
-def _three(i: int, sizes: tuple[int, ...]) -> tuple[int, int, int]:
+def _as_coordinates(i: int, sizes: tuple[int, ...]) -> tuple[int, int, int]:
     """A linear number as three coordinates, x first."""
     x, y, _ = sizes
     return i % x, i // x % y, i // (x * y)
@@ -293,6 +293,6 @@ def _of_memory(site: Site, record: Record, launched: Launched) -> str:
     name = f"{site.name}[{element}]"
     if site.kind == BLANK:
         return f"{name} is read before any thread wrote it, and the result depends on it"
-    other = f"thread {_three(record.other, launched.shader.workgroup)}"
+    other = f"thread {_as_coordinates(record.other, launched.shader.workgroup)}"
     others = "by others" if record.other == MANY else f"by {other}"
     return f"{name} is used by this thread and {others} with no barrier between, and one of them writes it"

@@ -459,7 +459,7 @@ def _running(node: Node, inputs: list[Known]) -> Known:
     return Known(result, None if inputs[0].error is None else np.full(result.shape, np.inf))
 
 
-def _sure(node: Node, inputs: list[Known]) -> Known:
+def _exact_or_unknown(node: Node, inputs: list[Known]) -> Known:
     """Integer results: unknown if the inputs are not exact."""
     result = _wide(_xp(node, [k.value for k in inputs]))
     lost = any(k.error is not None and np.any(k.error > 0) for k in inputs)
@@ -482,7 +482,7 @@ def _estimate(node: Node, inputs: list[Known]) -> Known:
     arrays = [k.value for k in inputs]
     result = _wide(_xp(node, arrays))
     if result.dtype.kind != "f":
-        return _sure(node, inputs)
+        return _exact_or_unknown(node, inputs)
     rng = np.random.default_rng(7)
     far = np.zeros(result.shape)
     floats = [a for a in arrays if a.dtype.kind == "f"]
@@ -552,12 +552,12 @@ OPAQUE: dict[str, Callable[[Node, list[Known]], Known]] = {
     "_argsort": _sort_places,
     "_back": _back,
     "_scatter_sorted": _scatter,
-    "_last": _sure,
+    "_last": _exact_or_unknown,
     "_cumsum": _scan,
     "_cumprod": _scan,
     "_logcumsumexp": _scan,
     "_cummax": _running,
     "_cummin": _running,
-    "_search": _sure,
-    "_count": _sure,
+    "_search": _exact_or_unknown,
+    "_count": _exact_or_unknown,
 }

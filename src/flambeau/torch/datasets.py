@@ -123,7 +123,7 @@ class TorchChainDataset(TorchIterableDataset[Any]):
     def __init__(self, datasets: Iterable[Any]):
         self.datasets = datasets
 
-    def _checked(self) -> Iterator[Any]:
+    def _check_each(self) -> Iterator[Any]:
         for d in self.datasets:
             if not isinstance(d, TorchIterableDataset):
                 rule = "it is indexable: join such datasets with ConcatDataset"
@@ -131,10 +131,10 @@ class TorchChainDataset(TorchIterableDataset[Any]):
             yield d
 
     def __iter__(self) -> Iterator[Any]:
-        return (item for dataset in self._checked() for item in dataset)
+        return (item for dataset in self._check_each() for item in dataset)
 
     def __len__(self) -> int:
-        return sum(map(len, self._checked()))
+        return sum(map(len, self._check_each()))
 
 
 @with_torch_name

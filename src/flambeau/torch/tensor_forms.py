@@ -122,18 +122,18 @@ def share_memory_(self: Tensor) -> Tensor:
     return self
 
 
-def _never(self: Tensor, *_args: Any) -> bool:
+def _false(self: Tensor, *_args: Any) -> bool:
     """False."""
     return False
 
 
 for _name in ("is_pinned", "is_shared", "is_inference"):
-    add_patch(Tensor, _name, _never)
+    add_patch(Tensor, _name, _false)
 _FLAGS = """
 is_sparse is_sparse_csr is_quantized is_mps is_xpu is_mkldnn is_nested is_vulkan is_ipu is_maia is_mtia
 """
 for _name in _FLAGS.split():
-    add_patch(Tensor, _name, property(_never))
+    add_patch(Tensor, _name, property(_false))
 
 
 def _layout(self: Tensor) -> Any:

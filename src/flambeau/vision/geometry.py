@@ -67,13 +67,14 @@ class CenterCrop(ImageTransform):
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
         top, left = (
-            _middle(have, want) for have, want in zip((images.height, images.width), self.size, strict=True)
+            _middle_offset(have, want)
+            for have, want in zip((images.height, images.width), self.size, strict=True)
         )
         return [Place((1.0, 0.0, left, 0.0, 1.0, top), self.size, fill=fill_of(self, 0, images))]
 
 
 # torchvision pads with floor on the left, and rounds the crop's offset (halves to even, as Python's round)
-def _middle(have: int, want: int) -> float:
+def _middle_offset(have: int, want: int) -> float:
     return float(-((want - have) // 2)) if want > have else float(round((have - want) / 2.0))
 
 

@@ -20,7 +20,7 @@ def as_batch(image: Any, is_tensor: bool) -> tuple[Any, Restore] | None:
     if isinstance(image, Tensor):
         if image.ndim == 4 and _is_channels_last(image):
             return image.permute(0, 3, 1, 2), _return_unchanged if is_tensor else _as_channels_last
-        return (image.unsqueeze(0), _first) if image.ndim == 3 else None
+        return (image.unsqueeze(0), _first_item) if image.ndim == 3 else None
     pillow = sys.modules.get("PIL.Image")
     is_pillow = pillow is not None and isinstance(image, pillow.Image)
     pixels = _array(image) if is_pillow else image
@@ -28,7 +28,7 @@ def as_batch(image: Any, is_tensor: bool) -> tuple[Any, Restore] | None:
         return None
     planes = pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
     batch = tensor(planes[None].copy(), dtype=dt.uint8, device="cpu")
-    return batch, _first if is_tensor else _as_image if is_pillow else _as_pixels
+    return batch, _first_item if is_tensor else _as_image if is_pillow else _as_pixels
 
 
 def _is_channels_last(images: Any) -> bool:
@@ -51,7 +51,7 @@ def _array(image: Any) -> Any:
     return np.asarray(image if image.mode in ("L", "RGB", "RGBA") else image.convert("RGB"))
 
 
-def _first(batch: Any) -> Any:
+def _first_item(batch: Any) -> Any:
     return batch[0]
 
 

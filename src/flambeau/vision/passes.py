@@ -63,14 +63,14 @@ def _table(numbers: list[Any], images: Images) -> Any:
     across: dict[int, Tensor] = {}  # by the id of a node
     # A storage buffer for each number would exceed the 8 that WebGPU guarantees: eight at a time.
     for k in range(0, len(numbers), PICKED):
-        few = [_across(v, len(numbers), across) for v in numbers[k : k + PICKED]]
+        few = [_expand_across(v, len(numbers), across) for v in numbers[k : k + PICKED]]
         few += few[-1:] * (PICKED - len(few))
         picked = PICK(column - k, *few)
         table = picked if table is None else (column < k).where(table, picked)
     return table
 
 
-def _across(number: Any, width: int, computed: dict[int, Tensor]) -> Tensor:
+def _expand_across(number: Any, width: int, computed: dict[int, Tensor]) -> Tensor:
     """Expand a number of each sample over the columns of its row, which recompute it. [n] -> [n, width]
 
     A value of [n] that several columns read would need its own kernel to store it. Repeating a few operations
@@ -80,7 +80,7 @@ def _across(number: Any, width: int, computed: dict[int, Tensor]) -> Tensor:
     if id(node) not in computed:
         # recompute unevaluated elementwise expressions in each column; anything else is expanded
         if node.op.kind == "elementwise" and node.buffer is None:
-            inputs = tuple(_across(Tensor(i), width, computed).node for i in node.inputs)
+            inputs = tuple(_expand_across(Tensor(i), width, computed).node for i in node.inputs)
             rows = Tensor(apply(node.op, inputs, node.attrs, node.scalars, node.device))
         else:
             rows = number.reshape(-1, 1).expand(number.shape[0], width) if number.ndim else number

@@ -146,12 +146,12 @@ class _Structured(BasePruningMethod):
     def slices(self, t: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _others(self, t: Tensor) -> tuple[int, ...]:
+    def _other_dims(self, t: Tensor) -> tuple[int, ...]:
         return tuple(d for d in range(t.ndim) if d != self.dim % t.ndim)
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         own = self.dim % t.ndim
-        remaining = default_mask.amax(self._others(t)) > 0  # slices that have unpruned elements
+        remaining = default_mask.amax(self._other_dims(t)) > 0  # slices that have unpruned elements
         left = int(remaining.sum().item())
         # slices that were pruned before have score -1 and are the first n
         n = _count(type(self).__name__, self.amount, left) + t.shape[own] - left

@@ -106,7 +106,7 @@ def _as_matrix(x: Tensor, axis: int) -> Tensor:
     return x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))
 
 
-def _along(name: str, compute: Any) -> None:
+def _apply_along(name: str, compute: Any) -> None:
     """Softmax or LogSoftmax: along one axis from opset 13 on; in older opsets over all dims from
     the axis on."""
 
@@ -120,4 +120,4 @@ def _along(name: str, compute: Any) -> None:
 
 
 for _name, _compute in (("Softmax", F.softmax), ("LogSoftmax", F.log_softmax)):
-    _along(_name, _compute)
+    _apply_along(_name, _compute)

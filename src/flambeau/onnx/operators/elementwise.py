@@ -61,14 +61,14 @@ def _enter(names: dict[str, str], call: Any) -> None:
         operator(name)(call(method))
 
 
-def _one(method: str) -> Any:
+def _unary(method: str) -> Any:
     def call(x: Tensor) -> Tensor:
         return getattr(x, method)()
 
     return call
 
 
-def _two(method: str) -> Any:
+def _binary(method: str) -> Any:
     def call(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
         return getattr(a, method)(align_operand(a, b, axis, broadcast))
 
@@ -84,8 +84,8 @@ def align_operand(a: Tensor, b: Tensor, axis: int | None, broadcast: int) -> Ten
     return b.reshape(*b.shape, *[1] * (a.ndim - axis - b.ndim))
 
 
-_enter(UNARY, _one)
-_enter(BINARY, _two)
+_enter(UNARY, _unary)
+_enter(BINARY, _binary)
 
 
 @operator("Div")

@@ -70,15 +70,15 @@ def tensor_scatter(
     """Write update into past along an axis from start[b] on, for each batch element; "circular"
     wraps around."""
     axis %= past.ndim
-    steps = arange(update.shape[axis], device=past.device).reshape(*_at(past.ndim, axis))
+    steps = arange(update.shape[axis], device=past.device).reshape(*_shape_at(past.ndim, axis))
     if start is not None:
         # start is [b]; linear mode reports a place beyond the cache as an index error, circular wraps it
-        steps = steps + start.reshape(*_at(past.ndim, 0))
+        steps = steps + start.reshape(*_shape_at(past.ndim, 0))
     places = steps % past.shape[axis] if mode == "circular" else steps
     return past.scatter(axis, places.broadcast_to(update.shape), update)
 
 
-def _at(ndim: int, axis: int) -> list[int]:
+def _shape_at(ndim: int, axis: int) -> list[int]:
     return [-1 if d == axis else 1 for d in range(ndim)]
 
 
@@ -132,7 +132,7 @@ def one_hot(index: Tensor, depth: Any, values: Tensor, *, axis: int = -1) -> Ten
     axis += index.ndim + 1 if axis < 0 else 0
     # indices out of range give rows of the off value, so no check
     index = from_start(index, n).unsqueeze(axis)
-    classes = arange(n, device=index.device).reshape(*_at(index.ndim, axis))
+    classes = arange(n, device=index.device).reshape(*_shape_at(index.ndim, axis))
     return where(index == classes.to(index.dtype), values[1], values[0])
 
 

@@ -35,7 +35,7 @@ def _plain(value: Any, device: Any) -> Any:
     return tensor(value.astype(wide), device=device)
 
 
-def _along(t: Any, x: Tensor, a: QuantizeAttributes) -> Any:
+def _reshape_along(t: Any, x: Tensor, a: QuantizeAttributes) -> Any:
     """Reshape scales or zero points to broadcast with x: one for all, for each index of the axis, or for each
     block."""
     if t is None or (t.numel() == 1 and not a.block_size):
@@ -71,7 +71,7 @@ def quantize_linear(x: Tensor, scale: Any, zero: Any = None, **attributes: Any) 
     a = QuantizeAttributes(**attributes)
     # output_dtype, else the dtype of the zero point, else uint8 (all opsets)
     name = dtype_name_of(a.output_dtype) if a.output_dtype else "uint8" if zero is None else dtype_name(zero)
-    scale, zero = (_along(_plain(t, x.device), x, a) for t in (scale, zero))
+    scale, zero = (_reshape_along(_plain(t, x.device), x, a) for t in (scale, zero))
     y = x.float() / scale.float()
     if name in RANGES:
         quantized = round_to_integer(y, zero, name)
@@ -86,7 +86,7 @@ def dequantize_linear(x: Any, scale: Any, zero: Any = None, **attributes: Any) -
     a = QuantizeAttributes(**attributes)
     name = dtype_name_of(a.output_dtype) if a.output_dtype else dtype_name(scale)
     x = _plain(x, scale.device if isinstance(scale, Tensor) else None)
-    scale, zero = (_along(_plain(t, x.device), x, a) for t in (scale, zero))
+    scale, zero = (_reshape_along(_plain(t, x.device), x, a) for t in (scale, zero))
     # int32: the difference of two uint8 may be negative
     wide = x if x.dtype.is_float else x.int()
     y = (wide if zero is None else wide - zero.to(wide.dtype)).float() * scale.float()

@@ -83,7 +83,7 @@ def _log_sum_exp(x: Tensor, dims: Any, keep: bool) -> Tensor:
     return wide.logsumexp(dims, keepdim=keep)
 
 
-def _wide(x: Tensor) -> Tensor:
+def _as_float(x: Tensor) -> Tensor:
     return x if x.dtype.is_float else x.float()
 
 
@@ -96,8 +96,8 @@ REDUCTIONS: dict[str, tuple[Reduction, int]] = {
     "ReduceMax": (_extreme("amax", "min"), 18),
     "ReduceMin": (_extreme("amin", "max"), 18),
     "ReduceL1": (lambda x, dims, keep: _total(x.abs(), dims, keep), 18),
-    "ReduceL2": (lambda x, dims, keep: _total(_wide(x) ** 2, dims, keep).sqrt(), 18),
-    "ReduceLogSum": (lambda x, dims, keep: _wide(_total(x, dims, keep)).log(), 18),
+    "ReduceL2": (lambda x, dims, keep: _total(_as_float(x) ** 2, dims, keep).sqrt(), 18),
+    "ReduceLogSum": (lambda x, dims, keep: _as_float(_total(x, dims, keep)).log(), 18),
     "ReduceLogSumExp": (_log_sum_exp, 18),
     "ReduceSumSquare": (lambda x, dims, keep: _total(x * x, dims, keep), 18),
 }

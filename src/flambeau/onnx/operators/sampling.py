@@ -67,6 +67,7 @@ def _read_region(image: Tensor, box: list[float], a: RoiAttributes) -> Tensor:
     import numpy as np
 
     c, h, w = image.shape
+    # A box is x, y, x, y; here y comes first.
     (rows, of_rows), (columns, of_columns) = (
         _line(box[1 - i], box[3 - i], bins, n, a)
         for i, (bins, n) in enumerate(((a.output_height, h), (a.output_width, w)))

@@ -293,13 +293,13 @@ def space_to_depth(x: Tensor, *, blocksize: int, mode: str = "DCR") -> Tensor:
 @operator("ReverseSequence", places=True)
 def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
     """Return the first lengths[b] steps of each sequence b in reverse."""
-    steps = arange(x.shape[time_axis], device=x.device).reshape(*_at(x.ndim, time_axis))
-    many = lengths.to(x.device).reshape(*_at(x.ndim, batch_axis))
+    steps = arange(x.shape[time_axis], device=x.device).reshape(*_shape_at(x.ndim, time_axis))
+    many = lengths.to(x.device).reshape(*_shape_at(x.ndim, batch_axis))
     # step k of a sequence of length l reads l - 1 - k; steps after the end stay where they are
     places = where(steps < many, many - 1 - steps, steps).broadcast_to(x.shape)
     return x.gather(time_axis, places)
 
 
-def _at(ndim: int, axis: int) -> list[int]:
+def _shape_at(ndim: int, axis: int) -> list[int]:
     """Return a shape of -1 at an axis, 1 elsewhere."""
     return [-1 if d == axis % ndim else 1 for d in range(ndim)]

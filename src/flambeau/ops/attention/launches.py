@@ -188,10 +188,10 @@ def _sizes(
         named = zip(("batch", "head", "query", "key"), biases[0].shape, steps, strict=True)
         sizes |= {f"bias_{name}": step if n > 1 else 0 for name, n, step in named}
     unread = [*(() if biases else ("heads",)), *(("cap", "uncap") if softcap is None else ())]
-    return _without(sizes, *unread)
+    return _drop_unread(sizes, *unread)
 
 
-def _without(sizes: dict[str, int | float], *unread: str) -> dict[str, int | float]:
+def _drop_unread(sizes: dict[str, int | float], *unread: str) -> dict[str, int | float]:
     """The parameters without those that a kernel does not read."""
     return {name: size for name, size in sizes.items() if name not in unread}
 
@@ -292,7 +292,7 @@ def _tile_launch(
     lines, length = nodes[of].shape[:2]
     blocks = -(-length // tile.height)
     unread = ("uncap",) if "grad" in template else ("uncap", "scale")
-    sizes = _without(_sizes(nodes, biases, **attrs), *unread) | {"blocks": blocks}
+    sizes = _drop_unread(_sizes(nodes, biases, **attrs), *unread) | {"blocks": blocks}
     if attrs["causal"]:
         sizes["lines"] = lines
         if of == 1:  # a tile of keys only depends on the lines
@@ -344,7 +344,7 @@ def _row_launch(
         template,
         tuple(range(len(nodes))),
         lines * blocks,
-        _without(_sizes(nodes, biases, **attrs), "score") | {"blocks": blocks},
+        _drop_unread(_sizes(nodes, biases, **attrs), "score") | {"blocks": blocks},
         {
             "d": d,
             "e": e,
@@ -398,7 +398,7 @@ def _split_keys(
     length = -(-keys // pieces // f.keys) * f.keys
     pieces = -(-keys // length)
     unread = ("scale", "uncap") if biases else ("scale", "uncap", "group")
-    sizes = _without(_sizes(nodes, biases, **attrs), *unread) | {"rows": rows, "lines": lines}
+    sizes = _drop_unread(_sizes(nodes, biases, **attrs), *unread) | {"rows": rows, "lines": lines}
     count = q.shape[0] * q.shape[1]
     options = {"d": d, "e": e, "f": f, "o": _options(nodes, biases, **attrs), "whole": pieces == 1}
     # the reads of values of a thread and turn
@@ -444,7 +444,7 @@ def _unit_launch(
     lines, length = nodes[of in ("key", "value")].shape[:2]
     blocks = -(-length // u.height)
     unread = ("uncap",) if of else ("uncap", "scale")
-    sizes = _without(_sizes(nodes, biases, **attrs), *unread) | {"blocks": blocks, "lines": lines}
+    sizes = _drop_unread(_sizes(nodes, biases, **attrs), *unread) | {"blocks": blocks, "lines": lines}
     options = {"d": u.d // 4, "e": u.e // 4, "u": u, "of": of, "o": _options(nodes, biases, **attrs)}
     template = "attention/grad_subgroup_matrix.wgsl" if of else "attention/subgroup_matrix.wgsl"
     return Launch(
@@ -541,7 +541,7 @@ def slopes_and_weights(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launc
     template = "attention/slopes_tiles.wgsl"
     launch = _tile_launch(template, tile, nodes, biases, 1, attrs, (1, 1), also)
     unread = ("lines", "scale")
-    sizes = _without(dict(launch.sizes), *unread) | {"blocks": blocks, "spans": spans}
+    sizes = _drop_unread(dict(launch.sizes), *unread) | {"blocks": blocks, "spans": spans}
     return [replace(launch, groups=q.shape[0] * blocks * spans, sizes=sizes)]
 
 

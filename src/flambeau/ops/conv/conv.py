@@ -276,7 +276,7 @@ TAP = 20  # the multiply-adds that take as long as to store and add up an elemen
 FOLD = 0.8  # of the time of as many multiply-adds with windows that a plain product takes (H200, 2026-11-27)
 
 
-def _apart(work: int, filters: int, kernel: Shape, stride: tuple[int, ...]) -> tuple[bool, ...]:
+def _separate_dims(work: int, filters: int, kernel: Shape, stride: tuple[int, ...]) -> tuple[bool, ...]:
     """The dims whose phases get separate kernels, because that saves more time than the launches take. work:
     multiply-adds without zeros; filters: of a group, each of which has all phases."""
     ways = product(*((False, True) if s > 1 else (False,) for s in stride))  # 2 ** dims choices at most
@@ -311,7 +311,7 @@ def _folds(x: Tensor, w: Tensor, stride: tuple[int, ...], groups: int) -> bool:
         return False  # nothing to add up: each result is of one tap
     taps *= x.shape[0]
     work = taps * (w.shape[0] // groups)
-    apart = _apart(work, w.shape[1], kernel, stride)
+    apart = _separate_dims(work, w.shape[1], kernel, stride)
     phases = _phases_time(apart, work, w.shape[1], kernel, stride)
     # Both take a second launch: one adds up windows, one interleaves phases.
     return FOLD * (work + TAP * taps) + PART < phases
@@ -325,7 +325,7 @@ def _by_phases(
     A value that is not finite also reaches results next to those that depend on it: taps that a phase lacks
     are zeros.
     """
-    apart = _apart(x.shape[0] * prod(x.shape[2:]) * prod(w.shape), w.shape[1], w.shape[2:], stride)
+    apart = _separate_dims(x.shape[0] * prod(x.shape[2:]) * prod(w.shape), w.shape[1], w.shape[2:], stride)
     dims = [_phases(*d) for d in zip(size, w.shape[2:], stride, padding, apart, strict=True)]
     y = _interleave_parts(lambda each: _of_phases(x, w, each, stride, groups), dims, ())
     counts = [parts[0].places * s for parts, s in zip(dims, stride, strict=True)]
@@ -504,6 +504,7 @@ def transposed_size(
     """The sizes of a transposed convolution's result; ValueError if one is below 1 or output_padding too
     large."""
     each = zip(size, kernel_size, stride, padding, output_padding, dilation, strict=True)
+    # The smallest input for which a convolution with these windows has n outputs, plus output_padding.
     sizes = tuple((n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, o, d in each)
     for window in spec_of(kernel_size, stride, padding, dilation):
         window.check()

@@ -131,7 +131,7 @@ def flat_places(x: Tensor, y: Tensor, spec: tuple[Window, ...]) -> Tensor:
     return place
 
 
-def _after(n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
+def _padding_after(n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
     """The padding after a dim, which ceil_mode extends for the last window that starts inside."""
     span = dilation * (kernel - 1) + 1
     if not ceil_mode:
@@ -165,7 +165,7 @@ def _pool_spec(
     if any(2 * p > k for p, k in zip(padding, kernel, strict=True)):
         raise ValueError("padding is more than half of the kernel size")
     each = zip(x.shape[-nd:], kernel, stride, padding, dilation, strict=True)
-    return tuple(Window(k, s, d, p, _after(n, k, s, p, d, ceil_mode)) for n, k, s, p, d in each)
+    return tuple(Window(k, s, d, p, _padding_after(n, k, s, p, d, ceil_mode)) for n, k, s, p, d in each)
 
 
 def _max_pool(nd: int) -> Callable[..., Any]:

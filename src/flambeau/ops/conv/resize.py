@@ -290,10 +290,10 @@ def _ratio(n: int, o: int, factor: float | None) -> Fraction:
     """Inputs per output as a fraction of small numbers: 10 / 17 for a factor of 1.7."""
     if factor is None:
         return Fraction(n, o)
-    return 1 / _small(factor) if factor >= 1 else _small(1 / factor)
+    return 1 / _small_fraction(factor) if factor >= 1 else _small_fraction(1 / factor)
 
 
-def _small(number: float) -> Fraction:
+def _small_fraction(number: float) -> Fraction:
     return Fraction(number).limit_denominator(1 << 12)
 
 

@@ -53,7 +53,7 @@ def scan_launches(
     return _by_tile(outer, n, launch, reads, state, end)
 
 
-def _with(launch: dict[str, Any], **options: Any) -> dict[str, Any]:
+def _with_options(launch: dict[str, Any], **options: Any) -> dict[str, Any]:
     """Fields of a launch with more options."""
     return {**launch, "options": {**launch["options"], **options}}
 
@@ -80,7 +80,7 @@ def _by_thread(
     groups, wide = -(-threads // 64), threads * state["width"]
 
     def scan_pass(reads: tuple[int | str, ...], totals: bool, carried: str, **rest: Any) -> Launch:
-        launch = _with(fields, totals=totals, carried=carried)
+        launch = _with_options(fields, totals=totals, carried=carried)
         # vec4s of a piece, the ends, and the totals before it
         turns = piece // 4 + 4 + (pieces if carried == "totals" else 0)
         return Launch("scan/serial.wgsl", reads, groups, sizes, **launch, **rest, turns=turns)
@@ -122,7 +122,7 @@ def _by_tile(
     fours = n % 4 == 0 and not end and fields["traced"] is not None and state["width"] == 1
 
     def scan_pass(reads: tuple[int | str, ...], carried: bool, **rest: Any) -> Launch:
-        launch = _with(fields, segmented=segmented, carried=carried)
+        launch = _with_options(fields, segmented=segmented, carried=carried)
         if fours:
             return Launch(
                 "scan/tile_vec4.wgsl",
