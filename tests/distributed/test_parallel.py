@@ -385,7 +385,7 @@ def test_diloco_moves_by_the_mean_of_what_workers_learned():
     for seen, sent, count in (first, second):
         np.testing.assert_allclose(seen[2], after, atol=1e-6)
         np.testing.assert_allclose(seen[5], last, atol=1e-6)
-        assert sent == 2 * (4 + 4 + 16) and count == 6  # a half, the half's sum and its status, twice
+        assert sent == 2 * (4 + 4 + 8) and count == 6  # a half, the half's sum and its status, twice
 
 
 def test_diloco_needs_a_step():

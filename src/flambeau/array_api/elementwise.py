@@ -21,7 +21,7 @@ OF_TWO = (
 )
 
 
-def _of_two(name: str, ours: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _binary(name: str, ours: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def call(x1: Any, x2: Any, /) -> Tensor:
         return ours(*alike(x1, x2))
 
@@ -69,7 +69,7 @@ def where(condition: Tensor, x1: Any = None, x2: Any = None, /) -> Any:
 
 
 _TWO = {
-    name: _of_two(name, getattr(functions, ours or name))
+    name: _binary(name, getattr(functions, ours or name))
     for name, _, ours in (word.partition(":") for word in OF_TWO.split())
 }
 _ONE = {

@@ -7,7 +7,7 @@ from .. import fft as _ours
 from ..tensor import Tensor
 
 
-def _of_one(name: str) -> Callable[..., Tensor]:
+def _over_one_dim(name: str) -> Callable[..., Tensor]:
     def call(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
         return getattr(_ours, name)(x, n=n, dim=axis, norm=norm)
 
@@ -16,7 +16,7 @@ def _of_one(name: str) -> Callable[..., Tensor]:
     return call
 
 
-def _of_several(name: str) -> Callable[..., Tensor]:
+def _over_several_dims(name: str) -> Callable[..., Tensor]:
     def call(x: Tensor, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Tensor:
         return getattr(_ours, name)(x, s=s, dim=axes, norm=norm)
 
@@ -27,8 +27,8 @@ def _of_several(name: str) -> Callable[..., Tensor]:
     return call
 
 
-fft, ifft, rfft, irfft, hfft, ihfft = map(_of_one, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"))
-fftn, ifftn, rfftn, irfftn = map(_of_several, ("fftn", "ifftn", "rfftn", "irfftn"))
+fft, ifft, rfft, irfft, hfft, ihfft = map(_over_one_dim, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"))
+fftn, ifftn, rfftn, irfftn = map(_over_several_dims, ("fftn", "ifftn", "rfftn", "irfftn"))
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:

@@ -32,7 +32,7 @@ from .guards import Watch
 from .invariants import compute_invariants
 from .recorder import Recorder
 
-# A program without state of at most so many kernels, which take a GPU less time than a submit takes the
+# A program without state of at most this many kernels, which take a GPU less time than a submit takes the
 # host, may share the next submit. Each kernel takes at least START seconds.
 LIGHT_KERNELS, LIGHT_SECONDS, START = 16, 40e-6, 2e-6
 

@@ -200,30 +200,30 @@ def look_at(options: InspectOptions, look: Any) -> Any:
         # Before the script is imported, which may create tensors.
         set_default_device(device(options.device))
     if options.expression is not None:
-        return _of_expression(options, look)
+        return _inspect_expression(options, look)
     target = options.target
     if not target:
         raise FlambeauError("inspect: no target: write `train.py::step`, or -e '(x @ w + b).relu()'")
     for fits, make in TARGETS:
         if fits(target):
             return make(options, target, look)
-    return _of_model(options, target, look)
+    return _inspect_model(options, target, look)
 
 
-def _of_file(options: InspectOptions, target: str, look: Any) -> Any:
+def _inspect_file(options: InspectOptions, target: str, look: Any) -> Any:
     from ..inspector.model import read
 
     return read(Path(target))
 
 
-def _of_script(options: InspectOptions, target: str, look: Any) -> Any:
+def _inspect_script(options: InspectOptions, target: str, look: Any) -> Any:
     from ..inspector.target import of_script
 
     path, _, function = target.partition("::")
     return of_script(Path(path), function, options.arguments, options.number, look)
 
 
-def _of_program(options: InspectOptions, target: str, look: Any) -> Any:
+def _inspect_program(options: InspectOptions, target: str, look: Any) -> Any:
     from ..export import load_program
     from ..inspector.call import TargetCall
 
@@ -235,7 +235,7 @@ def _of_program(options: InspectOptions, target: str, look: Any) -> Any:
     return look(TargetCall(target, program, tuple(inputs)))
 
 
-def _of_onnx(options: InspectOptions, target: str, look: Any) -> Any:
+def _inspect_onnx(options: InspectOptions, target: str, look: Any) -> Any:
     from ..inspector.call import TargetCall
     from ..onnx import load
 
@@ -250,7 +250,7 @@ def _of_onnx(options: InspectOptions, target: str, look: Any) -> Any:
     return look(TargetCall(target, model, (inputs,)))
 
 
-def _of_run(options: InspectOptions, target: str, look: Any) -> Any:
+def _inspect_run(options: InspectOptions, target: str, look: Any) -> Any:
     rule = "is the folder of a run, which holds results but no program"
     raise FlambeauError(f"inspect: {target}: {rule}: name the script, as in train.py::Learner.step")
 
@@ -274,14 +274,14 @@ def _describe_input(value: Any, batch: int, target: str) -> str:
     return f"{DTYPES[value.dtype].short}{sizes}"
 
 
-def _of_model(options: InspectOptions, target: str, look: Any) -> Any:
+def _inspect_model(options: InspectOptions, target: str, look: Any) -> Any:
     from ..inspector.call import TargetCall
 
     model = model_of(target, None, "inspect")
     return look(TargetCall(target, model, tuple(_inputs(options, target).values())))
 
 
-def _of_expression(options: InspectOptions, look: Any) -> Any:
+def _inspect_expression(options: InspectOptions, look: Any) -> Any:
     import flambeau
 
     from ..inspector.target import of_expression
@@ -300,11 +300,11 @@ def _of_expression(options: InspectOptions, look: Any) -> Any:
 
 # Order matters: a path with .py:: also names a file, and a program's folder may contain a run.
 TARGETS: tuple[tuple[Callable[[str], bool], Callable[[InspectOptions, str, Any], Any]], ...] = (
-    (lambda t: t.endswith(".json"), _of_file),
-    (lambda t: ".py::" in t or t.endswith(".py"), _of_script),
-    (lambda t: t.endswith(".onnx"), _of_onnx),
-    (lambda t: all(Path(t, part).is_file() for part in PARTS), _of_program),
-    (lambda t: Path(t, EVENTS).is_file(), _of_run),
+    (lambda t: t.endswith(".json"), _inspect_file),
+    (lambda t: ".py::" in t or t.endswith(".py"), _inspect_script),
+    (lambda t: t.endswith(".onnx"), _inspect_onnx),
+    (lambda t: all(Path(t, part).is_file() for part in PARTS), _inspect_program),
+    (lambda t: Path(t, EVENTS).is_file(), _inspect_run),
 )
 
 

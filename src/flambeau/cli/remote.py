@@ -46,7 +46,7 @@ def remote(
     """Serve GPUs of this machine: device="remote:HOST:PORT" computes on them.
 
     Without --host only programs on this machine can connect. Beyond it a token is needed, and --cert is
-    advised: without TLS, values cross the network readably.
+    advised: without TLS, values cross the network unencrypted.
 
     \b
     Example: flambeau remote

@@ -112,7 +112,7 @@ def _reshape_strides(shape: Shape, strides: Strides, new: Shape, attrs: Attrs) -
     if 0 in new:
         return contiguous_strides(new)
     dims = [(n, s) for n, s in zip(shape, strides, strict=True) if n > 1]
-    runs: list[list[int]] = []  # [elements, stride of the last dim] of dims that lie behind one another
+    runs: list[list[int]] = []  # [elements, stride of the last dim] of dims that are consecutive in memory
     for n, s in dims:
         if runs and runs[-1][1] == n * s:
             runs[-1] = [runs[-1][0] * n, s]

@@ -111,7 +111,7 @@ class Op:
     order: str = ""
     # the signature form: converts arguments to (inputs, attrs), or returns another op's result
     prepare: Callable[..., Any] | None = None
-    definition: Callable[..., Any] | None = None  # of an op without a signature form: what help shows
+    definition: Callable[..., Any] | None = None  # the text of help() for an op without a Python signature
     # elementwise: the dtype(s) that inputs are cast to first
     operands: Callable[..., dt.DType | tuple[dt.DType, ...]] | None = None
     launch: LaunchRule | None = None

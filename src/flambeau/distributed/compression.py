@@ -18,7 +18,7 @@ BLOCK = 256  # elements that share a scale in int8: 4 bytes each block, 1.6 % of
 
 class Wire(NamedTuple):
     """A format of numbers in messages: `encode` makes the bytes of float32 numbers, `decode` the numbers of
-    bytes, given how many; `nbytes` is the length of the message of so many numbers."""
+    bytes, given how many; `nbytes` is the length of the message of this many numbers."""
 
     encode: Callable[[Floats], Bytes]
     decode: Callable[[Bytes, int], Floats]

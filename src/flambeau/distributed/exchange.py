@@ -177,7 +177,7 @@ class GradientExchange:
         for other in self.others if step.size else ():
             for i, span in enumerate(self.spans[self.group.rank]):
                 values = self.slots.partials[number][i][step.segment(other)]
-                # Each message has its own rounding error: the key names what it is of.
+                # Each message has its own rounding error, under this key.
                 message = self._encode(number, ("part", number, other, span), values)
                 call.send_whole([other], self._part(number, i), message)
                 self.sent += message.nbytes

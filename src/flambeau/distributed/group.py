@@ -102,7 +102,7 @@ class ProcessGroup:
         self._seq = 0
         self._sent: dict[tuple[int, int], int] = {}
         self._received: dict[tuple[int, int], int] = {}
-        self._order = threading.RLock()  # of collectives of one group
+        self._calls_lock = threading.RLock()  # of collectives of one group
         self._tasks: queue.SimpleQueue[tuple[Work, Callable[[], object]] | None] = queue.SimpleQueue()
         self._pending = 0
         self._thread: threading.Thread | None = None
@@ -138,7 +138,7 @@ class ProcessGroup:
     def _run(self, function: Callable[[], object], async_op: bool) -> Work | None:
         # Frames are matched by a call's number, which `_begin` counts: all calls of a group therefore run in
         # the order in which they were made, also those that wait for nothing.
-        with self._order:
+        with self._calls_lock:
             if not async_op and not self._pending:
                 function()
                 return None
@@ -157,7 +157,7 @@ class ProcessGroup:
         while (task := self._tasks.get()) is not None:
             work, function = task
             work.run(function)
-            with self._order:
+            with self._calls_lock:
                 self._pending -= 1
             del task, work, function  # else this thread keeps the arrays alive until the next call
 
@@ -436,7 +436,7 @@ class ProcessGroup:
         return work
 
     def _count(self, counts: dict[tuple[int, int], int], rank: int, tag: int) -> int:
-        with self._order:
+        with self._calls_lock:
             count = counts.get((rank, tag), 0)
             counts[rank, tag] = count + 1
         return count
@@ -490,7 +490,7 @@ class ProcessGroup:
     def begin(self, name: str) -> "RankCall":
         """Begin a call whose parts the caller sends and receives itself, from any thread. All ranks begin it
         in the same order as their other collectives."""
-        with self._order:
+        with self._calls_lock:
             return self._begin(name, "", "", None)
 
     # Parts of calls

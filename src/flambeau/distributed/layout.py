@@ -49,7 +49,7 @@ class Round(NamedTuple):
 def rounds_of(
     sizes: Sequence[int], exact: Sequence[bool], workers: int, limit: int = ROUND
 ) -> tuple[Round, ...]:
-    """Plan rounds whose elements are divided evenly among the workers. A large tensor goes on in the next
+    """Plan rounds whose elements are divided evenly among the workers. A large tensor continues in the next
     round.
 
     The last tensors come first: backward computes their gradients first. sizes: elements of each tensor.

@@ -33,7 +33,7 @@ class MemoryGone(DistributedError):
 
 
 def host_key() -> str:
-    """Equal for processes that can map each other's blocks; "" where there is no such way."""
+    """Equal for processes that can map each other's blocks; "" if there is no way."""
     if sys.platform != "linux" or not hasattr(os, "memfd_create"):
         return ""
     try:
@@ -58,7 +58,7 @@ class SharedBlock:
         self.size, self.readers = size, 0
         self.bytes: Array = np.frombuffer(self.memory, np.uint8)
         self.start: int = self.bytes.__array_interface__["data"][0]  # its address
-        self.is_array = False  # an array of the user's lies in it
+        self.is_array = False  # it holds an array of the user's
 
 
 def make_block() -> SharedBlock | None:

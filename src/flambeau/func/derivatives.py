@@ -307,7 +307,7 @@ def _arguments(call: str, args: tuple[Any, ...], argnums: int | tuple[int, ...])
     return [i % len(args) for i in wanted]  # counted from the end if negative
 
 
-def _of_arguments(
+def _select_arguments(
     func: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any], wanted: list[int], has_aux: bool
 ):
     """Return the function of only the selected arguments. Its aux result is stored."""
@@ -365,7 +365,7 @@ def jacrev(
     @functools.wraps(func)
     def call(*args: Any, **kw: Any) -> Any:
         wanted = _arguments("jacrev", args, argnums)
-        inner, aside = _of_arguments(func, args, kw, wanted, has_aux)
+        inner, aside = _select_arguments(func, args, kw, wanted, has_aux)
         primals = tuple(args[i] for i in wanted)
         out, pull = vjp(inner, *primals)
         ends = leaves(out)
@@ -405,7 +405,7 @@ def jacfwd(
     @functools.wraps(func)
     def call(*args: Any, **kw: Any) -> Any:
         wanted = _arguments("jacfwd", args, argnums)
-        inner, aside = _of_arguments(func, args, kw, wanted, has_aux)
+        inner, aside = _select_arguments(func, args, kw, wanted, has_aux)
         primals = tree_map(tensor_of, tuple(args[i] for i in wanted))
         ins = leaves(primals)
         out, push = _linear(inner, primals)

@@ -233,7 +233,7 @@ class Materialization:
         if user in self.epilogues.head_of:
             return None, f"{user.op.name} is another kernel's"
         in_fours = head.op.kind == "contract" and not self.limits.software
-        if user.dtype.is_packed and not in_fours:  # heads write one element a thread: a map goes on
+        if user.dtype.is_packed and not in_fours:  # heads write one element a thread: a map continues
             return None, f"{user.dtype.short} is written by four"
         if user.op.order == "same" or (user.op.kind == "elementwise" and user.shape == at.shape):
             return user, ""
@@ -272,7 +272,7 @@ class Materialization:
         return times > 1 and sum(self.times.get(u, 1) for u in self.consumers(node)) <= times
 
     def _is_read_often(self, node: Node) -> bool:
-        """Whether so many kernels would compute a small value of some price that one kernel more pays."""
+        """Whether this many kernels would compute a small value of some price that one kernel more pays."""
         # A number, such as a step's rate, takes a binding of each reader: fewer updates would share a kernel.
         if not 1 < prod(node.shape) <= SMALL_VALUE or self._price(node, node, 0)[1] < DEAR:
             return False
@@ -297,7 +297,7 @@ class Materialization:
         node = self.alias[node]
         is_stored = node in self.stored and node is not top
         if node.buffer is not None or is_stored or node.op.kind in HEADS:
-            share = 0.5 if node.op.name == "words" else 1.0  # the other word lies beside it
+            share = 0.5 if node.op.name == "words" else 1.0  # the other word is adjacent
             return share * min(1.0, prod(node.shape) / max(prod(top.shape), 1)), 0.0
         if node.op.kind == "source":
             return 0.0, node.op.cost

@@ -106,8 +106,8 @@ class Planner:
     def emit(self, node: Node) -> None:
         """Add the kernels that compute `node`, after the kernels of all stored values that they read."""
         # Whether a fusion fits is known only when its kernel is built: lowering raises NeedStore at what
-        # can't be a part of it. That node is then stored first (it goes on the stack), and the kernel built
-        # once more. Each round stores one node more or takes one group apart, so it ends.
+        # can't be a part of it. That node is then stored first (it goes on the stack), and the kernel is
+        # built again. Each round stores one node more or takes one group apart, so it ends.
         context, stack = self.context, [node]
         while stack:
             top = stack[-1]

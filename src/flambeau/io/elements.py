@@ -185,6 +185,6 @@ def span(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> int:
 
 
 def pieces(view: memoryview, size: int = 1 << 24) -> Iterator[memoryview]:
-    """Split a view into parts of at most so many bytes."""
+    """Split a view into parts of at most this many bytes."""
     for at in range(0, len(view), size):
         yield view[at : at + size]

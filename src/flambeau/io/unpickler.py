@@ -368,7 +368,7 @@ def _frame(m: Unpickler) -> None:
 
 
 def _read_sized(form: str, read: Callable[[Any], Any]) -> Callable[[Unpickler], None]:
-    """Read a length, then so many bytes."""
+    """Read a length, then this many bytes."""
     return lambda m: m.push(read(m.take(m.number(form))))
 
 

@@ -87,7 +87,7 @@ class Bindings:
 
 
 def coordinates(count: int, letter: str, alone: str) -> list[str]:
-    """The names of so many coordinates; one alone is the index itself, and is called as that is."""
+    """The names of this many coordinates; one alone is the index itself, and is called as that is."""
     return [alone] if count == 1 else [f"{letter}{i}" for i in range(count)]
 
 
@@ -294,7 +294,7 @@ def label(head: str, *expressions: Sequence[Raw]) -> str:
 
 def can_widen(raws: Sequence[Raw], runs: Sequence[Run], sizes: Sequence[int]) -> bool:
     """Whether four neighbours of the innermost run can be read at once everywhere."""
-    # else a four may end behind them: what lies side by side is there up to a whole four
+    # else a four may end behind them: adjacent elements are readable up to a whole four
     return (
         bool(runs)
         and (sizes[-1] % 4 == 0 or (len(runs) == 1 and _may_end_behind(raws, runs[-1][-1])))
@@ -310,7 +310,7 @@ def _may_end_behind(raws: Sequence[Raw], inner: int) -> bool:
 
 
 def are_side_by_side(raws: Sequence[Raw], runs: Sequence[Run]) -> bool:
-    """Whether four neighbours of the innermost run lie side by side in all that the steps load. A gather may
+    """Whether four neighbours of the innermost run are adjacent in all that the steps load. A gather may
     read them one by one: what is computed around it is still computed at once."""
     last = runs[-1][-1]
     for s in raws:

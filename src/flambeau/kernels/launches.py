@@ -23,7 +23,7 @@ from .map import copy_kernel
 
 
 def opaque_kernels(plan: PlanContext, head: Node, tail: Node, inputs: tuple[Node, ...] = ()) -> list[Kernel]:
-    """The op's launches in order, after the copies of inputs that do not lie in order.
+    """The op's launches, after the copies of inputs that are not contiguous.
 
     inputs: the op's inputs, if its node is stored already and has dropped them.
     """
@@ -41,7 +41,7 @@ def opaque_kernels(plan: PlanContext, head: Node, tail: Node, inputs: tuple[Node
 
 
 def part_kernels(plan: PlanContext, node: Node) -> list[Kernel]:
-    """The opaque op once more, for a further result that is read after the op's own value was stored."""
+    """The opaque op again, for a further result that is read after the op's own value was stored."""
     return opaque_kernels(plan, node.inputs[0], node.inputs[0], node.inputs[1:])
 
 

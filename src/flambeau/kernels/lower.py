@@ -69,7 +69,7 @@ class Planned:
 
 class NeedStore(Exception):
     """Raised while lowering when a node can't be part of this kernel: the planner stores it and tries
-    again. shape: the dims that it could be read over, where those of the kernel stand in the way."""
+    again. shape: the dims that it could be read over, where those of the kernel prevent it."""
 
     def __init__(self, node: Node, why: str, shape: Shape = ()):
         self.node, self.why, self.shape = node, why, shape
@@ -132,7 +132,7 @@ class PlanContext:
 
     A value is a number; several may be of one node. max_inputs: buffers that a kernel of one result may read.
     index: a node's value, and users: who reads a node, both by the node's id. classes: nodes of one class
-    are equal. epilogues: a head, and what its kernel goes on with; head_of: the last of these,
+    are equal. epilogues: a head, and the kernel's further ops; head_of: the last of these,
     and the head. stored: nodes whose values are kept in
     buffers; emitted: those that have their kernels; current: those whose kernel is being built. shared: of
     nodes that need no kernel, the value that they are. temporaries: values of no node, and their
@@ -184,7 +184,7 @@ class PlanContext:
         return nodes[next(i for i, n in enumerate(nodes) if n.dtype.is_packed) - 1]
 
     def temporary(self, elements: int, itemsize: int = 4) -> int:
-        """A new value that is no node's, of so many elements."""
+        """A new value that is no node's, of this many elements."""
         value = self.nodes + len(self.temporaries)
         self.temporaries[value] = itemsize * max(elements, 1)
         return value
@@ -227,7 +227,7 @@ class Trace:
         self.can_check, self.checks = can_check, False  # one that checks indices binds what notes faults
         self.steps: list[Raw] = []
         self.affines: list[Affine] = []  # of all views of the steps
-        self.turns = 1  # of loops inside the expression, and of the loop that it may stand in
+        self.turns = 1  # of loops inside the expression, and of the loop around it
         self.words = 0  # how many Params the steps ask for at most
         self.memo: dict[tuple[Any, ...], int] = {}
         self.reads: set[int] = set()

@@ -54,7 +54,7 @@ def map_kernel(plan: PlanContext, node: Node) -> list[Kernel]:
 
 
 def pair_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
-    """Two words an element, which come to lie side by side."""
+    """Two adjacent words an element."""
     return _over_finer_dims(plan, list(head.inputs), lambda trace, roots: _pair_map(plan, head, trace, roots))
 
 
@@ -172,7 +172,7 @@ def _map_in_fours(plan: PlanContext, trace: Trace, roots: dict[int, int], narrow
     size = q.add("size", n)
     runs, sizes = collapse_domain(trace.domain, trace.affines, (0,) * len(trace.domain))
     dtypes = [trace.steps[s].dtype for s in roots.values()]
-    # four neighbours a thread, read at once where they lie side by side
+    # four neighbours a thread, read at once if they are adjacent
     written = 4 if n >= 4 or any(d.is_packed for d in dtypes) else 1
     width = written if not narrow and can_widen(trace.steps, runs, sizes) else 1
     # coordinates that are counted on end at the first dim's size; without others it is the size of all

@@ -118,18 +118,18 @@ def several_kernels(plan: PlanContext, pairs: list[tuple[Node, Node]]) -> list[K
     trace = Trace(plan, shape, outputs=len(pairs), can_check=True)
     moves = () if order == tuple(range(len(order))) else (Move("permute", (order,), None),)
     roots = tuple(trace.value(head.inputs[0], moves) for head, _ in pairs)
-    # Operands that vary along all dims (not broadcast) have to lie in the same order to be read in one walk.
+    # Operands that vary along all dims (not broadcast) must have the same order to be read in one walk.
     real = [d for d, n in enumerate(shape) if n > 1]
     views = [s.view.index.strides for s in trace.steps if s.kind == "load" and s.view is not None]
     full = {tuple(v[d] for d in real) for v in views if all(v[d] for d in real)}
-    if len(pairs) > 1 and len(full) > 1:  # they lie in another order, so one would be read badly
+    if len(pairs) > 1 and len(full) > 1:  # their orders differ, so one would be read out of order
         return None
     reductions = [Reduction(head, tail) for head, tail in pairs]
     return _stages(plan, reductions, ReductionDomain(trace, roots, shape, len(outer)))
 
 
 def reduce_parts(plan: PlanContext, head: Node, tail: Node, part: int, parts: int) -> Kernel:
-    """The second stage, which joins the parts of each row. They lie side by side, or one behind the other."""
+    """The second stage, which joins the parts of each row: adjacent ones, or one after the other."""
     if are_pieces(plan, head, parts):
         return pieces_kernel(plan, Reduction(head, tail, part), epilogue(plan, head, tail), parts)
     trace = ReadTrace(plan, head, part, View.of((*head.shape, parts)))  # [*result, parts]
@@ -138,7 +138,7 @@ def reduce_parts(plan: PlanContext, head: Node, tail: Node, part: int, parts: in
 
 
 def are_pieces(plan: PlanContext, head: Node, parts: int) -> bool:
-    """Whether parts lie one behind the other, each as large as the result: few parts are added by a thread,
+    """Whether parts are consecutive, each as large as the result: few parts are added by a thread,
     which may be that of a kernel that reads the sums (see fusion/split_k.py)."""
     return head.op.monoid == "sum" and parts <= PIECES and not plan.limits.software
 

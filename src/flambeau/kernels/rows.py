@@ -30,7 +30,7 @@ from .lower import OwnRows, PlanContext, Trace, collapse_domain
 from .window import line_of
 
 WORKGROUP = 64, 128  # threads on a software adapter, on a GPU: two rows or more where they are short
-# On a GPU: a row of at most so many reads is shared by so many threads, each holding its part of them
+# On a GPU: a row of at most this many reads is shared by this many threads, each holding its part of them
 THREADS_OF_A_ROW = ((4, 1), (32, 8), (128, 32), (1024, 128), (4096, 256))
 NARROW = 5  # reads of single elements up to which fewer threads a row would read too far apart
 PREFETCH = 4  # reads under way where rows are read again

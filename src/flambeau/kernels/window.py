@@ -73,7 +73,7 @@ def line_of(steps: list[Raw], runs: list[tuple[int, ...]], sizes: list[int], kep
     stride, dilation = next((w for w in walks if w[0]), (0, 0))  # the first load that moves along both
     line = WindowLine(sizes[-1], stride, dilation, sizes[outer - 1])
     near = 0 < stride <= STEP and dilation <= STEP and line.is_short
-    # windows that lie one behind the other, as rows of a matrix do, are not a line
+    # consecutive windows, as rows of a matrix are, are not a line
     apart = len(runs) == outer + 1 and stride >= line.cell(0, line.taps)
     return line if near and not apart else None
 

@@ -27,7 +27,7 @@ from ..tensor import Tensor
 from .events import Event, Message, Saved
 
 THREADS = sys.platform != "emscripten"  # a browser's Python starts no threads
-# At least so many digits; `place_in` compares numbers, because the text order ends at step 10^9.
+# The fewest digits; `place_in` compares numbers, because the text order ends at step 10^9.
 NAME = re.compile(r"epoch-(\d{4,})-step-(\d{9,})\.safetensors")
 BEST = "best.safetensors"
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .pictures import Picture
 
 KEEP = 0.95  # the weight of earlier losses in the smoothed one: it averages about 20 steps
-DIVERGED = 4.0  # the search ends at a smoothed loss of so many times the lowest one
+DIVERGED = 4.0  # the search ends when the smoothed loss is this many times the lowest one
 SKIPPED = 10  # the first tenth of the steps is not searched: the smoothed loss is not settled there
 
 

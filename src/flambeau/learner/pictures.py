@@ -51,7 +51,7 @@ class Picture:
 
 
 def new_figure(call: str, wide: float, high: float) -> Any:
-    """Return an empty figure of so many inches. FlambeauError, with the call, without matplotlib."""
+    """Return an empty figure of this many inches. FlambeauError, with the call, without matplotlib."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

@@ -29,7 +29,7 @@ def _pieces(limits: Limits, shape: Shape, shared: bool, most: int) -> tuple[int,
     outer, n, inner = shape
     rows = max(outer * inner, 1)
     wanted = min(GROUPS // rows, n // SHARED) if shared else min(THREADS[limits.software] // rows, n // LEAST)
-    # At least so many pieces that no thread exceeds the adapter's turns of loops.
+    # Enough pieces that no thread exceeds the adapter's turns of loops.
     piece = max(-(-n // max(min(wanted, most), -(-n // limits.turns), 1)), 1)
     return max(-(-n // piece), 1), piece
 

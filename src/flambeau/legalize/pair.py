@@ -75,7 +75,7 @@ class Pair:
 
     @property
     def is_packed(self) -> bool:
-        """Whether the words lie side by side already."""
+        """Whether the words are adjacent already."""
         return self._packed is not None
 
     def as_root(self) -> Self:
@@ -125,7 +125,7 @@ BEHIND: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 
 
 def move(x: AnyPair, name: str, **attrs: Any) -> AnyPair:
-    """Apply a movement op to a pair, at once if its words lie side by side."""
+    """Apply a movement op to a pair, at once if its words are adjacent."""
     if x.is_packed and name in BEHIND:
         lead = len(attrs["shape"]) - len(x.shape) if name == "expand" else 0
         packed = x.packed

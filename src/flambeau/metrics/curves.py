@@ -326,7 +326,7 @@ class ROCArea(CurveMetric):
         y = pad(ratio(tps, ones.unsqueeze(1)), (start, 0))
         if self.max_fpr is None:
             return self.average_areas(trapezoid(y, x, dim=1))
-        return self.average_areas(_partial(x, y, self.max_fpr))
+        return self.average_areas(_scale_partial(x, y, self.max_fpr))
 
     def _pairs(self, ones: Tensor, others: Tensor) -> Tensor:
         """Compute the area as the fraction of (positive, negative) pairs in which the positive scores
@@ -338,7 +338,7 @@ class ROCArea(CurveMetric):
         return ratio(pairs, 2 * ones * others)
 
 
-def _partial(x: Tensor, y: Tensor, most: float) -> Tensor:
+def _scale_partial(x: Tensor, y: Tensor, most: float) -> Tensor:
     """Scale the area up to the false positive rate `most`: 0.5 for chance, 1 for a perfect score
     (McClish, 1989).
     [labels, n] -> [labels]"""

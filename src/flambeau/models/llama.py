@@ -299,10 +299,10 @@ class LlamaForCausalLM(nn.Module):
                 if isinstance(m, Rotation):
                     m.slow(factors)
         if "token_embd.weight" in state:
-            state = without(self._of_llama_cpp(state), r"^rope_freqs\.")
+            state = without(self._rename_llama_cpp(state), r"^rope_freqs\.")
         return without(state, r"rotary_emb\.inv_freq$", *["^lm_head"] * self.config.ties)
 
-    def _of_llama_cpp(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def _rename_llama_cpp(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return a GGUF file's tensors under these names, with the rotary features of a head in two
         halves."""
         out, config = rename_weights(state, GGUF), self.config

@@ -70,11 +70,11 @@ def _states(cell: Cell, s: Sequence) -> list[Tensor]:
         state = new if s.kept is None else s.kept[t].where(new, state)  # an ended sequence keeps its state
         shown = output_of(state, s.project)
         states.append(state)
-        _in_pieces(states)
+        _run_in_pieces(states)
     return states
 
 
-def _in_pieces(states: list[Tensor]) -> None:
+def _run_in_pieces(states: list[Tensor]) -> None:
     """Compute a long loop in pieces, which share one plan. The graph of all steps would exceed the depth
     limit of pending nodes (`op.run_deep`)."""
     if len(states) % PIECE == 0:
@@ -156,7 +156,7 @@ def _walk_back(
         row_factors.append(factors[t] * arriving)  # [b, rows, hidden], one kernel
         carried = [None if i is None else gate(row_factors[-1], i) for i in slopes.carries]
         of_shown.append(row_factors[-1].narrow(-2, 0, cell.gates).flatten(-2) @ s.weight)
-        _in_pieces(row_factors)
+        _run_in_pieces(row_factors)
     return stack(row_factors[::-1]), of_shown[::-1], carried
 
 

@@ -187,7 +187,7 @@ class RNNBase(RecurrentModule):
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         if isinstance(input, PackedSequence):
-            return self._of_packed(input, hx)
+            return self._run_packed(input, hx)
         x = input.transpose(0, 1) if self.batch_first and input.ndim == 3 else input  # [t, b, input]
         batched = x.ndim == 3
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
@@ -201,7 +201,7 @@ class RNNBase(RecurrentModule):
             return y.squeeze(1), self._output_state(tuple(t.squeeze(1) for t in state))
         return y.transpose(0, 1) if self.batch_first else y, self._output_state(state)
 
-    def _of_packed(self, packed_input: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
+    def _run_packed(self, packed_input: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
         x = pad_steps(packed_input.data, packed_input.batch_sizes)
         start = self._start(hx, x, True)
         # A packed sequence is sorted by length, so its states are too.

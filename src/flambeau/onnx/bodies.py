@@ -18,7 +18,7 @@ def body_of(
     schema = schema_of(node, opset)
     if schema is None or not (schema.has_function or schema.has_context_dependent_function):
         raise OnnxError(missing_operator_text(node, opset))
-    proto = schema.function_body if schema.has_function else _of_types(schema, node, inputs, opset)
+    proto = schema.function_body if schema.has_function else _body_for_types(schema, node, inputs, opset)
     f = Reader(node.op, None).function(proto)
     return _with_defaults(f, schema), {**opsets, **(opsets_of(proto.opset_import) or {"": opset})}
 
@@ -43,7 +43,7 @@ def schema_of(node: NodeDef, opset: int) -> Any:
         return None
 
 
-def _of_types(schema: Any, node: NodeDef, inputs: list[Any], opset: int) -> Any:
+def _body_for_types(schema: Any, node: NodeDef, inputs: list[Any], opset: int) -> Any:
     """Return the function body for these inputs and types."""
     from onnx import FunctionProto, helper
 
@@ -75,7 +75,7 @@ def _with_defaults(f: FunctionDef, schema: Any) -> FunctionDef:
     """Return a function with the operator's defaults for omitted attributes."""
     from dataclasses import replace
 
-    # A body refers to the node's attributes by name; defaults stand in the schema, not in the body.
+    # A body refers to the node's attributes by name; defaults are in the schema, not in the body.
     read = Reader(f.name, None)
     defaults = {
         n: read.attribute(a.default_value) for n, a in schema.attributes.items() if a.default_value.name

@@ -391,7 +391,7 @@ def draw_by(draw: Callable[[int], Array], dtype: DType, shape: Shape, device: An
     return _op.Tensor(apply(host_draw, (), attrs, (HostDraw(draw, prod(shape)),), device))
 
 
-def _in_parts(draw: Callable[[Shape, DType], Tensor], shape: Shape, dtype: DType) -> Tensor:
+def _draw_parts(draw: Callable[[Shape, DType], Tensor], shape: Shape, dtype: DType) -> Tensor:
     """draw(shape, dtype); complex numbers are drawn as pairs of floats."""
     if not dtype.is_complex:
         return draw(tuple(shape), dtype)
@@ -425,7 +425,7 @@ class HostDraws:
                 scaled = np.where(_round_to(scaled, dtype) == _round_to(last, dtype), first, scaled)
             return np.where(scaled == last, first, scaled)
 
-        return _in_parts(lambda s, d: draw_by(draw, d, s, self.device), shape, dtype)
+        return _draw_parts(lambda s, d: draw_by(draw, d, s, self.device), shape, dtype)
 
     def normal(
         self, shape: Shape, dtype: DType, mean: float = 0.0, std: float = 1.0, in_order: bool = True
@@ -439,7 +439,7 @@ class HostDraws:
                 return _long_fma(source.normals_in_pairs(n, dtype.real is dt.float64), spread, mean)
             return source.normals(n, dtype.real, mean, spread)
 
-        return _in_parts(lambda s, d: draw_by(draw, d, s, self.device), shape, dtype)
+        return _draw_parts(lambda s, d: draw_by(draw, d, s, self.device), shape, dtype)
 
     def integers(self, low: int, span: int, shape: Shape, dtype: DType, bits: int = 0) -> Tensor:
         """Integers in [low, low + span). bits: of each word that is drawn; 0: by the span. -> shape"""

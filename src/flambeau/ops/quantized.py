@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 BITS = (8, 4)
 CELL = 128  # bits of a vec4<u32>, which a thread reads at once
-# On a GPU: (up to so many vectors, this kernel). For more vectors "tiles" converts weights to floats once.
+# On a GPU: (up to this many vectors, this kernel). For more vectors "tiles" converts weights to floats once.
 BEST = ((4, "shared"), (16, "blocks"), (47, "words"))
 SPREAD = 512  # workgroups of "blocks" that fill a GPU
 FILL, PIECE = 1024, 256  # workgroups of "tiles" that fill a GPU, and the least number of terms of each
@@ -110,7 +110,7 @@ def _launch(
     fits = (n for n in ("shared", "blocks") if _tile_of(n, m, bits).memory(bits) <= limits.workgroup_memory)
     names = ("rows",) if limits.software else (*fits, "words", "tiles")
     bucket = (bits, 1 << max(min(m, 256) - 1, 0).bit_length())  # powers of two: few measurements serve all m
-    name = choose(limits, "quantized", bucket, names, _by_rule(names, m))
+    name = choose(limits, "quantized", bucket, names, _choose_kernel(names, m))
     blocks = partial(_shared_memory_launch, name="blocks")
     make = {
         "rows": _rows,
@@ -122,7 +122,7 @@ def _launch(
     return make(limits, sizes, k, bits, block, len(bias))
 
 
-def _by_rule(names: Sequence[str], m: int) -> str:
+def _choose_kernel(names: Sequence[str], m: int) -> str:
     """The kernel by the number of vectors m: the fewer vectors, the more lanes share a row."""
     if len(names) == 1:
         return "rows"
@@ -217,10 +217,10 @@ def _shared_memory_launch(
     sizes = sizes | {"chunks": chunks, "lines": lines, "columns": columns, "long": long, "parts": parts}
     options = {"bits": bits, "each": block // per, "parts": parts > 1} | tile._asdict()
     launch = {"workgroup": (tile.lanes * tile.lines, 1, 1), "wide": (0, 1), "turns": long // turn}
-    return _in_parts("quantized/shared.wgsl", lines * columns * parts, sizes, options, launch, biases)
+    return _split_launches("quantized/shared.wgsl", lines * columns * parts, sizes, options, launch, biases)
 
 
-def _in_parts(
+def _split_launches(
     template: str,
     groups: int,
     sizes: dict[str, int],
@@ -250,7 +250,7 @@ def _tiles(limits: Limits, sizes: dict[str, int], k: int, bits: int, block: int,
     sizes = sizes | {"words": k * bits // 32, "block": block} | of_tiles
     options = {"bits": bits, "parts": parts > 1}
     launch = {"workgroup": (128, 1, 1), "wide": (0,), "turns": long // 32}
-    return _in_parts("quantized/tiles.wgsl", lines * columns * parts, sizes, options, launch, biases)
+    return _split_launches("quantized/tiles.wgsl", lines * columns * parts, sizes, options, launch, biases)
 
 
 def _input_dtype(x: dt.DType, *_: Any, **__: Any) -> dt.DType:

@@ -31,12 +31,12 @@ def imports(source: Script) -> Rewrites:
     """Return the edits of imports of torch, and the imports of packages that need torch."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.ImportFrom) and not node.level:
-            yield from _of_names(source, node)
+            yield from _convert_names(source, node)
         elif isinstance(node, ast.Import):
-            yield from _of_modules(source, node)
+            yield from _convert_modules(source, node)
 
 
-def _of_names(source: Script, node: ast.ImportFrom) -> Rewrites:
+def _convert_names(source: Script, node: ast.ImportFrom) -> Rewrites:
     module = node.module or ""
     if is_torch(module):
         place = source.find(module, source.start(node) + len("from"))
@@ -45,7 +45,7 @@ def _of_names(source: Script, node: ast.ImportFrom) -> Rewrites:
         yield Left(node.lineno, f"from {module} import ...", OTHERS[module.partition(".")[0]])
 
 
-def _of_modules(source: Script, node: ast.Import) -> Rewrites:
+def _convert_modules(source: Script, node: ast.Import) -> Rewrites:
     for alias in node.names:
         package = alias.name.partition(".")[0]
         if package in OTHERS:

@@ -152,7 +152,7 @@ def sends(sock: Socket, parts: tuple[Any, ...]) -> int:
 
 
 class PatientSocket:
-    """A socket whose `sendall` goes on after a timeout while the other side shows signs of life."""
+    """A socket whose `sendall` continues after a timeout while the other side shows signs of life."""
 
     def __init__(self, sock: socket.socket):
         self._sock, self.is_alive = sock, _never

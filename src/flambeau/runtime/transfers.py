@@ -40,7 +40,7 @@ def leaf_on(device: Device, source: Node) -> Node:
     if leaf is None:
         check_held(source.dtype, device)
         leaf = Node(OPS["buffer"], (), {}, source.shape, source.dtype, device)
-        leaf.depth = source.depth  # the chain of nodes without a value goes on behind it
+        leaf.depth = source.depth  # the chain of nodes without a value continues behind it
         known[device], pending[leaf] = ref(leaf), source
     return leaf
 

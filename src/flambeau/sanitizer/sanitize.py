@@ -154,7 +154,7 @@ class Sanitizing:
         if any(site.kind == BLANK for site, _ in faults) and not self._matters(launched, before):
             faults = [(site, r) for site, r in faults if site.kind != BLANK]
         for site, record in faults:
-            self._fault(launched, site.kind, site.line, _of_memory(site, record, launched), record)
+            self._fault(launched, site.kind, site.line, _describe_memory(site, record, launched), record)
         return True
 
     def _matters(self, launched: Launched, before: dict[int, bytes]) -> bool:
@@ -284,7 +284,7 @@ def _as_coordinates(i: int, sizes: tuple[int, ...]) -> tuple[int, int, int]:
     return i % x, i // x % y, i // (x * y)
 
 
-def _of_memory(site: Site, record: Record, launched: Launched) -> str:
+def _describe_memory(site: Site, record: Record, launched: Launched) -> str:
     """The message for a record of a memory probe."""
     if site.kind.startswith("out of bounds"):
         index = record.value - (1 << 32) if record.value >> 31 else record.value

@@ -16,7 +16,7 @@ from .program import Floats
 
 ENDING = "the training has ended"
 WAIT = 0.25  # seconds between two looks at deadlines
-FIRST = 6.0  # the first shard of a tab may take so many times the limit: its GPU compiles the kernels
+FIRST = 6.0  # the first shard of a tab may take this many times the limit: its GPU compiles the kernels
 
 
 class ShardTask(NamedTuple):

@@ -99,7 +99,7 @@ def _look_up(module: str, name: str) -> Any:
     for source in _sources(module):
         if (value := _public(source, name)) is not NOTHING:
             return value
-    return _of_kind(module, name, *(kind or ("c", "")))
+    return _value_of_kind(module, name, *(kind or ("c", "")))
 
 
 def _sources(module: str) -> tuple[str, ...]:
@@ -121,13 +121,13 @@ def _public(source: str, name: str) -> Any:
     return NOTHING if isinstance(value, ModuleType) else value
 
 
-def _of_kind(module: str, name: str, kind: str, text: str) -> Any:
+def _value_of_kind(module: str, name: str, kind: str, text: str) -> Any:
     if kind == "v":
         return names.constant(text)
     if kind == "m":
         return module_of(text)
     if kind == "x":
-        value = _of_another_package(text)
+        value = _import_from_package(text)
         return placeholder_class(f"{module}.{name}") if value is NOTHING else value
     if kind == "r":
         for home in names.homes().get(name, ()):
@@ -137,7 +137,7 @@ def _of_kind(module: str, name: str, kind: str, text: str) -> Any:
     return make(f"{module}.{name}")
 
 
-def _of_another_package(path: str) -> Any:
+def _import_from_package(path: str) -> Any:
     """What torch's module imports from Python's library or another package; NOTHING if it isn't installed."""
     home, _, name = path.partition(":")
     try:

@@ -84,7 +84,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[attr-defined] # its C twin asks
 
     # pickle asks this before a class's own __reduce__.
     def reducer_override(self, obj: Any) -> Any:
-        """How tensors, dtypes and devices are written; others as ever."""
+        """How tensors, dtypes and devices are written; others as pickle writes them."""
         if isinstance(obj, Tensor):
             return self._reduce_parameter(obj) if isinstance(obj, Parameter) else self._reduce(obj)
         if type(obj) is StateDict:  # PyTorch's is a plain one

@@ -94,8 +94,8 @@ SPEEDS = {
     "16x128": TileSpeed(0.49, 0.88, 1, 3.0, 0.95),
 }
 FILLING = 0.57  # the power of the part of the workgroups that fill a core
-# Workgroups of several rounds that each add up more places than LONG drift apart, and read anew what others
-# have read: so many times as long.
+# Workgroups of several rounds that each add up more places than LONG drift apart, and read again what others
+# have read: this factor longer.
 LONG, DRIFT = 1 << 14, 1.3
 CUT = 1.04  # how much longer a kernel takes that makes both whole tiles and pieces
 MOST_GROUPS = 8  # workgroups a core: more pieces than these gain nothing, except of long sums
@@ -135,14 +135,14 @@ def estimate(product: Product, variant: Variant) -> float:
 
 
 def speed_of(product: Product, of_tile: TileSpeed, resident: int) -> float:
-    """Multiply-adds of a core with so many workgroups, in the time of one of the machine's."""
+    """Multiply-adds of a core with this many workgroups, in the time of one of the machine's."""
     turned, single = product.reading
     filled = 1.0 if of_tile.beside > 1 else min(resident / of_tile.full, 1.0) ** FILLING
     return of_tile.speed * of_tile.turned**turned * of_tile.singly**single * filled
 
 
 def drift(summed: float) -> float:
-    """How many times as long workgroups of several rounds take that each add up so many places."""
+    """The factor by which workgroups of several rounds take longer that each add up this many places."""
     return DRIFT if summed > LONG else 1.0
 
 
@@ -162,7 +162,7 @@ def tail_of(product: Product, name: str) -> TailSplit | None:
 
 
 def rounds_of(tiles: int, pieces: float, slots: int) -> float:
-    """How long the pieces of so many tiles take on so many slots, in tiles: the long ones first."""
+    """How long the pieces of this many tiles take on this many slots, in tiles: the long ones first."""
     many, long = int(pieces), 1 / pieces
     # `many` long pieces of each tile run first, then the short rest: slots that are free in the last round of
     # long pieces already take short ones.

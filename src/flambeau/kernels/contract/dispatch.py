@@ -264,7 +264,7 @@ class ContractionBuilder:
 
 
 def tiles_of(product: Product, tile: GemmTile) -> tuple[int, int]:
-    """How many tiles lie side by side, and one below another."""
+    """How many tiles are side by side, and one below another."""
     return -(-product.n // tile.columns), -(-product.m // tile.rows)
 
 

@@ -157,7 +157,7 @@ def operand(plan: PlanContext, node: Node, shape: Shape, rank: int) -> Operand:
     root = trace.value(node, (Move("expand", (shape,), node),))
     stats = row_stats(trace, root, node, shape, rank)
     if not is_there:
-        # The operand has size 1 along the other side's dims: each of its elements is used for so many
+        # The operand has size 1 along the other side's dims: each of its elements is used for this many
         # results.
         columns = prod(n for n, own in zip(shape[:rank], node.shape, strict=False) if own == 1)
         if not is_worth_computing(trace, prod(node.shape) * -(-columns // STAGED_FOR), base):
@@ -200,7 +200,7 @@ OP, LARGE_READ, SMALL_READ, BYTE, KERNEL = 0.035, 0.3, 0.05, 0.25, 2e6
 
 
 def is_worth_computing(trace: Trace, times: int, base: Node) -> bool:
-    """Whether computing an operand's elements so many times costs less than storing and reading them."""
+    """Whether computing an operand's elements this many times costs less than storing and reading them."""
     loads = [s for s in trace.steps if s.kind == "load"]
     if (
         not loads
@@ -352,7 +352,7 @@ class OperandIndexing:
         return OperandSpec(self.name, dtype, self.along, self.wide, places, batch, own, summed, stats=stats)
 
     def is_flat(self, step: int) -> bool:
-        """Whether so many summed places from a multiple of them on are always in one run."""
+        """Whether this many summed places from a multiple of them on are always in one run."""
         runs = self.runs[SUMMED]
         return bool(runs) and run_size(self.domain.shape, runs[-1]) % step == 0
 

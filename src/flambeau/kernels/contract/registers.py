@@ -233,7 +233,7 @@ class RegisterBuilder:
         return 8 if n > 4 else 4
 
     def stores_fours(self) -> bool:
-        """Whether four neighbouring columns lie side by side in the result, and are stored at once: a real
+        """Whether four neighbouring columns are adjacent in the result, and are stored at once: a real
         GPU gains nothing by it, a CPU's compiler has a quarter of the stores to work through."""
         shape, groups, side_by_side = self.product.domain.shape, self.product.domain.groups, 1
         for d in reversed(range(self.product.rank)):

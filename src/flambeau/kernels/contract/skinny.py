@@ -14,7 +14,7 @@ FEW_ROWS = 8  # rows or columns that a skinny product has at most
 
 
 class SkinnyShape(NamedTuple):
-    """How the threads of a workgroup share a skinny product whose columns lie side by side.
+    """How the threads of a workgroup share a skinny product whose columns are adjacent.
 
     lanes: threads side by side, four columns each; strips: lines of them, which share a sum. reads: turns of
     the sum whose reads are under way at once.

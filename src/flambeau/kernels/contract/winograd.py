@@ -58,7 +58,7 @@ class WinogradTile(NamedTuple):
         return next(n for n in (4, 2, 1) if self.exchange_bytes(n) <= self.memory and self.wide * n % 16 == 0)
 
     def exchange_bytes(self, filters: int) -> int:
-        """Bytes of the products of so many filters of each thread."""
+        """Bytes of the products of this many filters of each thread."""
         return 4 * 16 * self.down * filters * self.tiles
 
     @property
@@ -71,7 +71,7 @@ TILES = {"64x32": WinogradTile(64, 32, 8, 8, 16), "32x32": WinogradTile(32, 32, 
 
 
 class Rule(NamedTuple):
-    """A shape that takes the place of direct sums from so many channels, filters and workgroups on."""
+    """A shape that takes the place of direct sums from this many channels, filters and workgroups on."""
 
     tile: str
     channels: int
@@ -171,7 +171,7 @@ def by_rule(product: Product, names: list[str]) -> str:
 
 
 def time_of(name: str, groups: int, cores: int) -> float:
-    """How long so many workgroups take for a step: rounds of workgroups, each with all its sums."""
+    """How long this many workgroups take for a step: rounds of workgroups, each with all its sums."""
     w, (speed, beside) = TILES[name], SPEED[name]
     return -(-groups // (cores * beside)) * beside * w.filters * w.tiles * speed
 

@@ -369,8 +369,8 @@ def _power_of_two(n: int) -> int:
 
 
 def _few(limits: Limits, rows: int, lanes: int, across: int) -> Few:
-    """The workgroup for so many rows. More threads each wait for fewer reads of values, as far as the sums of
-    rows leave memory for them."""
+    """The workgroup for a number of rows. More threads each wait for fewer reads of values, as far as the
+    sums of rows leave memory for them."""
     for threads in (256, 128, 64):
         at_once = threads // lanes
         f = Few(rows, max(2048 // (rows * lanes), at_once), lanes, across, threads)

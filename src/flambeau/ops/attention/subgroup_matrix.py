@@ -99,7 +99,7 @@ class Units(NamedTuple):
 
 
 SLOPES = {"pitch": PITCH + 16, "sides": 2}  # gradient kernels have scores and their gradients side by side
-# Rows of up to so many features use matrix units unless another variant was tuned or forced (measured on an
+# Rows of up to this many features use matrix units unless another variant was tuned or forced (measured on an
 # H200).
 MOST = {"forward": 128, "queries": 64, "keys": 64}
 

@@ -327,7 +327,7 @@ def _by_phases(
     """
     apart = _separate_dims(x.shape[0] * prod(x.shape[2:]) * prod(w.shape), w.shape[1], w.shape[2:], stride)
     dims = [_phases(*d) for d in zip(size, w.shape[2:], stride, padding, apart, strict=True)]
-    y = _interleave_parts(lambda each: _of_phases(x, w, each, stride, groups), dims, ())
+    y = _interleave_parts(lambda each: _compute_phases(x, w, each, stride, groups), dims, ())
     counts = [parts[0].places * s for parts, s in zip(dims, stride, strict=True)]
     y = y.reshape(x.shape[0], groups * w.shape[1], *counts)
     # Joint phases begin at a multiple of the stride, up to stride - 1 results before the first wanted.
@@ -349,7 +349,7 @@ def _interleave_parts(
     return parts[0]
 
 
-def _of_phases(
+def _compute_phases(
     x: Tensor, w: Tensor, dims: tuple[Phases, ...], stride: tuple[int, ...], groups: int
 ) -> Tensor:
     """The results for some phases of each dim, [n, groups, c, count, phase, ...]."""
@@ -360,7 +360,7 @@ def _of_phases(
         # A phase beyond the kernel's size has no taps.
         return type(x).zeros(n, groups, c, *sizes, dtype=x.dtype, device=x.device)
     for at, (d, s) in enumerate(zip(dims, stride, strict=True), 2):
-        # one phase takes every stride-th tap; the taps of several lie beside each other
+        # one phase takes every stride-th tap; the taps of several are adjacent
         w = w[(slice(None),) * at + (slice(d.phase, None, s if d.phases == 1 else 1),)]
         w = _extend_dim(w, at, d.taps * d.phases)
     wp = w.reshape(groups, o, c, *[size for d in dims for size in (d.taps, d.phases)])

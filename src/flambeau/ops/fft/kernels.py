@@ -27,7 +27,7 @@ MOST = 4096  # numbers of a line in 16 KB of workgroup memory: real and imaginar
 AT_ONCE = 2048  # numbers of which both parts fit
 CELLS = 1024  # from this many numbers on a workgroup takes only one line
 COLUMNS = 16  # lines side by side that a workgroup takes if it can: 128 bytes
-TWO_STEPS = 1024, 8  # longer lines of so many side by side take two steps: few of them fit in a workgroup
+TWO_STEPS = 1024, 8  # longer lines of this many side by side take two steps: few of them fit in a workgroup
 THREADS = 256  # at most
 HELD = 32  # numbers that a thread may hold in registers
 # lengths that a thread transforms in registers, and the factors (a, b) of composite ones
@@ -156,7 +156,7 @@ def _form(form: str, n: int, inner: int) -> tuple[str, int]:
 
 
 def _inner(z: Shape, n: int, form: str, whole: int, beside: int) -> tuple[int, int]:
-    """How many lines lie side by side in an input, and how many there are."""
+    """How many lines are adjacent in an input, and how many there are."""
     if form == "table":
         return 1, 1
     if form == "mirror":
@@ -342,7 +342,7 @@ def _fft_lines(z: Tensor, n: int, form: str, whole: int = 0, beside: int = 0) ->
     parts are. "table" is the transform, of length `whole`, of the chirp for lines of n, whatever z is.
     whole: if above 0, the k-th result of the j-th line is multiplied by exp(-+ 2 pi i j k / whole),
     -> [..., m, n, 2]
-    beside: if above 0, the two steps are along columns, and so many lines lie side by side in both: the
+    beside: if above 0, the two steps are along columns, and this many lines are adjacent in both: the
     first is "fft", "ifft" [..., n, m beside, 2] -> the same, "real" [..., n, m beside], "mirror"
     [..., whole // 2 + 1, beside, 2]; the second is "second", "isecond" [..., m, n, beside, 2] ->
     [..., n m, beside, 2], "upper", of which a half is written, "part", of which the real parts are.
@@ -405,7 +405,7 @@ def _split(n: int, chirps: bool) -> int:
 
 
 def _column_steps(z: Tensor, n: int, beside: int, half: bool = False) -> tuple[int, int] | None:
-    """The lengths of two steps along columns, of which so many lie side by side; None where one kernel, or
+    """The lengths of two steps along columns, of which this many are adjacent; None where one kernel, or
     rows, are better: a workgroup that reads few columns reads parts of cache lines. half: of real numbers,
     whose one kernel moves half as much, so that two steps are only faster than a column a workgroup."""
     device: Any = z.device

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...tensor import Tensor, TensorLike
     from .getitem import IndexPlan
 
-FEW = 8  # sources: so many comparisons for each element of the result are faster than a sort
+FEW = 8  # sources: this many comparisons for each element of the result are faster than a sort
 JOINS = {None: "assign", "add": "sum", "multiply": "prod"}
 NAMES = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin", "multiply": "prod"}
 

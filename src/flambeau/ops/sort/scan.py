@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 TILE = 2048  # elements that a workgroup scans at a time
 THREADS = {True: 256, False: 1 << 18}  # threads that occupy an adapter, by whether it is software
 LEAST = 256  # the least elements of a thread
-FEW = 32  # up to so many totals each thread adds up itself; more are scanned first
+FEW = 32  # up to this many totals each thread adds up itself; more are scanned first
 GROUPS = 1024  # workgroups, of pieces of long rows, that occupy a large GPU
-ALONE = 512  # from so many long rows on none is split: one pass reads and writes each element once
+ALONE = 512  # from this many long rows on none is split: one pass reads and writes each element once
 
 
 def scan_launches(
@@ -49,8 +49,8 @@ def scan_launches(
     reads = () if traced is not None else (source,)
     end = {"writes": writes, "elements": prod(shape), "dtype": dtype} if writes else {}
     if limits.software or inner > 1:
-        return _by_thread(limits, (outer, n, inner), launch, reads, state, end)
-    return _by_tile(outer, n, launch, reads, state, end)
+        return _scan_by_thread(limits, (outer, n, inner), launch, reads, state, end)
+    return _scan_by_tile(outer, n, launch, reads, state, end)
 
 
 def _with_options(launch: dict[str, Any], **options: Any) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _with_options(launch: dict[str, Any], **options: Any) -> dict[str, Any]:
     return {**launch, "options": {**launch["options"], **options}}
 
 
-def _by_thread(
+def _scan_by_thread(
     limits: Limits,
     shape: tuple[int, int, int],
     fields: dict[str, Any],
@@ -93,11 +93,11 @@ def _by_thread(
         return [first, scan_pass((*reads, "totals"), False, "totals", **end)]
     again = {"traced": None, "options": fields["options"]}
     between = {"writes": "sums", "elements": wide, **state}
-    of_totals = _by_thread(limits, (outer, pieces, inner), again, ("totals",), state, between, most=1)
+    of_totals = _scan_by_thread(limits, (outer, pieces, inner), again, ("totals",), state, between, most=1)
     return [first, *of_totals, scan_pass((*reads, "sums"), False, "sums", **end)]
 
 
-def _by_tile(
+def _scan_by_tile(
     rows: int,
     n: int,
     fields: dict[str, Any],

@@ -35,7 +35,7 @@ PIECE = {True: 256, False: 2048}  # the least elements of a thread (software) or
 FULL = 264  # workgroups that fill a large GPU
 GROUPS = 1024  # workgroups that occupy a large GPU
 BLOCK, FEW = 512, 64  # topk of a long row: up to FEW elements are chosen from the best of each BLOCK
-BEST = 128  # on a GPU up to so many of a row longer than BLOCK are chosen without sorting
+BEST = 128  # on a GPU up to this many of a row longer than BLOCK are chosen without sorting
 CANDIDATES = 1664  # elements of a piece that may be among its best, at most: 13 KB of workgroup memory
 MOST = 32768  # elements of a workgroup's piece: its counts have 16 bits
 
@@ -45,18 +45,18 @@ def _argsort_launches(limits: Limits, x: Node, descending: bool, bits: int, firs
     # From one launch for short rows to three launches for every 4 bits of long ones.
     options = {"dtype": x.dtype.short, "descending": descending}
     if first:
-        return _by_candidates(rows, n, first, options)
+        return _select_candidates(rows, n, first, options)
     if limits.software and 0 < n <= FEWEST:
-        return [_in_registers(rows, n, options)]
+        return [_sort_in_registers(rows, n, options)]
     most = SHORT if not limits.software else LITTLE // 4 if rows * n <= LITTLE else 0
     if rows * n > 0 and n <= most:
-        return [_in_memory(rows, n, options)]
+        return [_sort_in_memory(rows, n, options)]
     if not limits.software and 0 < rows * n * n <= RANKED:
-        return [_by_rank(rows, n, options)]
+        return [_rank_rows(rows, n, options)]
     bits = 1 if x.dtype is dt.bool_ else bits  # bits above these are equal
     if not limits.software and rows * n > 0 and 4 * _cells(_each(n)) + KEPT <= limits.workgroup_memory:
-        return [_by_row(rows, n, options, bits)]
-    return _by_digits(limits, rows, n, options, -(-bits // 4))
+        return [_sort_rows(rows, n, options, bits)]
+    return _radix_sort(limits, rows, n, options, -(-bits // 4))
 
 
 def _each(n: int) -> int:
@@ -71,7 +71,7 @@ def _cells(each: int) -> int:
     return max(256 * each * 33 // 32, 2112) if each <= HELD else 1 << 30
 
 
-def _by_row(rows: int, n: int, options: dict[str, Any], bits: int) -> Launch:
+def _sort_rows(rows: int, n: int, options: dict[str, Any], bits: int) -> Launch:
     """A workgroup sorts a row by digits in registers and workgroup memory."""
     each = _each(n)
     sizes: dict[str, Any] = {"n": n, "bits": bits}
@@ -80,7 +80,7 @@ def _by_row(rows: int, n: int, options: dict[str, Any], bits: int) -> Launch:
     return Launch("sort/rows.wgsl", (), rows, sizes, options, workgroup=(256, 1, 1), traced=0, turns=turns)
 
 
-def _by_candidates(rows: int, n: int, k: int, options: dict[str, Any]) -> list[Launch]:
+def _select_candidates(rows: int, n: int, k: int, options: dict[str, Any]) -> list[Launch]:
     """The first k of pieces of each row, then of these, until a row has one piece."""
     most = CANDIDATES // k
     # elements of a thread: few enough for all cores to have work
@@ -118,7 +118,7 @@ def _by_candidates(rows: int, n: int, k: int, options: dict[str, Any]) -> list[L
         n = pieces * k
 
 
-def _by_rank(rows: int, n: int, options: dict[str, Any]) -> Launch:
+def _rank_rows(rows: int, n: int, options: dict[str, Any]) -> Launch:
     """Computes the rank of each element by comparison with all others of its row."""
     pieces = -(-n // 16)  # 256 threads rank 16 elements, 16 of them for each
     sizes: dict[str, Any] = {"n": n, "pieces": pieces}
@@ -134,7 +134,7 @@ def _by_rank(rows: int, n: int, options: dict[str, Any]) -> Launch:
     )
 
 
-def _in_registers(rows: int, n: int, options: dict[str, Any]) -> Launch:
+def _sort_in_registers(rows: int, n: int, options: dict[str, Any]) -> Launch:
     """One thread for each row, padded to a power of two."""
     wide = max(1 << (n - 1).bit_length(), 2)  # padding sorts last
     options = options | {"wide": wide, "network": _network(wide)}
@@ -159,7 +159,7 @@ def _network(n: int) -> tuple[tuple[int, int], ...]:
     return tuple(pairs)
 
 
-def _in_memory(rows: int, n: int, options: dict[str, Any]) -> Launch:
+def _sort_in_memory(rows: int, n: int, options: dict[str, Any]) -> Launch:
     """Rows padded to a power of two, as many as fit in the memory of a workgroup of some size."""
     wide = max(1 << (n - 1).bit_length(), 2)
     span = max(wide, 512)  # a workgroup sorts 512 elements or more: several short rows
@@ -175,7 +175,7 @@ def _in_memory(rows: int, n: int, options: dict[str, Any]) -> Launch:
     )
 
 
-def _by_digits(limits: Limits, rows: int, n: int, options: dict[str, Any], passes: int) -> list[Launch]:
+def _radix_sort(limits: Limits, rows: int, n: int, options: dict[str, Any], passes: int) -> list[Launch]:
     """Radix sort from the lowest 4 bits up: count the digits of each piece, scan the counts, move the
     elements."""
     piece, pieces = _pieces(limits, rows, n)
@@ -370,7 +370,7 @@ class Sort(Family):
         """Indices that sort the last dim, stable. bits: how many low bits of integers can differ.
 
         descending: sort from the largest to the smallest
-        first: if above 0, only so many of the indices
+        first: if above 0, only this many of the indices
         """
         return (self,), {"descending": descending, "bits": bits, "first": first}
 
