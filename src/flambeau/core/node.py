@@ -233,6 +233,7 @@ def toposort(roots: Iterable[Node]) -> list[Node]:
 def inputs_first(starts: Iterable[Node], before: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
     """Yield nodes after those that `before(node)` names, each once. `before` is called again once these have
     been yielded."""
+    # A stack in place of recursion: graphs are deeper than Python's limit of calls.
     done: set[Node] = set()
     stack = list(starts)[::-1]
     while stack:

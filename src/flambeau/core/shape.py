@@ -139,6 +139,7 @@ class View:
             return Affine(a.strides, a.offset - sum(s * b for s, b in zip(a.strides, before, strict=True)))
 
         moved = [Bound(shift(b.position), b.size) for b in self.bounds]
+        # A bound for each dim that grew: outside of it are the zeros.
         for d in range(rank):
             if before[d] > 0 or after[d] > 0:
                 moved.append(
@@ -151,6 +152,7 @@ class View:
         lead = len(self.shape) - len(spec)
         outs = tuple(w.positions(n) for w, n in zip(spec, self.shape[lead:], strict=True))
 
+        # Tap t of window p reads position p * stride + t * dilation.
         def slide(a: Affine) -> Affine:
             lead_strides, tail = a.strides[:lead], a.strides[lead:]
             step = tuple(s * w.stride for s, w in zip(tail, spec, strict=True))
@@ -209,6 +211,8 @@ def _reshape_groups(old: Shape, new: Shape) -> Groups:
     while i < len(i_dims) and j < len(j_dims):
         a, b = [i_dims[i]], [j_dims[j]]
         p, q = old[i_dims[i]], new[j_dims[j]]
+        # The run with the smaller product grows. Both end together, since the shapes have equally many
+        # elements.
         while p != q:
             if p < q:
                 i += 1
@@ -224,6 +228,7 @@ def _reshape_groups(old: Shape, new: Shape) -> Groups:
 
 
 def _mergeable(a: Affine, shape: Shape, dims: tuple[int, ...]) -> bool:
+    # One step along x is as far as all of y: the index walks both like one dim.
     return all(a.strides[x] == a.strides[y] * shape[y] for x, y in pairwise(dims))
 
 

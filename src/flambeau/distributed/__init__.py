@@ -162,6 +162,7 @@ def _install_hooks() -> None:
     previous = sys.excepthook
 
     def stop(kind: Any, value: Any, traceback: Any) -> None:
+        # The other ranks know of a DistributedError already.
         if _default is not None and not isinstance(value, DistributedError):
             _default.abort(f"{kind.__name__}: {value}")
         previous(kind, value, traceback)
@@ -368,6 +369,7 @@ class _Buffer:
         if read:
             values = data.detach().numpy()
             values = narrow_bfloat16(values) if self.dtype else values
+            # In memory that peers of this host read in place.
             self.array = get_default_group().empty(values.shape, values.dtype)
             self.array[...] = values
         else:

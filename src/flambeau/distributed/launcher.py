@@ -237,6 +237,7 @@ class Launcher:
                     workers[place] = Child(worker.rank, self.plan.command, environments[place])
             if all(worker.code is not None for worker in workers):
                 codes = [worker.code or 0 for worker in workers]
+                # An elastic run has succeeded if one worker completed it.
                 return min(codes) if self.plan.elastic else max(codes)
             time.sleep(0.02)
         for worker in workers:
@@ -283,7 +284,7 @@ def end_with_parent() -> None:
     def watch() -> None:
         with contextlib.suppress(OSError):
             os.set_inheritable(int(descriptor), False)
-            os.read(int(descriptor), 1)
+            os.read(int(descriptor), 1)  # returns when the launcher's end closes
             os._exit(1)
 
     threading.Thread(target=watch, name="flambeau-parent", daemon=True).start()

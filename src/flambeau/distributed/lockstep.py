@@ -106,6 +106,7 @@ def side_by_side(meeting: Meeting, shards: Collection[int], compute: Callable[[i
     errors: list[BaseException] = []
 
     def run(shard: int) -> None:
+        # For the batch norms of this thread alone.
         statistics.set(SharedStatistics(meeting, shard, shard == min(shards)))
         try:
             results[shard] = compute(shard)

@@ -322,6 +322,7 @@ class DistributedOptimizer:
     ) -> StepResult:
         """Make a step as `run` does, without workers that wait: the caller calls `admit` between steps."""
 
+        # Batch norms in step change the buffers as they compute: a repeated step begins with the old ones.
         before = [b.detach().clone() for b in self.sums.buffers] if self.options.sync_batch_norm else []
         realize(*before)
 
@@ -356,6 +357,7 @@ class DistributedOptimizer:
                 if not is_lost(self._full):
                     raise
                 self.regroup()
+                # Another worker had completed the call: its state and its result came with `regroup`.
                 if self.progress > before:
                     return self.result
             else:

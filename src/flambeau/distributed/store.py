@@ -256,6 +256,7 @@ class StoreServer:
         # A worker that died while it waited is noticed here, so that nobody connects to it.
         waiting = [m for m in self._members.values() if m.has_joined and not is_gone(m.connection)]
         working = [m for m in self._members.values() if m.generation == self._generation and not m.has_joined]
+        # The first generation waits for the number that its workers name, later ones for those that live.
         needed = 1 if self._generation else max((m.info["size"] for m in waiting), default=1)
         if len(waiting) >= needed and not (self._generation and working):
             self._resolve(waiting)
@@ -263,8 +264,10 @@ class StoreServer:
     def _resolve(self, waiting: list[StoreMember]) -> None:
         taken = {m.rank for m in waiting}
         free = iter(r for r in range(len(waiting) + len(taken)) if r not in taken)
+        # A worker keeps its rank, or the one that it asked for; others take the lowest free ones.
         for member in waiting:
             member.rank = next(free) if member.rank < 0 else member.rank
+        # Living workers keep their order, before a new one that asked for the same rank.
         waiting.sort(key=lambda m: (m.rank, not m.generation))
         self._generation += 1
         infos = [m.info | {"old": m.rank if m.generation else -1} for m in waiting]

@@ -95,6 +95,7 @@ def run_threads(
                 results[rank] = function(groups[rank])
             except BaseException as e:
                 errors.append(e)
+                # The others stop now, not at their timeout.
                 groups[rank].abort(f"{type(e).__name__}: {e}")
 
     threads = [threading.Thread(target=run, args=(r,), name=f"rank {r}", daemon=True) for r in range(size)]

@@ -116,6 +116,7 @@ def handshake(connection: socket.socket, token: str, server: bool) -> None:
 
 
 def _proof(token: str, side: bytes, first: bytes, second: bytes) -> bytes:
+    # Both random numbers and the side are signed: a proof can't be used again, nor sent back to its author.
     return hmac.new(token.encode(), side + first + second, hashlib.sha256).digest()
 
 
