@@ -8,7 +8,7 @@
  *   {keep: [urls]}   keep what they loaded before that, which the browser still has, and the files of all pages
  */
 const FILES = {}; // of the pages, by name the hash of each: src/flambeau/site/pages.py writes them here
-const MANIFEST = "manifest.json", LATER = /\.jpg$/; // kept when they are first seen: who sees them loads megabytes
+const MANIFEST = "manifest.json", LATER = /\.jpg$|^inspector\//; // kept when they are first seen: large, and few see them
 const CACHE = "flambeau-1", NAMED = /-([0-9a-f]{12})(\.zip$|\/)/, CHECKED = "x-flambeau-sha256";
 
 /** @type {any} */

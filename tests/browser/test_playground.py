@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from flambeau.site.docs import docs_files
+
 from .paper import expect, overflow, shot, until
 
 pytestmark = pytest.mark.share(8, first=6)
@@ -103,3 +105,24 @@ def test_it_says_what_is_missing_and_what_is_damaged(page, site):
     expect(page, "#status").to_contain_text("run on a desktop")
     expect(page, "#notices").to_contain_text("The link is damaged")
     assert page.is_disabled("#run")
+
+
+def test_a_cell_of_the_book_runs_beside_its_printed_output(page, site, site_folder):
+    """After the cells above it; then its kernels, and on a phone."""
+    for name, data in docs_files([], with_site=True).items():
+        if name.startswith(("book/", "docs.")):
+            path = site_folder / "docs" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    page.goto(f"{site}docs/book/graph.html")
+    page.click(".bar .run >> nth=1")
+    expect(page, ".bar .told >> nth=1").to_contain_text("swiftshader (WebGPU) (software: slow), 1 kernel")
+    assert page.inner_text(".bar .told >> nth=0").endswith("(software: slow)")  # it ran first
+    pair = page.locator(".pair").nth(1)
+    printed, mine = (pair.locator(f"{box} pre").inner_text() for box in (".printed", ".mine"))
+    assert printed.strip().removesuffix("Copy").split() == mine.split()
+    page.click(".made summary >> nth=0")
+    page.click(".kernels summary >> nth=0")
+    assert "@compute" in page.inner_text(".kernels pre")
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert overflow(page) == []

@@ -48,7 +48,7 @@ LEFT_OUT = (
     "flambeau/selftest/",
     "flambeau/wgsl/",
 )
-KEPT = {"flambeau/web/executor.js"}
+KEPT = {f"flambeau/web/{source}" for source in SOURCES.values()}  # what an export writes for pages
 SEPARATE = ("onnx", "selftest", "inspector")  # packages in separate archives, which some pages load
 # Excluded from the wheel for other pages: no Python in a page can use them.
 NOT_IN_PAGES = (
@@ -119,9 +119,8 @@ def flambeau() -> Files:
 
 def library() -> Files:
     """Return the package for other pages. Of web/ it has only the files of exported programs."""
-    kept = {f"flambeau/web/{source}" for source in SOURCES.values()}
     excluded = (*NOT_IN_PAGES, "flambeau/web/")
-    return {n: data for n, data in package().items() if n in kept or not n.startswith(excluded)}
+    return {n: data for n, data in package().items() if n in KEPT or not n.startswith(excluded)}
 
 
 def separate_package(name: str) -> Files:

@@ -67,7 +67,9 @@ def build(
     installed = desktop_wheel()
     written |= {installed.file_name: installed.data} | pages(installed.file_name, with_docs)
     if with_docs:
-        written |= {f"{DOCS}/{name}": data for name, data in docs_files(list(entries())).items()}
+        written |= {
+            f"{DOCS}/{name}": data for name, data in docs_files(list(entries()), with_site=True).items()
+        }
     written[MANIFEST] = json.dumps(manifest, indent=1).encode()
     if brotli:
         # Trained weights look like random numbers, and a wheel is a zip: compressing them saves nothing.

@@ -21,6 +21,7 @@ from .pages import POLICY
 # What a reader wants to do: the pages for it, in order. Pages that are not named come last, under MORE.
 GROUPS = {
     "Start": "README index examples from_pytorch torch_names porting libraries",
+    "The book": "book/index book/graph book/train book/kernel book/gpt book/page book/inside",
     "Train": "learner dashboard data tables workers augmentation metrics optim mixed_precision",
     "Many devices": "distributed scale remote tabs",
     "Models": "nn models fine_tuning weights onnx export site",
@@ -34,6 +35,12 @@ INSIDE = "Inside"
 SKIPPED = {"reference"}  # the pages of single functions take its place
 MARK = "docs.json"  # the file by which a folder of an earlier build is recognised
 ASSETS = ("docs.css", "docs.js")
+BOOK = "book/"
+RUNS = Template(
+    '<link rel="stylesheet" href="${site}wgsl.css">\n<link rel="stylesheet" href="${site}runner.css">\n'
+    '<link rel="stylesheet" href="${site}book/style.css">\n'
+    '<script type="module" src="${site}book/page.js"></script>'
+)
 MOST_USES = 12  # pages that a function's page lists
 
 
@@ -77,16 +84,18 @@ def build_docs(out: Path) -> tuple[int, int]:
     return sum(name.endswith(".html") for name in files), len(entries)
 
 
-def docs_files(entries: list[reference.PublicName]) -> dict[str, bytes]:
-    """Return the files of the documentation by path."""
+def docs_files(entries: list[reference.PublicName], with_site: bool = False) -> dict[str, bytes]:
+    """Return the files of the documentation by path. with_site: it is a folder of the site, whose runner runs
+    the book's cells."""
     pages = sources()
     addresses = {entry.title: address_of(entry) for entry in entries}
     files: dict[str, bytes] = {}
     places: list[search.Found] = []
     for name, text in pages.items():
         page = markdown.render(text, linker(name, pages))
+        runs = with_site and name.startswith(BOOK) and name != f"{BOOK}index"
         files[f"{name}.html"] = whole(
-            f"{name}.html", page.title, page.html, markdown.contents(page.sections), pages
+            f"{name}.html", page.title, page.html, markdown.contents(page.sections), pages, runs
         )
         for s in page.sections:
             places.append(search.Found(page.title, s.title, f"{name}.html#{s.anchor}", s.text))
@@ -111,13 +120,17 @@ def docs_files(entries: list[reference.PublicName]) -> dict[str, bytes]:
 # --- one page ---
 
 
-def whole(here: str, title: str, body: str, contents: str, pages: dict[str, str]) -> bytes:
-    """Return a complete page. here: its path; contents: the list of its headings, or ""."""
+def whole(
+    here: str, title: str, body: str, contents: str, pages: dict[str, str], runs: bool = False
+) -> bytes:
+    """Return a complete page. here: its path; contents: the list of its headings, or ""; runs: whether cells
+    get buttons."""
     root = "../" * here.count("/")
     template = Template((web_folder() / "docs" / "page.html").read_text("utf-8"))
     values = {
         "root": root, "title": escape(title), "policy": escape(POLICY, quote=False), "body": body,
         "version": escape(__version__), "nav": navigation(here, root, pages),
+        "runs": RUNS.substitute(site=f"{root}../") if runs else "",
         "contents": f'<nav class="contents" aria-label="On this page">{contents}</nav>' if contents else "",
     }  # fmt: skip
     return template.substitute(values).encode()

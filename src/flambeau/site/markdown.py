@@ -14,7 +14,7 @@ from pygments import formatters, lexers
 from pygments import highlight as highlight_code
 from pygments.util import ClassNotFound
 
-LANGUAGES = {"": "text", "wgsl": "rust", "js": "javascript"}  # of a fence: pygments' name
+LANGUAGES = {"": "text", "output": "text", "wgsl": "rust", "js": "javascript"}  # of a fence: pygments' name
 
 
 class PageSection(NamedTuple):
