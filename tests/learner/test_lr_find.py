@@ -15,7 +15,7 @@ X = np.random.default_rng(0).normal(size=(40, 3)).astype("float32")
 Y = (X[:, 0] > 0).astype("int64")
 
 
-def make(device, **options):
+def make(device, workers=0, **options):
     fb.manual_seed(3)
     model = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 2))
     model.to(device)
@@ -23,7 +23,7 @@ def make(device, **options):
     optimizer = optim.AdamW([{"params": head, "lr": 1e-2}, {"params": body, "lr": 1e-3}])
     learner = Learner(model, optimizer, nn.functional.cross_entropy, renderers=[], **options)
     dataset = data.TensorDataset(fb.tensor(X, device=device), fb.tensor(Y, device=device))
-    return learner, data.DataLoader(dataset, 8, shuffle=True)
+    return learner, data.DataLoader(dataset, 8, shuffle=True, num_workers=workers)
 
 
 def numbers(learner):
@@ -63,9 +63,9 @@ def test_a_search_leaves_everything_as_it_was(options):
 @pytest.mark.share(3, only=["gpu"])
 def test_a_run_after_a_search_is_the_run_without_one(device):
     """Also on recorded steps: those of before and after the search."""
-    plain, loader = make(device)
+    plain, loader = make(device, workers=1)
     expected = plain.fit(loader, epochs=3)
-    searched, loader = make(device)
+    searched, loader = make(device, workers=1)
     searched.fit(loader, epochs=1)
     searched.lr_find(loader, 1e-5, 1.0, num_it=10)
     assert searched.fit(loader, epochs=3) == expected

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -293,8 +293,9 @@ class Learner:
         if belongs_to_group():
             raise ValueError("lr_find(...): it trains in one process: call it in a script without workers")
         trained, accumulate = self._parts.trained, self._parts.accumulate
-        with restored(trained, loader):
-            batches = map(self._to_batch, repeat(loader))
+        # The loader's workers end before its state is restored.
+        with restored(trained, loader), closing(repeat(loader)) as items:
+            batches = map(self._to_batch, items)
             rates = geometric(start_lr, end_lr, num_it)
             return search(trained, accumulate, self.device, batches, rates, stop_div)
 

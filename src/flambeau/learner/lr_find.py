@@ -123,7 +123,7 @@ def geometric(start: float, end: float, count: int) -> list[float]:
     return [start * (end / start) ** (i / (count - 1)) for i in range(count)]
 
 
-def repeat(loader: Iterable[Any]) -> Iterator[Any]:
+def repeat(loader: Iterable[Any]) -> Generator[Any]:
     """Yield the batches of a loader, and begin again at its end. ValueError if it has none."""
     while True:
         count = 0
