@@ -11,8 +11,8 @@ def test_kernels_of_a_device(gpu):
         k for k in found if k["template"].startswith("reduce/") and {"mul", "exp"} <= {*k["name"].split("+")}
     ]
     assert all(list(k) == ["name", "template", "groups", "reads", "writes", "flops", "wgsl"] for k in sums)
-    assert all(k["reads"] == 60 and k["writes"] == 12 and k["flops"] >= 3 * 15 for k in sums)
-    assert any(k["groups"][1:] == [1, 1] and "@compute" in k["wgsl"] for k in sums)
+    own = [k for k in sums if (k["reads"], k["writes"]) == (60, 12)]  # bytes; others ran in other tests
+    assert any(k["groups"][1:] == [1, 1] and k["flops"] >= 45 and "@compute" in k["wgsl"] for k in own)
     (x * 7.125 + 2).exp().sum(1).numpy()
     assert len(fb.debug.kernels(gpu)) == len(found)
 
