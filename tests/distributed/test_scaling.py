@@ -28,7 +28,7 @@ def test_the_slowest_stage_counts_for_all_rounds():
     wide = predict(WORK, HOST._replace(cores=16), devices=2)
     assert wide.host == pytest.approx(two.host / 4)  # a quarter of the cores for each pass
     half = predict(WORK, HOST, devices=2, method=Method(wire=0.5))
-    assert half.host == pytest.approx(two.host + 3.5 * g / 4e9)
+    assert half.host == pytest.approx(two.host + 7.5 * g / 4e9)
 
 
 def test_hosts_send_what_all_their_workers_have():

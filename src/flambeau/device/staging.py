@@ -74,7 +74,7 @@ class StagingBuffers:
 
     def _next(self, total: int) -> tuple[Any, Any]:
         """Return the buffer that the device is done with first, or a new one, and its mapping."""
-        if self._writes and (len(self._writes) >= WRITES or self._writes[0][1].is_done()):
+        if len(self._writes) >= WRITES:
             staging, mapping = self._writes.popleft()
             if staging.size >= total:
                 return staging, mapping

@@ -14,15 +14,22 @@ from .reductions import narrow_bfloat16, widen_bfloat16
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 BLOCK = 256  # elements that share a scale in int8: 4 bytes each block, 1.6 % of the message
+CHUNK = 1 << 17  # elements that are encoded at a time, a multiple of BLOCK: the steps stay in the cache
+Part = Callable[[int, int], object]  # works on the elements [first, end)
 
 
 class Wire(NamedTuple):
-    """A format of numbers in messages: `encode` makes the bytes of float32 numbers, `decode` the numbers of
-    bytes, given how many; `nbytes` is the length of the message of this many numbers."""
+    """A format of numbers in messages.
+
+    encode: returns the bytes of float32 numbers. decode: returns the numbers of bytes, given how many.
+    nbytes: the length of the message of this many numbers. put: writes to a message of so many numbers the one
+    of those from a number on, which is a multiple of BLOCK.
+    """
 
     encode: Callable[[Floats], Bytes]
     decode: Callable[[Bytes, int], Floats]
     nbytes: Callable[[int], int]
+    put: Callable[[Bytes, int, Bytes, int], object]
     is_exact: bool = False
 
 
@@ -71,11 +78,27 @@ def _from_float32(raw: Bytes, count: int) -> Floats:
     return raw.view(np.float32)[:count]
 
 
+def _put_in_line(size: int) -> Callable[[Bytes, int, Bytes, int], object]:
+    """Return `put` of a wire whose elements have `size` bytes each."""
+
+    def put(message: Bytes, count: int, part: Bytes, first: int) -> None:
+        message[first * size : first * size + part.size] = part
+
+    return put
+
+
+def _put_int8(message: Bytes, count: int, part: Bytes, first: int) -> None:
+    begin, blocks, all_blocks = first // BLOCK, part.size // (4 + BLOCK), -(-count // BLOCK)
+    message[4 * begin : 4 * (begin + blocks)] = part[: 4 * blocks]
+    steps = message[4 * all_blocks :]
+    steps[BLOCK * begin : BLOCK * (begin + blocks)] = part[4 * blocks :]
+
+
 WIRES = {
-    "float32": Wire(_bytes, _from_float32, (4).__mul__, True),
-    "float16": Wire(_to_float16, _from_float16, (2).__mul__),
-    "bfloat16": Wire(_to_bfloat16, _from_bfloat16, (2).__mul__),
-    "int8": Wire(_to_int8, _from_int8, _int8_bytes),
+    "float32": Wire(_bytes, _from_float32, (4).__mul__, _put_in_line(4), True),
+    "float16": Wire(_to_float16, _from_float16, (2).__mul__, _put_in_line(2)),
+    "bfloat16": Wire(_to_bfloat16, _from_bfloat16, (2).__mul__, _put_in_line(2)),
+    "int8": Wire(_to_int8, _from_int8, _int8_bytes, _put_int8),
 }
 
 
@@ -96,15 +119,35 @@ class Feedback:
     def __init__(self, wire: Wire):
         self.wire = wire
         self.errors: dict[Any, Floats] = {}
+        self.run = run_alone  # shares the work among threads
 
     def encode(self, key: Any, values: Floats) -> tuple[Bytes, Floats]:
         """Return the message of `values`, and the numbers that it decodes to."""
-        if self.wire.is_exact:
-            return self.wire.encode(values), values
-        error = self.errors.get(key)
-        wanted = values if error is None else values + error
-        raw = self.wire.encode(wanted)
-        sent = self.wire.decode(raw, values.size)
-        # Seide et al., 2014 (1-bit SGD): without this, small gradients that round to zero would never count.
-        self.errors[key] = wanted - sent
-        return raw, sent
+        wire, count = self.wire, values.size
+        if wire.is_exact:
+            return wire.encode(values), values
+        if key not in self.errors:
+            self.errors[key] = np.zeros(count, np.float32)
+        message, sent, errors = (
+            np.empty(wire.nbytes(count), np.uint8),
+            np.empty_like(values),
+            self.errors[key],
+        )
+
+        def part(first: int, end: int) -> None:
+            for at in range(first, end, CHUNK):
+                here = slice(at, min(at + CHUNK, end))
+                wanted = values[here] + errors[here]
+                raw = wire.encode(wanted)
+                wire.put(message, count, raw, at)
+                sent[here] = wire.decode(raw, wanted.size)
+                # Seide et al., 2014 (1-bit SGD): else small gradients that round to zero would never count.
+                np.subtract(wanted, sent[here], out=errors[here])
+
+        self.run(count, part)
+        return message, sent
+
+
+def run_alone(size: int, part: Part) -> None:
+    """Work on all elements in this thread."""
+    part(0, size)

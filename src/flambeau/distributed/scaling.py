@@ -9,7 +9,7 @@ from ..errors import ValueError
 from .carrier import threads_of
 from .layout import ROUND
 
-ENCODE_PASSES = 7  # over the elements for other workers, by one thread, for a wire below 1
+ENCODE_PASSES = 15  # copies that take as long as encoding to float16 with error feedback
 
 
 class Machine(NamedTuple):
@@ -97,9 +97,10 @@ def predict(
     read, write = work.nbytes / machine.read, work.nbytes / machine.write
     # The additions read a worker's segment of all workers' sums, and write it once; a copy reads and writes
     # once.
-    adding = (workers + 1) / (2 * workers) / threads_of(machine.cores, devices)
+    adding = (workers + 1) / (2 * workers)
     encoding = ENCODE_PASSES * others if method.wire < 1 else 0.0
-    host = (adding + encoding) * work.nbytes / machine.copy * crowd
+    threads = threads_of(machine.cores, devices)
+    host = (adding + encoding) * work.nbytes / machine.copy / threads * crowd
     # Each worker sends its part of each segment, and its sums, to all workers of other hosts.
     leaving = 1 if method.hierarchical else devices
     network = 2 * leaving * (hosts - 1) / hosts * work.nbytes * method.wire / machine.network

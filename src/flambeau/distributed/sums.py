@@ -161,6 +161,7 @@ class Sums:
         self._calls: list[RankCall] = []  # of the last exchange
         processes = 1 + sum(p.shares_memory for p in group.mesh.peers.values())
         self.carrier = carrier_of(self.device, CopyThreads(processes))
+        self.feedback.run = self.carrier.threads.run
         # Other workers cut the sums elsewhere: errors of other cuts do not fit.
         self.feedback.errors.clear()
         self.deal = deal(self.options.shards, group.size)
