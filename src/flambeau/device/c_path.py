@@ -58,6 +58,8 @@ class CPath:
     """Encodes commands by a provider's C functions: 1 to 3 us per dispatch, where its Python API takes 4
     to 6."""
 
+    polls = False  # whether threads can wait for mappings while others submit
+
     def __init__(self, device: Any, ffi: Any, lib: Any, api: Any):
         self.device, self.ffi, self.lib, self.api = device, ffi, lib, api
         self._checked: Any = api.libf  # raises the provider's errors
@@ -357,6 +359,7 @@ class Encoder:
 class WgpuPath(CPath):
     """Encodes commands by wgpu-native's C functions."""
 
+    polls = True
     compilers = min(os.cpu_count() or 1, 16)
     has_own_threads = False
 
@@ -574,8 +577,8 @@ class DawnPath(CPath):
         with device.lock, uninterrupted():
             return promise.sync_wait()
 
-    def map(self, buffer: Any, total: int, writes: bool = False) -> "DawnMapping":
-        return DawnMapping(self, buffer, total, writes)
+    def map(self, buffer: Any, total: int) -> "DawnMapping":
+        return DawnMapping(self, buffer, total)
 
     def wait(self) -> None:
         """Wait for submitted work. Mapping a buffer would not, because Dawn maps unused buffers at once."""
@@ -590,11 +593,11 @@ class DawnPath(CPath):
 
 
 class DawnMapping:
-    """A buffer that is mapped once what was submitted is done."""
+    """A buffer that is to be read once what was submitted is done."""
 
-    def __init__(self, path: DawnPath, buffer: Any, total: int, writes: bool = False):
-        self.path, self.buffer, self.total, self.writes = path, buffer, total, writes
-        self.promise = buffer.map_async("WRITE" if writes else "READ", 0, total)
+    def __init__(self, path: DawnPath, buffer: Any, total: int):
+        self.path, self.buffer, self.total = path, buffer, total
+        self.promise = buffer.map_async("READ", 0, total)
 
     def is_done(self) -> bool:
         """Return False: Dawn's Python API can't poll, so awaiting a value blocks."""
@@ -604,11 +607,7 @@ class DawnMapping:
         self.path.settle(self.promise)
 
     def view(self) -> memoryview:
-        path = self.path
-        with path.device.lock:
-            if self.writes:
-                pointer = path.lib.wgpuBufferGetMappedRange(self.buffer._internal, 0, self.total)
-                return memoryview(path.ffi.buffer(pointer, self.total))
+        with self.path.device.lock:
             return memoryview(self.buffer.read_mapped(0, self.total, copy=False)).cast("B")
 
     def end(self) -> None:

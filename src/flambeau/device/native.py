@@ -203,9 +203,9 @@ class NativeDevice(Caches):
             self.check()
             return Fetch(self, asked)
 
-    def staging(self) -> StagingBuffers:
-        """Make staging buffers for a user of large transfers."""
-        return StagingBuffers(self)
+    def staging(self) -> StagingBuffers | None:
+        """Make staging buffers for large transfers; None with Dawn, whose mappings can't be polled."""
+        return StagingBuffers(self) if self._fast.polls else None
 
     def wait(self) -> None:
         """Wait until everything submitted is done."""

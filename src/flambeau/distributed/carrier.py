@@ -168,21 +168,23 @@ class _HostArrays:
 
 @runtime_checkable
 class HasStaging(Protocol):
-    """A device that lends staging buffers: wgpu's and Dawn's."""
+    """A native device."""
 
     pool: Any
     lock: Any
 
-    def staging(self) -> StagingBuffers: ...
+    def staging(self) -> StagingBuffers | None:
+        """Make staging buffers, if the provider's mappings can be polled."""
+        ...
 
 
 class StagedCarrier(Carrier):
     """Moves values of a native GPU: the host only copies between mapped memory and the caller's arrays."""
 
-    def __init__(self, device: Any, threads: CopyThreads):
+    def __init__(self, device: Any, threads: CopyThreads, staging: StagingBuffers):
         super().__init__(device, threads)
         self.gpu: HasStaging = device
-        self.staging = device.staging()
+        self.staging = staging
 
     def read(self, slices: Sequence[TensorSlice], size: int) -> PendingValues:
         realize(*(s.tensor for s in slices))
@@ -237,7 +239,7 @@ def _copies(slices: Sequence[TensorSlice]) -> list[StagedCopy]:
 
 def carrier_of(device: Device, threads: CopyThreads) -> Carrier:
     """Return what moves large values of a device."""
-    if isinstance(device, HasStaging):
-        return StagedCarrier(device, threads)
+    if isinstance(device, HasStaging) and (staging := device.staging()) is not None:
+        return StagedCarrier(device, threads, staging)
     is_numpy = device.kind == "cpu" and device.xp.is_numpy
     return (NumpyCarrier if is_numpy else Carrier)(device, threads)

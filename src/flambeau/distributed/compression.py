@@ -22,8 +22,8 @@ class Wire(NamedTuple):
     """A format of numbers in messages.
 
     encode: returns the bytes of float32 numbers. decode: returns the numbers of bytes, given how many.
-    nbytes: the length of the message of this many numbers. put: writes to a message of so many numbers the one
-    of those from a number on, which is a multiple of BLOCK.
+    nbytes: the length of the message of this many numbers. put(message, count, part, first): writes the
+    message of the numbers from `first` on, a multiple of BLOCK, to that of all `count` numbers.
     """
 
     encode: Callable[[Floats], Bytes]

@@ -7,7 +7,6 @@ own segment of all workers, and one uses the sums of all segments. Peers of one 
 from __future__ import annotations
 
 import queue
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from time import perf_counter
@@ -24,7 +23,6 @@ from .mesh import Payload
 from .reduce import Span, TreeSum
 
 STATUS = 8  # bytes before a segment's sum: the rank whose numbers are not finite, + 1, and the tensor
-TURN = 5e-4  # seconds
 CHUNK = 1 << 20  # elements that are added at a time: the sums stay in the last cache for the check
 
 
@@ -49,30 +47,6 @@ class SumSlots:
         segments = [r.bounds[rank + 1] - r.bounds[rank] for r in rounds]
         self.partials: list[Floats] = [group.empty((spans, r.size)) for r in rounds]
         self.sums: list[Bytes] = [group.empty(STATUS + 4 * n, np.uint8) for n in segments]
-
-
-class _QuickTurns:
-    """While exchanges run, a thread that computes in Python passes the GIL on after TURN seconds: Python's
-    5 ms would delay stages whose passes take 1 ms."""
-
-    def __init__(self) -> None:
-        self._lock, self._users, self._usual = threading.Lock(), 0, 0.0
-
-    def begin(self) -> None:
-        with self._lock:
-            if not self._users:
-                self._usual = sys.getswitchinterval()
-                sys.setswitchinterval(min(TURN, self._usual))
-            self._users += 1
-
-    def end(self) -> None:
-        with self._lock:
-            self._users -= 1
-            if not self._users:
-                sys.setswitchinterval(self._usual)
-
-
-_quick_turns = _QuickTurns()
 
 
 class StageTimes:
@@ -123,7 +97,6 @@ class GradientExchange:
     def start(self) -> None:
         """Begin the calls of a step, on all ranks."""
         self.calls = [self.group.begin("add_gradients"), self.group.begin("share_gradients")]
-        _quick_turns.begin()
         for name, stage, after, work in (
             ("add", self._stages[0], self._stages[1], self._add_round),
             ("use", self._stages[1], None, self._use_round),
@@ -274,9 +247,6 @@ class GradientExchange:
         self._stages[0].put(None)
         for thread in self._threads:
             thread.join()
-        if self._threads:
-            self._threads = []
-            _quick_turns.end()
 
 
 class TreeAdd:

@@ -669,7 +669,7 @@ class RankCall:
     def receive_whole(self, rank: int, part: int, size: int) -> tuple[Array, Payload | None]:
         """Receive `size` bytes that a rank sent with `send_whole`: where the sender has them, if ranks share
         memory. Pass the payload to `free` after use. The timeout begins now."""
-        self.deadline = time.monotonic() + self.group.timeout
+        self.renew()
         first = part * PARTS
         if self._shares(rank) or size <= PIECE:
             _, message = self.receive([(rank, first)])
@@ -685,6 +685,10 @@ class RankCall:
         for at in range(number, -(-size // PIECE)):
             self.fetch(rank, first + at, whole[at * PIECE : (at + 1) * PIECE])
         return whole, None
+
+    def renew(self) -> None:
+        """Let the timeout begin now."""
+        self.deadline = time.monotonic() + self.group.timeout
 
     def free(self, rank: int, message: Payload | None) -> None:
         """Let the sender change what `receive_whole` has returned."""

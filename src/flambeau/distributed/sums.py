@@ -18,7 +18,7 @@ from ..ops.join import stack
 from ..ops.random import get_rng_state
 from ..runtime.run import Readback, realize
 from ..tensor import Tensor, tensor
-from .carrier import CopyThreads, HasStaging, Landing, TensorSlice, carrier_of
+from .carrier import CopyThreads, Landing, StagedCarrier, TensorSlice, carrier_of
 from .compression import Feedback, Floats, wire_named
 from .early import EarlyExchange, PairSums, RoundReader, add_lists
 from .exchange import BadGradient, Flaw, GradientExchange, StageTimes, SumSlots, TreeAdd
@@ -150,7 +150,7 @@ class Sums:
         self.early: EarlyExchange | None = None  # that the shard may begin which is computed now
         # Small gradients are exchanged faster than a shard's segments are submitted.
         nbytes = sum(4 * p.numel() for p in params)
-        self.overlaps = nbytes >= OVERLAPPED and isinstance(self.device, HasStaging)
+        self.is_large = nbytes >= OVERLAPPED
         self._plans: dict[tuple[int, ...], tuple[Round, ...]] = {}
         self.join(group)
 
@@ -166,6 +166,11 @@ class Sums:
         self.feedback.errors.clear()
         self.deal = deal(self.options.shards, group.size)
         self.owners = owners_of([t.numel() for t in self.tensors], group.size)
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether gradients are exchanged before all are computed."""
+        return self.is_large and isinstance(self.carrier, StagedCarrier)
 
     @property
     def shards(self) -> range:
@@ -245,6 +250,7 @@ class Sums:
         """Agree with the other workers on the tensors of a step, and start its exchange."""
         self._announce_step(step, used)
         for call in self._calls:  # of the step before: peers may still read this worker's slots
+            call.renew()
             call.end()
         rounds = self._rounds(step.used)
         own = len(step.spans[self.group.rank])
