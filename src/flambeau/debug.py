@@ -119,11 +119,11 @@ class check_indices:
     """
 
     def __enter__(self):
-        self._before, watched.check = watched.check, _check
+        self._outer_check, watched.check = watched.check, _check
         return self
 
     def __exit__(self, *_):
-        watched.check = self._before
+        watched.check = self._outer_check
 
 
 def _check(places: Any) -> None:

@@ -526,7 +526,7 @@ class SegmentedPlay:
                     (s.works, [*s.submit.prepare(device, filled), *([c] if c else [])], s.ready)
                     for s, c in zip(segments, copies, strict=True)
                 ]
-                self._before, self._moves, self._nodes = moves.words, moves, nodes
+                self._leading_words, self._moves, self._nodes = moves.words, moves, nodes
             except BaseException:
                 moves.undraw()
                 program.is_playing = False
@@ -555,7 +555,7 @@ class SegmentedPlay:
         program = self.program
         with program.device.lock, uninterrupted():
             (works, parts, ready), *self._rest = self._rest
-            words, self._before = self._before, []
+            words, self._leading_words = self._leading_words, []
             submit(program.device, works, *([words, *parts] if words else parts))
             if self._moves.stays or self._moves.drawn:
                 program.move_states(self._moves)

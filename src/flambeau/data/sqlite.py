@@ -46,7 +46,7 @@ class SQLiteDataset(Dataset):
             cure = "try again once the writer has finished" if is_busy else "name a table of the file"
             raise ValueError(f"{call}: {error}: {cure}") from None
         self.columns = [name for name, *_ in known]
-        missing = [name for name in columns or () if name not in self.columns or not self._has(name)]
+        missing = [name for name in columns or () if name not in self.columns or not self._has_column(name)]
         if missing:
             call = f"SQLiteDataset('{path}', {table!r})"
             raise ValueError(f"{call}: no column {missing[0]!r}: name a column of the table")
@@ -60,7 +60,7 @@ class SQLiteDataset(Dataset):
             with suppress(sqlite3.Error), closing(sqlite3.connect(f"{self._uri}?mode=rw", uri=True)) as db:
                 db.execute("SELECT 1 FROM sqlite_master").fetchall()
 
-    def _has(self, column: str) -> bool:
+    def _has_column(self, column: str) -> bool:
         info = self._connection().execute(f"PRAGMA table_info({_quote(self.table)})")
         return column in {name for _, name, *_ in info}
 

@@ -198,7 +198,7 @@ class Later:
     """A pipeline that a helper compiles first."""
 
     def __init__(self, compiling: PromisedAhead, helper: Helper, job: Job, module: Any, layout: Any):
-        self._compiling, self._made_of = compiling, (job, module, layout)
+        self._compiling, self._promise_arguments = compiling, (job, module, layout)
         self._ahead: Promise | None = helper.begin(job)
         self._own: Promise | None = None
 
@@ -215,7 +215,7 @@ class Later:
     def take_over(self) -> Promise:
         """Begin to compile it on our device."""
         self.drop_ahead()
-        own = self._own = self._own or self._compiling.promise(*self._made_of)
+        own = self._own = self._own or self._compiling.promise(*self._promise_arguments)
         return own
 
     def done(self) -> bool:

@@ -58,14 +58,14 @@ class Transform:
         if cache_size not in (0, 1):
             raise ValueError(f"{type(self).__name__}(cache_size={cache_size}): the size must be 0 or 1")
         self._cache_size = cache_size
-        self._kept: tuple[Tensor | None, Tensor | None] = (None, None)  # the last x and y
+        self._last_pair: tuple[Tensor | None, Tensor | None] = (None, None)  # the last x and y
 
     def with_cache(self, cache_size: int = 1) -> "Transform":
         """Return the same map with this cache size."""
         if cache_size == self._cache_size:
             return self
         new = object.__new__(type(self))
-        vars(new).update(vars(self), _cache_size=cache_size, _kept=(None, None))
+        vars(new).update(vars(self), _cache_size=cache_size, _last_pair=(None, None))
         return new
 
     @property
@@ -90,22 +90,22 @@ class Transform:
         return _InverseTransform(self)
 
     def __call__(self, x: Tensor) -> Tensor:
-        kept, y = self._kept
+        kept, y = self._last_pair
         # by identity, since comparing values would read them
         if y is None or kept is not x:
             y = self._call(x)
             if self._cache_size:
-                self._kept = (x, y)
+                self._last_pair = (x, y)
         return y
 
     def back(self, y: Tensor) -> Tensor:
         """Return the x that is mapped to y."""
         # By identity: for the y of the last forward call, x is known without rounding.
-        x, kept = self._kept
+        x, kept = self._last_pair
         if x is None or kept is not y:
             x = self._inverse(y)
             if self._cache_size:
-                self._kept = (x, y)
+                self._last_pair = (x, y)
         return x
 
     def _call(self, x: Tensor) -> Tensor:

@@ -111,11 +111,11 @@ def _map_batch(
     for y in ends:
         if not isinstance(y, Tensor):
             raise TypeError(f"vmap(...): the function returned {describe(y)}: return tensors")
-    dims = _leaves(out, _one_for_each(out_dims, out))
+    dims = _leaves(out, _repeat_for_each(out_dims, out))
     return like(out, [_put(batch, y, d) for y, d in zip(ends, dims, strict=True)])
 
 
-def _one_for_each(out_dims: Any, out: Any) -> Any:
+def _repeat_for_each(out_dims: Any, out: Any) -> Any:
     """Return out_dims as one entry per result; a tuple of one also fits a single result."""
     is_alone = is_tuple(out_dims) and len(out_dims) == 1 and isinstance(out, Tensor)
     return out_dims[0] if is_alone else out_dims
@@ -131,7 +131,7 @@ def _put(batch: Batch, y: Tensor, dim: int | None) -> Tensor:
 
 def _join(parts: list[Any], out_dims: Any) -> Any:
     first = parts[0]
-    dims = _leaves(first, _one_for_each(out_dims, first))
+    dims = _leaves(first, _repeat_for_each(out_dims, first))
     columns = zip(*map(leaves, parts), strict=True)
     return like(  # a shared result is the same in each chunk
         first, [c[0] if d is None else COMPOSED["cat"](c, d) for c, d in zip(columns, dims, strict=True)]

@@ -328,13 +328,13 @@ def _time_in_turn(device: Gpu, *prepared: _Prepared) -> list[list[float]]:
 def _ratio(original: list[float], edited: list[float]) -> tuple[tuple[float, float], bool]:
     """Return the speed-up as a range over the middle half of the times (over all, if there are few), and
     whether it can't be distinguished from 1."""
-    (least, most), (low, high) = map(_middle, (original, edited))
+    (least, most), (low, high) = map(_middle_range, (original, edited))
     ratio = least / max(high, 1e-12), most / max(low, 1e-12)  # the extremes of original / edited
     noise = NOISE if min(len(original), len(edited)) >= FEW else GUESSED
     return ratio, ratio[0] <= 1 + noise and ratio[1] >= 1 - noise
 
 
-def _middle(times: list[float]) -> tuple[float, float]:
+def _middle_range(times: list[float]) -> tuple[float, float]:
     cut = len(times) // 4 if len(times) >= 2 * FEW else 0  # outliers on each side
     middle = sorted(times)[cut : len(times) - cut]
     return middle[0], middle[-1]

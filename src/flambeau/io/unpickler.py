@@ -258,7 +258,7 @@ def _int(text: bytes) -> int:
     return {b"00": False, b"01": True}[text] if text in (b"00", b"01") else int(text)
 
 
-def _long(raw: memoryview) -> int:
+def _decode_long(raw: memoryview) -> int:
     return int.from_bytes(raw, "little", signed=True)
 
 
@@ -406,8 +406,8 @@ NAMED: dict[bytes, Callable[[Unpickler], None]] = {  # documented in pickletools
     b"M": _read_fixed("<H"),
     b"J": _read_fixed("<i"),
     b"G": _read_fixed(">d"),
-    b"\x8a": _read_sized("<B", _long),
-    b"\x8b": _read_sized("<i", _long),
+    b"\x8a": _read_sized("<B", _decode_long),
+    b"\x8b": _read_sized("<i", _decode_long),
     b"S": _line(lambda text: _old_text(escape_decode(text[1:-1])[0])),
     b"V": _line(lambda text: str(text, "raw-unicode-escape")),
     b"T": _read_sized("<i", _old_text),

@@ -184,7 +184,7 @@ class PlanContext:
         return nodes[next(i for i, n in enumerate(nodes) if n.dtype.is_packed) - 1]
 
     def temporary(self, elements: int, itemsize: int = 4) -> int:
-        """A new value that is no node's, of this many elements."""
+        """A new value that belongs to no node, of this many elements."""
         value = self.nodes + len(self.temporaries)
         self.temporaries[value] = itemsize * max(elements, 1)
         return value

@@ -19,13 +19,13 @@ class Signals:
 
     def __init__(self, ask: Callable[[], Any]):
         self.ask, self.received = ask, 0  # the signal's number; 0 before one
-        self._before: dict[int, Any] = {}
+        self._previous_handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Signals:
         if threading.current_thread() is threading.main_thread():
             for number in [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]:
                 if signal.getsignal(number) is not signal.SIG_IGN:  # a job in the background ignores Ctrl-C
-                    self._before[number] = signal.signal(number, self._note_first)
+                    self._previous_handlers[number] = signal.signal(number, self._note_first)
         return self
 
     def _note_first(self, number: int, _: Any) -> None:
@@ -39,7 +39,7 @@ class Signals:
         return SIGNALS[signal.Signals(self.received).name] if self.received else ""
 
     def _restore(self) -> None:
-        before, self._before = self._before, {}
+        before, self._previous_handlers = self._previous_handlers, {}
         for number, handler in before.items():
             # getsignal returns None for a handler that was not installed from Python.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)

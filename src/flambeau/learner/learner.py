@@ -227,7 +227,7 @@ class Learner:
         check_monitors(self.callbacks.values(), self.meters, valid_loader is not None)
         at = self.position
         with self._run_session(loaders, epochs) as signals:
-            while at.epoch < epochs and self._goes_on():
+            while at.epoch < epochs and self._may_continue():
                 for _ in self._train_epoch(train_loader, epochs):
                     self.callbacks.after_step(self)
                     self._saving.after_step(at.step)
@@ -364,7 +364,7 @@ class Learner:
 
     # --- parts of the loop ---
 
-    def _goes_on(self) -> bool:
+    def _may_continue(self) -> bool:
         if self._parallel is not None:
             self._parallel.agree()
         return self.position.reason is None

@@ -109,15 +109,15 @@ class PeakSignalNoiseRatio(Metric):
     def compute(self) -> Any:
         """Return the ratio in decibels; infinite for equal images."""
         if self.dim is None:
-            return self._of(mean_of(self.states["sums"]))
+            return self._in_base(mean_of(self.states["sums"]))
         if not self.states["errors"]:
             return float("nan")
-        ratios = self._of(cat(self.states["errors"]))
+        ratios = self._in_base(cat(self.states["errors"]))
         if self.reduction in ("none", None):
             return ratios
         return ratios.sum() if self.reduction == "sum" else ratios.mean()
 
-    def _of(self, error: Tensor) -> Tensor:
+    def _in_base(self, error: Tensor) -> Tensor:
         # log(range^2 / error) in natural logarithms, converted to the base; error 0 gives +inf
         return (2 * log(self.span) - error.log()) * (10 / log(self.base))
 

@@ -221,7 +221,7 @@ class T5Stack(nn.Module):
         return self.final_layer_norm(x)
 
 
-def _visible(mask: Tensor | None) -> Tensor | None:
+def _key_mask(mask: Tensor | None) -> Tensor | None:
     return None if mask is None else (mask != 0).unsqueeze(1).unsqueeze(1)
 
 
@@ -244,7 +244,7 @@ class T5ForConditionalGeneration(nn.Module):
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Encode a text for the decoder. [b, m] -> [b, m, d]"""
-        m, seen = input_ids.shape[1], _visible(attention_mask)
+        m, seen = input_ids.shape[1], _key_mask(attention_mask)
         bias = self.encoder.bias(m, m)
         masked = bias if seen is None else seen.where(bias, -1e30)
         return self.encoder(self.shared(input_ids), StackCall(masked))
@@ -255,7 +255,7 @@ class T5ForConditionalGeneration(nn.Module):
         if call is None:
             assert past is not None
             bias = self.decoder.bias(n, past.size.length, past.count())
-            call = StackCall(bias, _visible(past.seen) if past.is_padded else None, None, past)
+            call = StackCall(bias, _key_mask(past.seen) if past.is_padded else None, None, past)
         x = self.decoder(self.shared(ids), call)
         # with a tied head: the embedding's scale is too large for scores (Mesh TensorFlow does the same)
         return x * self.config.d_model**-0.5 if self.config.scales else x
@@ -269,7 +269,7 @@ class T5ForConditionalGeneration(nn.Module):
     ) -> Tensor:
         """attention_mask: [b, m], 0 for padding of input_ids."""
         n, memory = decoder_input_ids.shape[1], self.encode(input_ids, attention_mask)
-        call = StackCall(self.decoder.bias(n, n), _visible(attention_mask), memory)
+        call = StackCall(self.decoder.bias(n, n), _key_mask(attention_mask), memory)
         return self.head(self.hidden(decoder_input_ids, None, call))
 
     def new_past(self, batch: int, length: int, is_padded: bool = False, memory: int = 0) -> Past:

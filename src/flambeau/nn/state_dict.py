@@ -120,7 +120,7 @@ def _take(state: Any, place: StateEntry, errors: list[str]) -> None:
     own = getattr(place.owner, place.name)
     if not hasattr(place.value, "shape"):
         errors.append(f"{place.key!r} is {describe(place.value)}")
-    elif _differ(own, place.value):
+    elif _shapes_differ(own, place.value):
         errors.append(_shapes(place))
     else:
         assign(place, False)
@@ -160,7 +160,7 @@ def load(
 
     visit(root, state, "")
     strange = [p for p in state.places if not hasattr(p.value, "shape")]  # e.g. a nested dict, or a number
-    bad = [p for p in state.places if p not in strange and _differ(getattr(p.owner, p.name), p.value)]
+    bad = [p for p in state.places if p not in strange and _shapes_differ(getattr(p.owner, p.name), p.value)]
     # Hooks may remove names from the lists, and read the values: they run first if there are any.
     after = [m for m in inside_out(root) if hooks.own_hooks(m, "load_state_dict")]
     runs_hooks = bool(after) and not (strange or bad or errors)
@@ -202,7 +202,7 @@ def _name_problems(root: Any, state: Loading, keys: Keys) -> list[str]:
 OLD_SCALAR = ((), (1,))  # PyTorch before 0.4 saved 0-d tensors as [1]
 
 
-def _differ(own: Tensor, value: Any) -> bool:
+def _shapes_differ(own: Tensor, value: Any) -> bool:
     shape = tuple(value.shape)
     return not is_lazy(own) and shape != own.shape and (own.shape, shape) != OLD_SCALAR
 

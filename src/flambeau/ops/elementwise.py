@@ -187,7 +187,7 @@ def _steps_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
     return [_zeros(g, x)]  # no constant where no gradient is needed
 
 
-def _steps_grad_of_two(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]:
+def _zero_grads_of_two(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tensor | None]:
     return [_zeros(g, x), _zeros(g, y)]
 
 
@@ -529,7 +529,7 @@ def fmod(input: TensorLike, other: TensorLike) -> Tensor:
     ...
 
 
-@elementwise(_steps_grad_of_two, "floor_divide", dtype=_number, cost=4)
+@elementwise(_zero_grads_of_two, "floor_divide", dtype=_number, cost=4)
 def floor_divide(input: TensorLike, other: TensorLike) -> Tensor:
     """floor(input / other). [...], [...] -> [...]"""
     ...

@@ -280,11 +280,11 @@ def _chain(parts: list[Tensor], d: int) -> Tensor:
         at += n
         padded = t._pad(before, after)
         # The mask, padded with false, is true where a part has its elements.
-        out = padded if out is None else choose(_inside(t, before, after), padded, out)
+        out = padded if out is None else choose(_inside_mask(t, before, after), padded, out)
     return out
 
 
-def _inside(t: Tensor, before: tuple[int, ...], after: tuple[int, ...]) -> Tensor:
+def _inside_mask(t: Tensor, before: tuple[int, ...], after: tuple[int, ...]) -> Tensor:
     return type(t).full(t.shape, True, device=t.device)._pad(before, after)
 
 

@@ -66,7 +66,7 @@ def _value(rule: Recurrence, x: Tensor, n: Any) -> Tensor:
     return result
 
 
-def _at(rule: Recurrence, input: Tensor, n: Any, shifted: bool = False) -> Tensor:
+def _evaluate(rule: Recurrence, input: Tensor, n: Any, shifted: bool = False) -> Tensor:
     x, dtype = in_float32(input if is_tensor(input) else n.new_tensor(float(input), dtype=float32))
     return _value(rule, x * 2 - 1 if shifted else x, n).to(dtype)
 
@@ -77,7 +77,7 @@ def chebyshev_polynomial_t(input: Tensor, n: Tensor | float) -> Tensor:
 
     n: a number, or a tensor with a degree for each element; its maximum is read.
     """
-    return _at(CHEBYSHEV_T, input, n)
+    return _evaluate(CHEBYSHEV_T, input, n)
 
 
 @composed
@@ -86,7 +86,7 @@ def chebyshev_polynomial_u(input: Tensor, n: Tensor | float) -> Tensor:
 
     n: a number, or a tensor with a degree for each element; its maximum is read.
     """
-    return _at(CHEBYSHEV_U, input, n)
+    return _evaluate(CHEBYSHEV_U, input, n)
 
 
 @composed
@@ -95,7 +95,7 @@ def chebyshev_polynomial_v(input: Tensor, n: Tensor | float) -> Tensor:
 
     n: a number, or a tensor with a degree for each element; its maximum is read.
     """
-    return _at(CHEBYSHEV_V, input, n)
+    return _evaluate(CHEBYSHEV_V, input, n)
 
 
 @composed
@@ -104,7 +104,7 @@ def chebyshev_polynomial_w(input: Tensor, n: Tensor | float) -> Tensor:
 
     n: a number, or a tensor with a degree for each element; its maximum is read.
     """
-    return _at(CHEBYSHEV_W, input, n)
+    return _evaluate(CHEBYSHEV_W, input, n)
 
 
 @composed
@@ -113,7 +113,7 @@ def hermite_polynomial_h(input: Tensor, n: Tensor | float) -> Tensor:
 
     n: a number, or a tensor with a degree for each element; its maximum is read.
     """
-    return _at(HERMITE_H, input, n)
+    return _evaluate(HERMITE_H, input, n)
 
 
 @composed
@@ -122,7 +122,7 @@ def hermite_polynomial_he(input: Tensor, n: Tensor | float) -> Tensor:
 
     n: a number, or a tensor with a degree for each element; its maximum is read.
     """
-    return _at(HERMITE_HE, input, n)
+    return _evaluate(HERMITE_HE, input, n)
 
 
 @composed
@@ -131,7 +131,7 @@ def laguerre_polynomial_l(input: Tensor, n: Tensor | float) -> Tensor:
 
     n: a number, or a tensor with a degree for each element; its maximum is read.
     """
-    return _at(LAGUERRE, input, n)
+    return _evaluate(LAGUERRE, input, n)
 
 
 @composed
@@ -140,7 +140,7 @@ def legendre_polynomial_p(input: Tensor, n: Tensor | float) -> Tensor:
 
     n: a number, or a tensor with a degree for each element; its maximum is read.
     """
-    return _at(LEGENDRE, input, n)
+    return _evaluate(LEGENDRE, input, n)
 
 
 @composed
@@ -149,7 +149,7 @@ def shifted_chebyshev_polynomial_t(input: Tensor, n: Tensor | float) -> Tensor:
 
     n: a number, or a tensor with a degree for each element; its maximum is read.
     """
-    return _at(CHEBYSHEV_T, input, n, shifted=True)
+    return _evaluate(CHEBYSHEV_T, input, n, shifted=True)
 
 
 @composed
@@ -158,7 +158,7 @@ def shifted_chebyshev_polynomial_u(input: Tensor, n: Tensor | float) -> Tensor:
 
     n: a number, or a tensor with a degree for each element; its maximum is read.
     """
-    return _at(CHEBYSHEV_U, input, n, shifted=True)
+    return _evaluate(CHEBYSHEV_U, input, n, shifted=True)
 
 
 @composed
@@ -167,7 +167,7 @@ def shifted_chebyshev_polynomial_v(input: Tensor, n: Tensor | float) -> Tensor:
 
     n: a number, or a tensor with a degree for each element; its maximum is read.
     """
-    return _at(CHEBYSHEV_V, input, n, shifted=True)
+    return _evaluate(CHEBYSHEV_V, input, n, shifted=True)
 
 
 @composed
@@ -176,7 +176,7 @@ def shifted_chebyshev_polynomial_w(input: Tensor, n: Tensor | float) -> Tensor:
 
     n: a number, or a tensor with a degree for each element; its maximum is read.
     """
-    return _at(CHEBYSHEV_W, input, n, shifted=True)
+    return _evaluate(CHEBYSHEV_W, input, n, shifted=True)
 
 
 @composed

@@ -163,11 +163,11 @@ class Noted:
         self._seedings = Generator.seedings
 
     def __enter__(self) -> Noted:
-        self._before, of_thread.draws = of_thread.draws, self.draws
+        self._outer_draws, of_thread.draws = of_thread.draws, self.draws
         return self
 
     def __exit__(self, *_: Any) -> None:
-        of_thread.draws = self._before
+        of_thread.draws = self._outer_draws
         self._join()
 
     def _join(self) -> None:

@@ -272,7 +272,7 @@ def i0e(input: Tensor) -> Tensor:
 
 @elementwise(
     # I1' = I0 - I1 / x
-    lambda g, y, x: [g * (x.i0e() - y * x.sign() - _over(y, x))],
+    lambda g, y, x: [g * (x.i0e() - y * x.sign() - _divide_by_x(y, x))],
     each(_bessel(1)),
     dtype=float_dtype,
     cost=40,
@@ -391,7 +391,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     return sum(parts[1:], parts[0]) + p * (p - 1) / 4 * log(pi)
 
 
-def _over(y: Tensor, x: Tensor) -> Tensor:
+def _divide_by_x(y: Tensor, x: Tensor) -> Tensor:
     """y / x, which is 1/2 at 0: y tends to x / 2 there."""
     zero = x == 0
     return zero.where(0.5, y / zero.where(1.0, x))
@@ -414,7 +414,7 @@ def _i0(x: Tensor) -> Tensor:
 
 
 # I1'(x) = I0(x) - I1(x) / x
-@composite(grad=lambda g, y, x: [g * (x.i0() - _over(y, x))])
+@composite(grad=lambda g, y, x: [g * (x.i0() - _divide_by_x(y, x))])
 def _i1(x: Tensor) -> Tensor:
     return x.i1e() * x.abs().exp()
 

@@ -30,7 +30,7 @@ class Skip:
 
     def __init__(self, found_inf: Tensor | None):
         self.found_inf = found_inf
-        self._before: dict[int, tuple[Tensor, Tensor]] = {}
+        self._old_values: dict[int, tuple[Tensor, Tensor]] = {}
 
     def watch(self, *tensors: Tensor) -> None:
         """Record the values of tensors before the update."""
@@ -38,7 +38,7 @@ class Skip:
             for t in tensors:
                 # Tensor(t.node) shares the old value, so no memory is copied; the first record counts:
                 # `_count` has already advanced the shared numbers when they are recorded again
-                self._before.setdefault(id(t), (t, Tensor(t.node)))
+                self._old_values.setdefault(id(t), (t, Tensor(t.node)))
 
     def kept(self, before: Tensor, after: Tensor) -> Tensor:
         """The value after the step, or the one before if the gradients are not finite."""
@@ -49,10 +49,10 @@ class Skip:
 
     def undo(self) -> None:
         """Restore the tensors that were updated if the gradients have an infinity."""
-        for t, before in self._before.values():
+        for t, before in self._old_values.values():
             if t.node is not before.node:  # an assigned tensor has another node; the others need no restoring
                 t.assign_(self.kept(before, t))
-        self._before.clear()  # the old value's buffer may be reused
+        self._old_values.clear()  # the old value's buffer may be reused
 
 
 class Optimizer:
@@ -250,7 +250,7 @@ class Optimizer:
             for p, *_ in updates:
                 skip.watch(*self.state[p].values())
             self._move(updates, skip)
-            self._after(counted)
+            self._run_after(counted)
             skip.undo()
         # The new values, the state, the loss and found_inf are computed in one run.
         realize(*(p for _, p, _ in active), *self._tensors(), *read)
@@ -335,11 +335,11 @@ class Optimizer:
             way_back = partial(_return, list(far.values()), Readback(list(near.values())))
         if way_back is not None:
             way_back()
-        self._after(counted)
+        self._run_after(counted)
         skip.undo()
         realize(*(t for s, _ in counted for t in s.values()))
 
-    def _after(self, counted: list[tuple[State, Any]]) -> None:
+    def _run_after(self, counted: list[tuple[State, Any]]) -> None:
         for s, o in counted:
             self.after(s, o)
 

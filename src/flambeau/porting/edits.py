@@ -121,14 +121,14 @@ class Script:
     def _by_lines(self, edits: list[Edit]) -> list[list[Edit]]:
         groups: list[list[Edit]] = []
         for e in edits:
-            if groups and self.line_of(e.start) <= self.line_of(_last(groups[-1])):
+            if groups and self.line_of(e.start) <= self.line_of(_last_byte(groups[-1])):
                 groups[-1].append(e)
             else:
                 groups.append([e])
         return groups
 
     def _change(self, edits: list[Edit]) -> Change:
-        first, last = self.line_of(edits[0].start), self.line_of(_last(edits))
+        first, last = self.line_of(edits[0].start), self.line_of(_last_byte(edits))
         begin, end = self.starts[first - 1], self.starts[last]
         out: list[bytes] = []
         at = begin
@@ -145,7 +145,7 @@ class Script:
         )
 
 
-def _last(edits: list[Edit]) -> int:
+def _last_byte(edits: list[Edit]) -> int:
     """Return the last byte that edits touch."""
     return max(max(e.start, e.end - 1) for e in edits)
 

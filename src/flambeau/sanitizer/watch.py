@@ -252,7 +252,7 @@ class WatchProbe(ProbeWriter):
 
     # --- where it is set ---
 
-    def _is_its(self, d: Any) -> bool:
+    def _is_target(self, d: Any) -> bool:
         return any(d is place for place in self.places)
 
     @property
@@ -265,20 +265,20 @@ class WatchProbe(ProbeWriter):
         return f"{{{self._keep}{text[1:]}"
 
     def _Routine(self, f: s.Routine) -> str:
-        if not any(map(self._is_its, f.parameters)):
+        if not any(map(self._is_target, f.parameters)):
             return super()._Routine(f)
         return self.rename(f, self.splice(f, [(f.body, self._keep_at_begin(f.body))]))
 
     def _For(self, part: s.For) -> str:
-        if not self._is_its(part.first):
+        if not self._is_target(part.first):
             return self.inner(part)
         return self.splice(part, [(part.body, self._keep_at_begin(part.body))])
 
     def _Declare(self, part: s.Declare) -> str:
-        return self.raw(part) + (self._keep if self._is_its(part) else "")
+        return self.raw(part) + (self._keep if self._is_target(part) else "")
 
     def _Assign(self, part: s.Assign) -> str:
         root = s.root_of(part.to)
-        is_its = isinstance(root, s.Name) and self._is_its(self.types.declared.get(id(root)))
+        is_its = isinstance(root, s.Name) and self._is_target(self.types.declared.get(id(root)))
         is_statement = self.text[part.end - 1] == ";"  # not the step of a `for`, where no call may follow
         return self.raw(part) + (self._keep if is_its and is_statement else "")

@@ -145,7 +145,7 @@ def _elementwise(node: Node, inputs: list[Known]) -> Known:
     value = _wide(_xp(node, [k.value for k in inputs]))
     error = None
     if any(k.error is not None for k in inputs):
-        error = _between(node, inputs, value)
+        error = _change_between(node, inputs, value)
         if (at := POLES.get(name)) is not None:
             pole = _or_zero(inputs[at]) >= np.abs(inputs[at].value)
             error = np.where(np.broadcast_to(pole & (_or_zero(inputs[at]) > 0), value.shape), np.inf, error)
@@ -156,13 +156,13 @@ def _elementwise(node: Node, inputs: list[Known]) -> Known:
         return Known(value, error)
     parts = [k.chain or chain_of(k.value) for k in inputs] if name in CHAINED else []
     chain = join_chains(name, parts) if parts else None
-    own = _own(name, value, inputs, error, chain)
+    own = _own_rounding(name, value, inputs, error, chain)
     if own is not None:
         own = np.where(np.isfinite(value), own, 0.0)
     return Known(value, _plus(error, own), chain)
 
 
-def _between(node: Node, inputs: list[Known], value: Array) -> Array:
+def _change_between(node: Node, inputs: list[Known], value: Array) -> Array:
     """The largest change of the value at the ends of the inputs' ranges, doubled for what lies between."""
     ends = [_ends(k) for k in inputs]
     far = np.zeros(value.shape)
@@ -191,7 +191,7 @@ def _ends(k: Known) -> tuple[Array, ...]:
     return (k.value, *moved)
 
 
-def _own(
+def _own_rounding(
     name: str, value: Array, inputs: list[Known], inherited: Array | None, chain: Chain | None
 ) -> Array | None:
     """An op's own rounding, in float32."""
@@ -453,7 +453,7 @@ def _sort_places(node: Node, inputs: list[Known]) -> Known:
     return Known(result[..., :count], unsure[..., :count])
 
 
-def _running(node: Node, inputs: list[Known]) -> Known:
+def _running_extremes(node: Node, inputs: list[Known]) -> Known:
     """Running extremes: unknown if the inputs are not exact."""
     result = _xp(node, [inputs[0].value])
     return Known(result, None if inputs[0].error is None else np.full(result.shape, np.inf))
@@ -556,8 +556,8 @@ OPAQUE: dict[str, Callable[[Node, list[Known]], Known]] = {
     "_cumsum": _scan,
     "_cumprod": _scan,
     "_logcumsumexp": _scan,
-    "_cummax": _running,
-    "_cummin": _running,
+    "_cummax": _running_extremes,
+    "_cummin": _running_extremes,
     "_search": _exact_or_unknown,
     "_count": _exact_or_unknown,
 }

@@ -44,7 +44,7 @@ class Input(NamedTuple):
             # kind "rows out": three rows in ten are False throughout, such as fully masked attention rows.
             return values & (rng.random((*self.shape[:-1], 1)) < 0.7) if self.kind == "rows out" else values
         if self.kind == "wide":
-            return self._wide(rng)
+            return self._wide_integers(rng)
         if self.kind == "places":
             return rng.integers(0, max(self.top, 1), self.shape)
         if self.kind == "each":
@@ -64,7 +64,7 @@ class Input(NamedTuple):
             values = np.where(rng.random(self.shape) < share, rng.choice(ODD[self.kind], self.shape), values)
         return values
 
-    def _wide(self, rng: Any) -> Array:
+    def _wide_integers(self, rng: Any) -> Array:
         """Integers of all sizes, among them the least and the largest."""
         least, most = dt.INTS[self.dtype].min, dt.INTS[self.dtype].max
         # A random number of low bits is cut off, so that all magnitudes occur.

@@ -140,11 +140,15 @@ class OrthogonalMap(Module):
     def forward(self, x: Tensor) -> Tensor:
         turned = x.shape[-2] < x.shape[-1]  # at least as many rows as columns
         x = x.mT if turned else x
-        q = self._by_reflections(x) if self.map == "householder" else self._by_angles(x)
+        q = (
+            self._orthogonal_from_reflections(x)
+            if self.map == "householder"
+            else self._orthogonal_from_angles(x)
+        )
         q = q if self.base is None else self.base @ q
         return q.mT if turned else q
 
-    def _by_angles(self, x: Tensor) -> Tensor:
+    def _orthogonal_from_angles(self, x: Tensor) -> Tensor:
         """The orthogonal matrix of a skew-symmetric one: its exponential, or its Cayley transform."""
         n, k = x.shape[-2:]
         # the lower triangle parametrizes the skew-symmetric matrix A - A^T
@@ -158,7 +162,7 @@ class OrthogonalMap(Module):
         return linalg_solve(one - a * 0.5, one + a * 0.5)[..., :k]
 
     @staticmethod
-    def _by_reflections(x: Tensor) -> Tensor:
+    def _orthogonal_from_reflections(x: Tensor) -> Tensor:
         """The product of one Householder reflection for each column, with the signs of the diagonal."""
         n, k = x.shape[-2:]
         a = x.tril(-1)

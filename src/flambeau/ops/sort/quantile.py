@@ -179,7 +179,9 @@ def _quantile(
     parts = parts.reshape(-1)
     if is_tensor(q):
         parts = valid(parts, (parts < 0) | (parts > 1) | parts.isnan(), "quantile")
-    values = _between(ordered, nan_count, parts.to(x.dtype.as_float), interpolation, skip)  # [..., k]
+    values = _interpolate_between(
+        ordered, nan_count, parts.to(x.dtype.as_float), interpolation, skip
+    )  # [..., k]
     shape = [1 if e == d else n for e, n in enumerate(line.shape)]
     shape = [1] * x.ndim if dim is None else shape
     shape = shape if keepdim else ([] if dim is None else [n for e, n in enumerate(shape) if e != d])
@@ -187,7 +189,9 @@ def _quantile(
     return values.reshape(*([parts.shape[0]] if is_vector else []), *(shape if x.ndim else []))
 
 
-def _between(ordered: Tensor, nan_count: Tensor, parts: Tensor, interpolation: str, skip: bool) -> Tensor:
+def _interpolate_between(
+    ordered: Tensor, nan_count: Tensor, parts: Tensor, interpolation: str, skip: bool
+) -> Tensor:
     n = ordered.shape[-1]
     top = (n - 1 - nan_count).clamp(min=0) if skip else nan_count * 0 + (n - 1)  # the last rank that counts
     rank = parts * top.to(parts.dtype)
