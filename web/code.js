@@ -18,7 +18,9 @@ while seconds < 0.2:  # warm calls: as many as can be timed
     seconds = perf_counter() - begin
 each = seconds / calls
 print(f"{2 * 1024**3 / each / 1e9:.4g} GFLOP/s, {3 * 4 * 1024**2 / each / 1e9:.4g} GB/s")
-print(f"a product of 1024 x 1024 in {1e3 * each:.4g} ms: the mean of {calls} warm calls on {a.device}")`;
+print(f"1024 x 1024 product: {1e3 * each:.4g} ms")
+print(f"mean of {calls} warm calls, on")
+print(a.device)`;
 const EXAMPLES = { // a button's name -> its lines
   Fusion: ["x = fb.linspace(-1, 1, 12).reshape(3, 4)", "y = (x @ x.T / 2).softmax(1)", "y"],
   Gradient: ["def f(x): return (x * x.sin()).sum()", "slope = fb.grad(f)", "slope(fb.linspace(-3, 3, 7))"],
