@@ -10,6 +10,7 @@ from .. import __version__
 from ..errors import FlambeauError
 from .bench import bench
 from .classify import classify
+from .demo import demo
 from .docs import docs
 from .doctor import doctor
 from .export import export
@@ -54,6 +55,7 @@ def main():
 
 main.add_command(bench)
 main.add_command(classify)
+main.add_command(demo)
 main.add_command(docs)
 main.add_command(doctor)
 main.add_command(export)

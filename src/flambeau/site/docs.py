@@ -24,7 +24,7 @@ GROUPS = {
     "The book": "book/index book/graph book/train book/kernel book/gpt book/page book/inside",
     "Train": "learner dashboard data tables workers augmentation metrics optim mixed_precision",
     "Many devices": "distributed scale remote tabs",
-    "Models": "nn models fine_tuning weights onnx export site",
+    "Models": "nn models fine_tuning weights onnx export demo site",
     "Devices": "devices tuning",
     "Look inside": "inspector profiling sanitizer custom_ops shaders",
     "Concepts": "recording autodiff inplace dtypes func distributions linalg array_api architecture",

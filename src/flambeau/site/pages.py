@@ -17,6 +17,7 @@ NAMES = {
     "selftest": "Self-test",
 }  # fmt: skip
 DOCS = "docs"  # the folder of the documentation
+DEMO = "demo"  # of web/: the page of `flambeau demo`
 # Pages may load and run only the site's files. The visitor's pictures are blobs; addresses of scripts
 # go through trusted.js. A host may send the policy as a header, which then also applies to workers.
 POLICY = (
@@ -39,10 +40,11 @@ def pages(wheel: str, with_docs: bool = False) -> dict[str, bytes]:
     """
     folder = web_folder()
     files = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    others = {PARTS, DOCS, DEMO, "__pycache__"}
     files_by_name = {
         place.as_posix(): path.read_bytes()
         for place, path in files.items()
-        if not path.name.endswith(NOT_SERVED) and not {PARTS, DOCS, "__pycache__"}.intersection(place.parts)
+        if not path.name.endswith(NOT_SERVED) and not others.intersection(place.parts)
     }
     files_by_name |= {
         name: minify(files_by_name[name].decode()).encode() for name in MINIFIED & files_by_name.keys()
