@@ -66,9 +66,11 @@ CLAIMING = (
     "docs/data.md",
     "docs/devices.md",
     "docs/from_pytorch.md",
+    "docs/fusion.md",
     "docs/dtypes.md",
     "docs/fine_tuning.md",
     "docs/inspector.md",
+    "docs/install.md",
     "docs/learner.md",
     "docs/optim.md",
     "docs/mixed_precision.md",
@@ -80,11 +82,13 @@ CLAIMING = (
     "docs/tables.md",
     "docs/tuning.md",
     "docs/weights.md",
-    "docs/workers.md",
 )
 
 
-@pytest.mark.parametrize("page", in_turn(CLAIMING, 8))
+HOWTO = [p for p in PAGES if p.startswith("docs/howto/")]
+
+
+@pytest.mark.parametrize("page", [*in_turn(CLAIMING, 8), *in_turn(HOWTO, 8)])
 def test_python_of_the_docs_runs(page, tmp_path):
     """These pages assert what they claim."""
     assert code_blocks(text_of(page))
@@ -92,7 +96,7 @@ def test_python_of_the_docs_runs(page, tmp_path):
 
 
 def test_python_does_what_it_says(gpu, tmp_path):
-    """The README promises one kernel; the NumPy device has none to count. A large GPU may sum in pieces."""
+    """fusion.md promises one kernel; the NumPy device has none to count. A large GPU may sum in pieces."""
     import flambeau as fb
 
     x, w, b = fb.randn(64, 784, device=gpu), fb.randn(784, 128, device=gpu), fb.zeros(128, device=gpu)

@@ -26,13 +26,13 @@ FEW = [
     "wgan_gp",
 ]
 ON_A_GPU = ["linear_regression", "polynomial", "vae"]
-PAGE = (ROOT / "docs" / "porting.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "from_pytorch.md").read_text(encoding="utf-8")
 TABLE = re.findall(r"^\| \[(\w+)\]\(.*?\) \| (\d+) \| (\d+) \|$", PAGE, re.M)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_nothing_is_left_and_few_lines_change(name):
-    """The table of docs/porting.md."""
+    """The table of docs/from_pytorch.md."""
     found = convert(SCRIPTS[name].read_text(encoding="utf-8"), name)
     assert [f"{left.line}: {left.what}: {left.words}" for left in found.left] == []
     assert (name, str(found.lines), str(len(found.changes))) in TABLE

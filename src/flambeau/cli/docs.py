@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from ..errors import FlambeauError
-from ..site.docs import build_docs
+from ..site.docs import build_docs, linker, sources
+from ..site.notebooks import notebooks, write_notebooks
 from ..site.server import address, serve
 from .web import run_server
 
@@ -17,18 +18,29 @@ from .web import run_server
     type=click.Path(file_okay=False, path_type=Path),
     help="Only write the pages to this folder: new, empty, or from an earlier call.",
 )
+@click.option(
+    "--notebooks",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Only write the tutorial and other pages to this folder as notebooks.",
+)
 @click.option("--port", default=8000, show_default=True, help="0 picks a free port.")
 @click.option("--open", "open_it", is_flag=True, help="Open the address in a browser.")
-def docs(out: Path | None, port: int, open_it: bool):
+def docs(out: Path | None, folder: Path | None, port: int, open_it: bool):
     """Serve the documentation: the pages, one for each function and class, and a search.
 
     It needs no network. With --out it is a folder that any web server can serve.
 
     Example: flambeau docs --open
     """
+    if folder is not None:
+        files = notebooks(sources(), linker)
+        write_notebooks(folder, files)
+        click.echo(f"wrote {folder}: {', '.join(files)}")
     if out is not None:
         pages, entries = build_docs(out)
         click.echo(f"wrote {out}: {pages:,} pages, of which {entries:,} are of functions and classes")
+    if out is not None or folder is not None:
         return
     with tempfile.TemporaryDirectory() as scratch:
         build_docs(Path(scratch))

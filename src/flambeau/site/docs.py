@@ -14,20 +14,23 @@ from typing import NamedTuple
 from .. import __version__
 from ..core.files import write_whole
 from ..errors import FlambeauError
-from . import markdown, reference, search
+from . import markdown, notebooks, reference, search
 from .archives import HERE, ROOT, web_folder
 from .pages import POLICY
 
 # What a reader wants to do: the pages for it, in order. Pages that are not named come last, under MORE.
 GROUPS = {
-    "Start": "README index examples from_pytorch torch_names porting libraries",
+    "Start": "README index install tutorial from_pytorch examples",
     "The book": "book/index book/graph book/train book/kernel book/gpt book/page book/inside",
-    "Train": "learner dashboard data tables workers augmentation metrics optim mixed_precision",
+    "How-to": "howto/photographs howto/faster_loading howto/learning_rate howto/metrics howto/resume"
+    " howto/training_loop howto/sixteen_bits howto/several_devices howto/weights fine_tuning howto/onnx_file"
+    " howto/page demo howto/slow_kernel howto/wrong_value howto/own_op",
+    "Concepts": "fusion recording devices autodiff inplace dtypes architecture shaders",
+    "Train": "learner dashboard data tables augmentation metrics optim mixed_precision",
+    "Models": "nn models libraries weights onnx export site",
     "Many devices": "distributed scale remote tabs",
-    "Models": "nn models fine_tuning weights onnx export demo site",
-    "Devices": "devices tuning",
-    "Look inside": "inspector profiling sanitizer custom_ops shaders",
-    "Concepts": "recording autodiff inplace dtypes func distributions linalg array_api architecture",
+    "Look inside": "inspector profiling sanitizer tuning custom_ops",
+    "Mathematics": "func distributions linalg array_api",
     "Results": "correctness performance coverage",
 }
 MORE = "More"
@@ -41,6 +44,7 @@ RUNS = Template(
     '<link rel="stylesheet" href="${site}book/style.css">\n'
     '<script type="module" src="${site}book/page.js"></script>'
 )
+NOTEBOOKS = "notebooks"  # the folder of pages as notebooks
 MOST_USES = 12  # pages that a function's page lists
 
 
@@ -91,11 +95,14 @@ def docs_files(entries: list[reference.PublicName], with_site: bool = False) -> 
     addresses = {entry.title: address_of(entry) for entry in entries}
     files: dict[str, bytes] = {}
     places: list[search.Found] = []
+    files |= {f"{NOTEBOOKS}/{name}": data for name, data in notebooks.notebooks(pages, linker).items()}
     for name, text in pages.items():
         page = markdown.render(text, linker(name, pages))
         runs = with_site and name.startswith(BOOK) and name != f"{BOOK}index"
+        file = f"{NOTEBOOKS}/{name}.ipynb"
+        offer = f'<p><a href="{file}" download>This page as a notebook</a></p>' if file in files else ""
         files[f"{name}.html"] = whole(
-            f"{name}.html", page.title, page.html, markdown.contents(page.sections), pages, runs
+            f"{name}.html", page.title, page.html + offer, markdown.contents(page.sections), pages, runs
         )
         for s in page.sections:
             places.append(search.Found(page.title, s.title, f"{name}.html#{s.anchor}", s.text))
