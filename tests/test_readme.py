@@ -214,9 +214,13 @@ def test_paths_lead_somewhere():
     files = [p.relative_to(ROOT).as_posix() for p in found if p.suffix in (".py", ".wgsl")]
     paths = {f"/{path}" for path in files}
     ends = {f"/{'/'.join(path.split('/')[i:])}" for path in files for i in range(path.count("/"))} | paths
+    added = re.compile(r"`[\w/]+\.py`, a new module")  # which a recipe of contributing.md adds
     path = re.compile(rf"(?<![\w/.])((?:[\w.]+/)*(?:{'|'.join(FOLDERS)})/[a-z0-9_]+\.(?:py|wgsl))\b")
     missing = {
-        (page, name) for page in NAMING for name in path.findall(text_of(page)) if f"/{name}" not in ends
+        (page, name)
+        for page in NAMING
+        for name in path.findall(added.sub("", text_of(page)))
+        if f"/{name}" not in ends
     }
     assert not sorted(missing)
 

@@ -163,3 +163,15 @@ def test_folders_of_export_and_files(tmp_path):
         assert done.exit_code == 1 and text in done.output and done.output.count("\n") == 1, done.output
     done = demo(tmp_path / "open.onnx", "--size", "wide=5", "--out", tmp_path / "wide")
     assert "takes x f32[1, 5] as fields; shows y f32[1, 5] as classes" in done.output
+
+
+def test_the_server_names_pages_that_the_folder_has(tmp_path, monkeypatch):
+    said = []
+    monkeypatch.setattr("flambeau.cli.web.run_server", lambda server, text, open_it: said.append(text))
+    for folders in ([], ["mnist"]):
+        for name in folders:
+            (tmp_path / name).mkdir()
+        assert CliRunner().invoke(main, ["web", "serve", str(tmp_path), "--port", "0"]).exit_code == 0
+    plain, site = said
+    assert re.fullmatch(r"serving http://localhost:\d+/", plain)
+    assert re.fullmatch(r"serving (http://localhost:\d+/), digits at \1mnist/", site)

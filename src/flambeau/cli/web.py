@@ -108,7 +108,8 @@ def serve(folder: Path | None, host: str, port: int, open_it: bool, model: Path 
             raise FlambeauError(
                 f"web serve: port {port} of {host}: {e.strerror}: pass another --port"
             ) from None
-        run_server(server, f"serving {address(server)}, digits at {address(server)}mnist/", open_it)
+        digits = f", digits at {address(server)}mnist/" if (folder / "mnist").is_dir() else ""
+        run_server(server, f"serving {address(server)}{digits}", open_it)
 
 
 def run_server(server: ThreadingHTTPServer, text: str, open_it: bool) -> None:
