@@ -15,6 +15,7 @@ from flambeau import nn
 from .marionette import Firefox, MarionetteError
 from .paper import DIGITS, SHOTS
 
+pytestmark = pytest.mark.share(6, first=2)
 PROGRAMS = ("firefox", "firefox-esr")
 WEBGPU = {"dom.webgpu.enabled": True, "gfx.webgpu.ignore-blocklist": True}
 ANSWER = "ready on|WebGPU|GPU"

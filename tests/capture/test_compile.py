@@ -121,9 +121,9 @@ def test_what_is_compiled_runs_while_the_rest_is_being_compiled(device, monkeypa
             first_runs.set()
         return play(encoder, steps)
 
-    def seen(encoder):
+    def seen(encoder, *counts):
         submits.append(0)
-        flush(encoder)
+        flush(encoder, *counts)
 
     monkeypatch.setattr(device._compiling, "compile", held)
     monkeypatch.setattr(Encoder, "play", played)
