@@ -17,7 +17,7 @@ NORMS = {
 # [..., rows, features], the columns of the products, the norm, and the dtype
 CASES = {
     "one row": ((1, 1, 64), 48, "rms", "f4"),
-    "rows of two batches": ((2, 3, 20), 13, "layer", "f4"),
+    "rows of two batches": ((2, 1, 20), 13, "layer", "f4"),
     "eight odd rows": ((8, 37), 5, "layer", "f4"),
     "half": ((1, 1, 132), 40, "rms", "f2"),
 }
