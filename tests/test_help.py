@@ -19,6 +19,8 @@ from flambeau.core.op import Op
 from flambeau.learner import Interpretation
 from flambeau.nn.function_layer import FunctionLayer
 
+pytestmark = pytest.mark.usefixtures("uncollected")
+
 docs = script("write_docs")
 
 # what everybody knows, or what the formula of the first sentence says

@@ -13,6 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from statistics import mean, median
 
+import pytest
 from helpers.budget import BUDGET
 from helpers.paths import ROOT
 from helpers.quick import QUICK
@@ -21,6 +22,8 @@ import flambeau
 from flambeau.codegen.environment import block_end
 from flambeau.core.declare import COMPOSED
 from flambeau.core.op import OPS
+
+pytestmark = pytest.mark.usefixtures("uncollected")
 
 SOURCES = sorted((ROOT / "src" / "flambeau").rglob("*.py"))
 

@@ -6,7 +6,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 from helpers.paths import ROOT
+
+pytestmark = pytest.mark.usefixtures("uncollected")
 
 FOLDERS = "web", "examples", "bench", "scripts", "tests"
 
