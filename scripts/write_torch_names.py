@@ -85,7 +85,7 @@ def path_of(value: object, name: str) -> str:
         return own if own in sys.modules and not own.startswith("torch") else ""
     homes = (str(getattr(value, "__module__", "") or ""), "typing", "collections.abc", "multiprocessing")
     for home, last in ((h, n) for h in homes for n in (name, str(getattr(value, "__name__", "")))):
-        if home in sys.modules and not home.startswith("torch") and home != "builtins":
+        if home in sys.modules and not home.startswith("torch") and (home != "builtins" or last != name):
             found = vars(sys.modules[home]).get(last)
             if found is value or (found is not None and found == value):
                 return f"{home}:{last}"
@@ -106,6 +106,8 @@ def kind_of(value: object, name: str, module: str, known: dict[str, types.Module
     if not home.startswith("torch") and not module.startswith("torch._C"):
         if path_of(value, name):
             return "x"
+        if type(value).__module__ in ("typing", "types") and not is_class:  # an alias for annotations
+            return "o"
         if is_class or is_function:
             return "" if home else "f"
     is_elsewhere = home != module and not module.startswith("torch._C") and known.get(home) is not None

@@ -193,3 +193,34 @@ def test_divergences_are_torchs(torch):
         elif not np.allclose(ours.numpy(), theirs.numpy(), rtol=3e-4, atol=3e-5, equal_nan=True):
             wrong.append((p, q, ours.tolist(), theirs.tolist()))
     assert not wrong and compared > 70
+
+
+class Shifted(fb.distributions.Distribution):
+    """A distribution as PyTorch's users write them: attributes, then the shapes."""
+
+    arg_constraints = {"scale": fb.distributions.constraints.positive}
+    has_rsample = True
+
+    def __init__(self, scale, validate_args=None):
+        self.scale = scale
+        super().__init__(scale.shape, validate_args=validate_args)
+
+    def rsample(self, sample_shape=()):
+        return fb.zeros(self._extended_shape(sample_shape), device="cpu") + self.scale
+
+    def expand(self, batch_shape, _instance=None):
+        new = self._get_checked_instance(Shifted, _instance)
+        new.scale = self.scale.expand(batch_shape)
+        super(Shifted, new).__init__(batch_shape, validate_args=False)
+        return new
+
+
+def test_own_distributions():
+    own = Shifted(fb.ones(3, device="cpu"))
+    assert own.batch_shape == own._batch_shape == (3,) and own.event_shape == ()
+    assert own.sample((2,)).shape == (2, 3) and own.expand((4, 3)).batch_shape == (4, 3)
+    own._batch_shape = (1, 3)
+    assert own.sample().shape == (1, 3)
+    with pytest.raises(ValueError, match=r"Shifted\(scale=.*values are not in"):
+        Shifted(fb.tensor([-1.0], device="cpu"))
+    assert Shifted(fb.tensor([-1.0], device="cpu"), validate_args=False).batch_shape == (1,)

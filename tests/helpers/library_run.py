@@ -2,7 +2,8 @@
 
 python -m helpers.library_run torch FOLDER MODULE NAME ...: the models of MODULE's CASES. It writes the
 weights and the results of each into FOLDER, and prints a line of facts (JSON). With flambeau in place of
-torch, the weights are those that the run on torch wrote. FLAMBEAU_LIBRARY_DEVICE names the device.
+torch, the weights are those that the run on torch wrote. FLAMBEAU_LIBRARY_DEVICE names the device, and
+FLAMBEAU_LIBRARY_DTYPE float64 instead of float32: rounding can't move a value over a kink there.
 """
 
 import importlib
@@ -22,6 +23,7 @@ from helpers.library_cases import OPTIONS
 
 LIMIT = int(os.environ.get("FLAMBEAU_LIBRARY_SECONDS", "120"))  # of a model
 DEVICE = os.environ.get("FLAMBEAU_LIBRARY_DEVICE", "cpu")
+DTYPE = os.environ.get("FLAMBEAU_LIBRARY_DTYPE", "float32")
 
 
 def tensors_of(value: Any, torch: Any, seen: set[int] | None = None) -> list[Any]:
@@ -46,10 +48,9 @@ def loss_of(outputs: list[Any], torch: Any) -> Any:
     total: Any = 0.0
     for t in outputs:
         if t.requires_grad and t.numel():
-            steps = torch.arange(t.numel(), dtype=torch.float32, device=t.device)
-            total = (
-                total + (t.float() * torch.cos(steps * 0.37 + 0.2).reshape(t.shape)).sum() / t.numel() ** 0.5
-            )
+            t = t.to(getattr(torch, DTYPE))
+            steps = torch.arange(t.numel(), dtype=t.dtype, device=t.device)
+            total = total + (t * torch.cos(steps * 0.37 + 0.2).reshape(t.shape)).sum() / t.numel() ** 0.5
     return total
 
 
@@ -80,13 +81,14 @@ def drop_nothing(model: Any) -> None:
                     setattr(m, name, 0.0)
 
 
-def moved(inputs: Any) -> Any:
-    """The inputs on the device."""
+def moved(inputs: Any, torch: Any) -> Any:
+    """The inputs on the device, floats in DTYPE."""
     if hasattr(inputs, "detach"):
-        return inputs.to(DEVICE)
+        return inputs.to(DEVICE, getattr(torch, DTYPE) if inputs.is_floating_point() else inputs.dtype)
     if isinstance(inputs, dict):
-        return {key: moved(value) for key, value in inputs.items()}
-    return type(inputs)(map(moved, inputs)) if isinstance(inputs, tuple | list) else inputs
+        return {key: moved(value, torch) for key, value in inputs.items()}
+    is_sequence = isinstance(inputs, tuple | list)
+    return type(inputs)(moved(value, torch) for value in inputs) if is_sequence else inputs
 
 
 def array_of(t: Any) -> np.ndarray:
@@ -133,8 +135,8 @@ class Run:
         self.facts["state"] = [[name, list(v.shape)] for name, v in own.items() if hasattr(v, "shape")]
         others = {name: v for name, v in own.items() if name not in state}
         self.model.load_state_dict({name: torch.from_numpy(a) for name, a in state.items()} | others)
-        self.model.to(DEVICE).eval()
-        self.inputs = moved(inputs)
+        self.model.to(DEVICE, getattr(torch, DTYPE)).eval()
+        self.inputs = moved(inputs, torch)
         self.facts["parameters"] = sum(p.numel() for p in self.model.parameters())
 
     def call(self) -> list[Any]:

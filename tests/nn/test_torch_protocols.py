@@ -324,3 +324,14 @@ def test_layers_whose_parts_are_overridden():
             self.title = name
 
     assert repr(Named("x")) == "Named()"
+
+
+def test_dicts_of_members_can_be_reversed():
+    m = nn.Sequential(nn.Linear(1, 1), nn.ReLU())
+    assert [name for name, _ in reversed(m._modules.items())] == list(reversed(m._modules)) == ["1", "0"]
+    assert (
+        list(m[0]._parameters.keys())[::-1] == list(reversed(m[0]._parameters.keys())) == ["bias", "weight"]
+    )
+    for name in m._modules.keys():  # noqa: SIM118
+        m._modules[name] = nn.Identity()
+    assert [type(v) for v in m._modules.values()] == [nn.Identity, nn.Identity]

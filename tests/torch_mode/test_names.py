@@ -81,3 +81,54 @@ def test_install_beside_the_real_torch(mode, monkeypatch):
     rule = r"this process has imported the real torch already \(/site/torch/__init__.py\): install before"
     with pytest.raises(RuntimeError, match=rule):
         mode.install()
+
+
+def test_modules_answer_with_what_flambeau_has_under_the_same_path(mode):
+    from flambeau.torch import module_tree, names
+
+    wrong, count = [], 0
+    for module in names.modules():
+        try:
+            ours = importlib.import_module(module.replace("torch", "flambeau", 1))
+        except ImportError:
+            continue
+        owner, public, count = module_tree.module_of(module), getattr(ours, "__all__", ()), count + 1
+        shared = [name for name in names.names_of(module) if name in public]
+        wrong += [f"{module}.{name}" for name in shared if hasattr(getattr(owner, name), "torch_name")]
+    # functions of another meaning
+    assert sorted(wrong) == ["torch.hub.load", "torch.onnx.export"] and count > 20
+
+
+def test_aliases_for_annotations(installed):
+    from torch.nn.common_types import _ratio_2_t, _size_2_t, _size_any_t
+    from torch.types import _int, _size
+
+    def layer(size: _size_2_t, ratio: _ratio_2_t | None = None, *rest: _size_any_t | _size) -> _int:
+        return 1
+
+    assert layer(2) == _int("1")
+
+
+def test_autocast_of_devices_that_do_not_exist(mode):
+    x = mode.ones(2, 2)
+    assert not mode.is_autocast_enabled("xpu") and mode.get_autocast_dtype("hpu") is mode.bfloat16
+    assert mode.amp.is_autocast_available("xpu") and not mode.amp.is_autocast_available("meta")
+    with mode.autocast("xpu"):
+        assert (x @ x).dtype is mode.float32 and not mode.is_autocast_enabled("xpu")
+    assert mode.autocast("xpu")(lambda: (x @ x).dtype)() is mode.float32
+    with mode.autocast("cpu"):
+        assert (x @ x).dtype is mode.bfloat16
+    with pytest.warns(UserWarning, match="autocast is off"), mode.autocast("cpu", dtype=mode.float32):
+        assert (x @ x).dtype is mode.float32
+
+
+def test_distributed_is_there_in_a_launched_process(mode, monkeypatch):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    distributed = mode.distributed
+    assert not distributed.is_available() and not distributed.is_initialized()
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert (
+        distributed.is_available() and distributed.is_nccl_available() and not distributed.is_mpi_available()
+    )
+    assert callable(distributed.all_reduce) and distributed.ReduceOp.SUM is not None
+    assert mode.nn.parallel.DistributedDataParallel.__module__.startswith("flambeau.")

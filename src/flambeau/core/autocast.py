@@ -90,11 +90,11 @@ class autocast(Switch):
         lower.set(lower.get()._replace(**dict.fromkeys(self.kinds, dtype)))
 
     def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
-        arguments = self.arguments
+        again, arguments = type(self), self.arguments
 
         @wraps(f)
         def run(*args: P.args, **kw: P.kwargs) -> R:
-            with autocast(*arguments):
+            with again(*arguments):
                 return f(*args, **kw)
 
         return run

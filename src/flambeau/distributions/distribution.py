@@ -51,6 +51,40 @@ class Distribution:
 
         def __getattr__(self, name: str) -> Any: ...
 
+    def __init__(
+        self,
+        batch_shape: Sequence[int] = (),
+        event_shape: Sequence[int] = (),
+        validate_args: bool | None = None,
+    ):
+        """The shapes of a distribution of one's own, whose parameters are attributes by now.
+
+        batch_shape, event_shape: of independent values, and of one value. validate_args: check the parameters
+        that `arg_constraints` names.
+        """
+        self.batch_shape, self.event_shape = tuple(batch_shape), tuple(event_shape)
+        if validate_args is not None:
+            self._validates = validate_args
+        if self._validates:
+            parameters = {name: vars(self).get(name) for name in self.arg_constraints}
+            self._check_parameters({n: t for n, t in parameters.items() if isinstance(t, Tensor)})
+
+    @property
+    def _batch_shape(self) -> tuple[int, ...]:  # PyTorch's name, which subclasses write
+        return self.batch_shape
+
+    @_batch_shape.setter
+    def _batch_shape(self, shape: Sequence[int]) -> None:
+        self.batch_shape = tuple(shape)
+
+    @property
+    def _event_shape(self) -> tuple[int, ...]:
+        return self.event_shape
+
+    @_event_shape.setter
+    def _event_shape(self, shape: Sequence[int]) -> None:
+        self.event_shape = tuple(shape)
+
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
         """Whether distributions without `validate_args` check their parameters and values."""
@@ -139,6 +173,13 @@ class Distribution:
 
     def _shape(self, sample_shape: Any) -> tuple[int, ...]:
         return (*sample_dims(sample_shape), *self.batch_shape, *self.event_shape)
+
+    def _extended_shape(self, sample_shape: Any = ()) -> tuple[int, ...]:  # PyTorch's name
+        return self._shape(sample_shape)
+
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """The object that `expand` of a subclass fills in: given, or a new one without __init__."""
+        return object.__new__(type(self)) if _instance is None else _instance
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Draws without a gradient. -> [*sample_shape, *batch_shape, *event_shape]"""

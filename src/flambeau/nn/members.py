@@ -5,7 +5,7 @@ members.
 The functions here take a module, and are not its methods: a user's module may have methods of these names.
 """
 
-from collections.abc import Iterator, MutableMapping, MutableSet
+from collections.abc import ItemsView, Iterator, KeysView, MutableMapping, MutableSet, ValuesView
 from typing import Any
 
 from .parameter import Buffer
@@ -83,12 +83,28 @@ class Members(MutableMapping[str, Any]):
     def __len__(self) -> int:
         return len(slots_of(self.module, self.kind))
 
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(list(self))
+
+    # views of a dict, which can be reversed; a change after the call does not reach them
+    def keys(self) -> KeysView[str]:
+        """The names, in order."""
+        return self.copy().keys()
+
+    def values(self) -> ValuesView[Any]:
+        """The members, in order."""
+        return self.copy().values()
+
+    def items(self) -> ItemsView[str, Any]:
+        """Names and members, in order."""
+        return self.copy().items()
+
     def copy(self) -> dict[str, Any]:
         """A dict of the members, which later changes do not reach."""
-        return dict(self)
+        return dict(slots_of(self.module, self.kind))
 
     def __repr__(self) -> str:
-        return repr(dict(self))
+        return repr(self.copy())
 
 
 class NonPersistent(MutableSet[str]):

@@ -1,11 +1,15 @@
-"""GradScaler and autocast in torch's forms: the scaler takes optimisers, and unscales `.grad`."""
+"""GradScaler and autocast in torch's forms: the scaler takes optimisers, and unscales `.grad`; autocast
+accepts the types of devices that torch knows."""
 
 # Methods that replace those of a class use its private attributes.
 # pyright: reportPrivateUsage=false
 
+import warnings
 from typing import Any
 
 from ..amp import FINITE, INFINITE, GradScaler, Scaled
+from ..core import autocast as core
+from ..core.dtype import DType, bfloat16, float16
 from ..core.modes import no_grad
 from ..errors import ValueError
 from ..optim.optimizer import Optimizer
@@ -14,6 +18,47 @@ from .stepping import overflow
 from .switch import in_mode
 
 plain_unscale, plain_scaler_step, plain_update = GradScaler.unscale_, GradScaler.step, GradScaler.update
+
+# types of devices that torch knows and Flambeau has none of -> the dtype that products have there
+OTHERS = {
+    "hpu": bfloat16,
+    "ipu": float16,
+    "maia": bfloat16,
+    "mtia": float16,
+    "privateuseone": float16,
+    "xla": bfloat16,
+    "xpu": float16,
+}
+
+
+class autocast(core.autocast):
+    """Autocast with torch's rules: it is off for types of devices that do not exist here, and for dtypes
+    other than float16 and bfloat16, with a warning."""
+
+    def __init__(
+        self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
+    ):
+        if dtype not in (None, float16, bfloat16):
+            warnings.warn(f"autocast: {dtype} is not supported: autocast is off", stacklevel=2)
+            dtype, enabled = None, False
+        super().__init__(None if device_type in OTHERS else device_type, dtype, enabled, cache_enabled)
+        self.kinds = () if device_type in OTHERS else self.kinds
+        self.arguments = device_type, dtype, enabled
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Whether autocast is on for a type of devices."""
+    return device_type not in OTHERS and core.is_autocast_enabled(device_type)
+
+
+def get_autocast_dtype(device_type: str) -> DType:
+    """The dtype of products under autocast on a type of devices."""
+    return OTHERS[device_type] if device_type in OTHERS else core.get_autocast_dtype(device_type)
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether torch knows autocast for a type of devices."""
+    return device_type in OTHERS or device_type in core.KINDS
 
 
 def _overflows_of(scaler: Any) -> dict[int, Any]:
@@ -71,4 +116,4 @@ def update(self: GradScaler, new_scale: Any = None) -> None:
     _overflows_of(self).clear()
 
 
-__all__ = ["Scaled"]
+__all__ = ["Scaled", "autocast", "get_autocast_dtype", "is_autocast_available", "is_autocast_enabled"]
