@@ -219,6 +219,11 @@ def test_own_distributions():
     own = Shifted(fb.ones(3, device="cpu"))
     assert own.batch_shape == own._batch_shape == (3,) and own.event_shape == ()
     assert own.sample((2,)).shape == (2, 3) and own.expand((4, 3)).batch_shape == (4, 3)
+    more = type("More", (fb.distributions.Independent,), {})(fb.distributions.Normal(fb.zeros(2, 3), 1.0), 1)
+    begun = more._get_checked_instance(type(more))
+    begun.note = "kept"
+    grown = more.expand((4, 2), _instance=begun)
+    assert grown is begun and grown.note == "kept" and grown.batch_shape == (4, 2)
     own._batch_shape = (1, 3)
     assert own.sample().shape == (1, 3)
     with pytest.raises(ValueError, match=r"Shifted\(scale=.*values are not in"):

@@ -132,3 +132,25 @@ def test_distributed_is_there_in_a_launched_process(mode, monkeypatch):
     )
     assert callable(distributed.all_reduce) and distributed.ReduceOp.SUM is not None
     assert mode.nn.parallel.DistributedDataParallel.__module__.startswith("flambeau.")
+
+
+def test_shapes_of_distributions_are_sizes(mode):
+    normal = mode.distributions.Normal(mode.zeros(2, 3), 1.0)
+    both = mode.distributions.Independent(normal, 1)
+    assert repr(normal.batch_shape) == "torch.Size([2, 3])" and both.event_shape.numel() == 3
+    assert repr(both.expand((4, 2)).batch_shape) == "torch.Size([4, 2])"
+
+
+def test_values_that_are_asserted(mode):
+    mode._assert_async(mode.ones(1), "not one")
+    with pytest.raises(RuntimeError, match="not one"):
+        mode._assert_async(mode.zeros(1), "not one")
+
+
+def test_graph_modules_can_be_subclassed(mode):
+    class Traced(mode.fx.GraphModule):
+        pass
+
+    assert issubclass(Traced, mode.nn.Module)
+    with pytest.raises(NotImplementedError, match="torch.fx.GraphModule"):
+        Traced(mode.nn.Linear(1, 1), None)

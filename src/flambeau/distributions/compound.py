@@ -32,8 +32,8 @@ class _Wrapper(Distribution):
     def _reshape(self, batch_shape: tuple[int, ...]) -> None:
         raise NotImplementedError
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
-        new = self._copy()
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        new = self._copy(_instance)
         new.batch_shape = tuple(batch_shape)
         new._reshape(new.batch_shape)
         return new

@@ -469,8 +469,8 @@ class Multinomial(Distribution):
         """The shape of the parameters."""
         return self.probs.shape
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
-        new = self._copy()
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        new = self._copy(_instance)
         new._categorical = self._categorical.expand(batch_shape)
         new.batch_shape = new._categorical.batch_shape
         return new

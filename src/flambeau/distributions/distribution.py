@@ -151,15 +151,19 @@ class Distribution:
         """Return the first stored parameter, expanded to the batch shape."""
         return getattr(self, self._slot(self._params[0]))
 
-    def _copy(self) -> Self:
+    def _copy(self, instance: Any = None) -> Self:
         # without __init__, which would check the parameters again
-        new = object.__new__(type(self))
-        vars(new).update(vars(self))
+        new = self._get_checked_instance(type(self), instance)
+        attributes: dict[str, Any] = vars(new)
+        attributes.update({**vars(self), **attributes})
         return new
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
-        """Return the same distribution with a larger batch shape; nothing is copied."""
-        new, shape = self._copy(), tuple(batch_shape)
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        """Return the same distribution with a larger batch shape; nothing is copied.
+
+        _instance: the object that a subclass has begun to fill in
+        """
+        new, shape = self._copy(_instance), tuple(batch_shape)
         for name in self._params:
             value = getattr(self, self._slot(name))
             event = value.shape[len(self.batch_shape) :]

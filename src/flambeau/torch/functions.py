@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 from ..device import set_default_device, set_default_dtype
+from ..runtime.state import thread
 from ..tensor import Tensor
 from .legacy_types import dtype_and_device
 from .storages import TypedStorage, UntypedStorage
@@ -32,6 +33,17 @@ def typename(obj: Any) -> str:
 def check_condition(condition: Any, message: str) -> None:
     """AssertionError with this message if the condition is false."""
     assert condition, message
+
+
+def check_all(
+    input: Any, assert_msg: str = "Expected Tensor with single nonzero value, but got zero"
+) -> None:
+    """RuntimeError with this message if the condition, a tensor of one element, is false.
+
+    It reads the value, except while a call is recorded.
+    """
+    if thread.recorder is None and not input:
+        raise RuntimeError(assert_msg)
 
 
 class _Settings:

@@ -3,6 +3,9 @@ their argument."""
 
 from typing import Any
 
+from ..nn import Module
+from .placeholders import refuse
+
 
 def _same(value: Any) -> Any:
     return value
@@ -54,3 +57,10 @@ class Final:
 
     def __class_getitem__(cls, item: Any) -> Any:
         return item
+
+
+class GraphModule(Module):
+    """torch.fx.GraphModule, which libraries subclass: one can't be made, there are no graphs of torch.fx."""
+
+    def __init__(self, *_args: Any, **_kw: Any):
+        raise refuse("torch.fx.GraphModule")
