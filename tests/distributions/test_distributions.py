@@ -226,6 +226,8 @@ def test_own_distributions():
     assert grown is begun and grown.note == "kept" and grown.batch_shape == (4, 2)
     own._batch_shape = (1, 3)
     assert own.sample().shape == (1, 3)
+    fixed = type("Fixed", (Shifted,), {"batch_shape": property(lambda self: (7,))})(fb.ones(3, device="cpu"))
+    assert fixed.batch_shape == (7,) and fixed._batch_shape == (3,)
     with pytest.raises(ValueError, match=r"Shifted\(scale=.*values are not in"):
         Shifted(fb.tensor([-1.0], device="cpu"))
     assert Shifted(fb.tensor([-1.0], device="cpu"), validate_args=False).batch_shape == (1,)

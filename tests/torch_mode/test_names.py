@@ -154,3 +154,11 @@ def test_graph_modules_can_be_subclassed(mode):
     assert issubclass(Traced, mode.nn.Module)
     with pytest.raises(NotImplementedError, match="torch.fx.GraphModule"):
         Traced(mode.nn.Linear(1, 1), None)
+
+
+def test_no_tensor_has_a_tangent(mode):
+    x = mode.ones(2)
+    with mode.autograd.forward_ad.dual_level():
+        assert mode.autograd.forward_ad.unpack_dual(x).tangent is None
+    with pytest.raises(NotImplementedError, match="make_dual"):
+        mode.autograd.forward_ad.make_dual(x, x)

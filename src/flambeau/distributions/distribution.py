@@ -62,7 +62,8 @@ class Distribution:
         batch_shape, event_shape: of independent values, and of one value. validate_args: check the parameters
         that `arg_constraints` names.
         """
-        self.batch_shape, self.event_shape = tuple(batch_shape), tuple(event_shape)
+        # a subclass may have properties of these names, which can't be set
+        vars(self).update(batch_shape=tuple(batch_shape), event_shape=tuple(event_shape))
         if validate_args is not None:
             self._validates = validate_args
         if self._validates:
@@ -71,19 +72,19 @@ class Distribution:
 
     @property
     def _batch_shape(self) -> tuple[int, ...]:  # PyTorch's name, which subclasses write
-        return self.batch_shape
+        return vars(self).get("batch_shape", ())
 
     @_batch_shape.setter
     def _batch_shape(self, shape: Sequence[int]) -> None:
-        self.batch_shape = tuple(shape)
+        vars(self)["batch_shape"] = tuple(shape)
 
     @property
     def _event_shape(self) -> tuple[int, ...]:
-        return self.event_shape
+        return vars(self).get("event_shape", ())
 
     @_event_shape.setter
     def _event_shape(self, shape: Sequence[int]) -> None:
-        self.event_shape = tuple(shape)
+        vars(self)["event_shape"] = tuple(shape)
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:

@@ -47,6 +47,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "torch.accelerator": (".torch.gpus", ".accelerator"),
     "torch.amp": (".torch.precision", ".amp"),
     "torch.autograd": (".autograd",),
+    "torch.autograd.forward_ad": (".torch.forward_mode",),
     "torch.autograd.function": (".autograd.function",),
     "torch.autograd.functional": (".autograd.functional",),
     "torch.autograd.grad_mode": (".autograd",),
