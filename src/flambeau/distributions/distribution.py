@@ -63,7 +63,7 @@ class Distribution:
         that `arg_constraints` names.
         """
         # a subclass may have properties of these names, which can't be set
-        vars(self).update(batch_shape=tuple(batch_shape), event_shape=tuple(event_shape))
+        self._batch_shape, self._event_shape = tuple(batch_shape), tuple(event_shape)
         if validate_args is not None:
             self._validates = validate_args
         if self._validates:
@@ -155,8 +155,8 @@ class Distribution:
     def _copy(self, instance: Any = None) -> Self:
         # without __init__, which would check the parameters again
         new = self._get_checked_instance(type(self), instance)
-        attributes: dict[str, Any] = vars(new)
-        attributes.update({**vars(self), **attributes})
+        for name, value in vars(self).items():
+            vars(new).setdefault(name, value)
         return new
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
