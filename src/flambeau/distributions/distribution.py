@@ -154,9 +154,8 @@ class Distribution:
 
     def _copy(self, instance: Any = None) -> Self:
         # without __init__, which would check the parameters again
-        new = self._get_checked_instance(type(self), instance)
-        for name, value in vars(self).items():
-            vars(new).setdefault(name, value)
+        new: Self = object.__new__(type(self)) if instance is None else instance
+        vars(new).update({**vars(self), **vars(new)})
         return new
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:

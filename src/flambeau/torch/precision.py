@@ -31,7 +31,7 @@ OTHERS = {
 }
 
 
-class autocast(core.autocast):
+class TorchAutocast(core.autocast):
     """Autocast with torch's rules: it is off for types of devices that do not exist here, and for dtypes
     other than float16 and bfloat16, with a warning."""
 
@@ -44,6 +44,10 @@ class autocast(core.autocast):
         super().__init__(None if device_type in OTHERS else device_type, dtype, enabled, cache_enabled)
         self.kinds = () if device_type in OTHERS else self.kinds
         self.arguments = device_type, dtype, enabled
+
+
+autocast = TorchAutocast
+TorchAutocast.__name__ = TorchAutocast.__qualname__ = "autocast"
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
