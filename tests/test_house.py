@@ -71,7 +71,7 @@ ONLY_IN = {
 # package that the rest runs without: the only modules outside of it that import it (docs/internals/index.md)
 SHELVES: dict[str, set[str]] = {
     "array_api": set(),
-    "distributions": set(),
+    "distributions": {"torch.distribution_shapes"},
     "hub": set(),
     "metrics": {"cli.mnist"},
     "models": {
