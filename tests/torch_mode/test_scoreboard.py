@@ -1,7 +1,7 @@
 """Models of libraries on flambeau.torch beside the real torch, and the page of them."""
 
 import pytest
-from helpers import scoreboard
+from helpers import scoreboard, timm_cases
 from helpers.draws import in_turn
 from helpers.library_cases import CASES
 from helpers.scripts import script
@@ -30,3 +30,15 @@ def test_models_of_libraries(torch, tmp_path):
         row = scoreboard.compare(name, tmp_path, theirs[name], ours[name])
         missing = [p for p in scoreboard.PASSES if known[name][p] and not row[p]]
         assert not missing, f"{name}: {missing}: {row['why']}"
+
+
+@pytest.mark.share(1)
+def test_models_of_timm_by_name(torch, tmp_path):
+    """Some names in each run: what passed when the file was written still passes."""
+    assert torch
+    rows = timm_cases.rows()
+    for name in in_turn(list(rows), 50):
+        row = libraries.run_names([name], rows[name]["mode"], tmp_path)[name]
+        assert rows[name]["passes"] != "all" or all(row[p] for p in scoreboard.PASSES), (
+            f"{name}: {row['why']}"
+        )

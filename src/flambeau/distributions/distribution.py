@@ -264,7 +264,10 @@ class Distribution:
 
 
 class ExponentialFamily(Distribution):
-    """The base class, as in torch, of those whose density is exp(<parameters, statistics> - normaliser)."""
+    """The base class, as in torch, of those whose density is exp(<parameters, statistics> - normaliser).
+
+    batch_shape, event_shape, validate_args: see Distribution
+    """
 
 
 def one_of(name: str, **parameters: Any) -> dict[str, Any]:
