@@ -47,6 +47,7 @@ SHORTER = (("COUNT = 200", "COUNT = 10"), ("EPOCHS = 8", "EPOCHS = 1"), ("[480, 
            ("EPOCHS * 15", "EPOCHS * 3"), ("DataLoader(train, 32", "DataLoader(train, 8"))  # fmt: skip
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", in_turn(NOTEBOOKS, 4))
 def test_cells_run(name, tmp_path):
     text = notebooks(sources(), linker)[f"{name}.ipynb"].decode()
