@@ -44,8 +44,9 @@ def given(page, kind: str, name: str, data: bytes, mime: str) -> None:
     )
 
 
-def test_photographs_are_named_as_on_the_desktop(page, site, tmp_path):
-    """However they are given; scripts are few, and Python comes for a dropped network alone."""
+@pytest.mark.share(4, first=3)  # of the turns of this file, which are odd
+def test_photographs_are_named_as_on_the_desktop(page, site):
+    """However they are given; scripts are few, and no Python comes."""
     from PIL import Image
 
     sizes = {}
@@ -89,6 +90,16 @@ def test_photographs_are_named_as_on_the_desktop(page, site, tmp_path):
     expect(page, ".notice span").to_have_text(NO_PICTURE.format("notes.txt"))
     given(page, "drop", "half.jpg", (ROOT / "web/image/cat.jpg").read_bytes()[:200], "image/jpeg")
     expect(page, ".notice span").to_have_text(NO_PICTURE.format("half.jpg"))
+    assert not [url for url in asked if re.search(r"pyodide|worker\.js", url)]
+
+
+@pytest.mark.share(4, first=1)
+def test_the_camera_and_a_dropped_network(page, site, tmp_path):
+    """Python comes for a network alone."""
+    page.goto(f"{site}image/")
+    expect(page, "#status").to_have_text(READY)
+    page.click("[data-name='cat.jpg']")
+    expect(page, "#spoken").to_have_text(re.compile("cat, [0-9]+ percent$"))
     films(page, site)
     takes_networks(page, tmp_path)
 
