@@ -12,7 +12,7 @@ import { fetched, manifestOf, text } from "./fetched.js";
 import { keep } from "./offline.js";
 import { Watch } from "./watch.js";
 
-/** @typedef {{source: string, name: string, space: string, fresh: boolean}} Program */
+/** @typedef {{source: string, name: string, space: string, fresh: boolean, before?: string[]}} Program `before`: the cells above it */
 /** @typedef {{name: string, template: string, groups: number[], times: number, wgsl: string}} Kernel */
 /** @typedef {{ms: number, kernels: Kernel[], error?: string, trace?: string, line?: number, stopped?: boolean}} Ended */
 /**
@@ -122,7 +122,7 @@ export class Runner {
    * @param {Program} program
    * @returns {Promise<string>}
    */
-  async inspect({ source, name, space, fresh }) {
+  async inspect({ source, name, space, fresh, before = [] }) {
     const python = await this.load();
     if (!this.inspects) {
       this.tells.say("The inspector is loading.");
@@ -132,7 +132,7 @@ export class Runner {
       this.inspects = true;
     }
     this.tells.say("Running once more, with each kernel timed.");
-    return python.call("runner.inspected", source, name, space, fresh);
+    return python.call("runner.inspected", source, name, space, fresh, before);
   }
 }
 

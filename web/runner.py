@@ -156,18 +156,33 @@ def described(error: BaseException, name: str) -> dict:
     return {"error": type(error).__name__, "trace": "".join([*head, *last]), "line": line or 0}
 
 
-async def inspected(source: str, name: str, space: str, fresh: bool) -> str:
-    """Run a program once more under the inspector; returns the text that the inspector's page takes."""
-    from flambeau.inspector.call import TargetCall, inspecting
+async def inspected(source: str, name: str, space: str, fresh: bool, before: list[str]) -> str:
+    """Run a program once more under the inspector; returns the text that the inspector's page takes.
+
+    before: the cells above it. They run first, with names of their own, if the program only reads values that
+    were computed before.
+    """
+    from flambeau.inspector.call import NOTHING, TargetCall, inspecting
     from flambeau.inspector.page import pack
 
     await open_again()
     names = {"__name__": "__main__"} if fresh else dict(spaces.get(space, {}))
     program = CodeRunner(source, filename=name, return_mode="last_expr").compile()
+    # not with the names as an argument: arguments are computed before an inspection begins
+    call = TargetCall(name, lambda: program.run(names), is_script=True)
     pictures.show_with = lambda picture: None
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            inspection = inspecting()(TargetCall(name, program.run, (names,), {}, True))
+            try:
+                inspection = inspecting()(call)
+            except fb.FlambeauError as e:
+                if NOTHING not in str(e) or not before:
+                    raise
+                names.clear()
+                names["__name__"] = "__main__"
+                for cell in before:
+                    CodeRunner(cell).compile().run(names)
+                inspection = inspecting()(call)
     finally:
         pictures.show_with = None
     return pack(inspection.to_dict())

@@ -38,7 +38,8 @@ class Cell {
   }
 
   program() {
-    return { source: this.source, name: `cell ${this.number}`, space: SPACE, fresh: false };
+    const before = cells.slice(0, this.number - 1).map(({ source }) => source);
+    return { source: this.source, name: `cell ${this.number}`, space: SPACE, fresh: false, before };
   }
 
   /** Whether it ended without an error. */
@@ -128,4 +129,4 @@ async function ahead() {
 }
 const idle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work, 500));
 idle(() => ahead().catch(() => {})); // a button says what is wrong
-globalThis.flambeau = runner; // for the console
+globalThis.flambeauRunner = runner; // for the console

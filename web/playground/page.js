@@ -166,7 +166,7 @@ async function begin() {
   byId("run").disabled = false;
   state.ready(told);
   keep(BASE);
-  globalThis.flambeau = runner; // for the console
+  globalThis.flambeauRunner = runner; // for the console
 }
 
 begin().catch(state.failed);
