@@ -3,7 +3,7 @@
 import { copier, el, listing } from "./wgsl.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const WIDE = 480, HIGH = 220, LEFT = 56, BOTTOM = 22, TOP = 8, RIGHT = 10; // of curves, in units of the drawing
+const WIDE = 480, HIGH = 220, LEFT = 66, BOTTOM = 22, TOP = 8, RIGHT = 10; // of curves, in units of the drawing
 const PALETTE = 6; // colors of curves in runner.css: c0 to c5
 
 /** The output of one run, in a box that is emptied first. */
