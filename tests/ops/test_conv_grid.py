@@ -110,10 +110,10 @@ def test_on_kernels(software, gpu):
 @pytest.mark.parametrize("cost", [0, 30])
 def test_phases_by_kernels_of_their_own(cost, monkeypatch):
     """Strides where a kernel more is cheap: none, some or all dims have a kernel for each phase."""
-    chosen, rule = set(), phases._apart
+    chosen, rule = set(), phases._separate_dims
     monkeypatch.setattr(phases, "PART", cost)
     monkeypatch.setattr(phases, "ROWS", 1)
-    monkeypatch.setattr(phases, "_apart", lambda *given: chosen.add(rule(*given)) or rule(*given))
+    monkeypatch.setattr(phases, "_separate_dims", lambda *given: chosen.add(rule(*given)) or rule(*given))
     compared("cpu", "phases", 60)
     assert {sum(apart) for apart in chosen} == {0, 1, 2, 3}
 
