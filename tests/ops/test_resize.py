@@ -118,3 +118,20 @@ def test_sizes_and_factors_are_torchs(mode, rank, how, torch):
         right = torch.nn.functional.interpolate(torch.from_numpy(x), mode=mode, **given, **how)
         y = F.interpolate(fb.tensor(x, device="cpu"), mode=mode, **given, **how)
         np.testing.assert_allclose(y.numpy(), right.numpy(), atol=3e-5, err_msg=f"{n}, {o}, {factor}, {k}")
+
+
+def test_weights_of_doubles_are_doubles():
+    """9 -> 7 at the exact positions (i + 1/2) 9 / 7 - 1/2, in float64 with weights to its rounding."""
+    x = np.random.default_rng(0).standard_normal(9)
+    at = (np.arange(7) + 0.5) * 9 / 7 - 0.5
+    want = np.interp(at, np.arange(9), x)
+    got = fb.nn.functional.interpolate(
+        fb.tensor(x, dtype=fb.float64, device="cpu").reshape(1, 1, 9), size=7, mode="linear"
+    )
+    np.testing.assert_allclose(got.numpy()[0, 0], want, rtol=0, atol=1e-14)
+    smooth = fb.nn.functional.interpolate(
+        fb.tensor([0.0, 1, 4, 9, 16], dtype=fb.float64, device="cpu").reshape(1, 1, 1, 5).expand(1, 1, 3, 5),
+        size=(3, 3), mode="bilinear", antialias=True,
+    ).numpy()[0, 0, 0]  # fmt: skip
+    weights = np.maximum(0, 1 - np.abs((np.arange(5) + 0.5) - (np.arange(3)[:, None] + 0.5) * 5 / 3) * 3 / 5)
+    np.testing.assert_allclose(smooth, weights @ [0, 1, 4, 9, 16] / weights.sum(1), rtol=0, atol=1e-13)

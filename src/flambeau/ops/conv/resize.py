@@ -82,17 +82,22 @@ KINDS = {
 }
 
 
-def _position(i: Tensor, line: ResizedDim) -> tuple[Tensor, Tensor]:
-    """(floor, fraction) of the positions of outputs i among the inputs. -> int32, float32"""
+def _precise(x: Tensor) -> dt.DType:
+    """The dtype of weights for x."""
+    return dt.float64 if x.dtype is dt.float64 else dt.float32
+
+
+def _position(i: Tensor, line: ResizedDim, dtype: dt.DType) -> tuple[Tensor, Tensor]:
+    """(floor, fraction) of the positions of outputs i among the inputs. -> int32, dtype"""
     if not _fits(line):  # 64-bit division in each tap of a kernel would be slow
         floors, fractions = _host_positions(line)
         index = i.clamp(max=line.o - 1).reshape(-1)
         floor = slices(i.new_tensor(floors, dtype=dt.int32), index, dim=0)
-        fraction = slices(i.new_tensor(fractions, dtype=dt.float32), index, dim=0)
+        fraction = slices(i.new_tensor(fractions, dtype=dtype), index, dim=0)
         return floor.reshape(*i.shape), fraction.reshape(*i.shape)
     at = i * line.a + line.b
     floor = at // line.d
-    return floor, (at - floor * line.d).float() * (1 / line.d)
+    return floor, (at - floor * line.d).to(dtype) * (1 / line.d)
 
 
 @lru_cache(KEPT_LARGE)
@@ -144,7 +149,7 @@ def _resize_grad(g: Tensor, y: Tensor, x: Tensor, dim: int, line: ResizedDim) ->
 def resize(x: Tensor, *, dim: int, line: Any) -> Tensor:
     """Interpolate one dim. [..., n, ...] -> [..., o, ...]"""
     kind, arange = KINDS[line.kind], type(x).arange
-    floor, frac = _position(arange(line.o, dtype=dt.int32, device=x.device), line)
+    floor, frac = _position(arange(line.o, dtype=dt.int32, device=x.device), line, _precise(x))
     if kind.weight is None:
         return slices(x, floor.clamp(0, line.n - 1), dim=dim)
     taps = arange(kind.taps, dtype=dt.int32, device=x.device).unsqueeze(1)
@@ -202,7 +207,7 @@ def _resize_back(x: Tensor, *, dim: Any, line: Any) -> Tensor:
     # Each input looks at all outputs that may use it, and keeps the weight of the taps that hit it.
     most = _most_outputs(line, kind)
     i = _first_output(line, kind, x) + arange(most, dtype=dt.int32, device=x.device).unsqueeze(1)  # [most, n]
-    floor, frac = _position(i, line)
+    floor, frac = _position(i, line, _precise(x))
     total, weight = _total(frac, kind), 0
     j = arange(line.n, dtype=dt.int32, device=x.device)
     for tap in range(kind.taps):
@@ -227,7 +232,9 @@ def _smooth(x: Tensor, dim: int, line: ResizedDim) -> Tensor:
     a, d = ratio.numerator, ratio.denominator
     # The distance of the centres of input j and output i, j + 1/2 - (i + 1/2) a / d; the weights are as
     # wide as the larger of an input and an output.
-    far = ((2 * j + 1) * d - (2 * i.unsqueeze(1) + 1) * a).float()  # in units of 1 / (2 d) of an input
+    far = ((2 * j + 1) * d - (2 * i.unsqueeze(1) + 1) * a).to(
+        _precise(x)
+    )  # in units of 1 / (2 d) of an input
     w = SMOOTH[line.kind]((far * float(1 / (2 * d * max(ratio, Fraction(1))))).abs())
     return (x.movedim(dim, -1) @ (w / w.sum(1, keepdim=True)).mT).movedim(-1, dim)
 
