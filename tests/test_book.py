@@ -34,6 +34,7 @@ def outputs(path: Path, folder: Path) -> list[str]:
     script.write_text(f"print('{MARK}')\n".join(codes), encoding="utf-8")
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "FLAMBEAU_DEBUG": "", "PYTHONIOENCODING": "utf-8"}
     env["FLAMBEAU_DEVICE"] = "cpu" if path.name in ON_NUMPY else ""
+    env["FLAMBEAU_KERNELS"] = "software"  # as index.md says of the printed outputs
     done = subprocess.run(
         [sys.executable, script], cwd=folder, env=env, capture_output=True, text=True, timeout=180
     )
