@@ -245,6 +245,16 @@ X, V = fb.ones(3, 4, **CPU), fb.ones(3, **CPU)
 WHOLE, SQUARE = fb.ones(3, 4, dtype=fb.int32, **CPU), fb.eye(3, **CPU)
 F, linalg = fb.nn.functional, fb.linalg
 RATES = fb.optim.lr_scheduler
+NO_MATRICES = (
+    "A is not a batch of square matrices",
+    "LU is not a batch of square matrices",
+    "A is not a batch of square matrices, or B not one of matrices",
+    "L is not a batch of square matrices, or B not one of matrices",
+    "A is not a batch of matrices, square ones unless p is None, 2 or -2",
+    "A is not a batch of matrices, square ones if hermitian",
+    "the input is not a batch of matrices",
+    "A is not a batch of matrices",
+)
 # a function that checks arguments: what its callers' docstrings say of it, and calls that provoke each clause
 CHECKS = {
     "contract._exact": (
@@ -347,9 +357,15 @@ CHECKS = {
         [lambda: linalg.solve_triangular(SQUARE, X.T, upper=True)],
     ),
     "lu.matrices": (
-        "ValueError if an operand is not a batch of matrices (square ones if required);"
-        " TypeError for integers",
-        [lambda: linalg.det(X), lambda: linalg.det(SQUARE.int())],
+        "; ".join(f"ValueError if {x}" for x in NO_MATRICES) + "; TypeError for integers",
+        [
+            lambda: linalg.det(X),
+            lambda: linalg.svd(V),
+            lambda: linalg.solve_triangular(X, X, upper=True),
+            lambda: linalg.cond(X, 1),
+            lambda: linalg.pinv(X, hermitian=True),
+            lambda: linalg.det(SQUARE.int()),
+        ],
     ),
     "lu.refuse_check": (
         "ValueError if check_errors is True",
@@ -429,6 +445,10 @@ SAME = {  # a function that raises what a check does without it: the clause, and
         dist.get_default_group,
     ),
     "flambeau.eye": ("ValueError if a size is below 0", lambda: fb.eye(-1)),
+    "flambeau.linalg.eigvals": (
+        "ValueError if A is not a batch of square matrices",
+        lambda: linalg.eigvals(X),
+    ),
     "flambeau.linalg.matrix_norm": (
         "ValueError if ord is not a norm of matrices",
         lambda: linalg.matrix_norm(X, "nothing"),
@@ -602,7 +622,6 @@ OWN = {  # a function that raises by itself: a call for each case that its docst
     "kaiser_window": [lambda: fb.kaiser_window(-1)],
     "kthvalue": [lambda: fb.kthvalue(V, 4)],
     "layer_norm": [lambda: F.layer_norm(X, (3,))],
-    "eigvals": [lambda: linalg.eigvals(X)],
     "householder_product": [
         lambda: linalg.householder_product(X, V),
         lambda: linalg.householder_product(SQUARE[:, :2], V),
@@ -712,6 +731,10 @@ OWN = {  # a function that raises by itself: a call for each case that its docst
     "swiglu": [lambda: F.swiglu(V)],
     "take_along_dim": [lambda: fb.take_along_dim(X, WHOLE[0].long(), 0)],
     "tensor_split": [lambda: fb.tensor_split(X, 0)],
+    "UpsamplingBilinear2d": [
+        lambda: fb.nn.UpsamplingBilinear2d(2)(X[None]),
+        lambda: fb.nn.UpsamplingBilinear2d()(PICTURE),
+    ],
     "unfold": [lambda: X.unfold(0, 9, 1)],
     "tensordot": [lambda: fb.tensordot(X, X, ([0], [0, 1]))],
     "topk": [lambda: fb.topk(V, 4)],

@@ -158,6 +158,11 @@ def test_transforms_say_what_is_wrong(x):
             "grad(...): an argument holds i32[3]: only floats and complex numbers have gradients",
         ),
         (lambda: fb.grad(wave, 1)(x), "grad(...): argnums=1, but 1 positional arguments were passed"),
+        (
+            lambda: fb.func.grad_and_value(lambda x: x)(x),
+            "grad_and_value(...): got f32[3]: the function must return one number: use",
+        ),
+        (lambda: fb.value_and_grad(wave, 1)(x), "value_and_grad(...): argnums=1, but 1 positional arguments"),
         (lambda: fb.jvp(wave, (x,), ()), "jvp(...): 1 primals but 0 tangents: pass one for each"),
         (lambda: fb.vjp(wave, x)[1](x), "vjp_fn([f32[3]]): the function returned [f32[]]: pass gradients of"),
         (lambda: fb.jvp(wave, (x,), (x[:1],)), "jvp(...): tangents [f32[1]]: a tangent has the shape of"),

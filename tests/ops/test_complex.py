@@ -380,7 +380,7 @@ def test_eigenvalues_of_special_matrices():
     with pytest.raises(ValueError) as e:
         fb.linalg.eig(fb.zeros(2, 3, device="cpu"))
     assert str(e.value) == (
-        "linalg_eig(f32[2, 3]): shape [2, 3] is not a batch of square matrices: needs [..., n, n]"
+        "linalg.eig(f32[2, 3]): shape [2, 3] is not a batch of square matrices: needs [..., n, n]"
     )
 
 

@@ -53,13 +53,13 @@ def test_errors():
     x = fb.ones(2, 2, device="cpu")
     factors, rule = fb.linalg.ldl_factor(x), "would read from the device: read info instead"
     cases = {
-        "linalg_ldl_factor(f32[2]): shape [2] is not a batch of square matrices: needs [..., n, n]": (
+        "linalg.ldl_factor(f32[2]): shape [2] is not a batch of square matrices: needs [..., n, n]": (
             lambda: fb.linalg.ldl_factor(x[0])
         ),
-        f"linalg_ldl_factor_ex(f32[2, 2], check_errors=True): check_errors=True {rule}": (
+        f"linalg.ldl_factor_ex(f32[2, 2], check_errors=True): check_errors=True {rule}": (
             lambda: fb.linalg.ldl_factor_ex(x, check_errors=True)
         ),
-        "linalg_ldl_solve(f32[2, 2], i32[2], f32[3, 1]): [3, 1] does not fit matrices [2, 2]:"
+        "linalg.ldl_solve(f32[2, 2], i32[2], f32[3, 1]): [3, 1] does not fit matrices [2, 2]:"
         " it must have 2 rows": (lambda: fb.linalg.ldl_solve(*factors, fb.ones(3, 1, device="cpu"))),
     }
     for text, call in cases.items():

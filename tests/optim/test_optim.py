@@ -1,7 +1,10 @@
 """Optimisers: every formula against NumPy in float64, state that goes round, steps that make nothing anew."""
 
+import inspect
 import math
+import re
 import tomllib
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -704,3 +707,41 @@ def test_steps_by_habit_say_where_gradients_are():
             call()
         assert str(told.value) == f"SGD.step({shown}): {rule}"
     assert p.item() == 1
+
+
+DECAYS = {  # what a docstring says of weight_decay: the parameter after a step whose gradient is 0
+    "adds weight_decay * p to the gradient": None,  # that of a step along the gradient weight_decay * p
+    "each step also subtracts lr * weight_decay * p from p": lambda p, lr, decay: p - lr * decay * p,
+    "each step also divides p by 1 + lr * weight_decay": lambda p, lr, decay: p / (1 + lr * decay),
+}
+
+
+def signature(cls: type) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(cls).parameters
+
+
+DECAYED = [c for c in vars(optim).values() if isinstance(c, type) and "weight_decay" in signature(c)]
+
+
+def test_every_optimizer_with_weight_decay_is_known():
+    names = "ASGD Adadelta Adafactor Adagrad Adam AdamW Adamax Adan Lion Muon NAdam RAdam RMSprop SGD"
+    assert sorted(c.__name__ for c in DECAYED) == names.split()
+
+
+@pytest.mark.parametrize("cls", DECAYED)
+def test_weight_decay_is_what_the_docstring_says(cls):
+    values, lr, decay = np.array([[0.5, -2.0], [1.5, 3.0]], np.float32), 0.25, 0.125
+
+    def step(gradient: np.ndarray, **options: object) -> np.ndarray:
+        p = fb.tensor(values, device="cpu", requires_grad=True)
+        cls([p], lr=lr, **options).step((p * fb.tensor(gradient, device="cpu")).sum().backward())
+        return p.detach().numpy()
+
+    line = re.search(r"\bweight_decay: (.*?)(?:, or |\n)", inspect.getdoc(cls)).group(1)
+    rule = DECAYS[line]
+    want = step(values * decay, weight_decay=0.0) if rule is None else rule(values, lr, decay)
+    assert np.allclose(step(values * 0, weight_decay=decay), want, rtol=1e-6)
+    assert not np.allclose(want, values)
+    if "decoupled_weight_decay" in signature(cls):
+        got = step(values * 0, weight_decay=decay, decoupled_weight_decay=True)
+        assert np.allclose(got, values - lr * decay * values, rtol=1e-6)

@@ -116,6 +116,12 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, list) or hasattr(value, "__array__")
 
 
+def _written(name: str) -> str:
+    """An op's name as calls write it: linalg.eigh for linalg_eigh."""
+    space, _, rest = name.partition("_")
+    return f"{space}.{rest}" if space in ("fft", "linalg") else name
+
+
 def explain(error: Exception, name: str, args: Iterable[Any], kw: Mapping[str, Any]) -> Exception:
     """Extend a rule's bare reason to `name(arguments): reason`. The outermost call's name wins.
 
@@ -124,6 +130,6 @@ def explain(error: Exception, name: str, args: Iterable[Any], kw: Mapping[str, A
         return error
     reason = getattr(error, "reason", None) or str(error)
     arguments = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in kw.items())])
-    explained: Any = WRONG_CALL.get(type(error), type(error))(f"{name}({arguments}): {reason}")
+    explained: Any = WRONG_CALL.get(type(error), type(error))(f"{_written(name)}({arguments}): {reason}")
     explained.reason = reason
     return explained

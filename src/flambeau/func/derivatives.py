@@ -222,21 +222,29 @@ def value_and_grad(
     func: a function of tensors, or of trees of them
     Raises ValueError if the function returns no single number.
     """
+    return _with_gradient("value_and_grad", func, argnums, has_aux)
+
+
+def _with_gradient(
+    name: str, func: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool
+) -> Callable[..., Any]:
+    """value_and_grad, whose errors name the public function that was called."""
+    title = f"{name}(...)"
 
     @functools.wraps(func)
     def call(*args: Any, **kw: Any) -> Any:
-        wanted = _arguments("grad", args, argnums)
-        level = Level("grad(...)")
+        wanted = _arguments(name, args, argnums)
+        level = Level(title)
         # positions of the arguments -> their new tensors
         opened = dict(zip(wanted, level.open(tuple(args[i] for i in wanted)), strict=True))
         with level.inside():
             out = func(*(opened.get(i, a) for i, a in enumerate(args)), **kw)
-        value, aux = _split(out, has_aux, "grad(...)")
+        value, aux = _split(out, has_aux, title)
         if isinstance(value, Tensor) and value.dtype.is_complex:
-            raise ValueError(f"grad(...): got {describe(value)}: the function must return a real number")
+            raise ValueError(f"{title}: got {describe(value)}: the function must return a real number")
         if not isinstance(value, Tensor) or value.shape != (1,) * value.ndim:
             rule = "the function must return one number: use .sum() or .mean()"
-            raise ValueError(f"grad(...): got {describe(value)}: {rule}")
+            raise ValueError(f"{title}: got {describe(value)}: {rule}")
         is_open = level.is_open([value])
         start = Tensor.full(value.shape, 1, dtype=value.dtype, device=value.device)
         pieces = level.gradients([(value, start)], is_open)
@@ -260,7 +268,7 @@ def grad(
     argnums: the position, or positions, of the arguments to differentiate
     Raises ValueError if the function returns no single number.
     """
-    both = value_and_grad(func, argnums, has_aux)
+    both = _with_gradient("grad", func, argnums, has_aux)
 
     @functools.wraps(func)
     def call(*args: Any, **kw: Any) -> Any:
@@ -279,7 +287,7 @@ def grad_and_value(
     argnums: the position, or positions, of the arguments to differentiate
     Raises ValueError if the function returns no single number.
     """
-    both = value_and_grad(func, argnums, has_aux)
+    both = _with_gradient("grad_and_value", func, argnums, has_aux)
 
     @functools.wraps(func)
     def call(*args: Any, **kw: Any) -> Any:

@@ -515,11 +515,12 @@ class MaxUnpool1d(FunctionLayer):
     """Zeros, with each value at the index from max_pool (return_indices=True); the last one of several for
     an index. [n, c, *size], the same int -> [n, c, *out]
 
-    indices: the indices that max_pool1d returned
+    The call takes the indices that MaxPool1d(return_indices=True) returned, and optionally the output
+    size, since several are possible.
+
     kernel_size: the window's size, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
-    output_size: the size of the result, since several are possible
     Raises ValueError if the input does not have 2 or 3 dims, or indices have another shape.
     """
 
@@ -551,11 +552,12 @@ class MaxUnpool2d(FunctionLayer):
     """Zeros, with each value at the index from max_pool (return_indices=True); the last one of several for
     an index. [n, c, *size], the same int -> [n, c, *out]
 
-    indices: the indices that max_pool2d returned
+    The call takes the indices that MaxPool2d(return_indices=True) returned, and optionally the output
+    size, since several are possible.
+
     kernel_size: the window's size, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
-    output_size: the size of the result, since several are possible
     Raises ValueError if the input does not have 3 or 4 dims, or indices have another shape.
     """
 
@@ -586,11 +588,12 @@ class MaxUnpool3d(FunctionLayer):
     """Zeros, with each value at the index from max_pool (return_indices=True); the last one of several for
     an index. [n, c, *size], the same int -> [n, c, *out]
 
-    indices: the indices that max_pool3d returned
+    The call takes the indices that MaxPool3d(return_indices=True) returned, and optionally the output
+    size, since several are possible.
+
     kernel_size: the window's size, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
-    output_size: the size of the result, since several are possible
     Raises ValueError if the input does not have 4 or 5 dims, or indices have another shape.
     """
 
@@ -692,15 +695,14 @@ class Upsample(FunctionLayer):
 
 
 class UpsamplingBilinear2d(FunctionLayer):
-    """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
+    """Resize images to `size`, or by scale_factor, by interpolate(mode="bilinear", align_corners=True).
+    [n, c, h, w] -> [n, c, oh, ow]
 
-    mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75),
-        lanczos3 (weights normalised, edges repeated) or area (adaptive_avg_pool). antialias, for bilinear
-        and bicubic (a = -0.5), widens the weights of an output to the inputs that it covers.
-
-    align_corners: align the centres of the outermost elements, not their edges
+    mode: "bilinear", or another mode of interpolate
+    align_corners: align the centres of the outermost elements (the default), or their edges (False)
     recompute_scale_factor: compute the factor from the rounded sizes
-    Raises ValueError if the input does not have 3 to 5 dims, or the mode does not support antialias.
+    antialias: widen the weights of an output to the inputs that it covers
+    Raises ValueError if the input does not have 4 dims, or not exactly one of size and scale_factor is set.
     """
 
     def __init__(
@@ -734,15 +736,14 @@ class UpsamplingBilinear2d(FunctionLayer):
 
 
 class UpsamplingNearest2d(FunctionLayer):
-    """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
+    """Resize images to `size`, or by scale_factor, by interpolate(mode="nearest"). Each output copies one
+    input. [n, c, h, w] -> [n, c, oh, ow]
 
-    mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75),
-        lanczos3 (weights normalised, edges repeated) or area (adaptive_avg_pool). antialias, for bilinear
-        and bicubic (a = -0.5), widens the weights of an output to the inputs that it covers.
-
-    align_corners: align the centres of the outermost elements, not their edges
+    mode: "nearest", or another mode of interpolate
+    align_corners: of a linear or cubic mode: align the centres of the outermost elements, not their edges
     recompute_scale_factor: compute the factor from the rounded sizes
-    Raises ValueError if the input does not have 3 to 5 dims, or the mode does not support antialias.
+    antialias: of mode bilinear or bicubic: widen the weights of an output to the inputs that it covers
+    Raises ValueError if the input does not have 3 to 5 dims, or size and scale_factor do not fit.
     """
 
     def __init__(

@@ -40,7 +40,7 @@ class ByMoments(Optimizer):
 class Adam(ByMoments):
     """p - lr * m / (sqrt(v) + eps), m and v the corrected running means of g and g^2 (Kingma and Ba, 2015).
 
-    `weight_decay` adds that share of p to g; `amsgrad` uses the largest v so far (Reddi et al., 2018).
+    `amsgrad` uses the largest v so far (Reddi et al., 2018).
     ValueError for invalid values.
 
     params: the tensors to update, such as model.parameters()
@@ -48,7 +48,8 @@ class Adam(ByMoments):
     foreach, capturable, fused: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
     differentiable: True raises ValueError: a step takes no gradients
-    decoupled_weight_decay: shrink the parameter by its decay, instead of adding the decay to the gradient
+    weight_decay: adds weight_decay * p to the gradient
+    decoupled_weight_decay: subtract lr * weight_decay * p from p instead of adding to the gradient
     cautious: take only the elements of a step that agree with the gradient, enlarged (Liang et al., 2024)
     offload: keep the state in host memory; jit does not record such a step
     """
@@ -107,7 +108,7 @@ class AdamW(Adam):
     lr: the learning rate
     betas: decay rates of the running means of g and of g^2
     eps: added to divisors to keep them from 0
-    weight_decay: the share of p that each step subtracts
+    weight_decay: each step also subtracts lr * weight_decay * p from p
     amsgrad: use the largest v so far (Reddi et al., 2018)
     maximize: ascend the gradient instead of descending
     foreach, capturable, fused: accepted as in PyTorch, without effect
@@ -157,7 +158,7 @@ class Adamax(ByMoments):
     params: the tensors to update, such as model.parameters()
     betas: decay rates of m and of u
     eps: added to divisors to keep them from 0
-    weight_decay: the share of p that each step subtracts
+    weight_decay: adds weight_decay * p to the gradient
     foreach, capturable: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
     differentiable: True raises ValueError: a step takes no gradients
@@ -204,8 +205,8 @@ class NAdam(ByMoments):
     lr: the learning rate
     betas: decay rates of the running means of g and of g^2
     eps: added to divisors to keep them from 0
-    weight_decay: the share of p that each step subtracts
-    decoupled_weight_decay: shrink the parameter by its decay, instead of adding the decay to the gradient
+    weight_decay: adds weight_decay * p to the gradient
+    decoupled_weight_decay: subtract lr * weight_decay * p from p instead of adding to the gradient
     foreach, capturable: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
     differentiable: True raises ValueError: a step takes no gradients
@@ -271,8 +272,8 @@ class RAdam(ByMoments):
     lr: the learning rate
     betas: decay rates of the running means of g and of g^2
     eps: added to divisors to keep them from 0
-    weight_decay: the share of p that each step subtracts
-    decoupled_weight_decay: shrink the parameter by its decay, instead of adding the decay to the gradient
+    weight_decay: adds weight_decay * p to the gradient
+    decoupled_weight_decay: subtract lr * weight_decay * p from p instead of adding to the gradient
     foreach, capturable: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
     differentiable: True raises ValueError: a step takes no gradients

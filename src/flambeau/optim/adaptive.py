@@ -13,7 +13,7 @@ class Adagrad(Optimizer):
     `initial_accumulator_value` is the initial value of the sum.
 
     params: the tensors to update, such as model.parameters()
-    weight_decay: the share of p that each step subtracts
+    weight_decay: adds weight_decay * p to the gradient
     foreach, fused: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
     differentiable: True raises ValueError: a step takes no gradients
@@ -63,7 +63,7 @@ class Adadelta(Optimizer):
 
     params: the tensors to update, such as model.parameters()
     eps: added to divisors to keep them from 0
-    weight_decay: the share of p that each step subtracts
+    weight_decay: adds weight_decay * p to the gradient
     foreach, capturable: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
     differentiable: True raises ValueError: a step takes no gradients
@@ -110,7 +110,7 @@ class RMSprop(Optimizer):
     With `momentum`, steps accumulate. `centered` divides by the standard deviation of g instead of its rms.
 
     params: the tensors to update, such as model.parameters()
-    weight_decay: the share of p that each step subtracts
+    weight_decay: adds weight_decay * p to the gradient
     centered: divide by the gradient's deviation instead of its root mean square
     capturable, foreach: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
@@ -172,7 +172,7 @@ class Adafactor(Optimizer):
     and steps from 0.
 
     params: the tensors to update, such as model.parameters()
-    weight_decay: the share of p that each step subtracts
+    weight_decay: each step also subtracts lr * weight_decay * p from p
     foreach: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
     offload: keep the state in host memory; jit does not record such a step

@@ -24,13 +24,14 @@ class Muon(Optimizer):
     """The momentum of a matrix's gradient with all its singular values brought near 1 (Jordan et al., 2024).
 
     For the matrices of hidden layers; use AdamW for other tensors and embeddings. `nesterov` looks ahead by
-    the momentum. `weight_decay` shrinks the weights directly, as in AdamW. The momentum x is replaced
+    the momentum. The momentum x is replaced
     `ns_steps` times by a x + (b x x^T + c (x x^T)^2) x, with a, b and c from `ns_coefficients`, in float32
     (PyTorch: bfloat16). `adjust_lr_fn` scales the rate by the sizes: "original", or "match_rms_adamw".
     ValueError for tensors that are not matrices.
 
     params: the tensors to update, such as model.parameters()
     lr: the learning rate
+    weight_decay: each step also subtracts lr * weight_decay * p from p
     ns_coefficients: a, b and c of the Newton-Schulz iteration
     eps: a lower bound of the norm that a matrix is divided by
     ns_steps: the number of Newton-Schulz iterations

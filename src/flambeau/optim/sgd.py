@@ -10,9 +10,10 @@ from .optimizer import Optimizer, Params, State
 class SGD(Optimizer):
     """p - lr * g; with momentum p - lr * m, m = momentum * m + (1 - dampening) * g (Sutskever et al., 2013).
 
-    `weight_decay` adds that share of p to g. ValueError for invalid values.
+    ValueError for invalid values.
 
     params: the tensors to update, such as model.parameters()
+    weight_decay: adds weight_decay * p to the gradient
     nesterov: look ahead along the momentum (Sutskever et al., 2013)
     maximize: ascend the gradient instead of descending
     foreach, fused: accepted as in PyTorch, without effect
@@ -88,7 +89,7 @@ class ASGD(Optimizer):
     `state[p]["ax"]` is the average of a parameter from step `t0` on.
 
     params: the tensors to update, such as model.parameters()
-    weight_decay: the share of p that each step subtracts
+    weight_decay: adds weight_decay * p to the gradient
     foreach, capturable: accepted as in PyTorch, without effect
     maximize: ascend the gradient instead of descending
     differentiable: True raises ValueError: a step takes no gradients

@@ -60,11 +60,11 @@ class Rprop(Optimizer):
 class Lion(Optimizer):
     """p - lr * sign(beta1 * m + (1 - beta1) * g), m the running mean by beta2 (Chen et al., 2023).
 
-    `weight_decay` shrinks the weights directly, as in AdamW. Use 3 to 10 times smaller rates than for AdamW,
-    and as much larger decays.
+    Use 3 to 10 times smaller rates than for AdamW, and as much larger decays.
 
     params: the tensors to update, such as model.parameters()
     betas: beta1 weights m in the step's direction, beta2 is the decay rate of m
+    weight_decay: each step also subtracts lr * weight_decay * p from p
     maximize: ascend the gradient instead of descending
     offload: keep the state in host memory; jit does not record such a step
     """
@@ -99,12 +99,12 @@ class Lion(Optimizer):
 class Adan(Optimizer):
     """Adam with Nesterov's momentum by differences of gradients (Xie et al., 2022).
 
-    `betas` are for the means of g, of its differences d, and of (g + beta2 d)^2. `weight_decay` shrinks
-    the weights directly.
+    `betas` are for the means of g, of its differences d, and of (g + beta2 d)^2.
 
     params: the tensors to update, such as model.parameters()
     lr: the learning rate
     eps: added to divisors to keep them from 0
+    weight_decay: each step also divides p by 1 + lr * weight_decay
     maximize: ascend the gradient instead of descending
     offload: keep the state in host memory; jit does not record such a step
     """

@@ -70,8 +70,7 @@ def linalg_cholesky(A: Tensor, upper: bool = False) -> Tensor:
     [..., n, n] -> [..., n, n]
 
     upper: use the upper triangle instead of the lower
-    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
-        integers.
+    Raises ValueError if A is not a batch of square matrices; TypeError for integers.
     """
     a = matrices(A, square=True, complex_too=True)
     factorise = host.cholesky if is_complex(a) else lf.cholesky
@@ -85,9 +84,8 @@ def linalg_cholesky_ex(A: Tensor, upper: bool = False, check_errors: bool = Fals
 
     A: a matrix or a batch of matrices
     upper: use the upper triangle instead of the lower
-    check_errors: only False is possible: a check would read; read `info` instead
-    Raises ValueError if check_errors is True; if an operand is not a batch of matrices (square ones if
-        required); TypeError for integers.
+    check_errors: only False is possible: a check would force a device read; read `info` instead
+    Raises ValueError if check_errors is True; if A is not a batch of square matrices; TypeError for integers.
     """
     refuse_check(check_errors)
     factor = linalg_cholesky(matrices(A, square=True, complex_too=True), upper=upper)
@@ -109,8 +107,8 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
     L: the triangular factor, as cholesky returns it
     upper: use the upper triangle instead of the lower
-    Raises ValueError if an operand is not a batch of matrices (square ones if required); if leading dims do
-        not broadcast; TypeError for integers.
+    Raises ValueError if L is not a batch of square matrices, or B not one of matrices; if leading dims do not
+        broadcast; TypeError for integers.
     """
     low, b = matrices(L, square=True, complex_too=True), matrices(B, complex_too=True)
     low, b = host.same(low, b) if is_complex(low, b) else (low, b)
@@ -157,8 +155,7 @@ def geqrf(input: Tensor) -> Geqrf:
     """Householder vectors below R, and their factors tau. [..., m, n] -> [..., m, n], [..., min(m, n)]
 
     There is no gradient: computing one raises TypeError.
-    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
-        integers.
+    Raises ValueError if the input is not a batch of matrices; TypeError for integers.
     """
     batch = matrices(input, complex_too=True)
     a = batch.detach()
@@ -225,8 +222,8 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> Eigh:
 
     A: a matrix or a batch of matrices
     UPLO: the triangle to read, "L" or "U"
-    Raises ValueError if UPLO is neither "L" nor "U"; if an operand is not a batch of matrices (square ones if
-        required); if the matrices are larger than the algorithm supports; TypeError for integers.
+    Raises ValueError if UPLO is neither "L" nor "U"; if A is not a batch of square matrices; if the matrices
+        are larger than the algorithm supports; TypeError for integers.
     """
     a = _lower_triangle(matrices(A, square=True, complex_too=True), UPLO)
     if is_complex(a):
@@ -251,8 +248,8 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, driver: str | None = None)
 
     full_matrices: U is [m, m] and V^H [n, n]; the additional columns and rows have no gradient.
     driver: accepted and ignored: there is only one algorithm
-    Raises ValueError if an operand is not a batch of matrices (square ones if required); if the matrices are
-        larger than the algorithm supports; TypeError for integers.
+    Raises ValueError if A is not a batch of matrices; if the matrices are larger than the algorithm supports;
+        TypeError for integers.
     """
     a = matrices(A, complex_too=True)
     if is_complex(a):

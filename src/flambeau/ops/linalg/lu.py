@@ -142,7 +142,7 @@ def _check_pivot(pivot: bool) -> None:
 
 
 def refuse_check(check_errors: bool) -> None:
-    """ValueError if check_errors is True: a check would read."""
+    """ValueError if check_errors is True: a check would force a device read."""
     if check_errors:
         raise ValueError("check_errors=True would read from the device: read info instead")
 
@@ -178,12 +178,13 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 def linalg_lu_solve(
     LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: bool = False
 ) -> Tensor:
-    """X with A X = B (X A = B if not left, A^H X = B if adjoint), from the LU of A. -> [..., n, k]
+    """Solve A X = B (X A = B if not left, A^H X = B if adjoint), given the LU factorization of A.
+    [..., n, n], [..., n], [..., n, k] -> [..., n, k]
 
     LU: both factors in one matrix, as lu_factor returns them
     pivots: the 1-based pivots that lu_factor returns
-    Raises ValueError if an operand is not a batch of matrices (square ones if required); if leading dims do
-        not broadcast; TypeError for integers.
+    Raises ValueError if LU is not a batch of square matrices; if leading dims do not broadcast; TypeError for
+        integers.
     """
     if not left:
         # X A = B is A^H X^H = B^H.
@@ -202,7 +203,7 @@ def linalg_lu_solve(
 
 @composed
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """X with A X = b, from the LU of A. [..., n, k], [..., n, n], [..., n] -> [..., n, k]
+    """Solve A X = b, given the LU factorization of A. [..., n, k], [..., n, n], [..., n] -> [..., n, k]
 
     LU_data: both factors in one matrix, as lu_factor returns them
     LU_pivots: the 1-based pivots that lu_factor returns
@@ -253,10 +254,9 @@ def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool 
 
     B: the right-hand sides, as columns
     left: solve A X = B; else X A = B
-    check_errors: only False is possible: a check would read; read `info` instead
-    Raises ValueError if check_errors is True; if an operand is not a batch of matrices (square ones if
-        required); if the right-hand sides do not fit the matrices; if leading dims do not broadcast;
-        TypeError for integers.
+    check_errors: only False is possible: a check would force a device read; read `info` instead
+    Raises ValueError if check_errors is True; if A is not a batch of square matrices; if the right-hand sides
+        do not fit the matrices; if leading dims do not broadcast; TypeError for integers.
     """
     refuse_check(check_errors)
     if is_complex(A, B):
@@ -308,7 +308,7 @@ def linalg_solve_triangular(
     """X with A X = B (X A = B if not left) for the upper or lower triangle of A. -> [..., n, k]
 
     unitriangular: the diagonal counts as ones
-    Raises ValueError if an operand is not a batch of matrices (square ones if required); if the right-hand
+    Raises ValueError if A is not a batch of square matrices, or B not one of matrices; if the right-hand
         sides do not fit the matrices; if leading dims do not broadcast; TypeError for integers.
     """
     a, b = matrices(A, True, complex_too=True), matrices(B, complex_too=True)
@@ -339,8 +339,7 @@ def linalg_inv(A: Tensor) -> Tensor:
     """The inverse; inf or NaN if the matrix is singular. [..., n, n] -> [..., n, n]
 
     A: a matrix or a batch of matrices
-    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
-        integers.
+    Raises ValueError if A is not a batch of square matrices; TypeError for integers.
     """
     a = matrices(A, square=True, complex_too=True)
     return host.inverse(a) if is_complex(a) else _inverse(a)
@@ -352,7 +351,7 @@ def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> InverseEx:
     [..., n, n] -> [..., n, n], int32 [...]
 
     A: a matrix or a batch of matrices
-    check_errors: only False is possible: a check would read; read `info` instead
+    check_errors: only False is possible: a check would force a device read; read `info` instead
     Raises ValueError if check_errors is True.
     """
     refuse_check(check_errors)
@@ -385,7 +384,7 @@ def _det_grad(g: Tensor, y: Tensor, a: Tensor, packed: Tensor) -> Gradients:
 
 @composite(grad=_det_grad)
 def _det(a: Tensor, packed: Tensor) -> Tensor:
-    """The determinant, from the LU of a. [..., n, n], [..., n, n + 2] -> [...]"""
+    """The determinant, given the LU factorization of a. [..., n, n], [..., n, n + 2] -> [...]"""
     return lf.diagonal(packed[..., :-2]).prod(-1) * _sign(packed)
 
 
@@ -394,8 +393,7 @@ def linalg_det(A: Tensor) -> Tensor:
     """The determinant, with a gradient even if it is 0 (NaN for complex matrices). [..., n, n] -> [...]
 
     A: a matrix or a batch of matrices
-    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
-        integers.
+    Raises ValueError if A is not a batch of square matrices; TypeError for integers.
     """
     a = matrices(A, square=True, complex_too=True)
     if is_complex(a):
@@ -411,8 +409,7 @@ def linalg_slogdet(A: Tensor) -> SignLogDet:
     [...]
 
     A: a matrix or a batch of matrices
-    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
-        integers.
+    Raises ValueError if A is not a batch of square matrices; TypeError for integers.
     """
     a = matrices(A, square=True, complex_too=True)
     if is_complex(a):

@@ -163,8 +163,8 @@ def linalg_norm(
 def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
     """The condition number norm(A, p) * norm(A^-1, p); inf if A is singular. -> [...]
 
-    Raises ValueError if an operand is not a batch of matrices (square ones if required); if ord is not a norm
-        of matrices; TypeError for integers.
+    Raises ValueError if A is not a batch of matrices, square ones unless p is None, 2 or -2; if ord is not a
+        norm of matrices; TypeError for integers.
     """
     if 0 in A.shape:
         return lu.matrices(A, complex_too=True).abs().sum((-2, -1))  # zeros, as in PyTorch
@@ -215,8 +215,7 @@ def linalg_matrix_rank(
     hermitian: the matrix is symmetric: use eigenvalues instead of singular values
     atol: absolute tolerance
     rtol: relative tolerance
-    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
-        integers.
+    Raises ValueError if A is not a batch of matrices, square ones if hermitian; TypeError for integers.
     """
     a = lu.matrices(A, complex_too=True).detach()
     if 0 in a.shape[-2:]:
@@ -261,8 +260,7 @@ def linalg_pinv(
     A: a matrix or a batch of matrices
     hermitian: the matrix is symmetric: use eigenvalues instead of singular values
     atol: absolute tolerance
-    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
-        integers.
+    Raises ValueError if A is not a batch of matrices, square ones if hermitian; TypeError for integers.
     """
     rtol = rcond if rtol is None else rtol
     a = lu.matrices(A, square=hermitian, complex_too=True)

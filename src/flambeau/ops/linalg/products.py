@@ -29,8 +29,7 @@ HALVINGS = 16  # of a matrix before its exponential is expanded
 def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
     """A @ A @ ... n times, of the inverse for n < 0. [..., k, k] -> [..., k, k]
 
-    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
-        integers.
+    Raises ValueError if A is not a batch of square matrices; TypeError for integers.
     """
     a = lu.matrices(A, square=True, complex_too=True)
     a, n = (lu.linalg_inv(a), -n) if n < 0 else (a, n)
@@ -76,8 +75,7 @@ def linalg_matrix_exp(A: Tensor) -> Tensor:
     """The exponential of square matrices of 1-norm up to 2^14. [..., n, n] -> [..., n, n]
 
     A: a matrix or a batch of matrices
-    Raises ValueError if an operand is not a batch of matrices (square ones if required); TypeError for
-        integers.
+    Raises ValueError if A is not a batch of square matrices; TypeError for integers.
     """
     a = lu.matrices(A, square=True, complex_too=True)
     return a if 0 in a.shape else _exponential(a)
