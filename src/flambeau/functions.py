@@ -230,7 +230,7 @@ class Reading(Sequence[Any]):
         self._lists: list[Any] | None = None
         self._lock, self._process = Lock(), getpid()  # several threads may ask
 
-    def _with(self, raw: list[Any]) -> list[Any]:
+    def _as_lists(self, raw: list[Any]) -> list[Any]:
         if self._lists is None:  # converted once; later uses return the same lists
             pairs = zip(raw, self._tensors, strict=True)
             self._lists = [to_list(part, t.shape, t.dtype) for part, t in pairs]
@@ -243,10 +243,10 @@ class Reading(Sequence[Any]):
             return self._wait_alone()
 
     def _wait_alone(self) -> list[Any]:
-        return self._lists if self._lists is not None else self._with(self._fetch.wait())
+        return self._lists if self._lists is not None else self._as_lists(self._fetch.wait())
 
     async def _arrive(self) -> list[Any]:  # an event loop runs one task at a time, so no lock is needed
-        return self._with(await self._fetch.arrive())
+        return self._as_lists(await self._fetch.arrive())
 
     def __await__(self) -> Any:
         return self._arrive().__await__()

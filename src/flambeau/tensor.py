@@ -26,7 +26,7 @@ from .errors import TypeError, ValueError
 from .fusion.planner import plan
 from .kernels.ir import Kernel
 from .ops import source as _source
-from .ops.elementwise import covered
+from .ops.elementwise import with_zero_gradient
 from .ops.table import Table
 from .runtime import run, transfers
 from .runtime.exchange import Exchange, leaf
@@ -480,7 +480,7 @@ class Tensor(Protocols, Exchange, Table):
         check_write(self)
         if self.node.param is None and value.shape == self.shape:
             if self.requires_grad and not value.requires_grad and is_grad_enabled():
-                value = covered(value.to(self.dtype).to(self.device), self)
+                value = with_zero_gradient(value.to(self.dtype).to(self.device), self)
             if value.requires_grad:
                 self._become(value.to(self.dtype).to(self.device).node)
                 return self

@@ -74,7 +74,7 @@ NUMERIC: dict[str, Row] = {
     "isneginf": unary(np.isneginf, grads=0),
     "isreal": unary(np.isreal, grads=0, kinds="iub"),
     "isclose": Row(close, (X, X), {"rtol": 0.3}, grads=0, kinds="iu"),
-    "_covered": binary(lambda value, x: value, grads=0),  # its gradient is 0
+    "_with_zero_gradient": binary(lambda value, x: value, grads=0),  # its gradient is 0
     "_dependent": binary(lambda value, x: value, grads=0),  # its gradient by the second is 0
     "rsub": binary(lambda x, y: y - x, kinds="i"),
 }  # fmt: skip

@@ -185,7 +185,7 @@ def backward(
     start = first_gradient("backward", loss, gradient)
     by = None if inputs is None else _input_nodes(loss, inputs)
     if by is not None and root.released:
-        check_kept(root, root)
+        check_graph_retained(root, root)
     with stage("backward"):
         gradients = walk([(root, start)], by, create_graph)
     if not (create_graph if retain_graph is None else retain_graph):
@@ -277,7 +277,7 @@ def _order(roots: list[Node], wanted: set[Any] | None) -> list[Node]:
                 order.append(node)
         elif node not in seen:
             if node.released and wanted is None:
-                check_kept(node, roots[0])
+                check_graph_retained(node, roots[0])
             seen.add(node)
             stack.append((node, True))
             # The walk ends at leaves: the graph that computed an earlier value of a parameter is not part
@@ -287,7 +287,7 @@ def _order(roots: list[Node], wanted: set[Any] | None) -> list[Node]:
     return order[::-1]
 
 
-def check_kept(node: Node, loss: Node) -> None:
+def check_graph_retained(node: Node, loss: Node) -> None:
     """ValueError if an earlier backward has dropped the graph of a node."""
     if not node.parents and node.param is None:
         part = "" if node is loss else f" of {describe(node)}, which it depends on,"

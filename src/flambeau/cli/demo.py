@@ -191,7 +191,7 @@ def _named(network: OnnxModel) -> Callable[..., dict[str, Tensor]]:
 
 def onnx_inputs(values: Sequence[ValueDef], sizes: Sequence[str], call: str) -> dict[str, str]:
     """Return the inputs of an ONNX file as texts by name; open sizes are from `sizes`, or guessed."""
-    known = dict(_size(text, call) for text in sizes)
+    known = dict(_parse_size(text, call) for text in sizes)
     specs: dict[str, str] = {}
     for v in values:
         if v.kind != "tensor" or v.dtype in ("", "string") or v.shape is None:
@@ -201,7 +201,7 @@ def onnx_inputs(values: Sequence[ValueDef], sizes: Sequence[str], call: str) -> 
     return specs
 
 
-def _size(text: str, call: str) -> tuple[str, int]:
+def _parse_size(text: str, call: str) -> tuple[str, int]:
     name, equals, number = text.partition("=")
     if not equals or not number.isdecimal():
         raise FlambeauError(f"{call}: --size {text!r}: write it as 'length=64'")

@@ -63,7 +63,7 @@ class StagingBuffers:
         """Write to device buffers: `fill` writes `total` bytes to mapped memory, from which the device copies
         them before any later submit."""
         device = self.device
-        staging, mapping = self._next(total)
+        staging, mapping = self._next_buffer(total)
         wait_for(mapping)
         fill(mapping.view())
         with device.lock:
@@ -72,7 +72,7 @@ class StagingBuffers:
             fast.carry([(staging, c.at, buffers[c.handle], c.first, c.nbytes) for c in copies], counts=False)
             self._writes.append((staging, fast.map(staging, staging.size, writes=True)))
 
-    def _next(self, total: int) -> tuple[Any, Any]:
+    def _next_buffer(self, total: int) -> tuple[Any, Any]:
         """Return the buffer that the device is done with first, or a new one, and its mapping."""
         if len(self._writes) >= WRITES:
             staging, mapping = self._writes.popleft()

@@ -22,7 +22,6 @@ MASTER_PORT = 29500  # of several hosts that name none, as torchrun's
 GRACE = 5.0  # seconds in which the other workers may end by themselves after one failed
 KEPT_LINES = 200  # of each worker's errors, to print the first traceback last
 PARENT = "FLAMBEAU_PARENT"  # a pipe's descriptor: a worker ends when the launcher's end closes
-INTERRUPTED = 130  # a shell's exit code of Ctrl-C
 Environment = dict[str, str]
 
 

@@ -469,15 +469,15 @@ class DistributedOptimizer:
 
     def _catch_up(self, each: Sequence[int]) -> None:
         """Give the state of a worker that is ahead to those behind. each: the progress of the workers."""
-        group, ahead = self.group, max(each)
-        if ahead == min(each):
+        group, newest = self.group, max(each)
+        if newest == min(each):
             return
-        source = each.index(ahead)
+        source = each.index(newest)
         if group.rank == source:
             send_state(group, self._full_state())
             return
         state = receive_state(group, source)
-        if self.progress < ahead:
+        if self.progress < newest:
             self._adopt(state, is_new=False)
 
     def _copy_first(self, group: ProcessGroup) -> None:

@@ -144,7 +144,7 @@ class Sums:
         self.sent = 0  # bytes to other workers so far
         self.times: StageTimes | None = None  # for benchmarks
         self._add, self._check = jit(add_lists), jit(finite_flags)
-        self._host_add = _add_flushed if _flushes(self.device) else _add
+        self._host_add = _add_flushing_subnormals if _flushes(self.device) else _add
         self._zeros: dict[int, Tensor] = {}
         self._pairs = PairSums(self._zero)
         self.early: EarlyExchange | None = None  # that the shard may begin which is computed now
@@ -414,7 +414,7 @@ def _add(left: Floats, right: Floats, out: Floats | None = None) -> Floats:
     return np.add(left, right, out=out)
 
 
-def _add_flushed(left: Floats, right: Floats, out: Floats | None = None) -> Floats:
+def _add_flushing_subnormals(left: Floats, right: Floats, out: Floats | None = None) -> Floats:
     total = np.add(left, right, out=out)
     # WGSL lets a device flush subnormal numbers. The host then does the same, or sums would depend on which
     # worker adds them.

@@ -167,11 +167,10 @@ def _(p: Cauchy, q: Cauchy) -> Tensor:
 @register_kl(Gumbel, Gumbel)
 def _(p: Gumbel, q: Gumbel) -> Tensor:
     # E[exp(-x / s)] of a Gumbel variable is exp(-loc / s) Gamma(1 + scale / s)
-    ratio, at = p.scale / q.scale, q.loc / q.scale
+    ratio, scaled_loc = p.scale / q.scale, q.loc / q.scale
     centre = p.loc / q.scale
-    return (
-        -ratio.log() - at + centre + ratio * EULER + (at + (1 + ratio).lgamma() - centre).exp() - (1 + EULER)
-    )
+    tail = (scaled_loc + (1 + ratio).lgamma() - centre).exp()
+    return -ratio.log() - scaled_loc + centre + ratio * EULER + tail - (1 + EULER)
 
 
 @register_kl(HalfNormal, HalfNormal)

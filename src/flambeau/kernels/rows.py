@@ -230,7 +230,7 @@ class RowBuilder:
         last = bool(self.inner) and self.sizes[-1] % 4 == 0
         return last and can_widen(self.trace.steps, self.runs, self.sizes)
 
-    def form(self, width: int) -> Form | None:
+    def choose_layout(self, width: int) -> Form | None:
         """How the threads of a row share it; None if separate kernels are better."""
         limits, reads = self.plan.limits, self.length // width
         phases = self.phases(True)
@@ -280,7 +280,7 @@ class RowBuilder:
         width = 4 if not narrow and self.can_widen() else 1
         if any(n.dtype.is_packed and (width == 1 or not self.is_long(n)) for n in self.outputs):
             return None  # packed types are written in whole words
-        form = self.form(width)
+        form = self.choose_layout(width)
         if form is None:
             return None
         lanes = form.lanes

@@ -117,9 +117,9 @@ class Step:
         self.past.begin(padding)
         self.inverse.value = 1 / (sampling.temperature or 1.0)
         self.top_p.value = sampling.top_p or 1.0
-        self._begin_text(_draw_seed() if sampling.seed is None else sampling.seed)
+        self._reset(_draw_seed() if sampling.seed is None else sampling.seed)
 
-    def _begin_text(self, seed: int) -> None:
+    def _reset(self, seed: int) -> None:
         """Begin the draws, and the rows, none of which has ended."""
         self.seed = seed
         self.generator.manual_seed(seed)
@@ -134,7 +134,7 @@ class Step:
         for column in columns:
             self.replayed(column, rule)
         if columns:  # what was chosen inside of the prompt ends no row, and its draws are not counted
-            self._begin_text(self.seed)
+            self._reset(self.seed)
         return self.replayed(last, rule)
 
     def next(self, ids: Tensor, rule: StepRule) -> Tensor:

@@ -28,7 +28,7 @@ def verify(model: ModelDef) -> None:
 def problems(model: ModelDef) -> list[str]:
     """Return the problems of a model, one line each, in the file's order."""
     check = Check(model)
-    lines = list(check.functions())
+    lines = list(check.function_problems())
     if not lines:  # recursive functions are the only problem reported, since others can't be checked
         lines += check.graph(model.graph, set(), model.opsets, 0)
         for f in model.functions.values():
@@ -112,7 +112,7 @@ class Check:
         if schema is None or not (schema.has_function or schema.has_context_dependent_function):
             yield missing_operator_text(node, opset)
 
-    def functions(self) -> Iterator[str]:
+    def function_problems(self) -> Iterator[str]:
         """Functions that call themselves, or exceed the limit of nodes."""
         # Functions that call functions grow exponentially ("billion laughs"): count before expanding.
         sizes: dict[int, int] = {}

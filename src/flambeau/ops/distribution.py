@@ -18,7 +18,7 @@ from ..core.shape import broadcast, new_sizes
 from ..core.sizes import integers
 from ..device import get_device
 from .creation import finish
-from .elementwise import covered
+from .elementwise import with_zero_gradient
 from .index.indices import valid
 from .random import (
     drawn_bits,
@@ -398,10 +398,10 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
         # numbers and float64 are compared with 53 bits, other probabilities with 24
         wide = p is not None or input.dtype is dt.float64
         drawn = host.below(likely, input.shape, wide).to(input.dtype)
-        return covered(drawn, input) if input.requires_grad else drawn
+        return with_zero_gradient(drawn, input) if input.requires_grad else drawn
     # uniform samples are in [0, 1): never below 0, always below 1
     drawn = (uniform_bits(input.shape, input.device, generator) < likely).to(input.dtype)
-    return covered(drawn, input) if input.requires_grad else drawn
+    return with_zero_gradient(drawn, input) if input.requires_grad else drawn
 
 
 @composed

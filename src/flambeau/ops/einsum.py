@@ -16,7 +16,7 @@ from ..core.declare import composed, composite
 from ..core.op import only_real
 from ..core.shape import broadcast, normal_dim
 from .contract import contract, same_rank
-from .elementwise import covered
+from .elementwise import with_zero_gradient
 from .index.indices import slices
 from .reduce import in_float32
 
@@ -362,7 +362,8 @@ def row_norms(away: Tensor, p: float) -> Tensor:
     if p == inf:
         return _farthest(away).squeeze(-1)
     norms = away.norm(p, -1)
-    return norms if p else covered(norms, away)  # the number of elements that are not 0: its gradient is 0
+    # the 0-norm counts the elements that are not 0: its gradient is 0
+    return norms if p else with_zero_gradient(norms, away)
 
 
 @composed

@@ -191,17 +191,17 @@ def _zero_grads_of_two(g: Tensor, z: Tensor, x: Tensor, y: Tensor) -> list[Tenso
     return [_zeros(g, x), _zeros(g, y)]
 
 
-def _covered_grad(g: Tensor, y: Tensor, value: Tensor, *others: Tensor) -> list[Tensor | None]:
+def _zero_grads_of_others(g: Tensor, y: Tensor, value: Tensor, *others: Tensor) -> list[Tensor | None]:
     return [None, *(_zeros(g, x) for x in others)]
 
 
-@composite(grad=_covered_grad)
-def _covered(value: Tensor, *others: Any) -> Tensor:
+@composite(grad=_zero_grads_of_others)
+def _with_zero_gradient(value: Tensor, *others: Any) -> Tensor:
     """`value` as a function of `others` with gradients 0, as in PyTorch: step functions computed it."""
     return value
 
 
-covered = _covered
+with_zero_gradient = _with_zero_gradient
 
 
 def _dependent_grad(g: Tensor, y: Tensor, value: Tensor, *others: Tensor) -> list[Tensor | None]:
@@ -913,5 +913,5 @@ def _divide(x: Any, y: Any, rounding_mode: str) -> Tensor:
     if rounding_mode == "floor":
         return floor_divide(x, y)
     if any(getattr(v, "dtype", dt.float32 if isinstance(v, float) else dt.int32).is_float for v in (x, y)):
-        return covered(div(x, y).trunc().detach(), *(v for v in (x, y) if is_tensor(v)))
+        return with_zero_gradient(div(x, y).trunc().detach(), *(v for v in (x, y) if is_tensor(v)))
     return (x - fmod(x, y)).floor_divide(y)

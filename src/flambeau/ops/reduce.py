@@ -218,13 +218,13 @@ def amin(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = 
 @composed
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Index (int64) of the first largest value; NaN counts as largest. [..., n, ...] -> [...]"""
-    return as_places(_first(input, dim, keepdim, "amax"))
+    return as_places(_arg_extreme(input, dim, keepdim, "amax"))
 
 
 @composed
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Index (int64) of the first smallest value; NaN counts as smallest. [..., n, ...] -> [...]"""
-    return as_places(_first(input, dim, keepdim, "amin"))
+    return as_places(_arg_extreme(input, dim, keepdim, "amin"))
 
 
 @overload
@@ -478,7 +478,7 @@ def _complex_logsumexp(x: Tensor, dims: tuple[int, ...]) -> Tensor:
     return (x - top).exp()._sum(dims).log() + top
 
 
-def _first(x: Tensor, dim: int | None, keepdim: bool, extreme: str) -> Tensor:
+def _arg_extreme(x: Tensor, dim: int | None, keepdim: bool, extreme: str) -> Tensor:
     """The smallest index of the extreme: two reductions, both of which use the whole device."""
     # One of two passes finds the extreme, the other the smallest index that has it.
     d, is_flat = 0 if dim is None else normal_dim(dim, x.ndim), dim is None or not x.ndim
@@ -502,7 +502,7 @@ def _first(x: Tensor, dim: int | None, keepdim: bool, extreme: str) -> Tensor:
 
 def _with_index(x: Tensor, dim: int, keepdim: bool, extreme: str) -> Chosen:
     dim = integers(dim, "dim", may_be_several=False)
-    index = _first(x, dim, True, extreme)
+    index = _arg_extreme(x, dim, True, extreme)
     values = gather_known(x, dim, index) if x.ndim else x  # a 0-d tensor is its own extreme
     d = (normal_dim(dim, x.ndim),)
     return Chosen(drop_dims(values, d, keepdim), as_places(drop_dims(index, d, keepdim)))

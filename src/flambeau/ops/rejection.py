@@ -16,7 +16,7 @@ from ..core.declare import composed
 from ..core.op import only_real
 from ..core.refused_gradient import refuse_gradients
 from ..core.shape import broadcast
-from .elementwise import covered
+from .elementwise import with_zero_gradient
 from .index.indices import valid
 from .random import normal_bits, open_bits
 
@@ -86,7 +86,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     accepted = (k >= 0) & (((end >= 0.07) & (v <= quick)) | (((end >= 0.013) | (v <= end)) & inside))
     drawn = (means < FEW).where(small, first_accepted(k, accepted))
     drawn = means.isfinite().where(drawn, float("nan")).to(input.dtype)
-    return covered(drawn, input) if input.requires_grad else drawn
+    return with_zero_gradient(drawn, input) if input.requires_grad else drawn
 
 
 @composed

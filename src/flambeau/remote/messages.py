@@ -51,7 +51,6 @@ SMALL = 1 << 12  # the most bytes of HELLO, PROOF, ALLOC, WAIT
 MOST = 1 << 26  # the most bytes of other messages without data
 UNIFORM_MOST = 1 << 22  # the most bytes of a buffer of Params
 TEXT_MOST = 1 << 22  # the most bytes of a kernel's text
-MOST_NUMBER = (1 << 32) - 1  # the largest number of a buffer, kernel or program
 
 ERRORS: dict[str, type[FlambeauError]] = {
     kind.__name__: kind for kind in (KernelError, OutOfMemory, DeviceError, FlambeauError)

@@ -282,12 +282,12 @@ class WebSocket:
 def masked(data: Any, key: bytes, at: int) -> bytes:
     """Mask or unmask bytes, the first of which is at position `at` of its frame."""
     view, at = memoryview(data).cast("B"), at % 4
-    turned = key[at:] + key[:at]
+    rotated_key = key[at:] + key[:at]
     out: list[bytes] = []
     for begin in range(0, view.nbytes, STEP):
         part = view[begin : begin + STEP]
         n = part.nbytes
-        mask = int.from_bytes((turned * (-(-n // 4)))[:n], "little")
+        mask = int.from_bytes((rotated_key * (-(-n // 4)))[:n], "little")
         out.append((int.from_bytes(part, "little") ^ mask).to_bytes(n, "little"))
     return out[0] if len(out) == 1 else b"".join(out)
 

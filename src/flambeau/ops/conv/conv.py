@@ -255,10 +255,10 @@ class Phases(NamedTuple):
     places: int
 
 
-def _phases(n: int, kernel: int, stride: int, padding: int, apart: bool) -> list[Phases]:
-    """One Phases for all phases of a dim of n results, or, if `apart`, one for each phase with only
+def _phases(n: int, kernel: int, stride: int, padding: int, separate_dims: bool) -> list[Phases]:
+    """One Phases for all phases of a dim of n results, or, if `separate_dims`, one for each phase with only
     its taps."""
-    if not apart:
+    if not separate_dims:
         # result i before the cut is i + padding = stride * j + phase
         first, last = padding // stride, (padding + n - 1) // stride
         taps = -(-kernel // stride)
@@ -280,19 +280,19 @@ def _separate_dims(work: int, filters: int, kernel: Shape, stride: tuple[int, ..
     """The dims whose phases get separate kernels, because that saves more time than the launches take. work:
     multiply-adds without zeros; filters: of a group, each of which has all phases."""
     ways = product(*((False, True) if s > 1 else (False,) for s in stride))  # 2 ** dims choices at most
-    return min(ways, key=lambda apart: _phases_time(apart, work, filters, kernel, stride))
+    return min(ways, key=lambda separate_dims: _phases_time(separate_dims, work, filters, kernel, stride))
 
 
 def _phases_time(
-    apart: tuple[bool, ...], work: int, filters: int, kernel: Shape, stride: tuple[int, ...]
+    separate_dims: tuple[bool, ...], work: int, filters: int, kernel: Shape, stride: tuple[int, ...]
 ) -> float:
     """The time in multiply-adds, if the phases of some dims have separate kernels."""
     # Joint phases multiply by the zeros that fill up their taps; separate ones take a launch each.
-    each = [(k, s) for a, k, s in zip(apart, kernel, stride, strict=True) if not a]
+    each = [(k, s) for a, k, s in zip(separate_dims, kernel, stride, strict=True) if not a]
     # ceil(k / s) taps for each of min(k, s) phases, of which only k in all are not zeros
     zeros = prod(-(-k // s) * min(k, s) / k for k, s in each)
     rows = max(filters, 1) * prod(min(k, s) for k, s in each)
-    kernels = prod(s for a, s in zip(apart, stride, strict=True) if a)
+    kernels = prod(s for a, s in zip(separate_dims, stride, strict=True) if a)
     # A kernel computes filters in blocks of ROWS, so their number is rounded up.
     return work * zeros * -(-rows // ROWS) * ROWS / rows + PART * kernels
 
@@ -311,8 +311,8 @@ def _folds(x: Tensor, w: Tensor, stride: tuple[int, ...], groups: int) -> bool:
         return False  # nothing to add up: each result is of one tap
     taps *= x.shape[0]
     work = taps * (w.shape[0] // groups)
-    apart = _separate_dims(work, w.shape[1], kernel, stride)
-    phases = _phases_time(apart, work, w.shape[1], kernel, stride)
+    separate_dims = _separate_dims(work, w.shape[1], kernel, stride)
+    phases = _phases_time(separate_dims, work, w.shape[1], kernel, stride)
     # Both take a second launch: one adds up windows, one interleaves phases.
     return FOLD * (work + TAP * taps) + PART < phases
 
@@ -325,13 +325,15 @@ def _by_phases(
     A value that is not finite also reaches results next to those that depend on it: taps that a phase lacks
     are zeros.
     """
-    apart = _separate_dims(x.shape[0] * prod(x.shape[2:]) * prod(w.shape), w.shape[1], w.shape[2:], stride)
-    dims = [_phases(*d) for d in zip(size, w.shape[2:], stride, padding, apart, strict=True)]
+    separate_dims = _separate_dims(
+        x.shape[0] * prod(x.shape[2:]) * prod(w.shape), w.shape[1], w.shape[2:], stride
+    )
+    dims = [_phases(*d) for d in zip(size, w.shape[2:], stride, padding, separate_dims, strict=True)]
     y = _interleave_parts(lambda each: _compute_phases(x, w, each, stride, groups), dims, ())
     counts = [parts[0].places * s for parts, s in zip(dims, stride, strict=True)]
     y = y.reshape(x.shape[0], groups * w.shape[1], *counts)
     # Joint phases begin at a multiple of the stride, up to stride - 1 results before the first wanted.
-    before = [0 if a else -(p % s) for a, p, s in zip(apart, padding, stride, strict=True)]
+    before = [0 if a else -(p % s) for a, p, s in zip(separate_dims, padding, stride, strict=True)]
     after = [n - b - m for n, b, m in zip(size, before, counts, strict=True)]
     return y._pad((0, 0, *before), (0, 0, *after)) if any(before + after) else y
 

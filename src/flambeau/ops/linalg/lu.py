@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite
-from ..elementwise import as_float, covered
+from ..elementwise import as_float, with_zero_gradient
 from . import complex_matrices as host
 from . import factor as lf
 from .factor import mT
@@ -417,7 +417,9 @@ def linalg_slogdet(A: Tensor) -> SignLogDet:
     packed = lf.lu(a)
     d = lf.diagonal(packed[..., :-2])
     # the sign is a step function
-    return SignLogDet(covered((d.sign().prod(-1) * _sign(packed)).detach(), a), d.abs().log().sum(-1))
+    return SignLogDet(
+        with_zero_gradient((d.sign().prod(-1) * _sign(packed)).detach(), a), d.abs().log().sum(-1)
+    )
 
 
 @composed

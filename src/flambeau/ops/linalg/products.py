@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...core import dtype as dt
 from ...core.declare import composed, composite
 from ...core.shape import normal_dim
-from ..elementwise import covered
+from ..elementwise import with_zero_gradient
 from ..reduce import in_float32
 from . import factor as lf
 from . import lu
@@ -40,7 +40,7 @@ def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
             power = a if power is None else power @ a
         a, n = (a @ a if n > 1 else a), n >> 1
     one = lf.identity(a, a.shape[-1]).to(a.dtype).expand(*a.shape)
-    return covered(one, a) if power is None else power  # A^0 does not depend on A: gradient 0
+    return with_zero_gradient(one, a) if power is None else power  # A^0 does not depend on A: gradient 0
 
 
 def _exponential_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
