@@ -213,7 +213,7 @@ def told_of(data: bytes) -> str:
 
 def test_files_that_lie_are_told():
     assert load_gguf(gguf([info()], bytes(16)), "cpu")["w"].tolist() == [0, 0, 0, 0]
-    assert told_of(b"GG") == "the magic number at byte 0 takes 4 bytes, and 2 follow"
+    assert told_of(b"GG") == "the magic number at byte 0 needs 4 bytes, but only 2 remain"
     assert told_of(b"GGML" + bytes(40)) == "it does not begin with GGUF"
     assert told_of(gguf(version=1)) == "it has version 1: only 2 and 3 are supported: convert it again"
     assert told_of(gguf(version=3 << 24)).startswith("it is big-endian, which is not")
@@ -254,7 +254,7 @@ def test_files_that_lie_are_told():
     )
     long = struct.pack("<Q", 1 << 63)
     assert told_of(gguf(metadata=[long + bytes(20)])).startswith(
-        "a name of metadata at byte 32 takes 9,223,372"
+        "a name of metadata at byte 32 needs 9,223,372"
     )
     assert told_of(gguf([info(sizes=(2**31 - 1,) * 4)], bytes(64))).startswith("'w' ends at byte 85,070,")
 

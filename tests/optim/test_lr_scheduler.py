@@ -606,7 +606,7 @@ ERRORS = [
         lambda: ours.SequentialLR(o := optimizer(), [ours.StepLR(o, 2)], [3]),
         ValueError,
         "SequentialLR(1 schedulers, 1 milestones): each scheduler except the first starts at"
-        " a milestone: pass one milestone fewer",
+        " a milestone: pass len(schedulers) - 1 milestones",
     ),
     (
         lambda: ours.SequentialLR(optimizer(), [], []),

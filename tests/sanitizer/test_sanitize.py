@@ -136,7 +136,7 @@ def test_memory_that_is_not_watched(more, body, told):
 def test_a_name_of_a_probe():
     with pytest.raises(KernelError) as e:
         MemoryProbes(MODULE.format(more="", body="let probe_a = 1u;"), 1)
-    assert str(e.value) == "a name begins with 'probe_': probes are named so: use another"
+    assert str(e.value) == "names that begin with 'probe_' are reserved: rename it"
 
 
 def test_a_workgroup_whose_size_is_a_constant():
@@ -152,7 +152,7 @@ def test_a_custom_op_that_is_not_understood(gpu):
     x = fb.ones(128, device=gpu).realize()
     found = fb.sanitize(faulty.whole("unknown_form", f"{AT}let probe_x = in0[i];\nout[i] = probe_x;"), x)
     assert found.ok and (found.result.numpy() == 1).all()
-    assert found.skipped == ["unknown_form: a name begins with 'probe_': probes are named so: use another"]
+    assert found.skipped == ["unknown_form: names that begin with 'probe_' are reserved: rename it"]
 
 
 def test_an_adapter_with_few_buffers(gpu):

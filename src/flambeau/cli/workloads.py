@@ -239,7 +239,7 @@ def gpt2(t: Tools, rows: int, length: int) -> Workload:
 
 
 def tasks() -> list[Task]:
-    """Return the table, in the order in which it runs."""
+    """Return the workloads in the order in which they run."""
     # the goals of docs/performance.md
     copied, big, small = Goal("copy", 0.92), (32768, 4096), (1024, 1024)
     dispatch, trip, first = (Goal("seconds", value, True) for value in (2.5e-6, 80e-6, 0.6))

@@ -25,7 +25,7 @@ class DType:
     rank: int  # place in the promotion order
     format: str  # the code of one stored element: struct's, for complex numbers NumPy's
     itemsize: int = 4  # bytes of an element in a buffer
-    word: str = ""  # the name of that of a pair's words; see legalize/rewrite.py
+    word: str = ""  # for two-word dtypes: the dtype name of one 32-bit word; see legalize/rewrite.py
 
     def __repr__(self) -> str:
         return f"flambeau.{self.name}"

@@ -44,19 +44,24 @@ class Written(NamedTuple):
 class Launch:
     """One dispatch of an opaque op.
 
-    template: a file of wgsl/ that extends launch.wgsl. reads: inputs of the op by position, results of
-    earlier launches by name; the template reads them as in0, in1, ... in row-major order. traced: an input
-    that is computed where it is read instead of stored: value_at(i), or with `fours` values_at(i) for four
-    neighbours from a multiple of 4 on. writes: the name of an intermediate result, "" for the op's result;
-    elements and dtype: its size and type. groups: workgroups, as one number or (x, y, z). sizes: quantities,
-    p.name in the template (ints are u32, floats f32). options: structure. workgroup: its threads along x, y
-    and z. wide: positions in reads that are bound as vec4s. width: the result is an array of scalars (1),
-    vec2 or vec4, for writer and readers. also: further results, which the template writes as out1, out2, ...;
-    later launches read them by name, the graph by an op of kind output. turns: the largest number of loop
-    iterations of a thread, if it grows with the sizes (see `limits.turns`). instead: (input, launch): if the
-    input is no longer needed, this launch overwrites it with the result. flops: the operations of all
-    threads, for profiles; by default one for each element of the op's inputs. beside: whether its template
-    reads `wid` and `lid` alone of the entry point, so that it may be a part of a bundle.
+    template: a file of wgsl/ that extends launch.wgsl
+    reads: inputs of the op by position, results of earlier launches by name; in0, in1, ... in row-major order
+    groups: workgroups, as one number or (x, y, z)
+    sizes: quantities, p.name in the template (ints are u32, floats f32)
+    options: choices that change the structure of the shader
+    writes: the name of an intermediate result, "" for the op's result
+    elements: the number of elements of the result
+    dtype: its element type
+    workgroup: the workgroup's threads along x, y and z
+    traced: an input that is computed where it is read instead of stored: value_at(i)
+    wide: positions in reads that are bound as vec4s
+    width: the result is an array of scalars (1), vec2 or vec4, for writer and readers
+    fours: the traced input is read as values_at(i), four neighbours from a multiple of 4 on
+    also: further results, out1, out2, ...; later launches read them by name, the graph by output ops
+    turns: the largest number of loop iterations of a thread, if it grows with the sizes (see `limits.turns`)
+    flops: the operations of all threads, for profiles; by default one for each element of the op's inputs
+    instead: (input, launch): if the input is no longer needed, this launch overwrites it with the result
+    beside: the template reads no builtin of the entry point but `wid` and `lid`, so a bundle may contain it
     """
 
     template: str

@@ -303,7 +303,7 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """Return the rank in a group of a rank of the group of all.
+    """Translate a global rank to its rank in `group`.
 
     global_rank: the rank in the group of all
 
@@ -375,7 +375,7 @@ class _Buffer:
         else:
             self.array = np.empty(tuple(data.shape), np.uint16 if self.dtype else data.dtype.numpy)
 
-    def write(self) -> None:
+    def copy_back(self) -> None:
         """Copy the array to the tensor, also to a view or a parameter."""
         if isinstance(self.data, Tensor):
             values = widen_bfloat16(self.array) if self.dtype else self.array
@@ -388,15 +388,15 @@ def _call(
 ) -> Work | None:
     """Run a collective on buffers and write their tensors when it is done."""
 
-    def write() -> None:
+    def copy_back() -> None:
         for buffer in results:
-            buffer.write()
+            buffer.copy_back()
 
     work = start(async_op)
     if work is None:
-        write()
+        copy_back()
         return None
-    return work.then(write)
+    return work.then(copy_back)
 
 
 def all_reduce(
@@ -780,7 +780,7 @@ def recv(
     members, buffer = _group(group), _Buffer(tensor, read=False)
     source = None if src is None and group_src is None else _root(members, src, group_src)
     members.recv(buffer.array, source, tag)
-    buffer.write()
+    buffer.copy_back()
     return members.ranks[members.last_source]
 
 

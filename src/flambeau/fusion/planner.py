@@ -42,7 +42,7 @@ class Planner:
         self.built = built
         graph = graph_of(roots, order)
         self.values = values = Materialization(graph, limits, dying or frozenset())
-        self.nodes = graph.order  # by value; several values may be of one node
+        self.nodes = graph.order  # indexed by value; one node may own several values
         self.dying = dying
         self.context = PlanContext(
             limits,
@@ -170,8 +170,8 @@ class Planner:
         why = dict.fromkeys([self.values.why[n] for n in outputs if n in self.values.why])
         why = ", ".join([*why, *([f"one for {times} that are equal"] if times > 1 else [])])
         if built.kernels:
-            *ahead, last = built.kernels
-            self.kernels += [replace(k, ends="the next kernel goes on") for k in ahead]
+            *earlier, last = built.kernels
+            self.kernels += [replace(k, ends="continued by the next kernel") for k in earlier]
             self.kernels.append(replace(last, ends=why))
             if self.built is not None:
                 self.built(built.kernels)

@@ -204,9 +204,8 @@ class Cursor:
 
     def take(self, count: int, label: str) -> memoryview:
         if count > len(self.view) - self.at:
-            raise DamagedFile(
-                f"{label} at byte {self.at:,} takes {count:,} bytes, and {len(self.view) - self.at:,} follow"
-            )
+            rest = len(self.view) - self.at
+            raise DamagedFile(f"{label} at byte {self.at:,} needs {count:,} bytes, but only {rest:,} remain")
         self.at += count
         return self.view[self.at - count : self.at]
 

@@ -52,7 +52,7 @@ class TablePart:
 
 
 class FillMissing(TablePart):
-    """Fill missing numbers with the median of the training table's.
+    """Fill missing numbers with the column's median in the training table.
 
     columns: the names. A column with missing numbers there gets another beside it, NAME_missing, of 0 and 1.
     """

@@ -202,7 +202,7 @@ class Module(Owner):
         return _skip_repeats(pairs, memo) if remove_duplicate else pairs
 
     def modules(self, remove_duplicate: bool = True) -> Iterator["Module"]:
-        """This module and all inside, each once, or with remove_duplicate=False as often as it is inside."""
+        """This module and all submodules, each once (remove_duplicate=False: once per occurrence)."""
         return (m for _, m in self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_parameters(

@@ -61,7 +61,7 @@ class ModelCall:
 class OnnxModel(Module):
     """An ONNX graph as a module in eval mode, whose parameters are frozen until `requires_grad_()`.
 
-    model(x, y) takes inputs in order and returns the output, a tuple of several ones; model({"x": x})
+    model(x, y) takes inputs in order and returns the output, a tuple if there are several; model({"x": x})
     takes them by name and returns a list. `inputs` and `outputs` have names, dtypes and shapes. definition:
     the result of `read_model`. device: where it runs. replays: record calls in eval mode without gradients
     (`fb.jit`) when shapes repeat. fuses: run patterns that exporters write as many nodes as one operator.

@@ -51,7 +51,7 @@ class SequentialLR(Together):
             call = f"{len(schedulers)} schedulers, {len(milestones)} milestones"
             raise ValueError(
                 f"SequentialLR({call}): each scheduler except the first starts at a milestone:"
-                " pass one milestone fewer"
+                " pass len(schedulers) - 1 milestones"
             )
         self.optimizer, self.schedulers, self.milestones = optimizer, list(schedulers), list(milestones)
         self.last_epoch = last_epoch + 1

@@ -182,7 +182,7 @@ class Objects:
                 f"remote: a kernel of {bound} buffers and {len(text):,} bytes of text: at most {most}"
             )
         if faults and self.buffer(faults).content is not None:
-            raise Rejected("remote: faults are recorded in a buffer of Params")
+            raise Rejected("remote: the fault buffer must not be a Params (uniform) buffer")
         self._keep(len(text))
         compiled, error = -1, None
         try:

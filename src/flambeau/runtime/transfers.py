@@ -40,7 +40,9 @@ def leaf_on(device: Device, source: Node) -> Node:
     if leaf is None:
         check_held(source.dtype, device)
         leaf = Node(OPS["buffer"], (), {}, source.shape, source.dtype, device)
-        leaf.depth = source.depth  # the chain of nodes without a value continues behind it
+        leaf.depth = (
+            source.depth
+        )  # keeps the graph's depth, so long unevaluated chains are still detected across devices
         known[device], pending[leaf] = ref(leaf), source
     return leaf
 

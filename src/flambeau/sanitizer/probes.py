@@ -59,7 +59,7 @@ class ProbeWriter(Rewriter):
     def __init__(self, text: str, bindings: int):
         """bindings: the buffers that the kernel reads and writes, without `faults`."""
         if "probe_" in text:
-            raise KernelError("a name begins with 'probe_': probes are named so: use another")
+            raise KernelError("names that begin with 'probe_' are reserved: rename it")
         super().__init__(text)
         self.bindings, entry = bindings, self.module.entry
         if not all(p.builtin for p in entry.parameters):

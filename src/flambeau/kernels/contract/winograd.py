@@ -199,7 +199,7 @@ def product_kernels(product: Product, w: WinogradTile) -> list[Kernel]:
     assert dims is not None, "`candidates` offers tiles for such convolutions only"
     if not product.b.is_stored:
         base, _ = product.plan.base_of(product.b.node)
-        raise NeedStore(base, "a convolution at 16 frequencies reads each element four times, ahead of time")
+        raise NeedStore(base, "Winograd reads each input element four times, so the input is stored first")
     filters, first = filters_kernel(product, dims, w)
     return [first, image_kernel(product, dims, w, filters)]
 

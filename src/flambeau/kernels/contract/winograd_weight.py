@@ -117,7 +117,7 @@ def product_kernels(sides: Sides, name: str) -> list[Kernel]:
     product = sides.product
     if not product.b.is_stored:
         base, _ = product.plan.base_of(product.b.node)
-        raise NeedStore(base, "a convolution at 16 frequencies reads each element four times, ahead of time")
+        raise NeedStore(base, "Winograd reads each input element four times, so the input is stored first")
     split = split_of(sides, name)
     part = product.plan.temporary(prod(product.head.shape) * split.pieces)
     pieces = Reduction(product.head, product.tail, part)

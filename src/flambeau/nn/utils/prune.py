@@ -260,7 +260,7 @@ def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
 
 
 def is_pruned(module: Module) -> bool:
-    """Whether a parameter of the module, or of one inside, is pruned."""
+    """Whether a parameter of the module, or of a submodule, is pruned."""
     hooks = (h.call for m in module.modules() for h in own_hooks(m, "forward_pre").values())
     return any(isinstance(call, BasePruningMethod) for call in hooks)
 

@@ -138,8 +138,8 @@ def pad_packed_sequence(
 ) -> tuple[Tensor, Tensor]:
     """Packed sequences padded to the longest, and their lengths (int64). -> [t, b, ...] or [b, t, ...], [b]
 
-    padding_value: the value after the shorter ones. total_length: pad to this length. ValueError if the
-    longest is longer.
+    padding_value: the value after the shorter ones. total_length: pad to this length. ValueError if a
+    sequence is longer than total_length.
     """
     longest = len(sequence.batch_sizes)
     x = pad_steps(sequence.data, sequence.batch_sizes, padding_value)

@@ -173,7 +173,8 @@ def cast_map(
     make = {"TO_FLOAT": float, "TO_INT64": int, "TO_STRING": str}.get(cast_to)
     if make is None or map_form not in ("DENSE", "SPARSE"):
         raise ValueError(
-            f"cast_to {cast_to!r}, map_form {map_form!r}: TO_FLOAT, TO_INT64 or TO_STRING; DENSE or SPARSE"
+            f"cast_to {cast_to!r}, map_form {map_form!r}: cast_to must be TO_FLOAT, TO_INT64 or TO_STRING;"
+            " map_form must be DENSE or SPARSE"
         )
     check_count(max_map, "the elements of a map", 1 << 24)
     if map_form == "SPARSE" and any(not 0 <= k < max_map for k in x):

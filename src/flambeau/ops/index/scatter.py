@@ -202,8 +202,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     arange, above = type(input).arange, max(-offset, 0)
     on = (
         arange(m, dtype=dt.int32, device=input.device)
-        # An element of the diagonal in each row of the matrix: src as a column, which broadcasts over
-        # columns.
+        # Each row holds one diagonal element, so src is a column that broadcasts along the row.
         - arange(n, dtype=dt.int32, device=input.device).unsqueeze(1)
         == offset
     )
