@@ -82,7 +82,7 @@ def linalg_cholesky_ex(A: Tensor, upper: bool = False, check_errors: bool = Fals
     """linalg.cholesky, and info: the order (from 1) of the first minor that is not positive, or 0.
     [..., n, n] -> [..., n, n], int32 [...]
 
-    A: a matrix or a batch of matrices
+    A: a square matrix or a batch of square matrices
     upper: use the upper triangle instead of the lower
     check_errors: only False is possible: a check would force a device read; read `info` instead
     Raises ValueError if check_errors is True; if A is not a batch of square matrices; TypeError for integers.
@@ -220,7 +220,7 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> Eigh:
 
     Reads one triangle. Signs of the vectors, and the basis of equal eigenvalues, are arbitrary.
 
-    A: a matrix or a batch of matrices
+    A: a square matrix or a batch of square matrices
     UPLO: the triangle to read, "L" or "U"
     Raises ValueError if UPLO is neither "L" nor "U"; if A is not a batch of square matrices; if the matrices
         are larger than the algorithm supports; TypeError for integers.
@@ -236,7 +236,7 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> Eigh:
 def linalg_eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Eigenvalues of symmetric matrices, ascending. [..., n, n] -> [..., n]
 
-    A: a matrix or a batch of matrices
+    A: a square matrix or a batch of square matrices
     UPLO: the triangle to read, "L" or "U"
     """
     return linalg_eigh(A, UPLO).eigenvalues

@@ -83,7 +83,7 @@ def linalg_eig(A: Tensor) -> Eig:
     Computed on the host: it reads a matrix of a GPU, so it can't be recorded. ValueError if it is not square.
     [..., n, n] -> [..., n], [..., n, n]
 
-    A: a matrix or a batch of matrices
+    A: a square matrix or a batch of square matrices
     """
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ValueError(f"shape {list(A.shape)} is not a batch of square matrices: needs [..., n, n]")
@@ -97,7 +97,7 @@ def linalg_eigvals(A: Tensor) -> Tensor:
     """Eigenvalues of square matrices: complex, in no particular order, computed on the host. [..., n, n] ->
     [..., n]
 
-    A: a matrix or a batch of matrices
+    A: a square matrix or a batch of square matrices
     Raises ValueError if A is not a batch of square matrices.
     """
     return linalg_eig(A).eigenvalues

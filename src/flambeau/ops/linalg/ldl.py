@@ -164,7 +164,7 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
     transpose. Computed on the host from the lower triangle, without gradients: computing one raises
     TypeError. ValueError if check_errors is True: the check would read a value from the device.
 
-    A: a matrix or a batch of matrices
+    A: a square matrix or a batch of square matrices
     """
     refuse_check(check_errors)
     a = matrices(A, square=True, complex_too=True)
@@ -182,7 +182,7 @@ def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False) -> LDLFactor:
     """L and D in one matrix, and pivots: ldl_factor_ex without info. [..., n, n] -> [..., n, n], [..., n]
 
     hermitian: as in ldl_factor_ex.
-    A: a matrix or a batch of matrices
+    A: a square matrix or a batch of square matrices
     """
     return LDLFactor(*linalg_ldl_factor_ex(A, hermitian=hermitian)[:2])
 

@@ -338,7 +338,7 @@ def _inverse(a: Tensor) -> Tensor:
 def linalg_inv(A: Tensor) -> Tensor:
     """The inverse; inf or NaN if the matrix is singular. [..., n, n] -> [..., n, n]
 
-    A: a matrix or a batch of matrices
+    A: a square matrix or a batch of square matrices
     Raises ValueError if A is not a batch of square matrices; TypeError for integers.
     """
     a = matrices(A, square=True, complex_too=True)
@@ -350,7 +350,7 @@ def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> InverseEx:
     """The inverse, and info: the 1-based index of the first zero pivot, or 0.
     [..., n, n] -> [..., n, n], int32 [...]
 
-    A: a matrix or a batch of matrices
+    A: a square matrix or a batch of square matrices
     check_errors: only False is possible: a check would force a device read; read `info` instead
     Raises ValueError if check_errors is True.
     """
@@ -392,7 +392,7 @@ def _det(a: Tensor, packed: Tensor) -> Tensor:
 def linalg_det(A: Tensor) -> Tensor:
     """The determinant, with a gradient even if it is 0 (NaN for complex matrices). [..., n, n] -> [...]
 
-    A: a matrix or a batch of matrices
+    A: a square matrix or a batch of square matrices
     Raises ValueError if A is not a batch of square matrices; TypeError for integers.
     """
     a = matrices(A, square=True, complex_too=True)
@@ -408,7 +408,7 @@ def linalg_slogdet(A: Tensor) -> SignLogDet:
     """The determinant's sign (or 0) and the logarithm of its absolute value (or -inf). [..., n, n] -> [...],
     [...]
 
-    A: a matrix or a batch of matrices
+    A: a square matrix or a batch of square matrices
     Raises ValueError if A is not a batch of square matrices; TypeError for integers.
     """
     a = matrices(A, square=True, complex_too=True)

@@ -74,7 +74,7 @@ def _exponential(a: Tensor) -> Tensor:
 def linalg_matrix_exp(A: Tensor) -> Tensor:
     """The exponential of square matrices of 1-norm up to 2^14. [..., n, n] -> [..., n, n]
 
-    A: a matrix or a batch of matrices
+    A: a square matrix or a batch of square matrices
     Raises ValueError if A is not a batch of square matrices; TypeError for integers.
     """
     a = lu.matrices(A, square=True, complex_too=True)
