@@ -232,7 +232,7 @@ STATISTICS = (
     ("{x}.mean(-1, True)", "{x}.mean(-1, keepdims=True)"),
     ("{x}.amax(-1, True)", "{x}.max(-1, keepdims=True)"),
     ("({x} * {x}).mean(-1, True)", "({x} * {x}).mean(-1, keepdims=True)"),
-    ("({x}.var(-1, 0, True) + 0.5).sqrt()", "np.sqrt({x}.var(-1, keepdims=True) + 0.5)"),
+    ("({x}.var(-1, correction=0, keepdim=True) + 0.5).sqrt()", "np.sqrt({x}.var(-1, keepdims=True) + 0.5)"),
 )
 ELEMENTS = (
     "({x} - {t}) * {s}",
