@@ -6,6 +6,7 @@ import pytest
 import flambeau as fb
 from flambeau import nn
 from flambeau.core import warn_once
+from flambeau.core.overrides import BaseTorchFunctionMode
 from flambeau.nn import init
 
 F = nn.functional
@@ -270,7 +271,16 @@ def test_a_target_of_another_shape_is_told_once(loss, recwarn, monkeypatch):
         "a loss has input of shape [3, 1] and target of [3]: they broadcast, which is rarely"
         " intended: reshape one of them, e.g. with squeeze(1)"
     )
-    assert said.filename == __file__ or loss is F.smooth_l1_loss
+    assert said.filename == __file__
+
+
+def test_a_warning_is_of_the_callers_line(recwarn, monkeypatch):
+    """Also where operations ask __torch_function__, whose frames lie between."""
+    monkeypatch.setattr(warn_once, "_said", set())
+    with BaseTorchFunctionMode():
+        F.mse_loss(fb.ones(3, 1), fb.ones(3))
+    (said,) = recwarn
+    assert said.filename == __file__
 
 
 def test_norms_print_whether_they_have_a_bias():

@@ -2,6 +2,9 @@
 
 import warnings
 from collections.abc import Callable
+from inspect import currentframe
+
+from .files import CODE
 
 NO_GRAD_KEPT = "tensors keep no gradients: there is nothing to clear before backward()"
 _said: set[str] = set()
@@ -19,8 +22,19 @@ def silence(text: str) -> Callable[[], None]:
     return end
 
 
-def note(text: str, depth: int = 2) -> None:
-    """Warn the first time that this text occurs. depth: how many calls up the shown line is."""
+def note(text: str) -> None:
+    """Warn the first time that this text occurs, at the line that called the package."""
     if text not in _said:
         _said.add(text)
-        warnings.warn(text, UserWarning, stacklevel=depth + 1)
+        warnings.warn(text, UserWarning, stacklevel=_caller_level())
+
+
+def _caller_level() -> int:
+    """The `stacklevel` of the first frame outside of the package, counted from the function that calls this.
+
+    How many frames of the package lie between differs: a tensor class with __torch_function__ adds some.
+    """
+    level, frame = 0, currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(CODE):
+        level, frame = level + 1, frame.f_back
+    return level

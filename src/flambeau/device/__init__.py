@@ -173,7 +173,7 @@ def _open(key: str) -> Device:
     if kind in OTHERS:
         from ..core.warn_once import note
 
-        note(ANY_MAKE, 4)
+        note(ANY_MAKE)
         return get_device(f"gpu{colon}{which}")
     if kind not in OPENED or (colon and kind in ("cpu", "default", "meta")):
         raise DeviceError(

@@ -188,7 +188,7 @@ def _warn_of_broadcast(input: Tensor, target: Tensor) -> None:
     shape = getattr(target, "shape", ())
     if input.shape != shape:
         rule = "they broadcast, which is rarely intended: reshape one of them, e.g. with squeeze(1)"
-        note(f"a loss has input of shape {list(input.shape)} and target of {list(shape)}: {rule}", 5)
+        note(f"a loss has input of shape {list(input.shape)} and target of {list(shape)}: {rule}")
 
 
 @composed

@@ -47,7 +47,7 @@ def _apply_along(op: Callable[..., Tensor], x: Tensor, dim: int | None) -> Tenso
 
 def _implicit_dim(x: Tensor) -> int:
     """The dim that softmax takes without one: PyTorch's old choice."""
-    note("softmax without dim= takes dim 0 of 0, 1 or 3 dims and dim 1 of others: pass dim=", 5)
+    note("softmax without dim= takes dim 0 of 0, 1 or 3 dims and dim 1 of others: pass dim=")
     return 0 if x.ndim in (0, 1, 3) else 1
 
 
