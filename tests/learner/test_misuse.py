@@ -252,6 +252,23 @@ def test_a_dataset_is_no_loader(split, more):
     assert str(e.value) == f"fit({split}_loader=TensorDataset): {rule}"
 
 
+@pytest.mark.parametrize("kind, x", [("tensor", lambda: fb.randn(3, 4)), ("array", lambda: X)])
+def test_data_is_no_loader(kind, x):
+    learner, x = made(), x()
+    pair = "pass [(x, y)], or a DataLoader"
+    cures = {"predict": "call model(x), or pass [x]", "evaluate": pair, "interpret": pair, "lr_find": pair}
+    for name, cure in cures.items():
+        with pytest.raises(TypeError) as e:
+            getattr(learner, name)(x)
+        assert str(e.value) == f"{name}({kind}): takes a loader of batches: {cure}"
+    for split, loaders in (("train", [x]), ("valid", [loader(), x])):
+        with pytest.raises(TypeError) as e:
+            learner.fit(*loaders)
+        rule = "takes a loader of batches: pass DataLoader(TensorDataset(x, y), batch_size=32)"
+        assert str(e.value) == f"fit({split}_loader={kind}): {rule}"
+    assert learner.predict([x]).shape == (len(x), 1)
+
+
 def test_a_relative_directory_stays_where_it_was(tmp_path, monkeypatch):
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..data import Dataset
 from ..errors import suggest
 from ..optim import LBFGS
+from ..tensor import Tensor
 from .callbacks import Best
 from .events import Message
 from .meters import SplitMeter
@@ -38,9 +39,11 @@ def belongs_to_group() -> bool:
 
 
 def check_fit(loaders: dict[str, Any], epochs: Any) -> None:
-    """Raise TypeError for loaders that are not iterable and epochs that are not an integer, ValueError for a
-    negative number of epochs."""
+    """Raise TypeError for loaders that are not iterable or are data, and epochs that are not an integer,
+    ValueError for a negative number of epochs."""
     for split, loader in loaders.items():
+        cure = "pass DataLoader(TensorDataset(x, y), batch_size=32)"
+        check_loader(f"fit({split}_loader={{}})", loader, cure)
         if loader is not None and not hasattr(loader, "__iter__") and not hasattr(loader, "__getitem__"):
             rule = "it is not iterable: pass a DataLoader or a list of batches"
             call = f"fit({split}_loader={loader!r})"
@@ -54,6 +57,16 @@ def check_fit(loaders: dict[str, Any], epochs: Any) -> None:
         raise TypeError(f"fit(epochs={epochs!r}): must be an integer: pass one")
     if epochs < 0:
         raise ValueError(f"fit(epochs={epochs!r}): must be at least 0: pass the total number of epochs")
+
+
+def check_loader(call: str, loader: Any, cure: str) -> None:
+    """Raise TypeError for a tensor or an array in place of a loader: its rows would pass for batches.
+
+    call: the call in the error, with {} for the kind of data
+    """
+    if hasattr(loader, "__array__"):
+        kind = "tensor" if isinstance(loader, Tensor) else "array"
+        raise TypeError(f"{call.format(kind)}: takes a loader of batches: {cure}")
 
 
 def check_loss(loss: Any) -> None:

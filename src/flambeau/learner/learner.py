@@ -22,6 +22,7 @@ from .checks import (
     check_any_batch,
     check_fit,
     check_later,
+    check_loader,
     check_loss,
     check_monitors,
     check_new,
@@ -258,14 +259,17 @@ class Learner:
 
     def evaluate(self, loader: Iterable[Any]) -> Row:
         """Compute the loss and the metrics of a loader's batches, by name."""
+        check_loader("evaluate({})", loader, "pass [(x, y)], or a DataLoader")
         values = self._evaluate_on("test", loader, 1) or {}
         return {name.removeprefix("test_"): value for name, value in values.items()}
 
     def predict(self, loader: Iterable[Any]) -> Any:
         """Compute the outputs of a loader's batches, with or without targets, concatenated. -> [n, ...]
 
-        ValueError if the loader yields no batch.
+        TypeError for a tensor or an array: its rows are not batches. ValueError if the loader yields no
+        batch.
         """
+        check_loader("predict({})", loader, "call model(x), or pass [x]")
         with in_eval(self.model):
             outputs = [self._predict(*self._inputs_of(batch)) for batch in loader]
         if not outputs:
@@ -289,6 +293,7 @@ class Learner:
         the last rate. num_it: steps. stop_div: end when the loss is four times its lowest value. ValueError
         for rates that do not rise, and in a group of workers.
         """
+        check_loader("lr_find({})", loader, "pass [(x, y)], or a DataLoader")
         check_range(start_lr, end_lr, num_it)
         if belongs_to_group():
             raise ValueError("lr_find(...): it trains in one process: call it in a script without workers")
@@ -305,6 +310,7 @@ class Learner:
         loader: not shuffled, so that the items have the dataset's order. names: of the classes. ValueError
         for a model whose outputs are not scores [n, classes], and for targets that are not class indices.
         """
+        check_loader("interpret({})", loader, "pass [(x, y)], or a DataLoader")
         collected = Collected()
         with in_eval(self.model):
             for batch in map(self._to_batch, loader):
