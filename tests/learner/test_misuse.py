@@ -343,3 +343,25 @@ def test_named_tuples_in_a_batch_are_tensors_too():
             return self.linear(pair.left + pair.right)
 
     assert made(Sums()).fit([(Pair(X, X), Y)])[0]["step"] == 1
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("first", ["fit", "predict", "evaluate", "lr_find"])
+def test_a_model_with_lazy_layers_trains_as_one_with_sizes(accumulate, first):
+    model = nn.Sequential(nn.LazyLinear(8), nn.LazyBatchNorm1d(), nn.ReLU(), nn.LazyLinear(1))
+    learner = made(model, accumulate=accumulate)
+    if first != "fit":
+        argument = [[X], [(X, Y)]][first != "predict"]
+        getattr(learner, first)(argument)
+    elif accumulate == 1:
+        sized = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
+        fb.manual_seed(0)
+        for layer in (sized[0], sized[3]):
+            layer.reset_parameters()
+        expected = made(sized).fit(loader())
+        fb.manual_seed(0)
+        assert learner.fit(loader()) == expected
+        return
+    history = learner.fit(loader(), epochs=2)
+    assert [type(m) for m in model] == [nn.Linear, nn.BatchNorm1d, nn.ReLU, nn.Linear]
+    assert history[1]["train_loss"] < history[0]["train_loss"]

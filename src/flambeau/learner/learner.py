@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..capture.jit import jit
 from ..core.training import begin_training, in_eval
 from ..functions import cat
+from ..nn.parameter import is_lazy
 from ..tensor import Tensor
 from .callbacks import Best, Callback, EarlyStopping, Scheduling, named_callbacks
 from .checkpoints import BEST, Checkpoints, link, load_state, save_state
@@ -36,7 +37,7 @@ from .events import EpochEnded, EventEmitter, Message, Reason, Renderer, RunEnde
 from .history import History, Row
 from .interpret import Collected, Interpretation
 from .interrupt import Signals
-from .losses import Entry, Losses, keep_current, may_rewind
+from .losses import Entry, Losses, StateKeeper
 from .lr_find import LearningRates, check_range, geometric, repeat, restored, search
 from .meters import SplitMeter, count_unrecorded
 from .nan_report import end_reason, not_finite
@@ -156,7 +157,7 @@ class Learner:
             self.checkpoints, checkpoint_every, self._snapshot, self.emit
         )
         # A copy of the weights lets the report name the op that computed the first NaN.
-        keep_state = partial(keep_current, model, optimizer) if may_rewind(model, optimizer) else None
+        keep_state = StateKeeper(model, optimizer)
         error_of = partial(not_finite, trained, self.directory)
         self._new_losses = partial(Losses, keep_state, self.emit, error_of)
         self._fit = RunningFit()
@@ -552,7 +553,8 @@ class Learner:
                 raise error
 
     def _start_event(self, epochs: int) -> RunStarted:
-        count = sum(p.numel() for p in self.model.parameters() if p.requires_grad)
+        parameters = [p for p in self.model.parameters() if p.requires_grad and not is_lazy(p)]
+        count = sum(p.numel() for p in parameters)
         name, folder = ("run", "") if self.directory is None else (self.directory.name, str(self.directory))
         kind, lr = type(self.optimizer).__name__, self.optimizer.param_groups[0]["lr"]
         config = {"optimizer": kind, "lr": lr, **self.config}

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ..core.tree import is_dict, is_sequence
 from ..errors import FlambeauError
 from ..functions import Reading, read
+from ..nn.parameter import has_lazy
 from ..ops.random import get_rng_state
 from ..tensor import Tensor
 from .events import Event, Values
@@ -97,19 +98,19 @@ def nbytes_of(value: Any) -> int:
 class Losses:
     """The losses of an epoch. Those of a window are read while the next window runs.
 
-    keep: copies the state; None if it is too large. emit: receives events. error_of: returns the exception
+    keep: copies the state, or returns None. emit: receives events. error_of: returns the exception
     for a step whose loss is not finite.
     """
 
     def __init__(
         self,
-        keep: Callable[[], KeptState] | None,
+        keep: Callable[[], KeptState | None],
         emit: Callable[[Event], Any],
         error_of: Callable[[ReadWindow, int, float, int], FlambeauError],
         epoch: int,
     ):
         self.epoch, self.keep, self.emit, self.error_of = epoch, keep, emit, error_of
-        self.open = ReadWindow(Rewind(None if keep is None else keep()))
+        self.open = ReadWindow(Rewind(keep()))
         self.reading: ReadWindow | None = None
         self.waited = 0.0  # seconds spent in reads
 
@@ -128,7 +129,7 @@ class Losses:
             self.open.values = read(*self.open.losses)
             self.reading, rewind = self.open, self.open.rewind
             if rewind.is_full:
-                rewind = Rewind(None if self.keep is None else self.keep())
+                rewind = Rewind(self.keep())
             self.open = ReadWindow(rewind)
 
     def finish(self) -> None:
@@ -162,6 +163,20 @@ class Losses:
 def keep_current(model: Any, optimizer: Any) -> KeptState:
     """Keep the current state. A tensor is copied only when a step updates it (copy on write)."""
     return KeptState(model.state_dict(), optimizer.state_dict(), get_rng_state())
+
+
+class StateKeeper:
+    """Keeps the state of a model and an optimiser at each call; None if it is too large, or as long as a
+    lazy layer has no sizes."""
+
+    def __init__(self, model: Any, optimizer: Any):
+        self.model, self.optimizer = model, optimizer
+        self.is_small: bool | None = None  # None: the sizes are not known yet
+
+    def __call__(self) -> KeptState | None:
+        if self.is_small is None and not has_lazy(self.model):
+            self.is_small = may_rewind(self.model, self.optimizer)
+        return keep_current(self.model, self.optimizer) if self.is_small else None
 
 
 def may_rewind(model: Any, optimizer: Any) -> bool:

@@ -10,8 +10,10 @@ from ..capture.jit import jit
 from ..core.dtype import float32
 from ..core.events import emit
 from ..core.modes import no_grad
+from ..core.training import in_eval
 from ..core.tree import is_mapping, is_sequence, rebuild
 from ..device import get_device
+from ..nn.parameter import has_lazy
 from ..nn.placement import is_placement
 from ..nn.routes import settle_output
 from ..optim.clip import clip_grad_norm
@@ -183,6 +185,12 @@ def make_evaluate(model: Any, loss: Callable[[Any, Any], Tensor], into: Recorded
     return step
 
 
+def set_sizes(model: Any, inputs: tuple[Any, ...]) -> None:
+    """Give lazy layers their sizes by a call in evaluation mode, before a step is recorded."""
+    with no_grad(), in_eval(model):
+        model(*inputs)
+
+
 def make_predict(model: Any) -> Callable[..., Any]:
     """Make the function that computes the model's output without gradients."""
 
@@ -216,8 +224,15 @@ class Steps:
         # Part of the recording's key: which parameters are updated decides which kernels run.
         self.updated: set[int] = set()  # parameters with a gradient in the accumulated batches
         self.sums: list[Tensor] = []
+        self.is_lazy = has_lazy(trained.model)  # until the first batch, which sets the sizes
+        if not self.is_lazy:
+            self._record()
+
+    def _record(self) -> None:
+        """Make the functions of a step, for parameters that have their shapes."""
+        trained, meter, device = self.trained, self.meter, self.device
         # The plain case has one recording per step and no sums.
-        if accumulate == 1:
+        if self.accumulate == 1:
             self.step = jit(make_train(trained, meter.recorded))
             return
         sums = [(p, Tensor.zeros(p.shape, dtype=float32, device=p.device)) for p in trained.optimizer.params]
@@ -228,6 +243,10 @@ class Steps:
 
     def train(self, batch: PlacedBatch) -> Tensor | None:
         """Train with a batch. Returns the loss of a finished step; None if it needs more batches."""
+        if self.is_lazy:
+            set_sizes(self.trained.model, batch.inputs)
+            self.is_lazy = False
+            self._record()
         # The inspector follows the steps by this event.
         emit("step", self.step, (batch.inputs, batch.target), {})
         loss, output, *updated = self.step(batch.inputs, batch.target)

@@ -150,3 +150,8 @@ class UninitializedBuffer(_Uninitialized, Buffer):
 def is_lazy(t: Any) -> bool:
     """Whether a parameter or a buffer has no shape yet."""
     return isinstance(t, _Uninitialized)
+
+
+def has_lazy(model: Any) -> bool:
+    """Whether a parameter or a buffer of a model has no shape yet."""
+    return any(map(is_lazy, model.parameters())) or any(map(is_lazy, model.buffers()))
