@@ -300,6 +300,45 @@ def test_a_resumed_run_with_other_numbers_says_so(tmp_path):
     assert faster.step == 5 + 7
 
 
+SCHEDULES = {
+    "onecycle": (optim.AdamW, lambda o: optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=10), "step"),
+    "momentum": (optim.SGD, lambda o: optim.lr_scheduler.CyclicLR(o, 0.01, 0.1, 3), "step"),
+    "chained": (
+        optim.AdamW,
+        lambda o: optim.lr_scheduler.ChainedScheduler([optim.lr_scheduler.OneCycleLR(o, 0.1, 10)]),
+        "step",
+    ),
+    "plateau": (
+        optim.SGD,
+        lambda o: optim.lr_scheduler.ReduceLROnPlateau(o, patience=0, threshold=1e9, threshold_mode="abs"),
+        "epoch",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_options_that_the_scheduler_changes_resume_without_a_warning(tmp_path, name):
+    kind, schedule, when = SCHEDULES[name]
+
+    def run(epochs, weight_decay=0.0):
+        events, model = [], nn.Linear(4, 1)
+        optimizer = kind(model.parameters(), lr=0.05, weight_decay=weight_decay)
+        options = {"scheduler": schedule(optimizer), "schedule": when, "directory": tmp_path}
+        learner = made(model, optimizer, renderers=[events.append], **options)
+        before = dict(optimizer.param_groups[0])
+        learner.fit(loader(), loader(), epochs=epochs, resume=True)
+        after = optimizer.param_groups[0]
+        changed = {k for k in before if k != "params" and before[k] != after[k]}
+        return changed, [e.text for e in events if isinstance(e, Message)]
+
+    changed, _ = run(2 if name == "plateau" else 1)
+    assert changed == {"lr", *({"plateau": (), "momentum": ("momentum",)}.get(name, ("betas",)))}
+    assert run(2, weight_decay=0.1)[1] == [
+        "resume: the checkpoint's weight_decay=0.0 is used, not 0.1: to change it, set"
+        " optimizer.param_groups[0]['weight_decay'] in a callback's begin"
+    ]
+
+
 def test_more_patience_takes_a_stopped_run_on(tmp_path):
     def run(patience):
         stopping = EarlyStopping("valid_loss", patience, min_delta=100.0)

@@ -180,11 +180,24 @@ def loss_warning(epoch: int, values: dict[str, float]) -> Message | None:
     return Message("warning", f"valid epoch {epoch + 1}: the loss is {loss}: {rule}")
 
 
-def options_of(optimizer: Any) -> list[dict[str, Any]]:
-    """Return the options of an optimiser's groups, with the initial learning rate if there is a schedule."""
-    groups = [{k: v for k, v in g.items() if k != "params"} for g in optimizer.param_groups]
-    # A schedule changes "lr" at each step; "initial_lr" is what the caller chose.
-    return [g | {"lr": g["initial_lr"]} if "initial_lr" in g else g for g in groups]
+def scheduled_options(scheduler: Any) -> set[str]:
+    """Return the options besides the learning rate that a scheduler changes, or one of its parts."""
+    own: set[str] = {"momentum", "betas"} if getattr(scheduler, "cycle_momentum", False) else set()
+    return own.union(*map(scheduled_options, getattr(scheduler, "schedulers", ())))
+
+
+def options_of(optimizer: Any, scheduler: Any) -> list[dict[str, Any]]:
+    """Return the options of an optimiser's groups that the caller chose, not its scheduler (None: no
+    schedule)."""
+    skipped = {"params"} | scheduled_options(scheduler)
+    groups = [{k: v for k, v in g.items() if k not in skipped} for g in optimizer.param_groups]
+    for group in groups:
+        # A schedule changes "lr" at each step; "initial_lr" is what the caller chose.
+        if "initial_lr" in group:
+            group["lr"] = group["initial_lr"]
+        elif scheduler is not None:
+            del group["lr"]  # ReduceLROnPlateau and schedules of users keep no initial one
+    return groups
 
 
 def option_warnings(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[Message]:

@@ -516,10 +516,11 @@ class Learner:
     def _restore(self, state: Any, source: str) -> None:
         # A checkpoint replaces options such as the learning rate: warn for each that the caller set
         # otherwise.
-        before = options_of(self.optimizer)
+        scheduler = self._options["scheduler"]
+        before = options_of(self.optimizer, scheduler)
         self._steps.forget()
         restore(self.position, self._parts, state, source)
-        for message in option_warnings(before, options_of(self.optimizer)):
+        for message in option_warnings(before, options_of(self.optimizer, scheduler)):
             self.emit(message)
 
     @contextmanager
