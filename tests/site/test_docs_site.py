@@ -2,13 +2,14 @@
 
 import json
 import re
+import subprocess
 from html import unescape
 
 import pytest
 from click.testing import CliRunner
 
 from flambeau.cli import main
-from flambeau.site import docs, markdown, reference, search
+from flambeau.site import docs, markdown, node, reference, search
 
 SOME = ("flambeau.nn.init", "flambeau.learner", "flambeau.amp")
 
@@ -99,6 +100,41 @@ def test_the_search_index(files):
         "dict",
         "models",
     ]
+
+
+PHRASES = {
+    "save and resume": "howto/resume",
+    "learning rate finder": "howto/learning_rate",
+    "how do I save my model": "howto/weights",
+    "train on 2 gpus": "howto/several_devices",
+    "export to a page": "howto/page",
+    "two GPUs": "howto/several_devices",
+    "gradient clipping": "howto/training_loop",
+    "oom": "recording",
+    "fp16": "howto/sixteen_bits",
+    "resume training": "howto/resume",
+}
+
+
+def test_a_search_finds_the_page_of_a_task(files, tmp_path):
+    (tmp_path / "words.json").write_bytes(files["words.json"])
+    (tmp_path / "rank.mjs").write_bytes(files["rank.js"])
+    (tmp_path / "ask.mjs").write_text("""
+        import { readFileSync } from "node:fs";
+        import { rank } from "./rank.mjs";
+        const index = JSON.parse(readFileSync("words.json", "utf8")), [phrases] = process.argv.slice(2);
+        const page = (place) => index.places[place][2].split(".html")[0];
+        const pages = (query) => rank(query, index, 3).map(page);
+        console.log(JSON.stringify(JSON.parse(phrases).map(pages)));
+    """)
+    if not (program := node.program("node")):
+        pytest.skip("no ranking of a query: Node.js is not installed")
+    command = [program, "ask.mjs", json.dumps([*PHRASES, "contributing to Flambeau"])]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    *results, inside = json.loads(done.stdout)
+    wrong = {p: r for (p, page), r in zip(PHRASES.items(), results, strict=True) if page not in r}
+    assert not wrong
+    assert "contributing" in inside  # it counts less, and is still found
 
 
 def test_pages_keep_the_sites_policy(files):

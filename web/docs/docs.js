@@ -1,5 +1,7 @@
 // @ts-check
 /** Searches the documentation in the page: names of functions first, then the words of all sections. Copies code. */
+import { rank } from "./rank.js";
+
 const ROOT = new URL(document.body.dataset.root ?? "", document.baseURI);
 const SHOWN = 12; // results
 /** @type {(id: string) => any} */
@@ -20,25 +22,11 @@ function named(query) {
   return found.sort((a, b) => a.rank - b.rank).slice(0, SHOWN / 2);
 }
 
-/** The sections that have all words; the last one may be the beginning of a word. */
-function inTexts(query) {
-  const typed = query.toLowerCase().match(/[a-z_0-9]+/g) ?? [], scores = new Map();
-  typed.forEach((word, i) => {
-    const exact = words.words[word], best = new Map();
-    const keys = exact && i < typed.length - 1 ? [word] : Object.keys(words.words).filter((key) => key.startsWith(word));
-    for (const key of keys) {
-      const postings = words.words[key], factor = key === word ? 2 : 1;
-      for (let j = 0; j < postings.length; j += 2) best.set(postings[j], Math.max(best.get(postings[j]) ?? 0, postings[j + 1] * factor));
-    }
-    for (const [place, score] of best) if (!i || scores.has(place)) scores.set(place, (scores.get(place) ?? 0) + score);
-    for (const place of scores.keys()) if (!best.has(place)) scores.delete(place);
-  });
-  const order = [...scores].sort((a, b) => b[1] - a[1]).slice(0, SHOWN);
-  return order.map(([place]) => {
-    const [page, title, url] = words.places[place];
-    return { title, small: page === title ? "" : page, url };
-  });
-}
+/** The sections that have the words, or most of them. */
+const inTexts = (query) => rank(query, words, SHOWN).map((place) => {
+  const [page, title, url] = words.places[place];
+  return { title, small: page === title ? "" : page, url };
+});
 
 function show(found) {
   list.replaceChildren(...found.map(({ title, small, url }, i) => {

@@ -37,7 +37,7 @@ MORE = "More"
 INSIDE = "Inside"
 SKIPPED = {"reference"}  # the pages of single functions take its place
 MARK = "docs.json"  # the file by which a folder of an earlier build is recognised
-ASSETS = ("docs.css", "docs.js")
+ASSETS = ("docs.css", "docs.js", "rank.js")
 BOOK = "book/"
 RUNS = Template(
     '<link rel="stylesheet" href="${site}wgsl.css">\n<link rel="stylesheet" href="${site}runner.css">\n'

@@ -14,7 +14,34 @@ USUAL = (
     " has have if into than which what when where you your their they them also only other same"
 )
 COMMON = set(USUAL.split())
+# words of a question that say nothing about its subject
+ASKING = "how do does did my me we am was want would could should get please"
+FILLERS = sorted(COMMON | set(ASKING.split()))
 IN_TITLE = 8  # how much more a word of a title counts than one of the text
+IN_PAGE_TITLE = 3  # for the sections below the title
+# How much the pages of a folder, or a page, count: a reader wants to do something before he changes Flambeau.
+WEIGHTS = {
+    "howto/": 2.0,
+    "internals/": 0.3,
+    "contributing": 0.3,
+    "performance": 0.3,
+    "coverage": 0.3,
+    "book/": 0.8,
+}
+# What readers type: the words of the pages.
+SYNONYMS = {
+    "clipping": ["clip_grad_norm", "clip"],
+    "export": ["page", "save_program"],
+    "finder": ["lr_find"],
+    "fp16": ["float16", "bits"],
+    "gpu": ["devices", "device"],
+    "gpus": ["devices"],
+    "model": ["weights"],
+    "multiple": ["several"],
+    "oom": ["memory"],
+    "resume": ["checkpoint", "checkpoints"],
+    "two": ["several"],
+}
 
 
 class Found(NamedTuple):
@@ -36,19 +63,29 @@ def words_of(text: str) -> list[str]:
 
 
 def index(places: Iterable[Found]) -> str:
-    """Return the index as JSON: `places` [page, title, url], and `words` {word: [place, weight, ...]}."""
-    rows: list[list[str]] = []
+    """Return the index as JSON: `places` [page, title, url, weight], `words` {word: [place, score, ...]}, and
+    `fillers` and `synonyms` for the words of a query."""
+    rows: list[list[str | float]] = []
     words: dict[str, list[int]] = {}
     for number, place in enumerate(places):
-        rows.append([place.page, place.title, place.url])
+        rows.append([place.page, place.title, place.url, weight_of(place.url)])
         counts: dict[str, int] = {}
         for word in words_of(place.text):
             counts[word] = min(counts.get(word, 0) + 1, IN_TITLE // 2)
-        for word in words_of(f"{place.title}"):
+        for word in words_of(place.title):
             counts[word] = counts.get(word, 0) + IN_TITLE
+        if place.page != place.title:
+            for word in words_of(place.page):
+                counts[word] = counts.get(word, 0) + IN_PAGE_TITLE
         for word, weight in counts.items():
             words.setdefault(word, []).extend((number, weight))
-    return json.dumps({"places": rows, "words": words}, separators=(",", ":"))
+    facts = {"places": rows, "words": words, "fillers": FILLERS, "synonyms": SYNONYMS}
+    return json.dumps(facts, separators=(",", ":"))
+
+
+def weight_of(url: str) -> float:
+    """Return how much a page counts in the order of results."""
+    return next((weight for start, weight in WEIGHTS.items() if url.startswith(start)), 1.0)
 
 
 def name_index(names: Iterable[tuple[str, str, str]]) -> str:
