@@ -71,6 +71,21 @@ def test_functions_methods_and_what_is_assigned(script, capsys):
     assert {s.text for s in of_script(script, "step", (), 1).sites} == {"return x * 2 + 1"}
 
 
+def test_a_learners_run_ends_without_an_error(tmp_path, capsys):
+    path = tmp_path / "learn.py"
+    path.write_text(
+        "import flambeau as fb\nfrom flambeau import nn, optim\n"
+        "from flambeau.learner import Learner, PlainLines\n"
+        "model = nn.Linear(3, 1)\n"
+        "opt = optim.SGD(model.parameters(), lr=0.1)\n"
+        "learner = Learner(model, opt, nn.MSELoss(), renderers=[PlainLines()])\n"
+        "learner.fit([(fb.ones(2, 3), fb.ones(2, 1))])\n"
+    )
+    assert of_script(path, "Learner.step", (), 1, lambda call: call.target) == f"{path}::Learner.step"
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("ended: stopped at step 0 after ")
+
+
 def test_a_whole_script(script, capsys):
     made = of_script(script, "", (), 1)
     assert [n for n, _ in names(made) if n != "copy"] == ["mul+add"] * 3 + ["sqrt"]  # nobody asks for exp

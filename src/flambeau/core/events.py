@@ -40,6 +40,10 @@ def enqueue(device: Any, kernels: tuple[Any, ...], seconds: float, *parts: Any) 
         now.submit(device, kernels, parts)
 
 
+class BlockEnd(BaseException):
+    """Ends the block of `subscribe` from a handler. Not an Exception, so that no code between catches it."""
+
+
 class _Handlers(threading.local):
     """The handlers of this thread, by event."""
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from ..core.events import subscribe
+from ..core.events import BlockEnd, subscribe
 from ..errors import FlambeauError, suggest
 from ..tensor import Tensor
 from .call import Look, TargetCall, inspecting
@@ -18,8 +18,8 @@ HOOK = "__flambeau_inspected__"
 STEP = "Learner.step"
 
 
-class _ScriptEnd(BaseException):
-    """Ends a script with a result. Not an Exception, so that the script does not catch it."""
+class _ScriptEnd(BlockEnd):
+    """Ends a script with a result."""
 
     def __init__(self, result: Any):
         self.result = result

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..autodiff.backward import Gradients
+from ..core.events import BlockEnd
 from ..debug import first_bad, made_at
 from ..errors import FlambeauError
 from ..functions import read
@@ -110,5 +111,7 @@ def end_reason(e: BaseException) -> tuple[Reason, str]:
     """Return the reason and the text of RunEnded for the exception that ended a run."""
     if isinstance(e, NotFinite):
         return "nan", str(e)
+    if isinstance(e, BlockEnd):  # `flambeau inspect` has the step that it asked for
+        return "stopped", ""
     name = type(e).__name__
     return "killed" if isinstance(e, KeyboardInterrupt) else "error", f"{name}: {e}" if str(e) else name
