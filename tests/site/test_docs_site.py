@@ -137,6 +137,16 @@ def test_a_search_finds_the_page_of_a_task(files, tmp_path):
     assert "contributing" in inside  # it counts less, and is still found
 
 
+def test_pages_inside_a_site_lead_back_to_it(files, monkeypatch):
+    few = {name: text for name, text in docs.sources().items() if name in ("index", "howto/page")}
+    monkeypatch.setattr(docs, "sources", lambda: few)
+    inside = docs.docs_files([], with_site=True)
+    assert b'class="home" href="../">' in inside["index.html"] and b"../playground/" in inside["index.html"]
+    assert b'class="home" href="../../">' in inside["howto/page.html"]
+    assert b'class="home" href="index.html">' in files["index.html"]
+    assert b"playground/" not in files["index.html"]
+
+
 def test_pages_keep_the_sites_policy(files):
     for name, data in files.items():
         if name.endswith(".html") and not name.startswith("inspect/"):

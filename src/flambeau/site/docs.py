@@ -6,6 +6,7 @@ import json
 import posixpath
 import re
 from collections.abc import Iterator
+from functools import partial
 from html import escape
 from pathlib import Path
 from string import Template
@@ -44,6 +45,7 @@ RUNS = Template(
     '<link rel="stylesheet" href="${site}book/style.css">\n'
     '<script type="module" src="${site}book/page.js"></script>'
 )
+PLAYGROUND = '<p>Try it in this browser: the <a href="../playground/">Playground</a>.</p>'
 NOTEBOOKS = "notebooks"  # the folder of pages as notebooks
 MOST_USES = 12  # pages that a function's page lists
 
@@ -53,6 +55,13 @@ class Built(NamedTuple):
 
     files: dict[str, bytes]
     places: list[search.Found]
+
+
+class Folder(NamedTuple):
+    """What all pages of a build share: the Markdown by name, and whether a site is around the folder."""
+
+    pages: dict[str, str]
+    with_site: bool
 
 
 def docs_folder() -> Path:
@@ -93,6 +102,7 @@ def docs_files(entries: list[reference.PublicName], with_site: bool = False) -> 
     the book's cells."""
     pages = sources()
     addresses = {entry.title: address_of(entry) for entry in entries}
+    build_page = partial(whole, folder=Folder(pages, with_site))
     files: dict[str, bytes] = {}
     places: list[search.Found] = []
     files |= {f"{NOTEBOOKS}/{name}": data for name, data in notebooks.notebooks(pages, linker).items()}
@@ -101,8 +111,9 @@ def docs_files(entries: list[reference.PublicName], with_site: bool = False) -> 
         runs = with_site and name.startswith(BOOK) and name != f"{BOOK}index"
         file = f"{NOTEBOOKS}/{name}.ipynb"
         offer = f'<p><a href="{file}" download>This page as a notebook</a></p>' if file in files else ""
-        files[f"{name}.html"] = whole(
-            f"{name}.html", page.title, page.html + offer, markdown.contents(page.sections), pages, runs
+        offer += PLAYGROUND if with_site and name == "index" else ""
+        files[f"{name}.html"] = build_page(
+            f"{name}.html", page.title, page.html + offer, markdown.contents(page.sections), runs=runs
         )
         for s in page.sections:
             places.append(search.Found(page.title, s.title, f"{name}.html#{s.anchor}", s.text))
@@ -111,8 +122,8 @@ def docs_files(entries: list[reference.PublicName], with_site: bool = False) -> 
     for entry in entries:
         here = addresses[entry.title]
         body = reference_page(entry, uses.get(entry.title, []), pages, classes)
-        files[here] = whole(here, entry.title, body, "", pages)
-    files["reference/index.html"] = whole("reference/index.html", "Reference", index_page(entries), "", pages)
+        files[here] = build_page(here, entry.title, body, "")
+    files["reference/index.html"] = build_page("reference/index.html", "Reference", index_page(entries), "")
     folder = docs_folder()
     kept = [p for kind in ("images", "inspect") for p in (folder / kind).rglob("*") if p.is_file()]
     files |= {p.relative_to(folder).as_posix(): p.read_bytes() for p in kept}
@@ -128,15 +139,21 @@ def docs_files(entries: list[reference.PublicName], with_site: bool = False) -> 
 
 
 def whole(
-    here: str, title: str, body: str, contents: str, pages: dict[str, str], runs: bool = False
+    here: str,
+    title: str,
+    body: str,
+    contents: str,
+    folder: Folder,
+    runs: bool = False,
 ) -> bytes:
     """Return a complete page. here: its path; contents: the list of its headings, or ""; runs: whether cells
     get buttons."""
     root = "../" * here.count("/")
     template = Template((web_folder() / "docs" / "page.html").read_text("utf-8"))
     values = {
-        "root": root, "title": escape(title), "policy": escape(POLICY, quote=False), "body": body,
-        "version": escape(__version__), "nav": navigation(here, root, pages),
+        "root": root, "home": f"{root}../" if folder.with_site else f"{root}index.html",
+        "title": escape(title), "policy": escape(POLICY, quote=False), "body": body,
+        "version": escape(__version__), "nav": navigation(here, root, folder.pages),
         "runs": RUNS.substitute(site=f"{root}../") if runs else "",
         "contents": f'<nav class="contents" aria-label="On this page">{contents}</nav>' if contents else "",
     }  # fmt: skip
