@@ -238,10 +238,10 @@ def test_building_by_the_command_line(tmp_path):
     made = CliRunner().invoke(main, ["web", "build", "--out", str(tmp_path / "site"), "--sources"])
     assert made.exit_code == 0, made.output
     sizes = r"\d+\.\d MB(, \d+\.\d MB where the server sends the \.br files)?"
-    assert re.match(rf"built .*site: {sizes}(, not compiled .*)?\n", made.output)
+    assert re.match(rf"building the site \.\.\.\nbuilt .*site: {sizes}(, not compiled .*)?\n", made.output)
     again = ["web", "build", "--out", str(tmp_path / "site"), "--sources", "--no-brotli", "--no-docs"]
     made = CliRunner().invoke(main, again)  # a site may be built over
-    assert made.exit_code == 0 and re.match(r"built .*site: \d+\.\d MB(, not|\n)", made.output)
+    assert made.exit_code == 0 and re.search(r"\nbuilt .*site: \d+\.\d MB(, not|\n)", made.output)
     assert not list((tmp_path / "site").rglob("*.br"))
     (archive,) = (tmp_path / "site").glob("flambeau-*.zip")
     with zipfile.ZipFile(archive) as files:
@@ -251,8 +251,8 @@ def test_building_by_the_command_line(tmp_path):
     refused = CliRunner().invoke(main, ["web", "build", "--out", str(tmp_path / "mine")])
     assert refused.exit_code == 1
     assert (
-        refused.output
-        == f"flambeau: web build: {tmp_path / 'mine'} holds other files: name an empty or new folder\n"
+        refused.output == "building the site ...\n"
+        f"flambeau: web build: {tmp_path / 'mine'} holds other files: name an empty or new folder\n"
     )
 
 

@@ -1,6 +1,5 @@
 """`flambeau demo`: writes a page that runs a model on what its visitor enters, or serves it at once."""
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from ..site.server import address, serve
 from ..site.widgets import SCALES, SHOWS, Wishes
 from ..tensor import Tensor
 from .load_model import DIGITS, model_of, parse_input
-from .web import run_server
+from .web import run_server, scratch_folder
 
 SIDE, LENGTH = 224, 64  # sizes that a file leaves open: of a picture, and in tokens
 # how `flambeau mnist` prepares its pictures, and its classes
@@ -107,9 +106,9 @@ def demo(**values: Any):
     """
     options = DemoOptions(**values)
     call, out = f"demo {options.model}", options.out
-    with tempfile.TemporaryDirectory() as scratch:
-        program = _program(options, Path(scratch) / "program", call)
-        folder = out or Path(scratch) / "demo"
+    with scratch_folder() as scratch:
+        program = _program(options, scratch / "program", call)
+        folder = out or scratch / "demo"
         heading = options.title or Path(options.model.rpartition(":")[2] or options.model).stem.replace(
             "_", " "
         )

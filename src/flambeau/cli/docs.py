@@ -1,6 +1,5 @@
 """`flambeau docs`: builds the documentation of this version, and serves it on this machine."""
 
-import tempfile
 from pathlib import Path
 
 import click
@@ -9,7 +8,7 @@ from ..errors import FlambeauError
 from ..site.docs import build_docs, linker, sources
 from ..site.notebooks import notebooks, write_notebooks
 from ..site.server import address, serve
-from .web import run_server
+from .web import run_server, scratch_folder
 
 
 @click.command(short_help="Build or serve the documentation of this version.")
@@ -42,10 +41,11 @@ def docs(out: Path | None, folder: Path | None, port: int, open_it: bool):
         click.echo(f"wrote {out}: {pages:,} pages, of which {entries:,} are of functions and classes")
     if out is not None or folder is not None:
         return
-    with tempfile.TemporaryDirectory() as scratch:
-        build_docs(Path(scratch))
+    with scratch_folder() as scratch:
+        click.echo("building the documentation ...")
+        build_docs(scratch)
         try:
-            server = serve(Path(scratch), port=port)
+            server = serve(scratch, port=port)
         except OSError as e:
             raise FlambeauError(f"docs: port {port}: {e.strerror}: pass another --port") from None
         run_server(server, f"serving {address(server)}", open_it)

@@ -1,9 +1,14 @@
 """`flambeau web`: builds a static site that runs the package in browsers, and serves it locally."""
 
+import signal
 import tempfile
+import threading
 import webbrowser
+from collections.abc import Generator
+from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -97,9 +102,9 @@ def serve(folder: Path | None, host: str, port: int, open_it: bool, model: Path 
     if folder and model:
         raise FlambeauError("web serve: --model applies to a site built by this call: leave FOLDER out")
     # A site that is built here is removed when the server ends.
-    with tempfile.TemporaryDirectory() as scratch:
+    with scratch_folder() as scratch:
         if folder is None:
-            folder = Path(scratch) / "site"
+            folder = scratch / "site"
             click.echo(describe_build(folder, False, model))
         try:
             # Bound before the address is printed, so that the address works at once.
@@ -110,6 +115,24 @@ def serve(folder: Path | None, host: str, port: int, open_it: bool, model: Path 
             ) from None
         digits = f", digits at {address(server)}mnist/" if (folder / "mnist").is_dir() else ""
         run_server(server, f"serving {address(server)}{digits}", open_it)
+
+
+@contextmanager
+def scratch_folder() -> Generator[Path]:
+    """Create a temporary folder, which is removed when the block ends, also by SIGTERM."""
+
+    def end(number: int, _: Any) -> None:
+        raise SystemExit(128 + number)
+
+    with tempfile.TemporaryDirectory() as scratch:
+        if threading.current_thread() is not threading.main_thread():  # only that thread gets signals
+            yield Path(scratch)
+            return
+        before = signal.signal(signal.SIGTERM, end)
+        try:
+            yield Path(scratch)
+        finally:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 def run_server(server: ThreadingHTTPServer, text: str, open_it: bool) -> None:
@@ -127,9 +150,10 @@ def run_server(server: ThreadingHTTPServer, text: str, open_it: bool) -> None:
 def describe_build(
     out: Path, sources: bool, model: Path | None, brotli: bool = True, with_docs: bool = True
 ) -> str:
-    """Build the site, and describe it in one line."""
+    """Print that the site is built, build it, and describe it in one line."""
     if model:
         network().load(model)  # raises for another file before the slow build
+    click.echo("building the site ...")
     manifest = build_site(out, sources, model, brotli, with_docs)
     total, sent = (count / 1e6 for count in size(out))
     small = f", {sent:.1f} MB where the server sends the .br files" if sent < total else ""
