@@ -1,8 +1,11 @@
 """`flambeau demo`: how it asks for inputs and shows outputs, the folder it writes, and what it refuses."""
 
 import json
+import os
 import re
 import shlex
+import signal
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -13,8 +16,10 @@ from onnx import TensorProto
 import flambeau as fb
 from flambeau import nn
 from flambeau.cli import main
+from flambeau.cli.web import scratch_folder
 from flambeau.errors import FlambeauError
 from flambeau.export.inputs import spec_of
+from flambeau.site.demo import _examples
 from flambeau.site.widgets import ProgramValue, Wishes, widgets
 
 DOCS = ROOT / "docs" / "demo.md"
@@ -163,6 +168,23 @@ def test_folders_of_export_and_files(tmp_path):
         assert done.exit_code == 1 and text in done.output and done.output.count("\n") == 1, done.output
     done = demo(tmp_path / "open.onnx", "--size", "wide=5", "--out", tmp_path / "wide")
     assert "takes x f32[1, 5] as fields; shows y f32[1, 5] as classes" in done.output
+
+
+def test_examples_have_the_name_of_their_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ball").mkdir()
+    for name in ("ball/000.png", "cat.jpg"):
+        (tmp_path / name).write_bytes(b"")
+    _, rows = _examples(("ball/000.png", "cat.jpg"), [{"kind": "picture"}], "demo")
+    assert [row["text"] for row in rows] == ["Example 1: ball/000", "Example 2: cat"]
+
+
+def test_sigterm_removes_the_scratch_folder():
+    with pytest.raises(SystemExit) as ended, scratch_folder() as scratch:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(1)  # the handler runs before
+    assert ended.value.code == 143 and not scratch.exists()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_the_server_names_pages_that_the_folder_has(tmp_path, monkeypatch):

@@ -125,6 +125,12 @@ def _page_files(texts: Texts) -> dict[str, bytes]:
     return files
 
 
+def _spoken(path: Path, number: int) -> str:
+    """Return a picture's name for readers who do not see it. The folder often is its class."""
+    folder = f"{path.parent.name}/" if path.parent.name else ""
+    return f"Example {number}: {folder}{path.stem}"
+
+
 def _examples(
     examples: Sequence[str], asked: list[dict[str, Any]], call: str
 ) -> tuple[dict[str, Path], list[dict[str, str]]]:
@@ -143,7 +149,7 @@ def _examples(
         if is_picture:
             name = f"example-{len(pictures)}{path.suffix.lower()}"
             pictures[name] = path
-            rows.append({"file": name, "text": path.stem})
+            rows.append({"file": name, "text": _spoken(path, len(pictures))})
         else:
             rows.append({"text": text})
     return pictures, rows
