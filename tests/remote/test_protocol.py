@@ -72,7 +72,7 @@ WRONG = {
     "a kernel of many": (m.KERNEL, NEW, kernel(inputs=4000), None, "a kernel of 4,?001 buffers"),
     "a kernel twice": (m.KERNEL, KERNEL_NUMBER, kernel(), None, "kernel 4 exists already"),
     "faults in nothing": (m.KERNEL, NEW, kernel(faults=77), None, "no buffer has the number 77"),
-    "faults in Params": (m.KERNEL, NEW, kernel(faults=PARAMS), None, "recorded in a buffer of Params"),
+    "faults in Params": (m.KERNEL, NEW, kernel(faults=PARAMS), None, "must not be a Params"),
     "no command": (m.SUBMIT, 0, words(7, 7, 7), None, "word 0 of 3 begins no command"),
     "a torn word": (m.SUBMIT, 0, b"123", None, "not whole words of 4 bytes"),
     "a short dispatch": (m.SUBMIT, 0, dispatch()[:-4], None, "end inside a kernel's"),
