@@ -65,7 +65,7 @@ PLACES = {
     },
     "A docs page": {
         "docs/counting.md": "",
-        "docs/index.md": "| [internals/index.md]",
+        "docs/index.md": "| [Internals]",
         "tests/test_readme.py": '    "docs/autodiff.md",\n',
     },
 }

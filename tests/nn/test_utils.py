@@ -406,6 +406,11 @@ def test_freezing_by_name():
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     assert utils.freeze(model, "0.*") == ["0.weight", "0.bias"]
     assert [p.requires_grad for p in model.parameters()] == [False, False, True, True]
+    frozen = nn.BatchNorm1d(2).to("cpu")
+    utils.freeze(frozen)
+    for training, mean in ((True, 0.5), (False, 0.5)):  # in eval mode the statistics stay
+        frozen.train(training)(fb.full((4, 2), 5.0, device="cpu"))
+        assert frozen.running_mean.tolist() == [mean, mean]
     assert utils.freeze(model, ("*.bias", "1.*"), frozen=False) == ["0.bias", "1.weight", "1.bias"]
 
 

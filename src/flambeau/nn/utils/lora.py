@@ -164,7 +164,8 @@ def _is_adapted(m: Module, name: str) -> bool:
 
 def freeze(model: Module, pattern: str | tuple[str, ...] = "*", frozen: bool = True) -> list[str]:
     """Set requires_grad to False (frozen=False: True) for the parameters of a model whose dotted names match;
-    returns their names.
+    returns their names. The running statistics of batch norms still change, unless those layers are in eval
+    mode.
 
     pattern: one or several file-name patterns: "encoder.*". ValueError if no parameter matches.
     """
