@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from flambeau.cli import main
 from flambeau.site import docs, markdown, node, reference, search
+from flambeau.site.archives import web_folder
 
 SOME = ("flambeau.nn.init", "flambeau.learner", "flambeau.amp")
 
@@ -145,6 +146,14 @@ def test_pages_inside_a_site_lead_back_to_it(files, monkeypatch):
     assert b'class="home" href="../../">' in inside["howto/page.html"]
     assert b'class="home" href="index.html">' in files["index.html"]
     assert b"playground/" not in files["index.html"]
+
+
+def test_disabled_buttons_keep_the_contrast_of_their_text():
+    for name in ("site.css", "book/style.css"):
+        (rule,) = re.findall(r":disabled[^{]*\{([^}]*)\}", (web_folder() / name).read_text("utf-8"))
+        assert "opacity" not in rule and "color: var(--soft); background: var(--paper)" in rule
+    open_link = re.search(r"\.bar \.open \{([^}]*)\}", (web_folder() / "book/style.css").read_text("utf-8"))
+    assert open_link and "min-height: 24px" in open_link[1]
 
 
 def test_pages_keep_the_sites_policy(files):
