@@ -7,6 +7,7 @@ from PIL import Image
 
 import flambeau as fb
 from flambeau.data import DataLoader, ImageFolder
+from flambeau.vision import filters
 from flambeau.vision import transforms as T
 
 RNG = np.random.default_rng(0)
@@ -45,6 +46,23 @@ def test_an_image_keeps_its_form():
     np.testing.assert_array_equal(np.asarray(found), crop)
     tensor = fb.tensor(PIXELS.transpose(2, 0, 1).copy(), device="cpu")
     np.testing.assert_array_equal(T.CenterCrop(8)(tensor).numpy(), crop.transpose(2, 0, 1))
+
+
+@pytest.mark.parametrize("options", [{}, {"antialias": False}, {"interpolation": "nearest"}])
+def test_resize_computes_an_array_as_a_tensor_with_weights_kept_by_size(options):
+    pixels = np.random.default_rng(1).integers(0, 256, (70, 91, 3), "uint8")
+    planes = fb.tensor(pixels.transpose(2, 0, 1).copy(), device="cpu")
+    for size in ((33, 20), (75, 100), 1):  # several blocks of rows; smaller, larger, one pixel
+        resize = T.Resize(size, **options)
+        expected = T.Compose([resize, T.ToTensor()])(planes).numpy()
+        first = filters.band.cache_info()
+        actual = T.Compose([resize, T.ToTensor()])(pixels).numpy()
+        after = filters.band.cache_info()
+        assert after.hits > first.hits and after.misses == first.misses
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+        image = resize(Image.fromarray(pixels))
+        np.testing.assert_array_equal(np.asarray(image).transpose(2, 0, 1), resize(planes).numpy())
+    assert filters.band.cache_info().maxsize == 64
 
 
 def test_batches_of_files_have_their_channels_last(device):

@@ -1,12 +1,18 @@
 """Runs a list of transforms in as few passes over the pixels as possible."""
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from ..core import dtype as dt
+from ..tensor import Tensor
 from .items import as_batch
 from .passes import run_pass
 from .stages import Cast, Images, Place, SeparateStage, Tone
+
+# Whether the images of this call came in an array: no recording or gradient needs the graph of their values,
+# so a stage may compute them at once.
+FROM_ARRAY: ContextVar[bool] = ContextVar("FROM_ARRAY", default=False)
 
 
 class ImageTransform:
@@ -40,7 +46,11 @@ class ImageTransform:
     def __call__(self, images: Any) -> Any:
         if (item := as_batch(images, self.makes_tensor)) is not None:
             batch, restore = item
-            return restore(self.transform(batch, self.make_params(batch)))
+            token = FROM_ARRAY.set(not isinstance(images, Tensor))
+            try:
+                return restore(self.transform(batch, self.make_params(batch)))
+            finally:
+                FROM_ARRAY.reset(token)
         return self.transform(images, self.make_params(images))
 
     def __repr__(self) -> str:

@@ -1,14 +1,17 @@
 """Resize and GaussianBlur: weighted sums of neighbours, computed outside of the fused pass."""
 
 from collections.abc import Sequence
-from math import ceil, floor
+from functools import lru_cache
 from typing import Any
 
 from ..tensor import Tensor, tensor
 from .arguments import interpolation_of, pair_of, range_of
-from .compose import ImageTransform
+from .compose import FROM_ARRAY, ImageTransform
 from .geometry import between, uniform
 from .stages import Images, SeparateStage
+
+ROWS = 16  # of weights, in one matrix product on the host
+BANDS = 64  # bands of weights kept, each of a few numbers an output
 
 
 class Resize(ImageTransform):
@@ -49,39 +52,72 @@ class Resize(ImageTransform):
         if size == (images.height, images.width):
             return []
 
+        options = self.interpolation, self.antialias
+        is_host = FROM_ARRAY.get()
+
         def resize(x: Any) -> Any:
+            if is_host:
+                return tensor(resize_array(x.numpy(), size, *options), device=x.device)
             down, across = (
-                tensor(self._weights(n, m), device=x.device) for n, m in zip(x.shape[2:], size, strict=True)
+                tensor(weights(n, m, *options), device=x.device)
+                for n, m in zip(x.shape[2:], size, strict=True)
             )
             # two matrix products, [h', h] @ [n, c, h, w] @ [w, w']: resizing is linear and separable
             return down @ x @ across.T
 
         return [SeparateStage(resize, size)]
 
-    def _weights(self, n: int, out: int) -> list[list[float]]:
-        """Return the weights of n inputs for each of `out` outputs, in rows that sum to 1."""
-        if self.interpolation == "nearest":
-            return [_row(n, {min(i * n // out, n - 1): 1.0}) for i in range(out)]
-        # A triangle of width 2: with antialiasing it widens to cover the inputs of one output.
-        scale = n / out
-        reach = max(scale, 1.0) if self.antialias else 1.0
-        return [_row(n, _tent(n, (i + 0.5) * scale - 0.5, reach, self.antialias)) for i in range(out)]
+
+def resize_array(x: Any, size: tuple[int, int], interpolation: str, antialias: bool) -> Any:
+    """Resize images in an array. float32 [n, c, h, w] -> [n, c, h', w']
+
+    Each matrix product has a few rows of weights and only the inputs that these rows use: about one in ten.
+    """
+    import numpy as np
+
+    for axis, out in zip((2, 3), size, strict=True):
+        n = x.shape[axis]
+        inputs, _ = band(n, out, interpolation, antialias)
+        matrix = weights(n, out, interpolation, antialias)
+        parts: list[Any] = []
+        for begin in range(0, out, ROWS):
+            rows = slice(begin, begin + ROWS)
+            used = slice(inputs[rows].min(), inputs[rows].max() + 1)
+            part = matrix[rows, used]
+            parts.append(part @ x[:, :, used] if axis == 2 else x[..., used] @ part.T)
+        x = np.concatenate(parts, axis)
+    return x
 
 
-def _tent(n: int, at: float, reach: float, leaves_out: bool) -> dict[int, float]:
-    """Return the triangle-shaped weights around a position; elements outside are left out, or repeat the
-    edge."""
-    weights: dict[int, float] = {}
-    for k in range(ceil(at - reach), floor(at + reach) + 1):
-        inside = min(max(k, 0), n - 1)
-        if inside == k or not leaves_out:
-            weights[inside] = weights.get(inside, 0.0) + max(1 - abs(k - at) / reach, 0.0)
-    return weights
+def weights(n: int, out: int, interpolation: str, antialias: bool) -> Any:
+    """Return the weights of n inputs for each of `out` outputs. -> float32 [out, n], rows that sum to 1"""
+    import numpy as np
+
+    inputs, values = band(n, out, interpolation, antialias)
+    matrix = np.zeros((out, n), "float32")
+    np.add.at(matrix, (np.arange(out)[:, None], inputs), values)
+    return matrix
 
 
-def _row(n: int, weights: dict[int, float]) -> list[float]:
-    total = sum(weights.values())
-    return [weights.get(k, 0.0) / total for k in range(n)]
+@lru_cache(BANDS)
+def band(n: int, out: int, interpolation: str, antialias: bool) -> tuple[Any, Any]:
+    """Return for each output its inputs, which may repeat, and their weights. -> int, float [out, k]"""
+    import numpy as np
+
+    scale = n / out
+    if interpolation == "nearest":
+        inputs = np.minimum(np.arange(out) * n // out, n - 1)[:, None]
+        return inputs, np.ones_like(inputs, "float32")
+    # A triangle of width 2: with antialiasing it widens to cover the inputs of one output.
+    reach = max(scale, 1.0) if antialias else 1.0
+    at = ((np.arange(out) + 0.5) * scale - 0.5)[:, None]
+    places = np.ceil(at - reach).astype(int) + np.arange(int(2 * reach) + 1)
+    values = np.maximum(1 - np.abs(places - at) / reach, 0.0)
+    inputs = places.clip(0, n - 1)
+    # Places outside are left out with antialiasing; without, they repeat the edge.
+    if antialias:
+        values[inputs != places] = 0.0
+    return inputs, values / values.sum(1, keepdims=True)
 
 
 class GaussianBlur(ImageTransform):
