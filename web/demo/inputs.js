@@ -119,8 +119,8 @@ class Picture {
     const numbers = new Float32Array(channels * count);
     for (let at = 0; at < count; at++)
       for (let c = 0; c < channels; c++) {
-        const [r, g, b] = bytes.subarray(4 * at, 4 * at + 3);
-        const byte = channels === 1 ? 0.299 * r + 0.587 * g + 0.114 * b : bytes[4 * at + c];
+        const i = 4 * at;
+        const byte = channels === 1 ? 0.299 * bytes[i] + 0.587 * bytes[i + 1] + 0.114 * bytes[i + 2] : bytes[i + c];
         numbers[first ? c * count + at : at * channels + c] = (byte - less[c]) / by[c];
       }
     return numbers;

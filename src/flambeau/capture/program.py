@@ -324,7 +324,7 @@ class Program:
         """Whether one of the arguments is a tensor that the call assigns to."""
         return not self.assigned.isdisjoint(map(id, tensors))
 
-    def settle_states(self, moves: Moves) -> None:
+    def _settle_states(self, moves: Moves) -> None:
         """Before a replay: copy values assigned from outside to their places, and save old values that
         others hold."""
         pool, left = self.device.pool, moves.left
@@ -359,16 +359,8 @@ class Program:
 
     def play(self, nodes: list[Node], moves: Moves) -> Any:
         """Run the commands on these arguments, with new buffers for the results."""
-        device, placeholders = self.device, [0] * self.count
-        held = self.take_in(nodes, placeholders, moves.words, moves.left)
-        out, after = self.results_of(placeholders)
-        if not self.is_compiled:
-            self.await_kernels()
-        if self.patches or not self.sent:
-            self.send_params()
-        filled = tuple(placeholders)
-        if self.carry:
-            after += fill(self.carry, filled)
+        device = self.device
+        held, out, after, filled = self.bind(nodes, moves)
         # prepare everything that may fail before the first submit, so that no replay stops halfway
         submits = [(works, one.prepare(device, filled)) for works, one in self.submits]
         if after:
@@ -385,6 +377,30 @@ class Program:
             self.note_doubts(nodes, out)
         return self.rebuild(out)
 
+    def begin(self, moves: Moves) -> None:
+        """Draw random numbers, and bring states and host numbers to their places."""
+        self.draws.renew(moves.drawn)
+        self._settle_states(moves)
+        if self.patches:
+            self._put_numbers()
+
+    def bind(
+        self, nodes: list[Node], moves: Moves
+    ) -> tuple[list[Any], list[Tensor], list[int], tuple[int, ...]]:
+        """Return what must stay alive until the submit, the results, the copies into them that come last, and
+        the handles in place of the placeholders."""
+        placeholders = [0] * self.count
+        held = self._take_in(nodes, placeholders, moves.words, moves.left)
+        out, after = self._results_of(placeholders)
+        if not self.is_compiled:
+            self._await_kernels()
+        if self.patches or not self.sent:
+            self._send_params()
+        filled = tuple(placeholders)
+        if self.carry:
+            after += fill(self.carry, filled)
+        return held, out, after, filled
+
     def note_doubts(self, nodes: list[Node], out: list[Tensor]) -> None:
         """Find whether the results may depend on indices out of range (see `faults`)."""
         places = [place for _, place, _ in self.states]
@@ -393,7 +409,7 @@ class Program:
         for buffer in (*places, *(t.node.buffer for t in out)):
             buffer.doubt = doubt
 
-    def await_kernels(self) -> None:
+    def _await_kernels(self) -> None:
         """Wait for the compilation of kernels, so that one that the driver rejects leaves the state
         unchanged."""
         if self.states:
@@ -401,14 +417,14 @@ class Program:
                 self.device.compiled(command.pipeline)
         self.is_compiled = True
 
-    def put_numbers(self) -> None:
+    def _put_numbers(self) -> None:
         """Write the current host numbers into Params."""
         for (source, part, wgsl), places in self.patches:
             bits = word_of(part_of(source, part), wgsl)
             for at in places:
                 self.params[at] = bits
 
-    def send_params(self) -> None:
+    def _send_params(self) -> None:
         now = self.params.tobytes()
         if now != self.sent:
             self.sent = b""  # unknown if the write is interrupted
@@ -419,8 +435,8 @@ class Program:
     def _play_light(self, nodes: list[Node]) -> Any:
         """Replay a program without state: a failure has nothing to undo."""
         device, placeholders, words = self.device, [0] * self.count, list[int]()
-        held = self.take_in(nodes, placeholders, words, {})
-        out, after = self.results_of(placeholders)
+        held = self._take_in(nodes, placeholders, words, {})
+        out, after = self._results_of(placeholders)
         works, one = self.submits[0]
         parts = one.prepare(device, tuple(placeholders))
         if words or after:
@@ -431,7 +447,7 @@ class Program:
             self.note_doubts(nodes, out)
         return self.rebuild(out)
 
-    def take_in(
+    def _take_in(
         self, nodes: list[Node], filled: list[int], words: list[int], left: dict[Node, Any]
     ) -> list[Any]:
         """Fill the arguments' placeholders, with copies (appended to `words`) of arguments that the
@@ -449,7 +465,7 @@ class Program:
             filled[i] = bound.handle
         return copies
 
-    def results_of(self, filled: list[int]) -> tuple[list[Tensor], list[int]]:
+    def _results_of(self, filled: list[int]) -> tuple[list[Tensor], list[int]]:
         """Make tensors for the results, and the copies into those that the commands do not write."""
         after: list[int] = []
         out: list[Tensor] = []
@@ -473,10 +489,7 @@ class Program:
         with uninterrupted():
             self.is_playing = True
             try:
-                self.draws.renew(moves.drawn)
-                self.settle_states(moves)
-                if self.patches:
-                    self.put_numbers()
+                self.begin(moves)
                 result = self.play(nodes, moves)
             except BaseException:
                 moves.undraw()
@@ -505,25 +518,14 @@ class SegmentedPlay:
     def __init__(self, program: Program, nodes: list[Node], segments: Sequence[Segment]):
         """The caller holds the device's lock and knows that the program fits. Nothing is submitted yet."""
         self.program, moves = program, Moves()
-        device, placeholders = program.device, [0] * program.count
         with uninterrupted():
             program.is_playing = True
             try:
-                program.draws.renew(moves.drawn)
-                program.settle_states(moves)
-                if program.patches:
-                    program.put_numbers()
-                self._held = program.take_in(nodes, placeholders, moves.words, moves.left)
-                self.out, after = program.results_of(placeholders)
-                if not program.is_compiled:
-                    program.await_kernels()
-                if program.patches or not program.sent:
-                    program.send_params()
-                filled = tuple(placeholders)
+                program.begin(moves)
+                self._held, self.out, after, filled = program.bind(nodes, moves)
                 copies = self._copies(after, segments)
-                copies[-1] += fill(program.carry, filled)
                 self._rest = [
-                    (s.works, [*s.submit.prepare(device, filled), *([c] if c else [])], s.ready)
+                    (s.works, [*s.submit.prepare(program.device, filled), *([c] if c else [])], s.ready)
                     for s, c in zip(segments, copies, strict=True)
                 ]
                 self._leading_words, self._moves, self._nodes = moves.words, moves, nodes
@@ -534,12 +536,12 @@ class SegmentedPlay:
         self.result = program.rebuild(self.out)
 
     def _copies(self, after: list[int], segments: Sequence[Segment]) -> list[list[int]]:
-        """Split the copies to results by the segments that complete these."""
+        """Split the copies by the segments that complete what they copy: states after the last one."""
         segment_of = {i: n for n, segment in enumerate(segments) for i in segment.ready}
         of_buffer = {t.node.buffer.handle: segment_of[i] for i, t in enumerate(self.out)}
         copies: list[list[int]] = [[] for _ in segments]
         for begin, end in commands(after):
-            copies[of_buffer[after[begin + TO]]] += after[begin:end]
+            copies[of_buffer.get(after[begin + TO], -1)] += after[begin:end]
         return copies
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:

@@ -144,6 +144,7 @@ class Node:
         self.after: tuple[Node, ...] = ()  # nodes to compute before this one, although it does not read them
         self.segment: Any = None  # the checkpoint that contains it
         self.siblings: Any = None  # results of the same call (core/siblings)
+        # `runs`, how many runs computed it, is set by runtime/repeated alone.
         self.again = False  # a copy that is recomputed, so that the first value need not be kept
         self.depth = NONE  # see `op.apply`
 

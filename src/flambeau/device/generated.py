@@ -44,9 +44,8 @@ class DawnCompiler:
         self.device = dawn.open_device(adapter, False, ("dump_shaders",), **wanted)
         self.texts: list[str] = []
         self.by_wgsl: dict[str, Generated] = {}
-        self._log = _Log(
-            self._collect_message
-        )  # kept alive, because Dawn calls it during the device's lifetime
+        # Kept alive, because Dawn calls it during the device's lifetime.
+        self._log = _Log(self._collect_message)
         self._listen()
 
     def _collect_message(self, kind: int, message: Any, *_: Any) -> None:

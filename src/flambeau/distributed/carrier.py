@@ -22,10 +22,11 @@ from ..runtime.run import Readback, realize
 from ..tensor import Tensor
 from .compression import Floats
 
-# Threads take turns with the GIL between two parts, so a part must take much longer: eight threads with parts
-# of 256 KB took 110 ms (on two H200s' host, 2026-11-28) for additions that take one thread elsewhere 37.
+# Threads take turns with the GIL between two parts, so a part takes much longer than a turn.
 SHARE = 1 << 20  # elements that are worth a thread: 4 MB, which takes 0.4 ms
-MOST_THREADS = 4  # on an H200's host eight copy no faster (2026-11-23)
+# 496 MB between two H100s took 142, 115 and 117 ms with 1, 2 and 4 threads a pass (2026-11-28), and
+# on the host of an H200 eight threads copy no faster than four.
+MOST_THREADS = 4
 ELEMENT = 4  # bytes of a float32
 
 
@@ -40,7 +41,7 @@ def _executor() -> ThreadPoolExecutor:
 
 
 class CopyThreads:
-    """CopyThreads that share passes over arrays. NumPy releases the GIL in each part.
+    """Threads that share passes over arrays. NumPy releases the GIL in each part.
 
     processes: that compute on this host; the cores are divided among them.
     """

@@ -20,7 +20,8 @@ from ..nn.module import Module
 from .model import ModuleRow, SiteRow
 
 PLANNING = tuple(str(Path(CODE, name)) for name in ("fusion", "kernels"))  # nodes of planners have no line
-OPTIMIZERS, MODELS = str(Path(CODE, "optim")), str(Path(CODE, "models"))  # MODELS is as the user's code
+OPTIMIZERS = str(Path(CODE, "optim"))
+MODELS = str(Path(CODE, "models"))  # counts as the user's code
 LIBRARY = tuple(dict.fromkeys(sysconfig.get_path(name) for name in ("stdlib", "platstdlib")))
 WRAPPERS = ("call", "wrapped", "call_under_rule", "run")  # wrappers of the called function
 ROLES = {  # the roles of flambeau's frames

@@ -19,7 +19,6 @@ from .. import nn
 from ..errors import FlambeauError, suggest
 from ..io.checkpoint import load
 from .bert import BertModel
-from .pretrained import load_weights
 from .registry import CLASSES, NETWORKS, build_network
 
 HUB = "flambeau.hub"  # imported when something is downloaded: the site's pages do not have it
@@ -68,8 +67,9 @@ class PretrainedWeights(NamedTuple):
 
     def __str__(self) -> str:
         size = f"; {self.pixels} pixels" if self.pixels else ""
-        package = "" if not self.package else f"; {'installed' if self.is_installed else 'pip install'}"
-        return f"{self.name}: {self.url}{size}{package}{f' {self.package}' if package else ''}"
+        state = "installed" if self.is_installed else "pip install"
+        package = f"; {state} {self.package}" if self.package else ""
+        return f"{self.name}: {self.url}{size}{package}"
 
 
 @cache
@@ -81,10 +81,10 @@ def _table() -> dict[str, PretrainedWeights]:
 def _weights(name: str, row: Mapping[str, Any]) -> PretrainedWeights:
     """Return the weights of a row of weights.toml."""
     hub = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
-    repository = row.get("hub") or f"timm/{row.get('timm')}"
-    is_torchvision = "torchvision" in row
-    file = f"{TORCHVISION}/{row['torchvision']}" if is_torchvision else ""
-    url = file or f"{hub}/{repository}/resolve/main/model.safetensors"
+    if "torchvision" in row:
+        url = f"{TORCHVISION}/{row['torchvision']}"
+    else:
+        url = f"{hub}/{row.get('hub') or 'timm/' + row['timm']}/resolve/main/model.safetensors"
     mean, std = HALF if row.get("half") else IMAGENET if "pixels" in row else ((), ())
     package, path = row.get("package", ""), row.get("file", "")
     return PretrainedWeights(name, url, package, path, row.get("pixels", 0), row.get("resize", 0), mean, std)
@@ -133,8 +133,7 @@ def _with_weights(model: Any, weights: PretrainedWeights) -> Any:
     source = f"the package {weights.package}" if path is not None else weights.url
     if path is None:
         path = _downloaded(weights)
-    state = _adapted(model, load(path, device="cpu"))
-    load_weights(model, state)
+    model.load_state_dict(_adapted(model, load(path, device="cpu")))
     model.weights_from = source
     print(f"flambeau: {weights.name}: its weights come from {source}", file=sys.stderr)
     return model.eval()

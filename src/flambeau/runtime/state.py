@@ -36,7 +36,7 @@ class _Thread(threading.local):
 
     recorder: Any = None  # the active CallRecorder
     computing: Any = None  # a function that computes a GPU's nodes instead of their plan
-    last_root = -1  # the largest serial number of a root that was computed
+    last_root = -1  # the largest serial number of a run's last root
 
     def __init__(self) -> None:
         self.pending: dict[int, Any] = {}  # assigned and not yet computed tensors: the next run computes them

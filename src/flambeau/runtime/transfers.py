@@ -40,9 +40,8 @@ def leaf_on(device: Device, source: Node) -> Node:
     if leaf is None:
         check_held(source.dtype, device)
         leaf = Node(OPS["buffer"], (), {}, source.shape, source.dtype, device)
-        leaf.depth = (
-            source.depth
-        )  # keeps the graph's depth, so long unevaluated chains are still detected across devices
+        # A chain without values may go over devices: its depth is that of all of it.
+        leaf.depth = source.depth
         known[device], pending[leaf] = ref(leaf), source
     return leaf
 

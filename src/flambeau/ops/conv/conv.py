@@ -255,10 +255,10 @@ class Phases(NamedTuple):
     places: int
 
 
-def _phases(n: int, kernel: int, stride: int, padding: int, separate_dims: bool) -> list[Phases]:
-    """One Phases for all phases of a dim of n results, or, if `separate_dims`, one for each phase with only
+def _phases(n: int, kernel: int, stride: int, padding: int, separate: bool) -> list[Phases]:
+    """One Phases for all phases of a dim of n results, or, if `separate`, one for each phase with only
     its taps."""
-    if not separate_dims:
+    if not separate:
         # result i before the cut is i + padding = stride * j + phase
         first, last = padding // stride, (padding + n - 1) // stride
         taps = -(-kernel // stride)
@@ -288,11 +288,11 @@ def _phases_time(
 ) -> float:
     """The time in multiply-adds, if the phases of some dims have separate kernels."""
     # Joint phases multiply by the zeros that fill up their taps; separate ones take a launch each.
-    each = [(k, s) for a, k, s in zip(separate_dims, kernel, stride, strict=True) if not a]
+    each = [(k, s) for split, k, s in zip(separate_dims, kernel, stride, strict=True) if not split]
     # ceil(k / s) taps for each of min(k, s) phases, of which only k in all are not zeros
     zeros = prod(-(-k // s) * min(k, s) / k for k, s in each)
     rows = max(filters, 1) * prod(min(k, s) for k, s in each)
-    kernels = prod(s for a, s in zip(separate_dims, stride, strict=True) if a)
+    kernels = prod(s for split, s in zip(separate_dims, stride, strict=True) if split)
     # A kernel computes filters in blocks of ROWS, so their number is rounded up.
     return work * zeros * -(-rows // ROWS) * ROWS / rows + PART * kernels
 
@@ -333,7 +333,7 @@ def _by_phases(
     counts = [parts[0].places * s for parts, s in zip(dims, stride, strict=True)]
     y = y.reshape(x.shape[0], groups * w.shape[1], *counts)
     # Joint phases begin at a multiple of the stride, up to stride - 1 results before the first wanted.
-    before = [0 if a else -(p % s) for a, p, s in zip(separate_dims, padding, stride, strict=True)]
+    before = [0 if split else -(p % s) for split, p, s in zip(separate_dims, padding, stride, strict=True)]
     after = [n - b - m for n, b, m in zip(size, before, counts, strict=True)]
     return y._pad((0, 0, *before), (0, 0, *after)) if any(before + after) else y
 

@@ -231,10 +231,8 @@ def _smooth(x: Tensor, dim: int, line: ResizedDim) -> Tensor:
     i, j = (type(x).arange(k, dtype=integers, device=x.device) for k in (line.o, line.n))
     a, d = ratio.numerator, ratio.denominator
     # The distance of the centres of input j and output i, j + 1/2 - (i + 1/2) a / d; the weights are as
-    # wide as the larger of an input and an output.
-    far = ((2 * j + 1) * d - (2 * i.unsqueeze(1) + 1) * a).to(
-        _precise(x)
-    )  # in units of 1 / (2 d) of an input
+    # wide as the larger of an input and an output. In units of 1 / (2 d) of an input:
+    far = ((2 * j + 1) * d - (2 * i.unsqueeze(1) + 1) * a).to(_precise(x))
     w = SMOOTH[line.kind]((far * float(1 / (2 * d * max(ratio, Fraction(1))))).abs())
     return (x.movedim(dim, -1) @ (w / w.sum(1, keepdim=True)).mT).movedim(-1, dim)
 

@@ -179,9 +179,8 @@ def _quantile(
     parts = parts.reshape(-1)
     if is_tensor(q):
         parts = valid(parts, (parts < 0) | (parts > 1) | parts.isnan(), "quantile")
-    values = _interpolate_between(
-        ordered, nan_count, parts.to(x.dtype.as_float), interpolation, skip
-    )  # [..., k]
+    parts = parts.to(x.dtype.as_float)
+    values = _interpolate_between(ordered, nan_count, parts, interpolation, skip)  # [..., k]
     shape = [1 if e == d else n for e, n in enumerate(line.shape)]
     shape = [1] * x.ndim if dim is None else shape
     shape = shape if keepdim else ([] if dim is None else [n for e, n in enumerate(shape) if e != d])
