@@ -51,7 +51,6 @@ export class Editor {
   }
 
   draw() {
-    this.wrong = 0;
     const count = this.source.split("\n").length;
     this.numbers.replaceChildren(...Array.from({ length: count }, (_, i) => el("span", {}, `${i + 1}\n`)));
     this.behind.replaceChildren(...colored(this.source), "\n");
@@ -82,6 +81,7 @@ export class Editor {
 
   /** @param {KeyboardEvent} event */
   key(event) {
+    if (event.isComposing) return; // Enter ends the composition of a word
     const { key, ctrlKey, metaKey, altKey, shiftKey } = event;
     if (key === "Enter" && (ctrlKey || metaKey)) {
       event.preventDefault();
@@ -114,7 +114,9 @@ export class Editor {
     this.area.setSelectionRange(first, to);
     this.insert(moved);
     const end = first + moved.length;
-    this.area.setSelectionRange(from === to ? Math.max(first, from - (lines.length - moved.length)) : first, from === to ? Math.max(first, from - (lines.length - moved.length)) : end);
+    const caret = Math.max(first, from - (lines.length - moved.length));
+    if (from === to) this.area.setSelectionRange(caret, caret);
+    else this.area.setSelectionRange(first, end);
   }
 
   /** As if it was typed: the browser can undo it. */

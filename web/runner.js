@@ -88,8 +88,10 @@ export class Runner {
     const ended = new Promise((resolve) => (this.end = resolve));
     const end = this.end;
     try {
+      await Promise.race([this.load(), ended]);
+      if (this.end !== end) return await ended; // stopped while Python was loading
       const python = await this.load();
-      if (this.end !== end) return ended; // stopped while Python was loading
+      this.tells.say("Running. The first time, the driver compiles each kernel.");
       this.onpiece = onpiece;
       const number = ++this.runs;
       python.call("runner.run", number, source, name, space, fresh).then(
@@ -104,8 +106,15 @@ export class Runner {
 
   /** End what runs, and load Python again for what comes. */
   stop() {
-    this.worker?.stop();
-    this.gone({ ms: 0, kernels: [], stopped: true });
+    /** @type {Ended} */
+    const how = { ms: 0, kernels: [], stopped: true };
+    if (!this.worker) {
+      this.end?.(how); // Python goes on loading, for the next run
+      this.end = null;
+      return;
+    }
+    this.worker.stop();
+    this.gone(how);
     this.load().then(() => this.tells.say("Python is ready again."), (error) => this.tells.say(error.message));
   }
 

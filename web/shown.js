@@ -74,7 +74,8 @@ function curves({ curves: all, log }) {
   const points = all.flatMap((curve) => curve.points).filter(([, y]) => Number.isFinite(y));
   if (!points.length) return el("p", { class: "told" }, "No finite values to draw.");
   const xs = points.map(([x]) => x), ys = points.map(([, y]) => y);
-  const low = [Math.min(...xs), Math.min(...ys)], high = [Math.max(...xs), Math.max(...ys)];
+  const least = (values) => values.reduce((a, b) => Math.min(a, b)), most = (values) => values.reduce((a, b) => Math.max(a, b));
+  const low = [least(xs), least(ys)], high = [most(xs), most(ys)];
   const part = (value, axis) => (high[axis] > low[axis] ? (value - low[axis]) / (high[axis] - low[axis]) : 0.5);
   const x = (value) => LEFT + part(value, 0) * (WIDE - LEFT - RIGHT), y = (value) => HIGH - BOTTOM - part(value, 1) * (HIGH - BOTTOM - TOP);
   const number = (value) => `${+(log ? 10 ** value : value).toPrecision(4)}`;
@@ -99,7 +100,7 @@ function lines(points, x, y, name) {
 const label = (x, y, text, anchor) => svg("text", { x, y, "text-anchor": anchor }, text);
 
 function described(all, number) {
-  const told = all.map(({ name, points }) => `${all.length > 1 ? `${name}: ` : ""}${points.length} values, the last ${number(points[points.length - 1][1])}`);
+  const told = all.map(({ name, points }) => `${all.length > 1 ? `${name}: ` : ""}${points.length} values${points.length ? `, the last ${number(points[points.length - 1][1])}` : ""}`);
   return `Curves. ${told.join("; ")}`;
 }
 

@@ -1,6 +1,7 @@
 """Debugging: the first op with a value that is not finite, the line of an index out of bounds, the kernels of
 a device, and how far autocast moves values from float32."""
 
+import os
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -27,8 +28,7 @@ from .ops.random import get_rng_state, set_rng_state
 from .runtime import run, state
 from .tensor import Tensor
 
-HERE = f"{CODE}/"
-INSIDE = tuple(f"{HERE}{name}" for name in ("nn/", "models/"))  # our files whose lines help a user
+INSIDE = tuple(f"{CODE}{name}{os.sep}" for name in ("nn", "models"))  # our files whose lines help a user
 SLOPES: CodeType = slopes.__code__
 
 
@@ -62,7 +62,7 @@ class made_at:
         line = layer = ""
         while frame is not None:
             file = frame.f_code.co_filename
-            if not line and (not file.startswith(HERE) or file.startswith(INSIDE)):
+            if not line and (not file.startswith(CODE) or file.startswith(INSIDE)):
                 line = f"{file}:{frame.f_lineno}"
             # A node that a gradient rule makes: the rule's frame holds the op and the node that it
             # differentiates.

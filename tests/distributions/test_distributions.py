@@ -231,3 +231,10 @@ def test_own_distributions():
     with pytest.raises(ValueError, match=r"Shifted\(scale=.*values are not in"):
         Shifted(fb.tensor([-1.0], device="cpu"))
     assert Shifted(fb.tensor([-1.0], device="cpu"), validate_args=False).batch_shape == (1,)
+
+
+def test_own_distributions_without_expand_say_so():
+    own = type("Plain", (fb.distributions.Distribution,), {"__init__": Shifted.__init__})
+    with pytest.raises(NotImplementedError) as e:
+        own.expand(object.__new__(own), (2, 3))
+    assert str(e.value) == "Plain.expand: its parameters are not known: define expand in the subclass"

@@ -197,3 +197,24 @@ except flambeau.FlambeauError as e:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "history.plot(): matplotlib is not installed: pip install 'flambeau[train]'\n"
+
+
+def test_items_of_equal_losses_are_drawn_in_their_order():
+    learner = learner_of(np.zeros((2, 3), "f4"))
+    count = KEPT + 36  # more than are kept
+    seen = learner.interpret(batches_of([0] * count, np.zeros(count, "i8"), size=50))
+    assert [item.index for item in seen.top_losses(3)] == [0, 1, 2]
+    assert len(seen.plot_top_losses(3).figure.axes) >= 3
+
+
+def test_an_item_without_a_loss_is_the_worst():
+    learner = learner_of(np.array([[0, 0, 0], [np.nan, 0, 0]], "f4"))
+    seen = learner.interpret(batches_of([0, 1, 0, 1], np.array([0, 1, 2, 2])))
+    assert [item.index for item in seen.top_losses(4)] == [1, 3, 0, 2]
+
+
+def test_rates_without_a_finite_loss_have_no_picture():
+    text = "lr_find(...).plot(): the first loss was not finite: check the batches, or pass a lower start_lr"
+    with pytest.raises(ValueError) as e:
+        LearningRates([], [], [], None).plot()
+    assert str(e.value) == text

@@ -1,11 +1,14 @@
 """Layers made of functions: losses with weights, normalisations with state, activations that learn."""
 
+import os
+
 import numpy as np
 import pytest
 
 import flambeau as fb
 from flambeau import nn
 from flambeau.core import warn_once
+from flambeau.core.files import CODE
 from flambeau.core.overrides import BaseTorchFunctionMode
 from flambeau.nn import init
 
@@ -292,3 +295,11 @@ def test_norms_print_whether_they_have_a_bias():
     assert (
         repr(nn.LayerNorm(3, bias=False)) == "LayerNorm((3,), eps=1e-05, elementwise_affine=True, bias=False)"
     )
+
+
+def test_a_package_beside_ours_is_a_caller(recwarn, monkeypatch):
+    monkeypatch.setattr(warn_once, "_said", set())
+    file = f"{CODE.rstrip(os.sep)}_utils{os.sep}losses.py"
+    exec(compile("loss(x, y)", file, "exec"), {"loss": F.mse_loss, "x": fb.ones(3, 1), "y": fb.ones(3)})
+    (said,) = recwarn
+    assert said.filename == file

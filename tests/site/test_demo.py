@@ -162,6 +162,11 @@ def test_folders_of_export_and_files(tmp_path):
         ((tmp_path / "mine",), "the folder has no program.txt"),
         ((tmp_path / "words.onnx",), "the input 'words' is string[n]: a page takes tensors of numbers"),
         ((tmp_path / "open.onnx",), "the size wide is open: pass --size wide=N"),
+        (
+            (tmp_path / "open.onnx", "--size", "width=5"),
+            "--size width: no input has this size: open are n, wide",
+        ),
+        ((tmp_path / "open.onnx", "--size", "wide=5", "--labels", "a," * 300), "labels fit no output"),
         ((tmp_path / "none.onnx",), "no such file"),
     ):
         done = demo(*arguments)

@@ -130,9 +130,9 @@ def test_a_search_finds_the_page_of_a_task(files, tmp_path):
     """)
     if not (program := node.program("node")):
         pytest.skip("no ranking of a query: Node.js is not installed")
-    command = [program, "ask.mjs", json.dumps([*PHRASES, "contributing to Flambeau"])]
+    command = [program, "ask.mjs", json.dumps([*PHRASES, "contributing to Flambeau", "class constructors"])]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    *results, inside = json.loads(done.stdout)
+    *results, inside, _ = json.loads(done.stdout)  # "constructor" is in every object of JavaScript
     wrong = {p: r for (p, page), r in zip(PHRASES.items(), results, strict=True) if page not in r}
     assert not wrong
     assert "contributing" in inside  # it counts less, and is still found

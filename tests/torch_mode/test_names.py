@@ -4,6 +4,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import sys
+import warnings
 
 import pytest
 
@@ -120,6 +121,10 @@ def test_autocast_of_devices_that_do_not_exist(mode):
         assert (x @ x).dtype is mode.bfloat16
     with pytest.warns(UserWarning, match="autocast is off"), mode.autocast("cpu", dtype=mode.float32):
         assert (x @ x).dtype is mode.float32
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with mode.autocast("cpu", dtype=mode.float32, enabled=False):
+            assert (x @ x).dtype is mode.float32
 
 
 def test_distributed_is_there_in_a_launched_process(mode, monkeypatch):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import flambeau as fb
 from flambeau.torch import torchvision_ops
 
 ROIS = [[0, 1, 2, 9, 8], [1, 0, 0, 13, 15], [1, -3, -4, 5, 20.5], [0, 3.3, 2.2, 10.7, 9.9]]
@@ -55,3 +56,8 @@ def test_boxes_that_overlap(mode):
 def test_channels_that_bins_do_not_divide(mode):
     with pytest.raises(ValueError, match="multiple of 2 x 3"):
         torchvision_ops.ps_roi_pool(mode.ones(1, 7, 4, 4), mode.tensor(ROIS), 0.5, 2, 3)
+
+
+def test_areas_of_half_precision_boxes():
+    boxes = fb.tensor([[0.0, 0, 300, 300], [0, 0, 300, 300]], device="cpu").half()
+    assert torchvision_ops.nms(boxes, fb.tensor([1.0, 2.0], device="cpu").half(), 0.5).tolist() == [1]

@@ -135,7 +135,7 @@ function map({ labels, shape }, body) {
 
 /** The tokens that a language model expects next, and a button that adds the best, again and again. */
 function next({ count }, body, tokens) {
-  const home = element("div"), button = element("button", { type: "button", textContent: "Continue" });
+  const home = element("div"), button = element("button", { type: "button", textContent: "Continue", disabled: true });
   let left = 0;
   body.append(element("p", { className: "facts", textContent: "The next token:" }), home, button);
   button.addEventListener("click", () => {
@@ -145,6 +145,7 @@ function next({ count }, body, tokens) {
   });
   let best = 0;
   return ({ data }) => {
+    button.disabled = false;
     const last = tokens.count() - 1, shares = softmax(data.slice(last * count, (last + 1) * count));
     best = most(shares);
     home.replaceChildren(bars((id) => shownWord(tokens.word(id)), shares));

@@ -17,18 +17,21 @@ function terms(query, fillers) {
  * of longer words if it is the last or unknown.
  * A rare word counts more than one that many places have.
  */
+/** An entry of a table from JSON; "constructor" is an entry only if the table has it. */
+const entry = (table, key) => (Object.hasOwn(table, key) ? table[key] : undefined);
+
 function scoresOf(word, last, index) {
   const scores = new Map(), { words, synonyms, places } = index;
   const add = (key, factor) => {
-    const postings = words[key] ?? [], rare = Math.log(1 + (2 * places.length) / (postings.length + 1));
+    const postings = entry(words, key) ?? [], rare = Math.log(1 + (2 * places.length) / (postings.length + 1));
     for (let i = 0; i < postings.length; i += 2) {
       scores.set(postings[i], Math.max(scores.get(postings[i]) ?? 0, postings[i + 1] * factor * rare));
     }
   };
   add(word, 2);
   add(word.endsWith("s") ? word.slice(0, -1) : `${word}s`, 1.5);
-  if (last || !words[word]) for (const key of Object.keys(words)) if (key !== word && key.startsWith(word)) add(key, 1);
-  for (const other of synonyms[word] ?? []) add(other, 1.5);
+  if (last || !entry(words, word)) for (const key of Object.keys(words)) if (key !== word && key.startsWith(word)) add(key, 1);
+  for (const other of entry(synonyms, word) ?? []) add(other, 1.5);
   return scores;
 }
 

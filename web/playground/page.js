@@ -44,9 +44,6 @@ async function run() {
   remember();
   const asked = program();
   try {
-    const loading = runner.load();
-    await loading;
-    state.told("Running. The first time, the driver compiles each kernel.");
     const ended = await runner.run(asked, (piece) => output.add(piece));
     output.finish(ended);
     editor.mark(ended.line ?? 0);

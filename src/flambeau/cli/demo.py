@@ -1,5 +1,6 @@
 """`flambeau demo`: writes a page that runs a model on what its visitor enters, or serves it at once."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,9 +110,8 @@ def demo(**values: Any):
     with scratch_folder() as scratch:
         program = _program(options, scratch / "program", call)
         folder = out or scratch / "demo"
-        heading = options.title or Path(options.model.rpartition(":")[2] or options.model).stem.replace(
-            "_", " "
-        )
+        name = options.model.rpartition(":")[2] or options.model
+        heading = options.title or Path(name).stem.replace("_", " ")
         texts = Texts(heading, options.about, options.examples)
         facts = write_demo(program, folder, texts, options.wishes(), call)
         click.echo(f"takes {_described(facts['inputs'])}; shows {_described(facts['outputs'])}")
@@ -137,9 +137,8 @@ def _listed(text: str | None) -> Sequence[str]:
     """Return the lines of a file, or the parts of a list."""
     if not text:
         return ()
-    path = Path(text)
-    if path.is_file():
-        return path.read_text("utf-8").splitlines()
+    if os.path.isfile(text):  # Path.is_file raises for a list that is too long for a name
+        return Path(text).read_text("utf-8").splitlines()
     return [part.strip() for part in text.split(",")]
 
 
@@ -191,6 +190,10 @@ def _named(network: OnnxModel) -> Callable[..., dict[str, Tensor]]:
 def onnx_inputs(values: Sequence[ValueDef], sizes: Sequence[str], call: str) -> dict[str, str]:
     """Return the inputs of an ONNX file as texts by name; open sizes are from `sizes`, or guessed."""
     known = dict(_parse_size(text, call) for text in sizes)
+    names = {size for v in values for size in v.shape or () if isinstance(size, str)}
+    if unknown := sorted(known.keys() - names):
+        rule = f"no input has this size: open are {', '.join(sorted(names)) or 'none'}"
+        raise FlambeauError(f"{call}: --size {unknown[0]}: {rule}")
     specs: dict[str, str] = {}
     for v in values:
         if v.kind != "tensor" or v.dtype in ("", "string") or v.shape is None:

@@ -179,7 +179,7 @@ def template_folder() -> Path:
 
 
 # The package's folder as the file names of its code objects have it: in a page these are "flambeau/...".
-CODE = str(Path(template_folder.__code__.co_filename).parents[1])
+CODE = str(Path(template_folder.__code__.co_filename).parents[1]) + os.sep
 
 
 def web_file(name: str) -> Path:

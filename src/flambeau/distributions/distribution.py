@@ -163,6 +163,9 @@ class Distribution:
 
         _instance: the object that a subclass has begun to fill in
         """
+        if not self._params:
+            rule = "its parameters are not known: define expand in the subclass"
+            raise NotImplementedError(f"{type(self).__name__}.expand: {rule}")
         new, shape = self._copy(_instance), tuple(batch_shape)
         for name in self._params:
             value = getattr(self, self._slot(name))

@@ -87,7 +87,7 @@ class Interpretation:
 
     def top_losses(self, k: int = 9) -> list[Item]:
         """Return the k items with the highest losses, the highest first."""
-        return sorted(self.items, key=lambda item: -item.loss)[:k]
+        return sorted(self.items, key=lambda item: severity(item.loss, item.index), reverse=True)[:k]
 
     def plot_confusion(self) -> Picture:
         """Draw the confusion matrix. A notebook shows it, `save(path)` writes it. FlambeauError without
@@ -111,6 +111,11 @@ class Interpretation:
         return f"Interpretation({len(self.items):,} items, {self.classes} classes): {wrong:,} wrong"
 
 
+def severity(loss: float, index: int) -> tuple[float, int]:
+    """The order of items, the worst last: by loss, NaN above all; of equal losses the first item."""
+    return inf if isnan(loss) else loss, -index
+
+
 class Collected:
     """Items as they come, batch by batch, and the inputs of the worst ones."""
 
@@ -118,7 +123,7 @@ class Collected:
         self.items: list[Item] = []
         self.classes = 0
         self.worst: dict[int, Any] = {}  # inputs by index, as arrays; None for those that are not tensors
-        self._heap: list[tuple[float, int]] = []  # (loss, index) of these, the lowest loss first
+        self._heap: list[tuple[float, int]] = []  # the severity of these, the least first
 
     def add(self, batch: PlacedBatch, output: Any) -> None:
         """Add a batch and the model's output for it. ValueError if these are not a classifier's."""
@@ -132,14 +137,14 @@ class Collected:
         begin = len(self.items)
         for i, (loss, truth, prediction, probability) in enumerate(zip(*columns, strict=True), begin):
             self.items.append(Item(i, float(loss), int(truth), int(prediction), float(probability)))
-            heappush(self._heap, (inf if isnan(loss) else loss, i))  # a NaN has no place in an order
+            heappush(self._heap, severity(float(loss), i))
             if len(self._heap) > KEPT:
                 heappop(self._heap)
         self._keep_inputs(batch.inputs[0], begin)
 
     def _keep_inputs(self, inputs: Any, begin: int) -> None:
         """Keep the inputs of the worst items of a batch, and drop those that are not among the worst now."""
-        worst = {index for _, index in self._heap}
+        worst = {-place for _, place in self._heap}
         fresh = sorted(index for index in worst if index >= begin)
         self.worst = {index: value for index, value in self.worst.items() if index in worst}
         if fresh and isinstance(inputs, Tensor):

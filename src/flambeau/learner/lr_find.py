@@ -41,7 +41,11 @@ class LearningRates(NamedTuple):
     suggestion: float | None
 
     def plot(self) -> Picture:
-        """Draw the losses over the rates, with the suggestion. FlambeauError without matplotlib."""
+        """Draw the losses over the rates, with the suggestion. ValueError if the first loss was not finite;
+        FlambeauError without matplotlib."""
+        if not self.rates:
+            rule = "the first loss was not finite: check the batches, or pass a lower start_lr"
+            raise ValueError(f"lr_find(...).plot(): {rule}")
         return import_module(PICTURES).draw_rates(self)
 
     def __repr__(self) -> str:

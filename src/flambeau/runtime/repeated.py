@@ -1,14 +1,14 @@
 """Values that several runs have computed on their way: the next run stores them.
 
 A run stores its roots alone. A program that reads often, such as a detector that compares boxes on the host,
-would compute its backbone again for every read. A value is stored by the third run that computes it, if
+would compute its backbone again for every read. A value is stored by the fourth run that computes it, if
 enough nodes are computed so: a loss that is read and then differentiated is computed twice, and stays fused.
 """
 
 from ..core.node import Node
 
 ENOUGH = 64  # nodes that runs have computed twice: fewer are not worth a value
-TWICE = 2
+TWICE = 2  # runs before this one that computed a node, besides the first, when it was new
 CHEAP = ("elementwise", "movement", "source", "leaf")  # kinds that are computed again from stored values
 
 
@@ -40,7 +40,7 @@ def _base(node: Node, known: set[Node]) -> Node:
 
 
 def _computed_before(order: list[Node], last: int) -> set[Node]:
-    """The nodes that at least two runs have computed; this run counts. last: as of `stored_again`."""
+    """The nodes that earlier runs have computed at least three times. last: as of `stored_again`."""
     known: set[Node] = set()
     for n in order:
         if n.serial <= last and n.buffer is None:

@@ -38,7 +38,7 @@ class TorchAutocast(core.autocast):
     def __init__(
         self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
     ):
-        if dtype not in (None, float16, bfloat16):
+        if enabled and dtype not in (None, float16, bfloat16):
             warnings.warn(f"autocast: {dtype} is not supported: autocast is off", stacklevel=2)
             dtype, enabled = None, False
         super().__init__(None if device_type in OTHERS else device_type, dtype, enabled, cache_enabled)
@@ -66,7 +66,8 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 def _overflows_of(scaler: Any) -> dict[int, Any]:
-    """Whether each optimiser's gradients were finite since the last update, by the optimiser's id."""
+    """Whether each optimiser's gradients overflowed since the last update, as tensors [], by the
+    optimiser's id."""
     attributes: dict[str, Any] = scaler.__dict__
     return attributes.setdefault("_overflows", {})
 

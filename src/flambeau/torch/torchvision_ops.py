@@ -20,6 +20,7 @@ def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     """The indices of boxes (x1, y1, x2, y2) that overlap no better one by more than a share, best first."""
     order = scores.detach().sort(descending=True, stable=True).indices.numpy()
     boxes = dets.detach().numpy()[order]
+    boxes = boxes.astype(np.promote_types(boxes.dtype, np.float32), copy=False)  # areas overflow float16
     x1, y1, x2, y2 = boxes.reshape(-1, 4).T
     area = (x2 - x1) * (y2 - y1)
     is_left = np.ones(len(order), bool)
@@ -153,8 +154,11 @@ def _taps(start: Tensor, size: Tensor, bins: int, ratio: int, length: int) -> tu
     and the number of samples of a bin, (K,)
     """
     step = size / bins
-    grid = step.ceil() if ratio <= 0 else step * 0 + ratio
-    most = ratio if ratio > 0 else max(1, int(grid.max())) if len(start) else 1
+    if ratio > 0:
+        grid, most = step * 0 + ratio, ratio
+    else:
+        grid = step.ceil().nan_to_num(0.0, 0.0, 0.0)  # regions that are not finite have no samples
+        most = max(1, int(grid.max())) if len(start) else 1
     i = arange(most, device=start.device)
     bin = arange(bins, device=start.device).reshape(-1, 1)
     step, grid_of = step.reshape(-1, 1, 1), grid.reshape(-1, 1, 1)
