@@ -168,6 +168,7 @@ def test_folders_of_export_and_files(tmp_path):
         ),
         ((tmp_path / "open.onnx", "--size", "wide=5", "--labels", "a," * 300), "labels fit no output"),
         ((tmp_path / "none.onnx",), "no such file"),
+        ((tmp_path / "digits",), "digits: there is no such file or folder: pass an ONNX file"),
     ):
         done = demo(*arguments)
         assert done.exit_code == 1 and text in done.output and done.output.count("\n") == 1, done.output

@@ -18,7 +18,7 @@ from ..site.demo import Texts, write_demo
 from ..site.server import address, serve
 from ..site.widgets import SCALES, SHOWS, Wishes
 from ..tensor import Tensor
-from .load_model import DIGITS, model_of, parse_input
+from .load_model import model_of, named_inputs
 from .web import run_server, scratch_folder
 
 SIDE, LENGTH = 224, 64  # sizes that a file leaves open: of a picture, and in tokens
@@ -164,16 +164,11 @@ def _program(options: DemoOptions, out: Path, call: str) -> Path:
             return save_program(
                 _named(network), onnx_inputs(network.inputs, options.sizes, call), out, 1, "web"
             )
-        texts = options.inputs or ((DIGITS,) if model.endswith(".safetensors") else ())
-        if not texts:
-            raise FlambeauError(f"{call}: no inputs: name each, as in --input '{DIGITS}'")
-        return save_program(
-            model_of(model, options.weights, "demo"),
-            dict(parse_input(text, "demo") for text in texts),
-            out,
-            1,
-            "web",
-        )
+        if ":" not in model and not model.endswith(".safetensors"):
+            rule = "pass an ONNX file, a folder of `flambeau export`, a .safetensors file or file.py:name"
+            raise FlambeauError(f"{call}: there is no such file or folder: {rule}")
+        program = model_of(model, options.weights, "demo")
+        return save_program(program, dict(named_inputs(model, options.inputs, "demo")), out, 1, "web")
 
 
 def _named(network: OnnxModel) -> Callable[..., dict[str, Tensor]]:

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import click
 
-from ..errors import FlambeauError
 from ..export import save_program
 from ..export.web_module import EXECUTOR, MODULE, VALUES
-from .load_model import DIGITS, model_of, parse_input
+from .load_model import model_of, named_inputs
 
 
 @click.command(short_help="Write a model as a folder that runs in a page.")
@@ -49,18 +48,14 @@ def export(model: str, out: Path, inputs: tuple[str, ...], weights: Path | None,
     Example: flambeau export nets.py:Net --weights net.safetensors --input "x=f32[N, 784]" --out net
     """
     program = model_of(model, weights, "export")
-    texts = inputs or ((DIGITS,) if model.endswith(".safetensors") else ())
-    if not texts:
-        raise FlambeauError(f"export {model}: no inputs: name each, as in --input '{DIGITS}'")
-    folder = save_program(
-        program, dict(parse_input(text, "export") for text in texts), out, max_batch, target
-    )
+    named = dict(named_inputs(model, inputs, "export"))
+    folder = save_program(program, named, out, max_batch, target)
     size = sum(p.stat().st_size for p in folder.iterdir())
     module, executor, values = ((folder / name).stat().st_size for name in (MODULE, EXECUTOR, VALUES))
     size_text = (
         f"{(module + executor) / 1e3:.1f} kB, and {values / 1e3:.1f} for pictures, plain arrays and buffers"
     )
     click.echo(f"exported {folder}: {size / 1e6:.2f} MB, of which the module is {size_text}")
-    arguments = ", ".join(text.partition("=")[0].strip() for text in texts)
+    arguments = ", ".join(named)
     click.echo(f'in a page: import {{ load }} from "./{folder.name}/{MODULE}";')
     click.echo(f"           const model = await load(), y = await model.run({{ {arguments} }});")

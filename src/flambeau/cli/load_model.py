@@ -23,6 +23,15 @@ def parse_input(text: str, call: str) -> tuple[str, str]:
     return name.strip(), spec
 
 
+def named_inputs(model: str, inputs: tuple[str, ...], call: str) -> list[tuple[str, str]]:
+    """Return the names and descriptions of a model's inputs: of each --input, else of a file of
+    `flambeau mnist`."""
+    texts = inputs or ((DIGITS,) if model.endswith(".safetensors") else ())
+    if not texts:
+        raise FlambeauError(f"{call} {model}: no inputs: name each, as in --input '{DIGITS}'")
+    return [parse_input(text, call) for text in texts]
+
+
 def model_of(name: str, weights: Path | None, call: str) -> Callable[..., Any]:
     """Load the model or function that a command line names, with its weights."""
     if name.endswith(".safetensors"):

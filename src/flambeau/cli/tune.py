@@ -20,7 +20,7 @@ from ..functions import realize
 from ..tensor import Tensor
 from ..tune import autotune
 from .child_process import run_in_child
-from .load_model import DIGITS, model_of, parse_input
+from .load_model import model_of, named_inputs
 from .op_calls import Call, common_calls, parse_call, random_tensor
 
 
@@ -219,10 +219,7 @@ def measure(call: Call, train: bool) -> None:
 def model_call(name: str, inputs: tuple[str, ...], batch: int, place: Any) -> Call:
     """Return a call of a model with random inputs of a batch size."""
     model: Any = model_of(name, None, "tune")
-    texts = inputs or ((DIGITS,) if name.endswith(".safetensors") else ())
-    if not texts:
-        raise FlambeauError(f"tune {name}: no inputs: name each, as in --input '{DIGITS}'")
-    specs = [spec_of(*parse_input(text, "tune")) for text in texts]
+    specs = [spec_of(*named) for named in named_inputs(name, inputs, "tune")]
     if hasattr(model, "to"):
         model = model.to(place)
     return lambda: model(*(random_tensor(s.dtype, s.at(batch), place) for s in specs))
