@@ -57,7 +57,7 @@ export async function start({ base = here, onprogress, onstatus, onwarning, onco
   try {
     Object.assign(python, await python.ask({ type: "start", base }));
   } catch (error) {
-    python.stop(); // or what it still loads would go on being told
+    python.stop(); // or the worker would keep reporting what it still loads
     throw error;
   }
   python.started = true;
@@ -79,7 +79,7 @@ export class Python {
     this.software = false;
     /** @type {string[]} */
     this.loaded = [];
-    this.broken = this.onbroken = null; // why the worker answers no more, and who is told
+    this.broken = this.onbroken = null; // why the worker stopped answering, and the listeners
     this.started = false;
     worker.onmessage = ({ data }) => this.take(data);
     worker.onerror = async (event) => {

@@ -125,7 +125,7 @@ export class Executor {
     /** @type {(() => void)[]} */
     this.line = []; // what waits for them
     /** @type {Error[]} */
-    this.troubles = []; // errors that belong to no buffer: the next read tells them
+    this.troubles = []; // errors that belong to no buffer: the next read reports them
     /** @type {Promise<void> | null} */
     this.watched = null; // done when those of what guarded() did are known
     device.lost.then(({ reason, message }) => (this.lost = message || reason || "no reason given"));
@@ -231,7 +231,7 @@ export class Executor {
       if (buffer instanceof Error) return void this.bad.set(handle, buffer);
       this.bad.delete(handle);
       // The browser clears a buffer whose first write leaves a part of it out, and on NVIDIA's Vulkan driver that
-      // clear may run beside the write: the first write is of the whole buffer.
+      // clear may run beside the write: the first write covers the complete buffer.
       if (isFresh && bytes.length < buffer.size) {
         const all = new Uint8Array(buffer.size);
         all.set(bytes);
@@ -427,7 +427,7 @@ export class Executor {
     try {
       this.tried(words, watch, ends);
     } catch (error) {
-      ends = this.endsOf(words); // also what stands behind the command that failed
+      ends = this.endsOf(words); // also the commands after the one that failed
       this.spread(words, error);
     } finally {
       this.end(ends);

@@ -37,7 +37,8 @@ globalThis.addEventListener?.("securitypolicyviolation", ({ blockedURI, effectiv
 
 /** The part of the site's content policy that forbade something, or "". */
 export async function policyOn(...names) {
-  await new Promise((resolve) => setTimeout(resolve, 20)); // it is told after what it forbids has failed
+  await new Promise((resolve) => setTimeout(resolve, 20)); // it is reported after the operations that it
+  forbids have failed
   return names.map((name) => forbidden.get(name)).find(Boolean) ?? "";
 }
 

@@ -47,7 +47,7 @@ export async function load(source = HERE, { files = {}, executor, device, signal
   signal?.throwIfAborted();
   if (executor && device) refuse("load: executor and device are given: give one, the program's GPU");
   const places = { ...placesOf(source), ...files };
-  // before anything is fetched: who can't run it need not download it
+  // before anything is fetched: a browser that can't run it need not download it
   const used = executor ?? (device ? new Executor(device) : await open()), owns = !executor && !device;
   if (onprogress) used.onprogress = onprogress;
   const ends = new AbortController(), abort = () => ends.abort(signal.reason), tell = counting(ondownload, ends);
@@ -105,7 +105,7 @@ function counting(ondownload, ends) {
   const came = {}, sizes = {}, sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
   return ondownload && ((name, bytes, size) => {
     came[name] = (came[name] ?? 0) + bytes;
-    sizes[name] = Math.max(size, came[name]); // a host that compresses tells fewer than come
+    sizes[name] = Math.max(size, came[name]); // a host that compresses announces fewer bytes than arrive
     try {
       ondownload(sum(came), sum(sizes));
     } catch (error) {

@@ -109,7 +109,7 @@ export class Runner {
     /** @type {Ended} */
     const how = { ms: 0, kernels: [], stopped: true };
     if (!this.worker) {
-      this.end?.(how); // Python goes on loading, for the next run
+      this.end?.(how); // Python continues to load, for the next run
       this.end = null;
       return;
     }

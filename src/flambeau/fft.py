@@ -1,4 +1,5 @@
-"""Fourier transforms as torch.fft, of complex numbers as pairs: docs/linalg.md has the conventions."""
+"""Fourier transforms with the API of torch.fft; complex numbers are pairs: docs/linalg.md has the
+conventions."""
 
 # fmt: off
 # isort: off

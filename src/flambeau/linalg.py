@@ -1,4 +1,5 @@
-"""Linear algebra over batches of matrices, as torch.linalg: docs/linalg.md has the conventions."""
+"""Linear algebra over batches of matrices, with the API of torch.linalg: docs/linalg.md has the
+conventions."""
 
 # fmt: off
 # isort: off

@@ -44,7 +44,7 @@ def gradcheck(
     """Compare the Jacobians of a function by backward with finite differences, for each input with
     requires_grad.
 
-    The differences are of fourth order with steps of eps, in float32. The defaults suit smooth functions
+    The differences have fourth order with steps of eps, in float32. The defaults suit smooth functions
     of values near 1. inputs: the arguments, one or a list. raise_exception: raise a GradcheckError with
     the first difference; else return False. ValueError if no input has requires_grad.
 

@@ -38,7 +38,7 @@ def docs(out: Path | None, folder: Path | None, port: int, open_it: bool):
         click.echo(f"wrote {folder}: {', '.join(files)}")
     if out is not None:
         pages, entries = build_docs(out)
-        click.echo(f"wrote {out}: {pages:,} pages, of which {entries:,} are of functions and classes")
+        click.echo(f"wrote {out}: {pages:,} pages, {entries:,} of them for functions and classes")
     if out is not None or folder is not None:
         return
     with scratch_folder() as scratch:

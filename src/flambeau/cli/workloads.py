@@ -68,7 +68,7 @@ class Task(NamedTuple):
 
 
 class NotHere(Exception):
-    """The adapter or the package lacks a requirement of a workload, which the text names."""
+    """The adapter or the package does not meet a requirement of a workload, which the text names."""
 
 
 class Tools:

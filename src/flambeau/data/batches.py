@@ -1,4 +1,4 @@
-"""Batches: items become tensors, as torch.utils.data's default_collate and default_convert."""
+"""Batches: turns items into tensors, like default_collate and default_convert of torch.utils.data."""
 
 from __future__ import annotations
 

@@ -77,8 +77,8 @@ class IterableDataset:
 
 
 def has_items(dataset: Any) -> bool:
-    """Whether a dataset has items by index. An IterableDataset, as torch and Hugging Face call theirs, may
-    inherit a `__getitem__` that only raises."""
+    """Whether a dataset has items by index. An IterableDataset (of torch or Hugging Face) may inherit a
+    `__getitem__` that only raises."""
     # by name: torch and datasets must not be imported for this check
     is_iterable = any(kind.__name__ == "IterableDataset" for kind in type(dataset).__mro__)
     return hasattr(dataset, "__getitem__") and not is_iterable

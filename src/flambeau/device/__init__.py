@@ -152,7 +152,7 @@ def number_of(device: Any) -> int | None:
 
 
 def reopen(name: str) -> Device:
-    """Open the device named in a pickle; the best GPU if the name is of another machine."""
+    """Open the device named in a pickle; the best GPU if this machine has no device of that name."""
     try:
         return get_device(name)
     except DeviceError:

@@ -1,7 +1,7 @@
 """The interface of devices, and the caches that each device owns.
 
 There are two kinds: devices that run kernels (a GPU, native or in a browser), and devices that evaluate op
-after op by an array library. `device.kind` tells them apart, for type checkers as well.
+after op by an array library. `device.kind` distinguishes them, for type checkers as well.
 """
 
 from contextlib import AbstractContextManager

@@ -39,7 +39,7 @@ LOST = re.compile(r"rank \d+ died")  # how the group names a worker that is gone
 
 
 def is_lost(group: ProcessGroup) -> bool:
-    """Whether calls of a group fail because a worker died, and the others can go on without it."""
+    """Whether calls of a group fail because a worker died, and the others can continue without it."""
     return group.elastic is not None and LOST.match(group.failure) is not None
 
 

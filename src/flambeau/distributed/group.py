@@ -87,8 +87,8 @@ class ProcessGroup:
     Arrays are NumPy's; results are written to them. A uint16 array with dtype="bfloat16" holds bfloat16. Each
     method with `async_op` returns a `Work` if it is true: leave the arrays alone until its `wait`.
 
-    mesh: the connections. ranks: of the mesh, the members of this group in order. number: tells groups of one
-    mesh apart. timeout: seconds that a call waits for the others.
+    mesh: the connections. ranks: of the mesh, the members of this group in order. number: distinguishes
+    groups of one mesh. timeout: seconds that a call waits for the others.
     """
 
     def __init__(

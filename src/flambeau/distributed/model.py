@@ -19,7 +19,7 @@ TEXT = 200  # bytes of a description in an error
 
 
 def gather(group: ProcessGroup, array: Array) -> list[Array]:
-    """Return the array of each rank. All are of one shape and dtype."""
+    """Return the array of each rank. All have one shape and dtype."""
     outputs = [np.empty_like(array) for _ in range(group.size)]
     group.all_gather(outputs, array)
     return outputs

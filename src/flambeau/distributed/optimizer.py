@@ -191,8 +191,8 @@ class DistributedOptimizer:
         the workers is used, and the weights depend on the number of workers.
         batch: its arguments, the same on all workers: tensors and arrays [items, ...], also in containers.
 
-        FlambeauError if a worker's gradients have NaN or infinity, DistributedError if a worker died and
-        the group can't go on without it.
+        FlambeauError if a worker's gradients have NaN or infinity, DistributedError if a worker died and the
+        group can't continue without it.
         """
         if isinstance(function, Gradients):
             return self._step_with(function)

@@ -1,4 +1,5 @@
-"""Logical shards: the parts that every batch is cut in, whatever the number of workers, and who has which."""
+"""Logical shards: the parts into which every batch is cut, whatever the number of workers, and their
+workers."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ drawing = RLock()  # threads that are workers share the default generator, which
 def bounds(items: int, shards: int) -> list[tuple[int, int]]:
     """Return (first, end) of each shard's items in a batch of `items`.
 
-    All shards but the last that has items are of one size, so that a shorter batch adds at most two shapes.
+    All shards but the last one with items have equal sizes, so that a shorter batch adds at most two shapes.
     Shards at the end may be empty.
     """
     size = -(-items // shards)

@@ -236,7 +236,7 @@ class StoreServer:
             late()
 
     def _give_up(self, member: StoreMember, timeout: float) -> None:
-        """A worker waited long enough: go on without the others, or fail if the run has not begun."""
+        """A worker waited long enough: continue without the others, or fail if the run has not begun."""
         waiting = [m for m in self._members.values() if m.has_joined]
         if self._generation and member.generation:
             self._resolve(waiting)

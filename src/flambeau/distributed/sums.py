@@ -1,4 +1,4 @@
-"""Adds the gradients of logical shards over the workers of a group, and says who computes which."""
+"""Adds the gradients of logical shards over the workers of a group, and assigns shards to workers."""
 
 from __future__ import annotations
 

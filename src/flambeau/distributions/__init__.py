@@ -1,4 +1,4 @@
-"""Random numbers and their densities, as torch.distributions."""
+"""Random numbers and their densities, with the API of torch.distributions."""
 
 from . import constraints, kl, transforms
 from .compound import (

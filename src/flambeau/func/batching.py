@@ -76,7 +76,7 @@ class Batch:
     def _sources(self, node: Node) -> tuple[Node, ...]:
         if node.serial < self.since or node.buffer is not None:  # created outside of the call
             return ()
-        # a composite's gradient rule reads its parents, the ops that it stands for only its inputs
+        # a composite's gradient rule reads its parents; the ops that it represents read only its inputs
         return (*node.inputs, *node.parents) if node.op.kind == "composite" else node.inputs
 
     def _batch_constant(self, node: Node) -> Node | None:

@@ -147,7 +147,7 @@ class _Rewriting:
 
     def __init__(self, graph: Merged):
         self.graph = graph
-        self.users: dict[Node, list[Node]] = {r: [r] for r in graph.roots}  # a root is used by who asks
+        self.users: dict[Node, list[Node]] = {r: [r] for r in graph.roots}  # the caller uses a root
         for n in graph.walk:
             for x in n.inputs if n.buffer is None else ():
                 self.users.setdefault(x, []).append(n)

@@ -96,7 +96,7 @@ class Calls:
         looked, around, plain = ([c for c in calls if c.how == how] for how in ("looked", "around", "plain"))
         busy = [call.busy for call in around]
         seen = min(looked, key=lambda c: c.seconds - c.own)
-        timed = looked if plain else [seen]  # without a plain call, time and kernels are of the same call
+        timed = looked if plain else [seen]  # without a plain call, time and kernels come from the same call
         # The fastest call has the least disturbance by other load.
         gpu, gaps = min(map(self._gpu, timed), key=lambda one: sum(one[0].values()))
         fastest = min(plain, key=lambda c: c.seconds) if plain else seen

@@ -10,7 +10,7 @@ DIFFERENCES = {"neg": "exact_neg", "sub": "exact_sub"}
 QUOTIENTS = {"div": "exact_div", "reciprocal": "exact_reciprocal"}
 PRODUCTS = {"mul": "exact_mul", "square": "exact_square"}
 ROOTS = ("sqrt", "rsqrt")
-# Steps of integers and comparisons that a driver takes for a constant where both operands are of one element.
+# Steps of integers and comparisons that a driver folds to a constant if both operands are the same element.
 FOLDED = frozenset({"add", "sub", "bitwise_xor", "lt", "gt", "ne", "remainder", "fmod"})
 CONSTANT = ("iota", "scalar")  # steps that read no element of a buffer
 NOTHING: frozenset[str] = frozenset()

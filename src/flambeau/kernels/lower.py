@@ -147,7 +147,7 @@ class PlanContext:
     epilogues: dict[Node, list[Node]]
     head_of: dict[Node, Node]
     stored: set[Node]
-    nodes: int  # how many values are of nodes
+    nodes: int  # how many values belong to nodes
     emitted: set[Node] = field(default_factory=set[Node])
     current: set[Node] = field(default_factory=set[Node])
     shared: dict[Node, int] = field(default_factory=dict[Node, int])

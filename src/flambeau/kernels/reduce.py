@@ -341,7 +341,8 @@ class ReduceBuilder:
     # --- a tree ---
 
     def is_columns(self) -> bool:
-        """Whether neighbours in memory are of different rows, as in a sum over the first dim of a matrix."""
+        """Whether neighbours in memory belong to different rows, as in a sum over the first dim of a
+        matrix."""
         if not self.outer or not self.inner:
             return False
         across, along = self.runs[self.outer[-1]][-1], self.runs[self.inner[-1]][-1]

@@ -107,7 +107,7 @@ class _Legalizing:
             return _leaf(n) if n.dtype.is_pair else n
         inputs = [self.now[x] for x in n.inputs]
         if n.op.kind == "composite":
-            # A composite is a shell around its graph; pairs go on with the graph's result.
+            # A composite is a shell around its graph; pairs use the graph's result.
             return inputs[0] if n.dtype.is_pair else self._copy(n, inputs)
         if n.op.name == "constant" and n.dtype.is_pair:
             return TABLES[n.dtype].number(n, lambda part, dtype: _word(n, place, part, dtype))

@@ -13,7 +13,7 @@ class TaskClass(Metric):
     by_task: ClassVar[Mapping[str, type[Metric]]]
     average: ClassVar[str | None] = "micro"  # the default average; None: that of the task's class
 
-    # The object is of another class, so `__init__` is not called.
+    # The object's class is another one, so `__init__` is not called.
     def __new__(cls, task: str = "", **options: Any) -> Any:  # pyright: ignore[reportInconsistentConstructor]
         check_option(cls.__name__, "task", task, tuple(cls.by_task))
         if task != "binary" and cls.average:

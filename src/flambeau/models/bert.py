@@ -63,7 +63,7 @@ class BertEmbeddings(nn.Module):
     def forward(self, ids: Tensor, types: Tensor | None) -> Tensor:
         places = Tensor.arange(ids.shape[1], dtype=dt.int32, device=ids.device)
         x = self.word_embeddings(ids) + self.position_embeddings(places)
-        # without types all tokens are of sentence 0
+        # without types all tokens belong to sentence 0
         first = self.token_type_embeddings.weight[0]
         return self.LayerNorm(x + (first if types is None else self.token_type_embeddings(types)))
 

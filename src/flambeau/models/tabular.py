@@ -223,7 +223,7 @@ class TableEncoder(Module):
         return bytes_of(state)
 
     def set_extra_state(self, state: Any) -> None:
-        """Take what get_extra_state returned. ValueError if it is of other parts."""
+        """Take what get_extra_state returned. ValueError if it has other parts."""
         saved = json_of(state)
         if len(saved["parts"]) != len(self.parts):
             rule = f"it has {len(self.parts)} parts, the state {len(saved['parts'])}: use the same parts"

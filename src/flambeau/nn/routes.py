@@ -67,5 +67,6 @@ def tensors_of(model: Module) -> Iterator[tuple[str, Any]]:
 
 
 def is_one_of(module: Module, *classes: str) -> bool:
-    """Whether a module is of one of these classes of `containers`, which can't be imported here."""
+    """Whether a module is an instance of one of these classes of `containers`, which can't be imported
+    here."""
     return not {*classes}.isdisjoint(c.__name__ for c in type(module).__mro__)

@@ -707,7 +707,7 @@ def logaddexp(input: Tensor, other: Tensor) -> Prepared:
 def add(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1) -> Prepared:
     """input + alpha * other. [...], [...] -> [...]
 
-    Raises TypeError if alpha is not an integer and the tensors are of integers.
+    Raises TypeError if alpha is not an integer and the tensors hold integers.
     """
     product = scale_by(other, alpha)
     if product is not other and all(getattr(v, "dtype", None) is dt.bool_ for v in (input, other)):
@@ -727,7 +727,7 @@ def add(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1) 
 def sub(input: TensorLike, other: TensorLike, *, alpha: float | HostScalar = 1) -> Prepared:
     """input - alpha * other. [...], [...] -> [...]
 
-    Raises TypeError if alpha is not an integer and the tensors are of integers.
+    Raises TypeError if alpha is not an integer and the tensors hold integers.
     """
     return (input, scale_by(other, alpha)), {}
 

@@ -106,8 +106,8 @@ ENDS = {"from": "low", "to": "high"}  # PyTorch's names; `from` is a keyword and
 
 
 def _random_fill(kinds: str) -> Callable[..., Any]:
-    """Declares a method that fills a tensor, whose dtype is of these kinds, with the values that its body
-    draws."""
+    """Declares a method that fills a tensor with the values that its body draws; kinds: the dtypes it
+    supports."""
 
     def declare(draw: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(draw)

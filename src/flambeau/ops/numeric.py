@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """input + value * tensor1 * tensor2. [...], [...], [...] -> [...]
 
-    Raises TypeError if value is not an integer and the tensors are of integers.
+    Raises TypeError if value is not an integer and the tensors hold integers.
     """
     return input + scale_by(tensor1 * tensor2, value, "value")
 

@@ -283,7 +283,7 @@ def i1e(input: Tensor) -> Tensor:
 
 
 @elementwise(
-    # As in PyTorch, no gradient by x where it is 0 and log(y) is not finite or is of a negative number.
+    # As in PyTorch, x has no gradient where it is 0 and log(y) is not finite or y is negative.
     lambda g, z, x, y: [g * ((x == 0) & (y <= 0)).where(0.0, y.log()), g * x / y],
     lambda xp, x, y: xp.where((x == 0) & ~xp.isnan(y), 0, x * xp.log(y)),
     dtype=float_dtype,

@@ -33,7 +33,7 @@ class Together(LRScheduler):
 class SequentialLR(Together):
     """`schedulers` one after the other; each but the first begins at one of `milestones`, numbers of steps.
 
-    ValueError if they are of different optimizers, or milestones are not one fewer.
+    ValueError if they belong to different optimizers, or the number of milestones is not one less.
 
     optimizer: its learning rates are set
     last_epoch: the number of steps completed before, to resume; -1 to begin
@@ -250,7 +250,7 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 def check_parts(call: str, schedulers: Sequence[LRScheduler], optimizer: Optimizer) -> None:
-    """ValueError if there are none, or one is of another optimizer."""
+    """ValueError if the list is empty, or one schedule belongs to another optimizer."""
     if not schedulers:
         raise ValueError(f"{call}([]): the list is empty: pass at least one scheduler")
     for i, scheduler in enumerate(schedulers):

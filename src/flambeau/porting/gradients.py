@@ -113,7 +113,7 @@ class ScopeGradients:
         return Left(e.node.lineno, self.source.text(e.node).partition("\n")[0], words)
 
     def gradient_problem(self, e: GradientEvent) -> str:
-        """Return a key of MISSING if an event may lack the gradients that it uses, or ""."""
+        """Return a key of MISSING if the gradients that an event uses may not exist, or ""."""
         if self.scope.is_helper:  # its caller computes them
             return ""
         for owner in e.owners:

@@ -82,7 +82,7 @@ class Answer:
         self._calls: list[Callable[[], None]] = []
 
     def settle(self, value: Any, error: FlambeauError | None = None) -> None:
-        """Store the answer, and wake who waits for it. Called once."""
+        """Store the answer, and wake its waiter. Called once."""
         self.value, self.error = value, error
         self._done.release()
         while self._calls:
@@ -176,7 +176,7 @@ class RemoteDevice(Caches):
 
     @property
     def index(self) -> int | None:
-        """None: numbers are of this machine's GPUs."""
+        """None: numbers count this machine's GPUs."""
         return None
 
     # --- the connection ---

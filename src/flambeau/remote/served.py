@@ -38,7 +38,7 @@ class ServedDevice(NativeDevice):
         self.trusts = trusts or (
             adapter.is_software and adapter.backend == "Vulkan" and self._fast.keep_bounds()
         )
-        self._clears = provider().__name__ != "wgpu"  # wgpu clears new buffers, Dawn was told not to
+        self._clears = provider().__name__ != "wgpu"  # wgpu clears new buffers; Dawn is configured not to
         self._mark = self.alloc(SMALLEST, SMALLEST)
         self._by_text: dict[bytes, int] = {}  # compiled texts, those that were first used longest ago first
         self._uses: Counter[int] = Counter()  # how many times clients that are connected sent each

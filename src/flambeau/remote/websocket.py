@@ -93,7 +93,7 @@ def upgrade(sock: Socket, incoming: Incoming, request: Request) -> "WebSocket":
         raise ProtocolError("the request does not ask for a WebSocket")
     if headers.get("sec-websocket-version") != "13":
         refuse(sock, 426, "WebSockets of version 13 are understood")
-        raise ProtocolError("the request is of another version than 13")
+        raise ProtocolError("the request has another version than 13")
     answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     sends(sock, (f"{answer}Sec-WebSocket-Accept: {_answer_to(key)}\r\n\r\n".encode(),))
     return WebSocket(sock, incoming, is_server=True)
@@ -182,7 +182,7 @@ class WebSocket:
             if opcode is None:
                 return None
             if (opcode == CONTINUED) != (kind >= 0):
-                raise ProtocolError("a message begins inside another one, or goes on that did not begin")
+                raise ProtocolError("a message begins inside another one, or continues without a beginning")
             kind = opcode if kind < 0 else kind
             if len(message) + self._left > self.most:
                 raise ProtocolError(f"a message has more than {self.most:,} bytes", TOO_LARGE)

@@ -15,7 +15,7 @@ from ..kernels.lower import alias
 from ..kernels.substitute import input_name
 from .transfers import plan_waves, short_name
 
-LONGEST = 88  # characters of an expression; the arguments of what is longer are left out
+LONGEST = 88  # characters of an expression; a longer one is shown without its arguments
 # movement ops that change where elements lie, and not which there are
 UNSEEN = ("reshape", "permute", "expand", "detach")
 Value = TypeVar("Value", bound=Hashable)

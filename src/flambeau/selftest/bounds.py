@@ -185,7 +185,7 @@ def _ends(k: Known) -> tuple[Array, ...]:
         return (k.value, k.value ^ (k.error > 0))
     if k.value.dtype.kind == "f":
         return (k.value, k.value - k.error, k.value + k.error)
-    far = np.minimum(k.error, 2.0**20)  # an unknown integer: any far one stands for all
+    far = np.minimum(k.error, 2.0**20)  # an unknown integer: one distant value represents all
     limits = np.iinfo(k.value.dtype)
     moved = [np.clip(k.value + s * far, limits.min, limits.max).astype(k.value.dtype) for s in (-1, 1)]
     return (k.value, *moved)

@@ -1,4 +1,4 @@
-"""Signal processing: `windows`, as torch.signal has them."""
+"""Signal processing: `windows`, with the API of torch.signal."""
 
 from . import windows
 

@@ -112,8 +112,8 @@ class TabWorkers:
         else:
             tasks = [ShardTask(step, i, seeds[i], partial(map_bytes, part)) for i, part in enumerate(parts)]
             total = _tree_sum(self.pool.run(tasks, lambda: self.program.weights().tobytes(), compute))
-        # Vectors are the loss, then all gradients: [1 + parameters]. Shards are of one size: the mean of
-        # their means.
+        # Vectors are the loss, then all gradients: [1 + parameters]. Shards have equal sizes, so the mean of
+        # their means is the mean of all.
         mean = total / np.float32(count)
         values = zip(self.program.params, self.program.parts(mean[1:]), strict=True)
         by_key = {p.node.param: Tensor(leaf(v.tobytes(), p.shape, p.dtype, p.device)) for p, v in values}

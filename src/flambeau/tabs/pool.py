@@ -1,4 +1,4 @@
-"""The shards of a step, and who computes each: tabs take the first ones, the training itself the last."""
+"""Assigns the shards of a step: tabs compute the first ones, the training process the last."""
 
 from __future__ import annotations
 

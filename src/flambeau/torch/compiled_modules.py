@@ -243,7 +243,7 @@ class TrainedModule:
             recorder.spoil("no result requires gradients")
             self.unrecorded = (results,)
             return None, None
-        # Nodes from here on belong to the backward pass: `_is_given` tells them by their serial number.
+        # Nodes from here on belong to the backward pass: `_is_given` recognises them by their serial number.
         begin = next_serial()
         ends = [flat[i].node for i in places]
         # Placeholders of the results' gradients, which are known only when backward is called.

@@ -80,7 +80,7 @@ class RecordedCalls:
         before = grad_slots.read(leaf)
         if is_other or before is None or gradient is None:
             grad_slots.write(leaf, gradient)
-        else:  # the call added to it: who holds it sees the sum
+        else:  # the call added to it: a reference to it sees the sum
             before.assign_(gradient)
 
     def place_of(self, leaf: Tensor) -> int:

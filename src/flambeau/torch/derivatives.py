@@ -1,4 +1,4 @@
-"""Gradients as torch keeps them: `backward` adds to `.grad`, hooks, `retain_grad`, `grad_fn`."""
+"""Gradients in torch's manner: `backward` adds to `.grad`, hooks, `retain_grad`, `grad_fn`."""
 
 import threading
 import warnings
@@ -148,7 +148,7 @@ def _add(x: Tensor, before: Any, g: Tensor, create_graph: bool) -> Tensor:
     """Add g to the gradient of a tensor, which is `before`; returns the sum."""
     if before is not None and not create_graph:
         with no_grad():
-            return grad_slots.add(x, before, g)  # in place, as torch: who holds x.grad sees the sum
+            return grad_slots.add(x, before, g)  # in place, as in torch: a reference to x.grad sees the sum
     # another tensor of the same value: a write to one gradient must not change another of equal value
     total = Tensor(g.node) if before is None else before + g
     grad_slots.write(x, total)

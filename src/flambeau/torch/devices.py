@@ -58,7 +58,8 @@ class TorchDevice(metaclass=_DeviceType):
 
     @property
     def device(self) -> Any:
-        """Flambeau's open device of this name, as `x.device` is of a tensor. DeviceError if there is none."""
+        """Flambeau's open device of this name: the object that `x.device` is. DeviceError if there is
+        none."""
         if self.type in GPU_NAMES:
             return get_device("gpu" if self.index is None else f"gpu:{self.index}")
         return get_device(self.type)

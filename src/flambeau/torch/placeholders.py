@@ -104,7 +104,8 @@ def placeholder_class(name: str) -> Any:
 
 
 def _is_question(name: str) -> bool:
-    """Whether a function says if something is available, which is False of what Flambeau lacks."""
+    """Whether a function reports if a feature is available: it returns False for a feature that Flambeau
+    lacks."""
     form = r"_?(is|has|are|can)_\w+|_jit_can_\w+|\w+_(available|enabled)"
     return re.fullmatch(form, name.rpartition(".")[2]) is not None
 

@@ -75,7 +75,7 @@ class TreeSpec:
         self.num_nodes: int = 1 + sum(p.num_nodes for p in parts)
 
     def is_leaf(self) -> bool:
-        """Whether it is of a leaf."""
+        """Whether the spec is a leaf's."""
         return self.type is None
 
     def children(self) -> list["TreeSpec"]:

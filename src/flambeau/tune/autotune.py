@@ -190,7 +190,7 @@ def candidate_kernels(
         if new := missing_from(default, p):
             keys = compared.keys() - replaced[n].keys()
             # A kernel that only another candidate replaces is part of each comparison, so that all times
-            # are of the same work.
+            # include the same work.
             kept = {_identity(k): k for k in p.kernels if _identity(k) in keys}
             candidates[n] = p, [*new, *kept.values()]
     return candidates

@@ -222,7 +222,7 @@ class ContractionBuilder:
     def options(
         self, sides: Sequence[Any], loads: Sequence[TileLoad], step: int
     ) -> tuple[dict[str, Any], int]:
-        """What both templates ask for, and how many products or pieces of them there are.
+        """The values that both templates need, with the number of products or parts of them.
 
         step: summed places of a turn; a piece that ends within one tests each place, as the last of all does.
         """

@@ -170,7 +170,7 @@ def _unpack(i: MultiHeadInputs, heads: int) -> tuple[Tensor, Tensor, Tensor]:
     if parts[1] is None or parts[2] is None:
         raise ValueError("keys and values are missing: pass them, or all three in the query")
     if i.bias is not None:
-        # The bias is of q, k and v in one vector. Inputs of 4 dims are projected already: onnxruntime adds
+        # One vector holds the biases of q, k and v. Inputs of 4 dims are projected already: onnxruntime adds
         # none.
         sizes = [p.shape[-1] if p.ndim == 3 else p.shape[1] * p.shape[3] for p in parts]
         biases = i.bias.split(sizes, 0)

@@ -18,7 +18,7 @@ def gemm(
     a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, beta: float = 1.0, **transposes: int
 ) -> Tensor:
     """alpha * a @ b + beta * c; transA and transB transpose. [m, k], [k, n], c like [m, n] -> [m, n]"""
-    # `broadcast` is of opset 1 to 6; NumPy's rules include it
+    # `broadcast` exists in opsets 1 to 6; NumPy's rules include it
     unknown = sorted(transposes.keys() - {"transA", "transB", "broadcast"})
     if unknown:
         raise TypeError(f"has no attribute {unknown[0]!r}: it has alpha, beta, transA and transB")

@@ -308,7 +308,7 @@ def _folds(x: Tensor, w: Tensor, stride: tuple[int, ...], groups: int) -> bool:
         return False  # 16-bit windows would be rounded before they are added up
     kernel = w.shape[2:]
     if all(k <= s for k, s in zip(kernel, stride, strict=True)):
-        return False  # nothing to add up: each result is of one tap
+        return False  # nothing to add up: each result comes from one tap
     taps *= x.shape[0]
     work = taps * (w.shape[0] // groups)
     separate_dims = _separate_dims(work, w.shape[1], kernel, stride)
@@ -322,7 +322,7 @@ def _by_phases(
 ) -> Tensor:
     """conv_transpose without dilation: products for each phase, with every stride-th tap, interleaved.
 
-    A value that is not finite also reaches results next to those that depend on it: taps that a phase lacks
+    A value that is not finite also reaches results next to those that depend on it: missing taps of a phase
     are zeros.
     """
     separate_dims = _separate_dims(

@@ -127,7 +127,7 @@ def linalg_matrix_norm(
         return drop_dims(norm, (rows, columns), keepdim).to(result.real)
     if ord not in ("nuc", 2, -2):
         raise ValueError(f"ord={ord!r} is not a matrix norm: use 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2")
-    # singular values are of the last two dims
+    # singular values reduce the last two dims
     order = (*(d for d in range(x.ndim) if d not in (rows, columns)), rows, columns)
     values = linalg_svdvals(x.permute(*order))
     norm = values.sum(-1) if ord == "nuc" else _largest(values, -1) if ord == 2 else values.amin(-1)
