@@ -316,8 +316,8 @@ CHECKS = {
         [lambda: fb.masked_fill(WHOLE, WHOLE > 0, float("inf"))],
     ),
     "elementwise.scale_by": (
-        "TypeError if alpha is not an integer and the tensors are of integers;"
-        " TypeError if value is not an integer and the tensors are of integers",
+        "TypeError if alpha is not an integer and the tensors hold integers;"
+        " TypeError if value is not an integer and the tensors hold integers",
         [lambda: fb.add(WHOLE, WHOLE, alpha=0.5), lambda: fb.addcmul(WHOLE, WHOLE, WHOLE, value=0.5)],
     ),
     "embedding._row_of": (

@@ -193,7 +193,7 @@ def test_a_stream_of_bytes(ends):
         (b"\xc2\x80\0\0\0\0", "unknown byte"),
         (frame(9, b"x" * 200), "control frame"),
         (frame(9, b"", final=False), "control frame"),
-        (frame(0, b"x"), "goes on that did not begin"),
+        (frame(0, b"x"), "continues without a beginning"),
         (frame(2, b"x", final=False) + frame(2, b"y"), "begins inside another"),
         (frame(1, b"\xff"), "not in UTF-8"),
         (frame(2, b"", length=1 << 40), "more than 16,777,216 bytes"),
