@@ -79,6 +79,7 @@ CLAIMING = (
     "docs/profiling.md",
     "docs/remote.md",
     "docs/sanitizer.md",
+    "docs/shaders.md",
     "docs/tables.md",
     "docs/tuning.md",
     "docs/weights.md",

@@ -4,7 +4,7 @@ a device, and how far autocast moves values from float32."""
 import os
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from math import inf
 from threading import get_ident
@@ -19,6 +19,7 @@ from .core.faults import ADVICE
 from .core.files import CODE
 from .core.modes import no_grad
 from .core.node import Node, describe, toposort, walk_nodes, watch_serials
+from .core.source_lines import record_lines
 from .core.tree import is_sequence
 from .device import get_device
 from .errors import IndexFault, ValueFault
@@ -34,7 +35,7 @@ SLOPES: CodeType = slopes.__code__
 
 class made_at:
     """A context that records the Python line and the layer of `model` for each node that this thread makes:
-    `get(node)` returns them. Calls are slower in it."""
+    `get(node)` returns them, and `y.wgsl()` shows the lines above each kernel. Calls are slower in it."""
 
     def __init__(self, model: Any = None):
         modules = () if model is None else model.named_modules()
@@ -44,8 +45,9 @@ class made_at:
         self._rules: dict[int, str] = {}  # serial -> the op whose gradient rule makes the node
 
     def __enter__(self) -> "made_at":
-        self._thread, self._watching = get_ident(), watch_serials(self._note)
-        self._watching.__enter__()
+        self._thread, self._watching = get_ident(), ExitStack()
+        self._watching.enter_context(watch_serials(self._note))
+        self._watching.enter_context(record_lines())
         return self
 
     def __exit__(self, *_: object) -> None:

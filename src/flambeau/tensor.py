@@ -395,7 +395,8 @@ class Tensor(Protocols, Exchange, Table):
         return Plans(plans.kernels, table(plans))
 
     def wgsl(self) -> str:
-        """The WGSL of every kernel that would run, in order, each after a comment with its ops and shapes."""
+        """The WGSL of every kernel that would run, in order, each after comments with its ops, its shapes
+        and, for values made inside `fb.debug.made_at()`, the lines of Python that made them."""
         from .runtime.show import texts, texts_of_waves
 
         roots = [self.node]

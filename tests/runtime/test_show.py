@@ -1,4 +1,4 @@
-"""What `y.wgsl()` says above each kernel: what it computes in the ops of the graph, dtypes and shapes."""
+"""What `y.wgsl()` says above each kernel: what it computes in the ops of the graph, dtypes, shapes, lines."""
 
 import pytest
 from helpers.paper import PaperDevice
@@ -75,3 +75,44 @@ def test_equal_shaders_have_equal_texts(t):
     (a,), (b,) = (p.kernels for p in made)
     assert a.shader == b.shader and render(a.shader) == render(b.shader)
     assert "map/map.wgsl, 128 threads: mul, exp" in render(a.shader)
+
+
+def test_the_lines_of_the_program_are_above_a_kernel(t):
+    """Each line that is fused into a kernel, and no line of the package or of a kernel before it."""
+    with fb.debug.made_at():
+        layer = fb.nn.Linear(64, 8, device=t(1).device)
+        h = layer(t(4, 64)).relu()
+        y = h.softmax(-1)
+    kernels = y.wgsl().split("\n\n")
+    places = [[line for line in text.splitlines() if "test_show.py:" in line] for text in kernels]
+    assert [line.partition(": ")[2] for line in places[0]] == ["h = layer(t(4, 64)).relu()"]
+    assert [line.partition(": ")[2] for line in places[1]] == ["y = h.softmax(-1)"]
+    assert all(
+        text.splitlines()[2].startswith("// ") and "test_show.py:" in text.splitlines()[2] for text in kernels
+    )
+
+
+def test_many_lines_are_cut(t):
+    with fb.debug.made_at():
+        x = t(4, 4) + 1
+        x = x.exp()
+        x = x.sqrt()
+        x = x.tanh()
+    lines = [line.partition(": ")[2] for line in x.wgsl().splitlines() if "test_show.py:" in line]
+    assert lines == ["x = x.exp()", "x = x.sqrt()", "x = x.tanh()"]
+
+
+def test_a_line_is_no_part_of_a_text(t):
+    """The same call at two lines is one kernel, one key of a plan, one text. Unrecorded, it has no line."""
+    from flambeau.core.node import toposort
+    from flambeau.runtime.run import graph_key
+
+    with fb.debug.made_at():
+        a = (t(4, 8) * 2).exp()
+        b = (t(4, 8) * 2).exp()
+    c = (t(4, 8) * 2).exp()
+    (k,), (m,) = a.plan(), b.plan()
+    assert k.shader == m.shader and render(k.shader) == render(m.shader)
+    assert len({graph_key([y.node], toposort([y.node])) for y in (a, b, c)}) == 1
+    texts = [[line for line in y.wgsl().splitlines() if "test_show.py" not in line] for y in (a, b)]
+    assert texts[0] == texts[1] == c.wgsl().splitlines() != a.wgsl().splitlines()

@@ -2,7 +2,6 @@
 
 import linecache
 import sys
-import sysconfig
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,16 +12,15 @@ from typing import Any, NamedTuple
 
 from ..autodiff.backward import walk
 from ..core.events import subscribe
-from ..core.files import CODE, HERE
+from ..core.files import CODE
 from ..core.node import Node, watch_serials
 from ..core.op import Op
+from ..core.source_lines import is_library, is_ours, shown_path
 from ..nn.module import Module
 from .model import ModuleRow, SiteRow
 
 PLANNING = tuple(str(Path(CODE, name)) for name in ("fusion", "kernels"))  # nodes of planners have no line
 OPTIMIZERS = str(Path(CODE, "optim"))
-MODELS = str(Path(CODE, "models"))  # counts as the user's code
-LIBRARY = tuple(dict.fromkeys(sysconfig.get_path(name) for name in ("stdlib", "platstdlib")))
 WRAPPERS = ("call", "wrapped", "call_under_rule", "run")  # wrappers of the called function
 ROLES = {  # the roles of flambeau's frames
     Module.__call__.__code__: "module",
@@ -89,11 +87,10 @@ class Sites:
         file = code.co_filename
         if file.startswith(PLANNING):
             role = "planning"
-        elif file.startswith(CODE) and not file.startswith(MODELS):
+        elif is_ours(file):
             role = "optimizer" if file.startswith(OPTIMIZERS) else "ours"
         else:
-            is_aside = file.startswith(LIBRARY) and "site-packages" not in file
-            role = "aside" if is_aside or file.startswith("<frozen") else "user"
+            role = "aside" if is_library(file) else "user"
         self.roles[code] = role
         return role
 
@@ -188,15 +185,6 @@ class Tables:
 
     def layer_rows(self) -> tuple[ModuleRow, ...]:
         return tuple(row for _, row in self.layers.values())
-
-
-def shown_path(file: str) -> str:
-    """Return a file's path without private folders: relative to the current folder or to the package."""
-    path = Path(file)
-    for above in (Path.cwd(), HERE.parent):
-        if path.is_absolute() and path.is_relative_to(above):
-            return path.relative_to(above).as_posix()
-    return file
 
 
 def _roots(sites: Sites) -> list[tuple[str, Module]]:

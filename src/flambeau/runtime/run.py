@@ -44,6 +44,11 @@ def _debug_level() -> int:
 
 
 DEBUG = _debug_level()
+if DEBUG > 1:  # the shaders are printed below the lines that made them
+    from ..core.source_lines import record_lines
+
+    recording = record_lines()  # kept: it ends with the process
+    recording.__enter__()
 
 
 def graph_key(roots: list[Node], order: list[Node], dying: frozenset[int] = frozenset()) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Print plans as tables, and WGSL below comments that say what each kernel computes."""
+"""Print plans as tables, and WGSL below comments that say what each kernel computes and what made it."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import prod
@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from ..codegen.render import render
 from ..core.node import Node, toposort
 from ..core.printing import count_text
+from ..core.source_lines import line_of
 from ..device.protocol import Device
 from ..fusion.plan import Plan
 from ..fusion.planner import plan as plan_nodes
@@ -16,6 +17,7 @@ from ..kernels.substitute import input_name
 from .transfers import plan_waves, short_name
 
 LONGEST = 88  # characters of an expression; a longer one is shown without its arguments
+LINES = 3  # of the program above a kernel: the last ones, if more are fused into it
 # movement ops that change where elements lie, and not which there are
 UNSEEN = ("reshape", "permute", "expand", "detach")
 Value = TypeVar("Value", bound=Hashable)
@@ -85,14 +87,27 @@ def _call(name: str, arguments: list[str]) -> str:
 
 
 def heading(kernel: Kernel, order: Sequence[Node]) -> str:
-    """Two lines of comment above a kernel: what it computes of its inputs, in the ops of the graph; the
-    dtypes and shapes of what it reads and writes. order: the nodes of the graph by the plan's numbers."""
+    """The comments above a kernel: what it computes of its inputs, in the ops of the graph; the dtypes and
+    shapes of what it reads and writes; the lines of the program, if they were recorded (core/source_lines).
+    order: the nodes of the graph by the plan's numbers."""
     known = {order[v]: name for v, name in _names_of_reads(kernel).items() if v < len(order)}
-    results = [
-        expression(_composite_of(order[v], order), _parts, known) for v in kernel.outputs if v < len(order)
-    ]
+    roots = [_composite_of(order[v], order) for v in kernel.outputs if v < len(order)]
+    results = [expression(root, _parts, known) for root in roots]
     reads, writes = ([_type(v, order) for v in values] for values in (kernel.inputs, kernel.outputs))
-    return comment(kernel.name, results, reads, writes)
+    return comment(kernel.name, results, reads, writes) + lines_of(roots, known)
+
+
+def lines_of(roots: Sequence[Node], known: Mapping[Node, str]) -> str:
+    """A comment for each line of the program that made values between the roots and the known nodes."""
+    nodes, todo = dict[Node, None](), list(roots)
+    while todo:
+        node = todo.pop()
+        if node not in known and node not in nodes:
+            nodes[node] = None
+            todo += _parts(node)[1]
+    in_order = sorted([n for n in nodes if n.op.name not in UNSEEN], key=lambda node: node.serial)
+    lines = list(dict.fromkeys(line for node in in_order if (line := line_of(node))))
+    return "".join(f"// {line}\n" for line in lines[-LINES:])
 
 
 def comment(name: str, results: Sequence[str], reads: Sequence[str], writes: Sequence[str]) -> str:
