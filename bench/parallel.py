@@ -3,26 +3,31 @@
     python bench/parallel.py [--network gpt cnn] [--workers 1 2 4] [--size card] [--wires float32 float16]
         [--sides ours torch] [--steps 20] [--device cpu] [--stages]
     python bench/parallel.py --exchange 496 [--workers 2 4] [--steps 10] [--device cpu]
+        [--set sums.ROUND=33554432]
 
 Weak scaling: each worker has the same batch, whatever their number, and the efficiency is the rate per worker
 beside that of one worker of the same side in the same run. `--size card` is for GPUs: GPT-2 124M with 16 k
 tokens a worker a step, and a CNN of about 10 ms a step. torch uses NCCL on CUDA devices, gloo on the CPU.
 Each contestant is a new process of `flambeau launch` (or torchrun), one after the other.
 
---stages prints where the time of rank 0's steps goes (medians): until the device has computed the last
-gradients, from then until all sums are on the device, and the optimiser; then the stages of the exchange,
-which run side by side: read (device to shared memory, after the device), wait (for other workers), add, and
-write (shared memory to device).
+--stages prints the least, the median and the most milliseconds of rank 0's steps, and where the time goes
+(medians): until the device has computed the last gradients, from then until all sums are on the device, and
+the optimiser; then the stages of the exchange, which run side by side: read (device to shared memory, after
+the device), wait (for other workers), add, and write (shared memory to device). "computed" is what a stage's
+thread computed of it.
+--set changes constants of flambeau.distributed (or staging.NAME) in all workers.
 --exchange MB only exchanges that many megabytes of gradients, of GPT-2's sizes, between the workers.
 """
 
 import argparse
+import importlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -72,12 +77,16 @@ def ours(network: str, size: dict, options: argparse.Namespace) -> dict:
     )
     batch = [fb.tensor(part) for part in batch_of(network, size, group.size)]
     losses = [optimizer.step(loss_of, *batch) for _ in range(3)]
-    begin = time.perf_counter()
-    losses += [optimizer.step(loss_of, *batch) for _ in range(options.steps)]
+    ends = [time.perf_counter()]
+    for _ in range(options.steps):
+        losses.append(optimizer.step(loss_of, *batch))
+        ends.append(time.perf_counter())
     fb.synchronize()
-    seconds = (time.perf_counter() - begin) / options.steps
+    seconds = (time.perf_counter() - ends[0]) / options.steps
     sent = optimizer.sums.sent / (options.steps + 3)
     stages = stages_of(optimizer.sums, lambda: optimizer.step(loss_of, *batch), 8) if options.stages else {}
+    each = [1e3 * (end - begin) for begin, end in pairwise(ends)]
+    stages |= {"least": min(each), "median": median(each), "most": max(each)} if options.stages else {}
     distributed.destroy_process_group()
     return {"seconds": seconds, "sent": sent, "first": losses[0], "last": losses[-1], "stages": stages}
 
@@ -98,9 +107,23 @@ def stages_of(sums, step, steps: int) -> dict[str, float]:
         computed = max(times.computed, begin)
         finished = max(times.finished, computed)
         parts = {"step": end - begin, "compute": computed - begin, "exposed": finished - computed}
-        rows.append(parts | {"update": end - finished} | times.seconds)
+        computed_by = {f"{name} (computed)": seconds for name, seconds in times.processor.items()}
+        rows.append(parts | {"update": end - finished} | times.seconds | computed_by)
     sums.times = None
-    return {name: 1e3 * median(row.get(name, 0.0) for row in rows) for name in rows[0]}
+    slowest = 1e3 * max(row["step"] for row in rows)
+    medians = {name: 1e3 * median(row.get(name, 0.0) for row in rows) for name in rows[0]}
+    return medians | {"slowest step": slowest}
+
+
+def set_constants(assignments: list[str]) -> None:
+    """Change constants of modules, NAME=VALUE each."""
+    for assignment in assignments:
+        name, value = assignment.split("=")
+        module, constant = name.rsplit(".", 1)
+        package = "flambeau.device" if module == "staging" else "flambeau.distributed"
+        place = importlib.import_module(f"{package}.{module}")
+        kind = type(getattr(place, constant))
+        setattr(place, constant, kind(float(value)))
 
 
 def exchange(network: str, size: dict, options: argparse.Namespace) -> dict:
@@ -122,6 +145,7 @@ def exchange(network: str, size: dict, options: argparse.Namespace) -> dict:
     names = [str(i) for i in range(len(sizes))]
     sums = Sums(group, params, [], names, ParallelOptions(wire=options.wire, shards=max(8, group.size)))
     sums.carrier.threads.count = options.threads or sums.carrier.threads.count
+    sums.flushes = sums.flushes if options.flushes < 0 else bool(options.flushes)
 
     def step():
         return sums.total(lambda _: ShardSum(dict(enumerate(grads)), loss), None)
@@ -153,7 +177,7 @@ def exchange(network: str, size: dict, options: argparse.Namespace) -> dict:
             transfer()
             times.append(time.perf_counter() - begin)
         stages[f"{name} alone GB/s"] = host.nbytes / median(times) / 1e9
-    stages["threads"] = carrier.threads.count
+    stages |= {"threads": carrier.threads.count, "flushes": sums.flushes}
     group.barrier()
     distributed.destroy_process_group()
     return {
@@ -298,18 +322,24 @@ def main() -> None:
     parser.add_argument("--stages", action="store_true", help="print the milliseconds of each stage")
     parser.add_argument("--exchange", type=float, help="MB of gradients to exchange, and nothing else")
     parser.add_argument("--threads", type=int, default=0, help="of each pass of --exchange; 0: as usual")
+    parser.add_argument("--flushes", type=int, default=-1, help="whether --exchange flushes subnormal sums")
+    parser.add_argument("--set", nargs="+", default=[], metavar="MODULE.NAME=VALUE", help="of constants")
     parser.add_argument("--side", choices=SIDES)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.side:
+        if options.set:
+            set_constants(options.set)
         result = SIDES[options.side](options.network[0], SIZES[options.size][options.network[0]], options)
         if os.environ.get("RANK", "0") == "0":
             options.out.write_text(json.dumps(result))
         return
+    constants = ["--set", *options.set] if options.set else []
     if options.exchange:
         for workers in options.workers:
             arguments = ["--exchange", str(options.exchange), "--steps", str(options.steps)]
             arguments += ["--wire", options.wire, "--threads", str(options.threads)]
+            arguments += ["--flushes", str(options.flushes), *constants]
             result = contestant("exchange", workers, arguments, options.device)
             if result is not None:
                 print(
@@ -327,6 +357,7 @@ def main() -> None:
                 arguments = ["--network", network, "--size", options.size, "--steps", str(options.steps)]
                 arguments += ["--wire", wire, "--shards", str(options.shards)]
                 arguments += ["--stages"] * options.stages
+                arguments += constants
                 result = contestant(side, workers, arguments, options.device)
                 if result is None:
                     continue

@@ -10,9 +10,10 @@ from helpers.parallel import F, batches, build, results, train
 import flambeau as fb
 from flambeau import nn
 from flambeau.distributed import DiLoCo, DistributedError, StoreServer, wrap
+from flambeau.distributed.carrier import CopyThreads
 from flambeau.distributed.compression import WIRES, Feedback, wire_named
 from flambeau.distributed.early import EarlyExchange
-from flambeau.distributed.exchange import GradientExchange
+from flambeau.distributed.exchange import GradientExchange, TreeAdd
 from flambeau.distributed.layout import owned_rounds, owners_of, rounds_of
 from flambeau.distributed.reduce import TreeSum, spans_of
 from flambeau.distributed.shards import bounds, deal
@@ -305,6 +306,31 @@ def test_a_sum_is_the_same_however_it_is_divided():
                 for span, value in local.values.items():
                     whole.put(span, value)
             assert whole.total == by_recursion(leaves, 0, shards)
+
+
+@pytest.mark.parametrize("flushes", [False, True])
+def test_partial_sums_are_added_in_chunks_and_threads(flushes, monkeypatch):
+    """As the device adds them: one that replaces subnormal numbers by zero does so after each addition."""
+    monkeypatch.setattr("flambeau.distributed.carrier.SHARE", 3000)
+    monkeypatch.setattr("flambeau.distributed.exchange.CHUNK", 1000)
+    threads = CopyThreads()
+    threads.count = 2
+    tree = TreeAdd([[(0, 1)], [(1, 2)], [(2, 3)]], 3, range(3), threads, flushes=flushes)
+    parts = np.random.default_rng(0).standard_normal((3, 8000)).astype("f")
+    # Halves of the smallest normal number, and a difference of two normal ones that is subnormal.
+    parts[:, 5] = np.float32(2.0**-127), np.float32(2.0**-127), 2.0**-126
+    parts[:, 4999] = np.float32(1.5 * 2.0**-126), np.float32(-(2.0**-126)), 1.0
+    parts[:, 7000] = np.float32(1.5 * 2.0**-126), np.float32(-(2.0**-126)), 0.0
+    total = np.empty(8000, "f")
+    for _ in range(2):  # memory of the first is used again
+        assert tree.add(list(parts), total)
+        wanted = (parts[0] + parts[1]) + parts[2]
+        wanted[7000] = 0.0 if flushes else 2.0**-127
+        np.testing.assert_array_equal(total, wanted)
+    for place, value in ((3999, np.inf), (6500, np.nan)):
+        parts[1, place] = value
+        assert not tree.add(list(parts), total)
+        parts[1, place] = 0.0
 
 
 def test_rounds_hold_every_tensor_once():

@@ -23,7 +23,7 @@ from ..tensor import Tensor
 from .compression import Floats
 
 # Threads take turns with the GIL between two parts, so a part takes much longer than a turn.
-SHARE = 1 << 20  # elements that are worth a thread: 4 MB, which takes 0.4 ms
+SHARE = 1 << 19  # elements that are worth a thread: 2 MB, which takes 0.2 ms
 # 496 MB between two H100s took 142, 115 and 117 ms with 1, 2 and 4 threads a pass (2026-11-28), and
 # on the host of an H200 eight threads copy no faster than four.
 MOST_THREADS = 4

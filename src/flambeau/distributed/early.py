@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from time import perf_counter
 
 from ..capture.jit import jit
 from ..core.modes import no_grad
@@ -16,7 +15,7 @@ from ..ops.random import get_rng_state, set_rng_state
 from ..runtime.run import realize
 from ..tensor import Tensor
 from .carrier import Carrier, PendingValues, TensorSlice
-from .exchange import GradientExchange, StageTimes
+from .exchange import GradientExchange, StageTimes, moment
 from .reduce import Span, TreeSum
 from .shards import drawing
 
@@ -90,12 +89,12 @@ class RoundReader:
         while self.passed < rounds:
             number = self.passed
             pending, self.reads[number] = self.reads[number], None
-            began = perf_counter()
+            began = moment()
             if pending is not None:
                 pending.wait(self.exchange.slots.partials[number].reshape(-1))
             if self.times is not None:
                 now = self.times.add("read", began)
-                self.times.computed = self.times.computed or (now if is_last else 0.0)
+                self.times.computed = self.times.computed or (now.clock if is_last else 0.0)
             self.passed += 1
             self.exchange.send(number)
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import FlambeauError
 from .carrier import CopyThreads
@@ -23,7 +24,7 @@ from .mesh import Payload
 from .reduce import Span, TreeSum
 
 STATUS = 8  # bytes before a segment's sum: the rank whose numbers are not finite, + 1, and the tensor
-CHUNK = 1 << 20  # elements that are added at a time: the sums stay in the last cache for the check
+CHUNK = 1 << 18  # elements that are added at a time: the sums, 1 MB, stay in the cache for the check
 
 
 class BadGradient(FlambeauError):
@@ -49,18 +50,33 @@ class SumSlots:
         self.sums: list[Bytes] = [group.empty(STATUS + 4 * n, np.uint8) for n in segments]
 
 
+class Moment(NamedTuple):
+    """A time of the clock, and the processor time of this thread."""
+
+    clock: float
+    processor: float
+
+
+def moment() -> Moment:
+    """Return the present time."""
+    return Moment(perf_counter(), thread_time())
+
+
 class StageTimes:
-    """Seconds that each stage of the exchange was busy or waited in a step, and the times (of perf_counter)
-    when the device had computed the last gradients, and when all sums were there."""
+    """Seconds that each stage of the exchange was busy or waited in a step, those of them that its thread
+    computed, and the times (of perf_counter) when the device had computed the last gradients, and when all
+    sums were there."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self.processor: dict[str, float] = {}
         self.computed = self.finished = 0.0
 
-    def add(self, stage: str, began: float) -> float:
-        """Count the time since `began` to a stage; returns the present time."""
-        now = perf_counter()
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - began
+    def add(self, stage: str, began: Moment) -> Moment:
+        """Count the time since `began`, in the same thread, to a stage; returns the present time."""
+        now = moment()
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + now.clock - began.clock
+        self.processor[stage] = self.processor.get(stage, 0.0) + now.processor - began.processor
         return now
 
 
@@ -163,7 +179,7 @@ class GradientExchange:
     # The thread that adds
 
     def _add_round(self, number: int) -> None:
-        began = perf_counter()
+        began = moment()
         rank, count, wire = self.group.rank, self._count(number, self.group.rank), self._wire(number)
         parts: list[tuple[int, Floats]] = []
         lent: list[tuple[int, Payload | None]] = []
@@ -177,7 +193,7 @@ class GradientExchange:
                 raw, payload = self.calls[0].receive_whole(other, part, wire.nbytes(count))
                 lent.append((other, payload))
                 parts.append((other, wire.decode(raw, count)))
-        began = self._note("wait", began)
+        began = self._note("wait for partial sums", began)
         message = self.slots.sums[number]
         total = message[STATUS:].view(np.float32)
         is_finite = not count or self.tree.add([values for _, values in parts], total)
@@ -201,7 +217,7 @@ class GradientExchange:
     # The thread that uses the sums
 
     def _use_round(self, number: int) -> None:
-        began = perf_counter()
+        began = moment()
         rank, step, wire = self.group.rank, self.rounds[number], self._wire(number)
         sums: list[Floats] = []
         lent: list[tuple[int, Payload | None]] = []
@@ -218,13 +234,13 @@ class GradientExchange:
                 sums.append(raw[STATUS:].view(np.float32))
             elif not step.is_owned:
                 sums.append(wire.decode(raw[STATUS:size], count))
-        began = self._note("wait", began)
+        began = self._note("wait for sums", began)
         self.use(number, sums)
         for other, payload in lent:
             self.calls[1].free(other, payload)
         self._note("write", began)
 
-    def _note(self, stage: str, began: float) -> float:
+    def _note(self, stage: str, began: Moment) -> Moment:
         return began if self.times is None else self.times.add(stage, began)
 
     # The end
@@ -252,8 +268,8 @@ class GradientExchange:
 class TreeAdd:
     """Adds partial sums of all ranks in the tree's order, in chunks and several threads.
 
-    spans: for each rank, the nodes whose sums it has. add: adds two arrays as the device does, into `out`.
-    checks: look for numbers that are not finite.
+    spans: for each rank, the nodes whose sums it has. flushes: replace subnormal sums by zero, as the device
+    does. checks: look for numbers that are not finite.
     """
 
     def __init__(
@@ -261,16 +277,16 @@ class TreeAdd:
         spans: Sequence[Sequence[Span]],
         shards: int,
         filled: Sequence[int],
-        add: Callable[[Floats, Floats, Floats | None], Floats],
         threads: CopyThreads,
+        *,
+        flushes: bool = False,
         checks: bool = True,
     ):
-        self.function, self.threads, self.checks = add, threads, checks
+        self.flushes, self.threads, self.checks = flushes, threads, checks
         # Each step: the places of two values, and of their sum.
         self.steps: list[tuple[int, int, int]] = []
-        count = sum(map(len, spans))
+        self._first = self._next = sum(map(len, spans))
         tree: TreeSum[int] = TreeSum(shards, filled, self._plan)
-        self._next = count
         for place, span in enumerate(span for ranks in spans for span in ranks):
             tree.put(span, place)
 
@@ -298,11 +314,53 @@ class TreeAdd:
         values = [p[first:end] for p in parts]
         for left, right, place in self.steps:
             is_last = place == self._next - 1
-            values.append(self.function(values[left], values[right], out if is_last else None))
+            values.append(out if is_last else _scratch.floats(place - self._first, out.size))
+            np.add(values[left], values[right], out=values[-1])
+            if self.flushes:
+                _flush(values[-1])
         if not self.steps:
             np.copyto(out, values[0])
-        # The sum of the elements is finite only if all of them are; in the usual case one pass shows it.
-        return not self.checks or bool(np.isfinite(np.sum(out))) or bool(np.isfinite(out).all())
+        return not self.checks or bool(np.isfinite(out, out=_scratch.flags(out.size)).all())
+
+
+TINY = np.float32(np.finfo(np.float32).tiny)  # the smallest normal float32
+
+
+def _flush(values: Floats) -> None:
+    """Replace subnormal numbers by zero.
+
+    WGSL lets a device flush them. The host then does the same, or sums would depend on who adds them.
+    """
+    magnitudes, flags = _scratch.floats(-1, values.size), _scratch.flags(values.size)
+    np.abs(values, out=magnitudes)
+    np.less(magnitudes, TINY, out=flags)
+    if flags.any():
+        values[flags] = 0
+
+
+class _Scratch(threading.local):
+    """Memory of each thread for a chunk. New memory at each use would cost more than the additions: the
+    system clears its pages."""
+
+    def __init__(self) -> None:
+        self._floats: dict[int, Floats] = {}
+        self._flags = np.empty(0, np.bool_)
+
+    def floats(self, number: int, size: int) -> Floats:
+        """Return the array with this number."""
+        array = self._floats.get(number)
+        if array is None or array.size < size:
+            array = self._floats[number] = np.empty(max(size, min(CHUNK, 2 * size)), np.float32)
+        return array[:size]
+
+    def flags(self, size: int) -> NDArray[np.bool_]:
+        """Return the array of flags."""
+        if self._flags.size < size:
+            self._flags = np.empty(max(size, min(CHUNK, 2 * size)), np.bool_)
+        return self._flags[:size]
+
+
+_scratch = _Scratch()
 
 
 def _flaw(step: Round, worker: int, parts: Sequence[tuple[int, Floats]]) -> Flaw:

@@ -21,7 +21,7 @@ from ..tensor import Tensor, tensor
 from .carrier import CopyThreads, Landing, StagedCarrier, TensorSlice, carrier_of
 from .compression import Feedback, Floats, wire_named
 from .early import EarlyExchange, PairSums, RoundReader, add_lists
-from .exchange import BadGradient, Flaw, GradientExchange, StageTimes, SumSlots, TreeAdd
+from .exchange import TINY, BadGradient, Flaw, GradientExchange, StageTimes, SumSlots, TreeAdd
 from .group import ProcessGroup, RankCall
 from .layout import ROUND, Round, owned_rounds, owners_of, rounds_of
 from .lockstep import Meeting, side_by_side
@@ -33,7 +33,6 @@ AHEAD = 2  # rounds whose values leave the device while earlier ones are sent
 OVERLAPPED = 64 << 20  # bytes of gradients from which their exchange begins before they are complete
 NOTE = 64  # bytes that each rank may send along with a step
 T = TypeVar("T")
-TINY = np.float32(np.finfo(np.float32).tiny)  # the smallest normal float32
 
 
 @dataclass(frozen=True)
@@ -144,7 +143,7 @@ class Sums:
         self.sent = 0  # bytes to other workers so far
         self.times: StageTimes | None = None  # for benchmarks
         self._add, self._check = jit(add_lists), jit(finite_flags)
-        self._host_add = _add_flushing_subnormals if _flushes(self.device) else _add
+        self.flushes = _flushes(self.device)
         self._zeros: dict[int, Tensor] = {}
         self._pairs = PairSums(self._zero)
         self.early: EarlyExchange | None = None  # that the shard may begin which is computed now
@@ -257,7 +256,12 @@ class Sums:
         if self._slots is None or self._slots[0] != (rounds, own):
             self._slots = (rounds, own), SumSlots(self.group, rounds, own)
         tree = TreeAdd(
-            step.spans, step.shards, step.filled, self._host_add, self.carrier.threads, self.checks
+            step.spans,
+            step.shards,
+            step.filled,
+            self.carrier.threads,
+            flushes=self.flushes,
+            checks=self.checks,
         )
         exchange = GradientExchange(
             self.group,
@@ -408,15 +412,3 @@ def _flushes(device: Device) -> bool:
     return (
         float((normal - tensor(np.full(1, TINY * np.float32(0.75), np.float32), device=device)).item()) == 0.0
     )
-
-
-def _add(left: Floats, right: Floats, out: Floats | None = None) -> Floats:
-    return np.add(left, right, out=out)
-
-
-def _add_flushing_subnormals(left: Floats, right: Floats, out: Floats | None = None) -> Floats:
-    total = np.add(left, right, out=out)
-    # WGSL lets a device flush subnormal numbers. The host then does the same, or sums would depend on which
-    # worker adds them.
-    total[np.abs(total) < TINY] = 0
-    return total
