@@ -4,7 +4,6 @@ python scripts/write_docs.py            # writes both
 python scripts/write_docs.py --check    # exits with 1 if one is not current
 """
 
-import inspect
 import re
 import sys
 import tomllib
@@ -23,6 +22,7 @@ from rows import ROWS  # noqa: E402
 
 import flambeau as fb  # noqa: E402
 from flambeau import functions  # noqa: E402
+from flambeau.core.help import doc_of  # noqa: E402
 from flambeau.core.node import toposort  # noqa: E402
 from flambeau.core.op import COMPOSED, OPS, Op  # noqa: E402
 from flambeau.ops.table import Table  # noqa: E402
@@ -249,8 +249,7 @@ MODULES: dict[str, Any] = {name: import_module(name) for name in public_names.MO
 
 
 def first_sentence(entry: Any) -> str:
-    text = entry.doc if isinstance(entry, Op) else inspect.getdoc(entry) or ""
-    return " ".join(text.partition("\n\n")[0].split()).replace("|", "\\|")
+    return " ".join(doc_of(entry).partition("\n\n")[0].split()).replace("|", "\\|")
 
 
 def line(name: str, entry: Any, first: str = "input") -> str:

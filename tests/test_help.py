@@ -15,6 +15,7 @@ from helpers.scripts import script
 import flambeau as fb
 from flambeau import distributed as dist
 from flambeau import errors as own_errors
+from flambeau.core.help import doc_of
 from flambeau.core.op import Op
 from flambeau.learner import Interpretation
 from flambeau.nn.function_layer import FunctionLayer
@@ -46,10 +47,6 @@ SILENT = {
 def called(module: str) -> dict[str, object]:
     found = docs.members(docs.MODULES[module]).items()
     return {name: e for name, e in found if callable(e) and not (isinstance(e, Op) and e.prepare is None)}
-
-
-def doc_of(entry) -> str:
-    return (entry.doc if isinstance(entry, Op) else inspect.getdoc(entry)) or ""
 
 
 def unexplained(module: str) -> list[str]:
@@ -122,9 +119,6 @@ ANY_NAME = {
     "those of the model that is called": "split summary",
     "those of the class that is made": "skip_init",
     "those of the op that is compared": "check_op",
-    "those of the metric of the task": "AUROC Accuracy AveragePrecision CohenKappa ConfusionMatrix F1Score"
-    " FBetaScore HammingDistance JaccardIndex NegativePredictiveValue Precision Recall Specificity"
-    " StatScores",
     "PyTorch's has no other, and takes any": "Function Identity Module RNNBase",
     "datasets by any name, as PyTorch's": "StackDataset",
     "curves by any name": "plot",

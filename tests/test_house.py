@@ -281,7 +281,7 @@ def public_names() -> set[str]:
 def parameters(f: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """How many a function has; 0 for constructors, forwards and public functions, which show each option."""
     name = re.sub("^(linalg|fft|signal_windows)_", "", f.name)  # ops whose public name is in a module
-    if name in ("__init__", "forward") or name in public_names():
+    if name in ("__init__", "__new__", "forward") or name in public_names():
         return 0
     named = [*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs]
     return sum(a.arg not in ("self", "cls") for a in named)

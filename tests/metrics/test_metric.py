@@ -1,7 +1,9 @@
 """What all metrics do: updates that read nothing, recorded steps, states joined and kept, collections."""
 
 import asyncio
+import inspect
 import pickle
+import re
 from copy import deepcopy
 
 import numpy as np
@@ -409,6 +411,25 @@ def test_functions_are_named_as_torchmetrics(torchmetrics):
     there = {n for s in spaces for n in dir(importlib.import_module(f"torchmetrics.functional.{s}"))}
     there |= set(dir(importlib.import_module("torchmetrics.functional")))
     assert set(F.__all__) - there == {"afine"}  # which it has not
+
+
+@pytest.mark.parametrize("name", sorted(n for n in m.__all__ if "by_task" in vars(getattr(m, n))))
+def test_a_class_of_tasks_names_all_parameters_of_its_tasks(name):
+    """An editor's hover shows them; each value arrives."""
+    kind = getattr(m, name)
+    own = [*inspect.signature(kind).parameters]
+    of_tasks = [[*inspect.signature(k.__init__).parameters][1:] for k in kind.by_task.values()]
+    assert set(own) == {"task"}.union(*of_tasks) and own[0] == "task" and own[-1] == "device"
+    sizes = {"binary": {}, "multiclass": {"num_classes": 3}, "multilabel": {"num_labels": 3}}
+    for task, of_task in kind.by_task.items():
+        metric = kind(task, **sizes[task], ignore_index=-1, validate_args=False, device="cpu")
+        assert type(metric) is of_task and metric.ignore_index == -1 and not metric.validate_args
+
+
+def test_an_option_of_another_task_is_refused():
+    rule = "BinaryAccuracy has no num_classes: leave it out, or choose another task"
+    with pytest.raises(TypeError, match=re.escape(f"Accuracy('binary', num_classes=3): {rule}")):
+        m.Accuracy("binary", num_classes=3)
 
 
 X, Y, ONE_OF = "f32[4, 3]", "i64[4]", "must be one of"

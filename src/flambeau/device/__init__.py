@@ -5,7 +5,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..core.autocast import set_default
 from ..core.dtype import as_dtype, float64
@@ -95,6 +95,9 @@ class device(metaclass=_Kind):
 
     def __new__(cls, type: Any, index: int | None = None) -> Any:
         return get_device(type if index is None else f"{type}:{index}")
+
+
+DeviceLike: TypeAlias = Device | device | str | int  # what names a device; a number is that of a GPU
 
 
 def get_default_device() -> Device:

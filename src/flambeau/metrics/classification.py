@@ -3,9 +3,11 @@
 from typing import Any
 
 from ..core.dtype import float32
+from ..device import DeviceLike
 from ..tensor import Tensor
+from .metric import Metric
 from .scores import Binary, CountMetric, Multiclass, Multilabel, five, ratio
-from .task_dispatch import TaskClass
+from .task_dispatch import CountTask, TaskClass
 
 
 class AccuracyScore(CountMetric):
@@ -101,242 +103,75 @@ class CountScores(CountMetric):
 
 
 class BinaryAccuracy(AccuracyScore, Binary):
-    """The fraction of correct predictions.
-
-    threshold: the probability above which a prediction is positive
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """The fraction of correct predictions."""
 
 
 class MulticlassAccuracy(AccuracyScore, Multiclass):
-    """The recall of each class, averaged; with average="micro" the fraction of correct predictions.
-
-    num_classes: the number of classes
-    top_k: a prediction is correct if the target is among the k highest scores
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """The recall of each class, averaged; with average="micro" the fraction of correct predictions."""
 
 
 class MultilabelAccuracy(AccuracyScore, Multilabel):
-    """The fraction of correct predictions of each label, averaged.
-
-    num_labels: the number of labels
-    threshold: the probability above which a prediction is positive
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """The fraction of correct predictions of each label, averaged."""
 
 
 class BinaryHammingDistance(ErrorShare, Binary):
-    """The fraction of wrong predictions: 1 - accuracy.
-
-    threshold: the probability above which a prediction is positive
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """The fraction of wrong predictions: 1 - accuracy."""
 
 
 class MulticlassHammingDistance(ErrorShare, Multiclass):
-    """The fraction of each class that is missed: 1 - accuracy.
-
-    num_classes: the number of classes
-    top_k: a prediction is correct if the target is among the k highest scores
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """The fraction of each class that is missed: 1 - accuracy."""
 
 
 class MultilabelHammingDistance(ErrorShare, Multilabel):
-    """The fraction of wrong predictions of each label, averaged: 1 - accuracy.
-
-    num_labels: the number of labels
-    threshold: the probability above which a prediction is positive
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """The fraction of wrong predictions of each label, averaged: 1 - accuracy."""
 
 
 class BinaryPrecision(PrecisionScore, Binary):
-    """tp / (tp + fp), the fraction of positive predictions that are correct.
-
-    threshold: the probability above which a prediction is positive
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """tp / (tp + fp), the fraction of positive predictions that are correct."""
 
 
 class MulticlassPrecision(PrecisionScore, Multiclass):
-    """tp / (tp + fp) of each class, averaged.
-
-    num_classes: the number of classes
-    top_k: a prediction is correct if the target is among the k highest scores
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """tp / (tp + fp) of each class, averaged."""
 
 
 class MultilabelPrecision(PrecisionScore, Multilabel):
-    """tp / (tp + fp) of each label, averaged.
-
-    num_labels: the number of labels
-    threshold: the probability above which a prediction is positive
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """tp / (tp + fp) of each label, averaged."""
 
 
 class BinaryRecall(RecallScore, Binary):
-    """tp / (tp + fn), the fraction of positive targets that are predicted.
-
-    threshold: the probability above which a prediction is positive
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """tp / (tp + fn), the fraction of positive targets that are predicted."""
 
 
 class MulticlassRecall(RecallScore, Multiclass):
-    """tp / (tp + fn) of each class, averaged.
-
-    num_classes: the number of classes
-    top_k: a prediction is correct if the target is among the k highest scores
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """tp / (tp + fn) of each class, averaged."""
 
 
 class MultilabelRecall(RecallScore, Multilabel):
-    """tp / (tp + fn) of each label, averaged.
-
-    num_labels: the number of labels
-    threshold: the probability above which a prediction is positive
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """tp / (tp + fn) of each label, averaged."""
 
 
 class BinarySpecificity(SpecificityScore, Binary):
-    """tn / (tn + fp), the fraction of negative targets that are predicted.
-
-    threshold: the probability above which a prediction is positive
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """tn / (tn + fp), the fraction of negative targets that are predicted."""
 
 
 class MulticlassSpecificity(SpecificityScore, Multiclass):
-    """tn / (tn + fp) of each class, averaged.
-
-    num_classes: the number of classes
-    top_k: a prediction is correct if the target is among the k highest scores
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """tn / (tn + fp) of each class, averaged."""
 
 
 class MultilabelSpecificity(SpecificityScore, Multilabel):
-    """tn / (tn + fp) of each label, averaged.
-
-    num_labels: the number of labels
-    threshold: the probability above which a prediction is positive
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """tn / (tn + fp) of each label, averaged."""
 
 
 class BinaryNegativePredictiveValue(NegativePredictiveScore, Binary):
-    """tn / (tn + fn), the fraction of negative predictions that are correct.
-
-    threshold: the probability above which a prediction is positive
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """tn / (tn + fn), the fraction of negative predictions that are correct."""
 
 
 class MulticlassNegativePredictiveValue(NegativePredictiveScore, Multiclass):
-    """tn / (tn + fn) of each class, averaged.
-
-    num_classes: the number of classes
-    top_k: a prediction is correct if the target is among the k highest scores
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """tn / (tn + fn) of each class, averaged."""
 
 
 class MultilabelNegativePredictiveValue(NegativePredictiveScore, Multilabel):
-    """tn / (tn + fn) of each label, averaged.
-
-    num_labels: the number of labels
-    threshold: the probability above which a prediction is positive
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """tn / (tn + fn) of each label, averaged."""
 
 
 class BinaryFBetaScore(FBeta, Binary):
@@ -358,7 +193,7 @@ class BinaryFBetaScore(FBeta, Binary):
         ignore_index: int | None = None,
         validate_args: bool = True,
         zero_division: float = 0.0,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(threshold, multidim_average, ignore_index, validate_args, zero_division, device)
         self._take(beta)
@@ -388,7 +223,7 @@ class MulticlassFBetaScore(FBeta, Multiclass):
         ignore_index: int | None = None,
         validate_args: bool = True,
         zero_division: float = 0.0,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(
             num_classes, top_k, average, multidim_average, ignore_index, validate_args, zero_division, device
@@ -420,7 +255,7 @@ class MultilabelFBetaScore(FBeta, Multilabel):
         ignore_index: int | None = None,
         validate_args: bool = True,
         zero_division: float = 0.0,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(
             num_labels,
@@ -436,105 +271,38 @@ class MultilabelFBetaScore(FBeta, Multilabel):
 
 
 class BinaryF1Score(FBeta, Binary):
-    """The harmonic mean of precision and recall.
-
-    threshold: the probability above which a prediction is positive
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """The harmonic mean of precision and recall."""
 
 
 class MulticlassF1Score(FBeta, Multiclass):
-    """The harmonic mean of precision and recall of each class, averaged.
-
-    num_classes: the number of classes
-    top_k: a prediction is correct if the target is among the k highest scores
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """The harmonic mean of precision and recall of each class, averaged."""
 
 
 class MultilabelF1Score(FBeta, Multilabel):
-    """The harmonic mean of precision and recall of each label, averaged.
-
-    num_labels: the number of labels
-    threshold: the probability above which a prediction is positive
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """The harmonic mean of precision and recall of each label, averaged."""
 
 
 class BinaryStatScores(CountScores, Binary):
-    """tp, fp, tn, fn and support (tp + fn).
-
-    threshold: the probability above which a prediction is positive
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """tp, fp, tn, fn and support (tp + fn)."""
 
 
 class MulticlassStatScores(CountScores, Multiclass):
-    """tp, fp, tn, fn and support (tp + fn) of each class, averaged.
-
-    num_classes: the number of classes
-    top_k: a prediction is correct if the target is among the k highest scores
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """tp, fp, tn, fn and support (tp + fn) of each class, averaged."""
 
 
 class MultilabelStatScores(CountScores, Multilabel):
-    """tp, fp, tn, fn and support (tp + fn) of each label, averaged.
-
-    num_labels: the number of labels
-    threshold: the probability above which a prediction is positive
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    multidim_average: "global", or "samplewise" for one value per sample
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    zero_division: the score if the denominator is 0
-    Raises ValueError if an argument is not valid.
-    """
+    """tp, fp, tn, fn and support (tp + fn) of each label, averaged."""
 
 
-class Accuracy(TaskClass):
-    """BinaryAccuracy, MulticlassAccuracy or MultilabelAccuracy, by the task. The default average is
-    "micro".
-
-    task: "binary", "multiclass" or "multilabel"
-    options: those of that class
-    Raises ValueError for another task.
-    """
+class Accuracy(CountTask):
+    """BinaryAccuracy, MulticlassAccuracy or MultilabelAccuracy, by the task."""
 
     by_task = {"binary": BinaryAccuracy, "multiclass": MulticlassAccuracy, "multilabel": MultilabelAccuracy}
 
 
-class HammingDistance(TaskClass):
-    """BinaryHammingDistance, MulticlassHammingDistance or MultilabelHammingDistance, by the task. The
-    default average is "micro".
-
-    task: "binary", "multiclass" or "multilabel"
-    options: those of that class
-    Raises ValueError for another task.
-    """
+class HammingDistance(CountTask):
+    """BinaryHammingDistance, MulticlassHammingDistance or MultilabelHammingDistance, by the task. The default
+    average is "micro"."""
 
     by_task = {
         "binary": BinaryHammingDistance,
@@ -543,14 +311,8 @@ class HammingDistance(TaskClass):
     }
 
 
-class Precision(TaskClass):
-    """BinaryPrecision, MulticlassPrecision or MultilabelPrecision, by the task. The default average is
-    "micro".
-
-    task: "binary", "multiclass" or "multilabel"
-    options: those of that class
-    Raises ValueError for another task.
-    """
+class Precision(CountTask):
+    """BinaryPrecision, MulticlassPrecision or MultilabelPrecision, by the task."""
 
     by_task = {
         "binary": BinaryPrecision,
@@ -559,26 +321,14 @@ class Precision(TaskClass):
     }
 
 
-class Recall(TaskClass):
-    """BinaryRecall, MulticlassRecall or MultilabelRecall, by the task. The default average is
-    "micro".
-
-    task: "binary", "multiclass" or "multilabel"
-    options: those of that class
-    Raises ValueError for another task.
-    """
+class Recall(CountTask):
+    """BinaryRecall, MulticlassRecall or MultilabelRecall, by the task."""
 
     by_task = {"binary": BinaryRecall, "multiclass": MulticlassRecall, "multilabel": MultilabelRecall}
 
 
-class Specificity(TaskClass):
-    """BinarySpecificity, MulticlassSpecificity or MultilabelSpecificity, by the task. The default average is
-    "micro".
-
-    task: "binary", "multiclass" or "multilabel"
-    options: those of that class
-    Raises ValueError for another task.
-    """
+class Specificity(CountTask):
+    """BinarySpecificity, MulticlassSpecificity or MultilabelSpecificity, by the task."""
 
     by_task = {
         "binary": BinarySpecificity,
@@ -587,14 +337,9 @@ class Specificity(TaskClass):
     }
 
 
-class NegativePredictiveValue(TaskClass):
-    """BinaryNegativePredictiveValue, MulticlassNegativePredictiveValue or
-    MultilabelNegativePredictiveValue, by the task. The default average is "micro".
-
-    task: "binary", "multiclass" or "multilabel"
-    options: those of that class
-    Raises ValueError for another task.
-    """
+class NegativePredictiveValue(CountTask):
+    """BinaryNegativePredictiveValue, MulticlassNegativePredictiveValue or MultilabelNegativePredictiveValue,
+    by the task."""
 
     by_task = {
         "binary": BinaryNegativePredictiveValue,
@@ -604,13 +349,7 @@ class NegativePredictiveValue(TaskClass):
 
 
 class FBetaScore(TaskClass):
-    """BinaryFBetaScore, MulticlassFBetaScore or MultilabelFBetaScore, by the task. The default average is
-    "micro".
-
-    task: "binary", "multiclass" or "multilabel"
-    options: those of that class
-    Raises ValueError for another task.
-    """
+    """BinaryFBetaScore, MulticlassFBetaScore or MultilabelFBetaScore, by the task."""
 
     by_task = {
         "binary": BinaryFBetaScore,
@@ -618,27 +357,46 @@ class FBetaScore(TaskClass):
         "multilabel": MultilabelFBetaScore,
     }
 
+    def __new__(  # pyright: ignore[reportInconsistentConstructor]
+        cls,
+        task: str,
+        beta: float = 1.0,
+        threshold: float = 0.5,
+        num_classes: int | None = None,
+        num_labels: int | None = None,
+        average: str | None = "micro",
+        multidim_average: str = "global",
+        top_k: int = 1,
+        ignore_index: int | None = None,
+        validate_args: bool = True,
+        zero_division: float = 0.0,
+        device: DeviceLike | None = None,
+    ) -> Metric:
+        """Create the metric of a task.
 
-class F1Score(TaskClass):
-    """BinaryF1Score, MulticlassF1Score or MultilabelF1Score, by the task. The default average is
-    "micro".
+        task: "binary", "multiclass" or "multilabel"
+        beta: the weight of recall relative to precision
+        threshold: the probability above which a prediction is positive; not for "multiclass"
+        num_classes, num_labels: the number of classes for "multiclass", of labels for "multilabel"
+        average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+        multidim_average: "global", or "samplewise" for one value per sample
+        top_k: a prediction is correct if the target is among the k highest scores; for "multiclass"
+        ignore_index: a target that is ignored
+        validate_args: whether compute raises if a target is not a class
+        zero_division: the score if the denominator is 0
+        Raises ValueError for another task; TypeError for an option that the task lacks.
+        """
+        return cls.of_task(locals())
 
-    task: "binary", "multiclass" or "multilabel"
-    options: those of that class
-    Raises ValueError for another task.
-    """
+
+class F1Score(CountTask):
+    """BinaryF1Score, MulticlassF1Score or MultilabelF1Score, by the task."""
 
     by_task = {"binary": BinaryF1Score, "multiclass": MulticlassF1Score, "multilabel": MultilabelF1Score}
 
 
-class StatScores(TaskClass):
-    """BinaryStatScores, MulticlassStatScores or MultilabelStatScores, by the task. The default average is
-    "micro".
-
-    task: "binary", "multiclass" or "multilabel"
-    options: those of that class
-    Raises ValueError for another task.
-    """
+class StatScores(CountTask):
+    """BinaryStatScores, MulticlassStatScores or MultilabelStatScores, by the task."""
 
     by_task = {
         "binary": BinaryStatScores,

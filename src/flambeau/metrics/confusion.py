@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..core.dtype import float32, int32
+from ..device import DeviceLike
 from ..functions import arange, bincount, stack
 from ..tensor import Tensor
 from .inputs import check_count, check_option, check_shared, split
@@ -60,7 +61,7 @@ class BinaryConfusionMatrix(TwoByTwo, Binary):
         ignore_index: int | None = None,
         normalize: str | None = None,
         validate_args: bool = True,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(threshold, "global", ignore_index, validate_args, device=device)
         check_option(self.name, "normalize", normalize, NORMALS)
@@ -89,7 +90,7 @@ class MultilabelConfusionMatrix(TwoByTwo, Multilabel):
         ignore_index: int | None = None,
         normalize: str | None = None,
         validate_args: bool = True,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(num_labels, threshold, "none", "global", ignore_index, validate_args, device=device)
         check_option(self.name, "normalize", normalize, NORMALS)
@@ -103,7 +104,9 @@ class MultilabelConfusionMatrix(TwoByTwo, Multilabel):
 class PairCounts(Metric):
     """Counts of each (target, predicted) pair of classes, then the count of invalid labels."""
 
-    def __init__(self, num_classes: int, ignore_index: int | None, validate_args: bool, device: Any):
+    def __init__(
+        self, num_classes: int, ignore_index: int | None, validate_args: bool, device: DeviceLike | None
+    ):
         super().__init__(device)
         check_count(self.name, "num_classes", num_classes, 2)
         check_shared(self.name, ignore_index)
@@ -156,7 +159,7 @@ class MulticlassConfusionMatrix(PairCounts):
         ignore_index: int | None = None,
         normalize: str | None = None,
         validate_args: bool = True,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(num_classes, ignore_index, validate_args, device)
         check_option(self.name, "normalize", normalize, NORMALS)
@@ -202,7 +205,7 @@ class BinaryCohenKappa(TwoByTwo, Binary):
         ignore_index: int | None = None,
         weights: str | None = None,
         validate_args: bool = True,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(threshold, "global", ignore_index, validate_args, device=device)
         check_option(self.name, "weights", weights, WEIGHTS)
@@ -231,7 +234,7 @@ class MulticlassCohenKappa(PairCounts):
         ignore_index: int | None = None,
         weights: str | None = None,
         validate_args: bool = True,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(num_classes, ignore_index, validate_args, device)
         check_option(self.name, "weights", weights, WEIGHTS)
@@ -268,7 +271,7 @@ class BinaryJaccardIndex(Overlap, Binary):
         ignore_index: int | None = None,
         validate_args: bool = True,
         zero_division: float = 0.0,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(threshold, "global", ignore_index, validate_args, zero_division, device)
 
@@ -314,7 +317,7 @@ class MulticlassJaccardIndex(AveragedOverlap, Multiclass):
         ignore_index: int | None = None,
         validate_args: bool = True,
         zero_division: float = 0.0,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         # compute sums the class counts itself, without the ignored class
         by_class = "macro" if average == "micro" else average
@@ -344,7 +347,7 @@ class MultilabelJaccardIndex(AveragedOverlap, Multilabel):
         ignore_index: int | None = None,
         validate_args: bool = True,
         zero_division: float = 0.0,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(
             num_labels, threshold, average, "global", ignore_index, validate_args, zero_division, device
@@ -352,45 +355,96 @@ class MultilabelJaccardIndex(AveragedOverlap, Multilabel):
 
 
 class ConfusionMatrix(TaskClass):
-    """BinaryConfusionMatrix, MulticlassConfusionMatrix or MultilabelConfusionMatrix, by the task.
-
-    task: "binary", "multiclass" or "multilabel"
-    options: those of that class
-    Raises ValueError for another task.
-    """
+    """BinaryConfusionMatrix, MulticlassConfusionMatrix or MultilabelConfusionMatrix, by the task."""
 
     by_task = {
         "binary": BinaryConfusionMatrix,
         "multiclass": MulticlassConfusionMatrix,
         "multilabel": MultilabelConfusionMatrix,
     }
-    average = None
+
+    def __new__(  # pyright: ignore[reportInconsistentConstructor]
+        cls,
+        task: str,
+        threshold: float = 0.5,
+        num_classes: int | None = None,
+        num_labels: int | None = None,
+        normalize: str | None = None,
+        ignore_index: int | None = None,
+        validate_args: bool = True,
+        device: DeviceLike | None = None,
+    ) -> Metric:
+        """Create the metric of a task.
+
+        task: "binary", "multiclass" or "multilabel"
+        threshold: the probability above which a prediction is positive; not for "multiclass"
+        num_classes, num_labels: the number of classes for "multiclass", of labels for "multilabel"
+        normalize: "true" divides by targets, "pred" by predictions, "all" by all; "none" or None counts
+        ignore_index: a target that is ignored
+        validate_args: whether compute raises if a target is not a class
+        Raises ValueError for another task; TypeError for an option that the task lacks.
+        """
+        return cls.of_task(locals())
 
 
 class CohenKappa(TaskClass):
-    """BinaryCohenKappa or MulticlassCohenKappa, by the task.
-
-    task: "binary", "multiclass" or "multilabel"
-    options: those of that class
-    Raises ValueError for another task.
-    """
+    """BinaryCohenKappa or MulticlassCohenKappa, by the task."""
 
     by_task = {"binary": BinaryCohenKappa, "multiclass": MulticlassCohenKappa}
-    average = None
+
+    def __new__(  # pyright: ignore[reportInconsistentConstructor]
+        cls,
+        task: str,
+        threshold: float = 0.5,
+        num_classes: int | None = None,
+        weights: str | None = None,
+        ignore_index: int | None = None,
+        validate_args: bool = True,
+        device: DeviceLike | None = None,
+    ) -> Metric:
+        """Create the metric of a task.
+
+        task: "binary" or "multiclass"
+        threshold: the probability above which a prediction is positive; not for "multiclass"
+        num_classes: the number of classes for "multiclass"
+        weights: "linear" or "quadratic": the weight of a disagreement by its distance
+        ignore_index: a target that is ignored
+        validate_args: whether compute raises if a target is not a class
+        Raises ValueError for another task; TypeError for an option that the task lacks.
+        """
+        return cls.of_task(locals())
 
 
 class JaccardIndex(TaskClass):
-    """BinaryJaccardIndex, MulticlassJaccardIndex or MultilabelJaccardIndex, by the task. The default
-    average is "macro".
-
-    task: "binary", "multiclass" or "multilabel"
-    options: those of that class
-    Raises ValueError for another task.
-    """
+    """BinaryJaccardIndex, MulticlassJaccardIndex or MultilabelJaccardIndex, by the task."""
 
     by_task = {
         "binary": BinaryJaccardIndex,
         "multiclass": MulticlassJaccardIndex,
         "multilabel": MultilabelJaccardIndex,
     }
-    average = "macro"
+
+    def __new__(  # pyright: ignore[reportInconsistentConstructor]
+        cls,
+        task: str,
+        threshold: float = 0.5,
+        num_classes: int | None = None,
+        num_labels: int | None = None,
+        average: str | None = "macro",
+        ignore_index: int | None = None,
+        validate_args: bool = True,
+        zero_division: float = 0.0,
+        device: DeviceLike | None = None,
+    ) -> Metric:
+        """Create the metric of a task.
+
+        task: "binary", "multiclass" or "multilabel"
+        threshold: the probability above which a prediction is positive; not for "multiclass"
+        num_classes, num_labels: the number of classes for "multiclass", of labels for "multilabel"
+        average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+        ignore_index: a target that is ignored
+        validate_args: whether compute raises if a target is not a class
+        zero_division: the score if the denominator is 0
+        Raises ValueError for another task; TypeError for an option that the task lacks.
+        """
+        return cls.of_task(locals())

@@ -1,10 +1,12 @@
 """Areas under curves, from binned scores (a state of fixed size) or from all scores."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 from ..core.dtype import float32, int32
 from ..core.tree import is_sequence
+from ..device import DeviceLike
 from ..functions import arange, bincount, bucketize, cat, searchsorted, trapezoid
 from ..nn.functional import pad
 from ..ops.creation import linspace
@@ -27,6 +29,8 @@ from .task_dispatch import TaskClass
 # "micro" has no meaning for a curve of one class against the others.
 CURVE_AVERAGES = ("macro", "weighted", "none", None)
 
+Thresholds = int | Sequence[float] | Tensor | None  # a number of thresholds, or thresholds
+
 
 class CurveMetric(Metric):
     """The state of a curve for each label (or class): the counts of scores between thresholds, or without
@@ -39,7 +43,7 @@ class CurveMetric(Metric):
     ignore_index: int | None
     thresholds: Tensor | None
 
-    def _keep(self, thresholds: Any, ignore_index: int | None, validate_args: bool) -> None:
+    def _keep(self, thresholds: Thresholds, ignore_index: int | None, validate_args: bool) -> None:
         check_shared(self.name, ignore_index)
         self.ignore_index, self.validate_args = ignore_index, validate_args
         self.thresholds = thresholds_tensor(self.name, thresholds, self.device)
@@ -159,7 +163,7 @@ def _cumulative_sums(x: Tensor) -> Tensor:
     return pad(x.long().cumsum(1), (1, 0))
 
 
-def thresholds_tensor(name: str, thresholds: Any, device: Any) -> Tensor | None:
+def thresholds_tensor(name: str, thresholds: Thresholds, device: DeviceLike | None) -> Tensor | None:
     """Convert thresholds to a tensor: a number of evenly spaced ones from 0 to 1, or a list. ValueError
     for others."""
     if thresholds is None:
@@ -182,11 +186,19 @@ class BinaryScores(CurveMetric):
 
     def __init__(
         self,
-        thresholds: Any = None,
+        thresholds: Thresholds = None,
         ignore_index: int | None = None,
         validate_args: bool = True,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
+        """Take the options of the score.
+
+        thresholds: None keeps all scores; a number of thresholds from 0 to 1, or increasing thresholds,
+            keeps the counts between them
+        ignore_index: a target that is ignored
+        validate_args: whether compute raises if a target is not a class
+        Raises ValueError if an argument is not valid.
+        """
         super().__init__(device)
         self.thresholds_key = _key_of(thresholds)
         self._keep(thresholds, ignore_index, validate_args)
@@ -214,11 +226,21 @@ class MulticlassScores(CurveMetric):
         self,
         num_classes: int,
         average: str | None = "macro",
-        thresholds: Any = None,
+        thresholds: Thresholds = None,
         ignore_index: int | None = None,
         validate_args: bool = True,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
+        """Take the options of the score.
+
+        num_classes: the number of classes
+        average: over classes: "macro", "weighted" (by targets) or "none"
+        thresholds: None keeps all scores; a number of thresholds from 0 to 1, or increasing thresholds,
+            keeps the counts between them
+        ignore_index: a target that is ignored
+        validate_args: whether compute raises if a target is not a class
+        Raises ValueError if an argument is not valid.
+        """
         super().__init__(device)
         check_count(self.name, "num_classes", num_classes, 2)
         check_option(self.name, "average", average, CURVE_AVERAGES)
@@ -255,11 +277,21 @@ class MultilabelScores(CurveMetric):
         self,
         num_labels: int,
         average: str | None = "macro",
-        thresholds: Any = None,
+        thresholds: Thresholds = None,
         ignore_index: int | None = None,
         validate_args: bool = True,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
+        """Take the options of the score.
+
+        num_labels: the number of labels
+        average: over labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+        thresholds: None keeps all scores; a number of thresholds from 0 to 1, or increasing thresholds,
+            keeps the counts between them
+        ignore_index: a target that is ignored
+        validate_args: whether compute raises if a target is not a class
+        Raises ValueError if an argument is not valid.
+        """
         super().__init__(device)
         check_count(self.name, "num_labels", num_labels, 2)
         check_option(self.name, "average", average, ("micro", *CURVE_AVERAGES))
@@ -304,7 +336,7 @@ def check_scores(metric: Metric, preds: Tensor, target: Tensor) -> None:
         refuse(metric, preds, target, "scores are floats: pass probabilities or logits")
 
 
-def _key_of(thresholds: Any) -> Any:
+def _key_of(thresholds: Thresholds) -> Any:
     """Return thresholds as a hashable key."""
     values = thresholds.tolist() if isinstance(thresholds, Tensor) else thresholds
     return tuple(values) if is_sequence(values) else values
@@ -387,10 +419,10 @@ class BinaryAUROC(ROCArea, BinaryScores):
     def __init__(
         self,
         max_fpr: float | None = None,
-        thresholds: Any = None,
+        thresholds: Thresholds = None,
         ignore_index: int | None = None,
         validate_args: bool = True,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(thresholds, ignore_index, validate_args, device)
         if max_fpr is not None and not 0 < max_fpr <= 1:
@@ -401,94 +433,91 @@ class BinaryAUROC(ROCArea, BinaryScores):
 
 
 class MulticlassAUROC(ROCArea, MulticlassScores):
-    """The area under the ROC curve of each class against all others, averaged.
-
-    num_classes: the number of classes
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    thresholds: None keeps all scores; a number of thresholds from 0 to 1, or increasing thresholds,
-        keeps the counts between them
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    Raises ValueError if an argument is not valid.
-    """
+    """The area under the ROC curve of each class against all others, averaged."""
 
 
 class MultilabelAUROC(ROCArea, MultilabelScores):
-    """The area under the ROC curve of each label, averaged.
-
-    num_labels: the number of labels
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    thresholds: None keeps all scores; a number of thresholds from 0 to 1, or increasing thresholds,
-        keeps the counts between them
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    Raises ValueError if an argument is not valid.
-    """
+    """The area under the ROC curve of each label, averaged."""
 
 
 class BinaryAveragePrecision(PrecisionArea, BinaryScores):
-    """The area under the precision-recall curve, as a step function.
-
-    thresholds: None keeps all scores; a number of thresholds from 0 to 1, or increasing thresholds,
-        keeps the counts between them
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    Raises ValueError if an argument is not valid.
-    """
+    """The area under the precision-recall curve, as a step function."""
 
 
 class MulticlassAveragePrecision(PrecisionArea, MulticlassScores):
-    """The area under the precision-recall curve of each class against all others, averaged.
-
-    num_classes: the number of classes
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    thresholds: None keeps all scores; a number of thresholds from 0 to 1, or increasing thresholds,
-        keeps the counts between them
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    Raises ValueError if an argument is not valid.
-    """
+    """The area under the precision-recall curve of each class against all others, averaged."""
 
     is_nan_without_ones = True
 
 
 class MultilabelAveragePrecision(PrecisionArea, MultilabelScores):
-    """The area under the precision-recall curve of each label, averaged.
-
-    num_labels: the number of labels
-    average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
-    thresholds: None keeps all scores; a number of thresholds from 0 to 1, or increasing thresholds,
-        keeps the counts between them
-    ignore_index: a target that is ignored
-    validate_args: whether compute raises if a target is not a class
-    Raises ValueError if an argument is not valid.
-    """
+    """The area under the precision-recall curve of each label, averaged."""
 
 
 class AUROC(TaskClass):
-    """BinaryAUROC, MulticlassAUROC or MultilabelAUROC, by the task. The default average is "macro".
-
-    task: "binary", "multiclass" or "multilabel"
-    options: those of that class
-    Raises ValueError for another task.
-    """
+    """BinaryAUROC, MulticlassAUROC or MultilabelAUROC, by the task."""
 
     by_task = {"binary": BinaryAUROC, "multiclass": MulticlassAUROC, "multilabel": MultilabelAUROC}
-    average = "macro"
+
+    def __new__(  # pyright: ignore[reportInconsistentConstructor]
+        cls,
+        task: str,
+        thresholds: Thresholds = None,
+        num_classes: int | None = None,
+        num_labels: int | None = None,
+        average: str | None = "macro",
+        max_fpr: float | None = None,
+        ignore_index: int | None = None,
+        validate_args: bool = True,
+        device: DeviceLike | None = None,
+    ) -> Metric:
+        """Create the metric of a task.
+
+        task: "binary", "multiclass" or "multilabel"
+        thresholds: None keeps all scores; a number of thresholds from 0 to 1, or increasing thresholds,
+            keeps the counts between them
+        num_classes, num_labels: the number of classes for "multiclass", of labels for "multilabel"
+        average: over classes or labels: "macro", "weighted" (by targets) or "none"; over labels also "micro"
+            (of all counts)
+        max_fpr: for "binary", the area up to this false positive rate, scaled so that chance is 0.5
+        ignore_index: a target that is ignored
+        validate_args: whether compute raises if a target is not a class
+        Raises ValueError for another task; TypeError for an option that the task lacks.
+        """
+        return cls.of_task(locals())
 
 
 class AveragePrecision(TaskClass):
     """BinaryAveragePrecision, MulticlassAveragePrecision or MultilabelAveragePrecision, by the task. The
-    default average is "macro".
-
-    task: "binary", "multiclass" or "multilabel"
-    options: those of that class
-    Raises ValueError for another task.
-    """
+    default average is "macro"."""
 
     by_task = {
         "binary": BinaryAveragePrecision,
         "multiclass": MulticlassAveragePrecision,
         "multilabel": MultilabelAveragePrecision,
     }
-    average = "macro"
+
+    def __new__(  # pyright: ignore[reportInconsistentConstructor]
+        cls,
+        task: str,
+        thresholds: Thresholds = None,
+        num_classes: int | None = None,
+        num_labels: int | None = None,
+        average: str | None = "macro",
+        ignore_index: int | None = None,
+        validate_args: bool = True,
+        device: DeviceLike | None = None,
+    ) -> Metric:
+        """Create the metric of a task.
+
+        task: "binary", "multiclass" or "multilabel"
+        thresholds: None keeps all scores; a number of thresholds from 0 to 1, or increasing thresholds,
+            keeps the counts between them
+        num_classes, num_labels: the number of classes for "multiclass", of labels for "multilabel"
+        average: over classes or labels: "macro", "weighted" (by targets) or "none"; over labels also "micro"
+            (of all counts)
+        ignore_index: a target that is ignored
+        validate_args: whether compute raises if a target is not a class
+        Raises ValueError for another task; TypeError for an option that the task lacks.
+        """
+        return cls.of_task(locals())

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..core.help import doc_of
 from . import classification, confusion, curves, image, naturalness, regression, text
 from .metric import Metric
 from .states import tensors_in
@@ -87,9 +88,9 @@ def function_of(kind: type[Metric]) -> Callable[..., Any]:
     value.__signature__ = signature  # type: ignore[attr-defined]
     value.__name__ = value.__qualname__ = snake_case(kind.__name__)
     value.__module__ = __name__
-    doc = inspect.getdoc(kind)
     batch_lines = [f"{p.name}: {BATCH[p.name]}" for p in by_place[:2] if p.name in BATCH]
-    value.__doc__ = "\n".join([f"{kind.__name__} of one batch, as a tensor.\n\n{doc}\n", *batch_lines])
+    title = f"{kind.__name__} of one batch, as a tensor."
+    value.__doc__ = "\n".join([f"{title}\n\n{doc_of(kind)}\n", *batch_lines])
     return value
 
 

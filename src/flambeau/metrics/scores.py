@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from ..core.dtype import float32, int32
+from ..device import DeviceLike
 from ..functions import arange, cat, stack
 from ..tensor import Tensor
 from .inputs import (
@@ -171,8 +172,17 @@ class Binary(LabelCounts):
         ignore_index: int | None = None,
         validate_args: bool = True,
         zero_division: float = 0.0,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
+        """Take the options of the score.
+
+        threshold: the probability above which a prediction is positive
+        multidim_average: "global", or "samplewise" for one value per sample
+        ignore_index: a target that is ignored
+        validate_args: whether compute raises if a target is not a class
+        zero_division: the score if the denominator is 0
+        Raises ValueError if an argument is not valid.
+        """
         super().__init__(device)
         check_threshold(self.name, threshold)
         check_shared(self.name, ignore_index, multidim_average)
@@ -213,8 +223,19 @@ class Multilabel(LabelCounts):
         ignore_index: int | None = None,
         validate_args: bool = True,
         zero_division: float = 0.0,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
+        """Take the options of the score.
+
+        num_labels: the number of labels
+        threshold: the probability above which a prediction is positive
+        average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+        multidim_average: "global", or "samplewise" for one value per sample
+        ignore_index: a target that is ignored
+        validate_args: whether compute raises if a target is not a class
+        zero_division: the score if the denominator is 0
+        Raises ValueError if an argument is not valid.
+        """
         super().__init__(device)
         check_count(self.name, "num_labels", num_labels, 2)
         check_threshold(self.name, threshold)
@@ -261,8 +282,19 @@ class Multiclass(CountMetric):
         ignore_index: int | None = None,
         validate_args: bool = True,
         zero_division: float = 0.0,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
+        """Take the options of the score.
+
+        num_classes: the number of classes
+        top_k: a prediction is correct if the target is among the k highest scores
+        average: over classes or labels: "micro" (of all counts), "macro", "weighted" (by targets) or "none"
+        multidim_average: "global", or "samplewise" for one value per sample
+        ignore_index: a target that is ignored
+        validate_args: whether compute raises if a target is not a class
+        zero_division: the score if the denominator is 0
+        Raises ValueError if an argument is not valid.
+        """
         super().__init__(device)
         check_count(self.name, "num_classes", num_classes, 2)
         check_count(self.name, "top_k", top_k, 1)

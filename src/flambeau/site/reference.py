@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from ..core.op import Op
+from ..core.help import doc_of
 from ..tensor import Tensor
 
 MODULES = (
@@ -96,10 +96,6 @@ def bases_of(value: Any) -> tuple[str, ...]:
     """Return the names of a class's public bases in this package."""
     bases = value.__bases__ if isinstance(value, type) and value is not Tensor else ()
     return tuple(k.__name__ for k in bases if k.__module__.startswith("flambeau") and k.__name__[0] != "_")
-
-
-def doc_of(value: Any) -> str:
-    return (value.doc if isinstance(value, Op) else inspect.getdoc(value)) or ""
 
 
 def called(value: Any) -> Any:
