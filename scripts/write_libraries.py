@@ -2,7 +2,7 @@
 
 python scripts/write_libraries.py         # runs all models (needs `pip install flambeau[torch]`), writes both
 python scripts/write_libraries.py --page  # writes the page from the results that there are
-python scripts/write_libraries.py --gpu   # also times steps on the adapter, a software one without a GPU
+python scripts/write_libraries.py --measured FILE  # takes the times of bench/libraries.py into both
 python scripts/write_libraries.py --names # runs timm's models by name instead (20 minutes), writes both
 """
 
@@ -12,8 +12,10 @@ import tempfile
 import textwrap
 import tomllib
 from collections import Counter
+from datetime import date
 from itertools import groupby
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
@@ -45,7 +47,7 @@ configuration. The weights are those of the model on PyTorch, with random number
 
 Times are seconds of forward, backward and the step, each run for the first time: on the adapter they include
 compiling the kernels. They were measured on two processors that others used too ({date}), and show the order
-of magnitude. The adapter is a software one (llvmpipe); empty fields were not measured.
+of magnitude. The adapter is a software one (llvmpipe){adapter}.
 
 On an H100 (2026-11-28, wgpu-native, driver 580.159.04), a training step of timm's ResNet-50 through
 `torch.compile` takes 30.7 ms, one of our own text of it 30.7 ms; of timm's ViT-S 33.5 and 33.4 ms (32
@@ -60,6 +62,20 @@ differ by up to 2e-2 of their norm: PyTorch's from its own in float64 as well. O
 squeezenet1_0, PyTorch's gradient in float32 is off by 7e-3 for one, Flambeau's by 6e-3 and 1e-2 for two
 others, beside PyTorch's in float64; in float64 the two agree to 2e-15 for all of them. wide_resnet50_2 is the
 same: of 6 inputs one is within rounding for both, and they agree to 8e-15 in float64.
+"""
+GPU = """
+## On a GPU
+
+The same models on {name} ({date}, wgpu-native; `bench/libraries.py`): all four checks
+beside PyTorch on the same GPU pass for **{passing} of {count}**{failing}.
+Milliseconds of warm calls, in float32; PyTorch is {torch}, eager, without TF32. A step is
+zero_grad, forward, backward and the optimizer's step; compiled is the same step as `torch.compile(step)` of
+`flambeau.torch`. The models are small: most of a call's time is that of starting kernels. The median of
+PyTorch's time divided by Flambeau's is {forward:.2f} for the forward pass, {step:.2f} for the step, and
+{compiled:.2f} for the compiled step.
+
+| model | forward | PyTorch | step | compiled | PyTorch |
+|---|---|---|---|---|---|
 """
 NAMES = """
 ## Detection and segmentation of torchvision
@@ -94,12 +110,19 @@ mode, because of `batch_norm`'s gradient above, and {double} in float64, because
 """
 
 
-def page(results: dict[str, dict[str, Any]], date: str) -> str:
+def page(results: dict[str, dict[str, Any]], facts: dict[str, Any]) -> str:
     """The text of docs/libraries.md."""
     passing = sum(all(row[p] for p in scoreboard.PASSES) for row in results.values())
     packages = {name.partition("/")[0] for name in results}
+    checked = [row for row in results.values() if "adapter_passes" in row]
+    good = sum(row["adapter_passes"] for row in checked)
     head = HEAD.format(
-        command=COMMAND, all_pass=passing, count=len(results), packages=len(packages), date=date
+        command=COMMAND,
+        all_pass=passing,
+        count=len(results),
+        packages=len(packages),
+        date=facts["date"],
+        adapter=f"; {good} of {len(checked)} pass all four checks on it too" if checked else "",
     )
     lines = [
         head,
@@ -110,12 +133,56 @@ def page(results: dict[str, dict[str, Any]], date: str) -> str:
     for package, rows in groupby(results.items(), key=lambda row: row[0].partition("/")[0]):
         for name, row in rows:
             marks = " | ".join("yes" if row[p] else "no" for p in ("forward", "gradients", "state", "step"))
-            times = " | ".join(_seconds(row.get(key)) for key in ("torch", "cpu", "adapter"))
+            times = " | ".join(_number(row.get(key)) for key in ("torch", "cpu", "adapter"))
             lines.append(f"| {package} | {name.partition('/')[2]} | {marks} | {times} |")
             notes += [f"- {name}: {row['why']}"] if row["why"] else []
     if notes:
         lines += ["", "Why a model does not pass:", "", *notes]
-    return "\n".join(lines) + "\n" + names_section()
+    return "\n".join(lines) + "\n" + gpu_section(results, facts) + names_section()
+
+
+def gpu_section(results: dict[str, dict[str, Any]], facts: dict[str, Any]) -> str:
+    """Times on a GPU beside PyTorch's, "" if none were measured."""
+    rows = {name: row["gpu"] for name, row in results.items() if "gpu" in row}
+    if not rows:
+        return ""
+
+    def ratio(theirs: str, ours: str) -> float:
+        pairs = ((row.get(theirs), row.get(ours)) for row in rows.values())
+        return median(a / b for a, b in pairs if a and b)
+
+    failing = [f"{name} ({row['why']})" for name, row in rows.items() if not row["passes"]]
+    text = GPU.format(
+        name=facts["gpu"]["name"],
+        date=facts["gpu"]["date"],
+        torch=facts["gpu"]["torch"],
+        count=len(rows),
+        passing=len(rows) - len(failing),
+        failing=f" (not {'; '.join(failing)})" if failing else "",
+        forward=ratio("torch_forward", "forward"),
+        step=ratio("torch_step", "step"),
+        compiled=ratio("torch_step", "compiled"),
+    )
+    columns = ("forward", "torch_forward", "step", "compiled", "torch_step")
+    lines = [f"| {name} | {' | '.join(_number(row.get(c)) for c in columns)} |" for name, row in rows.items()]
+    return text + "\n".join(lines) + "\n"
+
+
+def take_measured(file: Path) -> None:
+    """Write the times of a file of bench/libraries.py into the results."""
+    measured = json.loads(file.read_text(encoding="utf-8"))
+    results, facts = read()
+    for name, row in measured["models"].items():
+        passes = all(row.get(p, False) for p in scoreboard.PASSES)
+        if measured["is_software"]:
+            results[name] |= {"adapter": row.get("first_seconds", 0.0), "adapter_passes": passes}
+            continue
+        names = {key.replace("flambeau ", "").replace(" ms", "").replace(" ", "_"): key for key in row}
+        times = {short: row[key] for short, key in names.items() if key.endswith(" ms")}
+        results[name]["gpu"] = {"passes": passes, "why": row.get("why") or row.get("error", ""), **times}
+    if not measured["is_software"]:
+        facts["gpu"] = {key: measured[key] for key in ("name", "date", "torch")}
+    RESULTS.write_text(text_of(results, facts), encoding="utf-8")
 
 
 def names_section() -> str:
@@ -159,13 +226,13 @@ def run_names(names: list[str], mode: str, folder: Path) -> dict[str, dict[str, 
 
 
 def toml(value: Any) -> str:
-    """A value of a row of timm_names.toml."""
+    """A value of a row of a TOML file."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{k} = {toml(v)}" for k, v in value.items()) + "}"
-    return json.dumps(value)
+    return json.dumps(value, ensure_ascii=False)
 
 
-def _seconds(value: float | None) -> str:
+def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
@@ -174,51 +241,43 @@ def total(facts: dict[str, Any]) -> float:
     return round(sum(facts.get(f"{stage} seconds", 0.0) for stage in STAGES), 3)
 
 
-def measure(with_adapter: bool) -> dict[str, dict[str, Any]]:
-    """The results of all models."""
-    results: dict[str, dict[str, Any]] = {}
+def measure() -> dict[str, dict[str, Any]]:
+    """The results of all models; what was measured on GPUs stays."""
+    results, _ = read()
     names = list(CASES)
     with tempfile.TemporaryDirectory() as folder:
         theirs = scoreboard.run("torch", Path(folder), names)
         ours = scoreboard.run("flambeau", Path(folder), names)
         for name in names:
             row = scoreboard.compare(name, Path(folder), theirs[name], ours[name])
-            results[name] = row | {"torch": total(theirs[name]), "cpu": total(ours[name])}
-        if with_adapter:
-            variables = {"FLAMBEAU_LIBRARY_DEVICE": "cuda", "FLAMBEAU_CUDA": "1"}
-            for name, facts in scoreboard.run("flambeau", Path(folder), names, **variables).items():
-                if "error" not in facts:
-                    results[name]["adapter"] = total(facts)
-    return results
+            row |= {"torch": total(theirs[name]), "cpu": total(ours[name])}
+            results[name] = results.get(name, {}) | row
+    return {name: results[name] for name in names}
 
 
-def text_of(results: dict[str, dict[str, Any]], date: str) -> str:
+def text_of(results: dict[str, dict[str, Any]], facts: dict[str, Any]) -> str:
     """The file of results."""
-    lines = [f"# Written by `{COMMAND}`: what of each model is PyTorch's, and seconds", f'date = "{date}"']
+    lines = [f"# Written by `{COMMAND}`: what of each model is PyTorch's, and seconds"]
+    lines += [f"{key} = {toml(value)}" for key, value in facts.items()]
     for name, row in results.items():
-        lines += ["", f'[models."{name}"]']
-        for key, value in row.items():
-            shown = str(value).lower() if isinstance(value, bool) else repr(value)
-            if isinstance(value, str):
-                quote, plain = '"', value.replace("\\", "/").replace('"', "'")
-                shown = f"{quote}{plain}{quote}"
-            lines.append(f"{key} = {shown}")
+        lines += ["", f'[models."{name}"]', *(f"{key} = {toml(value)}" for key, value in row.items())]
     return "\n".join(lines) + "\n"
 
 
-def read() -> tuple[dict[str, dict[str, Any]], str]:
-    """The results that are written, and their date."""
-    file = tomllib.loads(RESULTS.read_text(encoding="utf-8"))
-    return file["models"], file["date"]
+def read() -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """The results that are written, and the facts of all: dates, machines."""
+    facts = tomllib.loads(RESULTS.read_text(encoding="utf-8"))
+    return facts.pop("models"), facts
 
 
 def main(arguments: list[str]) -> None:
     if "--names" in arguments:
         measure_names()
+    elif "--measured" in arguments:
+        take_measured(Path(arguments[arguments.index("--measured") + 1]))
     elif "--page" not in arguments:
-        from datetime import date
-
-        RESULTS.write_text(text_of(measure("--gpu" in arguments), date.today().isoformat()), encoding="utf-8")
+        facts = read()[1] | {"date": date.today().isoformat()}
+        RESULTS.write_text(text_of(measure(), facts), encoding="utf-8")
     PAGE.write_text(page(*read()), encoding="utf-8")
 
 

@@ -3,7 +3,8 @@
 python -m helpers.library_run torch FOLDER MODULE NAME ...: the models of MODULE's CASES. It writes the
 weights and the results of each into FOLDER, and prints a line of facts (JSON). With flambeau in place of
 torch, the weights are those that the run on torch wrote. FLAMBEAU_LIBRARY_DEVICE names the device, and
-FLAMBEAU_LIBRARY_DTYPE float64 instead of float32: rounding can't move a value over a kink there.
+FLAMBEAU_LIBRARY_DTYPE float64 instead of float32: rounding can't move a value over a kink there. With
+FLAMBEAU_LIBRARY_WARM=1 the facts have milliseconds of warm calls too.
 """
 
 import importlib
@@ -14,6 +15,7 @@ import sys
 import time
 import traceback
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,8 @@ from helpers.library_cases import OPTIONS
 LIMIT = int(os.environ.get("FLAMBEAU_LIBRARY_SECONDS", "120"))  # of a model
 DEVICE = os.environ.get("FLAMBEAU_LIBRARY_DEVICE", "cpu")
 DTYPE = os.environ.get("FLAMBEAU_LIBRARY_DTYPE", "float32")
+WARM = os.environ.get("FLAMBEAU_LIBRARY_WARM") == "1"
+FIRST, ROUNDS, CALLS, BUDGET = 10, 3, 10, 1.5  # calls before timing; rounds of at most so many calls, seconds
 
 
 def tensors_of(value: Any, torch: Any, seen: set[int] | None = None) -> list[Any]:
@@ -92,7 +96,7 @@ def moved(inputs: Any, torch: Any) -> Any:
 
 
 def array_of(t: Any) -> np.ndarray:
-    return t.detach().cpu().numpy()
+    return t.detach().cpu().numpy().copy()
 
 
 class Run:
@@ -111,6 +115,8 @@ class Run:
                 stage()
                 self.facts[f"{stage.__name__} seconds"] = time.perf_counter() - begin
             self.facts["stage"] = "end"
+            if WARM:
+                self.warm()
         except KeyboardInterrupt:
             raise
         except BaseException as e:
@@ -141,7 +147,6 @@ class Run:
 
     def call(self) -> list[Any]:
         """The outputs of the model."""
-        self.torch.manual_seed(1)
         if callable(self.inputs):
             return tensors_of(self.inputs(self.model), self.torch)
         if isinstance(self.inputs, dict):
@@ -150,6 +155,7 @@ class Run:
 
     def forward(self) -> None:
         """The outputs in eval mode."""
+        self.torch.manual_seed(1)
         with self.torch.no_grad():
             self.arrays |= {f"o:{i}": array_of(t) for i, t in enumerate(self.call())}
 
@@ -162,6 +168,7 @@ class Run:
         make = getattr(self.torch.optim, self.case.optimizer)
         self.optimizer = make(parameters, **OPTIONS[self.case.optimizer])
         self.optimizer.zero_grad()
+        self.torch.manual_seed(1)
         loss = loss_of(self.call(), self.torch)
         loss.backward()
         self.arrays["loss"] = np.float32(loss.item())
@@ -174,6 +181,39 @@ class Run:
         self.optimizer.step()
         state = self.model.state_dict()
         self.arrays |= {f"s:{name}": array_of(v) for name, v in state.items() if hasattr(v, "detach")}
+
+    def warm(self) -> None:
+        """Milliseconds of a forward pass, of a step, and on Flambeau of the same step compiled."""
+
+        def forward() -> None:
+            with self.torch.no_grad():
+                self.call()
+
+        def step() -> None:
+            self.optimizer.zero_grad()
+            loss_of(self.call(), self.torch).backward()
+            self.optimizer.step()
+
+        self.facts["step ms"] = self.milliseconds(step)
+        if not self.is_torch:
+            self.facts["compiled ms"] = self.milliseconds(self.torch.compile(step))
+        self.model.eval()
+        self.facts["forward ms"] = self.milliseconds(forward)
+
+    def milliseconds(self, call: Callable[[], None]) -> float:
+        """The time of one of many calls after which the device is waited for: the least of the rounds."""
+
+        def seconds(count: int) -> float:
+            begin = time.perf_counter()
+            for _ in range(count):
+                call()
+            if DEVICE != "cpu":
+                self.torch.cuda.synchronize()
+            return time.perf_counter() - begin
+
+        seconds(FIRST)
+        count = max(1, min(CALLS, int(BUDGET / ROUNDS / seconds(1))))
+        return round(min(seconds(count) for _ in range(ROUNDS)) / count * 1e3, 3)
 
 
 def describe(e: BaseException) -> str:
@@ -198,6 +238,8 @@ def main() -> None:
     import torch
 
     torch.set_num_threads(1)
+    if is_torch and DEVICE != "cpu":
+        torch.backends.cudnn.allow_tf32 = False  # float32, as the other side computes
     if is_torch:
         from helpers.torchvision_here import torchvision
 

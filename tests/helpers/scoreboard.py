@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +21,31 @@ def run(
     library: str, folder: Path, names: list[str], module: str = "helpers.library_cases", **more: str
 ) -> dict:
     """The facts of each model, run in a process. One that ends the process is run by itself no more."""
+    return dict(stream(library, folder, names, module, **more))
+
+
+def stream(
+    library: str, folder: Path, names: list[str], module: str = "helpers.library_cases", **more: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The same, each model's facts as soon as it has run."""
     paths = [str(ROOT / "src"), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]
     variables = {"PYTHONPATH": os.pathsep.join(paths), "FLAMBEAU_DEVICE": "cpu", "HF_HUB_OFFLINE": "1"}
     call = [sys.executable, "-m", "helpers.library_run", library, str(folder), module]
-    facts: dict[str, Any] = {}
     rest = list(names)
     while rest:
-        done = subprocess.run(
-            [*call, *rest],
-            capture_output=True, text=True, check=False, env={**os.environ, **variables, **more},
-        )  # fmt: skip
-        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"name"')]
-        facts |= {line["name"]: line for line in lines}
-        if len(lines) < len(rest):
-            error = " ".join(done.stderr.split())[-300:] or f"exit code {done.returncode}"
-            facts[rest[len(lines)]] = {"stage": "construct", "error": f"the process ended: {error}"}
-        rest = rest[len(lines) + 1 :]
-    return facts
+        with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(
+            [*call, *rest], stdout=subprocess.PIPE, stderr=errors, text=True,
+            env={**os.environ, **variables, **more},
+        ) as process:  # fmt: skip
+            assert process.stdout
+            for line in process.stdout:
+                if line.startswith('{"name"'):
+                    yield rest.pop(0), json.loads(line)
+            code = process.wait()
+            errors.seek(0)
+            error = " ".join(errors.read().split())[-300:] or f"exit code {code}"
+        if rest:
+            yield rest.pop(0), {"stage": "construct", "error": f"the process ended: {error}"}
 
 
 def difference(got: np.ndarray, want: np.ndarray) -> str:

@@ -10,9 +10,9 @@ libraries = script("write_libraries")
 
 
 def test_page_is_current():
-    results, date = libraries.read()
+    results, facts = libraries.read()
     assert list(results) == list(CASES), f"run `{libraries.COMMAND}`"
-    assert libraries.PAGE.read_text(encoding="utf-8") == libraries.page(results, date), (
+    assert libraries.PAGE.read_text(encoding="utf-8") == libraries.page(results, facts), (
         f"docs/libraries.md is not current: run `{libraries.COMMAND} --page`"
     )
     assert len(results) >= 60 and len({name.partition("/")[0] for name in results}) >= 10
