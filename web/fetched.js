@@ -26,6 +26,15 @@ export async function manifestOf(base) {
   throw new Fault("damaged", { name: url.pathname });
 }
 
+/** Whether this visitor's connection is one to load Python over before it is asked for. */
+export function plenty() {
+  const { saveData = false, effectiveType = "4g" } = navigator.connection ?? {};
+  return !saveData && effectiveType === "4g";
+}
+
+/** Call a function when the page has nothing else to do. */
+export const idle = (work) => (globalThis.requestIdleCallback ?? ((later) => setTimeout(later, 500)))(() => work());
+
 /** A file of the site as text: what is small, has no hash and may be read once. */
 export async function text(url) {
   return new TextDecoder().decode(await received(new URL(url), "default"));

@@ -2,7 +2,7 @@
 /** Turns index.html into the first page: an exported network that reads what is drawn, and Python behind it. */
 import { check } from "./check.js";
 import { Code } from "./code.js";
-import { manifestOf } from "./fetched.js";
+import { idle, manifestOf, plenty } from "./fetched.js";
 import { Draw } from "./mnist/draw.js";
 import { readerOf } from "./mnist/reader.js";
 import { SAMPLES } from "./mnist/samples.js";
@@ -40,12 +40,6 @@ function facts(adapter, milliseconds, bytes) {
   byId("adapter").textContent = adapter;
   byId("measured").textContent = `${milliseconds.toFixed(1)} ms, ${Math.round(1000 / milliseconds)} a second`;
   byId("loaded").textContent = `${Math.round(bytes / 1000)} kB of code and weights`;
-}
-
-/** Whether this visitor's connection is one to load Python over before it is asked for. */
-function plenty() {
-  const { saveData = false, effectiveType = "4g" } = navigator.connection ?? {};
-  return !saveData && effectiveType === "4g";
 }
 
 /** What pip installs is this site's own wheel, by its address. */
@@ -91,7 +85,6 @@ async function begin(watch) {
   await control(BASE);
   keep(BASE);
   code.onstart = () => keep(BASE, [manifest.mnist.model, manifest.selftest].map((name) => new URL(name, BASE).href));
-  const idle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work, 1000));
   if (plenty()) idle(() => code.load().catch(() => {})); // it says what is wrong
 }
 

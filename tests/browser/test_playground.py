@@ -115,6 +115,7 @@ def test_a_cell_of_the_book_runs_beside_its_printed_output(page, site, site_fold
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
     page.goto(f"{site}docs/book/graph.html")
+    expect(page, ".adapter").to_contain_text("Cells run on")  # Python is there before a button is pressed
     page.click(".bar .run >> nth=1")
     expect(page, ".bar .told >> nth=1").to_contain_text("swiftshader (WebGPU) (software: slow), 1 kernel")
     assert page.inner_text(".bar .told >> nth=0").endswith("(software: slow)")  # it ran first

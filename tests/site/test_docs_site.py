@@ -7,6 +7,7 @@ from html import unescape
 
 import pytest
 from click.testing import CliRunner
+from helpers.page_parts import Page
 
 from flambeau.cli import main
 from flambeau.site import docs, markdown, node, reference, search
@@ -57,6 +58,11 @@ def test_a_page_of_markdown():
     assert '<a href="data.html#rows">data</a>' in page.html and "<span>this</span>" in page.html
     assert '<div class="table"><table>' in page.html and '<span class="mi">1</span>' in page.html
     assert "<b>" not in page.html and page.sections[0].text == "One See x in data and this."
+
+
+def test_tables_without_a_head_have_none():
+    page = markdown.render("|||\n|-|-|\n|b|c|\n\n||x|\n|-|-|\n|b|c|\n", lambda target: target)
+    assert page.html.count("<thead>") == 1 and "<td></td>\n<th>x</th>" in page.html
 
 
 def test_pages_of_functions_and_classes(files):
@@ -156,10 +162,11 @@ def test_disabled_buttons_keep_the_contrast_of_their_text():
     assert open_link and "min-height: 24px" in open_link[1]
 
 
-def test_pages_keep_the_sites_policy(files):
+def test_pages_keep_the_sites_policy_and_name_their_parts(files):
     for name, data in files.items():
         if name.endswith(".html") and not name.startswith("inspect/"):
             page = data.decode()
+            assert Page(page).wrong == [], name
             assert "script-src 'self' 'wasm-unsafe-eval'" in page
             assert not re.search(r"<script(?![^>]*src=)|<style|<[^>]* (on\w+|style)=", page), name
 

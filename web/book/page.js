@@ -3,7 +3,7 @@
  * Gives each cell of a chapter a button that runs it on the reader's GPU, with its output beside the printed one. The
  * cells share their names, as in a notebook: what was not run yet above a cell runs first.
  */
-import { manifestOf } from "../fetched.js";
+import { idle, manifestOf, plenty } from "../fetched.js";
 import { asFragment } from "../playground/share.js";
 import { Runner } from "../runner.js";
 import { inspectorFrame, kernelList, Output } from "../shown.js";
@@ -117,16 +117,16 @@ function ask(cell) {
   return queue;
 }
 
-const banner = el("p", { class: "adapter", role: "status" }, "Each cell runs in this page, on the GPU of this device. Python is loaded at the first one.");
+const banner = el("p", { class: "adapter", role: "status" }, `Each cell runs in this page, on the GPU of this device. Python is loaded ${plenty() ? "while you read" : "at the first one"}.`);
 for (const block of [...document.querySelectorAll("article pre")]) if (block.querySelector("code.language-python")) cells.push(new Cell(block));
 document.querySelector("article h1")?.after(banner, el("p", {}, el("button", { type: "button", class: "run", onclick: () => ask(cells[cells.length - 1]) }, "Run all cells")));
 
-/** Python is loaded ahead only where an earlier visit left it in the browser's cache. */
+/** Load Python while the visitor reads; over a slow connection only if an earlier visit left it in the cache. */
 async function ahead() {
   if (!globalThis.caches || !navigator.gpu) return;
+  if (plenty()) return void (await runner.load());
   const { stdlib } = await manifestOf(BASE), cache = await caches.open(CACHE);
   if (await cache.match(new URL(stdlib, BASE).href, { ignoreVary: true })) await runner.load();
 }
-const idle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work, 500));
 idle(() => ahead().catch(() => {})); // a button says what is wrong
 globalThis.flambeauRunner = runner; // for the console

@@ -105,3 +105,9 @@ const fit = () => { menu.open = wide.matches; };
 wide.addEventListener("change", fit);
 fit();
 document.querySelector('nav.pages [aria-current="page"]')?.scrollIntoView({ block: "nearest" });
+
+// Browsers scroll a wide table by keys only if it takes the focus.
+for (const table of document.querySelectorAll(".table")) {
+  if (table.scrollWidth <= table.clientWidth) continue;
+  Object.assign(table, { tabIndex: 0, role: "region", ariaLabel: "Wide table" });
+}

@@ -10,4 +10,9 @@ addEventListener("message", async ({ data, origin, source }) => {
   document.getElementById("data")?.replaceWith(holder);
   await import(new URL("page.js", import.meta.url).href);
 });
-parent.postMessage("ready", location.origin);
+if (parent !== self) parent.postMessage("ready", location.origin);
+else {
+  const link = Object.assign(document.createElement("a"), { href: "../playground/", textContent: "Playground" });
+  document.getElementById("target")?.replaceChildren("Kernels");
+  document.querySelector("#view p")?.replaceChildren("This page shows a run of the ", link, " or of the book, inside their pages.");
+}

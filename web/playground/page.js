@@ -2,7 +2,7 @@
 /** Turns index.html into the Playground: `?example=mandelbrot` opens an example, `#code=...` a program that was shared. */
 import { check } from "../check.js";
 import { Editor } from "../editor.js";
-import { text } from "../fetched.js";
+import { idle, plenty, text } from "../fetched.js";
 import { notice } from "../notice.js";
 import { keep } from "../offline.js";
 import { Runner } from "../runner.js";
@@ -18,23 +18,24 @@ const EXAMPLES = { // file: what it is
   attention: "Attention", text: "A character model", filters: "Filters of a picture", speed: "How fast is this GPU?",
 };
 const KEPT = "flambeau-playground"; // where the browser keeps the last program
-const NAME = "playground.py";
+const NAME = "playground.py", AT_FIRST = "Python is loaded at the first run.";
 /** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
 
 const runner = new Runner(BASE, {
-  say: (told, part) => state.told(told, part),
+  say: (told, part) => isAsked && state.told(told, part),
   onadapter: (adapter) => (byId("adapter").textContent = adapter),
 });
 const editor = new Editor(byId("source"), () => run());
 /** @type {import("../runner.js").Program | null} */
 let last = null; // what the kernels below are of
-let obstacle = "";
+let obstacle = "", isAsked = false; // for a run: before it, Python loads without a word
 
 const program = () => ({ source: editor.source, name: NAME, space: "playground", fresh: true });
 
 async function run() {
   if (runner.running || obstacle) return;
+  isAsked = true;
   const output = new Output(byId("output"), (line) => editor.select(line));
   byId("output").classList.add("busy");
   byId("run").disabled = true;
@@ -137,7 +138,7 @@ async function open() {
   const kept = name ? null : remembered();
   if (kept) editor.source = kept;
   else await example(name && Object.hasOwn(EXAMPLES, name) ? name : Object.keys(EXAMPLES)[0]);
-  return "Python is loaded at the first run.";
+  return AT_FIRST;
 }
 
 async function begin() {
@@ -163,6 +164,7 @@ async function begin() {
   byId("run").disabled = false;
   state.ready(told);
   keep(BASE);
+  if (plenty()) idle(() => runner.load().then(() => isAsked || told !== AT_FIRST || state.ready("Python is ready."), () => {}));
   globalThis.flambeauRunner = runner; // for the console
 }
 

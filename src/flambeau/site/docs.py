@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+import textwrap
 from collections.abc import Iterator
 from functools import partial
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from string import Template
 from typing import NamedTuple
@@ -47,6 +48,7 @@ RUNS = Template(
 )
 PLAYGROUND = '<p>Try it in this browser: the <a href="../playground/">Playground</a>.</p>'
 NOTEBOOKS = "notebooks"  # the folder of pages as notebooks
+DESCRIBED = 155  # characters of a page's description, of which search engines show no more
 MOST_USES = 12  # pages that a function's page lists
 
 
@@ -150,14 +152,22 @@ def whole(
     get buttons."""
     root = "../" * here.count("/")
     template = Template((web_folder() / "docs" / "page.html").read_text("utf-8"))
+    listed = f'</h1><nav class="contents" aria-label="On this page">{contents}</nav>' if contents else "</h1>"
     values = {
         "root": root, "home": f"{root}../" if folder.with_site else f"{root}index.html",
-        "title": escape(title), "policy": escape(POLICY, quote=False), "body": body,
+        "title": escape(title), "policy": escape(POLICY, quote=False),
+        "body": body.replace("</h1>", listed, 1),
         "version": escape(__version__), "nav": navigation(here, root, folder.pages),
-        "runs": RUNS.substitute(site=f"{root}../") if runs else "",
-        "contents": f'<nav class="contents" aria-label="On this page">{contents}</nav>' if contents else "",
+        "runs": RUNS.substitute(site=f"{root}../") if runs else "", "description": description(body),
     }  # fmt: skip
     return template.substitute(values).encode()
+
+
+def description(body: str) -> str:
+    """Return the beginning of a page's first paragraph, for search engines and shared links."""
+    first = re.search(r"<p>(.*?)</p>", body, re.DOTALL)
+    text = unescape(" ".join(re.sub(r"<[^>]*>", "", first[1]).split())) if first else "Flambeau"
+    return escape(textwrap.shorten(text, DESCRIBED, placeholder=" ..."))
 
 
 def groups(pages: dict[str, str]) -> dict[str, list[str]]:

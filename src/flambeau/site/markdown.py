@@ -16,6 +16,8 @@ from pygments.util import ClassNotFound
 
 LANGUAGES = {"": "text", "output": "text", "wgsl": "rust", "js": "javascript"}  # of a fence: pygments' name
 
+NO_HEAD = re.compile(r"<thead>\s*<tr>\s*(?:<th></th>\s*)+</tr>\s*</thead>\s*")
+
 
 class PageSection(NamedTuple):
     """A part of a page under one heading: its address in the page, the headings above it, and its text."""
@@ -130,7 +132,9 @@ def relink(children: Sequence[Any], link: Link) -> None:
 
 
 def wrap_tables(html: str) -> str:
-    """Put tables into boxes that scroll on narrow screens."""
+    """Put tables into boxes that scroll on narrow screens. Empty head cells become plain cells:
+    a screen reader would announce a head without a name."""
+    html = NO_HEAD.sub("", html).replace("<th></th>", "<td></td>")
     return html.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
 
 

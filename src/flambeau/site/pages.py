@@ -96,5 +96,6 @@ def links(root: str, here: str, with_docs: bool = False) -> str:
     for folder, name in (NAMES | ({DOCS: "Docs"} if with_docs else {})).items():
         mark = ' aria-current="page"' if folder == here else ""
         icon = f'<img src="{root}flame.svg" alt="" width="24" height="24">' if not folder else ""
-        anchors.append(f'<a href="{f"{root}{folder}/" if folder else root or "./"}"{mark}>{icon}{name}</a>')
+        text = name if folder else f"<span>{name}</span>"  # which phones show as the icon alone
+        anchors.append(f'<a href="{f"{root}{folder}/" if folder else root or "./"}"{mark}>{icon}{text}</a>')
     return "\n  ".join(["", *anchors]) + "\n"

@@ -25,6 +25,14 @@ TYPES = {  # Python reads these types from the system, where they may be missing
     ".safetensors": "application/octet-stream",
 }
 
+ERROR = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>%(code)d: %(message)s</title></head>
+<body><main><h1>%(code)d: %(message)s</h1><p>%(explain)s. <a href="/">To the first page</a></p></main></body>
+</html>
+"""
+
 
 class Handler(SimpleHTTPRequestHandler):
     """Serves files with the types of TYPES, and NAME.br for NAME if it exists and the browser accepts it.
@@ -34,6 +42,7 @@ class Handler(SimpleHTTPRequestHandler):
 
     extensions_map = TYPES | {"": "application/octet-stream"}
     protocol_version = "HTTP/1.1"
+    error_message_format = ERROR
     quiet = encoded = False
     status = 200
 
