@@ -127,7 +127,7 @@ def test_errors():
         ),
         (
             lambda: a.as_strided((9,), (1,)),
-            "as_strided(f32[2, 3], [9], [1], 0): it reaches element 8 of 6: pass sizes that fit",
+            "as_strided(f32[2, 3], [9], [1], 0): it would read element 8 of 6: pass sizes that fit",
         ),
         (
             lambda: fb.use_deterministic_algorithms(False),

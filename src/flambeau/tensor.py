@@ -126,7 +126,7 @@ class HostFormula(HostScalar):
 
     @value.setter
     def value(self, value: float) -> None:
-        raise AttributeError(f"HostScalar.value={value}: it is computed from others: set those")
+        raise AttributeError(f"HostScalar.value={value}: it is computed from other values: set those")
 
 
 class Tensor(Protocols, Exchange, Table):

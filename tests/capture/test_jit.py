@@ -299,7 +299,7 @@ def test_formulas_of_host_scalars_follow_them():
     assert step(numbers(1.0)).item() == 18.0 and len(step.programs) == 1
     with pytest.raises(AttributeError) as e:
         made.value = 3.0
-    assert str(e.value) == "HostScalar.value=3.0: it is computed from others: set those"
+    assert str(e.value) == "HostScalar.value=3.0: it is computed from other values: set those"
     with pytest.raises(TypeError):
         a * "b"
 

@@ -85,7 +85,7 @@ def test_a_saved_program(folder):
     made = fb.Inspection.from_json(folder / "saved.json")
     assert "fn main" in made.shaders[kernel.shader].wgsl
     refused = run("saved", "--send", "0", "kernel.py")
-    told = "it was planned before the call: what it binds is unknown"
+    told = "it was planned before the call: its bindings are unknown"
     assert refused.exit_code == 1 and refused.output.endswith(f": {told}\n")
 
 

@@ -148,7 +148,7 @@ def test_a_learners_step():
     assert told[0].startswith("train.py::Learner.step on GPU: ")
     assert any("optimizer" in line for line in told) and any("Linear" in line for line in told), told
     late = run("train.py::Learner.step", "--call", "3")
-    told = "it ran to its end and called Learner.step 2 times, not 3: train with a Learner there"
+    told = "it ran to the end and called Learner.step 2 times, not 3: train with a Learner there"
     assert late.exit_code == 1 and late.output.endswith(f"flambeau: inspect: train.py: {told}\n")
 
 
@@ -187,11 +187,11 @@ WRONG = {
         "inspect --turn: it selects an assignment of --watch: pass --watch too"
     ),
     ("train.py::step", "--watch", "exp.y", "--turn", "-1"): (
-        "watch(turn=-1): turns are counted from 0 on: pass 0 or more"
+        "watch(turn=-1): turns count from 0: pass 0 or more"
     ),
     ("x.json", "--check"): "inspect --check x.json: a saved file can't be run: name the script or model",
     ("train.py::step", "--watch", "exp"): (
-        "watch(name='exp'): is no KERNEL.NAME: see the names by inspect or .wgsl()"
+        "watch(name='exp'): is not KERNEL.NAME: inspect or .wgsl() shows the names"
     ),
     ("train.py::step", "--watch", "sin.y"): "watch(name='sin.y'): no kernel 'sin': its kernels: mul+exp",
     ("train.py::empty", "--sanitize"): f"sanitize(train.py::empty): {NOTHING}",

@@ -93,13 +93,13 @@ def test_views_and_casts():
             lambda x: fb.exp(x, out=fb.zeros(2, 3, dtype=fb.int32, device="cpu")),
             TypeError,
             "exp(f32[2, 3], out=i32[2, 3]): out is i32, and the result f32: pass a tensor of"
-            " float32, or leave out out=",
+            " float32, or do not pass out=",
         ),
         (
             lambda x: fb.exp(x, out=fb.zeros(3, device="cpu")),
             ValueError,
             "exp(f32[2, 3], out=f32[3]): out has shape [3], and the result [2, 3]: pass"
-            " fb.empty([2, 3]), or leave out out=",
+            " fb.empty([2, 3]), or do not pass out=",
         ),
         (
             lambda x: fb.exp(x, out=3),
@@ -115,7 +115,7 @@ def test_views_and_casts():
             lambda x: fb.exp(x.clone().requires_grad_(), out=x),
             ValueError,
             "exp(f32[2, 3], out=f32[2, 3]): no gradients flow into out: write inside no_grad,"
-            " or leave out out=",
+            " or do not pass out=",
         ),
     ],
 )

@@ -117,7 +117,7 @@ def test_errors():
     )
     told(
         lambda: d.Normal(fb.zeros(3, device="cpu"), one).log_prob(fb.zeros(2, device="cpu")),
-        "Normal.log_prob(f32[2]): does not broadcast with the shape [3] of batch and event",
+        "Normal.log_prob(f32[2]): does not broadcast with the batch and event shape [3]",
     )
     told(lambda: d.Normal(one, one).log_prob(1.0), "Normal.log_prob(1.0): takes a tensor")
     told(lambda: d.Bernoulli(), "Bernoulli(...): takes one of probs and logits, not 0: pass one")

@@ -102,9 +102,9 @@ WRONG = {  # change, a line that is in the original: what is said begins with
     "gap": (
         ("binding(4)", "binding(6)"),
         "binding(4)",
-        "out is bound at 6: buffers are bound at 1, 2, ... in a row",
+        "out is bound at 6: bind buffers at 1, 2, ... without gaps",
     ),
-    "none": (("read_write> out", "read> out"), "", "nothing is written: bind a var<storage, read_write>"),
+    "none": (("read_write> out", "read> out"), "", "no buffer is written: bind a var<storage, read_write>"),
 }  # fmt: skip
 
 
@@ -186,7 +186,7 @@ def test_templates_as_a_patch(product, tmp_path):
     assert {name: (tmp_path / "wgsl" / name).read_text() for name in changed} == changed
     with pytest.raises(FlambeauError) as e:
         send.patch({"mine.wgsl": ""})
-    told = "mine.wgsl: is a custom op's text: change it where the op is declared"
+    told = "mine.wgsl: is the WGSL of a custom op: change it where the op is declared"
     assert str(e.value) == f"inspect: {told}"
 
 
@@ -276,7 +276,7 @@ def test_what_can_not_be_sent(product):
     assert str(e.value) == "inspect: kernel 3 does not exist: pass 0"
     with pytest.raises(FlambeauError) as e:
         send.custom_op(made, 0, edited(made, ("  stride1: u32,", "  stride1: i32,")))
-    assert str(e.value) == "inspect: matmul+add+relu: its Params have i32: a custom op's are u32 and f32"
+    assert str(e.value) == "inspect: matmul+add+relu: it has i32 Params: a custom op supports u32 and f32"
     several = edited(
         made, ("fn finish", "@group(0) @binding(5) var<storage, read_write> o: array<f32>;\nfn finish")
     )

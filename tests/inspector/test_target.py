@@ -93,12 +93,12 @@ def test_a_whole_script(script, capsys):
 
 
 REFUSED = {  # function, arguments, number of the call: what is said after the script's name
-    "never called": ("never", (), 1, ": it ran to its end and never called never: call it there"),
+    "never called": ("never", (), 1, ": it ran to the end and never called never: call it there"),
     "too few": (
         "Trainer.go",
         (),
         2,
-        ": it ran to its end and called Trainer.go 1 time, not 2: call it there",
+        ": it ran to the end and called Trainer.go 1 time, not 2: call it there",
     ),
     "unknown": ("stp", (), 1, ": it defines no stp: did you mean 'step'?"),
     "no method": ("Trainer.stop", (), 1, ": it defines no Trainer.stop"),

@@ -100,7 +100,7 @@ def test_the_rule():
     assert template(lambda x: x.T, 3, 65537) == direct  # neighbours are read soon after each other
     assert template(lambda x: x.permute(1, 0, 2), 61, 67, 32) == direct  # rows stay rows
     assert template(lambda x: x + 1, 601, 611) == direct
-    # packed elements are written in fours
+    # packed elements are written four at a time
     assert template(lambda x: x.T, 604, 611, dtype=fb.float16) == tiles
     assert template(lambda x: x.T, 601, 611, dtype=fb.float16) == direct
 

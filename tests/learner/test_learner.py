@@ -287,7 +287,7 @@ def test_it_stops_when_nothing_gets_better():
         made(early_stopping=EarlyStopping("valid_los"))[0].fit(loader(), loader(), epochs=2)
     rule = "the history will have no such value: did you mean 'valid_loss'?"
     there = "epoch, step, train_loss, valid_loss"
-    assert str(e.value) == f"EarlyStopping('valid_los'): {rule}: known are {there}"
+    assert str(e.value) == f"EarlyStopping('valid_los'): {rule}: use one of {there}"
     with pytest.raises(ValueError) as e:
         made(metrics=[Outputs()], early_stopping=EarlyStopping("valid_outputs_n"))[0].fit(
             loader(), loader(), epochs=3
@@ -371,7 +371,7 @@ def test_events_go_to_json_and_back():
     assert (started.parameters, started.epochs, started.resumed) == (26, 1, False)
     with pytest.raises(ValueError) as e:
         Event.from_dict({"kind": "ended"})
-    told = f"unknown kind: known are {', '.join(KINDS)}"
+    told = f"unknown kind: use one of {', '.join(KINDS)}"
     assert str(e.value) == f"Event.from_dict(kind='ended'): {told}"
     with pytest.raises(ValueError) as e:
         Event.from_dict({"kind": "message", "level": "info"})

@@ -188,10 +188,10 @@ def test_a_wrong_name_of_a_value_is_told_before_the_first_step(tmp_path):
     both = f"{names}, valid_loss, valid_mean_squared_error"
     rule = "the history will have no such value"
     mean, typo = "did you mean 'valid_mean_squared_error'?", "valid_mean_squared_eror"
-    assert told(typo) == f"Best('{typo}'): {rule}: {mean}: known are {both}"
+    assert told(typo) == f"Best('{typo}'): {rule}: {mean}: use one of {both}"
     assert told("mean_squared_error").startswith(f"Best('mean_squared_error'): {rule}: did you mean")
     mean = "did you mean 'train_loss'?"
-    assert told("valid_loss", valid=False) == f"Best('valid_loss'): {rule}: {mean}: known are {names}"
+    assert told("valid_loss", valid=False) == f"Best('valid_loss'): {rule}: {mean}: use one of {names}"
     assert steps == []
 
 

@@ -69,7 +69,7 @@ def test_a_history_is_a_list_with_a_picture():
     assert len(history.plot("accuracy").figure.axes) == 1
     with pytest.raises(ValueError) as e:
         history.plot("recall")
-    assert str(e.value) == "history.plot('recall'): the history has no such metric: known are loss, accuracy"
+    assert str(e.value) == "history.plot('recall'): the history has no such metric: use one of loss, accuracy"
     with pytest.raises(ValueError) as e:
         History().plot()
     assert str(e.value) == "history.plot(): it has no epochs: call fit(...) first"

@@ -152,12 +152,12 @@ def test_classes_as_texts_are_a_target():
     [
         (
             lambda: TableEncoder([FillMissing("agee")]).fit(ROWS),
-            "FillMissing: the table has no column 'agee': did you mean 'age'?: known are age, city, born, y",
+            "FillMissing: the table has no column 'agee': did you mean 'age'?: use one of age, city, born, y",
         ),
         (
             lambda: TableEncoder([Normalize("city")]).fit(ROWS),
-            "could not convert string to float: 'Rome': a column of numbers has another cell: use Categorify"
-            " for it",
+            "could not convert string to float: 'Rome': a column of numbers has another kind of value:"
+            " use Categorify for it",
         ),
         (
             lambda: encoder()(ROWS),

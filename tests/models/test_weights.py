@@ -127,7 +127,7 @@ def test_errors():
     assert str(e.value) == f"create_model('efficientnet_lite3', pretrained=True): {rule}"
     with pytest.raises(ValueError) as e:
         models.create_model("all-MiniLM-L6-v2")
-    rule = "it is known by its weights: pass pretrained=True"
+    rule = "it exists only with trained weights: pass pretrained=True"
     assert str(e.value) == f"create_model('all-MiniLM-L6-v2'): {rule}"
     with pytest.raises(ValueError) as e:
         models.create_model("all-MiniLM-L6-v2", 5, pretrained=True)

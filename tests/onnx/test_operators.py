@@ -285,7 +285,7 @@ WRONG = [
     (
         ("TreeEnsembleRegressor", X[0, 0]),
         {"domain": ML, **tree(nodes_falsenodeids=(0, 0, 0))},
-        "its nodes form a cycle: a tree has none",
+        "its nodes form a cycle, which a tree must not have",
     ),
     (
         ("TreeEnsembleRegressor", X[0, 0]),

@@ -151,7 +151,7 @@ def test_limits_of_memory_and_time(guarded):
     assert x.sum().item() == 1 << 12
     client = RawClient(guarded, "secret")
     client.send(m.ALLOC, 1, m.ALLOCATED.pack(1 << 21, 0))
-    assert "this server allows a client 1,048,576" in client.refusal()
+    assert "the server's limit for a client is 1,048,576" in client.refusal()
     client.close()
     until = time.monotonic() + 120
     with pytest.raises(DeviceError, match=r"was lost .remote: this server lets a client compute for 0.2 s"):
@@ -261,7 +261,7 @@ def test_the_command(server):
     """Its options are understood or refused in one line."""
     assert [parse_bytes(text) for text in (None, "512", "1.5k", "4G")] == [None, 512, 1536, 4 << 30]
     refused = {
-        ("--memory", "much"): "flambeau: remote(--memory much): no number of bytes: use 512M or 4G",
+        ("--memory", "much"): "flambeau: remote(--memory much): not a number of bytes: use 512M or 4G",
         ("--host", "0.0.0.0"): "beyond the loopback a token is needed: pass --token",
         ("--port", str(server.port)): "address already in use",
         ("--device", "cpu"): "only GPUs are served",

@@ -195,7 +195,7 @@ def test_a_stream_of_bytes(ends):
         (frame(9, b"", final=False), "control frame"),
         (frame(0, b"x"), "continues without a beginning"),
         (frame(2, b"x", final=False) + frame(2, b"y"), "begins inside another"),
-        (frame(1, b"\xff"), "not in UTF-8"),
+        (frame(1, b"\xff"), "not UTF-8"),
         (frame(2, b"", length=1 << 40), "more than 16,777,216 bytes"),
         (frame(2, b"x" * 99, final=False) + frame(0, b"", length=1 << 24), "more than 16,777,216 bytes"),
         (b"\x82\xff" + b"\xff" * 12, "63 bits"),

@@ -44,7 +44,7 @@ def test_the_kernels_of_a_name_come_before_those_that_have_it_in_theirs(gpu):
     assert found.kernel == "exp+mul"
     with pytest.raises(KernelError) as e:
         fb.watch(call, fb.zeros(4, device=gpu).realize(), name="map.zz")
-    assert str(e.value).startswith("watch(exp+mul.zz): there is no such value: there are ")
+    assert str(e.value).startswith("watch(exp+mul.zz): no such value: the values are ")
 
 
 def test_vectors_booleans_and_parameters(gpu):
@@ -61,11 +61,11 @@ def test_vectors_booleans_and_parameters(gpu):
 
 
 ERRORS = {
-    "exp": (ValueError, "watch(name='exp'): is no KERNEL.NAME: see the names by inspect or .wgsl()"),
-    "exp.y+": (ValueError, "watch(name='exp.y+'): is no KERNEL.NAME: see the names by inspect or .wgsl()"),
+    "exp": (ValueError, "watch(name='exp'): is not KERNEL.NAME: inspect or .wgsl() shows the names"),
+    "exp.y+": (ValueError, "watch(name='exp.y+'): is not KERNEL.NAME: inspect or .wgsl() shows the names"),
     "foo.y": (KernelError, "watch(name='foo.y'): no kernel 'foo': its kernels: exp"),
-    "exp.grou": (KernelError, "watch(exp.grou): there is no such value: did you mean 'group'?"),
-    "exp.zz": (KernelError, "watch(exp.zz): there is no such value: there are "),
+    "exp.grou": (KernelError, "watch(exp.grou): no such value: did you mean 'group'?"),
+    "exp.zz": (KernelError, "watch(exp.zz): no such value: the values are "),
 }
 
 
@@ -83,5 +83,5 @@ def test_names_of_several_types(gpu):
         fb.watch(
             faulty.whole("watched_twice", work), fb.ones(128, device=gpu).realize(), name="watched_twice.y"
         )
-    told = "watch(watched_twice.y): is of type f32, u32: watch a number or a vector, of one type"
+    told = "watch(watched_twice.y): has type f32, u32: watch a number or a vector of one type"
     assert str(e.value) == told

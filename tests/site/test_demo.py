@@ -89,7 +89,7 @@ REFUSED = [
     ({"x": "f32[N, 4]"}, {"names": ["a"]}, "1 names for 4 numbers"),
     ({"x": "f32[N, 4]"}, {"scale": "unit"}, "--scale: no input takes a picture"),
     ({"x": "f32[N, 4]"}, {"vocabulary": ["a"]}, "--vocab: no input takes token ids"),
-    ({"x": "f32[N, 4]"}, {"show": "picture"}, "--show picture: y f32[1, 2] can't be shown so"),
+    ({"x": "f32[N, 4]"}, {"show": "picture"}, "--show picture: y f32[1, 2] can't be shown this way"),
     ({"x": "f32[N, 3, 9, 9]"}, {"scale": "dark"}, "--scale 'dark': pass unit, symmetric, imagenet, bytes"),
     ({"x": "f32[N, 1, 9, 9]"}, {"scale": "imagenet"}, "--scale 'imagenet' does not fit 1 channels"),
 ]
@@ -158,7 +158,7 @@ def test_folders_of_export_and_files(tmp_path):
     for arguments, text in (
         ((saved, "--out", tmp_path / "mine"), "mine holds other files"),
         ((saved, "--input", "x=f32[N]"), "a saved program has its inputs and weights"),
-        ((saved, "--example", "cat.jpg"), "--example cat.jpg: there is no such file"),
+        ((saved, "--example", "cat.jpg"), "--example cat.jpg: no such file"),
         ((tmp_path / "mine",), "the folder has no program.txt"),
         ((tmp_path / "words.onnx",), "the input 'words' is string[n]: a page takes tensors of numbers"),
         ((tmp_path / "open.onnx",), "the size wide is open: pass --size wide=N"),
@@ -168,7 +168,7 @@ def test_folders_of_export_and_files(tmp_path):
         ),
         ((tmp_path / "open.onnx", "--size", "wide=5", "--labels", "a," * 300), "labels fit no output"),
         ((tmp_path / "none.onnx",), "no such file"),
-        ((tmp_path / "digits",), "digits: there is no such file or folder: pass an ONNX file"),
+        ((tmp_path / "digits",), "digits: no such file or folder: pass an ONNX file"),
     ):
         done = demo(*arguments)
         assert done.exit_code == 1 and text in done.output and done.output.count("\n") == 1, done.output

@@ -209,17 +209,17 @@ ANSWERS = {  # what is sent in place of a result -> the reason
     "failed": (lambda v: encode("failed", why="out of\nmemory"), "it failed: out of?memory"),
     "another": (
         lambda v: encode("result", [v.tobytes()], step=1, shard=99),
-        "tab: a result of another shard",
+        "tab: a result for another shard",
     ),
-    "hello": (lambda v: encode("hello"), "tab: a result of another shard"),
-    "text": (lambda v: ["a text"], "tab: a text, where messages of bytes"),
+    "hello": (lambda v: encode("hello"), "tab: a result for another shard"),
+    "text": (lambda v: ["a text"], "tab: expected a message of bytes, got text"),
     "unknown": (lambda v: encode("weights", [v.tobytes()]), "tab: a message of an unknown kind"),
     "empty": (lambda v: [b""], "tab: a message of 0 bytes"),
     "head": (
         lambda v: [struct.pack("<I", 1 << 30), b"{}"],
-        "tab: a head of 1073741824 bytes in a message of 6",
+        "tab: a header of 1073741824 bytes in a message of 6",
     ),
-    "json": (lambda v: [struct.pack("<I", 4), b"[[[["], "tab: a head that is not JSON"),
+    "json": (lambda v: [struct.pack("<I", 4), b"[[[["], "tab: the header is not JSON"),
     "list": (lambda v: [struct.pack("<I", 2), b"[]"], "tab: a message of an unknown kind"),
 }
 
@@ -263,10 +263,10 @@ HELLOS = {
         4001,
         "the link's token is wrong: open the link that the training printed",
     ),
-    "none": ({"token": 7}, 4001, "tab: token must be a text"),
+    "none": ({"token": 7}, 4001, "tab: token must be a string"),
     "format": ({"format": FORMAT + 1}, 4002, f"the page speaks version {FORMAT + 1}, the training {FORMAT}"),
     "number": ({"format": "1"}, 4001, "tab: format must be an integer"),
-    "bye": ({"kind": "bye"}, 4001, "tab: 'bye', where 'hello' is expected"),
+    "bye": ({"kind": "bye"}, 4001, "tab: expected 'hello', got 'bye'"),
     "large": ({"adapter": "x" * 2 * HEAD}, 1009, "WebSocket: a message has more than"),
 }
 

@@ -166,7 +166,7 @@ def _program(options: DemoOptions, out: Path, call: str) -> Path:
             )
         if ":" not in model and not model.endswith(".safetensors"):
             rule = "pass an ONNX file, a folder of `flambeau export`, a .safetensors file or file.py:name"
-            raise FlambeauError(f"{call}: there is no such file or folder: {rule}")
+            raise FlambeauError(f"{call}: no such file or folder: {rule}")
         program = model_of(model, options.weights, "demo")
         return save_program(program, dict(named_inputs(model, options.inputs, "demo")), out, 1, "web")
 

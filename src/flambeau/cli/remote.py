@@ -72,4 +72,4 @@ def parse_bytes(text: str | None) -> int | None:
     try:
         return int(float(number) * SUFFIXES[suffix])
     except (KeyError, ValueError):
-        raise FlambeauError(f"remote(--memory {text}): no number of bytes: use 512M or 4G") from None
+        raise FlambeauError(f"remote(--memory {text}): not a number of bytes: use 512M or 4G") from None

@@ -66,6 +66,6 @@ def _write(y: Any, out: Any) -> Any:
     if y.device is not out.device:
         raise ValueError(f"devices differ: the result is on {y.device}, out on {out.device}")
     if y.requires_grad:
-        raise ValueError("no gradients flow into out: write inside no_grad, or leave out out=")
+        raise ValueError("no gradients flow into out: write inside no_grad, or do not pass out=")
     out._check_write()
     return out.replace_(y)

@@ -85,10 +85,14 @@ def init_process_group(
     """
     global _default
     if _default is not None:
-        raise ValueError("init_process_group: there is a group already: call destroy_process_group first")
+        raise ValueError(
+            "init_process_group: a process group already exists: call destroy_process_group first"
+        )
     names = {part.rpartition(":")[2] for part in (backend or "auto").lower().split(",")}
     if not names <= set(BACKENDS):
-        raise ValueError(f"init_process_group(backend={backend!r}): known are {', '.join(BACKENDS)}")
+        raise ValueError(
+            f"init_process_group(backend={backend!r}): unknown: use one of {', '.join(BACKENDS)}"
+        )
     seconds = _seconds(timeout, TIMEOUT)
     host, port, rank, world_size = _place(init_method, rank, world_size, store)
     try:
@@ -125,7 +129,7 @@ def _place(init_method: str | None, rank: int, size: int, store: Store | None) -
     url = urlsplit(init_method or "env://")
     if url.scheme not in ("env", "tcp") or (url.scheme == "tcp" and (not url.hostname or not url.port)):
         raise ValueError(
-            f"init_process_group(init_method={init_method!r}): known are 'env://' and 'tcp://host:port'"
+            f"init_process_group(init_method={init_method!r}): unknown: use 'env://' or 'tcp://host:port'"
         )
     rank = rank if rank >= 0 else int(environment.get("RANK", -1))
     size = size if size > 0 else int(environment.get("WORLD_SIZE", -1))
@@ -233,7 +237,7 @@ def get_default_group() -> ProcessGroup:
     """
     group = thread_group.get() or _default
     if group is None:
-        raise ValueError("there is no process group: call flambeau.distributed.init_process_group first")
+        raise ValueError("no process group exists: call flambeau.distributed.init_process_group first")
     return group
 
 
@@ -346,7 +350,7 @@ def _seconds(timeout: timedelta | float | None, default: float) -> float:
 def _root(group: ProcessGroup, rank: int | None, group_rank: int | None, default: int | None = 0) -> int:
     """A root's rank in the group: torch gives it in the group of all, or as group_src and group_dst."""
     if rank is not None and group_rank is not None:
-        raise ValueError("pass a rank of all or a rank of the group, not both")
+        raise ValueError("pass a global rank or a group rank, not both")
     if group_rank is not None:
         return group_rank
     if rank is None and default is None:

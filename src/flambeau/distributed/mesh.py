@@ -414,7 +414,7 @@ class Mesh:
         place = None
         if header.flags & SHARED:
             if data.nbytes != PLACE.size or not peer.shares_memory:
-                raise DistributedError("it names a block of shared memory in an invalid way")
+                raise DistributedError("it describes a block of shared memory in an invalid way")
             place, first, length = PLACE.unpack(data.tobytes())
             data = self.blocks.view(peer.pid, place, first, length)
         with self.changed:

@@ -464,7 +464,7 @@ class DistributedOptimizer:
         known = {rank: c for rank, c in enumerate(each) if c >= 0}
         if not known:
             rule = "resume from the newest checkpoint"
-            raise DistributedError(f"all workers that had the state of the training are gone: {rule}")
+            raise DistributedError(f"all workers that had the training state have died: {rule}")
         return known
 
     def _catch_up(self, each: Sequence[int]) -> None:

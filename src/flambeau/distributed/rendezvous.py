@@ -159,7 +159,7 @@ class Worker:
         """The next generation of a group that has been closed."""
         if group.size != group.mesh.size:
             raise DistributedError(
-                "reconfigure: call it on the group of all ranks, then make the others again"
+                "reconfigure: call it on the group of all ranks, then create the other groups again"
             )
         following = self.join(timeout, group.generation)
         following.timeout = group.timeout

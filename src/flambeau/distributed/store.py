@@ -243,7 +243,7 @@ class StoreServer:
             return
         member.has_joined = False
         if self._generation:
-            raise DistributedError(f"the workers did not reach a step boundary within {timeout:.3g} s")
+            raise DistributedError(f"the workers did not finish a step within {timeout:.3g} s")
         size, present = member.info["size"], {m.rank for m in waiting}
         missing = ", ".join(str(r) for r in range(size) if r not in present)
         raise DistributedError(
@@ -320,7 +320,7 @@ class Store:
             except (OSError, FrameError) as e:
                 self.connection.close()  # a late answer must not be taken for the next request's
                 raise DistributedError(
-                    f"the store is gone ({e}): its process, the launcher or rank 0, ended"
+                    f"the store has closed ({e}): its process, the launcher or rank 0, has ended"
                 ) from e
         if "error" in reply.fields:
             raise DistributedError(str(reply.fields["error"]))

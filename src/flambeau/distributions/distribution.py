@@ -141,9 +141,7 @@ class Distribution:
         # NumPy's rule, aligned at the last dim
         for n, m in zip(reversed(value.shape), reversed(shape)):
             if 1 not in (n, m) and n != m:
-                raise ValueError(
-                    f"{call}: does not broadcast with the shape {list(shape)} of batch and event"
-                )
+                raise ValueError(f"{call}: does not broadcast with the batch and event shape {list(shape)}")
         rule = self.support
         if rule is not None and self._checks(value) and not rule.check(value).all().item():
             raise ValueError(f"{call}: values are not in {rule}: pass other values, or validate_args=False")

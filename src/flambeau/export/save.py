@@ -121,7 +121,9 @@ def _sketch_batches(
             kinds = [(r.dtype, name) for r, name in zip(graph.roots, graph.names, strict=True)]
             first = first or (graph, kinds)
             if kinds != first[1]:
-                raise FlambeauError("the function returns other names or dtypes than for smaller batches")
+                raise FlambeauError(
+                    "the names or dtypes of its results differ from those for smaller batches"
+                )
             for kind, parts in sketches.items():
                 parts.append(sketch(graph, kind, weights))
         except (FlambeauError, ValueError, TypeError, IndexError) as e:

@@ -141,7 +141,7 @@ class Planner:
         """The kernels of a value that is in no group."""
         if node.op.kind == "output":
             if node.inputs[0].buffer is None:
-                raise NeedStore(node.inputs[0], "its kernel makes a further result too")
+                raise NeedStore(node.inputs[0], "its kernel also computes another result")
             return Lowered(launches.part_kernels(self.context, node))
         head = self.values.epilogues.head_of.get(node)
         if head is not None:
@@ -159,7 +159,7 @@ class Planner:
         for more Params than there are."""
         is_large = built is not None and any(len(k.quantities) > PARAMS for k in built.kernels)
         if is_large and (group is not None or self._before_end(top) is not top):
-            raise NeedStore(top, "the kernel asks for as many Params as there are")
+            raise NeedStore(top, "the kernel needs more Params than the limit")
 
     def _commit(self, node: Node, group: FusedGroup | None, built: Lowered) -> None:
         """Add built kernels to the plan."""

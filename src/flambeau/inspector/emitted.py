@@ -41,7 +41,7 @@ def emit_code(wgsl: str, language: str = "", adapter: str = "") -> Generated:
             return Generated(language, _compile(path, languages[language], wgsl, language))
     known = " or ".join(name for name, languages in COMPILERS.items() if language in languages)
     advice = f": put {known} into PATH" if known else ""
-    raise FlambeauError(f"inspect --emit: no {language or 'code'} of a driver: {why}{advice}")
+    raise FlambeauError(f"inspect --emit: the driver provides no {language or 'code'}: {why}{advice}")
 
 
 def _compile(path: str, words: tuple[str, ...], wgsl: str, language: str) -> str:

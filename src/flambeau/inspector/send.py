@@ -61,7 +61,7 @@ def buffers(inspection: Inspection, kernel: int, wgsl: str) -> list[dict[str, An
         )
     )
     if not sizes:
-        raise FlambeauError(f"inspect: {row.name}: it was planned before the call: what it binds is unknown")
+        raise FlambeauError(f"inspect: {row.name}: it was planned before the call: its bindings are unknown")
     largest = max(sizes.values())
     return [
         {
@@ -192,7 +192,7 @@ def custom_op(inspection: Inspection, kernel: int, wgsl: str | None = None) -> s
     if len(declared.writes) != 1 or len(row.outputs) != 1 or "faults" in text:
         raise FlambeauError(f"inspect: {row.name}: it writes several buffers: a custom op writes one")
     if any(kind == "i32" for _, kind in declared.params):
-        raise FlambeauError(f"inspect: {row.name}: its Params have i32: a custom op's are u32 and f32")
+        raise FlambeauError(f"inspect: {row.name}: it has i32 Params: a custom op supports u32 and f32")
     numbers = dict(zip((n for n, _ in shader.params), words_of(inspection, row, shader.wgsl), strict=True))
     op = (
         inspection.ops[inspection.values[row.outputs[0]].op]
@@ -200,7 +200,9 @@ def custom_op(inspection: Inspection, kernel: int, wgsl: str | None = None) -> s
         else None
     )
     if op is None:
-        raise FlambeauError(f"inspect: {row.name}: it computes a part of a result: a custom op computes all")
+        raise FlambeauError(
+            f"inspect: {row.name}: it computes a part of a result: a custom op must compute all of it"
+        )
     inputs = [inspection.values[v] for v in row.inputs]
     shapes = [inspection.ops[v.op] if v.op >= 0 else None for v in inputs]
     names = [b.name for b in declared.reads]
@@ -269,7 +271,9 @@ def patch(templates: dict[str, str]) -> str:
     out: list[str] = []
     for name, text in templates.items():
         if not (template_folder() / name).is_file():
-            raise FlambeauError(f"inspect: {name}: is a custom op's text: change it where the op is declared")
+            raise FlambeauError(
+                f"inspect: {name}: is the WGSL of a custom op: change it where the op is declared"
+            )
         before, after = (t.splitlines(keepends=True) for t in (template_text(name), f"{text.rstrip()}\n"))
         out += unified_diff(before, after, f"a/wgsl/{name}", f"b/wgsl/{name}")
     return "".join(out)

@@ -74,7 +74,7 @@ def of_script(
     if not hook.calls:
         called = f"never called {function}"
     advice = "train with a Learner there" if is_step else "call it there"
-    raise FlambeauError(f"inspect: {path}: it ran to its end and {called}: {advice}")
+    raise FlambeauError(f"inspect: {path}: it ran to the end and {called}: {advice}")
 
 
 def _tree(path: Path) -> ast.Module:

@@ -268,7 +268,7 @@ def _read_zip(view: memoryview, place: LoadOptions) -> Any:
     # PyTorch writes all members into a folder named after the file.
     roots = [name[: -len("data.pkl")] for name in members if name.rpartition("/")[2] == "data.pkl"]
     if len(roots) != 1:
-        raise DamagedFile("it is an archive that PyTorch did not write: it has no data.pkl, or several")
+        raise DamagedFile("it is not an archive of PyTorch: it has no data.pkl, or several")
     (root,) = roots
     # TorchScript archives contain code, which is never executed.
     if f"{root}constants.pkl" in members:

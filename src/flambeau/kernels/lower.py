@@ -292,7 +292,7 @@ class Trace:
         steps = zip(view.index.strides, rows.strides, self.domain, strict=True)
         # Only dims longer than 1 decide which row is read.
         if view.bounds or view.index.offset or any([s != own for s, own, n in steps if n > 1]):
-            raise NeedStore(node, "it is read for other rows")
+            raise NeedStore(node, "other rows read it")
         return self._add(Raw("stat", node.dtype, node))
 
     def _check_words(self) -> None:
@@ -301,7 +301,7 @@ class Trace:
         if self.words > MOST_WORDS:
             last = next((s.node for s in reversed(self.steps) if s.kind == "op"), None)
             if last is not None:
-                raise NeedStore(last, "the views of the chain are many")
+                raise NeedStore(last, "the chain has many views")
 
     def _add(self, raw: Raw, below: Iterable[int] = ()) -> int:
         self.steps.append(raw)

@@ -166,7 +166,7 @@ def _pieces_kernel(
     fits = not narrow and size % 4 == 0 and (after is None or can_widen(after.trace.steps, runs, sizes))
     width = 4 if fits else 1
     if tail.dtype.is_packed and width == 1:
-        raise NeedStore(plan.before_packed(head), "packed elements are written in fours")
+        raise NeedStore(plan.before_packed(head), "packed elements are written four at a time")
     b.add(part, head.dtype, width)
     coords = coordinates(len(runs), "c", "first")
     body = (

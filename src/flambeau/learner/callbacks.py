@@ -127,7 +127,7 @@ def value_of(row: Row, name: str, who: str) -> float:
     """Return a value of a history's row; ValueError for an unknown name."""
     if name not in row:
         rule = f"the history has no such value{suggest(name, row)}"
-        raise ValueError(f"{who}({name!r}): {rule}: known are {', '.join(row)}")
+        raise ValueError(f"{who}({name!r}): {rule}: use one of {', '.join(row)}")
     return row[name]
 
 

@@ -156,7 +156,7 @@ def check_monitors(callbacks: Iterable[Any], meters: dict[str, SplitMeter], has_
             continue  # a part of a metric with several values, whose names are unknown before it is computed
         hint = suggest(name, known) or suggest(f"valid_{name}", known)
         rule = f"the history will have no such value{hint}"
-        raise ValueError(f"{type(callback).__name__}({name!r}): {rule}: known are {', '.join(known)}")
+        raise ValueError(f"{type(callback).__name__}({name!r}): {rule}: use one of {', '.join(known)}")
 
 
 def one_number(loss: Any) -> Any:

@@ -79,7 +79,7 @@ class Event:
         kind = KINDS.get(name) if isinstance(name, str) else None
         if kind is None:
             known = ", ".join(KINDS)
-            raise ValueError(f"Event.from_dict(kind={name!r}): unknown kind: known are {known}")
+            raise ValueError(f"Event.from_dict(kind={name!r}): unknown kind: use one of {known}")
         # Files of a newer version may have further fields.
         entries = {f.name: values[f.name] for f in fields(kind) if f.name in values}
         for f in fields(kind):

@@ -39,6 +39,6 @@ class History(list[Row]):
             raise ValueError("history.plot(): it has no epochs: call fit(...) first")
         unknown = [name for name in names if name not in curves]
         if unknown:
-            rule = f"the history has no such metric: known are {', '.join(curves)}"
+            rule = f"the history has no such metric: use one of {', '.join(curves)}"
             raise ValueError(f"history.plot({unknown[0]!r}): {rule}")
         return import_module(PICTURES).draw_history({name: curves[name] for name in names or curves})

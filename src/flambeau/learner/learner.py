@@ -297,7 +297,9 @@ class Learner:
         check_loader("lr_find({})", loader, "pass [(x, y)], or a DataLoader")
         check_range(start_lr, end_lr, num_it)
         if belongs_to_group():
-            raise ValueError("lr_find(...): it trains in one process: call it in a script without workers")
+            raise ValueError(
+                "lr_find(...): it supports one process only: call it in a script without workers"
+            )
         trained, accumulate = self._parts.trained, self._parts.accumulate
         # The loader's workers end before its state is restored.
         with restored(trained, loader), closing(repeat(loader)) as items:

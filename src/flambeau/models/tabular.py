@@ -351,7 +351,7 @@ def frame_of(rows: Any) -> Frame:
 def column_of(owner: Any, frame: Frame, name: str) -> Column:
     """Return a column; ValueError, with the known ones, if there is none of this name."""
     if name not in frame:
-        rule = f"the table has no column {name!r}{suggest(name, frame)}: known are {', '.join(frame)}"
+        rule = f"the table has no column {name!r}{suggest(name, frame)}: use one of {', '.join(frame)}"
         raise ValueError(f"{type(owner).__name__}: {rule}")
     return frame[name]
 
@@ -375,7 +375,9 @@ def as_numbers(column: Column) -> Column:
     try:
         return np.array([np.nan if text is None else float(text) for text in texts])
     except ValueError as e:
-        raise ValueError(f"{e}: a column of numbers has another cell: use Categorify for it") from None
+        raise ValueError(
+            f"{e}: a column of numbers has another kind of value: use Categorify for it"
+        ) from None
 
 
 def unique(names: Iterable[str]) -> list[str]:

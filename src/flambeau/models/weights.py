@@ -108,7 +108,9 @@ def create_model(model_name: str, num_classes: int = CLASSES, *, pretrained: boo
     names for an unknown one; FlambeauError if no source has the weights.
     """
     if not pretrained and model_name in SENTENCES:
-        raise ValueError(f"create_model({model_name!r}): it is known by its weights: pass pretrained=True")
+        raise ValueError(
+            f"create_model({model_name!r}): it exists only with trained weights: pass pretrained=True"
+        )
     if pretrained and model_name in NETWORKS and model_name not in _table():
         rule = "no source of its weights is known: models.list_pretrained() lists the names that have one"
         raise ValueError(f"create_model({model_name!r}, pretrained=True): {rule}")

@@ -43,7 +43,7 @@ def _strided_places(self: Any, size: Any, stride: Any, storage_offset: int | Non
     last = first + sum(s * max(n - 1, 0) for n, s in zip(size, stride, strict=True))
     if first < 0 or min(stride, default=0) < 0 or (prod(size) and last >= self.numel()):
         call = f"as_strided({describe(self)}, {list(size)}, {list(stride)}, {first})"
-        raise ValueError(f"{call}: it reaches element {last} of {self.numel()}: pass sizes that fit")
+        raise ValueError(f"{call}: it would read element {last} of {self.numel()}: pass sizes that fit")
     # The flat index of each element: an outer sum over dims.
     places = self.arange(1, device=self.device) + first
     for n, s in zip(size, stride, strict=True):

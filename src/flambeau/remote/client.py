@@ -537,7 +537,7 @@ def limits_from(described: dict[str, Any]) -> Limits:
     try:
         return _limits_from(described)
     except (AttributeError, KeyError, TypeError, ValueError) as e:
-        raise DeviceError(f"remote: the server describes a device that is not understood ({e!r})") from None
+        raise DeviceError(f"remote: the server's description of its device is invalid ({e!r})") from None
 
 
 def _limits_from(described: dict[str, Any]) -> Limits:

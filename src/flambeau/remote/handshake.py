@@ -60,7 +60,7 @@ def greet(token: str | None, device: str) -> Generator[bytes, Received, Welcome]
     if needs_token:
         mine = proof(token or "", "server", nonce, theirs)
         if not _equal(mine, welcome.get("proof")):
-            raise DeviceError("remote: the server does not know the token: it is another one than was meant")
+            raise DeviceError("remote: the server does not know the token: this may be the wrong server")
     described, memory = welcome.get("device"), welcome.get("memory")
     if not is_dict(described) or not isinstance(memory, int | None):
         raise Rejected("remote: the server's answer is incomplete")
@@ -91,7 +91,7 @@ def _expect(kind: int, message: Received) -> dict[str, Any]:
     if message.kind == ERROR:
         raise error_of(message.payload)
     if message.kind != kind:
-        raise Rejected(f"remote: a message of kind {message.kind} where one of kind {kind} is due")
+        raise Rejected(f"remote: expected a message of kind {kind}, got kind {message.kind}")
     return read_json(message.payload)
 
 

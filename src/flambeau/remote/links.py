@@ -58,7 +58,7 @@ class SocketLink:
                 n, kind, id = HEADER.unpack(self._incoming.exactly(HEADER.size))
                 if n > MOST:
                     raise DeviceError(
-                        "remote: the answer is none of a Flambeau server: is it TLS ('remotes:')?"
+                        "remote: the answer is not from a Flambeau server: does it use TLS ('remotes:')?"
                     )
                 sent = steps.send(Received(kind, id, self._incoming.exactly(n)))
         except StopIteration as end:
@@ -102,7 +102,7 @@ class SocketLink:
         with self._sending:
             if self._is_sending:
                 raise DeviceError(
-                    "remote: a signal handler can't use a remote device while its program sends"
+                    "remote: a signal handler can't use a remote device while the program is sending"
                 )
             self._is_sending = True
             try:

@@ -95,7 +95,9 @@ def read_json(payload: Any) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not is_dict(value):
-        raise Rejected("remote: a message is not JSON: the other side is not Flambeau, or damaged")
+        raise Rejected(
+            "remote: a message is not JSON: the other side is not Flambeau, or the message is damaged"
+        )
     return value
 
 
@@ -108,7 +110,7 @@ def error_of(payload: Any) -> FlambeauError:
 def words_of(payload: Any) -> "array[int]":
     """The 32-bit words of a payload; Rejected if it ends inside one."""
     if len(payload) % 4:
-        raise Rejected(f"remote: {len(payload):,} bytes are not whole words of 4 bytes")
+        raise Rejected(f"remote: {len(payload):,} bytes are not a multiple of 4 bytes")
     words = array("I")
     words.frombytes(payload)
     return words if sys.byteorder == "little" else _swap_bytes(words)

@@ -96,11 +96,12 @@ class Objects:
         most = UNIFORM_MOST if is_uniform else self.device.max_binding
         if size % 4 or not SMALLEST <= size <= most:
             raise Rejected(
-                f"remote: a buffer of {size:,} bytes: allowed are {SMALLEST} to {most:,}, by fours"
+                f"remote: a buffer of {size:,} bytes: must be {SMALLEST} to {most:,}, a multiple of 4"
             )
         if self.memory is not None and self.used + size > self.memory:
             raise Rejected(
-                f"remote: {self.used + size:,} bytes of buffers: this server allows a client {self.memory:,}"
+                f"remote: {self.used + size:,} bytes of buffers: the server's "
+                f"limit for a client is {self.memory:,}"
             )
         handle = 0
         try:
@@ -130,7 +131,7 @@ class Objects:
         """Change words of a buffer of Params that was written before."""
         buffer = self.buffer(number)
         if buffer.content is None:
-            raise Rejected(f"remote: buffer {number:,} holds no Params: write it as a whole")
+            raise Rejected(f"remote: buffer {number:,} holds no Params: write all of it")
         apply_patch(words, buffer.content)
         if buffer.handle:
             self.device.write(buffer.handle, buffer.content)
@@ -163,7 +164,9 @@ class Objects:
         for number, n in asked:
             buffer = self.buffer(number)
             if n > buffer.size or buffer.content is not None:
-                raise Rejected(f"remote: {n:,} bytes of buffer {number:,}, which has {buffer.size:,} to read")
+                raise Rejected(
+                    f"remote: can't read {n:,} bytes of buffer {number:,}, which has {buffer.size:,}"
+                )
             checked.append((buffer.handle, n))
         for number, _ in asked:
             if (error := self.bad.get(number)) is not None:
@@ -179,7 +182,7 @@ class Objects:
         bound, most = inputs + outputs + bool(faults), self.limits.bundle_buffers
         if not outputs or bound > most or len(text) > TEXT_MOST:
             raise Rejected(
-                f"remote: a kernel of {bound} buffers and {len(text):,} bytes of text: at most {most}"
+                f"remote: a kernel with {bound} buffers and {len(text):,} bytes of WGSL: the limit is {most}"
             )
         if faults and self.buffer(faults).content is not None:
             raise Rejected("remote: the fault buffer must not be a Params (uniform) buffer")
@@ -257,7 +260,7 @@ class Objects:
                 parts.append(program.prepared)
                 i += REPLAY_WORDS
             else:
-                raise Rejected(f"remote: word {i:,} of {n:,} begins no command")
+                raise Rejected(f"remote: word {i:,} of {n:,} is not a command")
         return [*parts, out] if out else parts
 
     def _check_dispatch(self, words: "array[int]", i: int, out: list[int], used: set[int]) -> int:
@@ -265,19 +268,21 @@ class Objects:
         n, buffers = len(words), self.buffers
         end = i + BUFFERS + words[i + COUNT] if i + BUFFERS <= n else n + 1
         if end > n:
-            raise Rejected("remote: the commands end inside a kernel's")
+            raise Rejected("remote: the commands end inside a dispatch")
         kernel = self.kernels.get(words[i + PIPELINE])
         params = buffers.get(words[i + PARAMS])
         if kernel is None or params is None or params.content is None:
-            raise Rejected("remote: a command names a kernel or a buffer of Params that there is not")
+            raise Rejected("remote: a command names a kernel or a buffer of Params that does not exist")
         if words[i + COUNT] != kernel.buffers:
-            raise Rejected(f"remote: a kernel of {kernel.buffers} buffers gets {words[i + COUNT]}")
+            raise Rejected(f"remote: a kernel needs {kernel.buffers} buffers, got {words[i + COUNT]}")
         offset = words[i + OFFSET]
         if offset % PARAMS_ALIGN or offset + PARAMS_WINDOW > params.size:
-            raise Rejected(f"remote: Params at byte {offset:,} of {params.size:,}")
+            raise Rejected(f"remote: Params at byte {offset:,} of a buffer of {params.size:,}")
         grid = words[i + GRID : i + COUNT]
         if max(grid) > self.limits.groups:
-            raise Rejected(f"remote: a grid of {grid.tolist()}: the adapter allows {self.limits.groups:,}")
+            raise Rejected(
+                f"remote: a grid of {grid.tolist()}: the adapter's limit is {self.limits.groups:,}"
+            )
         bound = words[i + BUFFERS : end].tolist()
         if kernel.faults:
             bound.append(kernel.faults)
@@ -288,12 +293,12 @@ class Objects:
             buffer = buffers.get(number)
             if buffer is None or buffer.content is not None:
                 raise Rejected(
-                    f"remote: a kernel names buffer {number:,}, which there is not, or holds Params"
+                    f"remote: a kernel names buffer {number:,}, which does not exist or holds Params"
                 )
             handles.append(buffer.handle)
         first = kernel.buffers - kernel.outputs
         if len(set(bound[first:]).difference(bound[:first])) < len(bound) - first:
-            raise Rejected("remote: a kernel reads and writes one buffer at once")
+            raise Rejected("remote: a kernel both reads and writes a buffer")
         out += (DISPATCH, kernel.number, params.handle, offset, *grid, len(handles), *handles)
         return end
 
@@ -302,9 +307,11 @@ class Objects:
         source, target = (self.buffer(words[i + at]) for at in (FROM, TO))
         n = words[i + BYTES]
         if source is target or source.content is not None or target.content is not None:
-            raise Rejected("remote: a copy from a buffer to itself, or of Params")
+            raise Rejected("remote: a copy must not be within one buffer or involve Params")
         if n % 4 or n > source.size or n > target.size:
-            raise Rejected(f"remote: a copy of {n:,} bytes from {source.size:,} to {target.size:,}")
+            raise Rejected(
+                f"remote: a copy of {n:,} bytes does not fit buffers of {source.size:,} and {target.size:,}"
+            )
         used.update(words[i + FROM : i + BYTES])
         out += (COPY, source.handle, target.handle, n)
         return i + COPY_WORDS
@@ -329,13 +336,16 @@ class Objects:
 
     def _check_new(self, number: int, known: dict[int, Any], kind: str) -> None:
         if not number or number in known or len(known) >= MOST_OBJECTS:
-            raise Rejected(f"remote: {kind} {number:,} exists already, or there are {MOST_OBJECTS:,}")
+            raise Rejected(
+                f"remote: {kind} {number:,} already exists, or the limit of {MOST_OBJECTS:,} is reached"
+            )
 
     def _keep(self, cost: int) -> None:
         self.kept += cost
         if self.kept > MOST_KEPT:
             raise Rejected(
-                f"remote: texts and programs of {self.kept:,} bytes: a client may keep {MOST_KEPT:,}"
+                f"remote: shaders and programs of {self.kept:,} bytes: the "
+                f"limit for a client is {MOST_KEPT:,}"
             )
 
     # --- values without a result ---

@@ -150,7 +150,9 @@ class ClientSession:
             while True:
                 n, kind, id = wire.HEADER.unpack(incoming.exactly(wire.HEADER.size))
                 if n > wire.SMALL:
-                    raise wire.Rejected(f"remote: a message of {n:,} bytes before the handshake has ended")
+                    raise wire.Rejected(
+                        f"remote: a message of {n:,} bytes came before the end of the handshake"
+                    )
                 self.answer(steps.send(wire.Received(kind, id, incoming.exactly(n))))
         except StopIteration as end:
             name, proof = end.value
@@ -168,9 +170,7 @@ class ClientSession:
     def _upgrade(self, incoming: Incoming, first: bytes) -> Incoming:
         """A page's connection: a WebSocket whose messages are one stream of bytes."""
         if first[:4] != b"GET ":
-            raise wire.Rejected(
-                "remote: the first bytes are not those of a Flambeau client: is it one of TLS?"
-            )
+            raise wire.Rejected("remote: the first bytes are not from a Flambeau client: does it use TLS?")
         incoming.unread(first)
         request = websocket.read_request(incoming)
         if self.server.token is None and not websocket.is_local(request):
@@ -180,7 +180,7 @@ class ClientSession:
         self._sock = end
         incoming = Incoming(end)
         if incoming.exactly(len(wire.PREFACE)) != wire.PREFACE:
-            raise wire.Rejected("remote: the first bytes are not those of a Flambeau client")
+            raise wire.Rejected("remote: the first bytes are not from a Flambeau client")
         return incoming
 
     def _serve(self) -> None:
@@ -245,7 +245,7 @@ class ClientSession:
 
 def allocate(session: ClientSession, objects: Objects, id: int, payload: bytearray) -> None:
     if len(payload) != wire.ALLOCATED.size:
-        raise wire.Rejected("remote: an allocation has a size and a use")
+        raise wire.Rejected("remote: an allocation needs a size and a usage")
     size, is_uniform = wire.ALLOCATED.unpack(payload)
     with objects.device.lock:
         objects.alloc(id, size, bool(is_uniform))
@@ -253,7 +253,7 @@ def allocate(session: ClientSession, objects: Objects, id: int, payload: bytearr
 
 def write(session: ClientSession, objects: Objects, id: int, payload: bytearray) -> None:
     if len(payload) % 4:
-        raise wire.Rejected(f"remote: {len(payload):,} bytes to write: not by fours")
+        raise wire.Rejected(f"remote: {len(payload):,} bytes to write: must be a multiple of 4")
     with objects.device.lock:
         objects.write(id, payload)
 
@@ -275,13 +275,13 @@ def forget(session: ClientSession, objects: Objects, _id: int, payload: bytearra
 
 def add_kernel(session: ClientSession, objects: Objects, id: int, payload: bytearray) -> None:
     if len(payload) < wire.KERNEL_HEAD.size:
-        raise wire.Rejected("remote: a kernel without its head")
+        raise wire.Rejected("remote: a kernel has no header")
     inputs, outputs, faults, proven, n = wire.KERNEL_HEAD.unpack_from(payload)
     rest = payload[wire.KERNEL_HEAD.size :]
     try:
         label, text = rest[:n].decode(), rest[n:].decode()
     except UnicodeDecodeError:
-        raise wire.Rejected("remote: a kernel's text is not in UTF-8") from None
+        raise wire.Rejected("remote: a kernel's text is not UTF-8") from None
     with objects.device.lock:
         objects.add_kernel(id, KernelText(text, label, inputs, outputs, faults, bool(proven)))
 
@@ -302,7 +302,7 @@ def submit(session: ClientSession, objects: Objects, id: int, payload: bytearray
 def read(session: ClientSession, objects: Objects, id: int, payload: bytearray) -> None:
     asked = wire.pairs_of(payload)
     if len(set(asked)) < len(asked):
-        raise wire.Rejected("remote: a buffer is read twice at once")
+        raise wire.Rejected("remote: two reads of a buffer overlap")
     try:
         with objects.device.lock:
             session.pending.append(Pending(id, objects.device.fetch(objects.readable(asked)), True))

@@ -93,7 +93,7 @@ class Incoming:
         data = b""
         while mark not in data:
             if len(data) >= most:
-                raise ValueError(f"the first {most:,} bytes have no end of a header")
+                raise ValueError(f"the header does not end within {most:,} bytes")
             data += self.exactly(1)
         return data
 

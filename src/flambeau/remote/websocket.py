@@ -54,7 +54,7 @@ def read_request(incoming: Incoming) -> Request:
     first, headers = _read_head(incoming)
     words = first.split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        raise ProtocolError("the request has no first line of HTTP")
+        raise ProtocolError("the request does not begin with a line of HTTP")
     return Request(words[0], words[1], headers)
 
 
@@ -89,11 +89,11 @@ def upgrade(sock: Socket, incoming: Incoming, request: Request) -> "WebSocket":
         is_key = False
     connection = [word.strip() for word in headers.get("connection", "").lower().split(",")]
     if request.method != "GET" or not request.is_websocket or "upgrade" not in connection or not is_key:
-        refuse(sock, 400, "this address answers WebSockets only")
+        refuse(sock, 400, "this address serves only WebSockets")
         raise ProtocolError("the request does not ask for a WebSocket")
     if headers.get("sec-websocket-version") != "13":
-        refuse(sock, 426, "WebSockets of version 13 are understood")
-        raise ProtocolError("the request has another version than 13")
+        refuse(sock, 426, "only WebSockets of version 13 are supported")
+        raise ProtocolError("the request's version is not 13")
     answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     sends(sock, (f"{answer}Sec-WebSocket-Accept: {_answer_to(key)}\r\n\r\n".encode(),))
     return WebSocket(sock, incoming, is_server=True)
@@ -192,7 +192,7 @@ class WebSocket:
         try:
             return message.decode()
         except UnicodeDecodeError:
-            raise ProtocolError("a text is not in UTF-8", NOT_TEXT) from None
+            raise ProtocolError("a text is not UTF-8", NOT_TEXT) from None
 
     def recv_into(self, buffer: Any, /) -> int:
         """Read messages of bytes as one stream, as a socket does; 0 after the other side closed it."""
@@ -203,7 +203,7 @@ class WebSocket:
                 if opcode is None:
                     return 0
                 if opcode == TEXT:
-                    raise ProtocolError("a text where bytes are expected", 1003)
+                    raise ProtocolError("expected bytes, got text", 1003)
         except ProtocolError as e:
             self.close(e.code, str(e))
             raise
@@ -252,7 +252,7 @@ class WebSocket:
         if bool(second & MASKED) != self._is_server:
             raise ProtocolError("frames of clients are masked, those of servers are not")
         if opcode >= CONTROL and (n > MOST_CONTROL or not first & FINAL):
-            raise ProtocolError("a control frame is longer than 125 bytes, or in pieces")
+            raise ProtocolError("a control frame is longer than 125 bytes, or fragmented")
         if n == TWO_BYTES:
             (n,) = struct.unpack(">H", self._incoming.exactly(2))
         elif n == EIGHT_BYTES:

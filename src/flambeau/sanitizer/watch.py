@@ -118,9 +118,9 @@ def watching(name: str, turn: int | None = None) -> Callable[[TargetCall], list[
     """A function that watches a variable during a call."""
     kernel, _, value = name.rpartition(".")
     if not kernel or not value.isidentifier():
-        raise ValueError(f"watch(name={name!r}): is no KERNEL.NAME: see the names by inspect or .wgsl()")
+        raise ValueError(f"watch(name={name!r}): is not KERNEL.NAME: inspect or .wgsl() shows the names")
     if turn is not None and turn < 0:
-        raise ValueError(f"watch(turn={turn}): turns are counted from 0 on: pass 0 or more")
+        raise ValueError(f"watch(turn={turn}): turns count from 0: pass 0 or more")
 
     def look(call: TargetCall) -> list[WatchedValue]:
         session = _Watching(kernel, value, turn)
@@ -203,12 +203,12 @@ class WatchProbe(ProbeWriter):
         self.places: list[s.Declare | s.WgslParameter] = self._declarations_of_name()
         called = f"watch({kernel}.{name})"
         if not self.places:
-            raise KernelError(f"{called}: there is no such value{self._suggestion()}")
+            raise KernelError(f"{called}: no such value{self._suggestion()}")
         others = {self._type(d) for d in self.places}
         self.type = others.pop()
         if others or element_of(self.type) not in STORED or self.type.startswith(("array", "mat")):
             types = ", ".join(sorted({self.type, *others}))
-            raise KernelError(f"{called}: is of type {types}: watch a number or a vector, of one type")
+            raise KernelError(f"{called}: has type {types}: watch a number or a vector of one type")
         self.helpers = self._helpers(turn)
 
     def _type(self, d: s.Declare | s.WgslParameter) -> str:
@@ -228,7 +228,7 @@ class WatchProbe(ProbeWriter):
     def _suggestion(self) -> str:
         names = sorted({d.name for d in self._all()})
         near = get_close_matches(self.name, names, 1)
-        return f": did you mean {near[0]!r}?" if near else f": there are {', '.join(names)}"
+        return f": did you mean {near[0]!r}?" if near else f": the values are {', '.join(names)}"
 
     def _helpers(self, turn: int | None) -> str:
         when = "true" if turn is None else f"probe_hits == {turn}u"

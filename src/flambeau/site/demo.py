@@ -142,7 +142,7 @@ def _examples(
         path = Path(text)
         is_picture = path.suffix.lower() in PICTURES
         if is_picture and not path.is_file():
-            raise FlambeauError(f"{call}: --example {text}: there is no such file: check the path")
+            raise FlambeauError(f"{call}: --example {text}: no such file: check the path")
         if is_picture != takes_pictures:
             kind = "a picture" if takes_pictures else "text"
             raise FlambeauError(f"{call}: --example {text}: the model takes {kind}: pass one")

@@ -213,7 +213,7 @@ def _show(value: ProgramValue, place: int, asked: list[Widget], wishes: Wishes, 
     for kind, widget in _ways(value, asked, wishes):
         if wish in (None, kind):
             return {**head, "kind": kind, **widget}
-    raise FlambeauError(f"{call}: --show {wish}: {value} can't be shown so: leave the option out")
+    raise FlambeauError(f"{call}: --show {wish}: {value} can't be shown this way: leave the option out")
 
 
 def _ways(value: ProgramValue, asked: list[Widget], wishes: Wishes) -> list[tuple[str, Widget]]:

@@ -37,16 +37,16 @@ def encode(kind: str, data: Sequence[Any] = (), **head: Any) -> list[Any]:
 def decode(raw: Any) -> TabMessage:
     """Read a tab's message; BadMessage if it is none."""
     if not isinstance(raw, bytes):
-        raise BadMessage("tab: a text, where messages of bytes are expected")
+        raise BadMessage("tab: expected a message of bytes, got text")
     if len(raw) < 4:
         raise BadMessage(f"tab: a message of {len(raw)} bytes")
     (size,) = struct.unpack_from("<I", raw)
     if size > min(HEAD, len(raw) - 4):
-        raise BadMessage(f"tab: a head of {size} bytes in a message of {len(raw)}")
+        raise BadMessage(f"tab: a header of {size} bytes in a message of {len(raw)}")
     try:
         head = json.loads(raw[4 : 4 + size])
     except (ValueError, RecursionError):
-        raise BadMessage("tab: a head that is not JSON") from None
+        raise BadMessage("tab: the header is not JSON") from None
     if not is_dict(head) or head.get("kind") not in KINDS:
         raise BadMessage("tab: a message of an unknown kind")
     return TabMessage(head["kind"], head, memoryview(raw)[4 + size :])
@@ -64,5 +64,5 @@ def text_in(head: dict[str, Any], name: str) -> str:
     """A field of a head as a line that a terminal can show; "" if it is missing."""
     value = head.get(name, "")
     if not isinstance(value, str):
-        raise BadMessage(f"tab: {name} must be a text")
+        raise BadMessage(f"tab: {name} must be a string")
     return "".join(c if c.isprintable() else "?" for c in value[:TEXT])

@@ -122,7 +122,7 @@ class TabServer:
     def _send_file(self, sock: Any, request: Request) -> None:
         path = request.target.partition("?")[0]
         if request.method != "GET":
-            return refuse(sock, 400, "only GET is answered here")
+            return refuse(sock, 400, "this server supports only GET")
         if path in ("/", PAGE[:-1]):
             head = f"HTTP/1.1 302 Found\r\nLocation: {PAGE}\r\nContent-Length: 0\r\n{HEADERS}\r\n"
             sends(sock, (head.encode(),))
@@ -130,7 +130,7 @@ class TabServer:
         name = path + "index.html" if path.endswith("/") else path
         data = self.files.get(name)
         if data is None:
-            return refuse(sock, 404, "this server has the page of a training alone")
+            return refuse(sock, 404, "this server has only the page of a training")
         kind = TYPES.get(name[name.rindex(".") :], "application/octet-stream")
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(data)}\r\n{HEADERS}\r\n"
         sends(sock, (head.encode(), data))
@@ -223,7 +223,7 @@ class TabServer:
         if message.kind == "failed":
             raise BadMessage(f"it failed: {text_in(message.head, 'why')}")
         if message.kind != "result" or (message.head.get("step"), message.head.get("shard")) != task[:2]:
-            raise BadMessage("tab: a result of another shard")
+            raise BadMessage("tab: a result for another shard")
         if message.data.nbytes != 4 + self.program.nbytes:
             raise BadMessage(
                 f"tab: a result of {message.data.nbytes:,} bytes, not {4 + self.program.nbytes:,}"
@@ -235,14 +235,14 @@ def _leaves(raw: Any) -> bool:
     """Whether an idle tab leaves, by a message or by the end of its WebSocket; BadMessage for anything
     else."""
     if raw is not None and decode(raw).kind != "bye":
-        raise BadMessage("tab: a message that nothing asked for")
+        raise BadMessage("tab: an unexpected message")
     return True
 
 
 def _expect(ws: WebSocket, kind: str) -> TabMessage:
     message = decode(ws.receive())
     if message.kind != kind:
-        raise BadMessage(f"tab: {message.kind!r}, where {kind!r} is expected")
+        raise BadMessage(f"tab: expected {kind!r}, got {message.kind!r}")
     return message
 
 

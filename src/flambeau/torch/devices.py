@@ -54,7 +54,7 @@ class TorchDevice(metaclass=_DeviceType):
         object.__setattr__(self, "index", number if index is None else index)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"device.{name} = {value!r}: a device does not change: make another one")
+        raise AttributeError(f"device.{name} = {value!r}: devices are immutable: create another one")
 
     @property
     def device(self) -> Any:

@@ -41,7 +41,7 @@ def handle_torch_function(public_api: Any, relevant_args: Iterable[Any], *args: 
     if result is overrides.NOT_TAKEN:
         name = getattr(public_api, "__name__", public_api)
         raise TypeError(
-            f"handle_torch_function({name}): no argument overrides it: test has_torch_function first"
+            f"handle_torch_function({name}): no argument overrides it: check has_torch_function first"
         )
     return result
 

@@ -39,7 +39,7 @@ class TorchAutocast(core.autocast):
         self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
     ):
         if enabled and dtype not in (None, float16, bfloat16):
-            warnings.warn(f"autocast: {dtype} is not supported: autocast is off", stacklevel=2)
+            warnings.warn(f"autocast: {dtype} is not supported: autocast stays off", stacklevel=2)
             dtype, enabled = None, False
         super().__init__(None if device_type in OTHERS else device_type, dtype, enabled, cache_enabled)
         self.kinds = () if device_type in OTHERS else self.kinds

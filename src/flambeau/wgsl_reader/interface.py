@@ -45,7 +45,7 @@ def interface_of(source: str | s.WgslModule) -> Interface:
         if v.space != "uniform":
             buffers.append(BoundBuffer(v.binding, v.name, v.type, v.access == "read_write"))
             if v.binding != len(buffers):
-                refuse(v, f"{v.name} is bound at {v.binding}: buffers are bound at 1, 2, ... in a row")
+                refuse(v, f"{v.name} is bound at {v.binding}: bind buffers at 1, 2, ... without gaps")
         elif v.binding:
             refuse(v, "Params are bound at 0: write @binding(0)")
         else:
@@ -53,7 +53,7 @@ def interface_of(source: str | s.WgslModule) -> Interface:
     for before, b in pairwise(buffers):
         if before.writes and not b.writes:
             variable = next(v for v in variables if v.name == b.name)
-            refuse(variable, f"{b.name} is read: bind what is read before what is written")
+            refuse(variable, f"{b.name} is read: bind inputs before outputs")
     if not any(b.writes for b in buffers):
-        raise WgslFault(1, "nothing is written: bind a var<storage, read_write>")
+        raise WgslFault(1, "no buffer is written: bind a var<storage, read_write>")
     return Interface(tuple(buffers), params)

@@ -70,7 +70,7 @@ def tokens_of(text: str, at: int = 0, end: int | None = None, with_bodies: bool 
             continue
         m = TOKEN.match(text, at, end)
         if m is None:
-            raise WgslFault(line_of(text, at), f"{text[at]!r} is not a sign of WGSL that this reader knows")
+            raise WgslFault(line_of(text, at), f"{text[at]!r} is not a token of WGSL")
         at = m.end()
         if m.lastgroup == "blank":
             continue
@@ -90,7 +90,7 @@ def _after_comment(text: str, at: int) -> int:
         depth += 1 if m[0] == "/*" else -1
         if not depth:
             return m.end()
-    raise WgslFault(line_of(text, at), "a comment that does not end")
+    raise WgslFault(line_of(text, at), "a comment is not closed")
 
 
 def _after_block(text: str, at: int) -> int:
@@ -101,7 +101,7 @@ def _after_block(text: str, at: int) -> int:
         depth += {"{": 1, "}": -1}.get(m[0], 0)
         if not depth:
             return at
-    raise WgslFault(line_of(text, len(text)), "a block that does not close")
+    raise WgslFault(line_of(text, len(text)), "a block is not closed")
 
 
 def declarations(text: str) -> s.WgslModule:
@@ -118,7 +118,7 @@ def parse(text: str) -> s.WgslModule:
     for f in module.functions:
         _ = f.body  # parses it
     if len(module.entries) != 1:
-        raise KernelError(f"{len(module.entries)} entry points where one is expected")
+        raise KernelError(f"{len(module.entries)} entry points: expected one")
     return module
 
 
@@ -187,7 +187,7 @@ class _Parser:
         start, depth = self.now.start, 1
         while depth:
             if self.now.kind == "end":
-                self.refuse("a bracket that does not close")
+                self.refuse("a bracket is not closed")
             depth += {"(": 1, ")": -1}.get(self.take().text, 0)
         return self.text[start : self.tokens[self.at - 1].start].strip()
 
@@ -195,7 +195,7 @@ class _Parser:
         word = self.now.text
         while self.take().text != ";":
             if self.now.kind == "end":
-                self.refuse("a directive that does not end")
+                self.refuse("a directive is not closed")
         module.directives.append(s.Directive(start, self.last_end, word))
 
     def struct(self, module: s.WgslModule, start: int, attributes: Attributes) -> None:
@@ -270,7 +270,7 @@ class _Parser:
             token = self.take()
             if token.kind == "end" or token.text in (";", "{"):
                 self.at -= 1
-                self.refuse("a '<' that does not close")
+                self.refuse("a '<' is not closed")
             # TOKEN has no sign that begins with >, so nested templates close one by one.
             depth += {"<": 1, ">": -1}.get(token.text, 0)
             if not depth:
@@ -294,7 +294,7 @@ class _Parser:
         start, body = self.take("{").start, list[s.Piece]()
         while not self.maybe("}"):
             if self.now.kind == "end":
-                self.refuse("a block that does not close")
+                self.refuse("a block is not closed")
             if not self.maybe(";"):
                 body.append(self.statement())
         return s.Statements(start, self.last_end, body)
@@ -327,7 +327,7 @@ class _Parser:
             value = self.expression()
             return s.Assign(start, self.last_end, to, op, value)
         if not isinstance(to, s.WgslCall):
-            self.refuse("a statement that is not known here")
+            self.refuse("unknown statement")
         return s.Do(start, self.last_end, to)
 
     def if_(self, start: int) -> s.If:

@@ -189,7 +189,9 @@ class Result:
 def check_fours(product: Product, width: int) -> None:
     """NeedStore where packed elements, which are written in fours, would be written one by one."""
     if product.tail.dtype.is_packed and width == 1:
-        raise NeedStore(product.plan.before_packed(product.head), "packed elements are written in fours")
+        raise NeedStore(
+            product.plan.before_packed(product.head), "packed elements are written four at a time"
+        )
 
 
 class ContractionBuilder:

@@ -184,7 +184,7 @@ def _add_row_stats(
             continue
         x = n.inputs[0]
         if (prod(n.shape), prod(x.shape)) != (own[0], prod(own)):
-            raise NeedStore(n, "it is over other rows")
+            raise NeedStore(n, "it reduces other rows")
         moves = Move("reshape", (node.shape,), x), Move("expand", (shape,), None)
         value = trace.value(x, moves if x.shape != node.shape else moves[1:])
         _add_row_stats(stats, trace, value, node, shape, rank)

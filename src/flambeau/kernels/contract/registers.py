@@ -48,7 +48,7 @@ def register_kernels(product: Product) -> list[Kernel]:
     side if that allows vec4 reads."""
     plan, head = product.plan, product.head
     if product.tail.dtype.is_packed:
-        raise NeedStore(plan.before_packed(head), "tiles of registers are written element by element")
+        raise NeedStore(plan.before_packed(head), "register tiles are written element by element")
     for o in (product.a, product.b):
         if not o.is_stored:
             raise NeedStore(plan.base_of(o.node)[0], READS_BUFFERS)

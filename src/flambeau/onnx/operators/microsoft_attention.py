@@ -49,7 +49,7 @@ def _padding(mask: Tensor | None, batch: int, m: int) -> Tensor | None:
         return (places < ends) & (places >= starts)
     if mask.ndim in (2, 3) and mask.shape[-1] == m:
         return (mask != 0).unsqueeze(1) if mask.ndim == 3 else (mask != 0).reshape(-1, 1, 1, m)
-    raise ValueError(f"a mask of the shape {list(mask.shape)} is none of [b], [2 * b], [b, m] and [b, n, m]")
+    raise ValueError(f"a mask of the shape {list(mask.shape)}: takes [b], [2 * b], [b, m] or [b, n, m]")
 
 
 def _bias(keep: Tensor | None, added: Tensor | None, fill: float) -> Tensor | None:

@@ -47,7 +47,7 @@ def _line(start: float, end: float, bins: int, n: int, a: RoiAttributes) -> tupl
     # before half_pixel, regions were at least 1 pixel wide
     span = end - start if half else max(end - start, 1.0)
     if not abs(span) < 1e9 or not abs(start) < 1e9:
-        raise ValueError(f"a region from {start} to {end}: takes finite ones")
+        raise ValueError(f"a region from {start} to {end}: takes finite bounds")
     # sampling_ratio 0 means about one sample for each pixel
     samples = a.sampling_ratio if a.sampling_ratio > 0 else max(ceil(span / bins), 0)
     check_count(bins * samples, "the places of a region", 1 << 20)

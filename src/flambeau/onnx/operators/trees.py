@@ -77,7 +77,7 @@ def _leaves(t: Trees, x: Any) -> Any:
         node = where(inner, at, 0)
         answer: Any = _answers(t, node, x[rows, t.features[node]])
         at = where(inner, where(answer, t.yes[node], t.no[node]), at)
-    raise ValueError("its nodes form a cycle: a tree has none")
+    raise ValueError("its nodes form a cycle, which a tree must not have")
 
 
 def _sum_votes(votes: Votes, leaves: Any, targets: int, how: str) -> Any:
