@@ -14,7 +14,7 @@ from .protocol import Gpu
 
 SMALLEST = 256
 STAGING = 0x01 | 0x08  # MAP_READ | COPY_DST
-KEPT = 4  # the most idle staging buffers
+KEPT = 4  # the most idle staging buffers of usual reads
 SPIN_SECONDS = 100e-6  # seconds for which an awaited read is polled without yielding to other tasks
 ALONE = 1 << 20  # bytes up to which a copy holds the GIL: 0.2 ms
 LARGE = 1 << 24  # bytes from which several threads pay off: starting one takes 0.1 ms
@@ -179,10 +179,13 @@ class Pool:
 
 
 class Stagings:
-    """The staging buffers of one device: a read takes the smallest that is large enough."""
+    """Staging buffers of a device for reads: a read takes the smallest that is large enough.
 
-    def __init__(self, device: Any):
-        self.device = device
+    kept: the most idle ones
+    """
+
+    def __init__(self, device: Any, kept: int = KEPT):
+        self.device, self.kept = device, kept
         self.free: list[Any] = []
         self.ended: deque[Any] = deque()  # buffers of reads that any thread dropped without waiting
 
@@ -203,7 +206,7 @@ class Stagings:
     def give(self, buffer: Any) -> None:
         """Keep the buffer for another read, replacing the smallest if there are too many."""
         self.free.append(buffer)
-        if len(self.free) > KEPT:
+        if len(self.free) > self.kept:
             smallest = min(self.free, key=lambda b: b.size)
             with suppress(ValueError):  # a signal handler has taken it
                 self.free.remove(smallest)

@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-READ = 0x01 | 0x08  # MAP_READ | COPY_DST
+from .memory import Stagings
+
+READS = 32  # idle staging buffers of reads: the last rounds of a step are all read at once
 WRITE = 0x02 | 0x04  # MAP_WRITE | COPY_SRC
 # Staging buffers of writes: one is filled while the others wait until the device has computed what was
 # submitted before them.
@@ -30,34 +32,18 @@ class StagingBuffers:
 
     def __init__(self, device: Any):
         self.device = device
-        self._idle: list[Any] = []  # buffers for reads
+        self.reads = Stagings(device, READS)
         self._writes: deque[tuple[Any, Any]] = deque()  # buffers for writes with their mappings, oldest first
-        self.dropped: deque[Any] = deque()  # buffers of reads that nobody waited for
 
     def read(self, copies: Sequence[StagedCopy], total: int) -> StagedRead:
         """Begin to read `total` bytes with their values after all previous submits."""
         device = self.device
         with device.lock:
             device.check()
-            staging = self._take(total)
+            staging = self.reads.take(total)
             buffers, fast = device._buffers, device._fast
             fast.carry([(buffers[c.handle], c.first, staging, c.at, c.nbytes) for c in copies], counts=False)
-            return StagedRead(self, staging, fast.map(staging, total))
-
-    def _take(self, total: int) -> Any:
-        """Return an idle buffer of at least `total` bytes. The caller holds the device's lock."""
-        while self.dropped:
-            self.dropped.popleft().destroy()
-        fitting = [b for b in self._idle if b.size >= total]
-        if fitting:
-            staging = min(fitting, key=lambda b: b.size)
-            self._idle.remove(staging)
-            return staging
-        return self.device._wgpu.create_buffer(size=total, usage=READ)
-
-    def give(self, staging: Any) -> None:
-        """Keep an unmapped buffer for the next read."""
-        self._idle.append(staging)
+            return StagedRead(self.reads, staging, fast.map(staging, total))
 
     def write(self, copies: Sequence[StagedCopy], total: int, fill: Callable[[memoryview], object]) -> None:
         """Write to device buffers: `fill` writes `total` bytes to mapped memory, from which the device copies
@@ -88,7 +74,7 @@ class StagingBuffers:
 class StagedRead:
     """A pending read: call `wait`."""
 
-    def __init__(self, owner: StagingBuffers, staging: Any, mapping: Any):
+    def __init__(self, owner: Stagings, staging: Any, mapping: Any):
         self.owner, self.staging, self.mapping = owner, staging, mapping
 
     def wait(self, use: Callable[[memoryview], object]) -> None:
@@ -102,7 +88,7 @@ class StagedRead:
     def __del__(self):
         with suppress(AttributeError):  # an interrupt ended its creation
             if self.staging is not None:
-                self.owner.dropped.append(self.staging)
+                self.owner.ended.append(self.staging)
 
 
 def wait_for(mapping: Any) -> None:
