@@ -1,27 +1,32 @@
 """DiLoCo beside synchronous training over a slow link: busy share, bytes, and the loss at equal tokens.
 
-    python bench/diloco.py [--workers 2] [--steps 400] [--every 50] [--wire int8] [--megabits 100]
-        [--delay 80] [--features 64] [--layers 2] [--device cpu]
+    python bench/diloco.py [--steps 2000] [--every 500] [--wire int8] [--megabits 100] [--delay 80]
+        [--features 64] [--layers 2] [--sync-steps 8] [--device cpu]
 
-A GPT on characters of this repository's pages. The link is modelled: each collective also waits for its delay
-(milliseconds, there and back) and for its bytes at the rate, in the process itself; the kernels of containers
-often lack `tc netem`. Between two exchanges nothing is sent, so the busy share is that of the time outside of
-collectives. Each side is a new run of `flambeau launch`.
+A GPT on characters of this repository's pages, trained by two workers in two network namespaces with a link
+of that rate and delay (see slow_link.py; needs root). The busy share is the time outside of exchanges. The
+synchronous side makes few steps over the link, for its bytes and times; its loss is that of all steps with
+the same batches by one worker, whose bits are those of two.
 """
 
 import argparse
 import json
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from slow_link import ADDRESSES, slow_link
+
+from flambeau.distributed.wire import TOKEN
 
 ROOT = Path(__file__).resolve().parent.parent
-SEED, TOKENS, BATCH = 5, 64, 16
+SEED, TOKENS, BATCH, WORKERS = 5, 64, 16, 2
 
 
 def corpus() -> tuple[np.ndarray, int]:
@@ -36,29 +41,6 @@ def draw(text: np.ndarray, rng: np.random.Generator, n: int) -> tuple[np.ndarray
     starts = rng.integers(0, len(text) - TOKENS - 1, n)
     parts = np.stack([text[s : s + TOKENS + 1] for s in starts])
     return parts[:, :-1], parts[:, 1:]
-
-
-class SlowLink:
-    """Makes a group's collectives take as long as over a slow link, and counts the seconds in them."""
-
-    def __init__(self, group, megabits: float, delay: float):
-        self.rate, self.delay, self.seconds, self.bytes = megabits * 1e6 / 8, delay / 1e3, 0.0, 0
-        for name in ("all_to_all", "all_gather"):
-            setattr(group, name, self.wrapped(getattr(group, name), group, name))
-
-    def wrapped(self, call, group, name):
-        def run(outputs, given, *, async_op=False):
-            begin = time.perf_counter()
-            if name == "all_gather":
-                sent = (group.size - 1) * given.nbytes
-            else:
-                sent = sum(a.nbytes for r, a in enumerate(given) if r != group.rank)
-            call(outputs, given)
-            self.bytes += sent
-            time.sleep(self.delay + sent / self.rate)
-            self.seconds += time.perf_counter() - begin
-
-        return run
 
 
 def train(options: argparse.Namespace) -> dict:
@@ -90,39 +72,59 @@ def train(options: argparse.Namespace) -> dict:
         outer = distributed.DiLoCo(optimizer, every=options.every, wire=options.wire)
     else:
         outer = distributed.wrap(optimizer, model)
-    link = SlowLink(group, options.megabits, options.delay)
+    exchanging = 0.0
+
+    def exchange(loss):
+        nonlocal exchanging
+        fb.synchronize()  # what is computed until then is no part of the exchange
+        began = time.perf_counter()
+        exchange_now(loss)
+        exchanging += time.perf_counter() - began
+
+    if is_far:
+        exchange_now, outer.exchange = outer.exchange, exchange
+    steps = options.sync_steps if options.side == "sync" else options.steps
     rng = np.random.default_rng(SEED + (1 + group.rank if is_far else 0))
     begin = time.perf_counter()
-    for _ in range(options.steps if is_far else options.sync_steps):
-        x, y = (fb.tensor(p) for p in draw(text[held:], rng, BATCH if is_far else BATCH * group.size))
+    for _ in range(steps):
+        x, y = (fb.tensor(p) for p in draw(text[held:], rng, BATCH if is_far else BATCH * WORKERS))
         if is_far:
             outer.after_step(step(x, y))
         else:
             outer.step(loss_of, x, y)
     fb.synchronize()
     seconds = time.perf_counter() - begin
-    count, rng = (options.steps if is_far else options.sync_steps), np.random.default_rng(SEED)
+    rng = np.random.default_rng(SEED)
     with fb.no_grad():
         losses = [loss_of(*(fb.tensor(p) for p in draw(text[:held], rng, 64))).item() for _ in range(8)]
+    sent = outer.sent if is_far else outer.sums.sent
     distributed.destroy_process_group()
-    busy = 1 - link.seconds / seconds
     return {
-        "busy": busy,
-        "bytes": link.bytes / count,
+        "busy": 1 - exchanging / seconds,
+        "bytes": sent / steps,
         "loss": float(np.mean(losses)),
-        "seconds": seconds / count,
+        "seconds": seconds / steps,
+        "parameters": sum(p.numel() for p in model.parameters()),
     }
 
 
-def run(side: str, options: argparse.Namespace) -> dict:
+def run(side: str, options: argparse.Namespace, hosts: Sequence[list[str]]) -> dict:
+    """Train one side, with a worker on each host; returns the result of rank 0."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "result.json"
-        names = ("steps", "sync_steps", "every", "wire", "megabits", "delay", "features", "layers")
+        names = ("steps", "sync_steps", "every", "wire", "features", "layers")
         arguments = [f"--{n.replace('_', '-')}={getattr(options, n)}" for n in names]
-        command = [sys.executable, "-m", "flambeau", "launch", "--devices", str(options.workers), __file__]
-        environment = {"OMP_NUM_THREADS": "1"} | os.environ
+        arguments += ["--side", side, "--out", str(out)]
+        environment = {"OMP_NUM_THREADS": "1"} | os.environ | {TOKEN: secrets.token_hex()}
         environment |= {"FLAMBEAU_DEVICE": options.device} if options.device else {}
-        subprocess.run([*command, "--side", side, "--out", str(out), *arguments], env=environment, check=True)
+        workers = []
+        for rank, begin in enumerate(hosts):
+            command = [*begin, sys.executable, "-m", "flambeau", "launch", "--devices", "1"]
+            command += ["--hosts", str(len(hosts)), "--rank", str(rank)]
+            command += ["--master", ADDRESSES[0]] if len(hosts) > 1 else []
+            workers.append(subprocess.Popen([*command, __file__, *arguments], env=environment))
+        if any([worker.wait() for worker in workers]):
+            sys.exit(1)
         return json.loads(out.read_text())
 
 
@@ -130,30 +132,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=400)
-    parser.add_argument("--sync-steps", type=int, help="of the synchronous side; default: as many as --steps")
-    parser.add_argument("--every", type=int, default=50)
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--sync-steps", type=int, default=8, help="of the synchronous side over the link")
+    parser.add_argument("--every", type=int, default=500)
     parser.add_argument("--wire", default="int8")
     parser.add_argument("--megabits", type=float, default=100.0)
     parser.add_argument("--delay", type=float, default=80.0)
     parser.add_argument("--features", type=int, default=64)
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--device")
-    parser.add_argument("--side", choices=("diloco", "sync"))
+    parser.add_argument("--side", choices=("diloco", "sync", "near"))
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    options.sync_steps = options.sync_steps or options.steps
     if options.side:
         result = train(options)
         if os.environ["RANK"] == "0":
             options.out.write_text(json.dumps(result))
         return
-    results = {side: run(side, options) for side in ("diloco", "sync")}
-    print("side     ms/step  busy    bytes a step  loss of held text")
-    for side, r in results.items():
-        print(f"{side:<8} {r['seconds'] * 1e3:<8.1f} {r['busy']:<7.1%} {r['bytes']:<13.0f} {r['loss']:.4f}")
-    print(f"bytes: {results['sync']['bytes'] / max(results['diloco']['bytes'], 1):.0f} times fewer")
+    with slow_link(options.megabits, options.delay) as hosts:
+        far, sync = run("diloco", options, hosts), run("sync", options, hosts)
+    near = run("near", options, [[]])
+    link = f"{options.megabits:g} Mbit/s, {options.delay:g} ms"
+    print(f"{far['parameters']:,} parameters, {options.steps} steps, {link}")
+    print(
+        f"every {options.every}, {options.wire}: busy {far['busy']:.1%}, {1e3 * far['seconds']:.1f} ms a step"
+    )
+    times = sync["bytes"] / far["bytes"]
+    print(f"synchronous: {1e3 * sync['seconds']:.1f} ms a step, {times:.0f} times the bytes")
+    more = far["loss"] / near["loss"] - 1
+    print(f"loss of held text {far['loss']:.4f}, synchronous {near['loss']:.4f}: {more:+.2%}")
 
 
 if __name__ == "__main__":

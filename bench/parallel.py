@@ -324,17 +324,20 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=0, help="of each pass of --exchange; 0: as usual")
     parser.add_argument("--flushes", type=int, default=-1, help="whether --exchange flushes subnormal sums")
     parser.add_argument("--set", nargs="+", default=[], metavar="MODULE.NAME=VALUE", help="of constants")
+    parser.add_argument(
+        "--switch", type=float, default=0.005, help="seconds until a thread must give the GIL"
+    )
     parser.add_argument("--side", choices=SIDES)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.side:
-        if options.set:
-            set_constants(options.set)
+        set_constants(options.set)
+        sys.setswitchinterval(options.switch)
         result = SIDES[options.side](options.network[0], SIZES[options.size][options.network[0]], options)
         if os.environ.get("RANK", "0") == "0":
             options.out.write_text(json.dumps(result))
         return
-    constants = ["--set", *options.set] if options.set else []
+    constants = ["--switch", str(options.switch), *(["--set", *options.set] if options.set else [])]
     if options.exchange:
         for workers in options.workers:
             arguments = ["--exchange", str(options.exchange), "--steps", str(options.steps)]

@@ -1,6 +1,7 @@
 """Data parallel training: equal bits on any number of workers, and the gradients of one process."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from flambeau.distributed.exchange import GradientExchange, TreeAdd
 from flambeau.distributed.layout import owned_rounds, owners_of, rounds_of
 from flambeau.distributed.reduce import TreeSum, spans_of
 from flambeau.distributed.shards import bounds, deal
+from flambeau.distributed.sums import Sums
 from flambeau.distributed.threads import join_threads, run_threads
 from flambeau.errors import FlambeauError
 
@@ -40,6 +42,7 @@ class Wide(nn.Sequential):
 def small_rounds(monkeypatch):
     monkeypatch.setattr("flambeau.distributed.sums.ROUND", 100_000)
     monkeypatch.setattr("flambeau.distributed.carrier.SHARE", 1 << 10)  # several threads
+    monkeypatch.setattr("flambeau.distributed.exchange.DEPTH", 2)  # less memory than rounds
 
 
 @pytest.mark.usefixtures("small_rounds")
@@ -57,6 +60,28 @@ def test_bits_of_tensors_that_several_rounds_share(workers, shared_memory, shard
 
 def _use_three(threads, processes=1):
     threads.count = 3
+
+
+@pytest.mark.usefixtures("small_rounds")
+@pytest.mark.parametrize("shared_memory", [True, False])
+def test_memory_of_a_round_waits_for_a_slow_worker(shared_memory, monkeypatch):
+    """A worker that is behind still reads what the others would overwrite with the next round."""
+    alone = results(1, kind=Wide, sizes=(16, 16))
+    monkeypatch.setattr("flambeau.distributed.exchange.DEPTH", 1)
+    draws = np.random.default_rng(0)
+
+    def delayed(method):
+        def run(exchange, *args):
+            if draws.random() < 0.5:  # before peers' arrays are read
+                time.sleep(0.01)
+            return method(exchange, *args)
+
+        return run
+
+    monkeypatch.setattr(TreeAdd, "add", delayed(TreeAdd.add))
+    landing_of = Sums._landing_of
+    monkeypatch.setattr(Sums, "_landing_of", lambda *args: delayed(landing_of(*args)))
+    assert results(3, shared_memory, kind=Wide, sizes=(16, 16)) == alone
 
 
 @pytest.mark.usefixtures("small_rounds")

@@ -194,7 +194,7 @@ class Stagings:
             with suppress(IndexError):  # a signal handler has taken it
                 self.ended.popleft().destroy()
         while fits := [b for b in self.free if b.size >= total]:
-            staging = min(fits, key=lambda b: b.size)
+            staging = min(reversed(fits), key=lambda b: b.size)  # the last used one is in the cache
             with suppress(ValueError):  # a signal handler that reads has taken it
                 self.free.remove(staging)
                 return staging

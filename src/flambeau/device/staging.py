@@ -59,9 +59,18 @@ class StagingBuffers:
             self._writes.append((staging, fast.map(staging, staging.size, writes=True)))
 
     def _next_buffer(self, total: int) -> tuple[Any, Any]:
-        """Return the buffer that the device is done with first, or a new one, and its mapping."""
-        if len(self._writes) >= WRITES:
-            staging, mapping = self._writes.popleft()
+        """Return a buffer that the device is done with, else a new one or that which it is done with first,
+        and its mapping."""
+        writes = self._writes
+        if writes:
+            writes[0][1].is_done()  # polls for all
+        # The newest one: its memory may still be in the cache.
+        for row in reversed(writes):
+            if row[1].status is not None and row[0].size >= total:
+                writes.remove(row)
+                return row
+        if len(writes) >= WRITES:
+            staging, mapping = writes.popleft()
             if staging.size >= total:
                 return staging, mapping
             staging.destroy()

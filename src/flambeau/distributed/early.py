@@ -90,8 +90,10 @@ class RoundReader:
             number = self.passed
             pending, self.reads[number] = self.reads[number], None
             began = moment()
+            target = self.exchange.partials_of(number)
+            began = began if self.times is None else self.times.add("wait for memory", began)
             if pending is not None:
-                pending.wait(self.exchange.slots.partials[number].reshape(-1))
+                pending.wait(target.reshape(-1))
             if self.times is not None:
                 now = self.times.add("read", began)
                 self.times.computed = self.times.computed or (now.clock if is_last else 0.0)

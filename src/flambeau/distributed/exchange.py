@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from time import perf_counter, thread_time
 from typing import Any, NamedTuple
 
@@ -24,7 +25,8 @@ from .mesh import Payload
 from .reduce import Span, TreeSum
 
 STATUS = 8  # bytes before a segment's sum: the rank whose numbers are not finite, + 1, and the tensor
-CHUNK = 1 << 18  # elements that are added at a time: the sums, 1 MB, stay in the cache for the check
+CHUNK = 1 << 19  # elements that are added at a time: the sums, 2 MB, stay in the cache for the check
+DEPTH = 4  # rounds that have memory at the same time: with more, they would not stay in the last cache
 
 
 class BadGradient(FlambeauError):
@@ -40,14 +42,29 @@ class Flaw(NamedTuple):
 
 
 class SumSlots:
-    """Shared memory of one worker for all rounds, reused in each step: its partial sums, and the sums of its
-    segments. Each step's calls must have ended before the next one writes to it."""
+    """Shared memory of one worker, reused in each step: its partial sums and the sums of its segments, for
+    `depth` rounds. Each step's calls must have ended before the next one writes to it.
 
-    def __init__(self, group: ProcessGroup, rounds: Sequence[Round], spans: int):
-        rank = group.rank
+    A round takes the memory of the round `depth` earlier, which is in the cache then. That one's use must
+    have ended on this worker, which tells that all workers have added their segments of it, and so have read
+    its partial sums. A worker writes sums after all partial sums of the same round have come, and so after
+    all workers have used the sums that were there. Where a worker has nothing to add or to send, this would
+    not follow: then each round has its memory.
+    """
+
+    def __init__(self, group: ProcessGroup, rounds: Sequence[Round], spans: Sequence[Sequence[Span]]):
+        rank, own = group.rank, len(spans[group.rank])
+        waits = all(spans) and all(a < b for r in rounds for a, b in pairwise(r.bounds))
+        self.depth = min(DEPTH, len(rounds)) if waits else len(rounds)
         segments = [r.bounds[rank + 1] - r.bounds[rank] for r in rounds]
-        self.partials: list[Floats] = [group.empty((spans, r.size)) for r in rounds]
-        self.sums: list[Bytes] = [group.empty(STATUS + 4 * n, np.uint8) for n in segments]
+        largest, longest = max(r.size for r in rounds) if rounds else 0, max(segments, default=0)
+        partials = [group.empty(own * largest) for _ in range(self.depth)]
+        sums = [group.empty(STATUS + 4 * longest, np.uint8) for _ in range(self.depth)]
+        places = [number % self.depth for number in range(len(rounds))]
+        self.partials: list[Floats] = [
+            partials[at][: own * r.size].reshape(own, r.size) for at, r in zip(places, rounds, strict=True)
+        ]
+        self.sums: list[Bytes] = [sums[at][: STATUS + 4 * n] for at, n in zip(places, segments, strict=True)]
 
 
 class Moment(NamedTuple):
@@ -81,7 +98,8 @@ class StageTimes:
 
 
 class GradientExchange:
-    """Sums over the workers of a group.
+    """Sums over the workers of a group. The caller gets each round's memory from `partials_of`, fills it, and
+    calls `send`, in order.
 
     rounds: the same on all ranks. spans: for each rank, the nodes of the tree whose sums it has. tree: adds
     partial sums. feedback: encodes, and keeps the rounding errors of lossy wires. slots: where the caller
@@ -108,6 +126,7 @@ class GradientExchange:
         self.calls: list[RankCall] = []
         self._errors: list[BaseException] = []
         self._threads: list[threading.Thread] = []
+        self._free = threading.Semaphore(slots.depth)  # rounds that have memory
         self._stages: list[queue.SimpleQueue[int | None]] = [queue.SimpleQueue(), queue.SimpleQueue()]
 
     def start(self) -> None:
@@ -142,8 +161,14 @@ class GradientExchange:
 
     def _fail(self, error: BaseException) -> None:
         self._errors.append(error)
+        self._free.release(len(self.rounds) + 1)  # nobody waits for memory any more
         if not self.group.failure and not self.group.mesh.closed:  # all ranks know of these
             self.group.abort(f"{type(error).__name__}: {error}")
+
+    def partials_of(self, number: int) -> Floats:
+        """Return where the partial sums of the next round belong, once an earlier round is done with it."""
+        self._free.acquire()
+        return self.slots.partials[number]
 
     def _wire(self, number: int) -> Wire:
         return WIRES["float32"] if self.rounds[number].is_exact else self.feedback.wire
@@ -238,6 +263,7 @@ class GradientExchange:
         self.use(number, sums)
         for other, payload in lent:
             self.calls[1].free(other, payload)
+        self._free.release()
         self._note("write", began)
 
     def _note(self, stage: str, began: Moment) -> Moment:

@@ -156,7 +156,7 @@ class Sums:
     def join(self, group: ProcessGroup) -> None:
         """Divide the work among the workers of a group."""
         self.group, self._plans = group, {}
-        self._slots: tuple[tuple[tuple[Round, ...], int], SumSlots] | None = None
+        self._slots: tuple[tuple[tuple[Round, ...], tuple[int, ...]], SumSlots] | None = None
         self._calls: list[RankCall] = []  # of the last exchange
         processes = 1 + sum(p.shares_memory for p in group.mesh.peers.values())
         self.carrier = carrier_of(self.device, CopyThreads(processes))
@@ -252,9 +252,9 @@ class Sums:
             call.renew()
             call.end()
         rounds = self._rounds(step.used)
-        own = len(step.spans[self.group.rank])
-        if self._slots is None or self._slots[0] != (rounds, own):
-            self._slots = (rounds, own), SumSlots(self.group, rounds, own)
+        key = rounds, tuple(map(len, step.spans))
+        if self._slots is None or self._slots[0] != key:
+            self._slots = key, SumSlots(self.group, rounds, step.spans)
         tree = TreeAdd(
             step.spans,
             step.shards,
