@@ -11,7 +11,7 @@ import { el } from "./wgsl.js";
 /** @typedef {Order & {columns: string[], now: number, plain?: boolean, onsort: (name: string) => void, onopen: (id: number) => void}} Options */
 
 /** @param {number} value */
-const giga = (value) => (value / 1e9).toPrecision(3);
+const giga = (value) => (value && value < 1e6 ? "< 0.001" : (value / 1e9).toPrecision(3));
 /** @param {number} part */
 const percent = (part) => `${(100 * part).toFixed(part < 0.0995 ? 1 : 0)}%`;
 /** @param {number} seconds */

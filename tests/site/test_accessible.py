@@ -33,10 +33,14 @@ FLAT = ("c0", "c1", "c2", "c3", "c4", "c5")
 SHEETS = ("site.css", "docs/docs.css", "wgsl.css", "runner.css", "playground/style.css", "inspector")
 
 
-def luminance(color: str) -> float:
+def channels(color: str) -> list[int]:
     digits = color.lstrip("#")
     digits = "".join(d * 2 for d in digits) if len(digits) == 3 else digits
-    parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    return [int(digits[i : i + 2], 16) for i in (0, 2, 4)]
+
+
+def luminance(color: str) -> float:
+    parts = [value / 255 for value in channels(color)]
     r, g, b = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
@@ -44,6 +48,12 @@ def luminance(color: str) -> float:
 def contrast(a: str, b: str) -> float:
     high, low = sorted((luminance(a), luminance(b)), reverse=True)
     return (high + 0.05) / (low + 0.05)
+
+
+def mix(a: str, b: str, part: float) -> str:
+    """The colour of `part` of a over b."""
+    pairs = zip(channels(a), channels(b), strict=True)
+    return "#" + "".join(f"{round(part * x + (1 - part) * y):02x}" for x, y in pairs)
 
 
 def colors(style: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -68,3 +78,17 @@ def test_text_has_contrast_on_every_ground(scheme):
         low += [f"{name}: {t} {a} on {b}" for t, a, b, least in pairs if contrast(a, b) < least]
     assert not low
     assert contrast("#fff", "#000000") == pytest.approx(21)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_counts_have_contrast_on_the_darkest_cells(scheme):
+    folder = web_folder()
+    base = colors((folder / "site.css").read_text("utf-8"))[scheme]
+    tones = dict(
+        re.findall(r"\.(right|wrong) \{ --tone: ([^;]*);", (folder / "mnist/style.css").read_text("utf-8"))
+    )
+    script = (folder / "mnist/confusion.js").read_text("utf-8")
+    (darkest,) = re.findall(r"DARKEST = \{ right: ([\d.]+), wrong: ([\d.]+) \}", script)
+    for tone, part in zip((tones["right"], tones["wrong"]), darkest, strict=True):
+        color = base["flame"] if tone == "var(--flame)" else tone
+        assert contrast(base["ink"], mix(color, base["card"], float(part))) >= 4.5

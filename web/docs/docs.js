@@ -30,9 +30,9 @@ const inTexts = (query) => rank(query, words, SHOWN).map((place) => {
 
 function show(found) {
   list.replaceChildren(...found.map(({ title, small, url }, i) => {
-    const row = document.createElement("li"), link = document.createElement("a");
-    row.id = `result-${i}`;
-    row.setAttribute("role", "option");
+    const link = document.createElement("a");
+    link.id = `result-${i}`;
+    link.setAttribute("role", "option");
     link.href = new URL(url, ROOT).href;
     link.textContent = title;
     link.tabIndex = -1;
@@ -41,11 +41,10 @@ function show(found) {
       more.textContent = small;
       link.append(more);
     }
-    row.append(link);
-    return row;
+    return link;
   }));
   if (!found.length && input.value.trim()) {
-    const none = document.createElement("li");
+    const none = document.createElement("p");
     none.textContent = "Nothing found: try one word of it";
     list.append(none);
   }
@@ -89,6 +88,7 @@ document.addEventListener("keydown", (e) => {
 });
 
 for (const block of document.querySelectorAll("article pre:not(.signature)")) {
+  if (block.querySelector(".language-output")) continue;
   const button = document.createElement("button");
   button.className = "copy";
   button.type = "button";

@@ -4,7 +4,7 @@
 /** counts: ten of each digit in turn, by what they are read as. */
 export function confusion(table, counts) {
   const digits = [...Array(10).keys()], rows = digits.map((digit) => counts.slice(10 * digit, 10 * digit + 10));
-  const head = line(cell("th", "", "col"), ...digits.map((digit) => cell("th", digit, "col")));
+  const head = line(cell("td", ""), ...digits.map((digit) => cell("th", digit, "col")));
   const body = rows.map((row, digit) => {
     const all = row.reduce((sum, count) => sum + count, 0);
     return line(cell("th", digit, "row"), ...row.map((count, read) => {
@@ -18,9 +18,11 @@ export function confusion(table, counts) {
   table.replaceChildren(head, ...body);
 }
 
-/** Mistakes are rare, and are to be seen all the same. */
+const DARKEST = { right: 0.7, wrong: 0.48 }; // shades on which the counts keep their contrast
+
+/** The shade of a cell from 0 to 1. Mistakes are rare: few of them show, too. */
 function shade(part, right) {
-  return right ? 0.8 * part : part && Math.min(0.9, 0.12 + 3 * part);
+  return right ? DARKEST.right * part : part && Math.min(DARKEST.wrong, 0.1 + 1.6 * part);
 }
 
 function line(...cells) {

@@ -167,8 +167,7 @@ function drawLines() {
   D.kernels.forEach((k, i) => {
     if (!matches(i)) return;
     for (const o of new Set([k.head, ...k.ops])) {
-      const op = D.ops[o], ahead = D.ops[op?.gradient_of]; // a gradient belongs to its own line and to its
-      op's
+      const op = D.ops[o], ahead = D.ops[op?.gradient_of]; // a gradient belongs to its line and to its op's
       for (const [site, part] of [[op?.site ?? -1, "seconds"], [ahead && ahead.site !== op.site ? ahead.site : -1, "gradient"]]) {
         if (site < 0) continue;
         const entry = lines.get(site) ?? lines.set(site, { kernels: new Set(), seconds: 0, gradient: 0 }).get(site);
