@@ -125,9 +125,27 @@ ANY_NAME = {
 }
 
 
+# Methods with such arguments: the same reasons.
+ANY_NAME_METHODS = {
+    "those of the model, program or function": "AveragedModel.__call__ DataParallel.forward Module.__call__"
+    " Module.compile Module.forward SavedProgram.__call__ OnnxModel.forward",
+    "those of the user's forward and derivatives": "Function.__call__ Function.apply Function.backward"
+    " Function.forward Function.vjp",
+    "those of the metric's update, or of each metric's": "IterationSpeed.update_amount LearningRate.update"
+    " Metric.__call__ Metric.forward Metric.update MetricCollection.__call__ MetricCollection.forward"
+    " MetricCollection.update",
+    "those of the optimizer's step": "GradScaler.step",
+}
+
+
 def takes_any_name(entry) -> bool:
     parameters = inspect.signature(docs.called(entry)).parameters.values()
     return any(p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def methods_with_any_name(owner: type) -> list[str]:
+    own = {n: getattr(f, "__func__", f) for n, f in vars(owner).items() if n[0] != "_" or n == "__call__"}
+    return [f"{owner.__name__}.{n}" for n, f in own.items() if inspect.isfunction(f) and takes_any_name(f)]
 
 
 def test_every_option_is_a_parameter():
@@ -140,10 +158,14 @@ def test_every_option_is_a_parameter():
         for name, entry in called(module).items()
         if inspect.isroutine(entry) or (isinstance(entry, type) and not issubclass(entry, builtin))
     }
-    loose = sorted({name.rpartition(".")[2] for name, entry in entries.items() if takes_any_name(entry)})
-    reasons = "\n".join(f"{reason}: {names}" for reason, names in ANY_NAME.items())
-    print(f"arguments by any name:\n{reasons}")
-    assert loose == sorted(" ".join(ANY_NAME.values()).split())
+    loose = {name.rpartition(".")[2] for name, entry in entries.items() if takes_any_name(entry)}
+    methods = {m for e in entries.values() if isinstance(e, type) for m in methods_with_any_name(e)}
+    for reasons in (ANY_NAME, ANY_NAME_METHODS):
+        print(
+            "arguments by any name:", *(f"{reason}: {names}" for reason, names in reasons.items()), sep="\n"
+        )
+    assert sorted(loose) == sorted(" ".join(ANY_NAME.values()).split())
+    assert sorted(methods) == sorted(" ".join(ANY_NAME_METHODS.values()).split())
 
 
 @pytest.mark.parametrize("module", docs.MODULES)

@@ -3,12 +3,12 @@
 from typing import Any
 
 from .core.torch_hints import UnknownName
-from .device import IN_BROWSER, get_device
+from .device import IN_BROWSER, DeviceLike, get_device
 from .device.protocol import Device
 from .errors import DeviceError
 
 
-def _gpu(device: Any = None) -> Device:
+def _gpu(device: DeviceLike | None = None) -> Device:
     return get_device("gpu" if device is None else device)
 
 
@@ -43,17 +43,17 @@ def current_device_index() -> int:
     return _gpu().index or 0
 
 
-def memory_allocated(device: Any = None) -> int:
+def memory_allocated(device: DeviceLike | None = None) -> int:
     """Return the bytes of current tensors."""
     return _pool_bytes(device, "live")
 
 
-def max_memory_allocated(device: Any = None) -> int:
+def max_memory_allocated(device: DeviceLike | None = None) -> int:
     """Return the peak bytes of tensors."""
     return _pool_bytes(device, "peak")
 
 
-def memory_reserved(device: Any = None) -> int:
+def memory_reserved(device: DeviceLike | None = None) -> int:
     """Return the bytes allocated from the driver."""
     return _pool_bytes(device, "reserved")
 
@@ -64,7 +64,7 @@ def _pool_bytes(device: Any, field: str) -> int:
     return getattr(pool, field) if pool else 0
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: DeviceLike | None = None) -> None:
     """Wait until all submitted work is done."""
     _gpu(device).wait()
 

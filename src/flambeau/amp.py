@@ -9,7 +9,7 @@ from .core.dtype import float32
 from .core.modes import no_grad
 from .core.node import describe
 from .core.tree import is_sequence, rebuild
-from .device import get_device
+from .device import DeviceLike, get_device
 from .errors import DeviceError
 from .ops.join import stack
 from .runtime.exchange import add_up, transfer
@@ -40,7 +40,7 @@ class GradScaler:
 
     def __init__(
         self,
-        device: Any = None,
+        device: DeviceLike | None = None,
         init_scale: float = 2.0**16,
         growth_factor: float = 2.0,
         backoff_factor: float = 0.5,

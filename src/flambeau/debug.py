@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 from .autodiff.backward import slopes
 from .codegen.render import render
 from .core.autocast import autocast, heard, in_full
-from .core.dtype import float16
+from .core.dtype import DTypeLike, float16
 from .core.faults import ADVICE
 from .core.files import CODE
 from .core.modes import no_grad
 from .core.node import Node, describe, toposort, walk_nodes, watch_serials
 from .core.source_lines import record_lines
 from .core.tree import is_sequence
-from .device import get_device
+from .device import DeviceLike, get_device
 from .errors import IndexFault, ValueFault
 from .ops.index.indices import watched
 from .ops.join import stack
@@ -138,7 +138,7 @@ def _check(places: Any) -> None:
             raise type(e)(f"{message}{rule}") from None
 
 
-def kernels(device: Any = None) -> list[dict[str, Any]]:
+def kernels(device: DeviceLike | None = None) -> list[dict[str, Any]]:
     """The kernels that a device ran since it was opened, in order of first use: "name", "template", "groups"
     [3], "reads" and "writes" (bytes), "flops" and "wgsl" of each.
 
@@ -195,7 +195,9 @@ class Drift(list[Drifted]):
     __repr__ = __str__
 
 
-def drift(fn: Callable[..., Any], *args: Any, dtype: Any = float16, model: Any = None, **kw: Any) -> Drift:
+def drift(
+    fn: Callable[..., Any], *args: Any, dtype: DTypeLike = float16, model: Any = None, **kw: Any
+) -> Drift:
     """Call a function in float32 and under autocast, and compare the value of every operation, by layer; if
     it returns one number, also the gradients of the parameters. Waits once for all results.
 

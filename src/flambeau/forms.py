@@ -7,7 +7,7 @@ from typing import Any
 
 from . import functions, linalg
 from .capture.jit import jit
-from .core.dtype import as_dtype, float32, get_default_dtype
+from .core.dtype import DTypeLike, as_dtype, float32, get_default_dtype
 from .core.modes import (
     get_matmul_precision,
     is_grad_enabled,
@@ -21,6 +21,7 @@ from .core.shape import broadcast
 from .core.sizes import integers
 from .core.spelling import without_effect
 from .core.tree import is_sequence
+from .device import DeviceLike
 from .errors import ValueError, suggest
 from .ops.random import generator
 from .tensor import Tensor, tensor
@@ -166,7 +167,12 @@ def slice_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) 
 
 
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of data; a tensor that matches is returned itself. copy: True always copies; False: ValueError
     if a copy is needed."""
@@ -177,7 +183,9 @@ def asarray(
     return t.requires_grad_() if requires_grad else t
 
 
-def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False):
+def frombuffer(
+    buffer: Any, *, dtype: DTypeLike, count: int = -1, offset: int = 0, requires_grad: bool = False
+):
     """A tensor of `count` numbers (all) of a buffer's bytes from `offset` on, copied. -> [count]"""
     import numpy as np  # NumPy is optional, so only the functions that need it import it
 
@@ -185,7 +193,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     return tensor(np.frombuffer(buffer, kind.numpy, count, offset), kind, requires_grad=requires_grad)
 
 
-def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype: Any = float32):
+def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype: DTypeLike = float32):
     """A tensor of the first `size` numbers of a file, copied. shared: only None or False. -> [size]"""
     if shared:
         raise ValueError(
@@ -205,7 +213,12 @@ def as_strided_copy(
 
 @without_effect
 def empty_strided(
-    size: Any, stride: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    size: Any,
+    stride: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """empty; the tensor is always contiguous. -> [*size]"""
     return functions.empty(size, dtype=dtype, device=device, requires_grad=requires_grad)
@@ -213,7 +226,12 @@ def empty_strided(
 
 @without_effect
 def empty_permuted(
-    size: Any, physical_layout: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """empty; the tensor is always contiguous. -> [*size]
 
@@ -252,7 +270,9 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
 
 
 @without_effect
-def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def scalar_tensor(
+    s: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, requires_grad: bool = False
+) -> Tensor:
     """A number as a 0-d tensor, in the default float dtype unless dtype is given. -> []"""
     return tensor(s, dtype or get_default_dtype(), device, requires_grad)
 
@@ -263,8 +283,8 @@ def range(
     end: float = 0,
     step: float = 1,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Numbers from start to end, inclusive. -> [n]"""

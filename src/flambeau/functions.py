@@ -5,11 +5,11 @@ from os import getpid
 from threading import Lock
 from typing import Any
 
-from .core.dtype import DTYPES, DType, as_dtype, combine, dtype_of_scalar, promote
+from .core.dtype import DTYPES, DType, DTypeLike, as_dtype, combine, dtype_of_scalar, promote
 from .core.events import stage
 from .core.host import to_list
 from .core.op import OPS, result_of
-from .device import get_device
+from .device import DeviceLike, get_device
 from .errors import TypeError, ValueError
 
 # fmt: off
@@ -116,14 +116,14 @@ from .runtime.exchange import leaf_of_array
 from .tensor import Tensor, tensor
 
 
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def as_tensor(data: Any, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
     """A tensor of data; a tensor that matches is returned itself. TypeError for an unknown dtype."""
     if isinstance(data, Tensor):
         return data.to(device, None if dtype is None else as_dtype(dtype))
     return tensor(data, dtype, device)
 
 
-def from_numpy(ndarray: Any, device: Any = None) -> Tensor:
+def from_numpy(ndarray: Any, device: DeviceLike | None = None) -> Tensor:
     """A tensor of a NumPy array, copied.
 
     ndarray: a NumPy array
@@ -131,7 +131,7 @@ def from_numpy(ndarray: Any, device: Any = None) -> Tensor:
     return tensor(ndarray, device=device)
 
 
-def from_dlpack(ext_tensor: Any, device: Any = None) -> Tensor:
+def from_dlpack(ext_tensor: Any, device: DeviceLike | None = None) -> Tensor:
     """A tensor of another library's array. On an array device the memory is shared and must not be written
     to; for a GPU the values are copied from the host's memory.
 
@@ -272,13 +272,13 @@ def read(*tensors: Tensor) -> Reading:
     return Reading(tensors)
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: DeviceLike | None = None) -> None:
     """Wait until all submitted work of the device is done."""
     with stage("wait"):
         get_device(device).wait()
 
 
-def memory(device: Any = None) -> dict[str, int]:
+def memory(device: DeviceLike | None = None) -> dict[str, int]:
     """Bytes in use (live), the maximum so far (peak), bytes allocated from the driver (reserved), and the
     number of allocations."""
     pool, names = get_device(device).pool, ("live", "peak", "reserved", "allocations")

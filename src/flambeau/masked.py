@@ -12,6 +12,7 @@ from typing import Any
 from . import functions as F
 from . import linalg
 from .core import dtype as dt
+from .core.dtype import DTypeLike
 from .tensor import Tensor
 
 Dims = int | Sequence[int] | None
@@ -106,7 +107,12 @@ def _count(input: Tensor, dim: Dims, keepdim: bool, mask: Tensor | None) -> Tens
 
 
 def sum(
-    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+    input: Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool = False,
+    dtype: DTypeLike | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """Sums of the elements that the mask keeps; 0 over none. [...] -> [] without dim"""
     x = _fill_excluded(input, mask, 0).to(dtype or _sum_dtype(input.dtype))
@@ -114,7 +120,12 @@ def sum(
 
 
 def prod(
-    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+    input: Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool = False,
+    dtype: DTypeLike | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """Products of the elements that the mask keeps; 1 over none. [...] -> [] without dim
 
@@ -127,20 +138,25 @@ def prod(
     return result
 
 
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def cumsum(input: Tensor, dim: int, *, dtype: DTypeLike | None = None, mask: Tensor | None = None) -> Tensor:
     """Cumulative sums of the elements that the mask keeps. [...] -> [...]"""
     dtype = dtype or input.dtype
     return F.cumsum(_fill_excluded(input, mask, 0), dim, dtype=dtype).to(dtype)
 
 
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def cumprod(input: Tensor, dim: int, *, dtype: DTypeLike | None = None, mask: Tensor | None = None) -> Tensor:
     """Cumulative products of the elements that the mask keeps. [...] -> [...]"""
     dtype = dtype or input.dtype
     return F.cumprod(_fill_excluded(input, mask, 1), dim, dtype=dtype).to(dtype)
 
 
 def amax(
-    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+    input: Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool = False,
+    dtype: DTypeLike | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The largest element that the mask keeps; -inf, or the lowest integer, over none. [...] -> [] without
     dim"""
@@ -149,7 +165,12 @@ def amax(
 
 
 def amin(
-    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+    input: Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool = False,
+    dtype: DTypeLike | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The smallest element that the mask keeps; inf, or the highest integer, over none. [...] -> [] without
     dim"""
@@ -162,7 +183,7 @@ def argmax(
     dim: int | None = None,
     *,
     keepdim: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
     """The index of the largest element that the mask keeps, in the input's dtype. [...] -> [] without dim"""
@@ -176,7 +197,7 @@ def argmin(
     dim: int | None = None,
     *,
     keepdim: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
     """The index of the smallest element that the mask keeps, in the input's dtype. [...] -> [] without dim"""
@@ -185,11 +206,16 @@ def argmin(
 
 
 def mean(
-    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+    input: Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool = False,
+    dtype: DTypeLike | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """Means of the elements that the mask keeps; NaN over none. ValueError for integers. [...] -> [] without
     dim"""
-    dtype = dtype or input.dtype
+    dtype = dt.as_dtype(dtype or input.dtype)
     if not _has_fractions(dtype):
         raise ValueError(f"mean(dtype={dtype.name}): a mean is a float: pass a float dtype")
     total = sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
@@ -197,7 +223,12 @@ def mean(
 
 
 def median(
-    input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+    input: Tensor,
+    dim: int = -1,
+    *,
+    keepdim: bool = False,
+    dtype: DTypeLike | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """Lower medians of the elements that the mask keeps; over none NaN, or ValueError for integers. [..., n]
     -> [...]"""
@@ -218,7 +249,7 @@ def norm(
     dim: Dims = None,
     *,
     keepdim: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
     """Norms of the elements that the mask keeps; over none 0, or inf for ord=-inf. [...] -> [] without dim
@@ -237,7 +268,7 @@ def var(
     *,
     correction: float | None = None,
     keepdim: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
     """Variances of the elements that the mask keeps, dividing by their number - 1; NaN over none. [...] -> []
@@ -251,7 +282,7 @@ def var(
     if unbiased is not None and correction is not None:
         raise ValueError("var(unbiased, correction): they exclude each other: pass one")
     less = correction if correction is not None else 1.0 if unbiased is None else float(unbiased)
-    dtype = dtype or (input.dtype if _has_fractions(input.dtype) else dt.float32)
+    dtype = dt.as_dtype(dtype or (input.dtype if _has_fractions(input.dtype) else dt.float32))
     wide = dtype if _has_fractions(dtype) else dt.float32
     # Two passes: the mean of squares minus the squared mean would cancel.
     # keepdim, so that it broadcasts
@@ -270,7 +301,7 @@ def std(
     *,
     correction: float | None = None,
     keepdim: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
     """Standard deviations of the elements that the mask keeps; NaN over none. [...] -> [] without dim
@@ -282,26 +313,34 @@ def std(
     return var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()
 
 
-def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def softmax(input: Tensor, dim: int, *, dtype: DTypeLike | None = None, mask: Tensor | None = None) -> Tensor:
     """softmax over the elements that the mask keeps; NaN if it keeps none. [...] -> [...]"""
     # a row without any kept element is all -inf, and -inf - (-inf) makes it NaN, as in PyTorch
     return F.softmax(_fill_excluded(_as_float(input), mask, _lowest), dim, dtype=dtype)
 
 
-def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def log_softmax(
+    input: Tensor, dim: int, *, dtype: DTypeLike | None = None, mask: Tensor | None = None
+) -> Tensor:
     """log_softmax over the elements that the mask keeps; NaN if it keeps none. [...] -> [...]"""
     x = _fill_excluded(_as_float(input), mask, _lowest)
     return F.log_softmax(x, dim, dtype=dtype)
 
 
-def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def softmin(input: Tensor, dim: int, *, dtype: DTypeLike | None = None, mask: Tensor | None = None) -> Tensor:
     """softmax of -input over the elements that the mask keeps; NaN over none. [...] -> [...]"""
     x = _fill_excluded(_as_float(input), mask, _highest)
     return F.softmax(-x, dim, dtype=dtype)  # +inf becomes -inf with the sign
 
 
 def normalize(
-    input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Tensor | None = None
+    input: Tensor,
+    ord: float,
+    dim: int,
+    *,
+    eps: float = 1e-12,
+    dtype: DTypeLike | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """Divide vectors by the larger of their masked norm and eps; 0 where the mask is False. [...] -> [...]
 
@@ -312,7 +351,12 @@ def normalize(
 
 
 def logsumexp(
-    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+    input: Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool = False,
+    dtype: DTypeLike | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """logsumexp over the elements that the mask keeps; -inf over none. [...] -> [] without dim"""
     x = _fill_excluded(input, mask, _lowest)
@@ -323,7 +367,7 @@ def logaddexp(
     input: Tensor,
     other: Tensor,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     input_mask: Tensor | None = None,
     other_mask: Tensor | None = None,
 ) -> Tensor:

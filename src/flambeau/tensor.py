@@ -11,6 +11,7 @@ from .autodiff.hooks import register
 from .core import dtype as dt
 from .core import op as _op
 from .core.alias import is_in_order
+from .core.dtype import DTypeLike
 from .core.handle import RemovableHandle
 from .core.host import Data, Doubles, to_bytes, to_list, to_numpy
 from .core.modes import is_grad_enabled
@@ -21,7 +22,7 @@ from .core.printing import format_tensor, in_html
 from .core.shape import Shape, normal_dim
 from .core.torch_hints import missing_from
 from .core.tree import is_tuple
-from .device import get_device
+from .device import DeviceLike, get_device
 from .errors import TypeError, ValueError
 from .fusion.planner import plan
 from .kernels.ir import Kernel
@@ -218,7 +219,7 @@ class Tensor(Protocols, Exchange, Table):
             raise TypeError(f"{call}: the condition must be a tensor of bools: cast it with .bool()")
         return _where(self, chosen, other, **({} if out is None else {"out": out}))
 
-    def type(self, dtype: Any) -> "Tensor":
+    def type(self, dtype: DTypeLike) -> "Tensor":
         """Cast to a dtype, as to(dtype) does."""
         return self.to(dtype)
 
@@ -573,7 +574,9 @@ class Tensor(Protocols, Exchange, Table):
         """The tensor itself, or a contiguous copy of a view."""
         return self if is_in_order(self) else Tensor(self.node)
 
-    def new_tensor(self, data: Any, dtype: Any = None, device: Any = None) -> "Tensor":
+    def new_tensor(
+        self, data: Any, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+    ) -> "Tensor":
         """A tensor of host data on the device of this one, in its dtype unless another is given."""
         return tensor(data, dtype=dtype or self.dtype, device=device or self.device)
 
@@ -599,7 +602,9 @@ def own(node: Node) -> Node:
     return apply(OPS["detach"], (node,), {})
 
 
-def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def tensor(
+    data: Any, dtype: DTypeLike | None = None, device: DeviceLike | None = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of `data` (numbers, nested lists, an array or a tensor), copied to the device.
 
     Python integers become int64. Arrays of float64 become float32, and those of complex128 complex64, unless

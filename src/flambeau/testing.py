@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .core import dtype as dt
-from .device import get_device
+from .device import DeviceLike, get_device
 from .differences import OF_TERMS, TOLERANCES, Differing, differences, distances, slope_of, within
 from .runtime.run import read
 from .tensor import Tensor, tensor
@@ -13,7 +13,12 @@ STEP = 2.0**-10  # the step of the finite differences
 
 
 def check_op(
-    op: Any, *arrays: Any, device: Any = None, tol: float = 3e-6, grad: bool | None = None, **attrs: Any
+    op: Any,
+    *arrays: Any,
+    device: DeviceLike | None = None,
+    tol: float = 3e-6,
+    grad: bool | None = None,
+    **attrs: Any,
 ) -> None:
     """Compare an op (or a function of tensors with .xp) with its reference on these arrays.
 

@@ -283,6 +283,30 @@ def test_embedding_leaves_its_padding_row_alone(device):
     assert grads[table.weight].tolist() == [[1, 1], [0, 0], [0, 0], [0, 0], [1, 1]]
 
 
+def test_embeddings_from_vectors_take_the_options_of_their_layer():
+    """Each by name and in PyTorch's place."""
+    vectors = fb.tensor([[3.0, 4.0], [0.0, 2.0]], device="cpu")
+    table = nn.Embedding.from_pretrained(vectors, False, 1, 1.0, scale_grad_by_freq=True, sparse=True)
+    assert table.weight.requires_grad and table.padding_idx == 1 and table.sparse
+    y = table(fb.tensor([0, 0], device="cpu"))
+    np.testing.assert_allclose(y.numpy(), [[0.6, 0.8]] * 2, rtol=1e-5)
+    assert y.sum().backward()[table.weight].tolist() == [[1, 1], [0, 0]]
+    bag = nn.EmbeddingBag.from_pretrained(vectors, mode="sum", include_last_offset=True, padding_idx=1)
+    starts = fb.tensor([0, 2, 3], device="cpu")
+    assert bag(fb.tensor([0, 1, 0], device="cpu"), starts).tolist() == [[3, 4], [3, 4]]
+    assert not bag.weight.requires_grad
+
+
+def test_key_value_cache_takes_the_options_of_attention():
+    rng = np.random.default_rng(1)
+    q, k, v = (fb.tensor(rng.standard_normal((1, 2, 3, 4)), device="cpu", dtype="float32") for _ in range(3))
+    mask = fb.tensor([[0.0, -1.0, 2.0]], device="cpu").expand(3, 3)
+    cache = nn.KVCache(1, 2, 3, 4, device="cpu")
+    got = cache(q, k, v, mask, scale=0.3, softcap=2.0)
+    plain = nn.functional.scaled_dot_product_attention(q, k, v, mask, is_causal=True, scale=0.3, softcap=2.0)
+    np.testing.assert_allclose(got.numpy(), plain.numpy(), rtol=1e-5)
+
+
 PLAIN = {
     nn.ReLU: lambda x: np.maximum(x, 0),
     nn.ReLU6: lambda x: np.clip(x, 0, 6),

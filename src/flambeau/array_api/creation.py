@@ -4,12 +4,15 @@ from typing import Any
 
 from .. import functions
 from ..core import dtype as dt
-from ..device import get_device
+from ..core.dtype import DTypeLike
+from ..device import DeviceLike, get_device
 from ..errors import ValueError
 from ..tensor import Tensor, tensor
 
 
-def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
+def asarray(
+    obj: Any, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, copy: bool | None = None
+) -> Tensor:
     """Convert numbers, nested lists or an array to a tensor. An array keeps its dtype, but float64
     becomes float32 on a GPU. ValueError if copy=False and a copy is needed."""
     wanted = None if dtype is None else dt.as_dtype(dtype)
@@ -36,7 +39,13 @@ def _numbers(obj: Any) -> Any:
 
 
 def arange(
-    start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
+    start: Any,
+    /,
+    stop: Any = None,
+    step: Any = 1,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """Return start, start + step, ... below stop (above it for a negative step). -> [n]"""
     start, stop = (0, start) if stop is None else (start, stop)  # a single argument is the stop
@@ -45,22 +54,24 @@ def arange(
     return functions.arange(start, stop, step, dtype=dtype, device=device)
 
 
-def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def empty(shape: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
     """Return a tensor without defined values: zeros here."""
     return functions.zeros(_sizes(shape), dtype=dtype, device=device)
 
 
-def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def zeros(shape: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
     """Return zeros of a shape."""
     return functions.zeros(_sizes(shape), dtype=dtype, device=device)
 
 
-def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def ones(shape: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
     """Return ones of a shape."""
     return functions.ones(_sizes(shape), dtype=dtype, device=device)
 
 
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def full(
+    shape: Any, fill_value: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+) -> Tensor:
     """Return a tensor filled with one number."""
     return _fill(_sizes(shape), fill_value, dtype, device)
 
@@ -76,28 +87,36 @@ def _sizes(shape: Any) -> tuple[int, ...]:
     return (int(shape),) if hasattr(shape, "__index__") else tuple(map(int, shape))
 
 
-def empty_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+def empty_like(x: Tensor, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
     """Return a tensor without defined values in the shape of x: zeros here."""
     return functions.zeros_like(x, dtype=dtype, device=device)
 
 
-def zeros_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+def zeros_like(x: Tensor, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
     """Return zeros in the shape of x."""
     return functions.zeros_like(x, dtype=dtype, device=device)
 
 
-def ones_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+def ones_like(x: Tensor, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
     """Return ones in the shape of x."""
     return functions.ones_like(x, dtype=dtype, device=device)
 
 
-def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def full_like(
+    x: Tensor, /, fill_value: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+) -> Tensor:
     """Return a tensor in the shape of x, filled with one number."""
     return _fill(x.shape, fill_value, dtype or x.dtype, device or x.device)
 
 
 def eye(
-    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """Return ones on diagonal k and zeros elsewhere."""
     n_cols = n_rows if n_cols is None else n_cols
@@ -108,7 +127,14 @@ def eye(
 
 
 def linspace(
-    start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
+    start: Any,
+    stop: Any,
+    /,
+    num: int,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    endpoint: bool = True,
 ) -> Tensor:
     """Return num evenly spaced numbers from start to stop, including stop if `endpoint`."""
     if endpoint:
@@ -122,7 +148,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     return list(functions.meshgrid(*arrays, indexing=indexing))
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Tensor:
     """Convert another library's array to a tensor. The NumPy device shares its memory. ValueError if
     copy=False and a copy is needed."""
     to = get_device(device)

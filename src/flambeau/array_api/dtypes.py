@@ -3,8 +3,9 @@
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.dtype import DTypeLike
 from ..core.tree import is_tuple
-from ..device import get_device
+from ..device import DeviceLike, get_device
 from ..errors import ValueError
 from ..tensor import Tensor
 
@@ -22,7 +23,7 @@ DTYPES = ("bool", *INTEGERS, "float32", "float64", "complex64", "complex128")
 SCALARS = (bool, int, float, complex)  # by category
 
 
-def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
+def astype(x: Tensor, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike | None = None) -> Tensor:
     """Cast x to another dtype. Returns x itself if nothing changes and copy=False."""
     return x.to(device, dt.as_dtype(dtype), copy=copy)
 
@@ -43,7 +44,7 @@ def iinfo(type: Any, /) -> Any:
     return dt.iinfo(_dtype_of(type))
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike, kind: Any) -> bool:
     """Whether a dtype belongs to a kind ("real floating", ...), equals another, or matches one of a
     tuple. ValueError for an unknown kind."""
     if is_tuple(kind):
@@ -97,7 +98,7 @@ class Info:
         """Return the default device of new arrays."""
         return get_device()
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, dt.DType]:
+    def default_dtypes(self, *, device: DeviceLike | None = None) -> dict[str, dt.DType]:
         """Return the default dtypes of floats, complex numbers, integers and indices."""
         real = dt.default_float()
         return {
@@ -107,7 +108,7 @@ class Info:
             "indexing": dt.int64,
         }
 
-    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, dt.DType]:
+    def dtypes(self, *, device: DeviceLike | None = None, kind: Any = None) -> dict[str, dt.DType]:
         """Return the standard's dtypes that a device supports, of one kind or all. GPUs lack float64 and
         complex128."""
         is_host = get_device(device).kind == "cpu"

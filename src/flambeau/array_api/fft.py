@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import fft as _ours
+from ..core.dtype import DTypeLike
+from ..device import DeviceLike
 from ..tensor import Tensor
 
 
@@ -31,12 +33,16 @@ fft, ifft, rfft, irfft, hfft, ihfft = map(_over_one_dim, ("fft", "ifft", "rfft",
 fftn, ifftn, rfftn, irfftn = map(_over_several_dims, ("fftn", "ifftn", "rfftn", "irfftn"))
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+def fftfreq(
+    n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+) -> Tensor:
     """Return the frequencies of fft's result in cycles per unit of the spacing d. -> [n]"""
     return _ours.fftfreq(n, d, dtype=dtype, device=device)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+def rfftfreq(
+    n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+) -> Tensor:
     """Return the frequencies of rfft's result in cycles per unit of the spacing d. -> [n // 2 + 1]"""
     return _ours.rfftfreq(n, d, dtype=dtype, device=device)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from .. import functions
 from .. import linalg as _ours
+from ..core.dtype import DTypeLike
 from ..core.shape import broadcast
 from ..tensor import Tensor
 from .elementwise import alike
@@ -116,7 +117,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
     return functions.tensordot(a, b, axes)
 
 
-def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
+def trace(x: Tensor, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Tensor:
     """Sum the diagonals of the last two axes. [..., m, n] -> [...]"""
     return _sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 

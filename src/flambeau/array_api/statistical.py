@@ -5,6 +5,7 @@ from typing import Any
 
 from .. import functions
 from ..core import dtype as dt
+from ..core.dtype import DTypeLike
 from ..core.tree import is_tuple
 from ..tensor import Tensor
 
@@ -41,7 +42,9 @@ mean = _reduction("mean", "The mean of axes (None: of all).")
 
 
 def _sum(name: str, text: str) -> Callable[..., Tensor]:
-    def call(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    def call(
+        x: Tensor, /, *, axis: Any = None, dtype: DTypeLike | None = None, keepdims: bool = False
+    ) -> Tensor:
         wanted = _sum_dtype(x, dtype)
         x, axis, keepdims = _with_axes(x.to(wanted), axis, keepdims)
         if name == "prod" and is_tuple(axis):
@@ -107,7 +110,12 @@ def count_nonzero(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> 
 
 def _accumulation(name: str, start: int, text: str) -> Callable[..., Tensor]:
     def call(
-        x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+        x: Tensor,
+        /,
+        *,
+        axis: int | None = None,
+        dtype: DTypeLike | None = None,
+        include_initial: bool = False,
     ) -> Tensor:
         if axis is None:
             x, axis = x.reshape(-1) if x.ndim != 1 else x, 0

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..core import op as ops
 from ..core.autocast import without_autocast
+from ..core.dtype import DType
 from ..core.events import emit, stage
 from ..core.modes import checkpoint_strategy, enable_grad, is_anomaly_enabled, no_grad
 from ..core.node import Node, describe
@@ -359,7 +360,7 @@ def slopes(op: ops.Op, g: Any, y: Any, inputs: list[Any], attrs: dict[str, Any])
     return [None if p is None else p.conj() for p in parts]
 
 
-def like(g: Any, dtype: Any) -> Any:
+def like(g: Any, dtype: DType) -> Any:
     """A gradient in the dtype of its tensor; of a complex gradient with respect to a real tensor, the real
     part."""
     return (g.real if g.dtype.is_complex and not dtype.is_complex else g).to(dtype)

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from ..core.node import Node, toposort, walk_nodes
-from ..device import get_device
+from ..device import DeviceLike, get_device
 from ..device.protocol import Gpu
 from ..errors import ValueError
 from ..fusion.buffers import assign
@@ -25,7 +25,7 @@ class memory_budget:
     computation that would exceed it raises DeviceError before it runs. K, M, G and T are powers of 1024.
     """
 
-    def __init__(self, size: str | int | None, device: Any = None):
+    def __init__(self, size: str | int | None, device: DeviceLike | None = None):
         self.pool: Any = get_device(device).pool
         if self.pool is None:
             raise ValueError(

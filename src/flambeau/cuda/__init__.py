@@ -5,7 +5,7 @@ from typing import Any
 from .. import accelerator
 from ..core.torch_hints import UnknownName
 from ..core.warn_once import note
-from ..device import ANY_MAKE, get_device
+from ..device import ANY_MAKE, DeviceLike, get_device
 from ..ops.random import manual_seed as _manual_seed
 from . import amp
 
@@ -29,29 +29,29 @@ def current_device() -> int:
     return accelerator.current_device_index()
 
 
-def get_device_name(device: Any = None) -> str:
+def get_device_name(device: DeviceLike | None = None) -> str:
     """Return the driver's name of a GPU."""
     note(ANY_MAKE)
     # A device's name is "gpu:" and the name of the adapter.
     return get_device("gpu" if device is None else device).name.partition(":")[2]
 
 
-def memory_allocated(device: Any = None) -> int:
+def memory_allocated(device: DeviceLike | None = None) -> int:
     """Return the bytes of current tensors."""
     return accelerator.memory_allocated(device)
 
 
-def max_memory_allocated(device: Any = None) -> int:
+def max_memory_allocated(device: DeviceLike | None = None) -> int:
     """Return the peak bytes of tensors."""
     return accelerator.max_memory_allocated(device)
 
 
-def memory_reserved(device: Any = None) -> int:
+def memory_reserved(device: DeviceLike | None = None) -> int:
     """Return the bytes allocated from the driver."""
     return accelerator.memory_reserved(device)
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: DeviceLike | None = None) -> None:
     """Wait until all submitted work is done."""
     accelerator.synchronize(device)
 

@@ -1,12 +1,10 @@
 """PyTorch's torch.cuda.amp: flambeau.amp for the GPU, with arguments in the order of older scripts."""
 
-from typing import Any
-
 from .. import amp
-from ..core.dtype import float16
+from ..core.dtype import DTypeLike, float16
 
 
-def autocast(enabled: bool = True, dtype: Any = float16, cache_enabled: bool = True) -> amp.autocast:
+def autocast(enabled: bool = True, dtype: DTypeLike = float16, cache_enabled: bool = True) -> amp.autocast:
     """Return fb.autocast("gpu", dtype, enabled)."""
     return amp.autocast("gpu", dtype, enabled, cache_enabled)
 

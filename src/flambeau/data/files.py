@@ -14,6 +14,7 @@ from flambeau.errors import FlambeauError
 
 if TYPE_CHECKING:
     import numpy as np  # imported where it is used: the browser has none
+    import numpy.typing as npt
 
 READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
 PIECE = 1 << 20  # bytes searched at a time
@@ -122,7 +123,7 @@ class TextLines(Dataset):
 
 
 def memory_map(
-    path: str | os.PathLike[str], dtype: Any = None, shape: Sequence[int] | None = None
+    path: str | os.PathLike[str], dtype: npt.DTypeLike | None = None, shape: Sequence[int] | None = None
 ) -> TensorDataset:
     """Open a file of numbers (`path`), a .npy or raw numbers, as a dataset that reads rows on demand.
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core import dtype as dtypes
 from ..core.modes import no_grad
+from ..device import DeviceLike
 from ..errors import DistributedError, TypeError, ValueError
 from ..nn.device_split import split
 from ..tensor import Tensor, tensor
@@ -845,7 +846,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: AnyGroup = None) 
 
 
 def broadcast_object_list(
-    object_list: list[Any], src: int | None = None, group: AnyGroup = None, device: Any = None,
+    object_list: list[Any], src: int | None = None, group: AnyGroup = None, device: DeviceLike | None = None,
     group_src: int | None = None,
 ) -> None:  # fmt: skip
     """Copy the list of rank `src` to the lists of all ranks. Objects are JSON values: nothing is pickled.

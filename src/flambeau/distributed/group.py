@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from .memory import PLACE, SMALLEST, SharedBlock
 from .mesh import Key, Mesh, Payload, Peer
 from .reductions import BFLOAT16, Array, ReduceOp, check_op, tree_reduce
 from .wire import ANNOUNCE, COLLECTIVE, PIECE, POINT, SHARED
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 TIMEOUT = 300.0  # seconds that a call waits for the other ranks
 PARTS = 1 << 10  # pieces of the largest message of `RankCall.send_whole`
@@ -120,7 +123,7 @@ class ProcessGroup:
         """Why calls fail, or ""."""
         return self.mesh.failure
 
-    def empty(self, shape: int | Sequence[int], dtype: Any = np.float32) -> Array:
+    def empty(self, shape: int | Sequence[int], dtype: "npt.DTypeLike" = np.float32) -> Array:
         """An array for collectives. If ranks share memory, they read it where it is, without a copy.
 
         shape: of the array, whose elements are not set. dtype: NumPy's.

@@ -16,7 +16,7 @@ from ..core.lru_cache import Recent
 from ..core.node import Node, describe
 from ..core.op import OPS
 from ..core.tree import is_dict, is_mapping
-from ..device import get_device
+from ..device import DeviceLike, get_device
 from ..device.memory import Pool
 from ..device.protocol import Device, Gpu
 from ..errors import DeviceError, FlambeauError, suggest
@@ -35,7 +35,7 @@ from .save import FORMAT, KERNELS, MARK, PROGRAM, VERSION, WEIGHTS
 SIZES_KEPT = 8  # batch sizes whose buffers and commands stay in memory
 
 
-def load_program(folder: Any, device: Any = None) -> "SavedProgram":
+def load_program(folder: Any, device: DeviceLike | None = None) -> "SavedProgram":
     """Load the program in a folder of save_program, to call it with tensors or arrays.
 
     folder: its path; or a dict with the bytes of program.txt, kernels.wgsl and weights.safetensors by these

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from ..device import DeviceLike
 from .address import Progress, fetch, is_address
 from .repository import fetch_repository
 
@@ -44,7 +45,7 @@ def load(
     source: str,
     file: str | None = None,
     *,
-    device: Any = None,
+    device: DeviceLike | None = None,
     revision: str | None = None,
     sha256: str | None = None,
     progress: Progress | None = None,

@@ -18,6 +18,7 @@ from ..autodiff.backward import Gradients
 from ..core.dtype import DTYPES, DType
 from ..core.node import describe
 from ..core.tree import is_dict, is_list, is_mapping
+from ..device import DeviceLike
 from ..errors import FlambeauError
 from ..runtime import run
 from ..tensor import Tensor
@@ -86,7 +87,7 @@ def load(
     f: Any,
     map_location: Any = None,
     *,
-    device: Any = None,
+    device: DeviceLike | None = None,
     weights_only: bool = True,
     keep_wide: bool = False,
 ) -> Any:
@@ -137,7 +138,7 @@ def load_model_state(path: Any) -> Any:
     return state["model"]
 
 
-def load_checkpoint(data: memoryview, device: Any, call: str) -> Any:
+def load_checkpoint(data: memoryview, device: DeviceLike | None, call: str) -> Any:
     """Load the bytes that `save` wrote. FlambeauError reports damaged bytes."""
     return restore_tree(load_tensors(data, device, call), metadata(data), call)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core import dtype as dt
 from ..core.shape import contiguous_strides
-from ..device import get_device
+from ..device import DeviceLike, get_device
 from ..errors import FlambeauError
 from ..runtime.exchange import leaf
 from ..tensor import Tensor
@@ -56,7 +56,7 @@ class LoadOptions:
     keep_wide: bool = False
 
     @classmethod
-    def of(cls, device: Any, keep_wide: bool = False) -> "LoadOptions":
+    def of(cls, device: DeviceLike | None, keep_wide: bool = False) -> "LoadOptions":
         return cls(get_device(device), keep_wide)
 
 

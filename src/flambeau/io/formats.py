@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.tree import is_dict
+from ..device import DeviceLike
 from ..errors import FlambeauError
 from ..tensor import Tensor
 from . import gguf, npz, safetensors
@@ -101,7 +102,7 @@ def in_folder(f: Any, call: str) -> Any:
     return contents
 
 
-def open_weights(f: Any, device: Any = None, *, keep_wide: bool = False) -> LazyWeights:
+def open_weights(f: Any, device: DeviceLike | None = None, *, keep_wide: bool = False) -> LazyWeights:
     """Return the tensors of a .safetensors, .gguf or .npz file, or of an index of several; each is read on
     access by its name.
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..core.node import describe
 from ..core.tree import is_mapping, is_sequence
+from ..device import DeviceLike
 from ..runtime import run
 from ..tensor import Tensor
 from .elements import KINDS, DamagedFile, LoadOptions, RefusedFile, check_shape, shorten_name, tensor_of
@@ -51,7 +52,7 @@ TENSORS = 100_000  # of a small file, at most
 ITEMS, EACH = 1_000_000, 32
 
 
-def load_gguf(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
+def load_gguf(f: Any, device: DeviceLike | None = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
     """Read tensors by name; quantised ones become float32, decoded on the device.
 
     f: a path, an open file, or bytes; the path of any part of a split model loads all parts. keep_wide:

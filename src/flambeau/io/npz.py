@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
+from ..device import DeviceLike
 from ..runtime import run
 from ..tensor import Tensor
 from . import zip_archive
@@ -20,7 +21,7 @@ DESCR = re.compile(r"""["']descr["']\s*:\s*(?:["']([^"']*)["']|(\[))""")
 ORDER = re.compile(r"""["']fortran_order["']\s*:\s*(True|False)""")
 
 
-def load_npz(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
+def load_npz(f: Any, device: DeviceLike | None = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
     """Read the arrays of an .npz file by name; pickled arrays are rejected.
 
     f: a path, an open file, or bytes. keep_wide: float64, which GPUs lack, stays on the host; else it

@@ -11,6 +11,7 @@ from ..core import dtype as dt
 from ..core.files import write_whole
 from ..core.node import describe
 from ..core.tree import is_dict, is_list
+from ..device import DeviceLike
 from ..errors import FlambeauError
 from ..runtime import run
 from ..tensor import Tensor
@@ -105,7 +106,9 @@ def raw_bytes(t: Tensor, raw: Any) -> Any:
     return part[::4].tobytes() if t.dtype is dt.bool_ else part
 
 
-def load_safetensors(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
+def load_safetensors(
+    f: Any, device: DeviceLike | None = None, *, keep_wide: bool = False
+) -> dict[str, Tensor]:
     """Read tensors by name, from one file, or from all files of an index (`*.index.json`).
 
     f: a path, an open file, or bytes. keep_wide: float64, which GPUs lack, stays on the host; else it
@@ -121,7 +124,7 @@ def load_safetensors(f: Any, device: Any = None, *, keep_wide: bool = False) -> 
         return {name: entry.read() for name, entry in entries(view, place).tensors.items()}
 
 
-def load_file(path: Any, device: Any = None) -> dict[str, Tensor]:
+def load_file(path: Any, device: DeviceLike | None = None) -> dict[str, Tensor]:
     """Read the tensors of a file (`path`) by name.
 
     float64 becomes float32 on a GPU, which has no such floats, float8 float16.
@@ -133,7 +136,7 @@ def load_file(path: Any, device: Any = None) -> dict[str, Tensor]:
         return load_tensors(view, device, call)
 
 
-def load_bytes(data: Any, device: Any = None) -> dict[str, Tensor]:
+def load_bytes(data: Any, device: DeviceLike | None = None) -> dict[str, Tensor]:
     """`load_file` for bytes in memory, such as a page has fetched.
 
     data: the file's bytes: bytes, a memoryview, an array. FlambeauError as in load_file.
@@ -141,7 +144,7 @@ def load_bytes(data: Any, device: Any = None) -> dict[str, Tensor]:
     return load_tensors(data, device, "load_bytes(...)")
 
 
-def load_tensors(data: Any, device: Any, call: str) -> dict[str, Tensor]:
+def load_tensors(data: Any, device: DeviceLike | None, call: str) -> dict[str, Tensor]:
     """Return the tensors of a file's bytes; FlambeauError names the call and the fault."""
     with name_file_in_errors(call, ".safetensors"):
         contents = entries(memoryview(data).cast("B"), LoadOptions.of(device))

@@ -11,6 +11,8 @@ from struct import unpack_from
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.dtype import DTypeLike
+from ..device import DeviceLike
 from ..tensor import Tensor
 from . import zip_archive
 from .elements import (
@@ -199,10 +201,10 @@ class TorchReading:
             raise DamagedFile("a NumPy array has an invalid form")
         return self.from_numpy(state[4], state[2], state[1], state[3] is True)
 
-    def from_buffer(self, raw: Any, dtype: Any, shape: Any, order: Any) -> Any:
+    def from_buffer(self, raw: Any, dtype: DTypeLike, shape: Any, order: Any) -> Any:
         return self.from_numpy(plain(raw), plain(dtype), plain(shape), order == "F")
 
-    def from_numpy(self, raw: Any, dtype: Any, shape: Any, first_fastest: bool) -> Any:
+    def from_numpy(self, raw: Any, dtype: DTypeLike, shape: Any, first_fastest: bool) -> Any:
         form = form_of(dtype)
         if type(raw) is not bytes or not is_exact_tuple(shape):
             raise DamagedFile("a NumPy array has no bytes, or no shape")
@@ -229,7 +231,7 @@ class TorchReading:
         return Vocabulary(CALLS | own, VALUES | NAMED, REFUSED)
 
 
-def load_torch(f: Any, device: Any = None, *, keep_wide: bool = False) -> Any:
+def load_torch(f: Any, device: DeviceLike | None = None, *, keep_wide: bool = False) -> Any:
     """Load a file of torch.save, a state_dict or a nested value, without PyTorch; no code in it is executed.
 
     f: a path, an open file, or bytes. keep_wide: float64, which GPUs lack, stays on the host; else it

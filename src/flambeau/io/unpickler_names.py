@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from ..core.dtype import DTypeLike
 from ..core.tree import is_dict, is_sequence
 from .elements import DamagedFile
 from .numpy_elements import kind_of, number_in_form
@@ -79,7 +80,7 @@ def _scalar(dtype: Any, raw: Any = None) -> Any:
     return number_in_form(plain(raw), form_of(plain(dtype)))
 
 
-def form_of(dtype: Any) -> Any:
+def form_of(dtype: DTypeLike) -> Any:
     """Return the descriptor of a NumPy dtype for `kind_of`; DamagedFile for other objects."""
     if not is_exact_tuple(dtype) or len(dtype) != 2 or not isinstance(dtype[1], bool):
         raise DamagedFile("a NumPy dtype is invalid")

@@ -49,6 +49,7 @@ from .steps import PlacedBatch, Steps, Trained, inputs_of, make_evaluate, make_p
 from .watch import EpochWatch, rest_of
 
 if TYPE_CHECKING:
+    from ..device import DeviceLike
     from ..distributed import ParallelOptions
     from .parallel import Parallel, ParallelSaving
 
@@ -115,7 +116,7 @@ class Learner:
         early_stopping: int | EarlyStopping | None = None,
         callbacks: Sequence[Callback] = (),
         renderers: Sequence[Renderer] | None = None,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         arguments = locals()
         self._options = {name: arguments[name] for name in OPTIONS}  # of the other workers' learners

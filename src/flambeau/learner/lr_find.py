@@ -21,6 +21,7 @@ from .run_state import loader_states, restore_loaders
 from .steps import PlacedBatch, Steps, Trained
 
 if TYPE_CHECKING:
+    from ..device import Device
     from .pictures import Picture
 
 KEEP = 0.95  # the weight of earlier losses in the smoothed one: it averages about 20 steps
@@ -66,7 +67,7 @@ def check_range(start_lr: float, end_lr: float, num_it: int) -> None:
 def search(
     trained: Trained,
     accumulate: int,
-    device: Any,
+    device: Device,
     batches: Iterator[PlacedBatch],
     rates: Sequence[float],
     stop_div: bool,

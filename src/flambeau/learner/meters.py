@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ..core.dtype import float32
 from ..core.tree import is_dict, is_mapping
+from ..device import Device
 from ..functions import read
 from ..tensor import Tensor, tensor
 from .names import METRICS, describe_name
@@ -34,7 +35,7 @@ class SplitMeter:
     a metric whose update takes other arguments than (output, target).
     """
 
-    def __init__(self, metrics: Any, device: Any, optimizer: Any = None):
+    def __init__(self, metrics: Any, device: Device, optimizer: Any = None):
         self.metrics: dict[str, Any] = {}
         self.is_collection = _is_collection(metrics)
         for name, metric in _name_metrics(metrics):

@@ -12,7 +12,7 @@ from ..core.events import emit
 from ..core.modes import no_grad
 from ..core.training import in_eval
 from ..core.tree import is_mapping, is_sequence, rebuild
-from ..device import get_device
+from ..device import Device, DeviceLike, get_device
 from ..nn.parameter import has_lazy
 from ..nn.placement import is_placement
 from ..nn.routes import settle_output
@@ -44,7 +44,7 @@ class Trained(NamedTuple):
     clip: float | None
 
 
-def to_batch(item: Any, prepare: Callable[[Any], Any] | None, device: Any) -> PlacedBatch:
+def to_batch(item: Any, prepare: Callable[[Any], Any] | None, device: Device) -> PlacedBatch:
     """Convert a loader's item to a batch on the device. Its last part is the target. ValueError for fewer
     than two parts."""
     parts = item if prepare is None else prepare(item)
@@ -55,7 +55,7 @@ def to_batch(item: Any, prepare: Callable[[Any], Any] | None, device: Any) -> Pl
     return PlacedBatch(tuple(inputs), target, items_in(inputs[0]))
 
 
-def inputs_of(item: Any, prepare: Callable[[Any], Any] | None, device: Any) -> tuple[Any, ...]:
+def inputs_of(item: Any, prepare: Callable[[Any], Any] | None, device: Device) -> tuple[Any, ...]:
     """Return the model's inputs in a loader's item, which may have a target or not."""
     parts = item if prepare is None else prepare(item)
     if not is_sequence(parts):
@@ -63,7 +63,7 @@ def inputs_of(item: Any, prepare: Callable[[Any], Any] | None, device: Any) -> t
     return tuple(move_to_device(part, device) for part in (parts[:-1] if len(parts) > 1 else parts))
 
 
-def move_to_device(value: Any, device: Any) -> Any:
+def move_to_device(value: Any, device: Device) -> Any:
     """Convert arrays and tensors, also inside tuples, lists and dicts, to tensors on the device."""
     if isinstance(value, Tensor):
         return value if value.device is device else value.to(device)
@@ -201,7 +201,7 @@ def make_predict(model: Any) -> Callable[..., Any]:
     return predict
 
 
-def move(model: Any, optimizer: Any, device: Any) -> Any:
+def move(model: Any, optimizer: Any, device: DeviceLike | None) -> Any:
     """Move a model and its optimizer's state to a device, if it is not None. Returns the device
     of the model's outputs."""
     first = next(iter(model.parameters()), None)
@@ -218,7 +218,7 @@ def move(model: Any, optimizer: Any, device: Any) -> Any:
 class Steps:
     """The recorded steps of a run. `accumulate` batches make one step of the optimiser."""
 
-    def __init__(self, trained: Trained, meter: SplitMeter, accumulate: int, device: Any):
+    def __init__(self, trained: Trained, meter: SplitMeter, accumulate: int, device: Device):
         self.meter, self.accumulate, self.device, self.waiting = meter, accumulate, device, 0
         self.trained = trained
         # Part of the recording's key: which parameters are updated decides which kernels run.

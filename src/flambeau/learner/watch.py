@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
+from ..device import Device
 from ..functions import memory
 from .events import EpochStarted, Event, Progress, Split
 from .nan_report import NotFinite
@@ -37,7 +38,7 @@ class EpochWatch:
     index: batches that the epoch had already yielded. device: its memory and waits are reported.
     """
 
-    def __init__(self, split: Split, epoch: int, loader: Any, device: Any, index: int = 0):
+    def __init__(self, split: Split, epoch: int, loader: Any, device: Device, index: int = 0):
         self.split: Split = split
         self.epoch, self.of, self.device = epoch, length(loader), device
         self.index, self.at, self.items = index, index, 0  # batches yielded, the current batch, items yielded

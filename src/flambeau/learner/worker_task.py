@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ..device import get_device
+from ..device import Device, get_device
 from ..distributed import ParallelOptions, Store, destroy_process_group, init_process_group
 from ..distributed.wire import TOKEN
 from ..errors import TypeError
@@ -69,7 +69,7 @@ def _modules_in(data: bytes) -> set[str]:
 class _Unpickler(pickle.Unpickler):
     """Puts the tensors of one device on another, without opening the first."""
 
-    def __init__(self, data: bytes, name: str, device: Any):
+    def __init__(self, data: bytes, name: str, device: Device):
         super().__init__(io.BytesIO(data))
         self._name, self._device = name, device
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from ..device import get_device
+from ..device import Device, get_device
 from ..device.adapters import adapters
 from ..distributed import (
     ParallelOptions,
@@ -30,7 +30,7 @@ from .worker_task import BEGIN_SECONDS, FitTask, work
 END_SECONDS = 10.0  # in which they end after the training
 
 
-def device_names(device: Any, devices: int | Sequence[str]) -> list[str]:
+def device_names(device: Device, devices: int | Sequence[str]) -> list[str]:
     """Return the device of each worker, the first that of this process. ValueError for fewer than one."""
     if not isinstance(devices, int):
         names = list(devices)
@@ -42,7 +42,7 @@ def device_names(device: Any, devices: int | Sequence[str]) -> list[str]:
         raise ValueError(f"fit(devices={devices}): must be at least 1: pass the number of workers")
     if device.kind == "cpu":
         return [device.name] * devices
-    own = device.adapter
+    own: Any = device.adapter  # a GPU of this machine has one
     alike = [
         f"gpu:{i}"
         for i, a in enumerate(adapters())
@@ -64,7 +64,7 @@ def begin_launched() -> None:
 
 
 @contextmanager
-def workers(task: FitTask, device: Any, devices: int | Sequence[str]) -> Generator[None]:
+def workers(task: FitTask, device: Device, devices: int | Sequence[str]) -> Generator[None]:
     """Start the workers of a task, and join their group as rank 0 in this block."""
     engine = task.parallel.engine
     if engine not in ENGINES:

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..core.dtype import float32
 from ..core.node import describe
+from ..device import DeviceLike
 from ..functions import cat, stack
 from ..tensor import Tensor, tensor
 from .metric import Metric
@@ -19,7 +20,7 @@ class Aggregator(Metric):
 
     takes = "values"
 
-    def __init__(self, nan_strategy: Any = "warn", device: Any = None):
+    def __init__(self, nan_strategy: Any = "warn", device: DeviceLike | None = None):
         super().__init__(device)
         if nan_strategy not in STRATEGIES and not isinstance(nan_strategy, float):
             words = ", ".join(map(repr, STRATEGIES))
@@ -70,7 +71,7 @@ class SumMetric(Aggregator):
     Raises ValueError if an argument is not valid.
     """
 
-    def __init__(self, nan_strategy: Any = "warn", device: Any = None):
+    def __init__(self, nan_strategy: Any = "warn", device: DeviceLike | None = None):
         super().__init__(nan_strategy, device)
         self.add_state("total", precise(device=self.device), "precise")
 
@@ -92,7 +93,7 @@ class MeanMetric(Aggregator):
     Raises ValueError if an argument is not valid.
     """
 
-    def __init__(self, nan_strategy: Any = "warn", device: Any = None):
+    def __init__(self, nan_strategy: Any = "warn", device: DeviceLike | None = None):
         super().__init__(nan_strategy, device)
         self.add_state("sums", precise(2, device=self.device), "precise")
 
@@ -125,7 +126,7 @@ class Extreme(Aggregator):
 
     least = False
 
-    def __init__(self, nan_strategy: Any = "warn", device: Any = None):
+    def __init__(self, nan_strategy: Any = "warn", device: DeviceLike | None = None):
         super().__init__(nan_strategy, device)
         how, self.start = ("min", float("inf")) if self.least else ("max", float("-inf"))
         self.add_state("value_", tensor(self.start, float32, device=self.device), how)
@@ -176,7 +177,7 @@ class CatMetric(Aggregator):
     Raises ValueError if an argument is not valid.
     """
 
-    def __init__(self, nan_strategy: Any = "warn", device: Any = None):
+    def __init__(self, nan_strategy: Any = "warn", device: DeviceLike | None = None):
         super().__init__(nan_strategy, device)
         self.add_state("values", [], "cat")
 
@@ -199,7 +200,7 @@ class Latest(Metric):
 
     takes = "a number"
 
-    def __init__(self, device: Any = None):
+    def __init__(self, device: DeviceLike | None = None):
         super().__init__(device)
         self.add_state("last", float("nan"), latest)
 

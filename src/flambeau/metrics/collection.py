@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
+from ..device import DeviceLike
 from ..errors import suggest
 from ..functions import read
 from .metric import Metric, read_all, unread_values, update_all, values_of
@@ -146,7 +147,7 @@ class MetricCollection:
     def __deepcopy__(self, memo: Any) -> Self:
         return self.clone()
 
-    def to(self, device: Any) -> Self:
+    def to(self, device: DeviceLike | None) -> Self:
         """Move the states to a device; returns self."""
         for metric in self._metrics.values():
             metric.to(device)

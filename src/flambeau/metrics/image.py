@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core.dtype import float32
 from ..core.tree import is_row, is_sequence
+from ..device import DeviceLike
 from ..functions import arange, cat, full, stack
 from ..linalg import eigh
 from ..nn import functional as F
@@ -25,7 +26,7 @@ class ImageMetric(Metric):
     reductions: tuple[Any, ...] = REDUCTIONS
     higher_is_better = True
 
-    def __init__(self, reduction: str | None, device: Any):
+    def __init__(self, reduction: str | None, device: DeviceLike | None):
         super().__init__(device)
         check_option(self.name, "reduction", reduction, self.reductions)
         self.reduction = reduction
@@ -81,7 +82,7 @@ class PeakSignalNoiseRatio(Metric):
         base: float = 10.0,
         reduction: str | None = "elementwise_mean",
         dim: int | Sequence[int] | None = None,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(device)
         check_option(self.name, "reduction", reduction, REDUCTIONS)
@@ -230,7 +231,7 @@ class StructuralSimilarityIndexMeasure(StructureMetric):
         data_range: float | tuple[float, float] | None = None,
         k1: float = 0.01,
         k2: float = 0.03,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(reduction, device)
         self._take(Neighbourhood(self, gaussian_kernel, sigma, kernel_size), data_range, k1, k2)
@@ -266,7 +267,7 @@ class MultiScaleStructuralSimilarityIndexMeasure(StructureMetric):
         k2: float = 0.03,
         betas: Sequence[float] = BETAS,
         normalize: str | None = "relu",
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(reduction, device)
         self._take(Neighbourhood(self, gaussian_kernel, sigma, kernel_size), data_range, k1, k2)
@@ -344,7 +345,7 @@ class FrechetInceptionDistance(Metric):
         reset_real_features: bool = True,
         num_features: int | None = None,
         input_img_size: tuple[int, int, int] = (3, 299, 299),
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(device)
         wanted = "a network that computes features [n, d] of images, e.g. Inception v3 without its last layer"
@@ -474,7 +475,7 @@ class LearnedPerceptualImagePatchSimilarity(FeatureMetric):
         normalize: bool = False,
         shift: Sequence[float] = (-0.030, -0.088, -0.188),
         scale: Sequence[float] = (0.458, 0.448, 0.450),
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(reduction, device)
         wanted = "net=, a network that computes a list of features of images, and weights= of its channels"
@@ -522,7 +523,7 @@ class DeepImageStructureAndTextureSimilarity(FeatureMetric):
         alpha: Sequence[Tensor] | None = None,
         beta: Sequence[Tensor] | None = None,
         reduction: str | None = "mean",
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(reduction, device)
         wanted = (
@@ -581,7 +582,7 @@ class DiceScore(Metric):
         average: str | None = "macro",
         aggregation_level: str = "samplewise",
         input_format: str = "one-hot",
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(device)
         check_count(self.name, "num_classes", num_classes, 1)

@@ -9,7 +9,7 @@ from ..core.autocast import without_autocast
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.tree import is_list
-from ..device import get_device
+from ..device import DeviceLike, get_device
 from ..errors import suggest
 from ..functions import read
 from ..runtime.run import realize
@@ -99,7 +99,7 @@ class Metric:
     takes: ClassVar[str] = BATCHES  # the arguments of update, in words
     states: dict[str, State]
 
-    def __init__(self, device: Any = None):
+    def __init__(self, device: DeviceLike | None = None):
         vars(self).update(states={}, device=get_device(device), _defaults={}, _reductions={})
 
     def __init_subclass__(cls, **kw: Any) -> None:
@@ -248,7 +248,7 @@ class Metric:
     def __deepcopy__(self, memo: Any) -> Self:
         return self.clone()  # a copy keeps the device
 
-    def to(self, device: Any) -> Self:
+    def to(self, device: DeviceLike | None) -> Self:
         """Move the states to a device; returns self."""
         self.device = get_device(device)
         for states in (self.states, self._defaults):

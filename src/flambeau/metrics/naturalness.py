@@ -5,6 +5,7 @@ from typing import Any
 
 from ..core.dtype import float32
 from ..core.node import describe
+from ..device import DeviceLike
 from ..functions import cat, split
 from ..nn import functional as F
 from ..tensor import Tensor, tensor
@@ -58,7 +59,7 @@ class AFINE(FeatureMetric):
         weights: Mapping[str, Mapping[str, Any]],
         term: str = "score",
         reduction: str | None = "mean",
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(reduction, device)
         file = "and weights=, the contents of A-FINE's file"

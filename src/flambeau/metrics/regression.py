@@ -4,6 +4,7 @@ from math import log
 from typing import Any
 
 from ..core.dtype import float32
+from ..device import DeviceLike
 from ..functions import cat, full, searchsorted, stack
 from ..tensor import Tensor
 from .inputs import check_count, check_option, refuse
@@ -33,7 +34,7 @@ class MeanError(Metric):
 
     higher_is_better = False
 
-    def __init__(self, num_outputs: int = 1, device: Any = None):
+    def __init__(self, num_outputs: int = 1, device: DeviceLike | None = None):
         super().__init__(device)
         check_count(self.name, "num_outputs", num_outputs, 1)
         self.num_outputs = num_outputs
@@ -67,7 +68,7 @@ class MeanError(Metric):
 
 
 class OneOutput(MeanError):
-    def __init__(self, device: Any = None):
+    def __init__(self, device: DeviceLike | None = None):
         super().__init__(1, device)
 
 
@@ -78,7 +79,7 @@ class MeanSquaredError(MeanError):
     Raises ValueError if an argument is not valid.
     """
 
-    def __init__(self, squared: bool = True, num_outputs: int = 1, device: Any = None):
+    def __init__(self, squared: bool = True, num_outputs: int = 1, device: DeviceLike | None = None):
         super().__init__(num_outputs, device)
         self.squared = squared
 
@@ -169,7 +170,7 @@ class MinkowskiDistance(OneOutput):
     Raises ValueError if an argument is not valid.
     """
 
-    def __init__(self, p: float, device: Any = None):
+    def __init__(self, p: float, device: DeviceLike | None = None):
         super().__init__(device)
         # users pass others
         if not isinstance(p, int | float) or p < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -190,7 +191,7 @@ class CosineOfRows(Metric):
 
     higher_is_better = True
 
-    def __init__(self, reduction: str | None = "sum", device: Any = None):
+    def __init__(self, reduction: str | None = "sum", device: DeviceLike | None = None):
         super().__init__(device)
         check_option(self.name, "reduction", reduction, ("sum", "mean", "none", None))
         self.reduction = reduction
@@ -252,7 +253,7 @@ def join_moments(a: Tensor, b: Tensor) -> Tensor:
 class MomentMetric(Metric):
     """A metric of means, variances and covariances."""
 
-    def __init__(self, num_outputs: int = 1, device: Any = None):
+    def __init__(self, num_outputs: int = 1, device: DeviceLike | None = None):
         super().__init__(device)
         check_count(self.name, "num_outputs", num_outputs, 1)
         self.num_outputs = num_outputs
@@ -308,7 +309,9 @@ class ExplainedShare(MomentMetric):
 
     higher_is_better = True
 
-    def __init__(self, multioutput: str = "uniform_average", num_outputs: int = 1, device: Any = None):
+    def __init__(
+        self, multioutput: str = "uniform_average", num_outputs: int = 1, device: DeviceLike | None = None
+    ):
         super().__init__(num_outputs, device)
         check_option(self.name, "multioutput", multioutput, MULTIOUTPUT)
         self.multioutput = multioutput
@@ -357,7 +360,7 @@ class R2Score(ExplainedShare):
         adjusted: int = 0,
         multioutput: str = "uniform_average",
         num_outputs: int = 1,
-        device: Any = None,
+        device: DeviceLike | None = None,
     ):
         super().__init__(multioutput, num_outputs, device)
         check_count(self.name, "adjusted", adjusted, 0)
@@ -392,7 +395,7 @@ class SpearmanCorrCoef(Metric):
     Raises ValueError if an argument is not valid.
     """
 
-    def __init__(self, num_outputs: int = 1, device: Any = None):
+    def __init__(self, num_outputs: int = 1, device: DeviceLike | None = None):
         super().__init__(device)
         check_count(self.name, "num_outputs", num_outputs, 1)
         self.num_outputs = num_outputs

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.dtype import float32
+from ..device import DeviceLike
 from ..functions import memory, stack
 from ..tensor import Tensor
 from .aggregation import Latest
@@ -30,7 +31,7 @@ class EpisodeMean(Metric):
     higher_is_better = True
     takes = "rewards and ends of episodes"
 
-    def __init__(self, num_envs: int = 1, device: Any = None):
+    def __init__(self, num_envs: int = 1, device: DeviceLike | None = None):
         super().__init__(device)
         check_count(self.name, "num_envs", num_envs, 1)
         self.num_envs = num_envs
@@ -92,7 +93,7 @@ class LearningRate(Latest):
 
     takes = BATCHES
 
-    def __init__(self, optimizer: Any = None, device: Any = None):
+    def __init__(self, optimizer: Any = None, device: DeviceLike | None = None):
         super().__init__(device)
         self.optimizer = optimizer
 
@@ -176,7 +177,7 @@ def find_cpu_sensors(sensors: tuple[tuple[str, str, str], ...]) -> list[Path]:
 class GpuMemory(HostMean):
     """Bytes in use on a device (None: the default one), from fb.memory."""
 
-    def __init__(self, device: Any = None):
+    def __init__(self, device: DeviceLike | None = None):
         super().__init__()
         self.watched = device
 

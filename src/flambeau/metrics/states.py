@@ -6,18 +6,19 @@ from typing import Any
 
 from ..core.dtype import float32, int32, int64
 from ..core.tree import is_list, leaves, tree_map
+from ..device import DeviceLike
 from ..functions import arange, where
 from ..tensor import Tensor
 
 State = Any  # a tensor, a list of tensors, a Python number
 
 
-def counts(*shape: int, device: Any = None) -> Tensor:
+def counts(*shape: int, device: DeviceLike | None = None) -> Tensor:
     """Make zeros for counts: int64, exact beyond 2^31."""
     return Tensor.zeros(shape, dtype=int64, device=device)
 
 
-def precise(*shape: int, device: Any = None) -> Tensor:
+def precise(*shape: int, device: DeviceLike | None = None) -> Tensor:
     """Make zeros for a compensated sum: the float32 sum, and its accumulated rounding errors. [2, ...]"""
     return Tensor.zeros((2, *shape), dtype=float32, device=device)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..core.dtype import float32
 from ..core.node import describe
+from ..device import DeviceLike
 from ..functions import stack
 from ..tensor import Tensor
 from .inputs import check_count, check_labels, check_option, refuse, split
@@ -25,7 +26,7 @@ class Perplexity(Metric):
 
     higher_is_better = False
 
-    def __init__(self, ignore_index: int | None = None, device: Any = None):
+    def __init__(self, ignore_index: int | None = None, device: DeviceLike | None = None):
         super().__init__(device)
         self.ignore_index = ignore_index
         self.add_state("sums", precise(2, device=self.device), "precise")

@@ -12,6 +12,7 @@ from ..core import dtype as dt
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.tree import is_sequence
+from ..device import DeviceLike
 from ..functions import Reading, read
 from ..ops.join import cat
 from ..ops.random import Generator
@@ -193,7 +194,7 @@ class Prompt(NamedTuple):
     padding: list[int] | None
 
 
-def prompt_of(input_ids: Any, attention_mask: Any, pad: int, device: Any) -> Prompt:
+def prompt_of(input_ids: Any, attention_mask: Any, pad: int, device: DeviceLike | None) -> Prompt:
     """Tokens as rows on a device; a list's rows may differ in length and get padding in front.
     ValueError for invalid tokens, or a mask of another shape."""
     if is_sequence(input_ids):

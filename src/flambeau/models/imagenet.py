@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from .. import nn
 from ..core import dtype as dt
 from ..core.modes import no_grad
+from ..device import DeviceLike
 from ..device import device as device_named
 from ..errors import FlambeauError
 from ..io.torch_file import load_torch
@@ -91,7 +92,7 @@ def weights_file() -> Path:
     return Path(package.submodule_search_locations[0], FILE)
 
 
-def efficientnet_lite0(device: Any = None) -> Any:
+def efficientnet_lite0(device: DeviceLike | None = None) -> Any:
     """EfficientNet-Lite0 trained on ImageNet, in eval mode; FlambeauError as in weights_file."""
     with device_named(device):  # a file with another hash is not opened
         model = build_network("tf_efficientnet_lite0")

@@ -1,10 +1,12 @@
 """The cache of a decoder: keys and values of each layer, updated in place."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .. import nn
 from ..core import dtype as dt
+from ..core.dtype import DTypeLike
 from ..core.modes import no_grad
+from ..device import DeviceLike
 from ..tensor import Tensor
 
 
@@ -30,7 +32,12 @@ class Past(nn.Module):
     seen: Tensor
 
     def __init__(
-        self, size: CacheSize, is_padded: bool = False, memory: int = 0, device: Any = None, dtype: Any = None
+        self,
+        size: CacheSize,
+        is_padded: bool = False,
+        memory: int = 0,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         batch, layers, heads, length, features = size
         self.size, self.is_padded, self.memory = size, is_padded, memory
@@ -89,13 +96,18 @@ class Past(nn.Module):
         return near if kept is None else kept & near
 
     def attend(
-        self, at: int, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options: Any
+        self,
+        at: int,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        scale: float | None = None,
     ) -> Tensor:
         """Append the keys and values of layer `at`, and attend to all tokens so far. Layers come in order.
-        options: of scaled_dot_product_attention.
         [batch, g, n, features], [batch, heads, n, features] twice -> [batch, g, n, features]"""
         layer, start = self.layers[at], self.count()
         layer.write(key, value, start)
         if at == len(self.layers) - 1:  # the layers share the counter
             layer.count.assign_(start + key.shape[-2])
-        return layer.attend(query, start, attn_mask=mask, **options)
+        return layer.attend(query, start, mask, scale=scale)

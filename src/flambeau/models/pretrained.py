@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import nn
+from ..core.dtype import DTypeLike
 from ..core.tree import is_dict, is_list
+from ..device import DeviceLike
 from ..errors import FlambeauError, MissingFile, suggest
 from ..io.checkpoint import load
 from .bert import BertModel
@@ -50,7 +52,7 @@ KINDS: dict[str, Any] = {  # by model_type
 }
 
 
-def from_pretrained(folder: Any, device: Any = None, dtype: Any = None) -> Any:
+def from_pretrained(folder: Any, device: DeviceLike | None = None, dtype: DTypeLike | None = None) -> Any:
     """Return the network of a folder, with its weights, in eval mode.
 
     folder: config.json, as transformers and timm write it, beside model.safetensors or pytorch_model.bin,

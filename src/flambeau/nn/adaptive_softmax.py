@@ -4,7 +4,9 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ..core import dtype as dt
+from ..core.dtype import DTypeLike
 from ..core.node import describe
+from ..device import DeviceLike
 from ..errors import ValueError
 from ..ops.contract import linear
 from ..ops.join import cat
@@ -38,8 +40,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs: Any,
         div_value: float = 4.0,
         head_bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         ends = list(cutoffs)
         if not ends or ends != sorted(set(ends)) or ends[0] < 1 or ends[-1] >= n_classes:
@@ -152,8 +154,8 @@ class LinearCrossEntropyLoss(Module):
         *,
         out_features: tuple[int, ...] = (),
         bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
         reduction: str = "mean",
         weight: Tensor | None = None,
         ignore_index: int | None = None,

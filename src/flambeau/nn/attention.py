@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from ..core.dtype import DTypeLike
 from ..core.node import describe
+from ..device import DeviceLike
 from ..errors import TypeError, ValueError
 from ..ops.attention.attention import scaled_dot_product_attention, with_weights
 from ..ops.contract import linear
@@ -16,7 +18,7 @@ from .parameter import Parameter
 
 
 def join_masks(
-    attn_mask: Tensor | None, key_padding_mask: Tensor | None, heads: int, dtype: Any
+    attn_mask: Tensor | None, key_padding_mask: Tensor | None, heads: int, dtype: DTypeLike | None
 ) -> Tensor | None:
     """Combine both masks: True (or a float to add) where a query attends to a key. -> [b or 1, h or 1, n, m]
 
@@ -64,8 +66,8 @@ class MultiheadAttention(Module):
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         positive("MultiheadAttention", embed_dim=embed_dim, num_heads=num_heads)
         if embed_dim % num_heads:

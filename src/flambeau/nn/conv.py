@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from ..core.dtype import DTypeLike
+from ..device import DeviceLike
 from ..errors import ValueError
 from ..ops.conv import conv, grid_sample
 from ..ops.conv.conv import pair
@@ -30,7 +32,7 @@ class Convolution(Module):
         dilation: Any,
         groups: int,
         bias: bool,
-        device: Any,
+        device: DeviceLike | None,
         swap: bool = False,
     ) -> None:
         """Set sizes and parameters. swap: the weight's layout is that of transposed convolutions."""
@@ -95,8 +97,8 @@ class _Conv(Convolution):
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         self._setup((in_channels, out_channels), kernel_size, stride, dilation, groups, bias, device)
         self.padding = padding if isinstance(padding, str) else pair(padding, self.nd)
@@ -195,8 +197,8 @@ class _ConvTranspose(Convolution):
         bias: bool = True,
         dilation: Size = 1,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         if padding_mode != "zeros":
             call = f"{type(self).__name__}(padding_mode={padding_mode!r})"
@@ -316,8 +318,8 @@ class DeformConv2d(Convolution):
         dilation: Size = 1,
         groups: int = 1,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         self._setup((in_channels, out_channels), kernel_size, stride, dilation, groups, bias, device)
         self.padding = pair(padding)

@@ -3,10 +3,12 @@
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.dtype import DTypeLike
 from ..core.modes import no_grad
+from ..device import DeviceLike
 from ..ops.attention.attention import scaled_dot_product_attention
 from ..ops.attention.kv_cache import put_rows
-from ..tensor import Tensor
+from ..tensor import HostScalar, Tensor
 from .module import Module
 
 
@@ -31,8 +33,8 @@ class KVCache(Module):
         length: int,
         features: int,
         value_features: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         wide = features if value_features is None else value_features
         kind = dt.as_dtype(dtype or dt.float32)
@@ -40,7 +42,9 @@ class KVCache(Module):
         self.register_buffer("values", Tensor.zeros(batch, heads, length, wide, dtype=kind, device=device))
         self.register_buffer("count", Tensor.zeros(1, dtype=dt.int32, device=device))
 
-    def append(self, key: Tensor, value: Tensor, at: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+    def append(
+        self, key: Tensor, value: Tensor, at: int | Tensor | HostScalar | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Append keys and values, or write them from position `at` on (a number, HostScalar or tensor). [b,
         h, n, d], [b, h, n, e] -> all keys, all values, and the position of the first new one"""
         with no_grad():
@@ -56,19 +60,45 @@ class KVCache(Module):
             self.keys.assign_(put_rows(self.keys, key, start))
             self.values.assign_(put_rows(self.values, value, start))
 
-    def forward(self, query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
-        """Append, and attend to all tokens so far; `options` are those of scaled_dot_product_attention.
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Tensor | None = None,
+        dropout_p: float = 0.0,
+        scale: float | HostScalar | None = None,
+        softcap: float | HostScalar | None = None,
+    ) -> Tensor:
+        """Append, and attend to all tokens so far; the options are those of scaled_dot_product_attention.
         [b, g, n, d], [b, h, n, d], [b, h, n, e] -> [b, g, n, e], g a multiple of h"""
         start = self.append(key, value)[2]
-        return self.attend(query, start, **options)
+        return self.attend(query, start, attn_mask, dropout_p, scale, softcap)
 
-    def attend(self, query: Tensor, start: Any, **options: Any) -> Tensor:
-        """Attend to the tokens up to each query, the first of which is at position `start`; `options` as in
-        `forward`. [b, g, n, d] -> [b, g, n, e]"""
+    def attend(
+        self,
+        query: Tensor,
+        start: int | Tensor | HostScalar,
+        attn_mask: Tensor | None = None,
+        dropout_p: float = 0.0,
+        scale: float | HostScalar | None = None,
+        softcap: float | HostScalar | None = None,
+    ) -> Tensor:
+        """Attend to the tokens up to each query, the first of which is at position `start`; the options are
+        those of `forward`. [b, g, n, d] -> [b, g, n, e]"""
         grouped = query.shape[-3] != self.keys.shape[-3]  # fewer heads of keys than of queries
         # `start` shifts the causal mask: query i is at position start + i, and later rows are not filled yet
         return scaled_dot_product_attention(
-            query, self.keys, self.values, is_causal=True, enable_gqa=grouped, start=start, **options
+            query,
+            self.keys,
+            self.values,
+            attn_mask,
+            dropout_p,
+            is_causal=True,
+            scale=scale,
+            enable_gqa=grouped,
+            softcap=softcap,
+            start=start,
         )
 
     def reset(self) -> None:

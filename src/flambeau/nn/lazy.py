@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from ..core.dtype import DTypeLike
 from ..core.node import describe
+from ..device import DeviceLike
 from ..errors import ValueError
 from ..tensor import Tensor
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, Size
@@ -23,7 +25,7 @@ class LazyLayer(Module):
     size = ""  # the argument that follows from the input
     dim = 1  # the dim of the input with this size
 
-    def _begin(self, device: Any, **options: Any) -> None:
+    def _begin(self, device: DeviceLike | None, **options: Any) -> None:
         """Store the options of the layer to become, and create its parameters without a shape."""
         self._options = {"device": device, **options}
         # A template without values, of which only the names and kinds of parameters are used. Its input size
@@ -94,8 +96,8 @@ class _LazyConv(LazyLayer):
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         self._begin(
             device,
@@ -130,8 +132,8 @@ class _LazyConvTranspose(_LazyConv):
         bias: bool = True,
         dilation: Size = 1,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         self._begin(
             device,
@@ -157,8 +159,8 @@ class _LazyNorm(LazyLayer):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
         *,
         bias: bool = True,
     ):
@@ -183,8 +185,8 @@ class _LazyInstanceNorm(_LazyNorm):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
         *,
         bias: bool = True,
     ):
@@ -200,7 +202,13 @@ class LazyLinear(LazyLayer):
 
     becomes, size, dim = Linear, "in_features", -1
 
-    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
+    def __init__(
+        self,
+        out_features: int,
+        bias: bool = True,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
+    ):
         self._begin(device, out_features=out_features, bias=bias, dtype=dtype)
 
 

@@ -1,7 +1,7 @@
 """Rectifiers that learn or draw their slopes below 0."""
 
-from typing import Any
-
+from ..core.dtype import DTypeLike
+from ..device import DeviceLike
 from ..ops import activation
 from ..tensor import Tensor
 from .init import constant_
@@ -34,7 +34,13 @@ class PReLU(Module):
     init: the first value of the slopes
     """
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None):
+    def __init__(
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
+    ):
         self.init, self.num_parameters = init, num_parameters  # type: ignore[assignment] # as in PyTorch
         self.weight = Parameter(Tensor.full((num_parameters,), init, device=device))
         cast_layer(self, dtype)

@@ -5,7 +5,9 @@ from operator import index
 from typing import Any, Self
 
 from ..core import dtype as dt
+from ..core.dtype import DTypeLike
 from ..core.node import describe
+from ..device import DeviceLike
 from ..errors import TypeError, ValueError
 from ..ops.contract import linear
 from ..ops.einsum import bilinear
@@ -16,7 +18,7 @@ from .module import Module, cast_layer
 from .parameter import Parameter
 
 
-def new_parameter(*shape: int, value: float = 0.0, device: Any = None) -> Parameter:
+def new_parameter(*shape: int, value: float = 0.0, device: DeviceLike | None = None) -> Parameter:
     """A parameter filled with one value, for an initialiser to overwrite. -> shape"""
     return Parameter(Tensor.full(shape, value, device=device))
 
@@ -53,8 +55,8 @@ class Linear(Module):
         in_features: int,
         out_features: int,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         positive("Linear", in_features=in_features, out_features=out_features)
         self.in_features, self.out_features = in_features, out_features
@@ -89,8 +91,8 @@ class Bilinear(Module):
         in2_features: int,
         out_features: int,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         sizes = {"in1_features": in1_features, "in2_features": in2_features, "out_features": out_features}
         positive("Bilinear", **sizes)
@@ -115,6 +117,15 @@ class Bilinear(Module):
         return f"{sizes}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
+def two_dims(embeddings: Tensor) -> tuple[int, int]:
+    """Return the shape of a table. ValueError for other than 2 dims."""
+    if embeddings.ndim != 2:
+        rule = "takes 2 dims, a row for each vector: reshape it"
+        raise ValueError(f"from_pretrained({describe(embeddings)}): {rule}")
+    n, dim = embeddings.shape
+    return n, dim
+
+
 class _Table(Module):
     """Base of lookup layers: a table of vectors, whose row padding_idx stays 0."""
 
@@ -124,7 +135,11 @@ class _Table(Module):
     sparse = False  # all gradients are dense
 
     def _setup(
-        self, sizes: tuple[int, int], padding_idx: int | None, weight: Tensor | None, device: Any
+        self,
+        sizes: tuple[int, int],
+        padding_idx: int | None,
+        weight: Tensor | None,
+        device: DeviceLike | None,
     ) -> None:
         num_embeddings, embedding_dim = sizes
         name = type(self).__name__
@@ -167,22 +182,10 @@ class _Table(Module):
         # the gradient of a row that is looked up k times is divided by k
         return by_frequency(self.weight, x) if self.scale_grad_by_freq else self.weight
 
-    @classmethod
-    def from_pretrained(
-        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, **options: Any
-    ) -> Self:
-        """A layer with these vectors as its weight, which is not trained if freeze. [n, dim]
-
-        options: other arguments of the layer. ValueError for other than 2 dims.
-        """
-        if embeddings.ndim != 2:
-            raise ValueError(
-                f"from_pretrained({describe(embeddings)}): takes 2 dims, a row for each vector: reshape it"
-            )
-        layer = cls(*embeddings.shape, padding_idx=padding_idx, device=embeddings.device, **options)
-        # shares the values; frozen by default, as in PyTorch
-        layer.weight = Parameter(embeddings.detach(), requires_grad=not freeze)
-        return layer
+    def _share(self, embeddings: Tensor, freeze: bool) -> Self:
+        """Take these vectors as the weight, which shares their values."""
+        self.weight = Parameter(embeddings.detach(), requires_grad=not freeze)
+        return self
 
     def extra_repr(self) -> str:
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
@@ -214,8 +217,8 @@ class Embedding(_Table):
         sparse: bool = False,
         _weight: Tensor | None = None,
         _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         self._set_options(max_norm, norm_type, scale_grad_by_freq)
         self._setup((num_embeddings, embedding_dim), padding_idx, _weight, device)
@@ -223,6 +226,27 @@ class Embedding(_Table):
         if _freeze:
             self.weight.requires_grad_(False)
         cast_layer(self, dtype)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Self:
+        """A layer with these vectors as its weight, which is not trained if freeze. [n, dim]
+
+        The other arguments are those of the layer. ValueError for other than 2 dims.
+        """
+        n, dim = two_dims(embeddings)
+        layer = cls(
+            n, dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, device=embeddings.device
+        )
+        return layer._share(embeddings, freeze)
 
     def forward(self, input: Tensor) -> Tensor:
         return embedding(input, self._weight_for(input), self.padding_idx)
@@ -256,8 +280,8 @@ class EmbeddingBag(_Table):
         _weight: Tensor | None = None,
         include_last_offset: bool = False,
         padding_idx: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         if mode == "max" and scale_grad_by_freq:
             rule = "it can't scale a maximum: use mode='sum' or 'mean', or leave it out"
@@ -267,6 +291,38 @@ class EmbeddingBag(_Table):
         cast_layer(self, dtype)
         self.sparse = sparse
         self.mode, self.include_last_offset = mode, include_last_offset
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> Self:
+        """A layer with these vectors as its weight, which is not trained if freeze. [n, dim]
+
+        The other arguments are those of the layer. ValueError for other than 2 dims.
+        """
+        n, dim = two_dims(embeddings)
+        layer = cls(
+            n,
+            dim,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            mode,
+            sparse,
+            include_last_offset=include_last_offset,
+            padding_idx=padding_idx,
+            device=embeddings.device,
+        )
+        return layer._share(embeddings, freeze)
 
     def forward(
         self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None

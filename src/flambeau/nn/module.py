@@ -5,11 +5,12 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
 from ..capture.compile import compile_call
-from ..core.dtype import DType, as_dtype, bfloat16, float16, float32
+from ..core.dtype import DType, DTypeLike, as_dtype, bfloat16, float16, float32
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.printing import table_in_html
 from ..core.warn_once import NO_GRAD_KEPT, note
+from ..device import DeviceLike
 from ..errors import TypeError, ValueError, suggest
 from ..runtime.state import with_next_run
 from ..tensor import Tensor
@@ -413,8 +414,8 @@ class Module(Owner):
     def to(
         self,
         *args: Any,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
         non_blocking: bool = False,
         memory_format: Any = None,
     ) -> Self:
@@ -458,7 +459,7 @@ class Module(Owner):
 
         return self._apply(convert)
 
-    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+    def to_empty(self, *, device: DeviceLike | None, recurse: bool = True) -> Self:
         """Move parameters and buffers to a device without their values, which are zeros until something
         initialises or loads them; returns self.
 
@@ -470,7 +471,7 @@ class Module(Owner):
         """Parameters and buffers on the NumPy device; returns self."""
         return self.to("cpu")
 
-    def cuda(self, device: Any = None) -> Self:
+    def cuda(self, device: DeviceLike | None = None) -> Self:
         """Parameters and buffers on the GPU, by PyTorch's name for it; returns self."""
         return self.to("cuda" if device is None else device)
 
@@ -674,7 +675,7 @@ def _named_of_kind(
     return _skip_repeats(pairs) if once else pairs
 
 
-def cast_layer(module: Module, dtype: Any) -> None:
+def cast_layer(module: Module, dtype: DTypeLike | None) -> None:
     """Cast a new layer, unless dtype is None: initial values are drawn in float32."""
     if dtype is not None:
         module.to(as_dtype(dtype))

@@ -4,9 +4,11 @@ from math import prod
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.dtype import DTypeLike
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.sizes import integers
+from ..device import DeviceLike
 from ..errors import ValueError
 from ..ops.norm import (
     EPS_RULE,
@@ -61,8 +63,8 @@ class BatchNorm(NormBase):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
         *,
         bias: bool = True,
     ):
@@ -211,8 +213,8 @@ class InstanceNorm(BatchNorm):
         momentum: float | None = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
         *,
         bias: bool = True,
     ):
@@ -290,8 +292,8 @@ class GroupNorm(NormBase):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
         *,
         bias: bool = True,
     ):
@@ -326,8 +328,8 @@ class RMSNorm(NormBase):
         normalized_shape: int | tuple[int, ...],
         eps: float | None = None,
         elementwise_affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         sizes = integers(normalized_shape, "normalized_shape")
         shape = (sizes,) if isinstance(sizes, int) else tuple(sizes)
@@ -358,8 +360,8 @@ class LayerNorm(NormBase):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         sizes = integers(normalized_shape, "normalized_shape")
         shape = (sizes,) if isinstance(sizes, int) else tuple(sizes)

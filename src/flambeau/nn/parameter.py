@@ -2,8 +2,9 @@
 
 from typing import Any, cast
 
-from ..core.dtype import get_default_dtype
+from ..core.dtype import DTypeLike, get_default_dtype
 from ..core.overrides import disabled_torch_function
+from ..device import DeviceLike
 from ..errors import ValueError
 from ..runtime.state import with_next_run
 from ..subclass import BASES, UserTensor
@@ -104,11 +105,13 @@ class _Uninitialized:
         rule = "a lazy layer gets its sizes from its first input: call the model once, or load a state_dict"
         raise ValueError(f"{type(self).__name__}.shape: is not known yet: {rule}")
 
-    def move_to(self, device: Any, dtype: Any) -> None:
+    def move_to(self, device: DeviceLike | None, dtype: DTypeLike) -> None:
         """Set where and in which dtype the tensor will be; None changes nothing."""
         self._device, self._dtype = device or self._device, dtype or self._dtype
 
-    def materialize(self, shape: tuple[int, ...], device: Any = None, dtype: Any = None) -> None:
+    def materialize(
+        self, shape: tuple[int, ...], device: DeviceLike | None = None, dtype: DTypeLike | None = None
+    ) -> None:
         """Become zeros of that shape, with the device and dtype of the constructor's arguments."""
         tensor, kind = cast(Any, self), self._becomes
         device, dtype = device or self._device, dtype or self._dtype or get_default_dtype()
@@ -128,7 +131,9 @@ class UninitializedParameter(_Uninitialized, Parameter):
 
     _becomes = Parameter
 
-    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None):
+    def __init__(
+        self, requires_grad: bool = True, device: DeviceLike | None = None, dtype: DTypeLike | None = None
+    ):
         # a placeholder without elements
         Tensor.__init__(self, Tensor.zeros(0, dtype=dtype, device=device).node)
         self._requires_grad, self._device, self._dtype = requires_grad, device, dtype
@@ -142,7 +147,9 @@ class UninitializedBuffer(_Uninitialized, Buffer):
 
     _becomes = Buffer
 
-    def __init__(self, persistent: bool = True, device: Any = None, dtype: Any = None):
+    def __init__(
+        self, persistent: bool = True, device: DeviceLike | None = None, dtype: DTypeLike | None = None
+    ):
         Tensor.__init__(self, Tensor.zeros(0, dtype=dtype, device=device).node)
         self.persistent, self._device, self._dtype = persistent, device, dtype
 

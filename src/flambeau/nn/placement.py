@@ -14,6 +14,7 @@ from .device_split import split
 from .routes import REST, Route, is_one_of, tensors_of, unroute
 
 if TYPE_CHECKING:
+    from ..device import DeviceLike
     from .module import Module
 
 SPLIT = "split:"
@@ -22,7 +23,7 @@ RANGE = re.compile(r"(\d+)-(\d+)")
 LONGEST = 10_000  # most numbers of a range
 
 
-def is_placement(device: Any) -> bool:
+def is_placement(device: DeviceLike | None) -> bool:
     """Whether an argument of `Module.to` names several devices."""
     return isinstance(device, Mapping) or (isinstance(device, str) and device.startswith(SPLIT))
 

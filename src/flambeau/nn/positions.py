@@ -3,7 +3,9 @@
 from math import log
 from typing import Any
 
+from ..core.dtype import DTypeLike
 from ..core.node import describe
+from ..device import DeviceLike
 from ..errors import ValueError
 from ..ops.attention.attention import scaled_dot_product_attention
 from ..ops.join import cat, stack
@@ -33,7 +35,7 @@ class SinusoidalEmbedding(Module):
             raise ValueError(f"SinusoidalEmbedding({d_model}): features come in pairs: pass an even number")
         self.d_model, self.base = d_model, base
 
-    def table(self, n: int, start: Any = 0, device: Any = None) -> Tensor:
+    def table(self, n: int, start: Any = 0, device: DeviceLike | None = None) -> Tensor:
         """The encoding of n tokens from position `start` (a number or a tensor) on. -> [n, d]"""
         angles = _angles(Tensor.arange(n, device=device) + start, self.d_model, self.base)
         # sine and cosine alternate: [n, pairs, 2] to [n, d]
@@ -100,7 +102,7 @@ class ALiBi(Module):
         positive("ALiBi", num_heads=num_heads)
         self.num_heads, self.slopes = num_heads, _slopes(num_heads)
 
-    def forward(self, queries: int, keys: int, start: Any = 0, device: Any = None) -> Tensor:
+    def forward(self, queries: int, keys: int, start: Any = 0, device: DeviceLike | None = None) -> Tensor:
         """The bias; the first query is at position `start`. -> [heads, queries, keys]"""
         rows = (Tensor.arange(queries, device=device) + start).unsqueeze(1)
         # distance of query and key: [queries, keys]
@@ -127,8 +129,8 @@ class GroupedQueryAttention(Module):
         num_kv_heads: int | None = None,
         positions: Module | None = None,
         bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         kv = num_heads if num_kv_heads is None else num_kv_heads
         positive("GroupedQueryAttention", d_model=d_model, num_heads=num_heads, num_kv_heads=kv)
@@ -144,7 +146,9 @@ class GroupedQueryAttention(Module):
         self.o_proj = Linear(d_model, d_model, bias, device=device)
         cast_layer(self, dtype)
 
-    def new_cache(self, batch: int, length: int, device: Any = None, dtype: Any = None) -> KVCache:
+    def new_cache(
+        self, batch: int, length: int, device: DeviceLike | None = None, dtype: DTypeLike | None = None
+    ) -> KVCache:
         """An empty cache for `length` tokens of `batch` sequences."""
         return KVCache(batch, self.num_kv_heads, length, self.head_dim, device=device, dtype=dtype)
 

@@ -6,8 +6,10 @@ from inspect import signature
 from math import inf, sqrt
 from typing import Any, ClassVar, cast
 
+from ..core.dtype import DTypeLike
 from ..core.node import describe
 from ..core.tree import is_sequence
+from ..device import DeviceLike
 from ..errors import TypeError, ValueError
 from ..ops.contract import linear
 from ..ops.join import cat, stack
@@ -97,7 +99,7 @@ def _own_options(layer: Any) -> str:
 class _Steps:
     """The valid steps of a batch of sequences, the longest first, and the indices that reverse each."""
 
-    def __init__(self, batch_sizes: tuple[int, ...], device: Any):
+    def __init__(self, batch_sizes: tuple[int, ...], device: DeviceLike | None):
         lengths = lengths_of(batch_sizes)
         steps = range(len(batch_sizes))
         kept = [[t < n for n in lengths] for t in steps]
@@ -437,8 +439,8 @@ class RNNCellBase(RecurrentModule):
         input_size: int,
         hidden_size: int,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ):
         positive(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
@@ -493,8 +495,8 @@ class RNNCell(RNNCellBase):
         hidden_size: int,
         bias: bool = True,
         nonlinearity: str | Callable[[Tensor], Tensor] = "tanh",
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
         *,
         clip: float | None = None,
         state_clip: float | None = None,
@@ -531,8 +533,8 @@ class GRUCell(RNNCellBase):
         input_size: int,
         hidden_size: int,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
         *,
         clip: float | None = None,
         state_clip: float | None = None,
@@ -568,8 +570,8 @@ class LSTMCell(RNNCellBase):
         input_size: int,
         hidden_size: int,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
         *,
         clip: float | None = None,
         state_clip: float | None = None,

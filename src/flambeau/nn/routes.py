@@ -11,6 +11,7 @@ from ..tensor import Tensor
 from . import hooks
 
 if TYPE_CHECKING:
+    from ..device import DeviceLike
     from .module import Module
 
 REST = "*"  # the name of what no other name of a placement matches
@@ -19,7 +20,7 @@ REST = "*"  # the name of what no other name of a placement matches
 class Route:
     """A forward pre-hook that moves the tensors among a module's arguments to a device."""
 
-    def __init__(self, device: Any):
+    def __init__(self, device: DeviceLike | None):
         self.device = device
 
     def __call__(self, _module: Any, args: Any, kw: Any) -> Any:

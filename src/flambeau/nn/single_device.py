@@ -5,6 +5,8 @@ from types import GenericAlias
 from typing import Any, Protocol
 
 from ..autograd import Function
+from ..core.dtype import DTypeLike
+from ..device import DeviceLike
 from ..errors import ValueError
 from ..functions import cat
 from ..ops.norm import affine_norm, as_float, by_channel
@@ -69,8 +71,8 @@ class SyncBatchNorm(BatchNorm):
         affine: bool = True,
         track_running_stats: bool = True,
         process_group: Any = None,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
         *,
         bias: bool = True,
     ):

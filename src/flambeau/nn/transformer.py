@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from ..core.dtype import DTypeLike
 from ..core.op import COMPOSED
+from ..device import DeviceLike
 from ..errors import ValueError
 from ..ops.elementwise import relu
 from ..tensor import Tensor
@@ -331,7 +333,9 @@ class Transformer(Module):
         )
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+    def generate_square_subsequent_mask(
+        sz: int, device: DeviceLike | None = None, dtype: DTypeLike | None = None
+    ) -> Tensor:
         """The causal mask of sz positions: 0 where a query may attend, -inf for later keys. -> [sz, sz]"""
         # True above the diagonal: later keys than the query
         ones = Tensor.full((sz, sz), True, device=device)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..device import DeviceLike
 from . import passes
 from .export import export
 from .graph import OnnxError, ValueDef
@@ -13,7 +14,7 @@ __all__ = ["OnnxError", "OnnxModel", "ValueDef", "export", "load"]
 
 def load(
     path_or_bytes: Any,
-    device: Any = None,
+    device: DeviceLike | None = None,
     fold_norms: bool = False,
     replays: bool = True,
     fuses: bool = True,

@@ -8,12 +8,12 @@ from typing import Any, Self
 
 from ..capture.jit import Recordings
 from ..capture.recorder import Recorder
-from ..core.dtype import DTYPES, DType
+from ..core.dtype import DTYPES, DType, DTypeLike
 from ..core.events import has_listener
 from ..core.lru_cache import Recent
 from ..core.modes import is_grad_enabled, no_grad
 from ..core.node import Node
-from ..device import get_device
+from ..device import DeviceLike, get_device
 from ..errors import FlambeauError
 from ..nn import Buffer, Module, Parameter
 from ..runtime import state
@@ -67,7 +67,9 @@ class OnnxModel(Module):
     (`fb.jit`) when shapes repeat. fuses: run patterns that exporters write as many nodes as one operator.
     """
 
-    def __init__(self, definition: ModelDef, device: Any = None, replays: bool = True, fuses: bool = True):
+    def __init__(
+        self, definition: ModelDef, device: DeviceLike | None = None, replays: bool = True, fuses: bool = True
+    ):
         # Files are untrusted: all structural problems are reported before anything runs.
         verify(definition)
         self.definition, self.replays = definition.without_arrays(), replays
@@ -106,12 +108,17 @@ class OnnxModel(Module):
         vars(copy).update({k: fresh[k] if k in fresh else deepcopy(v, memo) for k, v in own.items()})
         return copy
 
-    def to(self, *args: Any, **kw: Any) -> Self:
+    def to(
+        self,
+        *args: Any,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
+        non_blocking: bool = False,
+        memory_format: Any = None,
+    ) -> Self:
         """As Module.to; the graph then runs on the weights' device."""
-        super().to(*args, **kw)
-        device = kw.get("device") or next(
-            (a for a in args if not isinstance(a, bool) and _is_device(a)), None
-        )
+        super().to(*args, device=device, dtype=dtype, non_blocking=non_blocking, memory_format=memory_format)
+        device = device or next((a for a in args if not isinstance(a, bool) and _is_device(a)), None)
         if device is not None:
             self.runner.to(get_device(device))
         return self

@@ -11,6 +11,7 @@ from ..capture.recorder import Recorder
 from ..core.lru_cache import Recent
 from ..core.modes import settings
 from ..core.tree import is_list, is_tuple
+from ..device import Device
 from ..errors import FlambeauError
 from ..runtime.state import record_with, thread
 from .bodies import body_of
@@ -126,7 +127,7 @@ class Runner:
     # recordings' guards (capture/guards.py) ignore it: the file does not change, the rest is derived
     is_unwatched = True
 
-    def __init__(self, model: ModelDef, device: Any):
+    def __init__(self, model: ModelDef, device: Device):
         self.model, self.device, self.training = model, device, False
         self._constants: dict[int, tuple[Any, Any]] = {}  # by node, or array of an initializer
         self._moved: dict[int, Any] = {}  # constants on the model's device by id; None until needed
@@ -139,7 +140,7 @@ class Runner:
         self.folded = Folded()  # the constants of the current plan
         self._changes = 0  # the number of weight changes after folding
 
-    def to(self, device: Any) -> None:
+    def to(self, device: Device) -> None:
         """Run on another device."""
         self.device = device
         self._constants, self._moved, self._plans, self._foldings = {}, {}, Recent(), Recent()
@@ -410,7 +411,7 @@ def describe_value(value: Any) -> str:
     return f"{dtype_name(value)}{list(value.shape)}" if hasattr(value, "shape") else type(value).__name__
 
 
-def device_of(array: Any, device: Any) -> Any:
+def device_of(array: Any, device: Device) -> Any:
     """Return the device of a constant: few integers, which are mostly shapes, stay on the host."""
     return cpu() if array.dtype.kind in "iub" and array.size <= 64 else device
 

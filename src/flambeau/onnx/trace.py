@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ..core.node import Node, next_serial, toposort
 from ..core.op import OPS
 from ..core.tree import is_tuple, rebuild
+from ..device import DeviceLike
 from ..export.trace import TracedInput, Tracer, inference, nodes_before, parts_of
 from ..runtime import run
 from ..runtime.state import record_with
@@ -87,7 +88,9 @@ class TracedGraph:
     symbols: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
 
-def trace(fn: Callable[..., Any], specs: list[InputSpec], sizes: dict[str, int], device: Any) -> TracedGraph:
+def trace(
+    fn: Callable[..., Any], specs: list[InputSpec], sizes: dict[str, int], device: DeviceLike | None
+) -> TracedGraph:
     """Trace a call; sizes: the size of each name in the trace."""
     # One trace with the given sizes, and for each dynamic size one in which only it is doubled: the same
     # ops must occur in the same order, so that nodes correspond by position.
@@ -107,7 +110,12 @@ class _Trace:
     """One traced call, with numeric sizes."""
 
     def __init__(
-        self, fn: Callable[..., Any], specs: list[InputSpec], sizes: dict[str, int], device: Any, start: int
+        self,
+        fn: Callable[..., Any],
+        specs: list[InputSpec],
+        sizes: dict[str, int],
+        device: DeviceLike | None,
+        start: int,
     ):
         self.inputs: list[Node] = []
         for place, spec in enumerate(specs):

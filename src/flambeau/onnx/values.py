@@ -10,11 +10,11 @@ from functools import cache
 from itertools import accumulate
 from typing import Any
 
-from ..core.dtype import DTYPES, uint32
+from ..core.dtype import DTYPES, DType, DTypeLike, uint32
 from ..core.node import Node
 from ..core.op import OPS
 from ..core.tree import is_dict, is_list, is_sequence
-from ..device import get_device
+from ..device import Device, get_device
 from ..functions import arange, full
 from ..kernels.lower import MAX_ELEMENTS
 from ..runtime.run import realize
@@ -30,17 +30,17 @@ def cpu() -> Any:
     return get_device("cpu")
 
 
-def host(data: Any, dtype: Any = "int64") -> Tensor:
+def host(data: Any, dtype: DTypeLike = "int64") -> Tensor:
     """Numbers as a tensor on the NumPy device, which is used for shapes and sizes."""
     return tensor(data, dtype=dtype, device=cpu())
 
 
-def device_for(dtype: Any, device: Any) -> Any:
+def device_for(dtype: DType, device: Device) -> Any:
     """Return the device, or NumPy's if the device lacks the dtype (float64)."""
     return device if dtype.on_gpu or device.kind == "cpu" else cpu()
 
 
-def to_value(data: Any, device: Any) -> Any:
+def to_value(data: Any, device: Device) -> Any:
     """Return an array, a number, a list of arrays (a sequence) or None as a value on a device."""
     if data is None or isinstance(data, Tensor):
         return data
@@ -99,14 +99,14 @@ def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
             yield from tensors_in(v)
 
 
-def move_to(value: Any, device: Any) -> Any:
+def move_to(value: Any, device: Device) -> Any:
     """Return a value on a device."""
     if is_list(value):
         return [move_to(v, device) for v in value]
     return value.to(device) if isinstance(value, Tensor) else value
 
 
-def as_constant(value: Any, device: Any) -> Any:
+def as_constant(value: Any, device: Device) -> Any:
     """Move a constant to a device; a single float becomes a number in kernels, without a buffer."""
     if not isinstance(value, Tensor) or value.numel() != 1 or not value.dtype.is_float:
         return move_to(value, device)
@@ -150,7 +150,7 @@ def store(values: list[Tensor]) -> None:
         node.buffer, t.node = t.node.buffer, node
 
 
-def common_device(values: list[Any], device: Any) -> Any:
+def common_device(values: list[Any], device: Device) -> Any:
     """Return the device of an operator: the model's if its inputs are on different ones, or NumPy's if one of
     them can't move. None: the inputs are on one device."""
     # A dtype that no GPU has (float64) can't move there: then all inputs go to NumPy's device.

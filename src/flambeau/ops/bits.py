@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..core import dtype as dt
 from ..core import op as _ops
@@ -97,7 +97,7 @@ def _size(dtype: dt.DType) -> int:
     return 1 if dtype is dt.bool_ else dtype.itemsize
 
 
-def _viewed_shape(was: dt.DType, now: dt.DType, shape: Shape, dtype: Any = None) -> Shape:
+def _viewed_shape(was: dt.DType, now: dt.DType, shape: Shape, dtype: DTypeLike | None = None) -> Shape:
     if _size(was) == _size(now):
         return shape
     if not shape:

@@ -17,6 +17,7 @@ from .elementwise import choose
 
 if TYPE_CHECKING:
     from ..core.dtype import DType, DTypeLike
+    from ..device import DeviceLike
     from ..tensor import HostScalar, Tensor
 
 
@@ -25,7 +26,7 @@ def full(
     size: int | Sequence[int],
     fill_value: complex | HostScalar | Tensor,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Every element the same number. (size, value) -> [*size]
@@ -49,7 +50,7 @@ def full(
 def zeros(
     *size: int | Sequence[int],
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Zeros. (2, 3) -> [2, 3]
@@ -63,7 +64,7 @@ def zeros(
 def ones(
     *size: int | Sequence[int],
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Ones. (2, 3) -> [2, 3]
@@ -77,7 +78,7 @@ def ones(
 def empty(
     *size: int | Sequence[int],
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of unspecified values (zeros). (2, 3) -> [2, 3]
@@ -89,7 +90,11 @@ def empty(
 
 def _like(name: str, value: int, doc: str) -> Callable[..., Tensor]:
     def like(
-        input: Tensor, *, dtype: DTypeLike | None = None, device: Any = None, requires_grad: bool = False
+        input: Tensor,
+        *,
+        dtype: DTypeLike | None = None,
+        device: DeviceLike | None = None,
+        requires_grad: bool = False,
     ) -> Tensor:
         device = input.device if device is None else device
         return full(
@@ -113,7 +118,7 @@ def full_like(
     fill_value: complex | HostScalar,
     *,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """One number in the shape, dtype and device of x. [...] -> [...]
@@ -152,7 +157,7 @@ def arange(
     end: float | None = None,
     step: float = 1,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """start, start + step, ... below end: int64 if all three are integers, else the default float. -> [n]
@@ -230,7 +235,7 @@ def linspace(
     steps: int,
     *,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` numbers from start to end, both included; each half counts from its own end. -> [steps]
@@ -260,7 +265,7 @@ def logspace(
     base: float = 10.0,
     *,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """base to the powers of linspace(start, end, steps). -> [steps]
@@ -281,7 +286,7 @@ def eye(
     m: int | None = None,
     *,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Ones on the diagonal. n -> [n, n] (or [n, m])
@@ -377,7 +382,7 @@ def _elements_before(k: Tensor, length: int) -> Tensor:
 
 @composed
 def tril_indices(
-    row: Any, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: Any = None
+    row: Any, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Tensor:
     """Rows and columns of a matrix's lower triangle, row by row, int64. -> [2, n]
 
@@ -393,7 +398,7 @@ def tril_indices(
 
 @composed
 def triu_indices(
-    row: Any, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: Any = None
+    row: Any, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Tensor:
     """Rows and columns of a matrix's upper triangle, row by row, int64. -> [2, n]
 
@@ -428,7 +433,7 @@ def new_full(
     fill_value: complex | HostScalar,
     *,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """One number in a new shape, in this dtype and on this device. -> [*size]
@@ -444,7 +449,7 @@ def new_zeros(
     input: Tensor,
     *size: int | Sequence[int],
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Zeros in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]
@@ -459,7 +464,7 @@ def new_ones(
     input: Tensor,
     *size: int | Sequence[int],
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Ones in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]
@@ -474,7 +479,7 @@ def new_empty(
     input: Tensor,
     *size: int | Sequence[int],
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Unspecified values (zeros), in this dtype and on this device. (2, 3) -> [2, 3]

@@ -33,6 +33,7 @@ from .random import (
 if TYPE_CHECKING:
     from ..core.dtype import DType, DTypeLike
     from ..core.shape import Shape
+    from ..device import Device, DeviceLike
     from ..ops.random import Generator
     from ..tensor import Tensor
 
@@ -68,7 +69,7 @@ def rand(
     *size: int | Sequence[int],
     generator: Generator | None = None,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Uniform in [0, 1), the same bits on every device; both parts if complex. (2, 3) -> [2, 3]
@@ -90,7 +91,7 @@ def randn(
     *size: int | Sequence[int],
     generator: Generator | None = None,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Standard normal; devices differ by less than 1e-6; complex samples have variance 1. (2, 3) -> [2, 3]
@@ -149,7 +150,7 @@ def _limits_of(dtype: DType) -> tuple[Any, Any]:
 
 
 def random_integers(
-    low: int, high: int, shape: Shape, dtype: DType, device: Any, generator: Generator | None
+    low: int, high: int, shape: Shape, dtype: DType, device: Device, generator: Generator | None
 ) -> Tensor:
     """Integers in [low, high), uniform, in a dtype; for floats rounded to the nearest number in the range.
 
@@ -215,7 +216,7 @@ def randint(
     *,
     generator: Generator | None = None,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Integers in [low, high), int64, uniform; randint(n, (2, 3)) and randint(n, size=(2, 3)) start at 0.
@@ -238,7 +239,7 @@ def rand_like(
     *,
     generator: Generator | None = None,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Uniform in [0, 1) in the shape and on the device of x. [...] -> [...]"""
@@ -252,7 +253,7 @@ def randn_like(
     *,
     generator: Generator | None = None,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Standard normal in the shape and on the device of x. [...] -> [...]"""
@@ -268,7 +269,7 @@ def randint_like(
     *,
     generator: Generator | None = None,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Integers in [low, high) in the shape, dtype and on the device of x. [...] -> [...]
@@ -295,7 +296,12 @@ def require(holds: bool, rule: str) -> None:
 
 
 def uniform_between(
-    low: float, high: float, shape: Shape, dtype: DType, device: Any, generator: Generator | None
+    low: float,
+    high: float,
+    shape: Shape,
+    dtype: DType,
+    device: Device,
+    generator: Generator | None,
 ) -> Tensor:
     """Uniform in [low, high), float32, rounded so that no sample becomes `high` in the dtype.
 
@@ -326,7 +332,7 @@ def uniform(
     high: float = 1.0,
     *,
     generator: Generator | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """Uniform in [low, high). (2, 3) -> [2, 3]
 
@@ -350,7 +356,7 @@ def normal(
     size: int | Sequence[int] | None = None,
     *,
     generator: Generator | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
     """Normal with a mean and a standard deviation: numbers and a size (and a float dtype), or tensors that
@@ -373,10 +379,10 @@ def normal(
     wanted = _float_of(parts[0]) if dtype is None else as_dtype(dtype)
     if not wanted.is_float:
         raise TypeError(f"dtype={wanted.name} is not a float dtype: pass one")
-    shape, device = broadcast(*(v.shape for v in parts)), parts[0].device
-    if (host := host_draws(device, generator)) is not None:
+    shape, where = broadcast(*(v.shape for v in parts)), parts[0].device
+    if (host := host_draws(where, generator)) is not None:
         return (host.normal(shape, wanted) * std + mean).to(wanted)
-    return (normal_bits(shape, device, generator) * std + mean).to(wanted)
+    return (normal_bits(shape, where, generator) * std + mean).to(wanted)
 
 
 def check_probability(p: Any) -> Any:
@@ -406,7 +412,11 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 
 @composed
 def exponential(
-    size: int | Sequence[int], lambd: float = 1.0, *, generator: Generator | None = None, device: Any = None
+    size: int | Sequence[int],
+    lambd: float = 1.0,
+    *,
+    generator: Generator | None = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """Exponential with rate lambd. (2, 3) -> [2, 3]. ValueError if lambd is not above 0."""
     require(lambd > 0, f"lambd={lambd} is not above 0: pass a rate")
@@ -420,7 +430,7 @@ def gumbel(
     scale: float = 1.0,
     *,
     generator: Generator | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """Gumbel, the distribution of a maximum of many samples. (2, 3) -> [2, 3]
 
@@ -438,7 +448,7 @@ def laplace(
     scale: float = 1.0,
     *,
     generator: Generator | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """Laplace: exponential on both sides. (2, 3) -> [2, 3]
 
@@ -458,7 +468,7 @@ def log_normal(
     std: float = 2.0,
     *,
     generator: Generator | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """exp of a normal sample with that mean and standard deviation. (2, 3) -> [2, 3]. ValueError if std is
     not above 0."""
@@ -475,7 +485,7 @@ def cauchy(
     sigma: float = 1.0,
     *,
     generator: Generator | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """Cauchy, by the tangent of a uniform angle. (2, 3) -> [2, 3]
 
@@ -489,7 +499,11 @@ def cauchy(
 
 @composed
 def geometric(
-    size: int | Sequence[int], p: float, *, generator: Generator | None = None, device: Any = None
+    size: int | Sequence[int],
+    p: float,
+    *,
+    generator: Generator | None = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """The number of trials of probability p up to the first success: 1, 2, ... as floats. (2, 3) -> [2, 3].
     ValueError unless 0 < p < 1."""
@@ -546,7 +560,7 @@ def randperm(
     *,
     generator: Generator | None = None,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """The integers below n in random order, int64: the order that sorts n random words. -> [n]

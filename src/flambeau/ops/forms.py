@@ -16,6 +16,7 @@ from ..errors import ValueError
 
 if TYPE_CHECKING:
     from ..core.dtype import DTypeLike
+    from ..device import DeviceLike
     from ..tensor import Tensor
 
 
@@ -88,7 +89,7 @@ def new_empty_strided(
     stride: Any,
     *,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """new_empty; stride is accepted and ignored: tensors are contiguous."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ..core.dtype import DType
     from ..core.shape import Shape
+    from ..device import Device, DeviceLike
     from ..tensor import Tensor
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -41,7 +42,7 @@ class MersenneGenerator(Generator):
     device: accepted and ignored: one generator serves all devices.
     """
 
-    def __init__(self, device: Any = "cpu"):
+    def __init__(self, device: DeviceLike = "cpu"):
         self.device_name = device
         self.normal: float | None = None  # the second number of the last Box-Muller pair
         super().__init__(DEFAULT_SEED)
@@ -125,7 +126,7 @@ class MersenneGenerator(Generator):
     def __reduce__(self) -> tuple[Any, ...]:
         return _generator_of, (self.device_name, self.get_state().numpy())
 
-    def on_host(self, device: Any) -> HostDraws | None:
+    def on_host(self, device: Device) -> HostDraws | None:
         """The random tensors of this generator on an array device."""
         return HostDraws(self, device) if device.holds_values else None
 
@@ -380,12 +381,12 @@ host_draw = Op(
 )
 
 
-def hold(array: Array, dtype: DType, shape: Shape, device: Any) -> Tensor:
+def hold(array: Array, dtype: DType, shape: Shape, device: Device) -> Tensor:
     """A tensor of an array on an array device, in any dtype. -> shape"""
     return draw_by(lambda _: array, dtype, shape, device)
 
 
-def draw_by(draw: Callable[[int], Array], dtype: DType, shape: Shape, device: Any) -> Tensor:
+def draw_by(draw: Callable[[int], Array], dtype: DType, shape: Shape, device: Device) -> Tensor:
     """A tensor of prod(shape) numbers that draw(n) gives now. -> shape"""
     attrs = {"shape": tuple(shape), "dtype": dtype}
     return _op.Tensor(apply(host_draw, (), attrs, (HostDraw(draw, prod(shape)),), device))
@@ -402,7 +403,7 @@ def _draw_parts(draw: Callable[[Shape, DType], Tensor], shape: Shape, dtype: DTy
 class HostDraws:
     """The random tensors of one generator on one array device, PyTorch's numbers in each dtype."""
 
-    def __init__(self, source: MersenneGenerator, device: Any):
+    def __init__(self, source: MersenneGenerator, device: Device):
         self.source, self.device = source, device
 
     def words(self, shape: Shape) -> Tensor:

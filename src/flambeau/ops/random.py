@@ -16,6 +16,7 @@ from ..core.op import OPS, Op, apply
 
 if TYPE_CHECKING:
     from ..core.shape import Shape
+    from ..device import Device, DeviceLike
     from ..tensor import Tensor
     from .mersenne import HostDraws
 
@@ -53,7 +54,7 @@ class Generator:
 
     seedings = 0  # changes whenever a generator is set to another seed or position
 
-    def __init__(self, seed: int = 0, *, device: Any = None):
+    def __init__(self, seed: int = 0, *, device: DeviceLike | None = None):
         """seed: selects the stream. device: accepted and ignored: streams do not depend on the device."""
         self.lock = threading.Lock()
         self.manual_seed(seed)
@@ -99,7 +100,7 @@ class Generator:
             self.offset += -(-n // 4)
         return StreamPlace(seed & 0xFFFFFFFF, seed >> 32, 0, 0).at_block(block)
 
-    def on_host(self, device: Any) -> HostDraws | None:
+    def on_host(self, device: Device) -> HostDraws | None:
         """The random tensors that the host draws for a device of arrays; None: the stream is Philox's."""
         return None
 
@@ -129,7 +130,7 @@ class Defaults(threading.local):
 defaults = Defaults()
 
 
-def host_draws(device: Any, source: Generator | None = None) -> HostDraws | None:
+def host_draws(device: Device, source: Generator | None = None) -> HostDraws | None:
     """The random tensors that the host draws on this device; None: they are made from Philox's bits."""
     if device.kind == "gpu":
         return None
@@ -255,7 +256,7 @@ def philox(xp: Any, n: int, words: Sequence[Any]) -> Any:
     return xp.astype(xp.reshape(xp.stack(c, axis=1), (-1,))[:n], "uint32")
 
 
-def drawn_bits(shape: Shape, device: Any, source: Generator | None = None) -> Tensor:
+def drawn_bits(shape: Shape, device: Device, source: Generator | None = None) -> Tensor:
     """32 random bits an element, uint32, from `source` or the default generator."""
     if source is not None and not isinstance(source, Generator):  # pyright: ignore[reportUnnecessaryIsInstance] # users' arguments
         raise TypeError(f"generator={source!r} is not a Generator: pass a flambeau.Generator")
@@ -293,31 +294,31 @@ def uniform_of(bits: Tensor, digits: int = 24) -> Tensor:
     return (bits >> 32 - digits).float() * 2.0**-digits
 
 
-def uniform_bits(shape: Shape, device: Any, source: Generator | None = None, digits: int = 24) -> Tensor:
+def uniform_bits(shape: Shape, device: Device, source: Generator | None = None, digits: int = 24) -> Tensor:
     """Uniform in [0, 1), float32. digits: significand bits of the final dtype, so that none rounds to 1."""
     if (host := host_draws(device, source)) is not None:
         return host.uniform(shape, dt.float32)
     return uniform_of(drawn_bits(shape, device, source), digits)
 
 
-def open_bits(shape: Shape, device: Any, source: Generator | None = None) -> Tensor:
+def open_bits(shape: Shape, device: Device, source: Generator | None = None) -> Tensor:
     """Uniform in the open interval (0, 1), from the high 23 bits: logarithms are finite and not 0."""
     return ((drawn_bits(shape, device, source) >> 9).float() + 0.5) * 2.0**-23
 
 
-def exponential_bits(shape: Shape, device: Any, source: Generator | None = None) -> Tensor:
+def exponential_bits(shape: Shape, device: Device, source: Generator | None = None) -> Tensor:
     """Exponential with mean 1, by log1p: a GPU's log has a fixed absolute error near 1."""
     if (host := host_draws(device, source)) is not None:
         return host.exponential(shape, dt.float32)
     return -(-open_bits(shape, device, source)).log1p()
 
 
-def gumbel_bits(shape: Shape, device: Any, source: Generator | None = None) -> Tensor:
+def gumbel_bits(shape: Shape, device: Device, source: Generator | None = None) -> Tensor:
     """Standard Gumbel: minus the logarithm of an exponential."""
     return -exponential_bits(shape, device, source).log()
 
 
-def normal_bits(shape: Shape, device: Any, source: Generator | None = None) -> Tensor:
+def normal_bits(shape: Shape, device: Device, source: Generator | None = None) -> Tensor:
     """Standard normal, float32 (Box and Muller, 1958); devices differ by less than 1e-6."""
     if (host := host_draws(device, source)) is not None:
         return host.normal(shape, dt.float32)

@@ -9,6 +9,7 @@ from ..core.dtype import float32
 from ..core.modes import no_grad
 from ..core.training import modes_of, restore_modes
 from ..core.tree import is_sequence
+from ..device import DeviceLike
 from ..runtime.run import realize
 from ..tensor import Tensor
 from .optimizer import Optimizer
@@ -69,7 +70,7 @@ class AveragedModel:
     def __init__(
         self,
         model: Any,
-        device: Any = None,
+        device: DeviceLike | None = None,
         avg_fn: Average | None = None,
         multi_avg_fn: Callable[..., None] | None = None,
         use_buffers: bool = False,
@@ -140,7 +141,7 @@ class AveragedModel:
 
 
 @no_grad()
-def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
+def update_bn(loader: Iterable[Any], model: Any, device: DeviceLike | None = None) -> None:
     """Compute the running statistics of a model's batch norms again, over all batches of a loader.
 
     A batch is a tensor, or a list or tuple that begins with one. loader: gives batches; model: an

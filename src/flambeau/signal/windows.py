@@ -1,9 +1,8 @@
 """Windows under the names of torch.signal.windows."""
 
-from typing import Any
-
 from ..core.dtype import DTypeLike
 from ..core.spelling import without_effect
+from ..device import DeviceLike
 from ..errors import ValueError
 from ..ops.fft.signal import (
     bartlett_window,
@@ -44,7 +43,7 @@ def bartlett(
     *,
     sym: bool = True,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """The Bartlett window, a triangle. -> [M]
@@ -63,7 +62,7 @@ def blackman(
     *,
     sym: bool = True,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """The Blackman window, a sum of three cosine terms. -> [M]
@@ -82,7 +81,7 @@ def hamming(
     *,
     sym: bool = True,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """The Hamming window, 0.54 - 0.46 * cos. -> [M]
@@ -101,7 +100,7 @@ def hann(
     *,
     sym: bool = True,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """The Hann window, a raised cosine. -> [M]
@@ -121,7 +120,7 @@ def kaiser(
     beta: float = 12.0,
     sym: bool = True,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """The Kaiser window, a ratio of Bessel functions I0. -> [M]

@@ -35,7 +35,7 @@ class LegacyType(type):
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
         """A tensor of these sizes, without set values, or of this data."""
-        where = device or TorchDevice("cuda" if cls.is_cuda else "cpu")
+        where: Any = device or TorchDevice("cuda" if cls.is_cuda else "cpu")
         if not args or all(isinstance(a, int) for a in args):
             return Tensor.zeros(*(args or (0,)), dtype=cls.dtype, device=where)
         data: Any = args[0]

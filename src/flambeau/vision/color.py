@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.dtype import DTypeLike
 from ..core.tree import is_row
 from ..tensor import Tensor
 from .arguments import by_channel, check_number, range_of
@@ -117,10 +118,10 @@ class ToDtype(ImageTransform):
     TypeError for dtypes other than uint8 and floats.
     """
 
-    def __init__(self, dtype: Any, scale: bool = False):
-        if dtype is not dt.uint8 and not dtype.is_float:
-            raise TypeError(f"ToDtype({dtype.name}): images must be uint8 or floats: use one of these")
-        self.dtype, self.scale = dtype, scale
+    def __init__(self, dtype: DTypeLike, scale: bool = False):
+        self.dtype, self.scale = dt.as_dtype(dtype), scale
+        if self.dtype is not dt.uint8 and not self.dtype.is_float:
+            raise TypeError(f"ToDtype({self.dtype.name}): images must be uint8 or floats: use one of these")
 
     def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
         # scaling comes before the cast, in float: an integer would lose the fractions

@@ -32,24 +32,39 @@ def _fold(weight: Tensor, bias: Tensor | None, norm: FoldedNorm, dim: int) -> tu
 
 
 def fuse_conv_bn_weights(
-    conv_w: Tensor, conv_b: Tensor | None, *norm: Any, transpose: bool = False
+    conv_w: Tensor,
+    conv_b: Tensor | None,
+    bn_rm: Tensor,
+    bn_rv: Tensor,
+    bn_eps: float,
+    bn_w: Tensor | None,
+    bn_b: Tensor | None,
+    transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
     """The weight and bias of a convolution with the batch norm after it folded in.
 
-    conv_w, conv_b: those of the convolution. norm: running mean and variance, eps, weight and bias of the
-    norm. transpose: of a transposed convolution.
+    conv_w, conv_b: those of the convolution. bn_rm, bn_rv, bn_eps, bn_w, bn_b: running mean and variance,
+    eps, weight and bias of the norm. transpose: of a transposed convolution.
     """
-    return _fold(conv_w, conv_b, FoldedNorm(*norm), 1 if transpose else 0)  # the dim of output channels
+    norm = FoldedNorm(bn_rm, bn_rv, bn_eps, bn_w, bn_b)
+    return _fold(conv_w, conv_b, norm, 1 if transpose else 0)  # the dim of output channels
 
 
 def fuse_linear_bn_weights(
-    linear_w: Tensor, linear_b: Tensor | None, *norm: Any
+    linear_w: Tensor,
+    linear_b: Tensor | None,
+    bn_rm: Tensor,
+    bn_rv: Tensor,
+    bn_eps: float,
+    bn_w: Tensor | None,
+    bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:
     """The weight and bias of a linear layer with the batch norm after it folded in.
 
-    linear_w, linear_b: those of the layer. norm: running mean and variance, eps, weight and bias of the norm.
+    linear_w, linear_b: those of the layer. bn_rm, bn_rv, bn_eps, bn_w, bn_b: running mean and variance, eps,
+    weight and bias of the norm.
     """
-    return _fold(linear_w, linear_b, FoldedNorm(*norm), 0)
+    return _fold(linear_w, linear_b, FoldedNorm(bn_rm, bn_rv, bn_eps, bn_w, bn_b), 0)
 
 
 def _fuse(layer: Any, bn: Any, transpose: bool) -> Any:

@@ -4,6 +4,7 @@ from math import inf, sqrt
 from typing import Any, NamedTuple
 
 from ...core import dtype as dt
+from ...device import DeviceLike
 from ...functions import cat, stack, where
 from ...nn import functional as F
 from ...nn.positions import rotate_pairs
@@ -57,7 +58,9 @@ def intersect_masks(a: Tensor | None, b: Tensor | None) -> Tensor | None:
     return b if a is None else a if b is None else a & b
 
 
-def causal_mask(n: int, m: int, offset: Any, a: AttentionAttributes, device: Any) -> Tensor | None:
+def causal_mask(
+    n: int, m: int, offset: Any, a: AttentionAttributes, device: DeviceLike | None
+) -> Tensor | None:
     """Return the causal mask of n queries and m keys; query i is at position offset + i."""
     # A window of -1 is unbounded. Causality is a right window of 0, whatever right_window_size says.
     ends = {"left": a.left_window_size, "right": 0 if a.is_causal else a.right_window_size}

@@ -4,6 +4,7 @@ from typing import Any
 
 from ...core.dtype import DTYPES
 from ...core.tree import is_list
+from ...device import Device
 from ...functions import stack, zeros
 from ...tensor import Tensor
 from ..graph import GraphDef, ValueDef
@@ -44,7 +45,7 @@ def loop(count: Any, condition: Any, *states: Any, body: GraphDef, node: Any) ->
     return *values, *[stack_runs([row[j] for row in rows], v, node.device) for j, v in enumerate(wanted)]
 
 
-def stack_runs(parts: list[Tensor], wanted: ValueDef, device: Any, axis: int = 0) -> Any:
+def stack_runs(parts: list[Tensor], wanted: ValueDef, device: Device, axis: int = 0) -> Any:
     """Stack the values of each iteration along a new axis."""
     # No iteration: an empty stack needs the declared sizes and dtype; unknown sizes count as 0.
     if parts:
@@ -54,7 +55,7 @@ def stack_runs(parts: list[Tensor], wanted: ValueDef, device: Any, axis: int = 0
     return zeros(*sizes[:axis], 0, *sizes[axis:], dtype=dtype, device=device_for(dtype, device))
 
 
-def together(parts: list[Tensor], device: Any) -> list[Tensor]:
+def together(parts: list[Tensor], device: Device) -> list[Tensor]:
     """Move tensors to one device."""
     if len({id(p.device) for p in parts}) > 1:
         return [p.to(device) for p in parts]

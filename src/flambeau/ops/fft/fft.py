@@ -22,6 +22,7 @@ from . import kernels as fo
 
 if TYPE_CHECKING:
     from ...core.dtype import DTypeLike
+    from ...device import DeviceLike
     from ...tensor import Tensor
 
 NORMS = {
@@ -329,7 +330,12 @@ def _tensor():
 
 @composed
 def fft_fftfreq(
-    n: Any, d: float = 1.0, *, dtype: DTypeLike | None = None, device: Any = None, requires_grad: bool = False
+    n: Any,
+    d: float = 1.0,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of a transform of n samples, d apart. -> [n]"""
     k = _tensor().arange(n, dtype=dt.int32, device=device)
@@ -339,7 +345,12 @@ def fft_fftfreq(
 
 @composed
 def fft_rfftfreq(
-    n: Any, d: float = 1.0, *, dtype: DTypeLike | None = None, device: Any = None, requires_grad: bool = False
+    n: Any,
+    d: float = 1.0,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of half a transform of n samples, d apart. -> [n // 2 + 1]"""
     k = _tensor().arange(n // 2 + 1, dtype=dt.int32, device=device).float()

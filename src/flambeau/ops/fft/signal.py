@@ -23,6 +23,7 @@ from .fft import fft_fft, fft_ifft, fft_irfft, fft_rfft
 
 if TYPE_CHECKING:
     from ...core.dtype import DTypeLike
+    from ...device import DeviceLike
     from ...tensor import HostScalar, Tensor
 
 
@@ -60,7 +61,7 @@ def hann_window(
     periodic: bool = True,
     *,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Hann's raised cosine. -> [window_length]
@@ -78,7 +79,7 @@ def hamming_window(
     beta: float | HostScalar = 0.46,
     *,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """alpha - beta * cos. -> [window_length]
@@ -94,7 +95,7 @@ def blackman_window(
     periodic: bool = True,
     *,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Blackman's sum of three cosines. -> [window_length]
@@ -110,7 +111,7 @@ def bartlett_window(
     periodic: bool = True,
     *,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """A triangle. -> [window_length]
@@ -129,7 +130,7 @@ def kaiser_window(
     beta: float = 12.0,
     *,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Kaiser's window, of Bessel functions. -> [window_length]
@@ -155,7 +156,7 @@ def signal_windows_general_cosine(
     a: Sequence[float],
     sym: bool = True,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Sums of cosines with weights a, signs alternating. -> [M]
@@ -176,7 +177,7 @@ def signal_windows_general_hamming(
     alpha: float = 0.54,
     sym: bool = True,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """alpha - (1 - alpha) * cos. -> [M]
@@ -194,7 +195,7 @@ def signal_windows_nuttall(
     *,
     sym: bool = True,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Nuttall's sum of four cosines. -> [M]
@@ -217,7 +218,7 @@ def signal_windows_gaussian(
     std: float = 1.0,
     sym: bool = True,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """exp(-(k / std)^2 / 2) about the middle. -> [M]
@@ -242,7 +243,7 @@ def signal_windows_exponential(
     tau: float = 1.0,
     sym: bool = True,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """exp(-|k - center| / tau). -> [M]
@@ -267,7 +268,7 @@ def signal_windows_cosine(
     *,
     sym: bool = True,
     dtype: DTypeLike | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Half a period of a sine. -> [M]
