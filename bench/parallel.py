@@ -44,6 +44,7 @@ SIZES = {
     },
 }
 SEED = 7
+WARM = 6  # steps before those that are timed: the first record, and the next ones still take memory
 
 
 def batch_of(network: str, size: dict, workers: int):
@@ -76,14 +77,14 @@ def ours(network: str, size: dict, options: argparse.Namespace) -> dict:
         fb.optim.AdamW(model.parameters(), lr=1e-4), model, shards=options.shards, wire=options.wire
     )
     batch = [fb.tensor(part) for part in batch_of(network, size, group.size)]
-    losses = [optimizer.step(loss_of, *batch) for _ in range(3)]
+    losses = [optimizer.step(loss_of, *batch) for _ in range(WARM)]
     ends = [time.perf_counter()]
     for _ in range(options.steps):
         losses.append(optimizer.step(loss_of, *batch))
         ends.append(time.perf_counter())
     fb.synchronize()
     seconds = (time.perf_counter() - ends[0]) / options.steps
-    sent = optimizer.sums.sent / (options.steps + 3)
+    sent = optimizer.sums.sent / (options.steps + WARM)
     stages = stages_of(optimizer.sums, lambda: optimizer.step(loss_of, *batch), 8) if options.stages else {}
     each = [1e3 * (end - begin) for begin, end in pairwise(ends)]
     stages |= {"least": min(each), "median": median(each), "most": max(each)} if options.stages else {}
@@ -267,7 +268,7 @@ def theirs(network: str, size: dict, options: argparse.Namespace) -> dict:
         optimizer.step()
         return loss
 
-    losses = [step().item() for _ in range(3)]
+    losses = [step().item() for _ in range(WARM)]
     begin = time.perf_counter()
     last = [step() for _ in range(options.steps)][-1].item()
     if cuda:

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 from helpers.draws import in_turn
-from helpers.parallel import F, batches, build, results, train
+from helpers.parallel import F, batches, build, building, results, train
 
 import flambeau as fb
 from flambeau import nn
@@ -18,7 +18,7 @@ from flambeau.distributed.exchange import GradientExchange, TreeAdd
 from flambeau.distributed.layout import owned_rounds, owners_of, rounds_of
 from flambeau.distributed.reduce import TreeSum, spans_of
 from flambeau.distributed.shards import bounds, deal
-from flambeau.distributed.sums import Sums
+from flambeau.distributed.sums import ParallelOptions, ShardSum, Sums
 from flambeau.distributed.threads import join_threads, run_threads
 from flambeau.errors import FlambeauError
 
@@ -103,6 +103,34 @@ def test_bits_of_an_exchange_that_begins_before_the_last_gradients(gpu, monkeypa
     for workers in (2, 3):
         assert results(workers, kind=Wide, device=gpu, sizes=(16,) * 3) == alone
         assert len(set(rounds)) > 2, "all reads begin together"
+
+
+def test_sums_take_the_same_memory_in_each_step_unless_it_is_used(gpu, monkeypatch):
+    monkeypatch.setattr("flambeau.distributed.sums.OVERLAPPED", 1)
+
+    def work(group):
+        with building:
+            p, loss = fb.zeros(64, device=gpu), fb.zeros(1, device=gpu)[0]
+            grads = [fb.full((64,), float(i), device=gpu) for i in range(4)]
+            fb.realize(p, loss, *grads)
+        sums = Sums(group, [p], [], ["p"], ParallelOptions())
+
+        def total(grad):
+            return sums.total(lambda _: ShardSum({0: grad}, loss), None).values[0]
+
+        first = total(grads[1])
+        place, second = first.node.buffer.handle, total(grads[2])
+        assert second.node.buffer.handle != place  # the first value is still there
+        values = first[0].item(), second[0].item()
+        place = second.node.buffer.handle
+        del second
+        other = fb.full((64,), 7.0, device=gpu)
+        fb.realize(other)  # in the memory that was freed last
+        third = total(grads[3])
+        assert third.node.buffer.handle == place
+        return (*values, third[0].item(), first[0].item())
+
+    assert run_threads(2, work) == [(2.0, 4.0, 6.0, 2.0)] * 2
 
 
 @pytest.mark.usefixtures("small_rounds")

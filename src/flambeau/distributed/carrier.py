@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from itertools import accumulate, pairwise
+from sys import getrefcount
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -116,6 +117,10 @@ class Landing:
 
     def __init__(self, shape: Shape, buffer: Any = None, array: Floats | None = None):
         self.shape, self.buffer, self.array = shape, buffer, array
+
+    def is_free(self) -> bool:
+        """Whether nothing else refers to the device's buffer: all tensors of the last value are gone."""
+        return getrefcount(self.buffer) == 2  # this object's reference, and the call's
 
 
 class PendingValues(Protocol):
@@ -247,6 +252,7 @@ class StagedCarrier(Carrier):
     def tensor(self, landing: Landing) -> Tensor:
         node = Node(OPS["buffer"], (), {}, landing.shape, float32, self.device)
         node.buffer = landing.buffer
+        node.buffer.doubt = None  # of the last value
         return Tensor(node)
 
 

@@ -145,6 +145,7 @@ class Sums:
         self._add, self._check = jit(add_lists), jit(finite_flags)
         self.flushes = _flushes(self.device)
         self._zeros: dict[int, Tensor] = {}
+        self._landings: dict[int, Landing] = {}
         self._pairs = PairSums(self._zero)
         self.early: EarlyExchange | None = None  # that the shard may begin which is computed now
         # Small gradients are exchanged faster than a shard's segments are submitted.
@@ -288,12 +289,23 @@ class Sums:
             for p in this.pieces if this.size else ():
                 if not this.is_owned or self.owners[p.tensor] == rank:
                     if p.tensor not in landed:
-                        landed[p.tensor] = self.carrier.land(self.tensors[p.tensor].shape)
+                        landed[p.tensor] = self._land(p.tensor)
                     slices.append(TensorSlice(landed[p.tensor], p.first, p.start - begin, p.size))
             if slices:
                 self.carrier.write(slices, sums)
 
         return use
+
+    def _land(self, number: int) -> Landing:
+        """Reserve the device's memory for a sum."""
+        if not self.overlaps:
+            return self.carrier.land(self.tensors[number].shape)
+        # The same memory in each step: a recorded program whose arguments or results are in other buffers
+        # prepares its commands again, and takes of this thread would mix with those of the shards.
+        landing = self._landings.get(number)
+        if landing is None or not landing.is_free():
+            landing = self._landings[number] = self.carrier.land(self.tensors[number].shape)
+        return landing
 
     def _read(self, step: _Step) -> None:
         """Read the partial sums and pass them to the exchange, round by round."""
