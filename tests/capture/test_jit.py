@@ -553,3 +553,25 @@ def test_what_is_gone_is_a_change():
     assert named(numbers(1.0)).tolist() == [7.0]
     with pytest.raises(NameError):
         celled(numbers(1.0))
+
+
+@pytest.mark.parametrize("realize", [False, True])
+def test_a_function_without_arguments_is_recorded_where_it_computes(realize):
+    """The default device is the CPU, and its tensors are on a GPU."""
+    x = numbers(1.0)
+    with fb.device("cpu"):
+
+        @fb.jit
+        def call():
+            y = x + 1
+            return y.realize() if realize else y
+
+        assert [call().item() for _ in range(3)] == [2.0] * 3
+        assert len(call.programs) == 1
+
+        @fb.jit
+        def on_the_host():
+            return fb.ones(2).sum()
+
+        assert [on_the_host().item() for _ in range(3)] == [2.0] * 3
+        assert not on_the_host.programs

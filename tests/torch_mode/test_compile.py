@@ -183,3 +183,24 @@ def test_a_compiled_module(mode, gpu):
     compiled(x).sum().backward()
     assert model.weight.grad.tolist() == [[3, 3]]
     assert mode.compile(model, disable=True) is model and mode.compile(disable=True)(len) is len
+
+
+def test_a_step_without_arguments_is_recorded_on_the_gpu_of_its_tensors(mode, gpu, capsys):
+    model = mode.nn.Linear(3, 2).to(gpu)
+    optimizer = mode.optim.SGD(model.parameters(), lr=0.1)
+    x = mode.ones(4, 3, device=gpu)
+
+    def step():
+        print("called")  # replays do not
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+
+    compiled = mode.compile(step)
+    for _ in range(4):
+        compiled()
+    capsys.readouterr()
+    for _ in range(3):
+        compiled()
+    assert capsys.readouterr().out == ""

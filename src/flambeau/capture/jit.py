@@ -21,6 +21,7 @@ from ..core.lru_cache import Recent
 from ..core.modes import is_grad_enabled, settings
 from ..core.node import Node
 from ..core.op import OPS
+from ..core.tree import leaves
 from ..device import get_device
 from ..device.memory import Pool
 from ..device.protocol import Gpu
@@ -109,14 +110,15 @@ class Recordings:
         self.last: Program | None = None  # the last program that was recorded or replayed
         self.tries: dict[Any, int] = {}  # recordings in a row that were never replayed
         self.failures = 0  # calls in a row that were not recorded, for any arguments
+        self.home: Any = None  # the GPU of a function without tensors as arguments, if it is not the default
 
     def call(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         """Replay the recording for such arguments, or record the call, or just call the function."""
         arguments = Arguments(args, kw)
         key, tensors = arguments.key, arguments.tensors
-        device = tensors[0].device if tensors else get_device()
+        device = tensors[0].device if tensors else self.home or get_device()
         if device.kind == "cpu" or (self.tries and self._is_left_alone(key)):
-            return self.fn(*args, **kw)
+            return self.fn(*args, **kw) if tensors or self.home else self._find_home(args, kw)
         if arguments.has_graph:
             self._gave_up(key, TRIES, GRAPH)
             return self.fn(*args, **kw)
@@ -140,6 +142,20 @@ class Recordings:
             return self._record(device, arguments, why)
         finally:
             _recording.release()
+
+    def _find_home(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        """Call the function, and note on which GPU it computes: later calls are recorded there.
+
+        A function without arguments may compute with tensors of a GPU where the CPU is the default device.
+        """
+        before, thread.gpu = thread.gpu, None
+        try:
+            result = self.fn(*args, **kw)
+            on_gpus = (x.device for x in leaves(result) if isinstance(x, Tensor) and x.device.kind == "gpu")
+            self.home = thread.gpu or next(on_gpus, None)  # its results may not be computed yet
+        finally:
+            thread.gpu = thread.gpu or before
+        return result
 
     def _replay(self, program: Program, arguments: "Arguments") -> Any:
         """Replay a program that fits, after a check if one is due. Returns NONE if the program assigns to

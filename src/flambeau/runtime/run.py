@@ -241,6 +241,7 @@ def compute_by_plan(device: Gpu, roots: list[Node]) -> None:
 
 
 def _run_plan(device: Gpu, roots: list[Node], order: list[Node], key: tuple[Any, ...]) -> None:
+    thread.gpu = device
     compiled = plan_for(device, roots, order, key)
     with stage("encode"):
         execute(device, compiled, roots, order)

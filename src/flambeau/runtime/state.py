@@ -35,6 +35,7 @@ class _Thread(threading.local):
     """State of one thread. Defaults are class attributes: a failing lookup is slower."""
 
     recorder: Any = None  # the active CallRecorder
+    gpu: Any = None  # the GPU that computed last
     computing: Any = None  # a function that computes a GPU's nodes instead of their plan
     last_root = -1  # the largest serial number of a run's last root
 
