@@ -55,6 +55,76 @@ fn {{ T.fn("settle_bf16") }}(x: {{ T }}) -> {{ T }} {
   return bitcast<{{ T }}>({{ T.call("upper_half") }}(x) << {{ T.u }}(16u));
 }{% endmacro %}
 
+//# 8-bit floats: a sign, an exponent and a mantissa of `kept` bits (core/float8.py). `top` is the code of what is too
+//# large, 0x7f that of NaN; codes from `special` on are no numbers.
+{% macro float8_codes(T, kept, bias, top) %}
+  let a = bitcast<{{ T.u }}>(x) & {{ T.u }}(0x7fffffffu);
+  let odd = (a >> {{ T.u }}({{ 23 - kept }}u)) & {{ T.u }}(1u);
+  let below = {{ T.u }}({{ 2 ** (22 - kept) - 1 }}u);
+  let normal = (a - {{ T.u }}({{ (127 - bias) * 8388608 }}u) + below + odd) >> {{ T.u }}({{ 23 - kept }}u);
+//# below the smallest normal number the steps are those of float32 above this one
+  let large = {{ T }}({{ 2.0 ** (24 - bias - kept) }});
+  let small = bitcast<{{ T.u }}>(abs(x) + large) - bitcast<{{ T.u }}>(large);
+  let finite = select(min(normal, {{ T.u }}({{ top }}u)), small, a < {{ T.u }}({{ (128 - bias) * 8388608 }}u));
+  let codes = select(finite, {{ T.u }}(0x7fu), a > {{ T.u }}(0x7f800000u));
+  return codes | ((bitcast<{{ T.u }}>(x) >> {{ T.u }}(24u)) & {{ T.u }}(0x80u));
+{% endmacro %}
+{% macro float8_values(T, kept, bias, special) %}
+  let rest = codes & {{ T.u }}(0x7fu);
+  let shifted = rest << {{ T.u }}({{ 23 - kept }}u);
+  let small = bitcast<{{ T.u }}>({{ T }}(rest) * {{ 2.0 ** (1 - bias - kept) }});
+  let finite = select(shifted + {{ T.u }}({{ (127 - bias) * 8388608 }}u), small, rest < {{ T.u }}({{ 2 ** kept }}u));
+  let bits = select(finite, shifted | {{ T.u }}(0x7f800000u), rest >= {{ T.u }}({{ special }}u));
+  return bitcast<{{ T }}>(bits | ((codes & {{ T.u }}(0x80u)) << {{ T.u }}(24u)));
+{% endmacro %}
+{% macro codes_f8e4m3(T) %}
+fn {{ T.fn("codes_f8e4m3") }}(x: {{ T }}) -> {{ T.u }} {
+{{ float8_codes(T, 3, 7, 126) }}}{% endmacro %}
+{% macro values_f8e4m3(T) %}
+fn {{ T.fn("values_f8e4m3") }}(codes: {{ T.u }}) -> {{ T }} {
+{{ float8_values(T, 3, 7, 127) }}}{% endmacro %}
+{% macro unpack_f8e4m3(T) %}
+fn {{ T.fn("unpack_f8e4m3") }}(word: u32) -> vec4<f32> { //% if T.width == 4
+  return {{ T.call("values_f8e4m3") }}(vec4<u32>(word) >> vec4<u32>(0u, 8u, 16u, 24u));
+}
+fn {{ T.fn("unpack_f8e4m3") }}(word: u32, at: u32) -> f32 { //% if T.width != 4
+  return {{ T.call("values_f8e4m3") }}(word >> ((at & 3u) * 8u));
+}
+{% endmacro %}
+{% macro pack_f8e4m3(T) %}
+fn {{ T.fn("pack_f8e4m3") }}(x: vec4<f32>) -> u32 {
+  let b = {{ T.call("codes_f8e4m3") }}(x) << vec4<u32>(0u, 8u, 16u, 24u);
+  return b.x | b.y | b.z | b.w;
+}{% endmacro %}
+{% macro settle_f8e4m3(T) %}
+fn {{ T.fn("settle_f8e4m3") }}(x: {{ T }}) -> {{ T }} {
+  return {{ T.call("values_f8e4m3") }}({{ T.call("codes_f8e4m3") }}(x));
+}{% endmacro %}
+
+{% macro codes_f8e5m2(T) %}
+fn {{ T.fn("codes_f8e5m2") }}(x: {{ T }}) -> {{ T.u }} {
+{{ float8_codes(T, 2, 15, 124) }}}{% endmacro %}
+{% macro values_f8e5m2(T) %}
+fn {{ T.fn("values_f8e5m2") }}(codes: {{ T.u }}) -> {{ T }} {
+{{ float8_values(T, 2, 15, 124) }}}{% endmacro %}
+{% macro unpack_f8e5m2(T) %}
+fn {{ T.fn("unpack_f8e5m2") }}(word: u32) -> vec4<f32> { //% if T.width == 4
+  return {{ T.call("values_f8e5m2") }}(vec4<u32>(word) >> vec4<u32>(0u, 8u, 16u, 24u));
+}
+fn {{ T.fn("unpack_f8e5m2") }}(word: u32, at: u32) -> f32 { //% if T.width != 4
+  return {{ T.call("values_f8e5m2") }}(word >> ((at & 3u) * 8u));
+}
+{% endmacro %}
+{% macro pack_f8e5m2(T) %}
+fn {{ T.fn("pack_f8e5m2") }}(x: vec4<f32>) -> u32 {
+  let b = {{ T.call("codes_f8e5m2") }}(x) << vec4<u32>(0u, 8u, 16u, 24u);
+  return b.x | b.y | b.z | b.w;
+}{% endmacro %}
+{% macro settle_f8e5m2(T) %}
+fn {{ T.fn("settle_f8e5m2") }}(x: {{ T }}) -> {{ T }} {
+  return {{ T.call("values_f8e5m2") }}({{ T.call("codes_f8e5m2") }}(x));
+}{% endmacro %}
+
 {% macro unpack_i8(T) %}
 fn {{ T.fn("unpack_i8") }}(word: u32) -> vec4<i32> { //% if T.width == 4
   return (vec4<i32>(bitcast<i32>(word)) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u);

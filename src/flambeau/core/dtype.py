@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any, TypeAlias
 
-from ..errors import suggest
+from ..errors import TypeError, suggest
 
 CATEGORIES = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
@@ -107,10 +107,15 @@ class DType:
         """The 4-byte dtype in which kernels compute a packed dtype; itself for others."""
         return SHORT[self.wgsl] if self.is_packed else self
 
-    @property
+    @cached_property
     def numpy(self) -> str:
-        """NumPy's dtype of the values. NumPy lacks bfloat16: float32 holds it."""
-        return "float32" if self.name == "bfloat16" else self.name
+        """NumPy's dtype of the values. NumPy lacks bfloat16 and 8-bit floats: float32 holds them."""
+        return "float32" if self.name == "bfloat16" or self.is_storage else self.name
+
+    @cached_property
+    def is_storage(self) -> bool:
+        """Whether it only stores values, for other dtypes to compute with: 8-bit floats."""
+        return self.is_float and self.itemsize == 1
 
     @cached_property
     def words(self) -> tuple[int, ...]:
@@ -128,6 +133,8 @@ uint32 = DType("uint32", "u32", "u32", "u32", "u", 5, "I")
 int32 = DType("int32", "i32", "i32", "i32", "i", 6, "i")
 uint64 = DType("uint64", "u64", "u64", "u32", "u", 7, "Q", 8, "uint32")
 int64 = DType("int64", "i64", "i64", "u32", "i", 8, "q", 8, "uint32")
+float8_e4m3fn = DType("float8_e4m3fn", "f8e4m3", "f32", "u32", "f", 9, "B", 1)
+float8_e5m2 = DType("float8_e5m2", "f8e5m2", "f32", "u32", "f", 9, "B", 1)
 float16 = DType("float16", "f16", "f32", "u32", "f", 9, "e", 2)
 bfloat16 = DType("bfloat16", "bf16", "f32", "u32", "f", 10, "H", 2)
 float32 = DType("float32", "f32", "f32", "f32", "f", 11, "f")
@@ -138,7 +145,8 @@ complex128 = DType("complex128", "c128", "c128", "f64", "c", 14, "D", 16)
 _REAL = (bool_, uint8, int8, uint16, int16, uint32, int32, uint64, int64, float16, bfloat16, float32, float64)
 ALL = (*_REAL, complex64, complex128)
 DTYPES = {d.name: d for d in ALL}
-SHORT = {d.short: d for d in DTYPES.values()}
+STORAGE = {d.name: d for d in (float8_e4m3fn, float8_e5m2)}  # dtypes without arithmetic, beside those of ALL
+SHORT = {d.short: d for d in (*ALL, *STORAGE.values())}
 ALIASES = {
     "half": float16,
     "short": int16,
@@ -177,18 +185,25 @@ def as_dtype(value: Any) -> DType:
     if value is int:
         return default_integer()
     name = getattr(value, "name", None) or getattr(value, "__name__", None) or str(value)
-    dtype = DTYPES.get(name) or SHORT.get(name) or ALIASES.get(name)
+    dtype = DTYPES.get(name) or SHORT.get(name) or ALIASES.get(name) or STORAGE.get(name)
     if dtype is None:
         raise TypeError(f"dtype({name}): unknown dtype{suggest(name, DTYPES)}")
     return dtype
 
 
 def promote(*dtypes: DType) -> DType:
-    """The dtype that holds all of these, as in PyTorch: `PROMOTED`, else the one of higher rank."""
+    """The dtype that holds all of these, as in PyTorch: `PROMOTED`, else the one of higher rank. TypeError
+    for an 8-bit float beside another dtype."""
     first = dtypes[0]
     if dtypes.count(first) == len(dtypes):
         return first
-    return reduce(lambda a, b: PROMOTED.get(frozenset({a, b})) or max(a, b, key=lambda d: d.rank), dtypes)
+    return reduce(_wider, dtypes)
+
+
+def _wider(a: DType, b: DType) -> DType:
+    if (a.is_storage or b.is_storage) and a is not b:
+        raise TypeError(f"{a.name} and {b.name}: 8-bit floats don't promote: cast one with .to(...)")
+    return PROMOTED.get(frozenset({a, b})) or max(a, b, key=lambda d: d.rank)
 
 
 def promote_types(type1: Any, type2: Any) -> DType:
@@ -331,6 +346,8 @@ class IntInfo:
 FLOATS = {
     f.dtype: f
     for f in (
+        FloatInfo(float8_e4m3fn, 2.0**-3, 448.0, 2.0**-6, 1.0),
+        FloatInfo(float8_e5m2, 2.0**-2, 57344.0, 2.0**-14, 1.0),
         FloatInfo(float16, 2.0**-10, 65504.0, 2.0**-14, 1e-3),
         FloatInfo(bfloat16, 2.0**-7, (2 - 2.0**-7) * 2.0**127, 2.0**-126, 1e-2),
         FloatInfo(float32, 2.0**-23, (2 - 2.0**-23) * 2.0**127, 2.0**-126, 1e-6),

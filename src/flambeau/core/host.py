@@ -4,11 +4,13 @@ import struct
 import sys
 from array import array
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any, TypeGuard
 
 from ..errors import TypeError, ValueError
 from . import dtype as dt
+from . import float8
 from .shape import Shape
 from .tree import is_sequence
 
@@ -66,7 +68,7 @@ def _from_buffer(data: Any, dtype: dt.DType | None, keeps_doubles: bool) -> tupl
     shape = tuple(buffer.shape or ())
     name = BUFFERS.get(buffer.format, f"of format {buffer.format!r}")
     dtype = dtype or dt.host_dtype(dt.as_dtype(_default_of(name, keeps_doubles)))
-    if buffer.format == dtype.format and dtype.kind != "b" and dtype is not dt.bfloat16:
+    if buffer.format == dtype.format and dtype.kind != "b" and dtype.numpy == dtype.name:
         return bytes(buffer), shape, dtype  # a copy: the owner may change it before the next run
     return _pack(_cast_view(buffer.cast("B"), buffer.format).tolist(), shape, dtype)
 
@@ -163,12 +165,20 @@ def _upper_half(bits: int) -> int:
     return bits + 0x7FFF + (bits >> 16 & 1) >> 16
 
 
+def _bits(floats: "array[float]") -> memoryview:
+    return memoryview(floats).cast("B").cast("I")
+
+
+def _pack_codes(flat: list[float], dtype: dt.DType) -> bytes:
+    floats = array("f", flat)
+    return bytes(float8.code_of(*pair, dtype) for pair in zip(_bits(floats), floats, strict=True))
+
+
 # dtype -> function from numbers to the bytes of a buffer, for dtypes that the array module lacks
 PACK: dict[dt.DType, Callable[[list[float]], Any]] = {
     dt.float16: lambda flat: b"".join(map(_half, flat)),
-    dt.bfloat16: lambda flat: array(
-        "H", [_upper_half(b) for b in memoryview(array("f", flat)).cast("B").cast("I")]
-    ),
+    dt.bfloat16: lambda flat: array("H", [_upper_half(b) for b in _bits(array("f", flat))]),
+    **{d: partial(_pack_codes, dtype=d) for d in float8.FORMS},
 }
 
 
@@ -183,6 +193,8 @@ def _from_array(data: Any, dtype: dt.DType | None, keeps_doubles: bool) -> tuple
     dtype = dtype or dt.host_dtype(dt.as_dtype(_default_of(values.dtype.name, keeps_doubles)))
     if values.dtype.name == "bfloat16":  # bfloat16 of the package ml_dtypes: the upper halves of float32s
         values = from_raw(np.ascontiguousarray(values).view("u2"), dt.bfloat16).reshape(values.shape)
+    elif values.dtype.name in dt.STORAGE:  # of ml_dtypes too
+        values = float8.values_of(values.view("u1"), dt.STORAGE[values.dtype.name])
     if values.dtype.kind == "c" and not dtype.is_complex:
         rule = f"{dtype.short} can't hold complex numbers: pass .real or .imag, or dtype=complex64"
         raise TypeError(f"tensor(array of {values.dtype}): {rule}")
@@ -210,6 +222,8 @@ def to_raw(values: Any, dtype: dt.DType) -> Any:
     with np.errstate(over="ignore"):  # values beyond the range of a float become infinite
         if dtype is dt.bfloat16:
             return upper_halves(np.ascontiguousarray(values, "f4"))
+        if dtype.is_storage:
+            return float8.codes_of(np.ascontiguousarray(values, "f4"), dtype)
         stored = np.ascontiguousarray(values, dtype=dtype.format)
     return stored.view("u2") if dtype is dt.float16 else stored  # memoryview has no float16 format
 
@@ -231,17 +245,20 @@ def from_raw(raw: Any, dtype: dt.DType) -> Any:
     flat = np.frombuffer(raw, dtype=dtype.format)
     if dtype is dt.bfloat16:
         return (flat.astype("u4") << 16).view("f4")
+    if dtype.is_storage:
+        return float8.values_of(flat, dtype)
     return flat.astype(bool) if dtype.kind == "b" else flat
 
 
 def to_numpy(raw: Any, shape: Shape, dtype: dt.DType) -> Any:
-    """Convert a buffer's bytes to a NumPy array of that shape and dtype (float32 for bfloat16)."""
+    """Convert a buffer's bytes to a NumPy array of that shape and dtype (float32 for bfloat16 and
+    8-bit floats)."""
     return from_raw(raw, dtype).reshape(shape)
 
 
 def flat_view(raw: Any, dtype: dt.DType) -> Any:
-    """A flat memoryview of a buffer's elements: bools are 0 and 1, 16-bit floats (which memoryview lacks)
-    float32, complex numbers pairs of parts."""
+    """A flat memoryview of a buffer's elements: bools are 0 and 1, 8- and 16-bit floats (which memoryview
+    lacks) float32, complex numbers pairs of parts."""
     view = memoryview(raw).cast("B")
     if dtype.is_complex:
         return _cast_view(view, dtype.real.format)
@@ -249,6 +266,9 @@ def flat_view(raw: Any, dtype: dt.DType) -> Any:
         return memoryview(array("f", struct.unpack(f"<{len(view) // 2}e", view)))
     if dtype is dt.bfloat16:
         return memoryview(array("I", [v << 16 for v in view.cast("H")])).cast("B").cast("f")
+    if dtype.is_storage:
+        table = float8.values(dtype)
+        return memoryview(array("f", [table[code] for code in view]))
     return _cast_view(view, dtype.format)
 
 

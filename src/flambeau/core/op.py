@@ -287,6 +287,17 @@ def check_complex(op: Op, dtypes: Iterable[dt.DType]) -> None:
         raise TypeError(op.refusal or (UNORDERED if op.monoid in ("max", "min") else NOT_COMPLEX))
 
 
+# What 8-bit floats take of elementwise ops, as in PyTorch; of others those that move elements.
+OF_STORAGE = {"cast", "where", "eq", "ne", "isnan", "abs", "mul"}
+
+
+def check_storage(op: Op, dtypes: Iterable[dt.DType]) -> None:
+    """TypeError if an input is an 8-bit float, which the op does not take."""
+    for d in dtypes:
+        if d.is_storage and op.name not in OF_STORAGE:
+            raise TypeError(f"{d.name} only stores values: cast it with .float()")
+
+
 def only_real(*tensors: Any) -> None:
     """TypeError if a tensor is complex: the op's casts would drop its imaginary part."""
     if any(t is not None and t.dtype.is_complex for t in tensors):
@@ -321,6 +332,7 @@ def _compute_dtypes(op: Op, *dtypes: dt.DType) -> tuple[dt.DType, ...]:
     if op.prepare is None and len(dtypes) != len(names):
         raise TypeError(f"takes {' and '.join(names)}: got {len(dtypes)}: check the arguments")
     check_complex(op, dtypes)
+    check_storage(op, dtypes)
     wanted = op.operands(*dtypes)  # type: ignore[misc]
     return wanted if isinstance(wanted, tuple) else (wanted,) * len(dtypes)
 
@@ -387,6 +399,7 @@ def apply(
     packs = op.packs or op.kind in TAKES_PACKED
     if not packs and any([d.is_special for d in dtypes]):
         check_complex(op, dtypes)
+        check_storage(op, dtypes)
         if not op.reads_packed and any([d.is_packed for d in dtypes]):
             return _apply_widened(op, inputs, attrs, scalars, device)
     shape = op.shape(*[n.shape for n in inputs], **attrs)

@@ -126,7 +126,7 @@ class CpuDevice(Caches):
     def settle(self, array: Any, dtype: dt.DType, xp: Namespace | None = None) -> Any:
         """Round or wrap values to their dtype."""
         xp = xp or self.xp
-        if dtype is dt.bfloat16:
+        if dtype.numpy != dtype.name:
             rounded = from_raw(to_raw(xp.to_host(array), dtype), dtype)
             return xp.from_host(rounded.reshape(array.shape))
         array = xp.astype(array, dtype.numpy)

@@ -6,7 +6,7 @@ from math import prod
 from operator import is_
 from typing import Any, NamedTuple
 
-from ..core.dtype import DType, float32
+from ..core.dtype import DType, bfloat16, float16, float32
 from ..core.node import Node, number_of, place_of_number
 from ..core.op import OPS, Op
 from ..core.shape import Shape, View
@@ -309,7 +309,7 @@ def _widening_cast(x: Node) -> Node | None:
         x = x.inputs[0]
     if x.buffer is not None or x.op.name != "cast" or x.dtype is not float32:
         return None
-    return x if x.inputs[0].dtype.is_packed and x.inputs[0].dtype.is_float else None
+    return x if x.inputs[0].dtype in (float16, bfloat16) else None
 
 
 def _moves_or_casts(n: Node) -> bool:

@@ -30,21 +30,17 @@ class RefusedFile(DamagedFile):
 
 @dataclass(frozen=True)
 class ElementKind:
-    """The element format in files: that of a dtype, except that bools take a byte, and 8-bit floats become
-    float16."""
+    """The element format in files: that of a dtype, except that bools take a byte, and 8-bit floats without
+    a dtype become float16."""
 
     dtype: dt.DType
     size: int
     float8: str = ""
 
 
-KINDS = {d.name: ElementKind(d, 1 if d is dt.bool_ else d.itemsize) for d in dt.ALL}
-FLOAT8 = {  # bits of the exponent, its bias, and whether all bits set means NaN
-    "float8_e4m3fn": (4, 7, "one"),
-    "float8_e5m2": (5, 15, "ieee"),
-    "float8_e4m3fnuz": (4, 8, "minus zero"),
-    "float8_e5m2fnuz": (5, 16, "minus zero"),
-}
+KINDS = {d.name: ElementKind(d, 1 if d is dt.bool_ else d.itemsize) for d in (*dt.ALL, *dt.STORAGE.values())}
+# 8-bit floats that no dtype has: bits of the exponent, and its bias
+FLOAT8 = {"float8_e4m3fnuz": (4, 8), "float8_e5m2fnuz": (5, 16)}
 KINDS.update({name: ElementKind(dt.float16, 1, name) for name in FLOAT8})
 
 
@@ -139,18 +135,15 @@ def _tables(name: str) -> tuple[bytes, bytes]:
     return bytes(v & 255 for v in values), bytes(v >> 8 for v in values)
 
 
-def _half(code: int, exponents: int, bias: int, nans: str) -> bytes:
+def _half(code: int, exponents: int, bias: int) -> bytes:
     """Return the bytes of the float16 of an 8-bit float (sign, exponent, mantissa)."""
     from struct import pack
 
     mantissas = 7 - exponents
     sign, rest = code >> 7, code & 127
     exponent, mantissa = rest >> mantissas, rest & ((1 << mantissas) - 1)
-    # Formats from Micikevicius et al., 2022 (arXiv:2209.05433); those with "fnuz" use -0 for NaN.
-    if (nans == "one" and rest == 127) or (nans == "minus zero" and code == 128):
-        return pack("<H", 0x7E00 | sign << 15)
-    if nans == "ieee" and exponent == 31:
-        return pack("<H", sign << 15 | 0x7C00 | (mantissa and 0x200))
+    if code == 128:  # -0 is NaN
+        return pack("<H", 0xFE00)
     # Exponent 0 is subnormal: no implicit one, and the scale of exponent 1.
     value = (mantissa + ((exponent > 0) << mantissas)) * 2.0 ** (max(exponent, 1) - bias - mantissas)
     return pack("<e", -value if sign else value)

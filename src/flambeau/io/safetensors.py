@@ -38,7 +38,7 @@ CODES = {
     "C64": "complex64",
 }
 READ = {code: KINDS[name] for code, name in CODES.items()}
-NAMES = {kind.dtype: code for code, kind in READ.items() if not kind.float8}
+NAMES = {kind.dtype: code for code, kind in READ.items()}
 LONGEST = 100_000_000  # bytes of a header, as in the format's own library
 LONG = 1 << 23  # above this many bytes a header must be small compared with the data
 PLACE = 1 << 53  # an exclusive limit of offsets
@@ -127,7 +127,7 @@ def load_safetensors(
 def load_file(path: Any, device: DeviceLike | None = None) -> dict[str, Tensor]:
     """Read the tensors of a file (`path`) by name.
 
-    float64 becomes float32 on a GPU, which has no such floats, float8 float16.
+    float64 becomes float32 on a GPU, which has no such floats.
 
     FlambeauError names a file that is missing, truncated, not a .safetensors file, or has unsupported types.
     """

@@ -10,6 +10,7 @@ from ..core import dtype as dt
 from ..core import op as _ops
 from ..core.alias import ComposedMove, link
 from ..core.declare import composed
+from ..core.float8 import FORMS, NAN
 from ..core.op import Op, check_held
 from ..core.shape import Shape
 from .join import stack
@@ -146,6 +147,8 @@ def _unsigned_bits(x: Tensor) -> Tensor:
         return _bits_of_half(x)
     if x.dtype is dt.bfloat16:
         return (BITS(x) >> 16).to(dt.uint16)
+    if x.dtype.is_storage:
+        return _codes(x)
     return BITS(x) if x.dtype.is_float else x.to(UNSIGNED[_size(x.dtype)])
 
 
@@ -155,6 +158,8 @@ def _floats_of(u: Tensor, dtype: dt.DType) -> Tensor:
         return _half_of_bits(u.to(dt.uint32))
     if dtype is dt.bfloat16:
         return FLOAT(u.to(dt.uint32) << 16).to(dtype)
+    if dtype.is_storage:
+        return _of_codes(u.to(dt.uint32), dtype)
     return FLOAT(u) if dtype.is_float else u.to(dtype)
 
 
@@ -177,3 +182,24 @@ def _half_of_bits(u: Tensor) -> Tensor:
     finite = (e == 0).where(small, ((u & 0x7FFF) << 13) + (HALF_BIAS << 23))
     bits = ((u & 0x8000) << 16) | (e == 31).where(0x7F800000 | (m << 13), finite)
     return FLOAT(bits).to(dt.float16)
+
+
+def _codes(x: Tensor) -> Tensor:
+    """The codes of 8-bit floats: all NaN have one (core/float8.py)."""
+    form, x = FORMS[x.dtype], x.float()
+    bits = BITS(x)
+    size = bits & 0x7FFFFFFF
+    small = (x.abs() * (1 / form.least)).to(dt.uint32)
+    normal = (size >> 23 - form.mantissa) - (127 - form.bias << form.mantissa)
+    finite = (size < 128 - form.bias << 23).where(small, normal)
+    number = (size == 0x7F800000).where(form.top, finite)
+    return (((bits >> 24) & 0x80) | (size > 0x7F800000).where(NAN, number)).to(dt.uint8)
+
+
+def _of_codes(u: Tensor, dtype: dt.DType) -> Tensor:
+    form, rest = FORMS[dtype], u & NAN
+    shifted = rest << 23 - form.mantissa
+    small = BITS(rest.float() * form.least)
+    finite = (rest < 1 << form.mantissa).where(small, shifted + (127 - form.bias << 23))
+    bits = (rest >= form.special).where(0x7F800000 | shifted, finite)
+    return FLOAT(bits | ((u & 0x80) << 24)).to(dtype)

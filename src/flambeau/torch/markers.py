@@ -43,9 +43,7 @@ MARKERS = {name: kind(name) for kind, names in _NAMES.items() for name in names.
 
 # Dtypes without tensors here, with their bytes: code compares dtypes with them.
 _OTHER = {
-    "float8_e4m3fn": "f",
     "float8_e4m3fnuz": "f",
-    "float8_e5m2": "f",
     "float8_e5m2fnuz": "f",
     "float8_e8m0fnu": "f",
     "float4_e2m1fn_x2": "f",
@@ -63,9 +61,7 @@ DTYPES = {name: DType(name, name, "", "", kind, -1, "B", 1) for name, kind in _O
 DTYPES["chalf"] = DTYPES["complex32"]
 # eps, the largest and the least normal number, for finfo
 _LIMITS = {
-    "float8_e4m3fn": (2.0**-3, 448.0, 2.0**-6),
     "float8_e4m3fnuz": (2.0**-3, 240.0, 2.0**-7),
-    "float8_e5m2": (2.0**-2, 57344.0, 2.0**-14),
     "float8_e5m2fnuz": (2.0**-3, 57344.0, 2.0**-15),
     "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127),
 }
