@@ -357,7 +357,11 @@ CHECKS = {
         "ValueError if no tensor is given, or shapes differ outside the dim",
         [lambda: fb.hstack([]), lambda: fb.hstack([X, fb.ones(2, 4, **CPU)])],
     ),
-    "linear.positive": ("ValueError if a size is not a positive integer", [lambda: fb.nn.Linear(0, 3)]),
+    "linear.not_negative": (
+        "ValueError if a size is negative; ValueError if a size is negative, or in1_features is 0",
+        [lambda: fb.nn.Linear(-1, 3), lambda: fb.nn.Bilinear(0, 3, 2)],
+    ),
+    "linear.positive": ("ValueError if a size is not a positive integer", [lambda: fb.nn.ALiBi(0)]),
     "loss._class_hits": (
         "ValueError if the target's shape does not fit; TypeError if it is not of integers",
         [lambda: F.nll_loss(X, WHOLE), lambda: F.nll_loss(X, V)],

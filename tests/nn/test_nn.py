@@ -372,7 +372,7 @@ def test_losses_of_classes(x2, device):
 
 
 ERRORS = [
-    (lambda: nn.Linear(0, 3), "Linear(in_features=0): sizes must be positive integers: pass another value"),
+    (lambda: nn.Linear(-1, 3), "Linear(in_features=-1): sizes must not be negative: pass another value"),
     (
         lambda: nn.Conv2d(3, 4, 3, groups=2),
         "Conv2d(3, 4, groups=2): groups must divide both numbers of channels: change one of the three",

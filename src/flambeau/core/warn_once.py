@@ -26,10 +26,10 @@ def note(text: str) -> None:
     """Warn the first time that this text occurs, at the line that called the package."""
     if text not in _said:
         _said.add(text)
-        warnings.warn(text, UserWarning, stacklevel=_caller_level())
+        warnings.warn(text, UserWarning, stacklevel=caller_level())
 
 
-def _caller_level() -> int:
+def caller_level() -> int:
     """The `stacklevel` of the first frame outside of the package, counted from the function that calls this.
 
     How many frames of the package lie between differs: a tensor class with __torch_function__ adds some.

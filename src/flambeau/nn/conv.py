@@ -8,7 +8,7 @@ from ..errors import ValueError
 from ..ops.conv import conv, grid_sample
 from ..ops.conv.conv import pair
 from ..tensor import Tensor
-from .linear import default_init, new_parameter, positive
+from .linear import default_init, new_parameter, not_negative, positive
 from .module import Module, cast_layer
 from .parameter import Parameter
 
@@ -37,7 +37,8 @@ class Convolution(Module):
     ) -> None:
         """Set sizes and parameters. swap: the weight's layout is that of transposed convolutions."""
         name, (in_channels, out_channels) = type(self).__name__, channels
-        positive(name, in_channels=in_channels, out_channels=out_channels, groups=groups)
+        not_negative(name, in_channels=in_channels, out_channels=out_channels)
+        positive(name, groups=groups)
         if in_channels % groups or out_channels % groups:
             call = f"{name}({in_channels}, {out_channels}, groups={groups})"
             raise ValueError(f"{call}: groups must divide both numbers of channels: change one of the three")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from math import ceil, erfc, prod, sqrt
 from typing import TYPE_CHECKING
 
 from ..core import dtype as dt
 from ..core.modes import no_grad
+from ..core.warn_once import caller_level
 from ..errors import ValueError
 from ..ops.creation import eye
 from ..ops.distribution import rand, randn
@@ -197,6 +199,8 @@ def kaiming_uniform_(
     mode: "fan_in" or "fan_out"; nonlinearity: the name of the activation after the layer, for the gain.
     ValueError for other names.
     """
+    if _is_empty(tensor):
+        return tensor
     # sqrt(3): the bound of a uniform distribution of that standard deviation
     bound = sqrt(3) * _kaiming_std(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
@@ -214,7 +218,17 @@ def kaiming_normal_(
     mode: "fan_in" or "fan_out"; nonlinearity: the name of the activation after the layer, for the gain.
     ValueError for other names.
     """
+    if _is_empty(tensor):
+        return tensor
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+
+
+def _is_empty(tensor: Tensor) -> bool:
+    """Whether a tensor has no elements; warns then, as PyTorch does."""
+    if 0 not in tensor.shape:
+        return False
+    warnings.warn("Initializing zero-element tensors is a no-op", UserWarning, stacklevel=caller_level())
+    return True
 
 
 def calculate_gain(nonlinearity: str, param: float = 0.01) -> float:

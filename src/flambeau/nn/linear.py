@@ -35,17 +35,27 @@ def default_init(weight: Parameter, bias: Parameter | None) -> None:
 
 def positive(layer: str, **sizes: int) -> None:
     """ValueError for a size below 1, TypeError for one that is not an integer."""
+    _check_sizes(layer, sizes, 1, "must be positive integers")
+
+
+def not_negative(layer: str, **sizes: int) -> None:
+    """ValueError for a size below 0, TypeError for one that is not an integer."""
+    _check_sizes(layer, sizes, 0, "must not be negative")
+
+
+def _check_sizes(layer: str, sizes: dict[str, int], least: int, rule: str) -> None:
     for name, n in sizes.items():
         is_integer = hasattr(n, "__index__") and not isinstance(n, bool)
-        if not is_integer or index(n) < 1:
-            error = ValueError if is_integer else TypeError
-            raise error(f"{layer}({name}={n!r}): sizes must be positive integers: pass another value")
+        if not is_integer:
+            raise TypeError(f"{layer}({name}={n!r}): sizes must be integers: pass another value")
+        if index(n) < least:
+            raise ValueError(f"{layer}({name}={n!r}): sizes {rule}: pass another value")
 
 
 class Linear(Module):
     """x @ weight.T + bias. [..., in_features] -> [..., out_features]
 
-    Raises ValueError if a size is not a positive integer.
+    Raises ValueError if a size is negative.
     """
 
     bias: Parameter | None
@@ -58,7 +68,7 @@ class Linear(Module):
         device: DeviceLike | None = None,
         dtype: DTypeLike | None = None,
     ):
-        positive("Linear", in_features=in_features, out_features=out_features)
+        not_negative("Linear", in_features=in_features, out_features=out_features)
         self.in_features, self.out_features = in_features, out_features
         self.weight = new_parameter(out_features, in_features, device=device)
         self.bias = new_parameter(out_features, device=device) if bias else None
@@ -80,7 +90,7 @@ class Linear(Module):
 class Bilinear(Module):
     """x1 @ weight[o] @ x2 + bias[o]. [..., in1_features], [..., in2_features] -> [..., out_features]
 
-    Raises ValueError if a size is not a positive integer.
+    Raises ValueError if a size is negative, or in1_features is 0.
     """
 
     bias: Parameter | None
@@ -95,7 +105,8 @@ class Bilinear(Module):
         dtype: DTypeLike | None = None,
     ):
         sizes = {"in1_features": in1_features, "in2_features": in2_features, "out_features": out_features}
-        positive("Bilinear", **sizes)
+        positive("Bilinear", in1_features=in1_features)
+        not_negative("Bilinear", **sizes)
         self.in1_features, self.in2_features, self.out_features = sizes.values()
         self.weight = new_parameter(out_features, in1_features, in2_features, device=device)
         self.bias = new_parameter(out_features, device=device) if bias else None
@@ -143,7 +154,7 @@ class _Table(Module):
     ) -> None:
         num_embeddings, embedding_dim = sizes
         name = type(self).__name__
-        positive(name, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
+        not_negative(name, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             rule = f"the table has {num_embeddings} rows: pass the index of one"
             raise ValueError(f"{name}(padding_idx={padding_idx}): {rule}")

@@ -1,6 +1,5 @@
 """Normalisation layers."""
 
-from math import prod
 from typing import Any
 
 from ..core import dtype as dt
@@ -23,7 +22,7 @@ from ..ops.norm import (
 )
 from ..tensor import Tensor
 from . import init
-from .linear import new_parameter, positive
+from .linear import new_parameter, not_negative, positive
 from .module import Module, cast_layer
 from .parameter import Parameter
 
@@ -68,7 +67,7 @@ class BatchNorm(NormBase):
         *,
         bias: bool = True,
     ):
-        positive(type(self).__name__, num_features=num_features)
+        not_negative(type(self).__name__, num_features=num_features)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         self.weight = new_parameter(num_features, value=1.0, device=device) if affine else None
@@ -167,7 +166,7 @@ class BatchNorm1d(BatchNorm):
     affine: learn a factor and an offset for each channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
-    Raises ValueError if a size is not a positive integer.
+    Raises ValueError if a size is negative.
     """
 
     ranks = (2, 3)
@@ -182,7 +181,7 @@ class BatchNorm2d(BatchNorm):
     affine: learn a factor and an offset for each channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
-    Raises ValueError if a size is not a positive integer.
+    Raises ValueError if a size is negative.
     """
 
     ranks = (4,)
@@ -197,7 +196,7 @@ class BatchNorm3d(BatchNorm):
     affine: learn a factor and an offset for each channel
     track_running_stats: keep running statistics, which eval mode uses
     bias: with `affine`, learn the offset; False learns only the factor
-    Raises ValueError if a size is not a positive integer.
+    Raises ValueError if a size is negative.
     """
 
     ranks = (5,)
@@ -297,7 +296,8 @@ class GroupNorm(NormBase):
         *,
         bias: bool = True,
     ):
-        positive("GroupNorm", num_groups=num_groups, num_channels=num_channels)
+        positive("GroupNorm", num_groups=num_groups)
+        not_negative("GroupNorm", num_channels=num_channels)
         if num_channels % num_groups:
             rule = "num_groups must divide num_channels: pass a divisor"
             raise ValueError(f"GroupNorm({num_groups}, {num_channels}): {rule}")
@@ -320,7 +320,7 @@ class RMSNorm(NormBase):
     normalized_shape: the sizes of the last dims, which are normalised
     eps: a small number that keeps divisions from 0
     elementwise_affine: learn a factor (and an offset) for each element
-    Raises ValueError if a size is not a positive integer.
+    Raises ValueError if a size is negative.
     """
 
     def __init__(
@@ -333,7 +333,7 @@ class RMSNorm(NormBase):
     ):
         sizes = integers(normalized_shape, "normalized_shape")
         shape = (sizes,) if isinstance(sizes, int) else tuple(sizes)
-        positive("RMSNorm", normalized_shape=prod(shape))
+        not_negative("RMSNorm", normalized_shape=min(shape, default=1))
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = new_parameter(*shape, value=1.0, device=device) if elementwise_affine else None
         cast_layer(self, dtype)
@@ -351,7 +351,7 @@ class LayerNorm(NormBase):
     normalized_shape: the sizes of the last dims, which are normalised
     eps: a small number that keeps divisions from 0
     elementwise_affine: learn a factor (and an offset) for each element
-    Raises ValueError if a size is not a positive integer.
+    Raises ValueError if a size is negative.
     """
 
     def __init__(
@@ -365,7 +365,7 @@ class LayerNorm(NormBase):
     ):
         sizes = integers(normalized_shape, "normalized_shape")
         shape = (sizes,) if isinstance(sizes, int) else tuple(sizes)
-        positive("LayerNorm", normalized_shape=prod(shape))
+        not_negative("LayerNorm", normalized_shape=min(shape, default=1))
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = new_parameter(*shape, value=1.0, device=device) if elementwise_affine else None
         self.bias = new_parameter(*shape, device=device) if elementwise_affine and bias else None

@@ -17,7 +17,7 @@ from ..ops.random import dropout
 from ..tensor import Tensor, tensor
 from . import cells, init
 from .cells import Activation, Cell, Sequence
-from .linear import new_parameter, positive
+from .linear import new_parameter, not_negative, positive
 from .module import Module, cast_layer
 from .recurrence import output_of, recurrence
 from .utils.rnn import PackedSequence, lengths_of, pack_steps, pad_steps
@@ -429,7 +429,7 @@ class LSTM(RNNBase):
 class RNNCellBase(RecurrentModule):
     """Base of cells: the weights of one step, under PyTorch's names.
 
-    input_size, hidden_size: features of a step and of the state; ValueError below 1.
+    input_size, hidden_size: features of a step and of the state; ValueError below 0 and 1.
     """
 
     mode = ""
@@ -442,7 +442,8 @@ class RNNCellBase(RecurrentModule):
         device: DeviceLike | None = None,
         dtype: DTypeLike | None = None,
     ):
-        positive(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
+        not_negative(type(self).__name__, input_size=input_size)
+        positive(type(self).__name__, hidden_size=hidden_size)
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         gates = cell_of(self).gates * hidden_size
         self.weight_ih = new_parameter(gates, input_size, device=device)
@@ -469,7 +470,7 @@ class RNNCellBase(RecurrentModule):
         # the visible state first, an LSTM's cell after it
         shown, *cell = (h.reshape(-1, self.hidden_size) for h in rows)
         # one step of a batch: [1, b, gates * hidden]
-        gates = linear(x.reshape(1, -1, self.input_size), self.weight_ih, self.bias_ih)
+        gates = linear(x.reshape(1, *(lead or (1,)), self.input_size), self.weight_ih, self.bias_ih)
         s = Sequence(gates, self.weight_hh, shown, self.bias_hh, None, *cell)
         state = recurrence(cell_of(self), s)[0]
         return [state.select(-2, i).reshape(*lead, self.hidden_size) for i in range(len(rows))]
@@ -486,7 +487,8 @@ class RNNCell(RNNCellBase):
     nonlinearity: the activation of the state: an ONNX name, or a function of a tensor
     clip: the gates' inputs are limited to -clip .. clip, as in ONNX; None: no limit
     state_clip: the same for the state that a step makes
-    Raises ValueError for sizes below 1; for bounds that are not above 0; for unknown activations.
+    Raises ValueError for an input_size below 0, a hidden_size below 1, bounds that are not above 0, and
+        unknown activations.
     """
 
     def __init__(
@@ -523,7 +525,8 @@ class GRUCell(RNNCellBase):
     gate_activation: of the reset and update gates: an ONNX name, or a function of a tensor
     hidden_activation: of the candidate: an ONNX name, or a function of a tensor
     reset_after: apply the reset gate after the state's product, as PyTorch does; False: before it
-    Raises ValueError for sizes below 1; for bounds that are not above 0; for unknown activations.
+    Raises ValueError for an input_size below 0, a hidden_size below 1, bounds that are not above 0, and
+        unknown activations.
     """
 
     mode = "GRU"
@@ -560,7 +563,8 @@ class LSTMCell(RNNCellBase):
     cell_activation: of the candidate: an ONNX name, or a function of a tensor
     hidden_activation: of the cell at the output: an ONNX name, or a function of a tensor
     input_forget: the forget gate is 1 - the input gate
-    Raises ValueError for sizes below 1; for bounds that are not above 0; for unknown activations.
+    Raises ValueError for an input_size below 0, a hidden_size below 1, bounds that are not above 0, and
+        unknown activations.
     """
 
     mode = "LSTM"

@@ -240,7 +240,7 @@ def instance_norm(
         # As in PyTorch, running statistics of all samples: the mean of each sample's variance.
         var = input.detach().var(dims, correction=0).mean(0)
         track(running_mean, running_var, input.detach().mean((0, *dims)), var, n, momentum)
-    return group_norm(input, input.shape[1], weight, bias, eps)
+    return group_norm(input, input.shape[1] or 1, weight, bias, eps)
 
 
 def _last_dims(shape: Shape, normalized_shape: Sequence[int]) -> tuple[int, ...]:
