@@ -105,7 +105,7 @@ def test_another_run_in_the_same_file_begins_anew():
         (
             "read",
             "waits for values to be read 70% of the time: don't use .item() or print in a"
-            " step: return the values, which are read together",
+            " step: return the values, so that they are read together",
         ),
         ("", "no waiting times measured yet"),
     ],

@@ -58,10 +58,10 @@ def _write(y: Any, out: Any) -> Any:
     if not hasattr(out, "node"):
         raise TypeError(f"out={describe(out)} is not a tensor: pass one of the result's shape")
     if y.shape != out.shape:
-        rule = f"pass fb.empty({list(y.shape)}), or leave out out="
+        rule = f"pass fb.empty({list(y.shape)}), or do not pass out="
         raise ValueError(f"out has shape {list(out.shape)}, and the result {list(y.shape)}: {rule}")
     if y.dtype.category > out.dtype.category:
-        rule = f"pass a tensor of {y.dtype.name}, or leave out out="
+        rule = f"pass a tensor of {y.dtype.name}, or do not pass out="
         raise TypeError(f"out is {out.dtype.short}, and the result {y.dtype.short}: {rule}")
     if y.device is not out.device:
         raise ValueError(f"devices differ: the result is on {y.device}, out on {out.device}")

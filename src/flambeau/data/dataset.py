@@ -165,7 +165,7 @@ class StackDataset(Dataset):
     """Datasets of equal length side by side: item i is the tuple of their items i, or for named ones the
     dict.
 
-    args: datasets; kwargs: datasets by name, in place of those. ValueError if lengths differ.
+    args: datasets; kwargs: datasets by name, instead of args. ValueError if lengths differ.
     """
 
     def __init__(self, *args: Indexable, **kwargs: Indexable):

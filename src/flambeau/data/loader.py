@@ -343,8 +343,8 @@ class DataLoader:
 
     def _until_all_are_over(self, fetch: ByTurn, epoch: int) -> Iterator[Any]:
         self._loops += 1
-        # A worker returns OVER once its part is finished. Requests go to workers in turn: as many OVER in a
-        # row as there are workers end the epoch.
+        # A worker returns OVER once its part is finished. Requests go to workers in turn, so one OVER from
+        # each, consecutively, ends the epoch.
         over = 0  # in a row
         requests = takewhile(lambda _: over < self.num_workers, enumerate(repeat(self._loops)))
         for batch in self._by_workers(fetch, (BatchRequest(epoch, *which) for which in requests)):

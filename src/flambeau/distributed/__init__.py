@@ -35,11 +35,11 @@ TCPStore = Store
 default_pg_timeout = timedelta(seconds=TIMEOUT)
 SWITCH_SECONDS = 0.0005
 BACKENDS = ("auto", "sockets", "gloo", "nccl", "mpi")  # torch's names mean "auto"
-STORE_IN_LAUNCHER = "FLAMBEAU_STORE"  # set by the launcher, which has the store at MASTER_ADDR:MASTER_PORT
+STORE_IN_LAUNCHER = "FLAMBEAU_STORE"  # set by the launcher, which runs the store at MASTER_ADDR:MASTER_PORT
 
 
 class GroupMember:
-    """What `new_group` gives to ranks outside of the group: their calls with it do nothing."""
+    """The result of `new_group` on ranks outside of the group: calls with it do nothing."""
 
     NON_GROUP_MEMBER = object()
 
@@ -363,7 +363,7 @@ def _root(group: ProcessGroup, rank: int | None, group_rank: int | None, default
 
 
 class _Buffer:
-    """The elements of a tensor, or a NumPy array itself, and the way back."""
+    """The elements of a tensor or an array, and the function that writes them back."""
 
     def __init__(self, data: Data, read: bool = True):
         self.data = data
@@ -412,7 +412,7 @@ def all_reduce(
     float16 and bfloat16 are added in float32 and rounded once.
     op: a ReduceOp
     group: None for the group of all ranks; outside of the group this does nothing
-    async_op: return a `Work` at once: its `wait` writes the result; leave the tensor alone until then
+    async_op: return a `Work` at once: its `wait` writes the result; don't use the tensor until then
 
     Raises DistributedError if ranks differ in the call, die or miss the timeout; ValueError if there is no
         process group; TypeError if group is not a process group; TypeError if tensor is neither a tensor nor
@@ -667,7 +667,8 @@ def all_to_all_single(
     output: Data, input: Data, output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None, group: AnyGroup = None, async_op: bool = False,
 ) -> Work | None:  # fmt: skip
-    """Send the j-th part of dim 0 to rank j and join what comes. input [n, ...] -> output [m, ...]
+    """Send the j-th part of dim 0 to rank j, and concatenate the received parts. input [n, ...] -> output [m,
+    ...]
 
     output_split_sizes, input_split_sizes: rows for each rank; None for equal parts
     group: None for the group of all ranks; outside of the group this does nothing

@@ -257,7 +257,7 @@ class StagedCarrier(Carrier):
 
 
 class _Mapped:
-    """A read whose values come in mapped memory, in the order of the target."""
+    """A read whose values arrive in mapped memory, in the order of the target."""
 
     def __init__(self, pending: Any, threads: CopyThreads):
         self.pending, self.threads = pending, threads

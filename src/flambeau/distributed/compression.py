@@ -111,7 +111,7 @@ def wire_named(name: str) -> Wire:
 
 
 class Feedback:
-    """Encodes numbers and keeps the rounding errors by key, which are added to the next numbers of the key.
+    """Encodes numbers, and adds the rounding errors to the next numbers with the same key (error feedback).
 
     The sum of all messages of a key then differs from the sum of its numbers by one rounding error only.
     """

@@ -1,4 +1,5 @@
-"""DiLoCo: workers train alone for many steps, then the mean of what they learned moves all (2311.08105)."""
+"""DiLoCo: workers train independently for many steps, then the mean of their updates is applied to all
+(2311.08105)."""
 
 from __future__ import annotations
 
@@ -87,7 +88,8 @@ class DiLoCo:
             self.exchange(loss)
 
     def exchange(self, loss: Tensor) -> float:
-        """Move all workers by the mean of what they learned. All workers call this. Returns their mean loss.
+        """Apply the mean of the workers' updates to all of them. All workers call this. Returns their mean
+        loss.
 
         loss: of this worker, a tensor []
         """

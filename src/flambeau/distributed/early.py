@@ -70,8 +70,8 @@ class RoundReader:
         return len(self.reads)
 
     def begin(self, value: Callable[[int, int], Tensor]) -> None:
-        """Begin to read the next round. value: returns the partial sum of a span (by its place among this
-        worker's) and a tensor's number."""
+        """Begin to read the next round. value: returns the partial sum of a span (an index into this worker's
+        spans) for a tensor's number."""
         exchange = self.exchange
         step = exchange.rounds[self.begun]
         spans = len(exchange.spans[exchange.group.rank])
@@ -84,8 +84,8 @@ class RoundReader:
         self.reads.append(self.carrier.read(slices, size) if size else None)
 
     def complete(self, rounds: int, is_last: bool = True) -> None:
-        """Wait for the rounds before number `rounds`, and pass them on. is_last: the device has computed all
-        gradients when the first of them is there."""
+        """Wait for the rounds before number `rounds`, and pass them on. is_last: when the first one arrives,
+        the device has computed all gradients."""
         while self.passed < rounds:
             number = self.passed
             pending, self.reads[number] = self.reads[number], None
@@ -129,7 +129,7 @@ class EarlyExchange:
         self._marks: list[int] = []  # the rounds whose reads had begun after each segment
 
     def _is_other(self, span: Span) -> bool:
-        """Whether the sum of a span stays as it is."""
+        """Whether the sum of a span remains unchanged."""
         first, end = self.spans[self._place]
         return not (first <= span[0] and span[1] <= end)
 
@@ -150,7 +150,7 @@ class EarlyExchange:
     def pace(self) -> None:
         """Wait for the rounds whose reads began QUEUED segments ago, after the submit of the next segment.
 
-        This wait lets other threads submit. It comes before further submits, which would wait without that if
+        This wait lets other threads submit. This comes before further submits, which would otherwise wait if
         too many are pending.
         """
         if self.reader is not None and len(self._marks) >= QUEUED:
@@ -177,7 +177,7 @@ class EarlyExchange:
         self._awaited.difference_update(numbers)
 
     def _read_ready(self) -> None:
-        """Begin to read the next rounds whose tensors are all there."""
+        """Begin to read the next rounds whose tensors are all computed."""
         reader = self.reader
         assert reader is not None
         rounds = reader.exchange.rounds

@@ -1,4 +1,5 @@
-"""Goes on after a worker died or joined: the living agree on a step, and those behind get the state."""
+"""Continues after a worker died or joined: the remaining workers agree on a step, and workers that are behind
+get the state."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def is_lost(group: ProcessGroup) -> bool:
 
 
 def is_joiner(group: ProcessGroup) -> bool:
-    """Whether this worker has just joined a group whose other members were there before."""
+    """Whether this worker has just joined an existing group."""
     old = getattr(group.elastic, "old_ranks", [])
     return any(rank >= 0 for rank in old) and old[group.rank] < 0
 
@@ -52,7 +53,7 @@ def is_joiner(group: ProcessGroup) -> bool:
 def encode(state: Any) -> bytes:
     """Return nested values and tensors as the bytes of a file of `fb.save`."""
     tensors, tree = split_tensors(state)
-    # The format of checkpoints, which holds no pickles: a worker that joins runs no code of another one.
+    # The format of checkpoints, which contains no pickles, so a joining worker runs no code from another one.
     parts = pack(tensors, Readback(list(tensors.values())).wait(), metadata_of(tree))
     return b"".join(memoryview(part).cast("B") for part in parts)
 

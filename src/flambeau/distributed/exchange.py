@@ -1,7 +1,7 @@
 """Adds the partial sums of all workers, round by round: each worker adds its segment, and all get all.
 
 Three threads of each worker pass the rounds on: the caller's puts partial sums in shared memory, one adds the
-own segment of all workers, and one uses the sums of all segments. Peers of one host read both where they are.
+own segment of all workers, and one uses the sums of all segments. Peers on one host read both in place.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def moment() -> Moment:
 
 
 class StageTimes:
-    """Seconds that each stage of the exchange was busy or waited in a step, those of them that its thread
-    computed, and the times (of perf_counter) when the device had computed the last gradients, and when all
-    sums were there."""
+    """Seconds that each stage of the exchange was busy or waited in a step, how many of them its thread
+    computed, and the times (of perf_counter) when the device had computed the last gradients and when all
+    sums had arrived."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -101,10 +101,10 @@ class GradientExchange:
     """Sums over the workers of a group. The caller gets each round's memory from `partials_of`, fills it, and
     calls `send`, in order.
 
-    rounds: the same on all ranks. spans: for each rank, the nodes of the tree whose sums it has. tree: adds
-    partial sums. feedback: encodes, and keeps the rounding errors of lossy wires. slots: where the caller
-    puts this worker's partial sums. use: called in a thread with each round's number and its sums, in order;
-    of an owned round, those of this worker's segment.
+    rounds: equal on all ranks. spans: for each rank, the nodes of the tree whose sums it has. tree: adds
+    partial sums. feedback: encodes, and stores the rounding errors of lossy wires. slots: the caller writes
+    this worker's partial sums there. use: called in a thread with each round's number and its sums, in order;
+    in an owned round, with the sums of this worker's segment.
     """
 
     def __init__(
@@ -184,9 +184,9 @@ class GradientExchange:
         return self.feedback.encode(key, values)[0]
 
     def send(self, number: int) -> None:
-        """Send the partial sums of a round, which are in its slots: each worker gets its segment."""
+        """Send the partial sums in a round's slots: each worker gets its segment."""
         # The owner of a segment gets the partial sums of all workers and adds them in the tree's order, so
-        # that the bits do not depend on who computed which shard.
+        # that the bits do not depend on which worker computed which shard.
         call, step = self.calls[0], self.rounds[number]
         for other in self.others if step.size else ():
             for i, span in enumerate(self.spans[self.group.rank]):

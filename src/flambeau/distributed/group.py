@@ -101,7 +101,7 @@ class ProcessGroup:
         self.ranks = list(range(mesh.size)) if ranks is None else list(ranks)
         self.rank, self.size = self.ranks.index(mesh.rank), len(self.ranks)
         self.elastic: Elastic | None = None
-        self.last_source = -1  # whose message the last `recv` got
+        self.last_source = -1  # the sender of the last message that `recv` returned
         self._seq = 0
         self._sent: dict[tuple[int, int], int] = {}
         self._received: dict[tuple[int, int], int] = {}
@@ -140,7 +140,7 @@ class ProcessGroup:
 
     def _run(self, function: Callable[[], object], async_op: bool) -> Work | None:
         # Frames are matched by a call's number, which `_begin` counts: all calls of a group therefore run in
-        # the order in which they were made, also those that wait for nothing.
+        # the order of the calls, including those that wait for nothing.
         with self._calls_lock:
             if not async_op and not self._pending:
                 function()
@@ -350,7 +350,7 @@ class ProcessGroup:
             others = [r for r in range(self.size) if r != self.rank]
             # Sizes first: a rank that expects other sizes than its peers send would wait for frames forever.
             sizes = {r: np.zeros(8, np.uint8) for r in others}
-            # Numbered from 2**31 on, apart from the pieces of data.
+            # Numbers from 2**31 distinguish these from pieces of data.
             call.move({r: np.array([parts[r].size]).view(np.uint8) for r in others}, sizes, 1 << 31)
             for r in others:
                 if (size := int(sizes[r].view(np.int64)[0])) != targets[r][1].size:
@@ -475,7 +475,8 @@ class ProcessGroup:
         """Leave this group and make the next one, of its living ranks and new workers. All living ranks call
         it.
 
-        Ranks keep their order. timeout: seconds after which ranks that do not call this are left out. Raises
+        Ranks keep their order. timeout: ranks that do not call this within so many seconds are excluded.
+        Raises
         DistributedError if the group was not made by a store, or the store is gone.
         """
         if self.elastic is None:
@@ -491,7 +492,7 @@ class ProcessGroup:
             self.elastic.close()
 
     def begin(self, name: str) -> "RankCall":
-        """Begin a call whose parts the caller sends and receives itself, from any thread. All ranks begin it
+        """Begin a call whose parts the caller sends and receives, from any thread. All ranks begin it
         in the same order as their other collectives."""
         with self._calls_lock:
             return self._begin(name, "", "", None)
@@ -642,7 +643,7 @@ class RankCall:
         return self.group.ranks.index(key.source), message
 
     def accept(self, rank: int, message: Payload, into: Array) -> None:
-        """Copy a payload to its place, unless the thread has written it there."""
+        """Copy a payload to its target, unless the thread has already written it there."""
         if message.data.size != into.size:
             self.fail(
                 f"rank {rank} sent {message.data.size} bytes, rank {self.group.rank} expected {into.size}"

@@ -1,4 +1,4 @@
-"""Starts the workers of one host, has their store, and ends all of them together."""
+"""Starts the workers of one host, runs their store, and ends all of them together."""
 
 import contextlib
 import os

@@ -86,8 +86,8 @@ def _fill(numbers: Sequence[int], sizes: Sequence[int], most: int) -> list[list[
 def owned_rounds(
     sizes: Sequence[int], exact: Sequence[bool], owners: Sequence[int], workers: int, limit: int = ROUND
 ) -> tuple[Round, ...]:
-    """Plan rounds in which each tensor belongs to the segment of its owner as a whole; the exact ones go to
-    all workers."""
+    """Plan rounds in which each tensor lies completely in its owner's segment; all workers get the exact
+    ones."""
     rounds: list[Round] = []
     of_worker = [
         _groups(
@@ -110,7 +110,7 @@ def owned_rounds(
 
 
 def owners_of(sizes: Sequence[int], workers: int) -> list[int]:
-    """Give each tensor to a worker, the largest first, each to the worker with the fewest elements so far."""
+    """Assign tensors to workers: the largest first, each to the worker with the fewest elements so far."""
     totals = [0] * workers
     owners = [0] * len(sizes)
     for i in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):

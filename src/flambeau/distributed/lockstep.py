@@ -89,7 +89,7 @@ class SharedStatistics(Statistics):
     def total(self, values: Tensor) -> Tensor:
         """Return the sum of [n] over all shards."""
         own = np.frombuffer(Readback([values]).wait()[0], np.float32)
-        # The other shards draw from their own streams meanwhile.
+        # Meanwhile the other shards draw from their own streams.
         state = get_rng_state()
         drawing.release()
         try:

@@ -1,7 +1,7 @@
 """Payloads in shared memory: anonymous files that the kernel frees with their last user, also after kill -9.
 
-A rank copies a piece into a block of its own and sends the block's place in a frame; the readers map the
-block through /proc, read it there and send a frame that frees it. Nothing has a name in a file system.
+A rank copies a piece into its own block and sends the block's position in a frame; the readers map the block
+through /proc, read it in place and send a frame that frees it. Nothing has a name in a file system.
 """
 
 import mmap
@@ -33,7 +33,7 @@ class MemoryGone(DistributedError):
 
 
 def host_key() -> str:
-    """Equal for processes that can map each other's blocks; "" if there is no way."""
+    """Equal for processes that can map each other's blocks; "" if mapping is impossible."""
     if sys.platform != "linux" or not hasattr(os, "memfd_create"):
         return ""
     try:
@@ -62,7 +62,7 @@ class SharedBlock:
 
 
 def make_block() -> SharedBlock | None:
-    """A small block, or None if there is no shared memory."""
+    """A small block, or None without shared memory."""
     try:
         return SharedBlock(mmap.PAGESIZE)
     except OSError:
@@ -77,7 +77,7 @@ class Blocks:
         self.own: dict[int, SharedBlock] = {}
         self.idle: dict[int, list[SharedBlock]] = {}  # by size
         self.arrays: dict[int, SharedBlock] = {}  # with arrays that are in use, by file
-        self.returned: deque[SharedBlock] = deque()  # whose arrays are gone; any thread appends
+        self.returned: deque[SharedBlock] = deque()  # blocks whose arrays are freed; any thread appends
         self.mapped: dict[tuple[int, int], Array] = {}
         self.full = ""  # why no more blocks can be had
 

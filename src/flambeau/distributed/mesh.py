@@ -24,7 +24,7 @@ LINGER = 2.0  # seconds in which a closing rank lets its peers read what it sent
 OVERHEAD = 1024  # bytes that a stashed message counts as beside its payload
 NO_CALL = (0xFFFF, 0)  # in place of the group and number of a call in which ranks differ
 MAX_CALL = 1 << 14  # bytes of a call's text
-REMEMBERED = 256  # calls whose descriptions are kept to compare with late frames
+REMEMBERED = 256  # calls whose descriptions are stored to compare with late frames
 
 
 class Key(NamedTuple):
@@ -44,11 +44,11 @@ class Payload(NamedTuple):
     text: str
     data: Array
     place: int | None
-    stashed: int  # bytes that it counts as until it is taken; 0 if it is in the array that waited for it
+    stashed: int  # bytes counted until it is received; 0 if in the array that waited for it
 
 
 class Peer:
-    """One connection: what is being read from it, and what waits to be written to it."""
+    """One connection, with the message being read and the queue of messages to write."""
 
     def __init__(self, rank: int, connection: socket.socket, pid: int = 0, shares_memory: bool = False):
         self.rank, self.socket, self.pid, self.shares_memory = rank, connection, pid, shares_memory
@@ -68,8 +68,8 @@ class Peer:
 class Mesh:
     """The connections of one rank in one generation of the workers.
 
-    rank: of this worker. sockets: a connection to each other rank, after the handshake. pids: of the peers
-    that can map this worker's shared memory. generation: frames of another one are an error.
+    rank: this worker's. sockets: a connection to each other rank, after the handshake. pids: the peers that
+    can map this worker's shared memory. generation: frames of other generations are an error.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ class Mesh:
             if (key := self._find_arrived(keys)) is None:
                 key = self._wait_for(keys, deadline, call)
             if self.failed_call[0] == key.group and key.kind == COLLECTIVE:
-                self._check_call(key.group, key.seq, call)  # the message is there, but ranks may differ
+                self._check_call(key.group, key.seq, call)  # the message has arrived, but ranks may differ
             message = self.inbox.pop(key)
             self.posted.pop(key, None)
             self._unstash(key.source, message)
@@ -394,7 +394,7 @@ class Mesh:
             self._deliver(peer, header)
 
     def _target(self, peer: Peer, header: Header) -> Array:
-        """Where a payload goes: to the array that waits for it, or to memory of its own."""
+        """The destination of a payload: the array that waits for it, or new memory."""
         if not header.flags & SHARED:
             with self.changed:
                 target = self.posted.get(self._key(peer, header))

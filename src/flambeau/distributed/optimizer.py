@@ -41,11 +41,11 @@ def make_shard(
     synced: bool = False,
     weighs: bool = True,
 ) -> Callable[[list[Any], Tensor, Tensor], Computed]:
-    """Make the function that computes a shard: its weighted gradients and the buffers that it changed, the
-    numbers of these, the weighted loss, and what `function` returned beside the gradients.
+    """Make the function that computes a shard. It returns the weighted gradients and the changed buffers, the
+    numbers of these, the weighted loss, and the other results of `function`.
 
     synced: the loss of a shard depends on the items of others, so it is weighted before backward. weighs:
-    false to leave the gradients as they are: the planner would merge their products into one last kernel.
+    False leaves the gradients unweighted, since the planner would merge their products into one last kernel.
     """
 
     def shard(batch: list[Any], weight: Tensor, is_first: Tensor) -> Computed:
@@ -63,7 +63,7 @@ def make_shard(
             by_number = {i: g for i, p in enumerate(params) if (g := grads.get(p)) is not None}
             values = [g.float() * share if weighs else g for g in by_number.values()]
             changed = [i for i, b in enumerate(buffers) if b.node is not before[i]]
-            # A count, such as of batches, is the same in all shards: the first one's is taken as it is.
+            # A count, such as the number of batches, is equal in all shards, so the first one's is used.
             shares = [weight if buffers[i].dtype.kind == "f" else is_first for i in changed]
             after = [buffers[i].float() * share for i, share in zip(changed, shares, strict=True)]
             loss = grads.loss.detach().float().reshape(()) * share
@@ -113,14 +113,14 @@ class Companion:
 
 
 class StepResult(NamedTuple):
-    """The result of a step: the mean loss, and what each rank sent along."""
+    """The result of a step: the mean loss, and the extra data of each rank."""
 
     loss: float
     notes: list[bytes]
 
 
 class DistributedOptimizer:
-    """An optimiser whose steps use the gradients of all workers; `wrap` makes it.
+    """An optimiser whose steps use the gradients of all workers; `wrap` creates it.
 
     Other attributes are those of the optimiser inside, such as `param_groups` and `lr`.
     optimizer: updates the parameters
@@ -159,7 +159,7 @@ class DistributedOptimizer:
         self._apply = jit(make_apply(apply or optimizer.step, params))
         self._programs: dict[Callable[..., Any], Callable[..., Computed]] = {}
         self._weighing: dict[tuple[int, ...], Callable[..., list[Tensor]]] = {}  # by numbers of gradients
-        self.progress = 0  # calls of `together` so far, equal on all workers but for one that is ahead
+        self.progress = 0  # calls of `together` so far, equal on all workers except one that is ahead
         self.result: Any = None  # of the last one
         self._asked = monotonic()  # when rank 0 last asked for new workers
         self.is_new = is_joiner(group)
@@ -241,13 +241,13 @@ class DistributedOptimizer:
     ) -> ShardSum:
         """Compute the weighted sums of a shard's parts of one or several batches, each with its weight.
 
-        use: called with what the function returned beside the gradients, and the batch.
+        use: called with the function's other results, and the batch.
         """
         sums = self.sums
         program = self._programs.get(function)
         synced = self.options.sync_batch_norm
         if program is None:
-            # The statistics of other workers come in the middle of a step, so it can't be recorded.
+            # Statistics of other workers arrive in the middle of a step, so it can't be recorded.
             overlaps = sums.overlaps and not synced
             shard = make_shard(function, sums.params, [] if synced else sums.buffers, synced, not overlaps)
             recorded = SegmentedJit(shard, SEGMENT) if overlaps else jit(shard)
@@ -278,8 +278,8 @@ class DistributedOptimizer:
     def _compute_early(
         self, program: SegmentedJit, arguments: tuple[Any, Tensor, Tensor], early: EarlyExchange | None
     ) -> tuple[ShardSum, Any]:
-        """Compute a shard, whose gradients `early` may get while others are computed. Returns its sum, and
-        what the function returned beside the gradients."""
+        """Compute a shard. `early` may get some of its gradients while others are computed. Returns its sum,
+        and the function's other results."""
         weight = arguments[1]
         play = program.begin(*arguments) if early is not None else None
         if play is None or early is None:
@@ -309,7 +309,8 @@ class DistributedOptimizer:
     def run(
         self, part: Callable[[int], ShardSum], filled: Sequence[int] | None, note: bytes = b""
     ) -> StepResult:
-        """Make a step of the shards that `part` computes; with other workers, again if one dies meanwhile.
+        """Make a step from the shards that `part` computes; if a worker dies in between, repeat it with the
+        others.
 
         filled: the shards that have items; None: one shard for each worker.
         """
@@ -347,8 +348,8 @@ class DistributedOptimizer:
         return self._full.joiners() > 0
 
     def together(self, function: Callable[[], T]) -> T:
-        """Call a function with collectives, on all workers. If one of them dies meanwhile, the others call it
-        again, or take the result of those who had completed it. The result must be plain values."""
+        """Call a function with collectives, on all workers. If a worker dies in between, the others call it
+        again, or use the result of workers that had completed it. The result must be plain values."""
         before = self.progress
         while True:
             try:

@@ -1,4 +1,5 @@
-"""Sums over logical shards in one fixed binary tree, so that the bits do not depend on who adds what.
+"""Sums over logical shards in one fixed binary tree, so that the bits do not depend on which worker adds
+which shards.
 
 A node of the tree is a span of shards, (first, end). Float addition is not associative: the order of the
 additions decides the last bits of a sum. Here the order follows from the number of shards alone.
@@ -38,7 +39,7 @@ def places(shards: int) -> dict[Span, TreePlace]:
 
 
 class TreeSum(Generic[T]):
-    """Adds values of nodes as they come, each pair as soon as both are there.
+    """Adds values of nodes as they arrive: each pair as soon as both are present.
 
     shards: the number of leaves. filled: the shards that have items; a node without any is left out, and its
     sibling's value is the parent's. add: adds two values, the left one first.

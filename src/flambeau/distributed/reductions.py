@@ -1,4 +1,4 @@
-"""Reductions of arrays of several ranks, in one fixed tree: the result depends on nothing but the inputs."""
+"""Reductions of arrays of several ranks, in one fixed tree, so that the result depends only on the inputs."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -120,5 +120,5 @@ def narrow_bfloat16(values: Array) -> Array:
     # Half of the dropped range less one, plus the last kept bit: ties go to even. An overflow carries into
     # the exponent and gives infinity, as it should.
     rounded = (words + 0x7FFF + ((words >> 16) & 1)) >> 16
-    # A NaN whose payload is in the lower half alone would become infinity: the quiet bit is set.
+    # A NaN whose payload is only in the lower half would become infinity, so the quiet bit is set.
     return np.where(np.isnan(values), (words >> 16) | 0x40, rounded).astype(np.uint16)

@@ -30,7 +30,7 @@ class MemberDied(DistributedError):
 class Reception:
     """Accepts the connections of the ranks above this one; strangers are disconnected.
 
-    hello: what this worker says of itself, and the others must say but for the rank.
+    hello: this worker's description, which must equal the others' except for the rank.
     """
 
     def __init__(self, server: socket.socket, token: str, hello: JsonObject):

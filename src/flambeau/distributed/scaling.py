@@ -114,7 +114,7 @@ def predict(
     # Only what is complete before backward ends can be hidden.
     hidden = min(exchange * max(1 - work.last / work.nbytes, 0.0), method.overlap * work.compute)
     compute = work.compute + work.update
-    # What is hidden from the host still takes turns with the kernels in the device's queue.
+    # The part that is hidden from the host still shares the device's queue with the kernels.
     copying = 2 * work.nbytes / machine.bus * hidden / exchange if exchange else 0.0
     step = compute + (exchange - hidden + copying) / method.every
     return Prediction(read, write, host, network, messages, exchange, step, compute / step)

@@ -55,8 +55,8 @@ def items_of(batch: Sequence[object]) -> int:
 
 
 def cut(value: Any, first: int, end: int, items: int, device: Device) -> Any:
-    """Return the items [first, end) of a batch on a device: of its tensors and arrays whose first dim is
-    `items`, also in nested containers; other values are kept."""
+    """Return the items [first, end) of a batch on a device: for tensors and arrays whose first dim is
+    `items`, also in nested containers; other values do not change."""
     if is_mapping(value):
         return {key: cut(part, first, end, items, device) for key, part in value.items()}
     if is_sequence(value):

@@ -15,7 +15,7 @@ from ..errors import DistributedError
 from . import wire
 from .wire import MAX_VALUE, STORE, FrameError
 
-STRANGERS = 64  # connections that may be in their handshake at once
+STRANGERS = 64  # the most connections in a handshake at the same time
 MAX_BYTES = 256 << 20  # of all values
 PATIENCE = 30.0  # seconds that a client waits for an answer, beside the request's own timeout
 POLL = 1.0  # seconds after which the store looks whether a waiting client is still there
@@ -58,7 +58,7 @@ class StoreMember:
 
     def __init__(self, connection: socket.socket, rank: int, info: JsonObject, generation: int):
         self.connection, self.rank, self.info = connection, rank, info
-        self.generation = generation  # the one that it comes from; 0 for a new worker
+        self.generation = generation  # its previous generation; 0 for a new worker
         self.has_joined = False  # whether it asked for the next generation
         self.answer: JsonObject | None = None
 
@@ -213,7 +213,7 @@ class StoreServer:
             return member.answer
 
     def _check_first(self, member: StoreMember) -> None:
-        """Check what a worker of the first generation says about its run."""
+        """Check the rank and the world size that a worker of the first generation reports."""
         rank, size = member.rank, member.info["size"]
         others = list(self._members.values())
         if not -1 <= rank < size:
@@ -264,7 +264,7 @@ class StoreServer:
     def _resolve(self, waiting: list[StoreMember]) -> None:
         taken = {m.rank for m in waiting}
         free = iter(r for r in range(len(waiting) + len(taken)) if r not in taken)
-        # A worker keeps its rank, or the one that it asked for; others take the lowest free ones.
+        # A worker keeps its rank, or gets the requested one; others get the lowest free ranks.
         for member in waiting:
             member.rank = next(free) if member.rank < 0 else member.rank
         # Living workers keep their order, before a new one that asked for the same rank.

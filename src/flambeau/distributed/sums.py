@@ -29,7 +29,7 @@ from .model import gather
 from .reduce import TreeSum, spans_of
 from .shards import SHARDS, deal, drawing, random_numbers
 
-AHEAD = 2  # rounds whose values leave the device while earlier ones are sent
+AHEAD = 2  # rounds that are read from the device while earlier ones are sent
 OVERLAPPED = 64 << 20  # bytes of gradients from which their exchange begins before they are complete
 NOTE = 64  # bytes that each rank may send along with a step
 T = TypeVar("T")
@@ -64,8 +64,8 @@ class ParallelOptions:
 
 
 class ShardSum(NamedTuple):
-    """The sums of one or several shards, weighted by their items: float32 gradients and buffers by their
-    numbers, and the loss."""
+    """The sums over one or several shards, weighted by their items: float32 gradients and buffers, keyed by
+    number, and the loss."""
 
     values: dict[int, Tensor]
     loss: Tensor
@@ -89,7 +89,7 @@ def finite_flags(values: list[Tensor]) -> Tensor:
 
 
 class _Step:
-    """A step of a worker: the shards of all workers, and what is known of it so far.
+    """A step of a worker: the shards of all workers, and the results so far.
 
     dealt: the shards of each worker; None: one for each. filled: those that have items.
     """

@@ -86,7 +86,7 @@ def read_exactly(connection: socket.socket, size: int, deadline: float | None = 
 
 
 def handshake(connection: socket.socket, token: str, server: bool) -> None:
-    """Prove to each other that both sides know the token, which itself is never sent.
+    """Prove mutually that both sides know the token, which is never sent.
 
     Raises DistributedError if the tokens or the protocols differ; FrameError, OSError for strangers.
     """

@@ -1,4 +1,4 @@
-"""The optimiser's state in parts (ZeRO-1): each worker keeps and updates the state of its own parameters."""
+"""Shards the optimiser's state (ZeRO-1): each worker stores and updates the state of its own parameters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OwnedState:
             names: list[str] | None = g.get("param_names")
             if names is not None:
                 names[:] = [name for name, i in zip(names, numbers, strict=True) if i in mine]
-            # In place: recorded steps and the group itself refer to this list.
+            # In place: recorded steps and the group refer to this list.
             g["params"][:] = [params[i] for i in numbers if i in mine]
         # ZeRO-1 (Rajbhandari et al., 2020): this is the memory that it saves.
         for p in [p for p in optimizer.state if number[id(p)] not in mine]:

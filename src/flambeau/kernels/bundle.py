@@ -8,7 +8,7 @@ from .emit import Quantities
 from .ir import MAPS, Kernel, Shader, WgslFunction, out_name
 from .substitute import input_name, rename
 
-BUNDLE = "bundle.wgsl"  # the template of kernels whose members keep their own templates
+BUNDLE = "bundle.wgsl"  # the template of bundles whose members keep their own templates
 
 
 class BundleMember(NamedTuple):
@@ -23,7 +23,8 @@ def bundle_kernel(members: list[Kernel]) -> Kernel:
     """One kernel of several, none of which reads or writes over what another writes."""
     names, are_maps = _Names(), all(k.shader.kind in MAPS for k in members)
     parts = [names.add_map(k) if are_maps else names.add(k) for k in members]
-    # A workgroup finds its kernel by comparing its number with these ends; that of maps needs not the last.
+    # A workgroup finds its kernel by comparing its number with these ends; a bundle of maps does not need the
+    # last one.
     ends = list(accumulate(prod(k.grid) for k in members))
     words = tuple(names.q.add("end", end) for end in (ends[:-1] if are_maps else ends))
     begins = ("0u", *(f"p.{word}" for word in words))
@@ -79,7 +80,8 @@ class _Names:
         return BundleMember(k.shader, tuple(buffers.items()), tuple(words.items()))
 
     def _name_words(self, k: Kernel, unread: str = "") -> dict[str, str]:
-        """A kernel's Params -> their names in the bundle, without the digits that tell the kernel's apart."""
+        """A kernel's Params -> their names in the bundle, without the digits that make them unique in the
+        kernel."""
         return {
             name: self.q.add(name.rstrip("0123456789"), value, wgsl)
             for (name, wgsl), value in zip(k.shader.params, k.quantities, strict=True)

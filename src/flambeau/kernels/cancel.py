@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from .ir import WgslStep
 
-# The macros that turn a sign by its bit, which no driver was seen to simplify.
+# The macros that flip a sign bit, which no known driver simplifies.
 DIFFERENCES = {"neg": "exact_neg", "sub": "exact_sub"}
 QUOTIENTS = {"div": "exact_div", "reciprocal": "exact_reciprocal"}
 PRODUCTS = {"mul": "exact_mul", "square": "exact_square"}

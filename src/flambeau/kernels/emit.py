@@ -29,7 +29,7 @@ Run = tuple[int, ...]  # dims that an index walks as one
 class Quantities:
     """The numbers of one dispatch, in the order of its Params struct; names are structure, values are not.
 
-    used: how often each prefix was used as a name. A kernel that names Params itself begins with these.
+    used: how often each prefix was used as a name. The reserved Params of a kernel that names its own.
     """
 
     names: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -39,8 +39,8 @@ class Quantities:
     shared: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
 
     def add(self, prefix: str, value: Any, wgsl: str = "u32") -> str:
-        """The name of a number: its prefix, numbered from the second such one on. A host number, which is a
-        tuple that says where it is at each run, has one name however often it is added."""
+        """The name of a number: its prefix, numbered from the second such one on. A host number is a tuple
+        that locates its value at each run; it has one name however often it is added."""
         host: Any = value
         if not isinstance(value, tuple):
             return self._add(prefix, host, wgsl)
@@ -87,7 +87,7 @@ class Bindings:
 
 
 def coordinates(count: int, letter: str, alone: str) -> list[str]:
-    """The names of this many coordinates; one alone is the index itself, and is called as that is."""
+    """The names of this many coordinates; a single one is the index, and has its name."""
     return [alone] if count == 1 else [f"{letter}{i}" for i in range(count)]
 
 
@@ -171,10 +171,10 @@ class Raw(NamedTuple):
 
 @dataclass(frozen=True)
 class Naming:
-    """The names of a function: its coordinates, an affine as an index over these, and the
-    buffers and quantities of its kernel. inner: the dim of which it makes four neighbours, if it does. stats:
-    the variables of the reductions that a kernel over rows has made, by the ids of their nodes. named: what
-    became of a step, by `inner`: several functions with the same step share its Params.
+    """The names of a function: its coordinates, an affine as an index over these, and the buffers and
+    quantities of its kernel. inner: the dim along which it computes four neighbours, if any. stats: the
+    variables of the reductions that a kernel over rows has computed, by the ids of their nodes. named: the
+    emitted form of a step, by `inner`: functions with the same step share its Params.
     """
 
     coords: tuple[str, ...]
@@ -294,7 +294,7 @@ def label(head: str, *expressions: Sequence[Raw]) -> str:
 
 def can_widen(raws: Sequence[Raw], runs: Sequence[Run], sizes: Sequence[int]) -> bool:
     """Whether four neighbours of the innermost run can be read at once everywhere."""
-    # else a four may end behind them: adjacent elements are readable up to a whole four
+    # else a vec4 may end after them: adjacent elements are readable up to a whole vec4
     return (
         bool(runs)
         and (sizes[-1] % 4 == 0 or (len(runs) == 1 and _may_end_behind(raws, runs[-1][-1])))
@@ -303,15 +303,15 @@ def can_widen(raws: Sequence[Raw], runs: Sequence[Run], sizes: Sequence[int]) ->
 
 
 def _may_end_behind(raws: Sequence[Raw], inner: int) -> bool:
-    """Whether no step checks indices, and no gather reads neighbours one by one at places of their own."""
+    """Whether no step checks indices, and no gather reads neighbours one by one at separate positions."""
     gathers = [(i, s.view.index) for i, s in enumerate(raws) if s.kind == "gather" and s.view]
     strides = any([a.strides[inner] and reading(raws, i, inner) == "each" for i, a in gathers])
     return not strides and not any([s.kind == "inside" for s in raws])
 
 
 def are_side_by_side(raws: Sequence[Raw], runs: Sequence[Run]) -> bool:
-    """Whether four neighbours of the innermost run are adjacent in all that the steps load. A gather may
-    read them one by one: what is computed around it is still computed at once."""
+    """Whether four neighbours of the innermost run are adjacent in all that the steps load. A gather may read
+    them one by one: the ops around it still compute all four at once."""
     last = runs[-1][-1]
     for s in raws:
         if s.view is None:
@@ -329,13 +329,13 @@ def are_side_by_side(raws: Sequence[Raw], runs: Sequence[Run]) -> bool:
 
 
 def _breaks(*strides: int) -> bool:
-    """Whether steps of these strides may lead from the beginning of a four to another place."""
+    """Whether steps of these strides may lead from the start of a vec4 to a position inside one."""
     return any([s % 4 for s in strides])
 
 
 def reading(raws: Sequence[Raw], i: int, inner: int | None) -> str:
-    """How the i-th step reads four neighbours along the dim `inner`: "four", "one" that is all of them, or
-    "each"; "one" too where there is no such dim."""
+    """How the i-th step reads four neighbours along the dim `inner`: "four" (a vec4), "one" (the same value
+    for all), or "each"; also "one" without such a dim."""
     s = raws[i]
     if inner is None or s.view is None or s.kind not in ("load", "gather"):
         return "one"

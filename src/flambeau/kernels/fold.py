@@ -25,7 +25,7 @@ def fold_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
     coords = [f"c{i}" for i in range(len(runs) - 2 * n)]
     coords += [f"w{i}" for i in range(n)] + [f"k{i}" for i in range(n)]
     size = q.add("size", prod(head.shape))
-    # Each loop over taps counts a turn of its own, too.
+    # Each loop over taps also counts one iteration for itself.
     check_turns(plan.limits, "fold", trace.turns * prod(1 + w.kernel for w in spec))
     body = emit(trace.steps, naming_over(runs, coords, b, q, 1), root)
     axes = tuple(

@@ -40,7 +40,7 @@ class WgslFunction(NamedTuple):
 
     arguments: values that its caller computes, as (name, dtype, width); they come before the coordinates.
     each: those arguments that differ between the reads of a lane, as in a kernel over rows.
-    results: several values in place of one, as (name, dtype).
+    results: several values instead of one, as (name, dtype).
     """
 
     coords: tuple[str, ...]
@@ -58,11 +58,11 @@ MAPS = ("map", "map_multi")  # a thread reads only those elements of a value of 
 
 @dataclass(frozen=True)
 class Shader:
-    """What codegen turns into WGSL, and the key of the pipeline: structure only.
+    """The input of codegen, and the key of the pipeline: structure only.
 
-    kind: what passes over finished kernels may ask for: map (one result), map_multi (several), map_bundle
-    (several kernels' maps), split_sum (partial sums into their sum), beside (its template reads `wid` and
-    `lid` alone of the entry point, so it may be a part of a bundle), bundle; "" for all others.
+    kind: checked by passes over finished kernels: map (one result), map_multi (several), map_bundle (several
+    kernels' maps), split_sum (adds partial sums), beside (its template reads only the builtins `wid` and
+    `lid`, so it may be part of a bundle), bundle; "" for all others.
     """
 
     template: str

@@ -60,7 +60,7 @@ def _store_in_order(plan: PlanContext, node: Node, kernels: list[Kernel]) -> int
 
 
 class _LaunchInput(NamedTuple):
-    """A value that launches read, its dtype, and how many elements a cell of its array has."""
+    """A value that launches read, its dtype, and the number of elements in a cell of its array."""
 
     value: int
     dtype: DType
@@ -69,8 +69,8 @@ class _LaunchInput(NamedTuple):
 
 @dataclass
 class _LaunchBuilder:
-    """Builds the kernels of one op's launches. parts: the nodes of its further results, by name; sources:
-    what launches can read so far, an input by its place, a launch's result by its name."""
+    """Builds the kernels of one op's launches. parts: the nodes of its additional results, by name; sources:
+    the values that launches can read so far: an input by its position, a launch's result by its name."""
 
     plan: PlanContext
     head: Node
@@ -93,7 +93,7 @@ class _LaunchBuilder:
         plan, sources = self.plan, self.sources
         label = self.head.op.name.strip("_") + (f".{launch.writes}" if launch.writes else "")
         check_turns(plan.limits, label, launch.turns)
-        # A launch's own names are taken beforehand, so that Params added here get other names.
+        # A launch's own names are reserved first, so that Params added here get other names.
         q, b = Quantities(used=dict.fromkeys(launch.sizes, 1)), Bindings()
         options = dict(launch.options)
         for place, source in enumerate(launch.reads):
@@ -138,12 +138,12 @@ class _LaunchBuilder:
         """The value that a launch writes first."""
         if launch.writes:
             return self.place(launch.writes, launch.elements, dtype)
-        if self.tail.buffer is not None:  # of a value that is there already only parts are asked for
+        if self.tail.buffer is not None:  # a value that already exists is only needed in parts
             return self.plan.temporary(prod(self.tail.shape), dtype.itemsize)
         return self.plan.index[id(self.tail)]
 
     def place(self, name: str, elements: int, dtype: DType) -> int:
-        """The value of a result by its name: that of a node of the graph if there is one, else a
+        """The value of a result by its name: the value of a node of the graph if it has one, else a
         temporary."""
         if name in self.parts:
             return self.plan.index[id(self.parts[name])]
@@ -159,7 +159,7 @@ def _trace_input(plan: PlanContext, node: Node, b: Bindings, q: Quantities, laun
     if trace.turns > 1 and trace.turns * launch.turns > plan.limits.turns:
         raise NeedStore(node, "its own loops would be inside the kernel's")
     runs, sizes = collapse_domain(node.shape, trace.affines, (0,) * len(node.shape))
-    dims = "", *[q.add("dim", s) for s in sizes[1:]]  # an index is taken apart without the first
+    dims = "", *[q.add("dim", s) for s in sizes[1:]]  # splitting an index does not need the first size
     room = len(b.values) + 2 * len(trace.reads) <= trace.most  # a buffer may be bound twice
     width = 4 if launch.fours and room and can_widen(trace.steps, runs, sizes) else 1
     body = emit(trace.steps, naming_over(runs, coordinates(len(runs), "c", "i"), b, q, width), root)

@@ -16,12 +16,12 @@ from .ir import WgslFunction
 MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fusing them saves
 MAX_DEPTH = 60
 PARAMS = 256  # words of Params that a kernel may have
-MAX_WORDS = 160  # of these that the steps of one expression may ask for: a kernel needs some for itself
+MAX_WORDS = 160  # limit for the steps of one expression: a kernel needs some Params for other values
 MOST_WORDS = 220  # of these after which an expression is cut that had fewer when it was begun
 LONGEST = (MAX_STEPS, MAX_WORDS)
 # of an opaque op's input, computed where it is read: to store it is one more kernel
 LONGEST_TRACED = (300, MOST_WORDS)
-# elementwise ops whose WGSL has a loop, and its turns
+# elementwise ops whose WGSL has a loop, with its iterations
 LOOPS = {
     "digamma": 6,
     "divide_high": 64,
@@ -40,7 +40,7 @@ LOOPS = {
     "remainder": 32,
     "zeta": 8,
 }
-# what comparisons of a float with itself ask: drivers fold them as if there were no NaN
+# comparisons of a float with itself, which drivers fold as if NaN did not exist
 OF_ITSELF = {n: ("isnan", "logical_not") for n in ("eq", "le", "ge")} | {"ne": ("isnan",)}
 MAX_ELEMENTS = 2**31  # what the indices of kernels, 32 bits, are sure to reach
 
@@ -55,7 +55,7 @@ def check_size(shape: Shape) -> None:
 def check_turns(limits: Limits, name: str, turns: int) -> None:
     """KernelError where a thread would take more turns of loops than the adapter lets it."""
     if turns > limits.turns:
-        rule = f"a thread of it would take {turns:,} turns of loops, and this adapter ends them after 65,535"
+        rule = f"a thread would run {turns:,} loop iterations, and this adapter ends loops after 65,535"
         raise KernelError(f"{name}: {rule}: use smaller tensors, or another device")
 
 
@@ -130,8 +130,10 @@ def alias(node: Node) -> Node:
 class PlanContext:
     """The state of the plan that builders of kernels read; only the planner changes it.
 
-    A value is a number; several may be of one node. max_inputs: buffers that a kernel of one result may read.
-    index: a node's value, and users: who reads a node, both by the node's id. classes: nodes of one class
+    A value is a number; one node may have several. max_inputs: buffers that a kernel with one result may
+    read.
+    index: a node's value, and users: the readers of a node, both by the node's id. classes: nodes of one
+    class
     are equal. epilogues: a head, and the kernel's further ops; head_of: the last of these,
     and the head. stored: nodes whose values are kept in
     buffers; emitted: those that have their kernels; current: those whose kernel is being built. shared: of
@@ -178,8 +180,8 @@ class PlanContext:
         return node, chain
 
     def before_packed(self, head: Node) -> Node:
-        """The last node of a head's epilogue that is written element by element: packed ones come in
-        fours."""
+        """The last node of a head's epilogue that is written element by element: packed elements are written
+        four at a time."""
         nodes = self.epilogues[head]
         return nodes[next(i for i, n in enumerate(nodes) if n.dtype.is_packed) - 1]
 
@@ -194,7 +196,7 @@ class PlanContext:
 
 
 class OwnRows(NamedTuple):
-    """The reductions (ids) that a kernel makes itself over rows, and the strides by which a row is found."""
+    """The reductions (ids) that a kernel over rows computes, and the strides of a row's position."""
 
     reductions: Container[int]
     strides: tuple[int, ...]
@@ -204,8 +206,8 @@ class Trace:
     """Walks an expression over a domain into raw steps.
 
     `outputs`: how many buffers the kernel writes that it does not read, of all that it may bind.
-    `can_check`: whether it computes the expression only where there are elements, so that an index which is
-    outside is a fault. `rows`: the reductions that the kernel makes itself. `beside`: a second head.
+    `can_check`: whether it computes the expression only for existing elements, so that an index out of range
+    is a fault. `rows`: the reductions that the kernel computes. `beside`: a second head.
     """
 
     rows: OwnRows | None = None
@@ -239,7 +241,7 @@ class Trace:
         return sum(s.node.op.cost for s in self.steps if s.kind == "op")
 
     def value_over_rows(self, node: Node, kept: int) -> int:
-        """The step of a node, seen over the whole rows; `kept` dims of the domain say which row it is."""
+        """The step of a node over complete rows; the `kept` dims of the domain select the row."""
         chain: tuple[Move, ...] = (
             () if node.shape == self.domain else (Move("reshape", (self.domain,), node),)
         )
@@ -328,8 +330,8 @@ class Trace:
         self.reads.add(value)
 
     def _heaviest(self) -> Node | None:
-        """The node to store when there are too many buffers: that of the step which reads most of them, else
-        the node being traced; None if that is a buffer itself, so that the kernel writes too many."""
+        """The node to store if there are too many buffers: that of the step with the most reads, else the
+        node being traced; None if that is a buffer, since then the kernel writes too many."""
         done = [(len(self.uses[i]), i) for i, s in enumerate(self.steps) if s.kind in ("op", "gather")]
         best = max(done, default=(0, -1))
         return self.steps[best[1]].node if best[0] > 1 else self.top
@@ -372,7 +374,7 @@ class Trace:
         return self._guard(out, node, view_through(node.shape, chain)) if chain else out
 
     def _inside(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
-        """A check of indices; not around what is padded, where there is nothing to check."""
+        """A check of indices; not for padding, which reads no index."""
         if not self.can_check or view_through(node.shape, chain).bounds:
             raise NeedStore(node, "it checks indices")
         if not self.checks:
@@ -462,7 +464,7 @@ def collapse_domain(
 
 
 def is_whole(shape: Shape, chain: tuple[Move, ...]) -> bool:
-    """Whether the moves leave a buffer as it lies."""
+    """Whether the movement ops keep a buffer's layout."""
     try:
         return view_through(shape, chain).is_contiguous
     except NeedStore:
@@ -486,8 +488,8 @@ def epilogue(
 ) -> Epilogue | None:
     """The expression from the head's result to the tail, over the head's shape; None when they are one.
 
-    reads: the values that the kernel reads before. checks: whether it checks indices before; None where it
-    can't. beside: a further head, whose result is there too.
+    reads: the values that the kernel already reads. checks: whether it already checks indices; None if it
+    can't. beside: another head whose result is available too.
     """
     if head is tail:
         return None
@@ -504,8 +506,8 @@ def epilogue(
 def finish_function(
     after: Epilogue | None, shape: Shape, b: Bindings, q: Quantities, alone: str
 ) -> tuple[WgslFunction | None, list[int]]:
-    """An epilogue, and the sizes of the coordinates that a place of the head's shape is taken apart into.
-    alone: what one coordinate alone is called."""
+    """An epilogue, and the sizes of the coordinates into which an index of the head's shape is split.
+    alone: the name of a single coordinate."""
     if after is None:
         return None, []
     trace, root = after

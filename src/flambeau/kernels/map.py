@@ -172,7 +172,7 @@ def _map_in_fours(plan: PlanContext, trace: Trace, roots: dict[int, int], narrow
     size = q.add("size", n)
     runs, sizes = collapse_domain(trace.domain, trace.affines, (0,) * len(trace.domain))
     dtypes = [trace.steps[s].dtype for s in roots.values()]
-    # four neighbours a thread, read at once if they are adjacent
+    # four neighbours per thread, read at once if they are adjacent
     written = 4 if n >= 4 or any(d.is_packed for d in dtypes) else 1
     width = written if not narrow and can_widen(trace.steps, runs, sizes) else 1
     # coordinates that are counted on end at the first dim's size; without others it is the size of all

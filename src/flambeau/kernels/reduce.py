@@ -88,9 +88,9 @@ class Reduction(NamedTuple):
 
 
 class ReductionSpec(NamedTuple):
-    """A reduction as the template sees it. tag: suffix of its variables. field: of the struct that `value`
-    returns. out, stored: the buffer it is written to, and its dtype there. behind: whether parts lie one
-    behind the other. finish, dims: its epilogue, and the sizes of that one's coordinates."""
+    """A reduction as the template sees it. tag: suffix of its variables. field: its field in the struct that
+    `value` returns. out, stored: the buffer it is written to, and its dtype there. behind: whether parts are
+    consecutive in memory. finish, dims: its epilogue, and the sizes of the epilogue's coordinates."""
 
     tag: str
     op: str
@@ -138,8 +138,8 @@ def reduce_parts(plan: PlanContext, head: Node, tail: Node, part: int, parts: in
 
 
 def are_pieces(plan: PlanContext, head: Node, parts: int) -> bool:
-    """Whether parts are consecutive, each as large as the result: few parts are added by a thread,
-    which may be that of a kernel that reads the sums (see fusion/split_k.py)."""
+    """Whether parts are consecutive, each as large as the result: one thread adds few parts, possibly inside
+    the kernel that reads the sums (see fusion/split_k.py)."""
     return head.op.monoid == "sum" and parts <= PIECES and not plan.limits.software
 
 
@@ -233,7 +233,7 @@ class ReduceBuilder:
             return self.split_more(split_of(rows, length))
         lanes, across, width = self.tree()
         blocks = max(-(-rows // across), 1)
-        # Parts fill the GPU, but each thread of a part keeps 8 reads or more.
+        # Enough parts to fill the GPU, but each thread of a part has at least 8 reads.
         return max(min(TREE_FILL // blocks, length // (lanes * width * 8)), 1)
 
     def split_more(self, parts: int) -> int:
@@ -323,7 +323,7 @@ class ReduceBuilder:
             dims,
         )
 
-    # --- a thread a row, or a part of one ---
+    # --- one thread per row, or per part of a row ---
 
     def serial(self, q: Quantities, width: int) -> tuple[str, int, tuple[int, int, int], dict[str, Any]]:
         threads = self.domain.rows * self.parts
@@ -358,8 +358,8 @@ class ReduceBuilder:
         width = 4 if self.can_widen() else 1
         turns = self.domain.length // width
         alone = TREE_THREADS if self.domain.rows == 1 else 128
-        # few steps, so that a new batch size seldom makes a new shader; a window by one thread each, where
-        # they fill the GPU
+        # few steps, so that a new batch size seldom makes a new shader; one thread per window, if windows
+        # fill the GPU
         serial = WINDOW if self.domain.rows >= WINDOWS_FILL else 4
         steps = ((serial, 1), (64, 8), (512, 32))
         lanes = next((n for most, n in steps if turns <= most), alone)
@@ -372,7 +372,7 @@ class ReduceBuilder:
         lanes, across, _ = self.tree()
         blocks = max(-(-self.domain.rows // across), 1)
         step = lanes * width
-        # Elements of a row that a part takes, whole turns.
+        # Elements of a row in one part: whole iterations.
         chunk = -(-self.domain.length // (self.parts * step)) * step
         grid = spread_grid(blocks * self.parts, self.plan.limits.groups)
         options = {

@@ -36,16 +36,17 @@ NARROW = 5  # reads of single elements up to which fewer threads a row would rea
 PREFETCH = 4  # reads under way where rows are read again
 HELD_REGISTERS = 128  # 32-bit ones of a thread that may hold elements of its row
 READS_HELD = 16  # reads of a row that a thread holds at most
-# Rows from which on a workgroup, or a thread, each fills an adapter; fewer that are so long are staged.
+# The number of rows from which one workgroup, or one thread, per row fills an adapter; fewer long rows are
+# staged.
 ROWS_FILL, LONG_ROW = 64, 65536
 
 
 class RowVariant(NamedTuple):
     """How a kernel computes rows, and how many threads share a row.
 
-    kind: "registers", threads hold a row's elements; "loop", they read the row again in each phase; "online",
-    the same, but sums of exponentials follow their maximum in one phase; "staged", a kernel for each
-    reduction.
+    kind: "registers", threads hold a row's elements; "loop", threads read the row again in each phase;
+    "online", the same, but one phase computes a running maximum and its sum of exponentials; "staged", a
+    kernel for each reduction.
     """
 
     kind: str
@@ -76,7 +77,7 @@ class Group(Protocol):
 
 
 def domain_of(group: Group) -> tuple[Shape, int]:
-    """The rows' shape, in the finest dims that the group's nodes have, and how many of them are kept."""
+    """The rows' shape in the finest dims of the group's nodes, and the number of kept dims."""
     rows, length = group.key
     marks = {1, length, rows * length}
     for n in group.nodes:
@@ -104,8 +105,8 @@ class Phase:
 
 
 class Form(NamedTuple):
-    """How many threads share a row, how many reads each holds (0: none, rows are read again in each phase),
-    whether sums follow a maximum, and how many reads are under way."""
+    """How many threads share a row, how many reads each holds (0: rows are read again in each phase), whether
+    sums follow a running maximum, and how many reads are in flight."""
 
     lanes: int
     reads: int
@@ -133,7 +134,7 @@ class RowBuilder:
         self.trace = trace = Trace(plan, self.domain, outputs=len(self.outputs), can_check=True)
         self.rows, self.length = group.key
         along = len(self.domain) - self.kept
-        # A reduction of these rows has one element a row: it is read at these strides.
+        # A reduction of these rows has one element per row, read at these strides.
         row = (*contiguous_strides(self.domain[: self.kept]), *(0,) * along)
         trace.rows = OwnRows(self.members, row)
         self.results: list[tuple[Node, int]] = []
@@ -158,7 +159,7 @@ class RowBuilder:
         self.inner = [i for i, r in enumerate(self.runs) if r[0] >= self.kept]
 
     def is_full(self, step: int) -> bool:
-        """Whether what a step reads differs along a row."""
+        """Whether a step's value changes along a row."""
         view = self.trace.steps[step].view
         along = [d for d in range(self.kept, len(self.domain)) if self.domain[d] > 1]
         return view is not None and any([a.strides[d] for a in view.affines for d in along])
@@ -182,8 +183,8 @@ class RowBuilder:
         return level[id(node)]
 
     def followers(self) -> dict[int, Node]:
-        """Sums of exp(x - the largest x), by their ids, and the largest that they follow: one turn along a
-        row can keep both, scaling the sum where the largest grows (Milakov and Gimelshein, 2018)."""
+        """Sums of exp(x - the largest x), by their ids, with that maximum: one pass along a row can update
+        both, rescaling the sum when the maximum grows (Milakov and Gimelshein, 2018)."""
         steps, followers = self.trace.steps, dict[int, Node]()
         for i, at in self.values.items():
             e = steps[at]
@@ -197,8 +198,8 @@ class RowBuilder:
         return followers
 
     def phases(self, hold: bool, online: bool = False) -> list[Phase]:
-        """Reductions by level, and the results as the last phase; each with what it is the first to read of
-        what several of them read. online: sums that can follow a maximum are beside it."""
+        """Reductions by level, and the results as the last phase; each with the shared values that it is the
+        first to read. online: sums that can follow a maximum are in its phase."""
         level = self.levels()
         last = 1 + max(level.values(), default=-1)
         if online:
@@ -247,8 +248,9 @@ class RowBuilder:
         return Form(lanes, held_reads, kind == "online", 1 if limits.software else PREFETCH)
 
     def on_software(self, turns: int) -> tuple[list[RowVariant], RowVariant]:
-        """The variants that fit a software adapter, and the one by rule: a thread a row, if there are enough
-        of them. Not where neighbouring rows share what they read: each reduction reads it for four then."""
+        """The variants that fit a software adapter, and the rule's choice: one thread per row, if there are
+        enough rows. Not where neighbouring rows share what they read: each reduction reads it for four
+        then."""
         if turns > self.plan.limits.turns:
             return [STAGED], STAGED
         loop = RowVariant("loop", 1)
@@ -285,9 +287,9 @@ class RowBuilder:
             return None
         lanes = form.lanes
         q, b = Quantities(), Bindings()
-        # Short rows share a workgroup; `threads // lanes` of them are side by side.
+        # Short rows share a workgroup, `threads // lanes` of them.
         threads = max(WORKGROUP[not plan.limits.software], lanes)
-        # one read of a row by one thread needs no test of its place: its names end in nothing
+        # a single read per row needs no bounds check, and its names no suffix
         reads = form.reads or form.prefetch
         places = (("", 0),) if lanes * reads == 1 else tuple([(f"_{j}", j * lanes) for j in range(reads)])
         steps, sizes = steps_of(lanes), [("row_dim", self.sizes[i]) for i in self.outer[1:]]
@@ -376,7 +378,7 @@ class RowFunctions:
         counts, names = Counter[str](), dict[int, str]()
         for s in phase.registers:
             held.append((f"t{s}", self.add("element", s, self.width)))
-            # Functions added from here on take this element as an argument instead of reading it.
+            # Functions that are added after this take the element as an argument instead of reading it.
             self.held.add(s)
         for node, step in phase.reductions:
             dtype = node.dtype.short

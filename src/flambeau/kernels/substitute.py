@@ -10,7 +10,7 @@ READS = ("load", "gather", "pieces")  # the kinds of steps that read a buffer
 
 
 def input_name(place: int) -> str:
-    """What a template calls the buffer that a kernel binds at a place of its inputs."""
+    """The template's name for the buffer at a position of a kernel's inputs."""
     return f"in{place}"
 
 

@@ -1,4 +1,4 @@
-"""Maps of inputs that lie the other way round: tiles of them pass through workgroup memory."""
+"""Maps of transposed inputs: tiles of them pass through workgroup memory."""
 
 from math import prod
 from typing import NamedTuple
@@ -19,8 +19,8 @@ NARROWEST = 16  # neighbours of the output below which caches serve the reads
 
 
 class Crossing(NamedTuple):
-    """The runs of a domain, and between which of them tiles are turned: the inputs' neighbours are along run
-    `across`, the output's along run `along`, the last; and the steps that pass through tiles."""
+    """The runs of a domain, and the two between which tiles are transposed: the inputs' neighbours are along
+    run `across`, the output's along run `along`, the last; and the steps that pass through tiles."""
 
     runs: list[Run]
     sizes: list[int]
@@ -96,7 +96,7 @@ def transposed_kernel(plan: PlanContext, trace: Trace, value: int, root: int) ->
         return None
     _, sizes, across, along, _ = crossing
     tile = tile_of(sizes[across], sizes[along])
-    if tile is None or (dtype.is_packed and sizes[along] % 4):  # packed ones are written in whole words
+    if tile is None or (dtype.is_packed and sizes[along] % 4):  # packed elements are written in whole words
         return None
     n = prod(sizes)
     rule = "tiles" if n >= FROM and sizes[along] >= NARROWEST else "direct"

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from .reduce import ReductionDomain
 
 CELLS = 32  # elements of a line that a thread reads for its four columns
-STEP = 4  # cells from a window (or tap) to the next, at most: further apart they share none
+STEP = 4  # the largest distance of windows (or taps) in cells: beyond it they share none
 
 
 class WindowLine(NamedTuple):
-    """Four windows beside each other: a window begins `stride` cells after the one before, its taps are
-    `dilation` cells apart; `columns` of them are in a line."""
+    """Four adjacent windows: a window begins `stride` cells after the previous one, its taps are `dilation`
+    cells apart, and a line has `columns` windows."""
 
     taps: int
     stride: int
@@ -63,7 +63,7 @@ def walk_of(a: Affine, column: int, tap: int) -> tuple[int, int]:
 def line_of(steps: list[Raw], runs: list[tuple[int, ...]], sizes: list[int], kept: int) -> WindowLine | None:
     """The line of windows that the reduced elements are read along; None if they are not windows of a line.
 
-    runs, sizes: of the kept dims, of which the last are columns, and of those reduced, the last are taps.
+    runs, sizes: those of the kept dims (the last are columns) and of the reduced dims (the last are taps).
     """
     outer = sum(r[0] < kept for r in runs)
     if not 0 < outer < len(runs) or sizes[outer - 1] < 4:
@@ -79,7 +79,8 @@ def line_of(steps: list[Raw], runs: list[tuple[int, ...]], sizes: list[int], kep
 
 
 class WindowBuilder:
-    """One kernel in the making: what depends on a cell alone is computed once for all that share it."""
+    """Builds one kernel: values that depend only on a cell are computed once for all windows that share
+    it."""
 
     def __init__(
         self, plan: PlanContext, head: Node, tail: Node, domain: "ReductionDomain", line: WindowLine
@@ -108,7 +109,7 @@ class WindowBuilder:
     def _affine(self, a: Affine) -> Affine:
         """By cells in place of columns."""
         strides = list(a.strides)
-        # A position is stride * column + dilation * tap cells: in cells, the tap has no stride of its own.
+        # A position is stride * column + dilation * tap cells: in cells, the tap has no stride.
         strides[self.column] //= self.line.stride
         strides[self.tap] = 0
         return Affine(tuple(strides), a.offset)
@@ -130,7 +131,7 @@ class WindowBuilder:
         rest = [i for i in below(trace.steps, root) if i not in self.by_cells]
         dense = not rest and not narrow and self.line.columns % 4 == 0 and _is_dense(self.line.cells)
         width = 4 if dense and are_side_by_side(read.steps, runs) else 1
-        # What `cells` returns: values of a cell that the rest reads, or the root itself if nothing is left.
+        # The results of `cells`: values of a cell that the rest reads, or the root if no work remains.
         edge = sorted({a for i in rest for a in trace.steps[i].args if a in self.by_cells}) or [root]
         own = sorted({i for e in edge for i in below(trace.steps, e)})
         cells = emit(read.steps, naming_over(runs, names, b, q, width), edge[0], own)
@@ -198,7 +199,7 @@ class WindowBuilder:
 
 
 def _is_dense(cells: tuple[int, ...]) -> bool:
-    """Whether cells are whole fours, each of which is read."""
+    """Whether cells are whole vec4s, and all of them are read."""
     return cells == tuple(range(len(cells))) and len(cells) % 4 == 0
 
 

@@ -11,7 +11,7 @@ WAITS = {  # cause: (its description, the remedy)
     "host": ("waits for Python", "use larger batches: the time for Python is the same for each step"),
     "read": (
         "waits for values to be read",
-        "don't use .item() or print in a step: return the values, which are read together",
+        "don't use .item() or print in a step: return the values, so that they are read together",
     ),
     "gpu": (
         "waits for the GPU",

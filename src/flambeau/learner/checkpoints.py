@@ -81,7 +81,7 @@ class Checkpoints:
     def begin(self, place: tuple[int, int], state: Any, losses: list[Tensor], is_best: bool = False) -> None:
         """Begin to write a state, after the previous write has ended. `place` is (epoch, step). If a loss or
         a weight is not finite, a warning is emitted and nothing is written."""
-        # The place is the identity: two states of one step are equal, except that one may be the best.
+        # The position is the identity: two states of one step are equal, except that one may be the best.
         name = f"epoch-{place[0]:04}-step-{place[1]:09}.safetensors"
         if name == self.last and self.failed is None and not is_best:
             return

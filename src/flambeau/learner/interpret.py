@@ -20,7 +20,7 @@ from .steps import PlacedBatch
 if TYPE_CHECKING:
     from .pictures import Picture
 
-KEPT = 64  # the worst items whose inputs are kept
+KEPT = 64  # how many of the worst items' inputs are stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def severity(loss: float, index: int) -> tuple[float, int]:
 
 
 class Collected:
-    """Items as they come, batch by batch, and the inputs of the worst ones."""
+    """Collects items batch by batch, and the inputs of the worst ones."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []

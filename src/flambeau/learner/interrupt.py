@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM"}  # signals that end a process: their text for users
+SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM"}  # signals that end a process, with their text for users
 
 
 class Signals:

@@ -79,7 +79,7 @@ class Learner:
     schedule: when `step` is called: after each "step" or "epoch"
     scaler: a GradScaler, for float16
     clip: the largest norm of all gradients together; None: no limit
-    accumulate: batches that make one step, by the mean of their gradients
+    accumulate: batches per step; the step uses the mean of their gradients
     prepare: converts an item of a loader to a batch
     directory: the folder of the checkpoints; None: nothing is written
     checkpoint_every: steps between two checkpoints; None: only after epochs and at the end
@@ -324,7 +324,7 @@ class Learner:
         return Interpretation(collected.items, collected.worst, collected.classes, names)
 
     def save(self, path: Any) -> None:
-        """Write the whole run to a file: the model, the optimizer and the position.
+        """Write the complete run to a file: the model, the optimizer and the position.
 
         FlambeauError if the file can't be written.
         """

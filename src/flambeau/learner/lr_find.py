@@ -73,7 +73,7 @@ def search(
     stop_div: bool,
 ) -> LearningRates:
     """Train a step at each rate, with the groups' rates in proportion, until the loss diverges."""
-    # Without metrics, and a recording apart from that of `fit`: those counts stay as they are.
+    # No metrics, and a separate recording from `fit`'s: its counts do not change.
     steps = Steps(trained, SplitMeter((), device), accumulate, device)
     groups = trained.optimizer.param_groups
     first = float(groups[0]["lr"])
@@ -100,7 +100,7 @@ def search(
 
 
 def train_step(steps: Steps, batches: Iterator[PlacedBatch]) -> Tensor:
-    """Train with batches until they make a step, and return its loss, unread."""
+    """Train with batches until they complete a step, and return its loss, unread."""
     while True:
         loss = steps.train(next(batches))
         if loss is not None:

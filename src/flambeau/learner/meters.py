@@ -28,7 +28,7 @@ class RecordedMeter(NamedTuple):
 
 
 class SplitMeter:
-    """The loss and the metrics of one split, which are copies of the user's.
+    """The loss and the metrics of one split; the metrics are copies of the user's.
 
     metrics: one, a list of them, or a dict by name; a collection names its own values. device: of the counts.
     optimizer: passed to metrics with a method `follow`. TypeError for an object that is not a metric, and for
@@ -106,7 +106,7 @@ class SplitMeter:
     def _by_name(self) -> dict[str, Any]:
         if not self.is_collection:
             return self.metrics
-        # A collection is the only metric then: `_name_metrics` made a list of one.
+        # A collection is then the only metric: `_name_metrics` put it in a list.
         (c,) = self.metrics.values()
         return {f"{c.prefix}{name}{c.postfix}": metric for name, metric in c.items()}
 

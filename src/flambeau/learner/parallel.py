@@ -172,7 +172,8 @@ class Parallel(Companion):
         return following
 
     def state(self) -> Any:
-        """Return what a worker that joins needs beside the weights and the optimiser's state."""
+        """Return the state that a joining worker needs in addition to the weights and the optimiser's
+        state."""
         self.run.position.places = loader_states(self.loaders)
         state = progress_of(self.run.position, self.run.parts)
         return {**state, "total": self.total, "has_directory": self.has_directory}
@@ -212,7 +213,8 @@ class Parallel(Companion):
         return self.optimizer.sums.shards
 
     def each(self, batches: Iterable[DividedBatch]) -> Iterator[tuple[Tensor, list[PlacedBatch]]]:
-        """Make a step of every `accumulate` batches, or of those that are left. Yields the loss of each."""
+        """Make a step from every `accumulate` batches, or from the remaining ones. Yields the loss of
+        each."""
         rest = iter(batches)
         while True:
             # Between two steps, when the loader is at the position of the run.
@@ -355,7 +357,7 @@ class Parallel(Companion):
             counts = self.merged(meter).with_total(self.total, meter.items).state_dict()
             return {"metrics": counts, "optimizer": self.optimizer.state_dict()}
 
-        # Tensors can't be the result of `together`: a worker that is behind saves nothing of its own.
+        # `together` can't return tensors: a worker that is behind does not save its own.
         collected: list[dict[str, Any]] = []
         self.optimizer.together(lambda: collected.append(collect()))
         at.places = loader_states(self.loaders)

@@ -9,7 +9,7 @@ from .curve import Points
 
 NONE = -1  # the colour of a cell without a curve
 MARKS = "*o+x#@%="  # marks of curves in ASCII
-ROWS_A_LABEL, COLUMNS_A_LABEL = 4, 20  # at least so far apart are two labels of an axis
+ROWS_A_LABEL, COLUMNS_A_LABEL = 4, 20  # the smallest distance of two labels of an axis
 # Bits of a braille character (U+2800 + bits), by row and column of its dots.
 DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 

@@ -82,7 +82,7 @@ class RayWorkers:
         return task.remote(self._data, *args)
 
     def _errors(self) -> dict[int, Exception]:
-        """Return the errors of the workers that have ended by one, by place."""
+        """Return the errors of failed workers, by their numbers."""
         ray = _ray()
         errors: dict[int, Exception] = {}
         for place, result in enumerate(self.results):

@@ -42,7 +42,7 @@ class Position:
 
 
 class RunParts(NamedTuple):
-    """The objects whose states a checkpoint holds, besides the position."""
+    """The objects whose states a checkpoint holds, in addition to the position."""
 
     trained: Trained
     accumulate: int

@@ -14,7 +14,7 @@ EVENTS = "events.jsonl"  # the file of events in a run's folder
 
 def read_events(path: str | Path) -> Iterator[Event]:
     """Read the events of the JSONL file `path`, in order. Invalid and incomplete lines are skipped."""
-    # The file may be written right now, and end within a character or a line.
+    # A run may be writing the file, so it can end inside a character or a line.
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
             try:

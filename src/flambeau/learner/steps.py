@@ -112,7 +112,7 @@ def make_train(t: Trained, into: RecordedMeter) -> Step:
     def step(inputs: tuple[Any, ...], target: Any) -> tuple[Tensor, Any]:
         loss, output, grads = gradients(t, inputs, target)
         with no_grad():
-            # Metrics are part of the recorded step: no value is read back for them.
+            # Metrics are part of the recorded step, so they need no reads.
             count(into, loss, output, target, items_in(inputs[0]))
         apply(t, grads)
         # One submit for the loss, the metrics and the update; nothing waits for it.

@@ -83,7 +83,7 @@ def scalars(at: float, step: int, values: dict[str, float]) -> bytes:
 
 
 def session_start(at: float, step: int) -> bytes:
-    """Encode an Event that makes readers drop the values of this step and later ones, of a killed run."""
+    """Encode an Event that makes readers drop a killed run's values from this step on."""
     return event(at, step, field(7, BYTES, field(1, VARINT, varint(START))))
 
 

@@ -28,8 +28,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     """Log-softmax over many classes, with smaller weights for rare classes (Grave et al., 2017).
 
     [n, in_features], int [n] -> ([n], []). Every cluster is computed for every row, since no shape may depend
-    on values. cutoffs: where clusters of rarer classes begin, ascending. div_value: how many times smaller
-    each cluster's features are than those of the one before. head_bias: a bias in the head. ValueError for
+    on values. cutoffs: where clusters of rarer classes begin, ascending. div_value: the factor by which the
+    number of features shrinks from cluster to cluster. head_bias: a bias in the head. ValueError for
     cutoffs that are not ascending numbers of 1 to n_classes - 1.
     """
 

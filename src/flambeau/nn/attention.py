@@ -276,7 +276,7 @@ def multi_head_attention_forward(
     if static_k is not None or static_v is not None:
         rule = "not supported: use scaled_dot_product_attention"
         raise TypeError(f"multi_head_attention_forward: static_k and static_v: {rule}")
-    # A layer without parameters of its own, whose weights are the arguments.
+    # A layer without parameters: its weights are the arguments.
     layer: Any = Module.__new__(MultiheadAttention)
     embed_dim = query.shape[-1]
     layer.embed_dim, layer.num_heads, layer.dropout = embed_dim, num_heads, dropout_p

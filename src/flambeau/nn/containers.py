@@ -88,7 +88,7 @@ class _Numbered(Module):
 
 
 def _check_slot(owner: Module, module: Any) -> Any:
-    """Return a module or None, which keeps a place; TypeError for other values."""
+    """Return a module, or None as a placeholder; TypeError for other values."""
     return None if module is None else check_module(owner, module)
 
 
@@ -134,7 +134,7 @@ class ModuleList(_Numbered):
 
     def __init__(self, modules: Iterable[Module | None] | None = None):
         if modules is not None:
-            self.extend(cast("Iterable[Module]", modules))  # None keeps a place
+            self.extend(cast("Iterable[Module]", modules))  # None is a placeholder
 
     def _lines(self) -> list[str]:
         """The printed lines; equal neighbours share one line with their number."""

@@ -39,7 +39,7 @@ def split(model: Module, *example: Any, devices: Sequence[Any], **kw: Any) -> di
     time; the largest share is made as small as possible. Blocks are the entries of lists and Sequentials, in
     the order in which the example calls them. Blocks that share a tensor stay together.
 
-    model: stays where it is
+    model: is not moved
     example, kw: arguments of a call, by which each block's time on each device is measured; without them only
         bytes count
     devices: their names, in the order of the model

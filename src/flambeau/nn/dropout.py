@@ -30,7 +30,7 @@ class Dropping(Module):
         self.p, self.inplace = p, inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        # PyTorch's in-place variant assigns the result to the input itself
+        # PyTorch's in-place variant assigns the result to the input
         return type(self).function(input, self.p, self.training, inplace=self.inplace)
 
     def extra_repr(self) -> str:

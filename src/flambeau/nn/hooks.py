@@ -113,7 +113,7 @@ class _Gradients:
         """The same values; backward passes their gradients to of_inputs or of_outputs in one call."""
         at = [i for i, t in enumerate(values) if isinstance(t, Tensor) and t.requires_grad]
         self.places[side] = len(values), at
-        # One gate for all values with gradients, since hooks get them in one call.
+        # One gate for all values with gradients, since a hook gets them in one call.
         passed = gate([values[i] for i in at], getattr(self, f"of_{side}")) if at else []
         by_place = dict(zip(at, passed, strict=True))
         return tuple(by_place.get(i, v) for i, v in enumerate(values))

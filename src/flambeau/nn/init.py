@@ -74,7 +74,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal (mean, std), truncated to [a, b], in one draw by the inverse distribution function."""
+    """Normal (mean, std), truncated to [a, b], drawn through the inverse distribution function."""
     if (host := host_draws(tensor.device, generator)) is not None:
         return tensor.assign_(_truncated(host, tensor, mean, std, a, b))
     # One draw: the rejection method needs an unknown number of draws.

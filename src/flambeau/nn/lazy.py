@@ -47,7 +47,7 @@ class LazyLayer(Module):
         return True
 
     def reset_parameters(self) -> None:
-        """Do nothing: there are no values yet."""
+        """Do nothing: the values do not exist yet."""
 
     def initialize_parameters(self, *inputs: Any) -> None:
         """Become the layer for inputs like these."""
@@ -194,7 +194,7 @@ class _LazyInstanceNorm(_LazyNorm):
 
 
 class LazyLinear(LazyLayer):
-    """Linear whose in_features is taken from the first input. [..., n] -> [..., out_features]
+    """Linear that takes in_features from the first input. [..., n] -> [..., out_features]
 
     out_features: features of the output
     bias: learn an offset

@@ -1,4 +1,4 @@
-"""What a module owns: its parameters, buffers and modules by name, also as the dicts that PyTorch keeps.
+"""The members of a module: its parameters, buffers and modules by name, also as PyTorch's dicts.
 
 A member is an attribute of its module; `_member_kinds` and `_buffer_persistence` say which attributes are
 members.

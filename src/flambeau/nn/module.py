@@ -65,9 +65,8 @@ class Module(Owner):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute. A parameter, buffer or module comes after the others of its kind, and its name
-        keeps its place while it is None. TypeError for another value under the name of one of them."""
-        # The kind of the new value, and that of the name: what a name holds may be None, but not change
-        # silently.
+        keeps its place while it is None. TypeError for a value of another kind under such a name."""
+        # The kinds of the new value and of the name: a member may become None, but not silently another kind.
         kind, before = next((kind for kind in KINDS if isinstance(value, kind)), None), kind_of(self, name)
         # before: the kind that the name had; a member of another kind must be deleted first.
         if before is not None and (kind, before) not in REPLACED:

@@ -60,7 +60,7 @@ class RotaryEmbedding(Module):
         self.dim, self.base, self.interleaved = dim, base, interleaved
 
     def forward(self, x: Tensor, start: Any = 0) -> Tensor:
-        """Rotate x, whose tokens are at positions from `start` (a number or a tensor) on."""
+        """Rotate x, whose tokens have consecutive positions from `start` (a number or a tensor)."""
         if x.shape[-1] != self.dim:
             rule = f"the layer expects {self.dim} features, the input has {x.shape[-1]}"
             raise ValueError(f"RotaryEmbedding({describe(x)}): {rule}: make them equal")
@@ -83,7 +83,8 @@ def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False)
 
 
 def _slopes(heads: int) -> list[float]:
-    """2 ** -(8 i / n) for a power of two; between two of them, every other of the larger one's besides."""
+    """2 ** -(8 i / n) if n is a power of two; else those of the power below, then every other one of the
+    power above."""
     # The largest power of two up to heads; the others take every other slope of twice as many, as in the
     # paper.
     n = 1 << (heads.bit_length() - 1)

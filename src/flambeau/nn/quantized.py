@@ -40,7 +40,7 @@ class QuantizedLinear(Module):
 
 
 def quantize_(model: Module, bits: int = 4, block: int = 32) -> list[str]:
-    """Replace every Linear of a model by a QuantizedLinear; returns the names of those replaced.
+    """Replace every Linear of a model by a QuantizedLinear; returns the replaced layers' names.
 
     A layer whose in_features is not a multiple of `block`, or whose weight another layer shares, is
     unchanged. The state dict then has `words` and `scales` instead of `weight`: load it into a model that was

@@ -3,7 +3,7 @@
 The input's contribution to all steps is one product before the first step. A step is the product of the last
 hidden state with the weights, whose epilogue adds the input's contribution, and a kernel of all gates and
 states. Backward recomputes the gates of all steps by one product over the stored hidden states, and from them
-the factors of each step's gradients, which are linear: a step is one kernel that multiplies, and one product.
+the factors of each step's gradients, which are linear: each step is one elementwise kernel and one product.
 The weights' gradients are one product over all steps. For a cell without slopes (`cells.Cell`), backward
 differentiates the ops of each step.
 """

@@ -10,7 +10,7 @@ from .module import Module
 class Unflatten(Module):
     """One dim cut into several. [..., n, ...] -> [..., *unflattened_size, ...]
 
-    unflattened_size: the sizes, of which one may be -1.
+    unflattened_size: the sizes; one may be -1.
     """
 
     def __init__(self, dim: int, unflattened_size: tuple[int, ...] | list[int]):

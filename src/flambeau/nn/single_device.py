@@ -22,7 +22,7 @@ PARALLEL = (
 
 
 class Statistics(Protocol):
-    """Adds numbers over the shards of a step, which are computed side by side."""
+    """Adds numbers over the shards of a step, which are computed in parallel."""
 
     is_first: bool  # whether this shard moves the running statistics
 

@@ -137,7 +137,7 @@ def load(
 ) -> Keys:
     """Assign values by name to the tensors of a tree of modules. ValueError lists what does not fit.
 
-    replaces: the tensors themselves take the places of the module's own
+    replaces: the given tensors replace the module's tensors
     """
     versions: dict[str, Any] = getattr(state_dict, "_metadata", None) or {}
     state, keys, errors = Loading(_rename(state_dict, rename)), Keys([], []), list[str]()
@@ -174,7 +174,7 @@ def load(
     problems += errors
     if problems:
         cure = "use a state_dict of the same model" + ("" if bad or strange else ", or strict=False")
-        # A checkpoint often holds the state_dict in a dict with other things.
+        # A checkpoint often nests the state_dict in a dict with other entries.
         names = root.state_dict(keep_vars=True).keys()
         inside = next((n for n in state if isinstance(state[n], Mapping) and names & state[n].keys()), None)
         cure = cure if inside is None else f"pass the object at {inside!r}"

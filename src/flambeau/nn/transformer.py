@@ -296,7 +296,8 @@ class Transformer(Module):
         self.decoder = decoder or TransformerDecoder(
             TransformerDecoderLayer(*sizes, **options), others, norm()
         )
-        # PyTorch initialises all matrices of a Transformer alike; biases and norms keep their own values.
+        # PyTorch initialises all matrices of a Transformer in the same way; biases and norms keep their own
+        # values.
         for p in self.parameters():
             if p.ndim > 1:
                 init.xavier_uniform_(p)

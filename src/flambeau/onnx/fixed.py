@@ -8,7 +8,7 @@ from typing import Any
 from .graph import GraphDef, ModelDef, NodeDef
 from .operators.table import Operator, find
 
-# operators whose results differ from call to call, or by the model's mode
+# operators whose results change from call to call, or with the model's mode
 DRAWS = {
     *("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"),
     *("Dropout", "BatchNormalization", "Gradient"),
@@ -99,7 +99,7 @@ def _if(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
 def _loop(node: NodeDef, inputs: list[Fixed], run: Run) -> list[Fixed]:
     """Return the levels of states and stacked outputs, if the number of iterations is fixed."""
     body: GraphDef = node.attributes["body"]
-    inputs = [*inputs, *[Fixed.VALUE] * (2 - len(inputs))]  # the last ones may be left out
+    inputs = [*inputs, *[Fixed.VALUE] * (2 - len(inputs))]  # trailing ones may be omitted
     condition, states, stacked = _run_to_fixpoint(
         inputs[2:], 1, lambda s: run(body, [Fixed.VALUE, Fixed.VALUE, *s])
     )
@@ -156,7 +156,7 @@ def fixed_names(model: ModelDef, nodes: list[NodeDef], levels: Levels) -> set[st
 
 
 def folds(node: NodeDef, known: set[str], functions: Any) -> bool:
-    """Whether a node's outputs depend on nothing but the values of these names."""
+    """Whether a node's outputs depend only on the values of these names."""
     if (node.domain, node.op, node.overload) in functions or node.op in DRAWS or any(node.graphs()):
         return False
     return all(n in known for n in node.inputs if n)

@@ -50,7 +50,7 @@ class OnnxError(FlambeauError):
 
 
 def printable(text: str, but: str = "") -> str:
-    """Return a text with escapes in place of unprintable characters."""
+    """Return a text with unprintable characters escaped."""
     return "".join(c if c.isprintable() or c in but else repr(c)[1:-1] for c in text)
 
 
@@ -86,7 +86,7 @@ class Ref(NamedTuple):
 class NodeDef:
     """A call of an operator; "" among inputs and outputs is an omitted one.
 
-    Attributes are Python values: numbers, texts, tuples of them, NumPy arrays (tensors), GraphDef, ValueDef
+    Attributes are Python values: numbers, strings, tuples of them, NumPy arrays (tensors), GraphDef, ValueDef
     (types) or Ref."""
 
     op: str

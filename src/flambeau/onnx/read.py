@@ -16,7 +16,7 @@ LARGE = 1 << 24  # from this size on our own reader is used: it copies no tensor
 
 def read_model(source: Any, beside: "type[Beside] | None" = None) -> ModelDef:
     """Read a model from a path, bytes or a ModelProto of the onnx package; OnnxError names file and reason.
-    beside: finds tensors in other files, instead of Beside."""
+    beside: finds tensors in other files; the default is Beside."""
     if hasattr(source, "SerializeToString"):
         return model_of(source, "the model", Beside(None))
     data: Any = source

@@ -263,7 +263,7 @@ class Runner:
             values.update((name, v) for name, v in zip(node.outputs, results) if name)
 
     def constant(self, of: Any, make: Callable[[], Any]) -> Any:
-        """make(), cached by a node or an array."""
+        """make(), cached for a node or an array."""
         if id(of) not in self._constants:
             value: Any = make()
             self._constants[id(of)] = of, value  # kept alive, since another object could get its id

@@ -1,4 +1,4 @@
-"""Traces a function to a graph whose sizes are formulas, with one further trace for each dynamic size."""
+"""Traces a function to a graph whose sizes are formulas, with one additional trace for each dynamic size."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

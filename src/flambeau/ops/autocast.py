@@ -1,6 +1,6 @@
 """The table of autocast: which operations cast their tensors to 16 bits, which to float32, and which to the
-widest dtype among them. All others leave them as they are. The lists are PyTorch's for CUDA; an operation
-that PyTorch composes of these is listed by the dtype of its result there."""
+widest dtype among them. All others do not change them. The lists are PyTorch's for CUDA; an operation that
+PyTorch composes of these is listed under the dtype of PyTorch's result."""
 
 from ..core.autocast import RULES, in_float32, in_lower, in_widest
 

@@ -109,7 +109,7 @@ def view_as_complex(input: Tensor) -> Prepared:
 
 @composed
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate; real numbers are returned as they are. [...] -> [...]"""
+    """The complex conjugate; real tensors are returned unchanged. [...] -> [...]"""
     return _conj(input) if input.dtype.is_complex else input
 
 
@@ -146,7 +146,7 @@ def sgn(input: Tensor) -> Tensor:
     """x / |x|, 0 for 0: the sign of real numbers, the direction of complex ones. [...] -> [...]"""
     if not input.dtype.is_complex:
         return input.sign()
-    # In the direction of x; 1 in place of 0 keeps the gradient at 0 finite.
+    # The gradient has the direction of x; 1 instead of 0 keeps it finite at 0.
     size = input.abs()
     return input / (size == 0).where(1.0, size)
 
@@ -195,7 +195,7 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
 
 @composed
 def real(input: Tensor) -> Tensor:
-    """The real parts, as a view; real numbers are returned as they are. [...] -> [...]"""
+    """The real parts, as a view; real tensors are returned unchanged. [...] -> [...]"""
     return view_as_real(input).select(-1, 0) if input.dtype.is_complex else input
 
 

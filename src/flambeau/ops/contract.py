@@ -255,7 +255,7 @@ class Contract(Family):
     @kernel("contract", shape=_shape, dtype=_dtype, grad=_grad, xp=_einsum, dtypes="fiuc")
     def _contract(self: Any, other: Tensor, nk: int, label: str) -> Prepared:
         """Sum of products over the last nk dims of two views of equal rank."""
-        # Only a lower precision is an attribute, so that graphs of the default stay as they are.
+        # Only a lower precision is an attribute, so that the default's graphs do not change.
         precision = modes.get_matmul_precision()
         allowed = {} if precision == "highest" else {"precision": precision}
         return (self, other), {"nk": nk, "label": label} | allowed

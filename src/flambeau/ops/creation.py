@@ -327,7 +327,7 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
 
 @composed
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of one element per vector, the last fastest; a single vector is returned as it is.
+    """All combinations of one element per vector, the last fastest; a single vector is returned unchanged.
     [a], [b] -> [a * b, 2]
 
     Raises ValueError if a tensor does not have 1 dim.
@@ -351,8 +351,8 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 def _lower_places(row: int, col: int, offset: int, device: Any) -> tuple[Tensor, Tensor]:
     """Row and column of each element of a lower triangle, row by row, int32.
 
-    The first rows grow by one: the row of an element solves a quadratic (in float, then corrected by one
-    either way). The rows after them have all columns.
+    The first rows grow by one, so an element's row solves a quadratic (in floats, then corrected by at most
+    one). The rows after them have all columns.
     """
     if row < 0 or col < 0:
         raise ValueError(f"row={row} and col={col} are sizes: pass 0 or more")

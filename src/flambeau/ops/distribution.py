@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 def digits_of(dtype: DType) -> int:
     """The number of random bits for a float dtype: its binary digits, at most 24."""
-    # eps is 2 ** (1 - digits). Samples are made in float32, which has 24.
+    # eps is 2 ** (1 - digits). Samples are drawn in float32, which has 24.
     return min(round(1 - log2(dt.finfo(dtype).eps)), 24)
 
 

@@ -146,7 +146,7 @@ def _flatten(best: dict[int, tuple[float, int]], s: int, alive: list[int]) -> li
     part = best[s][1]
     if not part:
         return []
-    # The operands of a subtree are replaced by its product, at the end of the list, as contraction_path says.
+    # As in contraction_path, a product replaces its operands, at the end of the list.
     path = _flatten(best, part, alive) + _flatten(best, s ^ part, alive)
     i, j = sorted((alive.index(part), alive.index(s ^ part)))
     del alive[j], alive[i]

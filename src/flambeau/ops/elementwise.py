@@ -210,18 +210,17 @@ def _dependent_grad(g: Tensor, y: Tensor, value: Tensor, *others: Tensor) -> lis
 
 @composite(grad=_dependent_grad)
 def _dependent(value: Tensor, *others: Any) -> Tensor:
-    """`value` as a function also of `others`, none of whose elements it uses, with gradients 0 by them."""
+    """`value` as a function of `others` too, with zero gradients: it uses none of their elements."""
     return value
 
 
 def depend_on(value: Tensor, *others: Any) -> Tensor:
-    """`_dependent` of the tensors that require gradients: `value` itself if there are none."""
+    """`_dependent` for the tensors that require gradients; `value` itself if none does."""
     used = [x for x in others if is_tensor(x) and x.requires_grad]
     return _dependent(value, *used) if used else value
 
 
-# Functions, since a type checker would need the type of an op for that of a lambda in its own row (sin by
-# cos and back).
+# Functions instead of lambdas: sin's row would need the type of cos, and cos's that of sin.
 def _sin_grad(g: Tensor, y: Tensor, x: Tensor) -> list[Tensor | None]:
     return [g * x.cos()]
 
@@ -899,7 +898,7 @@ choose = where
 
 def _complex_logaddexp(x: Tensor, y: Tensor) -> Tensor:
     """log(exp(x) + exp(y)) from the operand with the larger real part, since exp of both may overflow."""
-    # of one dtype: a bool operand of `where` would be taken for its condition
+    # of one dtype: `where` would treat a bool operand as its condition
     dtype = dt.promote(x.dtype, y.dtype)
     x, y = x.to(dtype), y.to(dtype)
     re_x, re_y = x.detach().real, y.detach().real

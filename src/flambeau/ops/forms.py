@@ -108,7 +108,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 
 
 def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Tensor | None = None) -> Tensor:
-    """A copy of `length` elements of a dim from `start` on, or `out` with these values. IndexError and
+    """A copy of `length` elements of a dim, beginning at `start`, or `out` with these values. IndexError and
     ValueError if they are out of range."""
     copied = lambda: input.narrow(dim, start, length).clone()  # noqa: E731
     return copied() if out is None else into(copied, (), {"out": out})

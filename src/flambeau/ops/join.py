@@ -37,7 +37,7 @@ def _cat_launch(limits: Limits, *nodes: Node, dim: int) -> list[Launch]:
     alone = [_is_large(limits, n) for n in nodes]
     total, most, before, at = sum(widths), limits.storage_buffers - 1, 0, 0
     launches: list[Launch] = []
-    # `most` bindings are left for inputs; a large input ends a group and gets its own launch.
+    # A launch binds at most `most` inputs; a large input ends a group and gets its own launch.
     while at < len(nodes):
         few = widths[at : at + most]
         few = few[: next((i for i in range(len(few)) if alone[at + i]), len(few))]
@@ -148,7 +148,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def tensor_split(
     input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0
 ) -> tuple[Tensor, ...]:
-    """That many pieces, the first ones larger by one if needed; or a cut before each index. [n] -> tuple
+    """Split into this many pieces, the first ones larger by one if needed, or before each index. [n] -> tuple
 
     indices_or_sections: how many parts, or the places of the cuts
     Raises ValueError if there is less than 1 section.

@@ -1,7 +1,7 @@
 """PyTorch's random numbers of its CPU device: the Mersenne twister and the transforms of its 2.13 kernels.
 
-The words of MT19937, uniforms, integers, permutations and float32 normals are PyTorch's bit for bit; what
-passes through float64 logarithms and angles may differ by one unit in the last place. On Intel processors
+The words of MT19937, uniforms, integers, permutations and float32 normals are PyTorch's bit for bit; draws
+that use float64 logarithms and angles may differ by one unit in the last place. On Intel processors
 PyTorch itself draws `bernoulli_(p)`, dropout and `exponential_` by MKL, which gives other numbers than on all
 other processors; these are the numbers of the others.
 """
@@ -153,7 +153,7 @@ class MersenneGenerator(Generator):
 
     def normals_in_pairs(self, n: int, exact: bool = False) -> Array:
         """Standard normal in float64, pair by pair (Box and Muller, 1958); an odd draw keeps the second
-        number of its last pair for the next. exact: by the C library's functions. -> [n]"""
+        number of its last pair for the next. exact: use the C library's functions. -> [n]"""
         import numpy as np
 
         kept = [] if self.normal is None or not n else [self.normal]
@@ -239,7 +239,7 @@ def _generator_of(device: Any, raw: Any) -> MersenneGenerator:
 
 
 def _libm(name: str, exact: bool = True) -> Callable[[Array], Array]:
-    """A function of float64 arrays by the C library; unless `exact`, NumPy's, which is faster."""
+    """A function of float64 arrays: the C library's if `exact`, else NumPy's, which is faster."""
     import numpy as np
 
     if not exact:

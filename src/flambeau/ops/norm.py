@@ -27,7 +27,7 @@ EPS_RULE = "training divides by the root of the variance and eps: pass a positiv
 
 @composed
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """The input divided by its p-norm along a dim, which is eps at least. [...] -> [...]"""
+    """The input divided by its p-norm along a dim, or by eps if the norm is smaller. [...] -> [...]"""
     return input / input.norm(p, dim, keepdim=True).maximum(eps)
 
 

@@ -184,8 +184,8 @@ def spherical_bessel_j0(x: Tensor) -> Tensor:
     """sin(x) / x, 1 at 0 and 0 at infinities. [...] -> [...]"""
     x, dtype = in_float32(x)
     near, is_infinite = x.abs() < 0.5, x.isinf()
-    # Below 0.5 the Taylor series: the quotient is 0 / 0 at 0. Where the other branch is selected, each gets
-    # harmless values, so that no gradient is NaN.
+    # Below 0.5 the Taylor series: the quotient is 0 / 0 at 0. Each branch gets safe values where the other
+    # one is selected, so that no gradient is NaN.
     s = near.where(x, 0.0).square()
     series = 1 - s / 6 * (1 - s / 20 * (1 - s / 42 * (1 - s / 72 * (1 - s / 110 * (1 - s / 156)))))
     far = (near | is_infinite).where(1.0, x)

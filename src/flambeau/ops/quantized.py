@@ -123,7 +123,7 @@ def _launch(
 
 
 def _choose_kernel(names: Sequence[str], m: int) -> str:
-    """The kernel by the number of vectors m: the fewer vectors, the more lanes share a row."""
+    """The kernel for m vectors: the fewer vectors, the more lanes share a row."""
     if len(names) == 1:
         return "rows"
     return next((name for most, name in BEST if m <= most and name in names), "tiles")
@@ -188,7 +188,7 @@ class SharedTile(NamedTuple):
     ahead: int
 
     def memory(self: Any, bits: int) -> int:
-        """Bytes of workgroup memory: the vectors' part, whose place the sums take later."""
+        """Bytes of workgroup memory for the vectors; the sums reuse them later."""
         part = self.vectors * self.ahead * (32 // bits) * (self.lanes + 1)
         return 16 * max(part, self.lanes * self.lines)
 
@@ -210,9 +210,9 @@ def _shared_memory_launch(
     tile = _tile_of(name, m, bits)
     chunks, turn = k // per, tile.lanes * tile.ahead
     lines, columns = -(-n // (4 * tile.lines)), -(-m // tile.vectors)
-    # "blocks" splits rows only if there are too few workgroups, into pieces of 4 turns or more.
+    # "blocks" splits rows only if there are too few workgroups, into pieces of at least 4 iterations.
     pieces = max(min(SPREAD // (lines * columns), chunks // (4 * turn)), 1) if name == "blocks" else 1
-    long = -(-chunks // (pieces * turn)) * turn  # cells of a piece, in turns that all lanes share
+    long = -(-chunks // (pieces * turn)) * turn  # cells of a piece: a multiple of an iteration of all lanes
     parts = -(-chunks // long)
     sizes = sizes | {"chunks": chunks, "lines": lines, "columns": columns, "long": long, "parts": parts}
     options = {"bits": bits, "each": block // per, "parts": parts > 1} | tile._asdict()

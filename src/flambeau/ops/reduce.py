@@ -86,8 +86,8 @@ def _grad_extreme(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Gra
 
 
 def _grad_prod(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Gradients:
-    """The product of the other elements: y / x if there are no zeros; with one zero only that element has a
-    gradient, with more none has.
+    """The product of the other elements: y / x if there are no zeros; with one zero, only its element has a
+    gradient; with more zeros, none has.
 
     For second derivatives the product is computed without a division, which would be wrong at zeros.
     """
@@ -430,7 +430,7 @@ def _variance_grad(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...], share
 @composite(grad=_variance_grad)
 def _variance(x: Tensor, *, dims: tuple[int, ...], share: float) -> Tensor:
     """In two passes: the sum of squared deviations from the mean, corrected by the mean's rounding error,
-    which is not small beside a large mean (Chan, Golub and LeVeque, 1983)."""
+    which is not small compared with a large mean (Chan, Golub and LeVeque, 1983)."""
     # sum (x - m)^2 - (sum (x - m))^2 / n for a rounded mean m. Rounding can make it negative: relu. An
     # infinite error would turn an infinite variance into NaN.
     deviation = x - x.mean(dims, keepdim=True)
@@ -487,7 +487,7 @@ def _arg_extreme(x: Tensor, dim: int | None, keepdim: bool, extreme: str) -> Ten
     flat = flat.detach()
     n = flat.shape[d]
     hit = flat == getattr(flat, extreme)(d, keepdim=True)
-    # NaN is the extreme if there is one, but equals nothing.
+    # NaN is the extreme value if there is one, but NaN equals nothing.
     hit = hit if not flat.dtype.is_float else hit | flat.isnan()
     places = (
         type(x)

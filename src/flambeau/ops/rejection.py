@@ -82,7 +82,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     # log of the mean's probability mass at k, by Stirling's formula; log1p keeps digits for k near the mean.
     mass = high * excess - (from_0 + 0.5) * excess.log1p() - 0.5 * (high.log() + log(2 * pi))
     inside = v.log() + bound - (a / (end * end) + b).log() <= mass - tail(from_0)
-    # Quick acceptance (a squeeze), quick rejection near both ends, else the test by the mass.
+    # Quick acceptance (a squeeze), quick rejection near both ends, else the exact test.
     accepted = (k >= 0) & (((end >= 0.07) & (v <= quick)) | (((end >= 0.013) | (v <= end)) & inside))
     drawn = (means < FEW).where(small, first_accepted(k, accepted))
     drawn = means.isfinite().where(drawn, float("nan")).to(input.dtype)

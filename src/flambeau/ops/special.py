@@ -392,7 +392,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 
 
 def _divide_by_x(y: Tensor, x: Tensor) -> Tensor:
-    """y / x, which is 1/2 at 0: y tends to x / 2 there."""
+    """y / x, whose limit at 0 is 1/2."""
     zero = x == 0
     return zero.where(0.5, y / zero.where(1.0, x))
 

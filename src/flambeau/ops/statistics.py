@@ -51,7 +51,7 @@ def cov(
     else:
         total = w.sum()
         total = valid(total, total == 0, "cov sum")
-        # numpy.cov's divisor: with aweights the correction is scaled by their mean square.
+        # numpy.cov's divisor: with aweights, the correction is multiplied by sum(w * a) / sum(w).
         lost = correction if aweights is None else (w * aweights).sum() / total * correction
         divisor = (total - lost).clamp(min=0.0)
     # in two passes: products of deviations, corrected by the mean's rounding error (Chan, Golub and LeVeque,

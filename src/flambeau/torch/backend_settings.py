@@ -1,4 +1,4 @@
-"""torch.backends: what of PyTorch's libraries is there (none), and settings without effect."""
+"""torch.backends: reports that PyTorch's libraries are not available, and has settings without effect."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -22,7 +22,7 @@ def _is_named(value: Any) -> bool:
 
 
 def _mapping_like(first: Any, pairs: dict[Any, Any]) -> Any:
-    """A mapping of the type of `first` with other values; a dict if its type can't be made so."""
+    """A mapping of the type of `first` with other values; a dict if the type can't be built from them."""
     try:
         if issubclass(first.__class__, MutableMapping):
             clone: Any = copy.copy(first)
@@ -50,7 +50,7 @@ def _sequence_like(first: Any, values: list[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """Convert NumPy's arrays inside sequences and mappings to tensors. Other values stay as they are."""
+    """Convert NumPy's arrays inside sequences and mappings to tensors. Other values do not change."""
     if isinstance(data, Tensor):
         return data
     if _is_array(data):
@@ -63,7 +63,7 @@ def default_convert(data: Any) -> Any:
 
 
 def collate(batch: Any, *, collate_fn_map: Mapping[Any, Collate] | None = None) -> Any:
-    """Make a batch of n items: by the entry of their type in `collate_fn_map`, else part by part.
+    """Make a batch of n items: with the entry for their type in `collate_fn_map`, else part by part.
 
     RuntimeError for sequences of different lengths, TypeError for types without an entry.
     """

@@ -1,7 +1,7 @@
 """torch.compile(model) during training: the forward pass and the backward pass are two recordings.
 
-The forward recording returns the results and the values that the backward pass reads. While it is made,
-the backward pass is built once, from placeholders of the results' gradients, and kept as a list of steps.
+The forward recording returns the results and the values that the backward pass reads. At that time the
+backward pass is built once, from placeholders for the results' gradients, and stored as a list of steps.
 The backward recording runs these steps on the kept values and the real gradients.
 """
 
@@ -57,7 +57,8 @@ def _step_of(n: Node, inputs: tuple[int, ...]) -> BackwardStep:
 
 
 class BackwardPlan(NamedTuple):
-    """A backward pass: its values are the kept ones, the results' gradients, the parameters, then the steps.
+    """A backward pass: its values are the kept forward values, the results' gradients, the parameters, then
+    the steps.
 
     ends: the place of each gradient, of the arguments that require one and of the parameters.
     """
@@ -125,7 +126,7 @@ class _Builder:
         is_number = node.op.name in ("constant", "iota")
         is_plain = all(isinstance(s, NUMBERS) for s in node.scalars)
         # Kept: values of the forward pass. Not kept: views, which cost nothing, and nodes that a checkpoint
-        # computes again (`again`), whose point is that they are not kept.
+        # recomputes (`again`), which must not be kept.
         is_forward = node.serial < self.begin and not node.again and node.op.kind != "movement"
         is_leaf = node.buffer is not None or node.op.kind == "leaf"
         if is_plain and (is_number or not (is_forward or is_leaf)):

@@ -21,11 +21,11 @@ STRANGE = "it returns an object that is not made of tensors, numbers, strings, l
 
 
 class StartingGradients:
-    """The calls of one function that begin with gradients set for the same of the leaves that they read."""
+    """The calls of one function that begin with gradients for the same leaves, among those that they read."""
 
     def __init__(self, number: int):
         self.number = number
-        self.asked: dict[int, bool] = {}  # by the leaf's place: whether its gradient was set at the start
+        self.asked: dict[int, bool] = {}  # by the leaf's position: whether its gradient was set at the start
         self.is_known = False  # it has run
 
     def fits(self, leaves_of: list[Tensor]) -> bool:
@@ -69,7 +69,7 @@ class RecordedCalls:
         return result
 
     def _gradients(self, variant: StartingGradients) -> dict[int, Tensor]:
-        """The gradients that the call may read, by the place of their leaf."""
+        """The gradients that the call may read, by the position of their leaf."""
         places: list[int] = list(range(len(self.leaves)))  # the first call may read all
         if variant.is_known:
             places = [i for i, was in variant.asked.items() if was]
@@ -84,7 +84,7 @@ class RecordedCalls:
             before.assign_(gradient)
 
     def place_of(self, leaf: Tensor) -> int:
-        """The place of a leaf among those whose gradients calls read or set."""
+        """The position of a leaf among those whose gradients calls read or set."""
         if id(leaf) not in self.places:
             self.places[id(leaf)] = len(self.leaves)
             self.leaves.append(leaf)
@@ -165,8 +165,8 @@ class OptimizedModule(Module):
 
 
 def compile(model: Any = None, *, disable: bool = False, **options: Any) -> Any:
-    """A function (or module) whose calls on a GPU are recorded and replayed, as fb.jit does: a step with
-    backward, optimizer.step and zero_grad as a whole.
+    """A function (or module) whose calls on a GPU are recorded and replayed, as fb.jit does: an entire step
+    with backward, optimizer.step and zero_grad.
 
     disable: return the function itself. options: torch's others (fullgraph, dynamic, backend, mode), which
     choose nothing here.

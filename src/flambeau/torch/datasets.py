@@ -1,4 +1,4 @@
-"""torch.utils.data's datasets: their lengths are optional, and their parts keep the indices that they get."""
+"""torch.utils.data's datasets: lengths are optional, and subsets store their indices."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ class TorchDataset(Generic[T_co]):
 
 @with_torch_name
 class TorchIterableDataset(TorchDataset[T_co], Iterable[T_co]):
-    """Items in turn: a subclass defines `__iter__`. Each worker of a loader iterates a copy of it."""
+    """Yields items: a subclass defines `__iter__`. Each worker of a loader iterates a copy of it."""
 
     def __add__(self, other: Any) -> Any:
         return TorchChainDataset([self, other])
@@ -60,7 +60,7 @@ class TorchTensorDataset(TorchDataset[tuple[Tensor, ...]]):
 class TorchStackDataset(TorchDataset[Any]):
     """Datasets side by side: item i is the tuple of their items i, or for named ones the dict.
 
-    args: datasets; kwargs: datasets by name, in place of those. ValueError for both or none,
+    args: datasets; kwargs: datasets by name, instead of args. ValueError for both or none,
     and if lengths differ.
     """
 

@@ -173,7 +173,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], An
     key = self.node.param
     if key not in _after:
         _after[key] = {}
-        # The table is by key: it would keep the hooks of parameters that are gone.
+        # The table has keys, so it would keep the hooks of deleted parameters.
         weakref.finalize(self, _after.pop, key, None)
     return hang(_after[key], hook)
 
@@ -183,7 +183,7 @@ def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> RemovableHandle:
     """Call hook(gradient) in backward when this tensor's gradient is complete; its result, if not None,
     replaces the gradient."""
     handle = plain_register_hook(self, hook)
-    if (retained := _retained.get(self.node)) is not None:  # `.grad` keeps what the other hooks return
+    if (retained := _retained.get(self.node)) is not None:  # `.grad` stores the result of the other hooks
         retained.remove()
         _retained[self.node] = _retain(self)
     return handle

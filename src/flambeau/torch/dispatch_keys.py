@@ -61,7 +61,7 @@ class DispatchKeySet:
 
 
 class Guard:
-    """A block that runs as it would anywhere else: there are no dispatch keys to leave out."""
+    """A block without effect: no dispatch keys exist to exclude."""
 
     def __init__(self, *_: Any):
         pass

@@ -1,4 +1,4 @@
-"""torch.distributions.utils: what distributions of other packages are made of."""
+"""torch.distributions.utils: helpers that other packages' distributions use."""
 
 from collections.abc import Callable
 from numbers import Number

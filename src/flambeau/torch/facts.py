@@ -1,4 +1,4 @@
-"""What torch says about itself, and where it keeps files."""
+"""Facts about torch: its version, its settings, and the folders of its files."""
 
 import os
 from pathlib import Path

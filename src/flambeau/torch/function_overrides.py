@@ -35,7 +35,7 @@ def has_torch_function_variadic(*args: Any) -> bool:
 def handle_torch_function(public_api: Any, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
     """The result of public_api from the mode or class that overrides it.
 
-    relevant_args: the arguments whose classes are asked. TypeError if none of them has it.
+    relevant_args: the arguments whose classes may override the call. TypeError if none of them has it.
     """
     result = overrides.dispatch(public_api, args, kwargs, relevant_args)
     if result is overrides.NOT_TAKEN:
@@ -97,7 +97,7 @@ def get_ignored_functions() -> set[Any]:
 
 
 def get_default_nowrap_functions() -> set[Any]:
-    """Functions whose results never get a subclass: none here."""
+    """Functions whose results never get a subclass: empty here."""
     return set()
 
 

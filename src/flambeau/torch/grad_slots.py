@@ -10,10 +10,10 @@ class Frame:
     """The gradients that a recorded call sees and sets. A replay runs no Python, so the caller of the
     recording passes gradients in, and stores those that the call returns.
 
-    initial: tensors that stand for gradients from before the call, by the id of their leaf. now: the
+    initial: tensors that represent gradients from before the call, by the id of their leaf. now: the
     gradients of leaves that the call has read or set, with the leaf. asked: leaves whose gradient was read
     before it was set. cleared: leaves whose gradient was set, so it is another object than before.
-    outside: asked leaves whose gradient was not among the initial ones.
+    outside: leaves in `asked` whose gradient was not among the initial ones.
     """
 
     def __init__(self, initial: dict[int, Tensor]):
@@ -30,7 +30,7 @@ class Frame:
         if key not in self.now:
             self.asked.append(leaf)
             initial = self.initial.get(key)
-            # a tensor of its own: the call may write to it, but not to its arguments
+            # a separate tensor: the call may write to it, but not to its arguments
             value = _read_slot(leaf) if initial is None else Tensor(initial.node)
             # A gradient from before the call that the recording did not get: its value would be frozen in
             # replays.
@@ -79,7 +79,7 @@ def write(t: Tensor, gradient: Any) -> None:
 
 
 def add(t: Tensor, before: Tensor, gradient: Tensor) -> Tensor:
-    """Add to the gradient of a tensor, which is `before`, in place; returns it."""
+    """Add to `before`, the gradient of a tensor, in place; returns it."""
     frame = current.frame
     if frame is None or t.node.param is None:
         return before.assign_(before + gradient.to(before.dtype))

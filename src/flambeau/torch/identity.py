@@ -60,7 +60,8 @@ class Final:
 
 
 class GraphModule(Module):
-    """torch.fx.GraphModule, which libraries subclass: one can't be made, there are no graphs of torch.fx."""
+    """torch.fx.GraphModule, which libraries subclass. It can't be instantiated, since torch.fx graphs are not
+    supported."""
 
     def __init__(self, *_args: Any, **_kw: Any):
         raise refuse("torch.fx.GraphModule")

@@ -131,7 +131,7 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
 
 
 def _addindent(s_: str, numSpaces: int) -> str:
-    """A text whose lines but the first are indented."""
+    """A text with all lines except the first indented."""
     first, *rest = s_.split("\n")
     return "\n".join([first, *(" " * numSpaces + line for line in rest)])
 

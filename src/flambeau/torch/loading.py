@@ -26,13 +26,13 @@ FIXED = {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "pers
 
 
 class DatasetKind:
-    """Whether a dataset is read by index or in turn."""
+    """Whether a dataset is read by index or by iteration."""
 
     Map, Iterable = 0, 1
 
 
 class ConstantSampler(Sampler):
-    """Yields None forever: an iterable dataset decides what comes next."""
+    """Yields None forever: an iterable dataset chooses its own order."""
 
     def __iter__(self) -> Iterator[None]:
         return repeat(None)
@@ -40,12 +40,12 @@ class ConstantSampler(Sampler):
 
 @with_torch_name
 class TorchDataLoader(Generic[T_co]):
-    """Batches of a dataset, as torch.utils.data.DataLoader makes them.
+    """Batches of a dataset, like torch.utils.data.DataLoader's.
 
     dataset: items by index, or an IterableDataset
-    batch_size: items of a batch; None gives the items as they are
+    batch_size: items of a batch; None yields single items
     shuffle: a new order each epoch, drawn from `generator`
-    sampler: indices in place of the shuffled or sequential ones
+    sampler: indices instead of the shuffled or sequential ones
     batch_sampler: lists of indices, one for each batch
     num_workers: how many threads fetch batches ahead; 0: the loop fetches them
     collate_fn: makes a batch of a list of items; None: `default_collate`
@@ -185,7 +185,7 @@ def _check_order(is_iterable: bool, orders: dict[str, Any], batching: dict[str, 
 
 
 class _Fetch:
-    """Makes the batches of a loader: of indices, or of what comes next of an iterable dataset.
+    """Makes a loader's batches: from indices, or from the next items of an iterable dataset.
 
     Each worker has its own shallow copy of an iterable dataset, whose attributes `worker_init_fn` may set.
     """
@@ -251,7 +251,7 @@ class BaseIterator:
 
 
 class SerialIterator(BaseIterator):
-    """A pass whose batches the loop itself fetches."""
+    """A pass whose batches are fetched in the loop's own thread."""
 
     def _begin(self) -> Iterator[Any]:
         if self._fetch.by_index:
@@ -313,9 +313,7 @@ class _Team:
     def until_over(self, _indices: Iterator[Any]) -> Iterator[Any]:
         """The batches of an iterable dataset, of which each worker has a copy."""
         epoch = object()
-        over = (
-            0  # ends in a row: requests go to workers in turn, so as many as there are workers end the pass
-        )
+        over = 0  # consecutive ends: requests go to workers in turn, so one end per worker ends the pass
         numbers = takewhile(lambda _: over < self.size, count())
         for batch in self._run(BatchRequest(0, number, epoch) for number in numbers):
             over = over + 1 if batch is OVER else 0

@@ -22,7 +22,7 @@ NOTHING: Any = object()
 
 
 class TorchModule(ModuleType):
-    """A module of torch: names that are asked for are looked up, and kept."""
+    """A module of torch: looks names up at first use, and caches them."""
 
     def __getattr__(self, name: str) -> Any:
         value = _look_up(self.__name__, name)
@@ -84,7 +84,7 @@ def _make(name: str) -> TorchModule:
 
 def _look_up(module: str, name: str) -> Any:
     """The value of a name of a module of torch; NOTHING if torch has none."""
-    # The order matters: names with their own row, then modules, then what our public modules have, then
+    # The order matters: names with their own row, then modules, then names of our public modules, then
     # placeholders.
     if (path := NAMES.get(f"{module}.{name}")) is not None:
         return _attribute(path)
@@ -227,7 +227,7 @@ def install() -> None:
 def uninstall() -> None:
     """Stop answering `import torch`: the next import finds the real torch, if there is one.
 
-    Modules that were imported meanwhile keep what they have.
+    Modules imported in the meantime keep their names.
     """
     _installed.on = False
     for name in [

@@ -33,7 +33,7 @@ is_nccl_available = is_gloo_available
 
 
 def is_mpi_available() -> bool:
-    """False: there is no MPI."""
+    """False: MPI is not supported."""
     return False
 
 

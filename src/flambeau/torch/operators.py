@@ -152,7 +152,7 @@ def _call(name: str, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
 
 
 def _differentiable(operator: _Operator, kernel: Kernel, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-    """A call whose gradient is what register_autograd gave."""
+    """A call with the gradient of register_autograd."""
     values = list(inspect.signature(kernel).bind(*args, **kw).arguments.values()) if kw else list(args)
 
     class OperatorCall(Function):

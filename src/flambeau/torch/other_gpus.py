@@ -17,7 +17,7 @@ def device_count() -> int:
 
 
 def _do_nothing(*_args: Any, **_kw: Any) -> None:
-    """Do nothing: there is no such device."""
+    """Do nothing: no such device exists."""
 
 
 empty_cache = synchronize = manual_seed = manual_seed_all = seed = seed_all = set_device = _do_nothing

@@ -1,7 +1,7 @@
 """Placeholders: stand for torch's names that Flambeau lacks, so that an import never fails.
 
 A placeholder can be imported, subclassed, subscripted (`Dataset[int]`), used as a decorator, as an annotation
-and in isinstance. When it is called, it raises an error with its full name and what to do. A call while a
+and in isinstance. A call raises an error with the full name and a remedy. A call while a
 module is imported (a decorator with arguments, a registration) gives another placeholder.
 """
 
@@ -57,7 +57,8 @@ def _is_importing() -> bool:
 
 
 def _result(name: str) -> Any:
-    """The result of a call: a placeholder while a module is imported, such as a decorator; else an error."""
+    """The result of a call: while a module is imported (a decorator, for example) a placeholder, else an
+    error."""
     if _is_importing():
         return placeholder_class(f"{name}(...)")
     raise refuse(name)

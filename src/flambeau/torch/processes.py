@@ -1,4 +1,4 @@
-"""torch.multiprocessing: Python's multiprocessing, whose processes get tensors as copies."""
+"""torch.multiprocessing: Python's multiprocessing; processes get copies of tensors."""
 
 import multiprocessing
 from collections.abc import Callable

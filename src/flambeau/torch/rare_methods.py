@@ -12,7 +12,7 @@ _plain_become: Any = vars(Tensor)["_become"]  # the one place of all writes
 
 
 def _owner(tensor: Tensor) -> Tensor:
-    """The tensor whose elements a view shows; itself if that is gone."""
+    """The base of a view; the tensor itself if the base was freed."""
     base = tensor if tensor.link is None else tensor.link[0].base()
     return tensor if base is None else base
 

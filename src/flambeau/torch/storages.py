@@ -175,7 +175,7 @@ class UntypedStorage:
 
 
 class FileStorage:
-    """The bytes of a file, or a part of them, that are read when a tensor is made of them."""
+    """The bytes of a file, or a part of them, which are read when a tensor is created from them."""
 
     device = "cpu"
 

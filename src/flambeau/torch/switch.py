@@ -1,7 +1,7 @@
 """Torch mode: a switch of the process that gives Flambeau's classes PyTorch's semantics.
 
 Importing `flambeau.torch` turns it on. The mode replaces attributes of classes while it is on, so code
-outside of it runs exactly what it runs without this package: no path tests for the mode.
+outside of it runs as without this package: no path checks for the mode.
 """
 
 from collections.abc import Callable, Generator
@@ -33,7 +33,7 @@ _at_end: list[Callable[[], None]] = []
 
 def in_mode(owner: Any, *names: str) -> Callable[[F], F]:
     """A decorator: in torch mode, the function (or property, or class) below is an attribute of `owner`, a
-    class or a module, under its own name or the given ones."""
+    class or a module, under its own name or the names passed."""
 
     def register(value: F) -> F:
         for name in names or (_name_of(value),):
@@ -48,7 +48,7 @@ def _name_of(value: Any) -> str:
 
 
 def with_torch_name(cls: C) -> C:
-    """A decorator: the class TorchX calls itself X. Its module has it under both names."""
+    """A decorator: the class TorchX calls itself X. The module has the function under both names."""
     cls.__name__ = cls.__qualname__ = cls.__name__.removeprefix("Torch")
     return cls
 

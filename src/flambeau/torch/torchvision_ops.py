@@ -186,8 +186,8 @@ def _weighted(values: Tensor, rows: Tensor, taps: list[tuple[Tensor, Tensor, Ten
 def _window(start: Tensor, size: Tensor, bins: int, length: int) -> tuple[Tensor, Tensor, Tensor]:
     """The elements of bins with whole borders along one dim.
 
-    start, size: of the regions, (K,). Returns places, which of them count, (K, bins, the largest bin), and
-    the number that counts, (K, bins)
+    start, size: of the regions, (K,). Returns positions, a mask of the valid ones, (K, bins, the largest
+    bin), and their number, (K, bins)
     """
     step = (size.float() / bins).reshape(-1, 1)
     bin = arange(bins, device=start.device)
@@ -207,7 +207,7 @@ def _bins_first(input: Tensor, images: Tensor, height: int, width: int) -> tuple
 
 
 def _channels_of_bins(input: Tensor, count: int, height: int, width: int) -> Tensor:
-    """The channel that each element of a result is of, (K, channels of a bin, height, width)."""
+    """The channel of each element of a result, (K, channels of a bin, height, width)."""
     if input.shape[1] % (height * width):
         raise ValueError(
             f"ps_roi of {input.shape[1]} channels: they must be a multiple of {height} x {width} bins"

@@ -11,7 +11,7 @@ from ..errors import ValueError
 
 
 class ContainerKind(NamedTuple):
-    """How a kind of container is taken apart and put together."""
+    """How a kind of container is flattened and rebuilt."""
 
     flatten_fn: Callable[[Any], tuple[list[Any], Any]]
     unflatten_fn: Callable[[Any, Any], Any]
@@ -61,7 +61,7 @@ class GetAttrKey(NamedTuple):
 class TreeSpec:
     """The structure of nested containers: the class of one, its context (keys) and the specs of its parts.
 
-    type: the class, None of a leaf. num_leaves, num_nodes, num_children: how many it has.
+    type: the class, None for a leaf. num_leaves, num_nodes, num_children: counts.
     """
 
     type: Any
@@ -356,7 +356,7 @@ def tree_map_with_path(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf
 
 
 def keystr(kp: Any) -> str:
-    """The text of a place, such as ['a'][0]."""
+    """The text of a key path, such as ['a'][0]."""
     return "".join(map(str, kp))
 
 

@@ -125,7 +125,7 @@ def _unpacked_state(self: Any, state_dict: dict[str, Any]) -> None:
 
 
 def _cast(p: Tensor, value: Any, name: str = "") -> Any:
-    """State of a parameter on its device, in its dtype if that is a float; a step count as it is."""
+    """State of a parameter on its device, in its dtype if that is a float; a step count is not converted."""
     if isinstance(value, Tensor):
         copy = value.detach().clone()
         # A count stays as it is, in float32 on the CPU: as in torch without `fused` and `capturable`.

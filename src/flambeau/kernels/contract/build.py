@@ -31,14 +31,13 @@ def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
         # A thread of a skinny kernel makes all rows, so the short side has to be the rows.
         product, copies = product if product.m <= product.n else product.transpose(), []
         make, step = _of_few_rows(product, variant.kernel)
-    # A multiple of a step: no piece but the last ends within one.
+    # A multiple of a step: only the last piece may end inside one.
     piece = ceil(product.k / (variant.split * step)) * step if variant.split > 1 else product.k
     return [*copies, *in_pieces(product, piece, make)]
 
 
 def _of_tiles(product: Product, tile: GemmTile) -> tuple[Callable[[SumPieces], Kernel], int]:
-    """A function that builds the kernel of some pieces, and the multiple of summed places that a piece
-    has."""
+    """A function that builds the kernel of some pieces, and the multiple of summed elements in a piece."""
     return lambda pieces: fitting(lambda narrow: tile_kernel(product, pieces, tile, None, narrow)), tile.step
 
 

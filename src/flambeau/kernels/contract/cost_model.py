@@ -17,7 +17,7 @@ from .variant import REGISTERS, Variant
 
 UNEVEN = 5 / 4, 4 / 3, 3 / 2  # pieces of the summed dims: 4/3 is three quarters and the rest
 SPLITS = *UNEVEN, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64, 128, 256
-PARTIAL = 1 << 26  # elements that the sums of pieces may take
+PARTIAL = 1 << 26  # the most elements of the sums of pieces
 # summed places and elements of a vector's product up to which it is made without a second pass
 ONE_PASS_SUMMED, ONE_PASS_ELEMENTS = 4096, 1 << 22
 
@@ -69,10 +69,10 @@ def rank(product: Product, variants: list[Variant]) -> list[Variant]:
 class TileSpeed(NamedTuple):
     """What a core does with workgroups of a tile, fitted to 1,900 readings (docs/internals/performance.md).
 
-    speed: multiply-adds in the time of one of the machine's, if both sides are read in fours along their own
-    dims. turned: the part of it that is left for each side that is read along the summed dims. beside:
-    workgroups that share a core and take no longer than one. full: workgroups of a core that hide each
-    other's reads; with fewer the speed is less, by FILLING. singly: the part of the speed that is left for
+    speed: multiply-adds in the time of one of the machine's, if both sides are read as vec4s along their own
+    dims. turned: the factor on it for each side that is read along the summed dims. beside: workgroups that
+    share a core and take no longer than one. full: workgroups of a core that hide each other's reads; with
+    fewer the speed decreases, see FILLING. singly: the part of the speed that is left for
     each side that is not read in fours (300 readings of 30 odd shapes, 2026-11-27).
     """
 
@@ -97,20 +97,20 @@ FILLING = 0.57  # the power of the part of the workgroups that fill a core
 # Workgroups of several rounds that each add up more places than LONG drift apart, and read again what others
 # have read: this factor longer.
 LONG, DRIFT = 1 << 14, 1.3
-CUT = 1.04  # how much longer a kernel takes that makes both whole tiles and pieces
+CUT = 1.04  # how much longer a kernel takes that computes both whole tiles and pieces
 MOST_GROUPS = 8  # workgroups a core: more pieces than these gain nothing, except of long sums
-BEGIN = 20  # summed places whose time it takes to begin a piece
+BEGIN = 20  # the start of a piece takes as long as this many summed elements
 SECOND_PASS = 9.4e6  # picoseconds of the kernel that adds up pieces, beside its bytes
 DEPTHWISE = 0.3  # of the time of "skinny_short": half of its reads, and a fifth of the arithmetic for places
-READS_FULL = 12  # turns of skinny workgroups on a core whose reads, together, reach the memory's speed
+READS_FULL = 12  # iterations of skinny workgroups on a core whose reads together reach the memory's speed
 SKINNY_ROW = 0.05  # picoseconds that a row adds to the time of an element that is read
 PLACE, ROW = 10, 2  # multiply-adds whose time it takes to find a summed element; to add it to a row
-LATENCY = 438_900  # picoseconds of one read, which every turn of a short sum waits for
+LATENCY = 438_900  # picoseconds of one read, for which every iteration of a short sum waits
 
 
 def estimate(product: Product, variant: Variant) -> float:
     """Time in a core's multiply-adds: the rounds of workgroups that its cores take, and the second pass."""
-    # The unit is a multiply-add of one core, so a product is its multiply-adds by the cores it keeps busy.
+    # The unit is a multiply-add of one core, so a product costs its multiply-adds divided by the busy cores.
     # Two bounds, of which the larger counts: multiply-adds in rounds of workgroups, and bytes read.
     if variant == REGISTERS:
         return float("inf") if len(product.head.shape) and product.k else 0.0
@@ -147,12 +147,13 @@ def drift(summed: float) -> float:
 
 
 def tail_of(product: Product, name: str) -> TailSplit | None:
-    """The tiles beyond full rounds, in as many pieces as fill another one; None where there are none."""
+    """The tiles after the last full round, in as many pieces as fill another round; None without such
+    tiles."""
     tile, beside = TILES[name], SPEEDS[name].beside
     slots = product.limits.machine.cores * beside
     total = prod(tiles_of(product, tile)) * product.batch
     cut = total % slots
-    if beside == 1 or cut in (0, total):  # small tiles leave a short last round as it is
+    if beside == 1 or cut in (0, total):  # small tiles do not cut a short last round
         return None
     fits = [p for p in SPLITS if p * tile.step * 4 <= product.k and ceil(p) * cut <= 4 * slots]
     # The second term is the cost of adding up more pieces, which decides between equal rounds.
@@ -206,7 +207,7 @@ def second_kernel_time(product: Product) -> float:
 
 
 def estimate_skinny(product: Product, variant: Variant) -> float:
-    """Reads at the memory's speed, as far as enough of them are under way."""
+    """Reads at the memory's speed, if enough of them are in flight."""
     machine, wide = product.limits.machine, product if product.m <= product.n else product.transpose()
     across = USUAL.lanes if product.is_free else USUAL.strips
     groups = -(-wide.n // (4 * across)) * product.batch * variant.split
@@ -224,7 +225,8 @@ def estimate_skinny(product: Product, variant: Variant) -> float:
 
 
 def skinny_turn(product: Product) -> int:
-    """Summed places that a skinny product's piece is a multiple of: whole turns of its workgroups."""
+    """A skinny product's piece is a multiple of this many summed elements: whole iterations of its
+    workgroups."""
     return (8 if product.is_free else 4 * USUAL.reads) * USUAL.lanes
 
 

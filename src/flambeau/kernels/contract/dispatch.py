@@ -1,4 +1,5 @@
-"""Builds the kernels of a product: the tiles they load, where results go, and what their templates share."""
+"""Builds the kernels of a product: the tiles they load, the positions of results, and the values that their
+templates share."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -30,7 +31,8 @@ Functions = tuple[tuple[str, WgslFunction], ...]  # of a kernel, by name
 
 
 class GemmTile(NamedTuple):
-    """The rows and columns of a workgroup and of a thread. step: the summed places that it stages at once."""
+    """The rows and columns of a workgroup and of a thread. step: the summed elements that it stages at
+    once."""
 
     rows: int
     columns: int
@@ -62,8 +64,8 @@ TILES = {
 class TailSplit(NamedTuple):
     """The last tiles of a product, which are cut along the summed dims so that all cores end together.
 
-    whole_tiles: those before them. cut_tiles: how many they are. piece: the summed places of a piece; the
-    last has the rest.
+    whole_tiles: the tiles before them. cut_tiles: their number. piece: the summed elements of a piece; the
+    last one has the remainder.
     """
 
     whole_tiles: int
@@ -72,7 +74,7 @@ class TailSplit(NamedTuple):
 
 
 class SumPieces(NamedTuple):
-    """The summed places of one piece, and the value that takes the sums of all pieces, one after another.
+    """The summed elements of one piece, and the value that stores the sums of all pieces, one after another.
     Without a part, one piece has all places."""
 
     piece: int
@@ -107,8 +109,8 @@ class TileLoad(NamedTuple):
         return range(self.loads * (4 if along == "k" else 1))
 
     def blocks(self, along: str) -> list[tuple[int, int]]:
-        """The blocks of 4 x 4 that are stored turned, and their columns; none of a side that is read in its
-        tile's order."""
+        """The blocks of 4 x 4 that are stored transposed, and their columns; none for a side that is read in
+        its tile's order."""
         count = 0 if along == "free" or self.singly else self.loads
         return [(i, c) for i in range(count) for c in range(4)]
 
@@ -120,7 +122,7 @@ class TileLoad(NamedTuple):
 def plan_load(
     s: OperandIndexing, extent: int, tile: GemmTile, pad: int, q: Quantities, may_be_singly: bool = False
 ) -> TileLoad:
-    """The loads of a tile whose lines lie `pad` vec4s further apart than they are long."""
+    """The loads of a tile with `pad` vec4s of padding after each line."""
     fours, threads = extent // 4, tile.threads
     singly = may_be_singly and s.along == "k" and not s.wide
     if s.along == "free":
@@ -154,7 +156,7 @@ def plan_load(
 
 
 class Result:
-    """Where results go, with the epilogue on the way: runs of dims, and four neighbours at once or one."""
+    """Stores results through the epilogue: runs of dims, and whether four neighbours are stored at once."""
 
     def __init__(self, product: Product, after: Epilogue | None, narrow: bool):
         self.product, self.after = product, after
@@ -187,7 +189,7 @@ class Result:
 
 
 def check_fours(product: Product, width: int) -> None:
-    """NeedStore where packed elements, which are written in fours, would be written one by one."""
+    """NeedStore if packed elements, which are written four at a time, would be written one by one."""
     if product.tail.dtype.is_packed and width == 1:
         raise NeedStore(
             product.plan.before_packed(product.head), "packed elements are written four at a time"
@@ -195,7 +197,7 @@ def check_fours(product: Product, width: int) -> None:
 
 
 class ContractionBuilder:
-    """One dispatch of a product in the making: both sides, and what the templates share.
+    """Builds one dispatch of a product: both sides, and the values that the templates share.
 
     kind: that of the Shader.
     """
@@ -226,7 +228,8 @@ class ContractionBuilder:
     ) -> tuple[dict[str, Any], int]:
         """The values that both templates need, with the number of products or parts of them.
 
-        step: summed places of a turn; a piece that ends within one tests each place, as the last of all does.
+        step: summed elements per iteration; a piece that ends inside one checks each element, as the last
+        piece does.
         """
         product, q, result = self.product, self.q, self.result
         depth = product.batch * -(-product.k // self.piece)

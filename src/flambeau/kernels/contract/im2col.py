@@ -14,10 +14,9 @@ from .cost_model import by_rule, candidates
 from .dispatch import TILES
 from .product import COLUMNS, ROWS, Operand, Product, sums_positions
 
-# Picoseconds on an H200. Staging an element takes longer where it is read by
-# itself: along positions of windows that are summed (weights' gradients), each with its own tests, and along
-# channels, with one test for many. A byte of a copy that turns what it reads; a kernel more in a
-# step of small ones.
+# Picoseconds on an H200. Staging takes longer for elements that are read singly: along summed positions of
+# windows (weights' gradients), each with its own checks, and along channels, with one check for many. The
+# time of a byte of a transposing copy, and of one more kernel in a step of small ones.
 ALONE, ALONG, TRANSPOSED, MORE_KERNEL = 0.7, 0.41, 0.38, 1e7
 
 

@@ -17,7 +17,7 @@ NAMES = ("batch", "rows", "columns", "summed")  # of these groups of dims, in Pa
 
 
 class SplitIndex(NamedTuple):
-    """An affine position split by who walks it: offset, batch, the side's own dims, the summed dims."""
+    """An affine position split into parts: offset, batch, the side's own dims, the summed dims."""
 
     offset: str
     batch: WgslIndex
@@ -34,7 +34,7 @@ class DimGroup(NamedTuple):
 
 
 class DimRuns(NamedTuple):
-    """The dims of each group as runs that are walked as one, and how long each of these is."""
+    """The dims of each group as runs that are traversed as one dim, with the length of each."""
 
     runs: dict[int, list[Run]]
     sizes: dict[int, list[int]]
@@ -51,8 +51,8 @@ class DimRuns(NamedTuple):
         unravelled: Sequence[int] = (BATCH,),
         nested: Sequence[int] = (),
     ) -> dict[int, DimGroup]:
-        """The groups under their names in the kernel's text: a coordinate for each run. One run is as long as
-        its group. unravelled: groups whose index is only taken apart, which does not read the first size.
+        """The groups under their names in the kernel's text: a coordinate for each run. A single run is as
+        long as its group. unravelled: groups whose index is only split, which does not read the first size.
         nested: groups that are walked by one loop for each run, which do not read the product of the sizes.
         """
         groups: dict[int, DimGroup] = {}
@@ -102,9 +102,9 @@ class RowStat(NamedTuple):
 class Operand:
     """One side of a contraction: the expression that gives its elements over the contraction's dims.
 
-    stats: the sums over its rows that the kernel computes first, inputs first. affines: the places that it
-    reads or tests. walked: the dims along which its elements differ. is_stored:
-    whether it is read from one buffer as it lies there; then `load` is that step, and `view` its view.
+    stats: the sums over its rows that the kernel computes first, inputs first. affines: the positions that it
+    reads or checks. walked: the dims along which its elements differ. is_stored: whether it is read from one
+    buffer in place; then `load` is that step, and `view` its view.
     """
 
     node: Node
@@ -143,8 +143,8 @@ class Operand:
 
 
 def operand(plan: PlanContext, node: Node, shape: Shape, rank: int) -> Operand:
-    """The elements of an operand that is stored, or on a GPU cheap enough to compute where it is read;
-    NeedStore otherwise. rank: how many dims the result has."""
+    """The elements of an operand that is stored, or on a GPU cheap enough to compute at each read; NeedStore
+    otherwise. rank: the number of the result's dims."""
     base, _ = plan.base_of(node)
     is_there = plan.is_there(base)
     if not is_there and plan.limits.software:
@@ -209,7 +209,7 @@ def is_worth_computing(trace: Trace, times: int, base: Node) -> bool:
     ):
         return False
     elements = prod(base.shape)
-    # One large read replaces that of the stored operand; only further ones are added to the price.
+    # One large read replaces that of the stored operand; only additional ones increase the cost.
     large = [s for s in loads if 4 * prod(s.node.shape) >= elements]
     work = OP * sum(s.node.op.cost for s in trace.steps if s.kind == "op")
     each = work + LARGE_READ * max(len(large) - 1, 0) + SMALL_READ * (len(loads) - len(large))
@@ -219,9 +219,10 @@ def is_worth_computing(trace: Trace, times: int, base: Node) -> bool:
 
 
 def order_of(operands: tuple[Operand, ...], groups: tuple[int, ...]) -> tuple[int, ...]:
-    """The dims in order, but the summed ones that padding depends on first: so it is tested once a step.
+    """The dims in order, but with the summed dims that padding depends on first, so that padding is checked
+    once per step.
 
-    Not where windows' positions are summed: those are neighbours in memory, and what is left are not.
+    Not if windows' positions are summed: those are adjacent in memory, the other dims are not.
     """
     if any(sums_positions(o, groups) for o in operands):
         return tuple(range(len(groups)))
@@ -234,8 +235,8 @@ def order_of(operands: tuple[Operand, ...], groups: tuple[int, ...]) -> tuple[in
 
 
 def sums_positions(o: Operand, groups: tuple[int, ...]) -> bool:
-    """Whether padding depends on more places of the summed dims than of others: those of a convolution are
-    the taps of its windows, those of its gradient by the weight the windows' positions."""
+    """Whether padding depends on more of the summed positions than of the others: a convolution sums the taps
+    of its windows, its weight's gradient the windows' positions."""
     tested = [d for d in range(len(groups)) if any(t.strides[d] for t in o.tests)]
     summed = prod(o.shape[d] for d in tested if groups[d] == SUMMED)
     return summed > prod(o.shape[d] for d in tested if groups[d] != SUMMED)
@@ -244,8 +245,8 @@ def sums_positions(o: Operand, groups: tuple[int, ...]) -> bool:
 class OperandSpec(NamedTuple):
     """One operand as the templates see it.
 
-    along: "free", four neighbours are of its own dims; "k", of the summed dims; "scalar", it is read one by
-    one. wide: four are read at once. tests: where it is padded, each position with the size that it is below.
+    along: the dims of four neighbours: "free", its own; "k", the summed ones; "scalar", elements are read one
+    by one. wide: four are read at once. tests: for padding, each position with its upper bound.
     """
 
     name: str
@@ -261,7 +262,7 @@ class OperandSpec(NamedTuple):
 
 
 def stat_name(place: int) -> str:
-    """What a kernel calls the sum over a row; the row's number is added."""
+    """A kernel's name for the sum over a row; the row's number is appended."""
     return f"row_sum{place}"
 
 
@@ -352,7 +353,7 @@ class OperandIndexing:
         return OperandSpec(self.name, dtype, self.along, self.wide, places, batch, own, summed, stats=stats)
 
     def is_flat(self, step: int) -> bool:
-        """Whether this many summed places from a multiple of them on are always in one run."""
+        """Whether this many summed elements, beginning at a multiple, are always in one run."""
         runs = self.runs[SUMMED]
         return bool(runs) and run_size(self.domain.shape, runs[-1]) % step == 0
 
@@ -385,7 +386,7 @@ class Product:
     def __post_init__(self) -> None:
         self.batch, self.m, self.n, self.k = [self.domain.total(g) for g in range(4)]
         self.limits = self.plan.limits
-        self.rank = len(self.domain.shape) - self.head.attrs["nk"]  # how many dims its results have
+        self.rank = len(self.domain.shape) - self.head.attrs["nk"]  # the number of its results' dims
 
     @cached_property
     def after(self) -> Epilogue | None:

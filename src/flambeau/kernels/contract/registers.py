@@ -37,10 +37,10 @@ from .product import (
 )
 
 ALONE = {BATCH: "b", ROWS: "row", COLUMNS: "column", SUMMED: "k"}  # a coordinate that is alone in its group
-GPU_FILL, LEAST_SUMMED = 16384, 128  # threads that fill a real GPU; the least that is summed by one of them
+GPU_FILL, LEAST_SUMMED = 16384, 128  # threads that fill a real GPU; the fewest elements that one of them sums
 LARGE_FROM = 1 << 23  # multiply-adds: below, a software adapter's tiles are those of a GPU
-TRANSPOSE_FROM = 256  # rows, columns and summed: from here on a copy costs less than fours of the summed dims
-PACK_FROM = 64  # columns: from here on copying the rows' side costs less than reading it element by element
+TRANSPOSE_FROM = 256  # above these sizes (rows, columns, summed) a copy costs less than vec4s along k
+PACK_FROM = 64  # columns: above this copying the rows' side costs less than reading it element by element
 
 
 def register_kernels(product: Product) -> list[Kernel]:
@@ -74,11 +74,11 @@ def _kernels(product: Product, part: int | None = None) -> list[Kernel]:
 
 
 def _split_of(product: Product) -> tuple[int, int]:
-    """Which summed dim to share among threads, in how many parts: where a GPU would have too few results, or
-    a thread would take more turns of the loop than it may."""
+    """The summed dim to share among threads, and in how many parts: if a GPU would have too few results, or a
+    thread would exceed its loop iterations."""
     # Two reasons, two bounds. `least`: llvmpipe ends a thread's loops at `turns`, so the sum must be cut at
-    # least so often. `most`: few results leave a GPU idle, so it may be cut until threads fill it, but not
-    # into parts too short to be worth a second kernel. A dim is cut only where the parts are equal, or it is
+    # least so often. `most`: few results leave a GPU idle, so the sum may be cut until threads fill it, but
+    # not into parts too short for a second kernel. A dim is cut only where the parts are equal, or it is
     # padded.
     limits, full = product.limits, product.domain.shape
     summed = [d for d, g in enumerate(product.domain.groups) if g == SUMMED]
@@ -101,7 +101,7 @@ def _turns(sizes: list[int]) -> int:
     """Turns of a thread's loops over the summed dims."""
     turns = 1
     for n in reversed(sizes):
-        turns = turns * n + (n > 1)  # a loop also counts one turn for itself
+        turns = turns * n + (n > 1)  # a loop also counts one iteration for itself
     return turns
 
 
@@ -155,7 +155,7 @@ class RegisterBuilder:
         }
         self.modes = ("scalar", "scalar")  # how the sides are read, see OperandSpec.along
 
-    # --- how it reads and what it makes ---
+    # --- reads and results ---
 
     def mode(self, o: Operand, own: int) -> str:
         """Whether vec4 reads fit: neighbours along the side's last own run, or along the last summed run."""
@@ -176,8 +176,8 @@ class RegisterBuilder:
         return self.product.m % 4 == 0 and self.product.n >= PACK_FROM
 
     def is_worth_transposing(self) -> bool:
-        """Whether the rows' side is read by fours along the summed dims, which makes four steps of each turn
-        of a loop, and one or two are a fraction of the text and run as fast."""
+        """Whether the rows' side is read as vec4s along the summed dims: each iteration then has four steps,
+        while one or two need a fraction of the code and run as fast."""
         a, b = self.modes
         if a != "k" or not self.limits.software:
             return False
@@ -233,8 +233,8 @@ class RegisterBuilder:
         return 8 if n > 4 else 4
 
     def stores_fours(self) -> bool:
-        """Whether four neighbouring columns are adjacent in the result, and are stored at once: a real
-        GPU gains nothing by it, a CPU's compiler has a quarter of the stores to work through."""
+        """Whether four neighbouring columns are adjacent in the result, and are stored at once: a real GPU
+        gains nothing from it; a CPU's compiler has a quarter of the stores to process."""
         shape, groups, side_by_side = self.product.domain.shape, self.product.domain.groups, 1
         for d in reversed(range(self.product.rank)):
             if shape[d] != 1:

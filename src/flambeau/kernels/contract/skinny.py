@@ -16,8 +16,8 @@ FEW_ROWS = 8  # rows or columns that a skinny product has at most
 class SkinnyShape(NamedTuple):
     """How the threads of a workgroup share a skinny product whose columns are adjacent.
 
-    lanes: threads side by side, four columns each; strips: lines of them, which share a sum. reads: turns of
-    the sum whose reads are under way at once.
+    lanes: adjacent threads, four columns each; strips: lines of threads that share a sum. reads: iterations
+    of the sum whose reads are in flight at once.
     """
 
     lanes: int
@@ -35,8 +35,8 @@ USUAL = SKINNY["skinny"]
 
 
 def skinny_kernel(product: Product, pieces: SumPieces, shape: SkinnyShape, narrow: bool) -> Kernel:
-    """Few rows, all of them by each thread, four columns at a time. Columns that lie apart are read along the
-    summed dims, by the usual shape."""
+    """Few rows, all of them by each thread, four columns at a time. Columns that are not adjacent are read
+    along the summed dims, with the usual shape."""
     builder, domain = ContractionBuilder(product, pieces, narrow), product.domain
     builder.kind = "beside"
     b = OperandIndexing("b", product.b, COLUMNS, domain, narrow)
@@ -54,7 +54,7 @@ def skinny_kernel(product: Product, pieces: SumPieces, shape: SkinnyShape, narro
             raise NeedStore(product.plan.beside[product.head], "its columns lie otherwise")
     functions = builder.functions([*row_sums, *sides])
     shape = shape if free else USUAL
-    stride = shape.strips if free else 4 * shape.lanes  # summed places that the workgroup takes at once
+    stride = shape.strips if free else 4 * shape.lanes  # summed elements that the workgroup processes at once
     loads = [TileLoad(stride, s.carries(stride, builder.q), stride=stride) for s in sides]
     options, depth = builder.options(sides, loads, stride * shape.reads)
     tiles = -(-product.n // (4 * (shape.lanes if free else shape.strips)))

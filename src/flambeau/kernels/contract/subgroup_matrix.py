@@ -26,7 +26,7 @@ from .product import (
 )
 from .variant import Variant
 
-PAD = 8  # elements behind each line of a tile in workgroup memory, so that lines start in other banks
+PAD = 8  # padding after each line of a tile in workgroup memory: lines start in different banks
 SUBGROUPS = 2, 2  # of a workgroup: down, across
 BAND = 8  # tile rows that workgroups next to each other walk together
 TURNS = 2  # tiles that a turn of the loop takes, where none is fetched ahead and their number is a multiple
@@ -47,7 +47,7 @@ SPEED = {
 BESIDE = 2  # workgroups that share a core
 ALONE = {"matrix": 0.65, "matrix64": 0.8}  # the time of one on a core, of the time that two take together
 BEGIN = 128  # summed places whose time it takes to begin a piece
-PASS = 8e6  # picoseconds that a pass before or behind takes beside its bytes
+PASS = 8e6  # picoseconds that a separate pass takes in addition to its bytes
 PLAIN = Unit("plain", 32, 32, 16, 32)
 
 
@@ -62,7 +62,7 @@ def unit_of(limits: Limits) -> Unit | None:
 
 
 def step_of(tile: GemmTile, precision: str) -> int:
-    """Summed places that a tile takes at once: the low halves take as much memory as the high ones."""
+    """Summed elements that a tile stages at once: the low halves take as much memory as the high ones."""
     return tile.step // 2 if precision == "high" else tile.step
 
 
@@ -157,7 +157,7 @@ def _conversion(product: Product, precision: str) -> float:
 class F16Product:
     """A product of float16 fragments.
 
-    shifts: the values that hold by which powers of two the sides are scaled, where they are of float32;
+    shifts: the values that hold the powers of two that scale float32 sides;
     converted: the sides as float16, if a pass before makes them so.
     """
 
@@ -169,7 +169,7 @@ class F16Product:
 
 
 def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
-    """The product of a variant, after the search for the operands' ranges where they are of float32."""
+    """The product of a variant, after the search for the ranges of float32 operands."""
     precision = precision_of(product)
     assert precision is not None
     tile = TILES[variant.kernel]
@@ -177,7 +177,7 @@ def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
     before: list[Kernel] = []
     if precision != "exact":
         ranges = [range_kernels(product.plan, side) for side in (product.a, product.b)]
-        # pass by pass, since those of both sides can run at once
+        # pass by pass, since the passes of both sides can run at the same time
         before += [k for passes in zip(*(kernels for kernels, _ in ranges), strict=True) for k in passes]
         of = replace(of, shifts=tuple(value for _, value in ranges))
     if variant.f16:
@@ -186,7 +186,7 @@ def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
         of = replace(of, converted=tuple(side for _, side in conversions))
     turn = tile_turn(of)
     count = pieces_of(product, precision, variant)
-    # Whole turns, so that no piece but the last tests its places.
+    # Whole iterations, so that only the last piece checks its bounds.
     piece = -(-product.k // (count * turn)) * turn if count > 1 else product.k
     make = partial(_unit_kernel, of)
     return [*before, *in_pieces(product, piece, lambda pieces: fitting(partial(make, pieces)))]
@@ -198,7 +198,7 @@ def _operands(of: F16Product) -> tuple[tuple[Operand, int, int], ...]:
 
 
 def tile_turn(of: F16Product) -> int:
-    """Summed places that a turn of the loop takes at most."""
+    """The most summed elements in one iteration of the loop."""
     return TURNS * of.tile.step
 
 
@@ -252,7 +252,7 @@ def _stage(builder: ContractionBuilder, of: F16Product) -> Staging:
     read = zip(sides, functions, loads, strict=False)  # an epilogue may follow
     direct = tuple(_buffer(s, f, load) for s, (_, f), load in read)
     is_even = product.k % tile.step == 0
-    # One run of summed dims and whole tiles: the next tile's place is the last one's plus a constant.
+    # One run of summed dims and whole tiles: the next tile's position is the last one's plus a constant.
     walked = tuple(
         is_even and load.flat and len(s.runs[SUMMED]) == 1 for s, load in zip(sides, loads, strict=True)
     )
@@ -263,8 +263,8 @@ def _stage(builder: ContractionBuilder, of: F16Product) -> Staging:
 
 
 class F16Side(NamedTuple):
-    """A side that lies as float16, tile by tile. along: what follows each other in a tile, see OperandSpec;
-    line, batch: cells of four from one line of tiles, or one product, to the next."""
+    """A side stored as float16, tile by tile. along: the order of elements in a tile, see OperandSpec; line,
+    batch: cells of four from one line of tiles, or one product, to the next."""
 
     name: str
     along: str
@@ -300,7 +300,7 @@ def _read_converted(builder: ContractionBuilder, of: F16Product) -> Staging:
 
 
 def convert(of: F16Product, operand: Operand, own: int, extent: int) -> tuple[Kernel, F16Side]:
-    """The kernel that makes a side float16, scaled by 2^shift, and how it lies then."""
+    """The kernel that converts a side to float16, scaled by 2^shift, and the side's new layout."""
     product, tile, domain = of.product, of.tile, of.product.domain
     plan, q, b = product.plan, Quantities(), Bindings()
     indexing = OperandIndexing("x", operand, own, domain, False)
@@ -343,7 +343,7 @@ def convert(of: F16Product, operand: Operand, own: int, extent: int) -> tuple[Ke
 
 
 def _buffer(s: OperandIndexing, function: WgslFunction, load: TileLoad) -> str:
-    """The buffer of a side that is read four by four as it lies there: its words need no unpacking."""
+    """The buffer of a side that is read in place four elements at a time: its words need no unpacking."""
     in_order = s.wide and len(s.operand.affines) == 1 and (s.along == "k" or load.flat)
     if not in_order or not s.operand.is_stored:
         return ""
@@ -353,14 +353,14 @@ def _buffer(s: OperandIndexing, function: WgslFunction, load: TileLoad) -> str:
 
 
 def _plan_load(s: OperandIndexing, extent: int, tile: GemmTile, q: Quantities) -> TileLoad:
-    """How a side is staged: as it lies, its lines PAD elements apart."""
+    """How a side is staged: unchanged, with PAD elements after each line."""
     pitch = (extent if s.along == "free" else tile.step) + PAD
     return plan_load(s, extent, tile, 0, q)._replace(pitch=pitch)
 
 
 def range_kernels(plan: PlanContext, side: Operand) -> tuple[list[Kernel], int]:
-    """Kernels that find by which power of two an operand is scaled, and the value that holds it: its largest
-    magnitude then lies between 2^14 and 2^15, and products of what float16 holds lose nothing of it."""
+    """Kernels that find the power of two that scales an operand, and the value that holds it. The largest
+    magnitude is then between 2^14 and 2^15, so products of float16 values lose no precision."""
     base, _ = plan.base_of(side.node)
     elements = prod(base.shape)
     groups = max(min(RANGE_GROUPS, elements // (RANGE_THREADS * 16)), 1)  # 16 elements a thread or more

@@ -26,7 +26,8 @@ def tile_kernel(
     operands = (("a", product.a, ROWS, tile.rows), ("b", product.b, COLUMNS, tile.columns))
     sides = [OperandIndexing(name, of, own, product.domain, narrow) for name, of, own, _ in operands]
     functions = builder.functions(sides)
-    # A vec4 behind each line makes lines start in other banks of workgroup memory, if there is room for it.
+    # A vec4 of padding after each line makes lines start in different banks of workgroup memory, if it has
+    # room.
     pad = int(tile.memory(True) <= product.limits.workgroup_memory)
     loads = [plan_load(s, o[3], tile, pad, builder.q, True) for s, o in zip(sides, operands, strict=True)]
     options, depth = builder.options(sides, loads, tile.step)

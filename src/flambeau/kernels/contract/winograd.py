@@ -17,7 +17,7 @@ from .subgroup_matrix import precision_of
 
 class WinogradTile(NamedTuple):
     """A workgroup's filters and tiles (of 2 x 2 results), the channels that it takes at a time, and a
-    thread's filters and tiles, all of one frequency: such that each thread transforms one patch a step."""
+    thread's filters and tiles, all of one frequency, such that each thread transforms one patch per step."""
 
     filters: int
     tiles: int
@@ -49,7 +49,7 @@ class WinogradTile(NamedTuple):
 
     @property
     def memory(self) -> int:
-        """Bytes of workgroup memory: of what is multiplied, and of what comes together after that."""
+        """Bytes of workgroup memory: for the factors, and for the products that are joined afterwards."""
         return max(64 * self.step * (self.filters + self.tiles), self.exchange_bytes(max(16 // self.wide, 1)))
 
     @property
@@ -63,7 +63,8 @@ class WinogradTile(NamedTuple):
 
     @property
     def skew(self) -> int:
-        """By how many vec4s a thread's line of them is turned more than the last one's: for unlike banks."""
+        """By how many vec4s each thread's line is rotated relative to the previous one, to use different
+        banks."""
         return self.beside if self.down * self.beside <= self.tiles // 4 else 1
 
 
@@ -71,7 +72,7 @@ TILES = {"64x32": WinogradTile(64, 32, 8, 8, 16), "32x32": WinogradTile(32, 32, 
 
 
 class Rule(NamedTuple):
-    """A shape that takes the place of direct sums from this many channels, filters and workgroups on."""
+    """A shape, and the fewest channels, filters and workgroups with which it replaces direct sums."""
 
     tile: str
     channels: int
@@ -87,7 +88,7 @@ SPEED = {"64x32": (1.0, 1), "32x32": (1.12, 2)}
 
 
 class Dims(NamedTuple):
-    """A convolution's dims: which is which of the contraction's; image is None where there is one."""
+    """A convolution's dims as dims of the contraction; image is None for a single image."""
 
     filter: int
     image: int | None
@@ -109,8 +110,8 @@ class Walk(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """Between which rows (or columns) a patch's are held, Params names: `high` where some would lie outside,
-    `low` where zeros take the place of those."""
+    """The bounds between which a patch's rows (or columns) are clamped, as names of Params: `high` if some
+    would lie outside, `low` if zeros replace those."""
 
     low: str
     high: str
@@ -205,7 +206,7 @@ def product_kernels(product: Product, w: WinogradTile) -> list[Kernel]:
 
 
 def walk(a: Affine, dims: tuple[int | None, ...], q: Quantities) -> Walk:
-    """A position by the dims that take the places of image, y, x and channel."""
+    """A position in terms of image, y, x and channel."""
 
     def stride(d: int | None) -> str:
         s = 0 if d is None else a.strides[d]
@@ -303,7 +304,7 @@ def zeros_of(b: Operand, dims: Dims) -> tuple[Span | None, Span | None] | None:
 
 
 def edge(size: int, zeros: Span | None, q: Quantities) -> Edge:
-    """Where a patch's rows are held: an odd number of them leaves the last patch one that is not there."""
+    """The bound for a patch's rows: with an odd number of rows, the last patch's last row does not exist."""
     # The first row of the last patch, which has four rows.
     last = -(-size // 2) * 2 - 2
     low, high = zeros or (0, size + 1)  # patches span size + 2 rows

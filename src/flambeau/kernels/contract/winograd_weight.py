@@ -14,7 +14,7 @@ from .product import BATCH, COLUMNS, ROWS, SUMMED, OperandIndexing, Product
 from .subgroup_matrix import precision_of
 from .winograd import SPEED, TILES, Dims, Walk, WinogradTile, edge, time_of, walk, zeros_of
 
-FEWEST = 24  # filters and channels from which on it takes the place of direct sums
+FEWEST = 24  # filters and channels from which it replaces direct sums
 TURNS = 8  # steps that a piece of the sum has at least
 FILLED = 0.7  # of the cores that have work
 
@@ -39,7 +39,7 @@ class Split(NamedTuple):
 
 
 def sides_of(product: Product) -> Sides | None:
-    """The dims of the gradient by a weight of 3 x 3 taps, stride 1, in float32; None where it is none."""
+    """The dims if this is the gradient of a 3 x 3 weight with stride 1 in float32; else None."""
     return _dims_of(product) or _dims_of(product.transpose())
 
 
@@ -101,7 +101,7 @@ def tiles_of(sides: Sides) -> tuple[int, int, int]:
 
 
 def split_of(sides: Sides, name: str) -> Split:
-    """Pieces of the sum such that all cores have a workgroup, each of some turns at least."""
+    """Pieces of the sum such that all cores have a workgroup, each with a minimum of iterations."""
     w, (_, beside) = TILES[name], SPEED[name]
     shape, dims = sides.product.domain.shape, sides.dims
     blocks = -(-shape[dims.filter] // w.filters), -(-shape[dims.channel] // w.tiles)

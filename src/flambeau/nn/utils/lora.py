@@ -50,7 +50,7 @@ class LoRALinear(Module):
     def merged(self) -> Linear:
         """The linear layer with the addition merged into its weight, dequantised if it was quantised."""
         base = _floats(self.base) if isinstance(self.base, QuantizedLinear) else self.base
-        # a new parameter: the weight may be shared with an embedding, which has no addition
+        # a new parameter: the weight may be shared with an embedding, which is not adapted
         base.weight = Parameter(base.weight + (self.lora_B @ self.lora_A) * (self.alpha / self.r))
         return base.requires_grad_(True)  # trained again
 

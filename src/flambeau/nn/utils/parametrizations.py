@@ -14,7 +14,8 @@ from .parametrize import register_parametrization
 
 
 def norm_except(v: Tensor, dim: int | None) -> Tensor:
-    """The Euclidean norm over all dims but one, which keep size 1; for None or -1 over all dims, []"""
+    """The Euclidean norm over all dims except one, which remain with size 1; over all dims for None or -1,
+    []"""
     if dim is None or dim == -1:
         return v.square().sum().sqrt()
     own = dim % v.ndim
@@ -22,7 +23,7 @@ def norm_except(v: Tensor, dim: int | None) -> Tensor:
 
 
 class WeightNorm(Module):
-    """v * g / |v|, the norm taken over all dims but one. -> the shape of v"""
+    """v * g / |v|, with the norm over all dims except one. -> the shape of v"""
 
     def __init__(self, dim: int | None):
         self.dim = dim

@@ -150,8 +150,8 @@ def register_parametrization(
         raise ValueError(f"register_parametrization({tensor_name!r}): {rule}")
     chain = ParametrizationList([parametrization], tensor, unsafe)
     delattr(module, tensor_name)
-    # A property must be on a class, and other modules share the module's class: it gets a subclass of its
-    # own.
+    # A property must be on a class, and other modules share the module's class, so the module gets its own
+    # subclass.
     cls = type(module)
     if not is_parametrized(module):
         cls = type(f"Parametrized{cls.__name__}", (cls,), {"_before": cls, "__module__": cls.__module__})

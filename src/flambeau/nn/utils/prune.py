@@ -100,7 +100,7 @@ def _hook(module: Module, name: str) -> int | None:
 
 
 class KeepsAll(BasePruningMethod):
-    """Prunes nothing: a mask of ones, to edit by hand."""
+    """Prunes nothing: adds a mask of ones, to edit manually."""
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         return default_mask

@@ -106,8 +106,9 @@ def pack_padded_sequence(
 ) -> PackedSequence:
     """Pack padded sequences. [t, b, ...], or [b, t, ...] with batch_first
 
-    lengths: of each sequence, numbers or a tensor, which is read. enforce_sorted: require the longest first;
-    else they are sorted here. ValueError for lengths that are not sorted, or of a wrong number.
+    lengths: the length of each sequence, numbers or a tensor, which is read. enforce_sorted: require
+    descending lengths; otherwise the sequences are sorted. ValueError for lengths that are not sorted, or of
+    a wrong number.
     """
     x, all_sizes = input.transpose(0, 1) if batch_first else input, _as_integers(lengths)
     call = f"pack_padded_sequence({describe(input)}, {all_sizes})"

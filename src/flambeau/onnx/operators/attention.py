@@ -40,7 +40,7 @@ class AttentionAttributes(NamedTuple):
 
 
 def split_heads(x: Tensor, heads: int | None) -> Tensor:
-    """[b, n, heads * d] -> [b, heads, n, d]; four dims stay as they are."""
+    """[b, n, heads * d] -> [b, heads, n, d]; four dims do not change."""
     if x.ndim == 4:
         return x
     if not heads or x.shape[-1] % heads:

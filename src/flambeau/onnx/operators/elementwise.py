@@ -79,7 +79,7 @@ def align_operand(a: Tensor, b: Tensor, axis: int | None, broadcast: int) -> Ten
     """Reshape the second operand for NumPy's broadcasting; before opset 7 `axis` aligned its first dim."""
     if not broadcast or axis is None:
         return b
-    # opsets 1 to 6: b's first dim lies at `axis` of a; trailing 1s align it from the end, as NumPy does
+    # opsets 1 to 6: b's first dim corresponds to `axis` of a; trailing 1s align it from the end, as in NumPy
     axis += a.ndim if axis < 0 else 0
     return b.reshape(*b.shape, *[1] * (a.ndim - axis - b.ndim))
 

@@ -47,7 +47,7 @@ class ImputerAttributes(NamedTuple):
 
 @operator("Imputer", domain=ML)
 def imputer(x: Tensor, **attributes: Any) -> Tensor:
-    """Replace elements of one value (which may be NaN) by one number, or by one for each feature."""
+    """Replace elements that equal a value (which may be NaN) by one number, or by one for each feature."""
     a = ImputerAttributes(**attributes)
     is_float = x.dtype.is_float
     values = a.imputed_value_floats if is_float else a.imputed_value_int64s

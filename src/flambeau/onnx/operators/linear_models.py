@@ -55,7 +55,7 @@ def _best(scores: Tensor, classes: int) -> Any:
     """Return the index of each row's class; the sign of a single score selects one of two classes."""
     import numpy as np
 
-    # argmax on the host, since labels may be texts
+    # argmax on the host, since labels may be strings
     values = to_array(scores)
     return np.argmax(values, 1) if values.shape[1] > 1 else (values[:, 0] > 0).astype(int)
 

@@ -4,7 +4,7 @@ from ...nn import functional as F
 from ...tensor import Tensor
 from .table import operator
 
-NOTHING = -(2**31)  # an index that no target has
+NOTHING = -(2**31)  # an index that targets never have
 
 
 @operator("NegativeLogLikelihoodLoss", since=12)

@@ -49,7 +49,7 @@ class BitsAttributes(NamedTuple):
 
     @property
     def blocks(self) -> int:
-        """The number of blocks of a row; the last one may be partly unused."""
+        """The number of blocks in a row; the last block may be partly unused."""
         return -(-self.K // self.block_size)
 
 

@@ -219,7 +219,7 @@ def _by_sizes(sizes: list[int], have: list[int], policy: str) -> list[tuple[int,
     ratios = singles(o / n for o, n in zip(sizes, have, strict=True))
     if policy == "stretch":
         return list(zip(sizes, ratios, strict=True))
-    # one scale for all axes, so that the sizes do not exceed, or do not fall below, the given ones
+    # one scale for all axes, so that the sizes do not exceed, or do not fall below, the requested ones
     ratio = min(ratios) if policy == "not_larger" else max(ratios)
     return [(floor(single(n * ratio) + 0.5), ratio) for n in have]
 

@@ -97,7 +97,7 @@ def transpose(x: Tensor, *, perm: Any = None) -> Tensor:
 
 @operator("Expand", numbers="shape", places=True)
 def expand(x: Tensor, shape: Any) -> Tensor:
-    # Two-way broadcasting, unlike torch.expand: a 1 in `shape` keeps x's size.
+    # Broadcasts in both directions, unlike torch.expand: a 1 in `shape` keeps x's size.
     ndim = max(x.ndim, len(shape))
     own, wanted = [1] * (ndim - x.ndim) + list(x.shape), [1] * (ndim - len(shape)) + list(shape)
     both = [b if a == 1 else a for a, b in zip(own, wanted)]

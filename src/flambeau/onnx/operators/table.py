@@ -34,7 +34,7 @@ TABLE: dict[tuple[str, str], list[Operator]] = {}
 
 
 def operator(*names: str, since: int = 1, domain: str = "", **options: Any) -> Callable[[F], F]:
-    """Declare a function as the operator of these names, from the opset `since` on.
+    """Declare a function as the operator of these names, beginning with opset `since`.
 
     options: numbers="shape" (or several names): these parameters arrive as Python lists or numbers.
     arrays=True: NumPy arrays (of strings and of dtypes that no device has) arrive unchanged; without it

@@ -161,7 +161,7 @@ def tree_ensemble(x: Tensor, **attributes: Any) -> Tensor:
 
     a, data = EnsembleAttributes(**attributes), to_array(x)
     modes = np.asarray(a.nodes_modes).astype(int)
-    # ONNX marks leaves by a flag and numbers them apart: here leaf l is ~l, see Trees.
+    # ONNX marks leaves by a flag and numbers them separately: here leaf l is ~l, see Trees.
     yes, no = (
         np.where(np.array(leaf, bool), ~np.array(child, int), np.array(child, int))
         for leaf, child in (

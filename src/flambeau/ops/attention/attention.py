@@ -380,7 +380,7 @@ class Attention(Family):
         launch=launches.slopes_and_weights,
     )
     def _scores_slopes(self: Any, *others: Tensor, **attrs: Any) -> Prepared:
-        """The gradients of the scores, of masked ones 0, in lines of whole vec4s."""
+        """The gradients of the scores, 0 for masked ones, in lines of whole vec4s."""
         return (self, *others), attrs
 
     # the weights, a second result of that kernel

@@ -34,8 +34,8 @@ class Options(NamedTuple):
 class AttentionTile(NamedTuple):
     """tx * ty threads, each with `rows` x `cols` scores and `rows` x `wide` vec4s of the result.
 
-    `step` features or columns are in workgroup memory at a time. `ahead` is 1 if the next ones are loaded to
-    registers meanwhile, 2 if the first ones of the next product are too. `deep` is `wide` for a second
+    `step` features or columns are in workgroup memory at a time. `ahead` is 1 if the next ones are prefetched
+    to registers, 2 if the first ones of the next product are too. `deep` is `wide` for a second
     result.
     """
 
@@ -64,7 +64,7 @@ class AttentionTile(NamedTuple):
         return self.tx * self.ty
 
     def blocks(self, count: int) -> range:
-        """The turns in which the threads bring `count` blocks, each thread one a turn."""
+        """The iterations in which the threads load `count` blocks, one block per thread and iteration."""
         return range(-(-count // self.threads))
 
     @property
@@ -515,10 +515,10 @@ def by_queries(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launch]:
 
 
 def way_of_slopes(limits: Limits, nodes: Nodes, causal: bool) -> str:
-    """How gradients are computed: "computed" by a kernel of the queries and one of the keys and values, of
-    three and four products of the size of the scores; "stored": that of the keys stores the gradients of the
-    scores, whose product with the keys is the queries'; "apart": a kernel of two products stores them and
-    the weights, and all three gradients are products of these."""
+    """How gradients are computed. "computed": a kernel for the queries, and one for the keys and values, with
+    three and four products of the size of the scores. "stored": the kernel for the keys stores the gradients
+    of the scores, and a product with the keys gives the queries' gradient. "apart": a kernel of two products
+    stores the weights and the gradients of the scores, and three products give the gradients."""
     q, k = nodes[:2]
     way = _gradient_variant(limits, "keys", nodes, causal)
     nbytes = 4 * prod(q.shape[:2]) * padded_length(k.shape[1])
@@ -546,8 +546,8 @@ def slopes_and_weights(limits: Limits, *nodes: Node, **attrs: Any) -> list[Launc
 
 
 def by_keys(limits: Limits, *nodes: Node, stored: bool, **attrs: Any) -> list[Launch]:
-    """The launches of the gradients with respect to the keys and, as further results, by the values and by
-    the scores if they are stored."""
+    """The launches of the gradients with respect to the keys and, as additional results, the values, and the
+    scores if stored."""
     v, biases, way = nodes[2], nodes[5:], _gradient_variant(limits, "keys", nodes, attrs["causal"])
     if stored and not isinstance(way, AttentionTile):  # only tiles write the gradients of the scores
         way = next(t for t in (tile.widen(*_vec4s(v, nodes[0])) for tile in KEYS) if t.fits(limits))

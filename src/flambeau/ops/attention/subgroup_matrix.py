@@ -51,7 +51,7 @@ class Units(NamedTuple):
 
     @property
     def elements(self) -> int:
-        """Elements of 2 bytes in workgroup memory; units of kind "plain" keep their rows there too."""
+        """Elements of 2 bytes in workgroup memory; units of kind "plain" store their rows there too."""
         kept = self.height * (PIECE + self.pad) * self.sides
         return self.apart + (kept if self.unit.kind == "plain" else 0)
 

@@ -243,7 +243,7 @@ class Phases(NamedTuple):
     over t of x[j - t] * w[stride * t + phase].
 
     phase, phases: the first phase, and how many the kernel computes. results: how many results of each j it
-    stands for: phases beyond the kernel's size are zero. taps: how many each phase has, with zeros where one
+    represents: phases beyond the kernel's size are zero. taps: how many each phase has, with zeros where one
     has fewer. first, places: the first j, and how many.
     """
 
@@ -278,7 +278,7 @@ FOLD = 0.8  # of the time of as many multiply-adds with windows that a plain pro
 
 def _separate_dims(work: int, filters: int, kernel: Shape, stride: tuple[int, ...]) -> tuple[bool, ...]:
     """The dims whose phases get separate kernels, because that saves more time than the launches take. work:
-    multiply-adds without zeros; filters: of a group, each of which has all phases."""
+    multiply-adds without zeros; filters: those of a group; each has all phases."""
     ways = product(*((False, True) if s > 1 else (False,) for s in stride))  # 2 ** dims choices at most
     return min(ways, key=lambda separate_dims: _phases_time(separate_dims, work, filters, kernel, stride))
 
@@ -287,7 +287,7 @@ def _phases_time(
     separate_dims: tuple[bool, ...], work: int, filters: int, kernel: Shape, stride: tuple[int, ...]
 ) -> float:
     """The time in multiply-adds, if the phases of some dims have separate kernels."""
-    # Joint phases multiply by the zeros that fill up their taps; separate ones take a launch each.
+    # Joint phases also multiply the zeros that pad their taps; separate ones need a launch each.
     each = [(k, s) for split, k, s in zip(separate_dims, kernel, stride, strict=True) if not split]
     # ceil(k / s) taps for each of min(k, s) phases, of which only k in all are not zeros
     zeros = prod(-(-k // s) * min(k, s) / k for k, s in each)

@@ -44,8 +44,8 @@ class ResizedDim(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """The number of inputs of an output, how many of them are before its position, and their weight by
-    distance."""
+    """The number of inputs for an output, how many of them lie before its position, and their weight as a
+    function of the distance."""
 
     taps: int
     before: int

@@ -184,7 +184,7 @@ def _dims(
         # Without dim the last len(s) dims, as in PyTorch.
         dim = range(rank) if s is None else range(rank - len(s), rank)
     dims = [_dim_of(d, rank) for d in ((dim,) if isinstance(dim, int) else dim)]
-    lengths = [None] * len(dims) if s is None else [None if n == -1 else n for n in s]  # -1: as it is
+    lengths = [None] * len(dims) if s is None else [None if n == -1 else n for n in s]  # -1: unchanged
     if len(lengths) != len(dims) or not dims:
         raise ValueError(f"s={lengths} and dim={dims} differ in length, or are empty")
     return list(zip(dims, lengths, strict=True))
@@ -211,7 +211,7 @@ def fft_fftn(
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     Raises ValueError if s and dim differ in length.
     """
-    (d, n), *rest = _dims(input.ndim, s, dim)  # the first transform reads real numbers as they are
+    (d, n), *rest = _dims(input.ndim, s, dim)  # the first transform reads real numbers directly
     z = _transform_any(input, n, d, norm, False)
     return _transform_each(z, rest, norm, False).view_as_complex()
 

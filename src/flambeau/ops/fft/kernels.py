@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...device.array_namespace import Namespace
     from ...tensor import Tensor
 
-MOST = 4096  # numbers of a line in 16 KB of workgroup memory: real and imaginary parts in turn
+MOST = 4096  # numbers of a line in 16 KB of workgroup memory: real and imaginary parts one after the other
 AT_ONCE = 2048  # numbers of which both parts fit
 CELLS = 1024  # from this many numbers on a workgroup takes only one line
 COLUMNS = 16  # lines side by side that a workgroup takes if it can: 128 bytes
@@ -39,7 +39,7 @@ TWIDDLES = 1 << 24  # a length up to which j * k is exact in a kernel's angles
 FORMS = "fft", "ifft"  # by whether it is the inverse
 SECOND = "second", "isecond"  # of the second step along columns
 INVERSE = "ifft", "back", "unpacked", "mirror", "part", "isecond"
-STRAIGHT = "upper", "part", "table", *SECOND  # forms that write no turned lines, whatever `whole` is
+STRAIGHT = "upper", "part", "table", *SECOND  # forms that write no transposed lines, whatever `whole` is
 CHIRP = 1 << 20  # for shorter lengths the chirp's index is exact in 32-bit integers
 
 
@@ -70,13 +70,13 @@ def is_smooth(n: int) -> bool:
 
 
 def fits(n: int, chirps: bool) -> bool:
-    """Whether one kernel transforms lines of length n, if there may be kernels with chirps."""
+    """Whether one kernel transforms lines of length n. chirps: kernels with chirps are allowed."""
     return is_smooth(n) or (n > 1 and chirps and chirp_of(n) > 0)
 
 
 def _chirps(z: Tensor) -> bool:
-    """Whether kernels may have chirps: software adapters compile one for seconds, and there the parts of the
-    convolution are kernels of their own."""
+    """Whether kernels may have chirps: software adapters take seconds to compile one, so there the parts of
+    the convolution are separate kernels."""
     device: Any = z.device
     return device.kind == "gpu" and not device.limits.software
 
@@ -124,7 +124,8 @@ def passes_of(
 
 
 def _there_and_back(n: int, lines: int, threads: int) -> tuple[FftPass, ...]:
-    """The passes of a transform and of an inverse one, whose first pass takes what the last one has left in
+    """The passes of a transform and of an inverse one, whose first pass takes the values that the last one
+    left in
     registers: it has the same radix."""
     forward = passes_of(n, lines, threads)
     back = passes_of(n, lines, threads, radices_of(n)[::-1], len(forward) - 1)
@@ -133,7 +134,8 @@ def _there_and_back(n: int, lines: int, threads: int) -> tuple[FftPass, ...]:
 
 
 def _threads(n: int, lines: int) -> int:
-    """The threads of a workgroup: one for each of the fewest butterflies, in whole warps."""
+    """The threads of a workgroup: one per butterfly of the pass with the fewest, rounded up to whole
+    warps."""
     fewest = lines * n // max(radices_of(n))
     return min(-(-fewest // 32) * 32, THREADS)
 
@@ -156,7 +158,7 @@ def _form(form: str, n: int, inner: int) -> tuple[str, int]:
 
 
 def _inner(z: Shape, n: int, form: str, whole: int, beside: int) -> tuple[int, int]:
-    """How many lines are adjacent in an input, and how many there are."""
+    """How many lines are adjacent in an input, and the number of lines."""
     if form == "table":
         return 1, 1
     if form == "mirror":
@@ -397,8 +399,8 @@ def _is_direct(z: Tensor, n: int) -> bool:
 
 
 def _split(n: int, chirps: bool) -> int:
-    """A divisor of n that a kernel transforms: if there are two such, the one nearest the root, else the
-    largest; 1 if there is none."""
+    """A divisor of n that a kernel transforms: the one nearest the root if n splits into two such, else the
+    largest; 1 if none exists."""
     smooth = [d for d in range(2, min(n - 1, MOST) + 1) if n % d == 0 and fits(d, chirps)]
     both = [d for d in smooth if fits(n // d, chirps)]
     return min(both, key=lambda d: abs(d - sqrt(n)), default=max(smooth, default=1))

@@ -38,7 +38,7 @@ def _row_of(padding_idx: int | None, weight: Tensor) -> int | None:
 
 @composite(grad=lambda g, y, weight, share: [g * share.to(g.dtype), None])
 def _shared_gradient(weight: Tensor, share: Tensor) -> Tensor:
-    """weight, whose gradient is multiplied by share. [n, d], [n, 1] -> [n, d]"""
+    """The weight, with its gradient multiplied by share. [n, d], [n, 1] -> [n, d]"""
     return weight
 
 
@@ -99,7 +99,7 @@ def _bags(offsets: Tensor, n: int) -> Tensor:
     """The bag of each of n places: the last offset not above it, by binary search. [b] -> [n] int32"""
     offsets, bags = _check_offsets(offsets, n), offsets.shape[0]
     places = type(offsets).arange(n, dtype=dt.int32, device=offsets.device)
-    # All places search at once: each step tries the next lower power of two.
+    # All positions search at once: each step tries the next lower power of two.
     bag, step = places * 0, 1 << max(bags - 1, 0).bit_length()
     while step > 1:
         step //= 2
@@ -110,7 +110,7 @@ def _bags(offsets: Tensor, n: int) -> Tensor:
 
 
 def _pool(rows: Tensor, used: Tensor, bag: Tensor, bags: int, mode: str) -> Tensor:
-    """Rows pooled by their bag; rows that are not `used` are left out. [n, d], [n, 1], [n] -> [bags, d]"""
+    """Rows pooled by bag; rows that are not `used` are skipped. [n, d], [n, 1], [n] -> [bags, d]"""
     if not rows.shape[0]:
         # zeros that still depend on the table, for its gradient
         return rows.sum(0).expand(bags, rows.shape[1])

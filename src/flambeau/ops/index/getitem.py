@@ -55,7 +55,7 @@ class IndexPlan:
     def place(self) -> int:
         """The position of the picked dims in the result: that of the first index array, or 0 if other dims
         lie between index arrays. 0-d arrays count as integers."""
-        # As in NumPy, picked dims stay in their place if index arrays are adjacent, else they come first.
+        # As in NumPy, the dims of adjacent index arrays keep their position, else they come first.
         arrays = [d for d, k in self.picks if k.ndim] or [0]
         picked = {d for d, _ in self.picks}
         rest = [d for d in range(arrays[-1]) if d not in picked]

@@ -117,7 +117,7 @@ def valid(x: Tensor, is_bad: Tensor, name: str) -> Tensor:
 
 def _is_inside(node: Node, n: int) -> bool:
     """Whether a node is a view of places that were checked already, such as the index of a gradient."""
-    # Movement ops only reorder places, but for a pad, which adds zeros.
+    # Movement ops only reorder elements; a pad also adds zeros.
     while node.op.kind == "movement" and node.inputs and node.op.name != "_pad":
         node = node.inputs[0]
     return node.op.name == "_inside" and node.attrs["n"] <= n and node.attrs["mode"] != "known"

@@ -215,8 +215,8 @@ def _extreme_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -
 
 
 def _product_grad(g: Tensor, y: Tensor, x: Tensor, place: Tensor, src: Tensor) -> Gradients:
-    """The product of the other factors: the full product by the factor itself; of factors with zeros, only a
-    single zero has a gradient."""
+    """The product of the other factors: the full product divided by the factor. Among factors with zeros,
+    only a single zero has a gradient."""
     zero, zeros = x == 0, src == 0
     count = put_rows(zero.to(g.dtype), place, zeros.to(g.dtype), join="sum")
     # the product of the factors that are not 0, and the number of zeros, give every product of others
@@ -259,7 +259,7 @@ def _put_rows(x: Tensor, place: Tensor, src: Tensor, *, join: str) -> Tensor:
     if join == "assign":
         last = place._last(x.shape[0])
         last = last.unsqueeze(1)
-        # Each row gathers its last source; places without one keep the row.
+        # Each row gathers its last source; positions without a source keep the row.
         return choose(last >= 0, src._gather(last.expand(*x.shape), 0), x)
     # the bits of the largest place: fewer radix passes
     order = place._argsort(False, max(x.shape[0] - 1, 1).bit_length())

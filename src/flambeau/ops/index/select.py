@@ -42,13 +42,13 @@ def places_of(flags: Tensor, size: int | None = None) -> tuple[Tensor, Tensor]:
     If size is larger than the number, the remaining places are past the end.
     """
     n = flags.shape[0]
-    # how many are true up to each place
+    # how many are true up to each position
     sums = flags.int()._cumsum(0) if n else type(flags).zeros(1, dtype=flags.int().dtype, device=flags.device)
     total = sums[max(n, 1) - 1]
     if size is None:
         sums.realize()  # else the ops after the read would sum again
     count = read_scalars(total)[0] if size is None else size
-    # The i-th true element is the first place with i true ones so far: a binary search.
+    # The i-th true element is at the first position with i true elements so far, found by binary search.
     return sums._search(type(flags).arange(1, count + 1, dtype=dt.int32, device=flags.device), False), total
 
 
@@ -64,8 +64,8 @@ def nonzero(
 def nonzero(input: Tensor, as_tuple: bool = False, *, size: int | None = None, fill_value: int = 0) -> Any:
     """Coordinates (int64) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
 
-    Reads k. With `size`, as in JAX, k is `size` and nothing is read: further elements are left out, missing
-    ones have fill_value.
+    Reads k. With `size`, as in JAX, k is `size` and nothing is read: surplus elements are dropped, missing
+    ones get fill_value.
 
     as_tuple: return one tensor of indices for each dim
     """

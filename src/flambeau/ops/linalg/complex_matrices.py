@@ -217,7 +217,7 @@ def _svd_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
 
 def _slogdet_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
     """The logarithm's derivative is the inverse; its imaginary part is the angle of the sign."""
-    # The sign turns by the imaginary part of d log(det).
+    # The sign's phase changes by the imaginary part of d log(det).
     angle = (g[..., 0].conj() * y[..., 0]).imag
     slope = g[..., 1].real - angle * 1j
     return [inverse(a).mH * slope.unsqueeze(-1).unsqueeze(-1)]
@@ -341,7 +341,7 @@ def svd(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def triangular(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Tensor:
     """X with T @ X = b for one triangle T of a, with ones on its diagonal if unit. -> [..., n, k]"""
-    # The kept triangle lacks the diagonal if that counts as ones.
+    # If the diagonal counts as ones, the triangle excludes it.
     kept = (1 if upper else -1) if unit else 0
     half = a.triu(kept) if upper else a.tril(kept)
     return solve(half + eye(a, a.shape[-1]) if unit else half, b)

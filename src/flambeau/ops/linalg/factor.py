@@ -237,8 +237,8 @@ def reflectors(
 ) -> tuple[Tensor, Tensor]:
     """V and T of the product I - V T V^H of Householder reflections. [..., m, k], [..., k]
 
-    T solves one triangular system made of V^H V (Joffrain et al., 2006). solve: solves it, as `triangular`
-    does.
+    T solves one triangular system of V^H V (Joffrain et al., 2006). solve: a solver with the signature of
+    `triangular`.
     """
     m, k = packed.shape[-2:]
     v = packed.tril(-1) + identity(packed, m, k)
@@ -317,8 +317,7 @@ def _gaps(values: Tensor) -> Tensor:
 
 
 def _eigh_grad(g: Tensor, y: Tensor, a: Tensor) -> Gradients:
-    # ga = V (diag(gw) + F * (V^T gV)) V^T with F_ij = 1 / (w_j - w_i) (Giles, 2008), made symmetric as a
-    # is.
+    # ga = V (diag(gw) + F * (V^T gV)) V^T with F_ij = 1 / (w_j - w_i) (Giles, 2008), made symmetric like a.
     values, v = y[..., 0, :], y[..., 1:, :]
     inner = (mT(v) @ g[..., 1:, :]) * _gaps(values) + diagonal_matrices(g[..., 0, :])
     of_a = v @ inner @ mT(v)

@@ -1,4 +1,5 @@
-"""Factorisations as opaque kernels, one workgroup for each matrix; factor.py composes larger ones of them."""
+"""Factorisations as opaque kernels, one workgroup for each matrix; factor.py composes larger ones from
+them."""
 
 from __future__ import annotations
 
@@ -171,7 +172,7 @@ def _svd_launch(limits: Limits, x: Node) -> list[Launch]:
     count, n, size = sizes.values()
     w = threads(limits, 4 * n)
     team = w
-    # A team of threads rotates a pair of columns; all pairs of a round at once, if there are threads enough.
+    # A team of threads rotates a pair of columns; with enough threads, all pairs of a round at once.
     while team > 1 and team * (size // 2) > w:
         team //= 2
     turns = -(-size // 2 * team // w) * (3 * -(-size // team) + team + 1)

@@ -58,7 +58,7 @@ def lobpcg(
     columns, random by default. k: by default the columns of X, or 1; n: the columns to iterate, k by default.
     iK: a preconditioner, approximately the inverse of A. niter: the maximum of iterations, 1,000 by default;
     tol: the sufficient error, relative to the norms of A and e. method: "ortho" or "basic", which are the
-    same here. Each iteration reads the error, so it can't be recorded; there are no gradients: computing one
+    same here. Each iteration reads the error, so it can't be recorded. It has no gradients: computing one
     raises TypeError. ValueError if 3 n is more than m, or method is unknown.
     """
     if method not in (None, "ortho", "basic"):

@@ -21,7 +21,7 @@ def lu(xp: Any, x: Any) -> Any:
     order = xp.broadcast_to(rows, (*lead, m))
     pivots = xp.zeros((*lead, m))
     for k in range(min(m, n)):
-        # Rows above k are done: -1 is below all sizes, and NaN below all numbers but these.
+        # Rows above k are finished: -1 is below all sizes, and NaN counts as below all other numbers.
         size = xp.where(rows < k, -1.0, xp.abs(x[..., k]))
         best = xp.argmax(xp.where(xp.isnan(size), -0.5, size), axis=-1)[..., None]
         swapped = xp.where(rows == k, best, xp.where(rows == best, k, rows))

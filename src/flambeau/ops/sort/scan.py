@@ -39,8 +39,8 @@ ALONE = 512  # from this many long rows on none is split: one pass reads and wri
 def scan_launches(
     limits: Limits, shape: Shape, dim: int, op: str, dtype: dt.DType, source: int | str = 0, writes: str = ""
 ) -> list[Launch]:
-    """The launches of an inclusive scan of `shape` along `dim`. source: an input, by position, which is
-    computed where it is read, or an intermediate result by name."""
+    """The launches of an inclusive scan of `shape` along `dim`. source: the position of an input, which is
+    computed when it is read, or the name of an intermediate result."""
     outer, n, inner = prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
     # A running extreme is a pair: its value and its index.
     state = {"dtype": dt.uint32, "width": 2} if op in ("max", "min") else {"dtype": dtype, "width": 1}
@@ -67,8 +67,8 @@ def _scan_by_thread(
     end: dict[str, Any],
     most: int = 1 << 31,
 ) -> list[Launch]:
-    """One thread for each row if there are many, else for each of at most `most` pieces, whose totals are
-    computed first."""
+    """One thread for each row if there are many rows; else one for each of at most `most` pieces, whose
+    totals are computed first."""
     outer, n, inner = shape
     rows = max(outer * inner, 1)
     # As many pieces as occupy the device, of LEAST elements or more; no loop longer than the limit.
@@ -111,14 +111,14 @@ def _scan_by_tile(
     # A workgroup scans as many entire rows as fit in a tile.
     stretch = n * max(TILE // max(n, 1), 1) if segmented else n
     size, lines = rows * n, (-(-rows * n // max(stretch, 1)))
-    # One piece for short rows, or where rows alone occupy the device; else pieces of entire tiles.
+    # One piece for short rows, or if the rows suffice to occupy the device; else pieces of entire tiles.
     pieces = 1 if segmented or rows >= ALONE else max(min(GROUPS // rows, n // TILE), 1)
     piece = -(-stretch // pieces // TILE) * TILE if pieces > 1 else stretch
     pieces = -(-stretch // piece) if stretch else 1
     sizes = {"stretch": stretch, "pieces": pieces, "piece": piece, "size": size}
     count = lines * pieces
 
-    # Four elements a thread, if they are in one row and computed here.
+    # Four elements per thread, if they are in one row and computed here.
     fours = n % 4 == 0 and not end and fields["traced"] is not None and state["width"] == 1
 
     def scan_pass(reads: tuple[int | str, ...], carried: bool, **rest: Any) -> Launch:
@@ -208,8 +208,8 @@ def _grad_cumprod(g: Tensor, y: Tensor, x: Tensor, dim: int) -> Gradients:
     zero these are the products of a row with 1 in its place."""
     if is_grad_enabled():
         return [_rests(g, x, dim) * _shift(x, 1, dim, 1.0)._cumprod(dim)]
-    # y[k] = x[0] ... x[k], so the gradient at i is the sum of g[k] y[k] / x[i] over k >= i. Up to the first
-    # zero x[i] divides; the row with 1 in its place gives the gradient at the zero itself.
+    # y[k] = x[0] ... x[k], so the gradient at i is the sum of g[k] y[k] / x[i] over k >= i. Before the first
+    # zero, divide by x[i]; the row with 1 instead of the zero gives the gradient at the zero.
     zero = x == 0
     zeros = zero.int()._cumsum(dim)
     first = zero & (zeros == 1)

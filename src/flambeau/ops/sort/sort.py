@@ -403,7 +403,7 @@ class Sort(Family):
 
 
 def at_rank(x: Tensor, places: Tensor, d: int, keepdim: bool) -> Chosen:
-    """(values, indices) at one place of each line of dim d, which is removed unless keepdim."""
+    """(values, indices) at one position of each line of dim d, which is removed unless keepdim."""
     values = (x if x.ndim else x.reshape(1))._gather(places, d)
     shape = x.shape if not x.ndim else tuple(1 if e == d else n for e, n in enumerate(x.shape))
     shape = shape if keepdim else tuple(n for e, n in enumerate(shape) if e != d)
