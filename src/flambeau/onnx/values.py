@@ -151,8 +151,8 @@ def store(values: list[Tensor]) -> None:
 
 
 def common_device(values: list[Any], device: Device) -> Any:
-    """Return the device of an operator: the model's if its inputs are on different ones, or NumPy's if one of
-    them can't move. None: the inputs are on one device."""
+    """Return the device of an operator: the model's if its inputs are on several devices, or NumPy's if one
+    input can't move. None: the inputs are on one device."""
     # A dtype that no GPU has (float64) can't move there: then all inputs go to NumPy's device.
     places = {id(t.device) for t in tensors_in(values)}
     if len(places) < 2:
