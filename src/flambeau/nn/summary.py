@@ -86,8 +86,8 @@ def _restore_after(model: Module) -> Generator[None, None, None]:
 
 
 def summary(model: Module, *inputs: Any, **kw: Any) -> Summary:
-    """List the layers of a call with these inputs, with outputs, parameters and work; no kernel runs and no
-    state changes.
+    """List the layers of a call of a model with these inputs: outputs, parameters and work; no kernel runs
+    and no state changes.
 
     Rows are the layers that contain no other layers, in the order of their calls. It prints as a table.
     """
