@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from flambeau import distributed
 from flambeau.cli import main as command
+from flambeau.distributed.launcher import Launcher, LaunchPlan
 
 SCRIPT = textwrap.dedent("""
     import os, sys, time
@@ -58,6 +59,16 @@ def script(tmp_path, monkeypatch):
 def launch(*arguments: str):
     result = CliRunner().invoke(command, ["launch", *arguments])
     return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_threads_of_numpy_do_not_depend_on_the_workers_that_compute_by_it(workers, monkeypatch):
+    monkeypatch.setattr("flambeau.distributed.launcher.os.cpu_count", lambda: 8)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    for device, threads in (("cpu", "1"), ("gpu:0", str(8 // workers))):
+        monkeypatch.setenv("FLAMBEAU_DEVICE", device)
+        rows = Launcher(LaunchPlan(["true"], workers))._environments(1, 0)
+        assert [row["OMP_NUM_THREADS"] for row in rows] == [threads] * workers
 
 
 @pytest.mark.share(3)

@@ -187,9 +187,13 @@ class Launcher:
             "TORCHELASTIC_RESTART_COUNT": attempt,
             "TORCHELASTIC_MAX_RESTARTS": plan.restarts,
         }  # fmt: skip
-        threads = max((os.cpu_count() or 1) // plan.workers, 1)  # of NumPy, so that workers do not compete
-        base = {"OMP_NUM_THREADS": str(threads)} | os.environ | plan.environment
+        base = dict(os.environ) | plan.environment
         devices = self._devices() if "FLAMBEAU_DEVICE" not in base else []
+        # NumPy's matrix products differ in their last bits with the number of threads: it must not depend on
+        # the number of workers where they compute by NumPy. Else workers do not compete for the cores.
+        is_numpy = (base.get("FLAMBEAU_DEVICE") or devices[0]) == "cpu"
+        threads = 1 if is_numpy else max((os.cpu_count() or 1) // plan.workers, 1)
+        base = {"OMP_NUM_THREADS": str(threads)} | base
         rows: list[Environment] = []
         for local in range(plan.workers):
             own: dict[str, Any] = {"LOCAL_RANK": local, "RANK": plan.host * plan.workers + local}

@@ -75,7 +75,9 @@ class RayWorkers:
     def _start(self, place: int) -> Any:
         ray = _ray()
         paths = os.pathsep.join(p for p in sys.path if p)  # modules of the script's folder
-        variables = {TOKEN: os.environ[TOKEN], "PYTHONPATH": paths}
+        # The bits of NumPy's matrix products depend on its threads; Ray would set another number.
+        threads = os.environ.get("OMP_NUM_THREADS", str(os.cpu_count() or 1))
+        variables = {TOKEN: os.environ[TOKEN], "PYTHONPATH": paths, "OMP_NUM_THREADS": threads}
         task = ray.remote(**self._needs, max_retries=0, runtime_env={"env_vars": variables})(run_task)
         address = (self._server.host, self._server.port)
         args = (self._name, self._names[place], address, place + 1, len(self._names) + 1)
