@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from .row import COMPOSED, In, Row
+from flambeau.ops.blocks import decode_numpy
+
+from .row import COMPOSED, OPS, In, Row
 
 
 def bfloat16(x):
@@ -34,7 +36,24 @@ def product(x, w, b, bits, block):
     return COMPOSED["quantized_linear"](x, COMPOSED["quantize"](w, bits, block), b)
 
 
+def decoded(words, form, shape):
+    """The numbers of blocks; the mask makes all bits that may be a scale finite."""
+    return OPS["_decode_blocks"](words & 0x3BFF3BFF, form, shape)
+
+
+def numbers_of(words, form, shape):
+    masked = (words.astype("u4") & np.uint32(0x3BFF3BFF)).astype("u4")
+    return decode_numpy(form, masked, 0, shape[0] * shape[1]).reshape(shape).astype("f8")
+
+
 QUANTIZED: dict[str, Row] = {
+    "_decode_blocks": Row(
+        numbers_of,
+        (In((27,), 0, 2**31 - 2, "u"),),
+        {"form": "q4_0", "shape": (3, 64)},
+        grads=0,
+        call=decoded,
+    ),
     "_quantized_product": Row(
         lambda x, w, s, b, bits, block: x @ unpacked(w, s, bits, block).T + b,
         (In((2, 3, 64)), In((5, 8), 0, 2**31 - 2, "u"), In((5, 2), 0.1, 1.0), In((5,))),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, ModuleLoader, TemplateError, TemplateSyntaxError
 
-from ..core.dtype import SHORT
+from ..core.block_formats import KERNEL_DTYPES, BlockDType
 from ..core.files import HERE, template_folder
 from ..errors import KernelError
 from ..kernels.bundle import BUNDLE, BundleMember
@@ -34,6 +34,7 @@ LIBRARY = (
     "lib/numeric.wgsl",
     "lib/sort_keys.wgsl",
     "lib/packed.wgsl",
+    "lib/blocks.wgsl",
     "lib/random.wgsl",
     "lib/special.wgsl",
     "lib/words.wgsl",
@@ -183,7 +184,10 @@ def _text(shader: Shader, env: Environment, called: dict[str, Any], **more: Any)
     out_dtype, out_width = shader.outs[0]
     wgsl, options, functions = partial(Wgsl, called=called), dict(shader.options), dict(shader.functions)
     names, checks, head = [out_name(i) for i in range(len(shader.outs))], shader.checks, _head(shader)
-    outs = [(n, SHORT[d].stored, SHORT[d].words[w]) for n, (d, w) in zip(names, shader.outs, strict=True)]
+    outs = [
+        (n, KERNEL_DTYPES[d].stored, KERNEL_DTYPES[d].words[w])
+        for n, (d, w) in zip(names, shader.outs, strict=True)
+    ]
     keys = options | {"dtype": options.get("dtype", next(iter(options.get("dtypes", ())), ""))}
     types = {name: wgsl(keys[key], width) for name, key, width in TYPES if keys.get(key)}
     return env.get_template(shader.template).render(
@@ -395,7 +399,7 @@ class Wgsl(str):
     called: dict[str, tuple[str, "Wgsl"]]
 
     def __new__(cls, short: str, width: int, called: dict[str, tuple[str, "Wgsl"]]):
-        dtype = SHORT[short]
+        dtype = KERNEL_DTYPES[short]
         self = super().__new__(cls, vec(dtype.wgsl, width))
         self.dtype, self.width, self.called = dtype, width, called
         return self
@@ -472,6 +476,8 @@ class Wgsl(str):
         when it is narrower."""
         if self.dtype.is_packed:
             cell = self._unpack(buffer, at, width)
+        elif isinstance(self.dtype, BlockDType):
+            cell = self._decode(self.dtype, buffer, at, width)
         else:
             cell = f"{buffer}[{over(at, 4) if width == 4 else at}]"
         if self.kind == "b":
@@ -484,6 +490,13 @@ class Wgsl(str):
             return f"{unpack}({buffer}[{over(at, 4)}])"
         # The word of the element, and the element's index, whose low bits select the part of the word.
         return f"{unpack}({buffer}[{over(at, 4 // self.dtype.itemsize)}], {at})"
+
+    def _decode(self, dtype: BlockDType, buffer: str, at: str, width: int) -> str:
+        """Element `at` of an array of quantised blocks, from the words that decoding it reads."""
+        decoded = Wgsl(dtype.short, width, self.called)
+        decoded.scalar.call(f"words_{dtype.short}")
+        words = [f"{buffer}[{dtype.short}_word{i}({at})]" for i in range(dtype.reads)]
+        return f"{decoded.call(f'unpack_{dtype.short}')}({', '.join(words)}, {at})"
 
     def store(self, value: str) -> str:
         """A value of this type in the form that its buffer holds; four neighbours if it is packed."""

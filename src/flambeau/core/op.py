@@ -88,11 +88,11 @@ class Launch:
 class Op:
     """One operation, declared once.
 
-    kind: how the planner treats it (elementwise, movement, source, reduce, contract, fold, gather, leaf,
-    opaque, output, composite). shape, dtype: rules on the inputs' shapes or dtypes and the attributes; a rule
-    raises ValueError or TypeError with the bare reason. grad: (g, y, *inputs, **attrs) -> a gradient or None
-    for each input, in Tensor ops. xp: the reference, (xp, *arrays, **attrs) -> array, of the CPU backend.
-    cost: relative cost of one element, which decides what is recomputed rather than stored.
+    kind: how the planner treats it (elementwise, movement, source, reduce, contract, fold, gather, decode,
+    leaf, opaque, output, composite). shape, dtype: rules on the inputs' shapes or dtypes and the attributes;
+    a rule raises ValueError or TypeError with the bare reason. grad: (g, y, *inputs, **attrs) -> a gradient
+    or None for each input, in Tensor ops. xp: the reference, (xp, *arrays, **attrs) -> array, of the CPU
+    backend. cost: relative cost of one element, which decides what is recomputed rather than stored.
     order: of a movement whose result has all elements of its input: "same" if they keep their order,
     "repeated" if an element may also occur several times, "turned" if dims change places.
     holomorphic: whether the gradient by complex inputs is the conjugate of that by real ones; False if the
@@ -431,7 +431,9 @@ def make_view(x: Any, name: str, **attrs: Any) -> Any:
 
 # The kinds that read and write packed elements. All others (sums, scans, sorts, ...) compute in 4 bytes: the
 # kernels around them widen their inputs and narrow their results.
-TAKES_PACKED = {"elementwise", "movement", "source", "gather", "leaf", "composite", "contract", "output"}
+TAKES_PACKED = {
+    *("elementwise", "movement", "decode", "source", "gather", "leaf", "composite", "contract", "output")
+}
 
 
 def _apply_widened(

@@ -183,7 +183,7 @@ class Materialization:
         while todo and room:
             n, room = self.alias[todo.pop()], room - 1
             if n.buffer is None and n.op.kind != "source":
-                if n.op.kind not in ("elementwise", "movement") or n in self.stored:
+                if n.op.kind not in ("elementwise", "movement", "decode") or n in self.stored:
                     return False
                 todo += n.inputs
         return not todo

@@ -149,7 +149,7 @@ class Planner:
         base, chain = self.context.base_of(node) if node.op.kind == "movement" else (node, ())
         # a value may share the buffer of one that is computed beside it, never of a leaf: a leaf's may be
         # overwritten
-        is_made = base.buffer is None and self.context.is_there(base)
+        is_made = base.buffer is None and self.context.has_buffer(base)
         if base is not node and is_made and is_whole(base.shape, chain):
             return Lowered([], {node: self.context.value_of(base)})
         return Lowered(map.map_kernel(self.context, node))
@@ -205,10 +205,10 @@ class Planner:
             return rows
         if group is None:
             blocked = self._before_end(top) if blocked is top else blocked
-            assert blocked is not top and not self.context.is_there(blocked), (
+            assert blocked is not top and not self.context.has_buffer(blocked), (
                 f"{top} can't be lowered: {need.why}"
             )
-        elif self.context.is_there(blocked) or blocked in group.nodes:
+        elif self.context.has_buffer(blocked) or blocked in group.nodes:
             # A node of the group itself, or one that is stored already, can't be helped by storing it: the
             # kernel binds too much.
             self._shrink(group)

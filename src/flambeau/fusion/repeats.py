@@ -129,8 +129,12 @@ class _Search:
             if len(self.nodes) > MOST_NODES:
                 return None
         key = (type(group), starts, tuple(described))
-        values = [(context.index[id(n)], context.value_of(n)) for n in self.nodes]
+        values = [(context.index[id(n)], self._value(n)) for n in self.nodes]
         return Expression(key, self.nodes, values)
+
+    def _value(self, n: Node) -> int:
+        """The value that a kernel reads or writes for a node."""
+        return self.context.loaded_as(n)[0] if self.context.is_there(n) else self.context.value_of(n)
 
     def _starts(self, top: Node, group: FusedGroup | None) -> tuple[Any, ...]:
         """The numbers of the nodes that the kernel's form depends on; they come first."""
@@ -174,7 +178,9 @@ class _Search:
         of_class = self.classes.setdefault(context.classes[n], len(self.classes))
         token = n.op, n.shape, n.dtype.short, of_class
         if context.is_there(n):
-            return *token, "there", self.buffers.setdefault(context.value_of(n), len(self.buffers))
+            value, coded, first = context.loaded_as(n)
+            buffer = self.buffers.setdefault(value, len(self.buffers))
+            return *token, "there", buffer, coded and coded.short, first
         if context.is_due(n):
             return *token, "due"
         if kind in HEADS and n not in self.own and id(n) not in context.inlined:

@@ -56,7 +56,7 @@ def _are_siblings(values: Materialization, classes: dict[Node, int], head: Node,
 
 
 def _is_there(values: Materialization, node: Node) -> bool:
-    """Whether a node is a view of a buffer."""
-    while node.buffer is None and node.op.kind in ("movement", "composite"):
+    """Whether a node is a view of a buffer, of numbers or of quantised blocks."""
+    while node.buffer is None and node.op.kind in ("movement", "composite", "decode"):
         node = values.alias[node.inputs[0]]
     return node.buffer is not None

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .block_weight import BlockWeight
 from .safetensors import load_bytes, load_file, load_safetensors, save_bytes, save_file
 from .sources import LazyWeights
 
@@ -24,6 +25,7 @@ _LATER = {
 _LATER.update({"load_torch": "torch_file", "save_torch": "torch_writer"})
 
 __all__ = [
+    "BlockWeight",
     "LazyWeights",
     "load_bytes",
     "load_file",

@@ -46,14 +46,18 @@ KINDS.update({name: ElementKind(dt.float16, 1, name) for name in FLOAT8})
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """The device of loaded tensors, and whether 64-bit floats stay on the host if the device lacks them."""
+    """The device of loaded tensors, whether 64-bit floats stay on the host if the device lacks them, and
+    whether matrices of quantised blocks are returned as BlockWeights."""
 
     device: Any
     keep_wide: bool = False
+    keep_quantized: bool = False
 
     @classmethod
-    def of(cls, device: DeviceLike | None, keep_wide: bool = False) -> "LoadOptions":
-        return cls(get_device(device), keep_wide)
+    def of(
+        cls, device: DeviceLike | None, keep_wide: bool = False, keep_quantized: bool = False
+    ) -> "LoadOptions":
+        return cls(get_device(device), keep_wide, keep_quantized)
 
 
 def check_shape(name: str, shape: Sequence[int]) -> None:

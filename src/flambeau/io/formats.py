@@ -102,15 +102,18 @@ def in_folder(f: Any, call: str) -> Any:
     return contents
 
 
-def open_weights(f: Any, device: DeviceLike | None = None, *, keep_wide: bool = False) -> LazyWeights:
+def open_weights(
+    f: Any, device: DeviceLike | None = None, *, keep_wide: bool = False, keep_quantized: bool = False
+) -> LazyWeights:
     """Return the tensors of a .safetensors, .gguf or .npz file, or of an index of several; each is read on
     access by its name.
 
     f: a path, an open file, bytes, or a folder. keep_wide: float64, which GPUs lack, stays on the host.
+    keep_quantized: quantised matrices of a .gguf file are read as BlockWeights.
     FlambeauError reports a damaged file.
     """
     call = f"open_weights({source_name(f)})"
-    stack, place = ExitStack(), LoadOptions.of(device, keep_wide)
+    stack, place = ExitStack(), LoadOptions.of(device, keep_wide, keep_quantized)
     f = in_folder(f, call)
     try:
         view = stack.enter_context(open_source(f, call))

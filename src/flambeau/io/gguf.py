@@ -18,7 +18,7 @@ from ..device import DeviceLike
 from ..runtime import run
 from ..tensor import Tensor
 from .elements import KINDS, DamagedFile, LoadOptions, RefusedFile, check_shape, shorten_name, tensor_of
-from .gguf_blocks import BLOCKS, decode_blocks
+from .gguf_blocks import BLOCKS, decode_blocks, weight_of
 from .gguf_quantize import QUANTIZED, quantize_blocks
 from .safetensors import write_bytes
 from .sources import Entries, TensorEntry, name_file_in_errors, open_source, source_name
@@ -52,15 +52,18 @@ TENSORS = 100_000  # of a small file, at most
 ITEMS, EACH = 1_000_000, 32
 
 
-def load_gguf(f: Any, device: DeviceLike | None = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
+def load_gguf(
+    f: Any, device: DeviceLike | None = None, *, keep_wide: bool = False, keep_quantized: bool = False
+) -> dict[str, Any]:
     """Read tensors by name; quantised ones become float32, decoded on the device.
 
     f: a path, an open file, or bytes; the path of any part of a split model loads all parts. keep_wide:
     float64, which GPUs lack, stays on the host; else it becomes float32, and FlambeauError names a number
-    that does not fit, or the fault of a file.
+    that does not fit, or the fault of a file. keep_quantized: quantised matrices become BlockWeights, which
+    `nn.keep_blocks` puts into the layers of a model.
     """
     call = f"load_gguf({source_name(f)})"
-    place = LoadOptions.of(device, keep_wide)
+    place = LoadOptions.of(device, keep_wide, keep_quantized)
     with open_source(f, call) as view, name_file_in_errors(call, ".gguf", view), ExitStack() as stack:
         part_entries = join_parts(entries(view, place), f, place, call, stack)
         return {name: entry.read() for name, entry in part_entries.tensors.items()}
@@ -284,9 +287,11 @@ def _part(path: Path, which: tuple[int, int], place: LoadOptions, call: str, sta
 
 def _reader(
     name: str, view: memoryview, span: tuple[int, int], shape: tuple[int, ...], kind: str, place: LoadOptions
-) -> Callable[[], Tensor]:
+) -> Callable[[], Any]:
     if kind in KINDS:
         return lambda: tensor_of(name, view[slice(*span)], shape, KINDS[kind], place)
+    if place.keep_quantized and len(shape) == 2:
+        return lambda: weight_of(kind, view[slice(*span)], (shape[0], shape[1]))
     return lambda: decode_blocks(kind, view[slice(*span)], shape, place)
 
 

@@ -6,14 +6,16 @@ exact, so results are bit-identical on every device.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf, nan
 from typing import Any
+
+import numpy as np
 
 from ..core import dtype as dt
 from ..functions import cat, stack
 from ..runtime.exchange import leaf
 from ..tensor import Tensor, tensor
+from .block_weight import BlockFormat, BlockWeight
 from .codebooks import CODEBOOKS
 from .elements import LoadOptions
 
@@ -26,16 +28,6 @@ POWERS = tuple(sign * (2.0 ** (max(e, 1) - 25) if e < 31 else inf) for sign in (
 CURVE = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
 
 
-@dataclass(frozen=True)
-class BlockFormat:
-    """A format: its number in files, elements and bytes of a block, and the function that decodes it."""
-
-    number: int
-    elements: int
-    size: int
-    decode: Callable[[Any], Any]
-
-
 BLOCKS: dict[str, BlockFormat] = {}
 
 
@@ -43,7 +35,7 @@ def block(name: str, number: int, elements: int, size: int) -> Callable[[Any], A
     """Register a function that decodes a format."""
 
     def register(decode: Any) -> Any:
-        BLOCKS[name] = BlockFormat(number, elements, size, decode)
+        BLOCKS[name] = BlockFormat(name, number, elements, size, decode)
         return decode
 
     return register
@@ -56,6 +48,15 @@ def decode_blocks(name: str, raw: memoryview, shape: tuple[int, ...], place: Loa
     n = len(raw) // form.size
     codes = Tensor(leaf(raw, (n, form.size), dt.uint8, place.device))
     return form.decode(codes.to(dt.int32)).reshape(shape)
+
+
+def weight_of(name: str, raw: Any, shape: tuple[int, int]) -> BlockWeight:
+    """Copy the blocks of a matrix. ValueError if the bytes are not those of this shape."""
+    form, (n, k) = BLOCKS[name], shape
+    data = np.frombuffer(bytes(raw), np.uint8)
+    if k % form.elements or data.size != n * k // form.elements * form.size:
+        raise ValueError(f"weight_of({name}, {list(shape)}): {data.size:,} bytes are not its blocks")
+    return BlockWeight(form, data.reshape(n, k // form.elements * form.size))
 
 
 # --- shared helpers ---

@@ -156,7 +156,7 @@ class Raw(NamedTuple):
 
     args: the steps that it reads. view: how it reads a buffer, or where it is padding. value: of the buffer.
     extra: the quantities of a number; of a gather the size and stride of its dim; of a cast the dtype it
-    reads.
+    reads. coded: the format of the buffer's blocks, of which a load decodes elements.
     """
 
     kind: str
@@ -167,6 +167,12 @@ class Raw(NamedTuple):
     name: str = ""
     value: int = -1
     extra: tuple[Any, ...] = ()
+    coded: DType | None = None
+
+    @property
+    def held(self) -> DType:
+        """The dtype of the buffer's elements."""
+        return self.coded or self.dtype
 
 
 @dataclass(frozen=True)
@@ -259,7 +265,7 @@ def _name_step(raws: Sequence[Raw], i: int, naming: Naming) -> WgslStep:
         case "load" | "gather":
             read = reading(raws, i, naming.inner)
             width = 4 if read == "four" else 1
-            name, extra = naming.bindings.add(s.value, s.dtype, width), (width,)
+            name, extra = naming.bindings.add(s.value, s.held, width), (width,)
             if s.kind == "gather":
                 extra = (q.add("dim", s.extra[0]), q.add("stride", s.extra[1]), read)
         case "scalar":
@@ -276,7 +282,7 @@ def _name_step(raws: Sequence[Raw], i: int, naming: Naming) -> WgslStep:
         case _:
             pass
     args = tuple([variable(raws, a) for a in s.args])
-    step = WgslStep(s.kind, f"t{i}", s.dtype.short, name, args, index, tests, extra)
+    step = WgslStep(s.kind, f"t{i}", s.held.short, name, args, index, tests, extra)
     naming.named[i, naming.inner] = step
     return step
 

@@ -48,7 +48,7 @@ def part_kernels(plan: PlanContext, node: Node) -> list[Kernel]:
 def _store_in_order(plan: PlanContext, node: Node, kernels: list[Kernel]) -> int:
     """The value that holds an input in row-major order, copy there if it must be."""
     base, moves = plan.base_of(node)
-    if not plan.is_there(base):
+    if not plan.has_buffer(base):
         raise NeedStore(base, "an opaque kernel reads it from a buffer")
     value = plan.value_of(base)
     if not moves or is_whole(base.shape, moves):

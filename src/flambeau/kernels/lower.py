@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Container, Iterable
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, NamedTuple
 
+from ..core.block_formats import FORMATS
+from ..core.dtype import DType
 from ..core.limits import Limits
 from ..core.node import Node
 from ..core.shape import Affine, Shape, View, collapse
@@ -116,6 +118,12 @@ def view_through(start: Shape | View, chain: tuple[Move, ...]) -> View:
     return view
 
 
+def moved_by(view: View, first: int) -> View:
+    """A view of elements that begin at another place of their buffer."""
+    index = view.index
+    return view if not first else replace(view, index=Affine(index.strides, index.offset + first))
+
+
 def alias(node: Node) -> Node:
     """The node that computes a value: for a composite, the result of the graph that it was expanded to."""
     while node.op.kind == "composite" and node.buffer is None:
@@ -157,9 +165,20 @@ class PlanContext:
     inlined: set[int] = field(default_factory=set[int])
     beside: dict[Node, Node] = field(default_factory=dict["Node", "Node"])
 
-    def is_there(self, node: Node) -> bool:
-        """Whether a node's elements are in a buffer before the kernel that is being built."""
+    def has_buffer(self, node: Node) -> bool:
+        """Whether a node has a buffer with its elements before the kernel that is being built."""
         return node.buffer is not None or (node in self.emitted and node in self.stored)
+
+    def is_there(self, node: Node) -> bool:
+        """Whether a kernel can load a node's elements: it has a buffer, or they are decoded of one."""
+        return self.has_buffer(node) or (node.op.kind == "decode" and self.has_buffer(alias(node.inputs[0])))
+
+    def loaded_as(self, node: Node) -> tuple[int, DType | None, int]:
+        """How a kernel loads a node that `is_there`: the value of the buffer, the format of its blocks, if it
+        has some, and the first element."""
+        if node.op.kind != "decode" or self.has_buffer(node):
+            return self.value_of(node), None, 0
+        return self.value_of(alias(node.inputs[0])), FORMATS[node.attrs["form"]], node.attrs["first"]
 
     def is_due(self, node: Node) -> bool:
         """Whether a node has to be stored before the current kernel reads it, and is not stored yet."""
@@ -275,6 +294,8 @@ class Trace:
         if self.plan.is_due(node):
             raise NeedStore(node, "others read it too")
         kind = node.op.kind
+        if kind == "decode":
+            raise NeedStore(node.inputs[0], "its blocks are read from a buffer")
         if kind == "source":
             return self._source(node, chain)
         if kind == "gather":
@@ -317,10 +338,10 @@ class Trace:
         return len(self.steps) - 1
 
     def _read(self, node: Node, chain: tuple[Move, ...]) -> int:
-        view = view_through(node.shape, chain)
-        value = self.plan.value_of(node)
+        value, coded, first = self.plan.loaded_as(node)
+        view = moved_by(view_through(node.shape, chain), first)
         self._bind(value, node)
-        return self._add(Raw("load", node.dtype, node, view=view, value=value), {value})
+        return self._add(Raw("load", node.dtype, node, view=view, value=value, coded=coded), {value})
 
     def _bind(self, value: int, node: Node) -> None:
         if value in self.reads:
@@ -431,10 +452,11 @@ class Trace:
             Move("expand", (index.shape,), None),
         )
         view = view_through(base.shape, (*moves, *cut, *chain))
-        value = self.plan.value_of(base)
+        value, coded, first = self.plan.loaded_as(base)
         self._bind(value, node)
         extra = (x.shape[dim], table.index.strides[dim])
-        raw = Raw("gather", node.dtype, node, (at,), view=view, value=value, extra=extra)
+        view = moved_by(view, first)
+        raw = Raw("gather", node.dtype, node, (at,), view=view, value=value, extra=extra, coded=coded)
         return self._add(raw, self.uses[at] | {value})
 
     # --- all steps together ---

@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .. import nn
 from ..core import dtype as dt
 from ..core.node import describe
+from ..io import BlockWeight
 from ..tensor import Tensor, tensor
 from .names import rename_weights, without
 from .past import CacheSize, Past
@@ -278,7 +281,10 @@ class LlamaForCausalLM(nn.Module):
 
     def head(self, x: Tensor) -> Tensor:
         """Scores of tokens. [b, n, d] -> [b, n, vocab_size]"""
-        return F.linear(x, self.model.embed_tokens.weight) if self.config.ties else self.lm_head(x)
+        if not self.config.ties:
+            return self.lm_head(x)
+        table = self.model.embed_tokens
+        return table.product(x) if isinstance(table, nn.BlockEmbedding) else F.linear(x, table.weight)
 
     def forward(self, input_ids: Tensor, past: Past | None = None) -> Tensor:
         return self.head(self.hidden(input_ids, past))
@@ -312,6 +318,11 @@ class LlamaForCausalLM(nn.Module):
         for name in out if config.traits.interleaves else ():
             count = heads.get(name.rpartition(".")[0].rpartition(".")[2])
             if count is not None:
-                t = tensor(out[name], device="cpu")
+                t = out[name]
+                if isinstance(t, BlockWeight):
+                    order = np.arange(t.shape[0]).reshape(count, -1, 2).swapaxes(1, 2).reshape(-1)
+                    out[name] = t.take_rows(order)
+                    continue
+                t = tensor(t, device="cpu")
                 out[name] = t.reshape(count, -1, 2, *t.shape[1:]).transpose(1, 2).reshape(*t.shape)
         return out

@@ -12,6 +12,7 @@ from .activation import (
     SwiGLU, Tanh, Tanhshrink, Threshold, ThresholdedReLU,
 )
 from .attention import MultiheadAttention
+from .blocks import BlockEmbedding, BlockLinear, keep_blocks
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, DeformConv2d
 from .distances import GramMatrixLoss, LpLoss
@@ -70,7 +71,8 @@ __all__ = [
     "ALiBi", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AlphaDropout", "AvgPool1d", "AvgPool2d",
     "AvgPool3d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Bilinear",
-    "Buffer", "CELU", "CTCLoss", "ChannelShuffle", "CircularPad1d", "CircularPad2d", "CircularPad3d",
+    "BlockEmbedding", "BlockLinear", "Buffer", "CELU", "CTCLoss", "ChannelShuffle", "CircularPad1d",
+    "CircularPad2d", "CircularPad3d",
     "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
     "ConvTranspose2d", "ConvTranspose3d", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss",
     "CrossMapLRN2d", "DataParallel", "DeformConv2d", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d",
@@ -96,7 +98,7 @@ __all__ = [
     "TransformerEncoderLayer", "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten", "Unfold",
     "UninitializedBuffer", "UninitializedParameter", "Upsample", "UpsamplingBilinear2d",
     "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "functional", "init", "parallel",
-    "quantize_", "summary", "utils",
+    "keep_blocks", "quantize_", "summary", "utils",
 ]
 # fmt: on
 

@@ -8,6 +8,7 @@ from . import (
     autocast,
     bessel,
     bits,
+    blocks,
     complex,
     contract,
     creation,
@@ -36,6 +37,7 @@ from . import (
 from .attention import attention, kv_cache
 from .attention.attention import Attention
 from .attention.kv_cache import Cache
+from .blocks import BlockDecoding
 from .contract import Contract
 from .conv import adaptive, conv, grid_sample, pool, resize
 from .conv.pool import Pooling
@@ -63,6 +65,7 @@ from .sort.sort import Sort
 
 class Table(
     Attention,
+    BlockDecoding,
     Cache,
     Contract,
     Pooling,

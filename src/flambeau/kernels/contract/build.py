@@ -76,7 +76,7 @@ def _with_copies(product: Product, tile: GemmTile) -> tuple[Product, list[Kernel
 
 def is_worth_packing(product: Product, o: Operand, own: int, times: int) -> bool:
     """Whether reading a side in fours, this many times, is worth a copy of it."""
-    if not o.is_stored or OperandIndexing("a", o, own, product.domain, False).wide:
+    if not o.is_stored or o.is_coded or OperandIndexing("a", o, own, product.domain, False).wide:
         return False
     shape = o.walked_shape()
     fours = [d for d in range(len(shape)) if product.domain.groups[d] == SUMMED]

@@ -25,9 +25,10 @@ def contract_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
         return register_kernels(original)
     if original.a.stats or original.b.stats or original.beside is not None:
         return [fused_kernel(original, rank(original, candidates(original))[0])]
-    if (shape := winograd.choose_tile(original)) is not None:
+    is_coded = original.a.is_coded or original.b.is_coded  # the kernels of windows read floats
+    if not is_coded and (shape := winograd.choose_tile(original)) is not None:
         return winograd.product_kernels(original, shape)
-    if (of_weight := winograd_weight.choose_tile(original)) is not None:
+    if not is_coded and (of_weight := winograd_weight.choose_tile(original)) is not None:
         return winograd_weight.product_kernels(*of_weight)
     # Before variants are listed: they read a copied side in fours, which changes what fits and the estimates.
     product, copies = lay_out_windows(original)

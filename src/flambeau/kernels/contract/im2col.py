@@ -33,7 +33,7 @@ def windows_of(plan: PlanContext, o: Operand) -> Windowed | None:
     """The windows of a buffer that an operand reads; None if it reads none, or is computed."""
     base, chain = plan.base_of(o.node)
     at = next((i for i, move in enumerate(chain) if move.name == "_windows"), None)  # the innermost windows
-    if at is None or not o.is_stored or not plan.is_there(base):
+    if at is None or not o.is_stored or o.is_coded or not plan.has_buffer(base):
         return None
     (spec,) = chain[at].args
     view = view_through(base.shape, chain[:at])

@@ -137,6 +137,11 @@ class Operand:
         return replace(self, trace=trace)
 
     @property
+    def is_coded(self) -> bool:
+        """Whether its elements are decoded of quantised blocks where they are loaded."""
+        return any(s.coded is not None for s in self.trace.steps)
+
+    @property
     def tests(self) -> list[Affine]:
         """The positions that padding depends on."""
         return [b.position for s in self.trace.steps if s.view for b in s.view.bounds]

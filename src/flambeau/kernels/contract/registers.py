@@ -173,7 +173,8 @@ class RegisterBuilder:
 
     def is_worth_packing(self) -> bool:
         """Every packed element is read by many columns, and rows come in fours."""
-        return self.product.m % 4 == 0 and self.product.n >= PACK_FROM
+        product = self.product
+        return product.m % 4 == 0 and product.n >= PACK_FROM and not product.a.is_coded
 
     def is_worth_transposing(self) -> bool:
         """Whether the rows' side is read as vec4s along the summed dims: each iteration then has four steps,
@@ -303,8 +304,8 @@ class RegisterBuilder:
         names = dict(zip(affines, name_parts(affines, parts, q), strict=True))
         padded = iter(q.add_all(sizes))
         buffers = (
-            bindings.add(a.load.value, a.dtype, widths[0]),
-            bindings.add(b.load.value, b.dtype, widths[1]),
+            bindings.add(a.load.value, a.load.held, widths[0]),
+            bindings.add(b.load.value, b.load.held, widths[1]),
         )
         specs: list[OperandSpec] = []
         for o, own, along, buffer in zip((a, b), (ROWS, COLUMNS), self.modes, buffers, strict=True):
@@ -314,7 +315,7 @@ class RegisterBuilder:
             tests = tuple([(places[t.position], next(padded)) for t in o.view.bounds])
             by_group = groups[BATCH], groups[own], groups[SUMMED]
             wide, index = along != "scalar", (places[o.view.index],)
-            specs.append(OperandSpec(buffer, o.dtype.short, along, wide, index, *by_group, tests))
+            specs.append(OperandSpec(buffer, o.load.held.short, along, wide, index, *by_group, tests))
         by_name: dict[str, Any] = dict(zip(NAMES, [groups[g] for g in range(4)], strict=True))
         return by_name | {"out": tuple(names[self.out][1][:SUMMED])}, specs
 

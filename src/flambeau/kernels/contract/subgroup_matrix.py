@@ -69,6 +69,8 @@ def step_of(tile: GemmTile, precision: str) -> int:
 def precision_of(product: Product) -> str | None:
     """How a product may use float16 fragments: "exact", its operands are float16; "high" or "medium", they
     are float32 and the user allowed it; None, it may not."""
+    if product.a.is_coded or product.b.is_coded:
+        return None
     dtypes = {product.a.dtype.short, product.b.dtype.short}
     if dtypes == {"f16"}:
         return "exact"
