@@ -152,7 +152,7 @@ def test_kernels_that_are_slower_alone_are_shares_of_the_call(made):
     assert rounded(later) == {"kernels": 35.2, "copies": 8.8, "gaps": 0, "host": 0, "queue": 0}
     assert told(later) == (
         "a later call: 44.000 ms: kernels 35.200 ms + copies 8.800 ms (each kernel timed separately: 40.000"
-        " ms in total) (the host: python 1.000 ms)"
+        " ms in total) (the host, in part while the GPU ran: python 1.000 ms)"
     )
 
 

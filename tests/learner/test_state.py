@@ -1,11 +1,14 @@
 """The events of a made-up run into what is shown of it, on paper: no clock, no terminal."""
 
+import time
 from math import isnan, nan
 
 import pytest
 from helpers import played
 
-from flambeau.learner import text
+import flambeau as fb
+from flambeau import data, nn, optim
+from flambeau.learner import Learner, text
 from flambeau.learner.advice import advice
 from flambeau.learner.curve import KEPT, RECENT, Curve
 from flambeau.learner.events import (
@@ -126,6 +129,42 @@ def test_waits_are_those_of_late():
     assert advice(s).startswith("waits for Python 90% of the time: use larger batches")
     s.take(Progress("train", 0, 100, 1000, 100, 100, 100.0, {"data": 30.0, "host": 28.0}, 0, at=100.0))
     assert advice(s) == "no bottleneck: host takes the most time, 10%"
+
+
+def test_a_slow_function_is_named():
+    def waiting(**waits):
+        s = RunState()
+        s.take(EpochStarted("train", 0, 1, 10, at=0.0))
+        for second in (0, 1, 2):
+            now = {name.replace("_", " "): second * part for name, part in waits.items()}
+            s.take(Progress("train", 0, second, 10, second, second, float(second), now, 0, at=float(second)))
+        return advice(s)
+
+    assert waiting(data=0.9, transform_Compose=0.7).startswith(
+        "waits for data 90% of the time, mostly for transform Compose: use more workers"
+    )
+    assert waiting(data=0.9, transform_Compose=0.3).startswith("waits for data 90% of the time: use")
+    assert waiting(host=0.8, prepare_crop=0.7).startswith(
+        "waits for Python 80% of the time, mostly for prepare crop: apply it to items"
+    )
+
+
+def test_the_functions_of_a_run_are_timed():
+    def slow(*parts):
+        time.sleep(0.02)
+        return parts
+
+    def crop(parts):
+        time.sleep(0.04)
+        return parts
+
+    items = data.Mapped(data.TensorDataset(fb.ones(8, 2), fb.ones(8, 1)), slow)
+    model, events = nn.Linear(2, 1, device="cpu"), []
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    learner = Learner(model, optimizer, nn.MSELoss(), prepare=crop, renderers=[events.append])
+    learner.fit(data.DataLoader(items, 2), epochs=1)
+    waits = [e for e in events if isinstance(e, Progress)][-1].waits
+    assert waits["data"] > waits["function slow"] > 0.03 and waits["host"] > waits["prepare crop"] > 0.03
 
 
 def test_an_end_says_why():

@@ -11,6 +11,8 @@ import time
 import pytest
 from helpers.parallel import F, Slow, build, digest, fit, learner_of, loader_of
 
+import flambeau as fb
+from flambeau import nn, optim
 from flambeau.distributed import ParallelOptions, run_threads
 from flambeau.errors import DistributedError
 from flambeau.learner import Callback, Learner
@@ -114,6 +116,16 @@ def test_batch_norms_in_step():
 def test_misuse(options, text):
     with pytest.raises(ValueError, match=text):
         learner_of().fit([], **options)
+
+
+def test_lazy_layers_need_their_sizes_before_workers_start():
+    model = nn.Sequential(nn.LazyLinear(4), nn.ReLU(), nn.Linear(4, 3)).to("cpu")
+    learner = Learner(model, optim.SGD(model.parameters(), lr=0.1), F.cross_entropy, renderers=[])
+    rule = r"fit\(devices=2\): the model has lazy layers.* one batch before fit"
+    with pytest.raises(ValueError, match=rule):
+        learner.fit([], devices=2)
+    model(fb.ones(1, 5, device="cpu"))
+    assert learner.model[0].weight.shape == (4, 5)
 
 
 def test_what_cant_be_sent_is_named():

@@ -19,7 +19,7 @@ function barOf(call) {
 }
 function stagesOf(call) {
   const rows = Object.entries(call.stages).filter(([, seconds]) => seconds > 0).sort(([, a], [, b]) => b - a);
-  return rows.length && el("p", { class: "soft" }, "The host: ", rows.map(([name, seconds]) => `${name} ${time(seconds)}`).join(", "));
+  return rows.length && el("p", { class: "soft" }, "The host, in part while the GPU ran: ", rows.map(([name, seconds]) => `${name} ${time(seconds)}`).join(", "));
 }
 /** The last of the calls: of a program that is warm, if it was called again. */
 function drawParts() { return D.calls.slice(-1).map(barOf); }

@@ -80,7 +80,8 @@ def parts(call: CallRow) -> str:
     line = f"{which}: {call.seconds * 1e3:.3f} ms: {' + '.join(named)}"
     if call.alone:
         line += f" (each kernel timed separately: {call.alone * 1e3:.3f} ms in total)"
-    return line + (f" (the host: {host})" if host else "")
+    beside = ", in part while the GPU ran" if sum(call.stages.values()) > call.parts["host"] else ""
+    return line + (f" (the host{beside}: {host})" if host else "")
 
 
 def short(name: str) -> str:

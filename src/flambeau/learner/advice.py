@@ -19,16 +19,29 @@ WAITS = {  # cause: (its description, the remedy)
     ),
 }
 
+FUNCTIONS = {"data": ("transform", "function"), "host": ("prepare",)}  # cause: the kinds that are part of it
+
 
 def advice(state: RunState) -> str:
     """Return one line: the cause of most of the waiting, its share of the time, and the remedy."""
     if state.ended:
         return f"ended: {state.ended.reason}" + (f": {state.ended.text}" if state.ended.text else "")
-    waits = {cause: part for cause, part in state.waits().items() if cause in WAITS}
+    every = state.waits()
+    waits = {cause: part for cause, part in every.items() if cause in WAITS}
     if not waits:
         return "no waiting times measured yet"
     cause = max(waits, key=lambda c: waits[c])
     if waits[cause] < ENOUGH:
         return f"no bottleneck: {cause} takes the most time, {waits[cause]:.0%}"
     description, cure = WAITS[cause]
-    return f"{description} {waits[cause]:.0%} of the time: {cure}"
+    function = slow_function(cause, every)
+    if function.startswith("prepare"):
+        cure = "apply it to items, in the dataset, where workers run it"
+    return f"{description} {waits[cause]:.0%} of the time{function and f', mostly for {function}'}: {cure}"
+
+
+def slow_function(cause: str, waits: dict[str, float]) -> str:
+    """Return the kind and name of the user's function that takes most of a cause's time, or ""."""
+    seconds = {name: s for name, s in waits.items() if name.partition(" ")[0] in FUNCTIONS.get(cause, ())}
+    slowest = max(seconds, key=lambda name: seconds[name], default="")
+    return slowest if slowest and seconds[slowest] > waits[cause] / 2 else ""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..data import Dataset
 from ..errors import suggest
+from ..nn.parameter import has_lazy
 from ..optim import LBFGS
 from ..tensor import Tensor
 from .callbacks import Best
@@ -57,6 +58,14 @@ def check_fit(loaders: dict[str, Any], epochs: Any) -> None:
         raise TypeError(f"fit(epochs={epochs!r}): must be an integer: pass one")
     if epochs < 0:
         raise ValueError(f"fit(epochs={epochs!r}): must be at least 0: pass the total number of epochs")
+
+
+def check_sizes(model: Any, devices: Any) -> None:
+    """Raise ValueError for a model with lazy layers: all workers must begin with equal parameters."""
+    if has_lazy(model):
+        rule = "the model has lazy layers, whose sizes its first batch would set in each worker separately"
+        call = "fit" if devices is None else f"fit(devices={devices!r})"
+        raise ValueError(f"{call}: {rule}: call the model with one batch before fit")
 
 
 def check_loader(call: str, loader: Any, cure: str) -> None:

@@ -29,6 +29,7 @@ from .checks import (
     check_new,
     check_optimizer,
     check_options,
+    check_sizes,
     loss_warning,
     option_warnings,
     options_of,
@@ -193,6 +194,7 @@ class Learner:
         check_fit(loaders, epochs)
         if devices is None and not belongs_to_group():
             return self._run_fit(loaders, epochs, resume)
+        check_sizes(self.model, devices)
         several = import_module(WORKERS)
         options = several.options_of(engine)
         if devices is None:

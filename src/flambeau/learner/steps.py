@@ -12,6 +12,7 @@ from ..core.events import emit
 from ..core.modes import no_grad
 from ..core.training import in_eval
 from ..core.tree import is_mapping, is_sequence, rebuild
+from ..data.dataset import timed
 from ..device import Device, DeviceLike, get_device
 from ..nn.parameter import has_lazy
 from ..nn.placement import is_placement
@@ -47,7 +48,7 @@ class Trained(NamedTuple):
 def to_batch(item: Any, prepare: Callable[[Any], Any] | None, device: Device) -> PlacedBatch:
     """Convert a loader's item to a batch on the device. Its last part is the target. ValueError for fewer
     than two parts."""
-    parts = item if prepare is None else prepare(item)
+    parts = item if prepare is None else timed("prepare", prepare, item)
     if not is_sequence(parts) or len(parts) < 2:
         rule = "a batch must be (inputs..., target): change the loader, or pass prepare= to Learner"
         raise ValueError(f"fit({type(parts).__name__}): {rule}")
@@ -57,7 +58,7 @@ def to_batch(item: Any, prepare: Callable[[Any], Any] | None, device: Device) ->
 
 def inputs_of(item: Any, prepare: Callable[[Any], Any] | None, device: Device) -> tuple[Any, ...]:
     """Return the model's inputs in a loader's item, which may have a target or not."""
-    parts = item if prepare is None else prepare(item)
+    parts = item if prepare is None else timed("prepare", prepare, item)
     if not is_sequence(parts):
         parts = (parts,)
     return tuple(move_to_device(part, device) for part in (parts[:-1] if len(parts) > 1 else parts))

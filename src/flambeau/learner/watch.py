@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
+from ..data.dataset import SPENT
 from ..device import Device
 from ..functions import memory
 from .events import EpochStarted, Event, Progress, Split
@@ -47,6 +48,7 @@ class EpochWatch:
         self.begin = self.reported = time.perf_counter()
         # seconds for which submissions waited for the device so far; the NumPy device does not count them
         self._paced = getattr(device, "paced", 0.0)
+        self._spent = SPENT.copy()
 
     def started(self, of: int) -> EpochStarted:
         """Return the event of the epoch's start; `of` is the number of epochs."""
@@ -94,6 +96,8 @@ class EpochWatch:
         gpu = getattr(self.device, "paced", 0.0) - self._paced
         # The rest is Python's share. Clocks of several threads may overlap, hence the bound.
         host = max(0.0, seconds - self.data - gpu - read)
+        spent = {name: s - self._spent.get(name, 0.0) for name, s in SPENT.copy().items()}
         waits = {"data": self.data, "host": host, "gpu": gpu, "read": read}
+        waits |= {name: s for name, s in spent.items() if s > 0}
         live = memory(self.device)["live"]
         emit(Progress(self.split, self.epoch, self.index, self.of, step, self.items, seconds, waits, live))
