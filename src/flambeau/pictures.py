@@ -10,8 +10,10 @@ import zlib
 from collections.abc import Callable, Sequence
 from html import escape
 from math import ceil, isfinite, log10, sqrt
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from .core.files import write_whole
 from .learner.page import colour, svg
 from .learner.plot import Drawn
 from .learner.plot import lines as text_lines
@@ -38,7 +40,14 @@ class Curves(NamedTuple):
 
     def show(self) -> None:
         """Show the curves: in the Playground's page or in a notebook, else as printed text."""
-        _show(self)
+        show(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the curves as SVG. ValueError for another ending than .svg."""
+        if Path(path).suffix != ".svg":
+            raise ValueError(f"save({str(path)!r}): curves are written as SVG: use a name that ends in .svg")
+        text = svg(self.drawn(self.log)).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+        write_whole(Path(path), lambda part: part.write_text(text, "utf-8"))
 
     def drawn(self, log: bool = False) -> list[Drawn]:
         """Return the curves with their colours; with log, the log10 of positive values."""
@@ -68,7 +77,11 @@ class Image(NamedTuple):
 
     def show(self) -> None:
         """Show the image: in the Playground's page or in a notebook, else as printed text."""
-        _show(self)
+        show(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the image as PNG."""
+        write_whole(Path(path), lambda part: part.write_bytes(self.png()))
 
     def png(self) -> bytes:
         """Return the image as a PNG file."""
@@ -174,8 +187,9 @@ def _has_braille() -> bool:
     return (getattr(sys.stdout, "encoding", "") or "").lower().replace("-", "").startswith("utf")
 
 
-def _show(picture: "Curves | Image") -> None:
-    if show_with is not None:
+def show(picture: Any) -> None:
+    """Show a picture: in the Playground's page or in a notebook, else as printed text."""
+    if show_with is not None and isinstance(picture, Curves | Image):
         show_with(picture)
         return
     display: Any = getattr(sys.modules.get("IPython.display"), "display", None)

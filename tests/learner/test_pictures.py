@@ -183,20 +183,27 @@ def test_errors_of_interpretations():
 
 
 @pytest.mark.share(3)
-def test_without_matplotlib_the_error_has_the_install_line():
+def test_without_matplotlib_a_history_is_drawn_as_text_and_the_rest_has_the_install_line(tmp_path):
     """In a process where matplotlib can't be imported; training does not import the pictures."""
     code = """
 import sys
 sys.modules["matplotlib"] = None
 import flambeau.learner
 assert "flambeau.learner.pictures" not in sys.modules
+history = flambeau.learner.History([{"epoch": e, "train_loss": 1.0 / e} for e in (1, 2, 3)])
+history.plot().show()
+history.plot("loss").save("loss.svg")
 try:
-    flambeau.learner.History([{"epoch": 1, "train_loss": 1.0}]).plot()
+    flambeau.learner.LearningRates([0.1], [1.0], [1.0], None).plot()
 except flambeau.FlambeauError as e:
     print(e)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "history.plot(): matplotlib is not installed: pip install 'flambeau[train]'\n"
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path)
+    *shown, error = done.stdout.splitlines()
+    assert error == "lr_find(...).plot(): matplotlib is not installed: pip install 'flambeau[train]'"
+    assert len(shown) > 10 and "1" in shown[0]
+    assert (tmp_path / "loss.svg").read_text().startswith('<svg xmlns="http://www.w3.org/2000/svg" width=')
 
 
 def test_items_of_equal_losses_are_drawn_in_their_order():

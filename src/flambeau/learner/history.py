@@ -5,12 +5,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ..errors import FlambeauError
+
 if TYPE_CHECKING:
+    from ..pictures import Curves
     from .pictures import Picture
 
 Row = dict[str, float]
 # Imported by name and when something is drawn: a page, and a server that trains, have no matplotlib.
-PICTURES = "flambeau.learner.pictures"
+PICTURES, TEXT_PICTURES = "flambeau.learner.pictures", "flambeau.pictures"
 SPLITS = ("train", "valid")
 
 
@@ -28,11 +31,12 @@ class History(list[Row]):
                     points.append((row["epoch"], value))
         return curves
 
-    def plot(self, *names: str) -> Picture:
+    def plot(self, *names: str) -> Picture | Curves:
         """Draw the metrics over the epochs, training and validation in one chart for each metric.
 
         names: such as "loss" and "accuracy"; none: all. A notebook shows the result, `save(path)` writes it.
-        ValueError for a history without epochs and for an unknown name; FlambeauError without matplotlib.
+        Without matplotlib, as in the Playground, the result is a `flambeau.pictures.Curves` with all curves
+        in one chart; `show()` shows either. ValueError for a history without epochs and for an unknown name.
         """
         curves = self.curves()
         if not curves:
@@ -41,4 +45,9 @@ class History(list[Row]):
         if unknown:
             rule = f"the history has no such metric: use one of {', '.join(curves)}"
             raise ValueError(f"history.plot({unknown[0]!r}): {rule}")
-        return import_module(PICTURES).draw_history({name: curves[name] for name in names or curves})
+        chosen = {name: curves[name] for name in names or curves}
+        try:
+            return import_module(PICTURES).draw_history(chosen)
+        except (ImportError, FlambeauError):  # a page has neither NumPy nor matplotlib
+            lines = {f"{split} {name}": points for name in chosen for split, points in chosen[name].items()}
+            return import_module(TEXT_PICTURES).Curves(lines)

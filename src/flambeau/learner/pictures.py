@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from ..core.files import write_whole
 from ..errors import FlambeauError
+from .history import TEXT_PICTURES
 
 if TYPE_CHECKING:
     from .interpret import Interpretation, Item
@@ -38,6 +40,10 @@ class Picture:
         except OSError as e:
             rule = f"cannot be written ({e.strerror or e}): choose another folder"
             raise FlambeauError(f"save({str(path)!r}): {rule}") from None
+
+    def show(self) -> None:
+        """Show the picture in a notebook; elsewhere print how to write it."""
+        import_module(TEXT_PICTURES).show(self)
 
     def _repr_png_(self) -> bytes:
         """Return the PNG, which notebooks display."""
