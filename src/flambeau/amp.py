@@ -61,7 +61,7 @@ class GradScaler:
             realize(self._scale, self._tracker, self._status)
 
     def scale(self, outputs: Any) -> Any:
-        """A loss times the scale, or several, in a list or tuple: what `backward` is called on.
+        """A loss times the scale, or several, in a list or tuple. Call `backward` on the result.
 
         TypeError for other objects. outputs: the loss, or several.
         """

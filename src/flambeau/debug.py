@@ -77,7 +77,7 @@ class made_at:
         self._lines[serial] = line + (f" (layer {layer!r})" if layer else "")
 
     def get(self, node: Node) -> str:
-        """Return the line that made a node; "" if unknown."""
+        """Return the line that created a node; "" if unknown."""
         return self._lines.get(node.serial, "")
 
     def gradient_of(self, node: Node) -> str:
@@ -234,7 +234,7 @@ def _compare(low: Tensor, wide: Tensor) -> Tensor:
     infinite = (b.isfinite() & ~a.isfinite()).float().sum()
     zero = ((a == 0) & (b != 0)).float().sum()
     largest = a.isfinite().where(a, 0.0).abs().amax()
-    # inf rather than a ratio of what is left; 1e-30 keeps a value of zeros from dividing by 0
+    # inf rather than a ratio of the remaining elements; 1e-30 avoids a division by 0 for a value of zeros
     error = (infinite > 0).where(inf, off / size.maximum(1e-30))
     return stack([error, largest, infinite, zero])
 

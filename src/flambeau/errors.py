@@ -11,7 +11,7 @@ class FlambeauError(RuntimeError):
 class DeviceError(FlambeauError):
     """No adapter, a lost device, or too little memory.
 
-    message: the text of the error. fix: what to do about it; it ends the text.
+    message: the text of the error. fix: the remedy, at the end of the text.
     """
 
     def __init__(self, message: str, fix: str = ""):

@@ -277,7 +277,7 @@ def var(
     IndexError if there is no such dim.
 
     unbiased: False is correction=0
-    correction: what is subtracted from n in the divisor
+    correction: the number subtracted from n in the divisor
     """
     if unbiased is not None and correction is not None:
         raise ValueError("var(unbiased, correction): they exclude each other: pass one")

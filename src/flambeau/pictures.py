@@ -28,7 +28,7 @@ MOST = 96  # columns of an image as text
 TO_TERMINAL = 2  # characters are about twice as high as wide
 
 Values = Tensor | Sequence[float]
-# What shows a picture in place of printing it: the Playground's page sets it.
+# Shows a picture instead of printing it; the Playground's page sets it.
 show_with: Callable[["Curves | Image"], None] | None = None
 
 

@@ -142,7 +142,7 @@ class Tensor(Protocols, Exchange, Table):
     node: Node
     link: Any
     writes: int  # the number of writes in torch mode; unset until the first one
-    gradient: Any  # what `.grad` is in torch mode (flambeau.torch); unset until the first one
+    gradient: Any  # `.grad` in torch mode (flambeau.torch); unset until the first one
 
     def __init__(self, node: Any = (), *sizes: int):
         self.node = node

@@ -35,7 +35,7 @@ _lines: WeakKeyDictionary[Node, SourceLine] = WeakKeyDictionary()
 
 
 def line_of(node: Node) -> SourceLine | None:
-    """The line that made a node; None if it was not recorded."""
+    """The line that created a node; None if it was not recorded."""
     return _lines.get(node)
 
 

@@ -1,1 +1,1 @@
-"""A graph into a plan: what is computed together, in which order, into which memory. No device."""
+"""Plans graphs: which values are computed together, in which order, and into which memory. No device."""

@@ -22,8 +22,8 @@ def assign(plan: Plan, align: int = 256, apart: frozenset[int] = frozenset()) ->
     """Give every value a slot that no other uses meanwhile: the largest first, each the smallest that is free
     (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020).
 
-    Values share whole buffers, not ranges of one: WebGPU lets no kernel read one part of a buffer and write
-    another. Values `apart`, and those written over them, have buffers elsewhere.
+    Values share entire buffers, not ranges of one: in WebGPU a kernel can't read one part of a buffer and
+    write another. Values `apart`, and those written over them, have buffers elsewhere.
     """
     begins, ends, first = lifetimes(plan)
     sizes = dict(plan.stored)

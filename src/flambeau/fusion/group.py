@@ -1,4 +1,4 @@
-"""Describes groups of values that one kernel computes, and how a group changes what is stored."""
+"""Describes groups of values that one kernel computes, and how a group changes the stored values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,17 +44,17 @@ class FusedGroup:
         raise NotImplementedError
 
     def without_last(self) -> "FusedGroup | None":
-        """The group without its last output, where that can be computed behind it; None where it can't."""
+        """The group without its last output, if that can be computed after it; else None."""
         return None
 
     def halves(self) -> Sequence["FusedGroup"]:
-        """Groups that compute parts of it, the later of which may read what the earlier store."""
+        """Groups that compute parts of it; later ones may read the values that earlier ones store."""
         return ()
 
 
 @dataclass(frozen=True)
 class Decision:
-    """How a group changes what is stored, and the group, if it is worth a kernel.
+    """How a group changes the stored values, and the group, if it is worth a kernel.
 
     cut: epilogues of which the group computes only these first nodes, the head included. store: values that
     readers outside should load, not compute. private: values that only the group reads, no longer stored.

@@ -1,7 +1,7 @@
-"""Merges small kernels that do not wait for each other: each gets a range of workgroups.
+"""Merges small independent kernels: each gets a range of workgroups.
 
-Maps that no kernel waits for, such as an optimiser's updates, are gathered from the whole plan; other kernels
-join one of the few before them, such as the products of one input.
+Maps that no kernel depends on, such as an optimiser's updates, are gathered from the entire plan; other
+kernels join one of the few before them, such as products of one input.
 """
 
 from itertools import permutations
@@ -11,9 +11,9 @@ from ..core.limits import Limits
 from ..kernels.bundle import bundle_kernel
 from ..kernels.ir import MAPS, Kernel
 
-SMALL_BYTES = 1 << 23  # that a kernel of a bundle reads and writes at most: larger ones fill a GPU alone
+SMALL_BYTES = 1 << 23  # limit of a bundled kernel's reads and writes: larger ones fill a GPU
 SMALL_GROUPS = 4096  # workgroups that it has fewer than
-WAITING_BYTES, WAITING_SHARE = 1 << 24, 16  # of temporaries that wait for a bundle; and what part of all
+WAITING_BYTES, WAITING_SHARE = 1 << 24, 16  # bytes of waiting temporaries; their fraction of all
 BUNDLE_KERNELS, BUNDLE_WORDS = 16, 240  # kernels of a bundle; words of Params
 BUNDLED = (*MAPS, "beside")
 BACK = 6  # how many kernels a kernel moves forward at most to join others: its results live longer
@@ -29,7 +29,7 @@ def order_by_bundle(
     """The kernels in order, by bundles. A kernel whose results no kernel reads moves to the last of its
     bundle.
 
-    kept: values that stay in memory anyway; dying: those of them that may be written over.
+    kept: values that stay in memory anyway; dying: those of them that may be overwritten.
     """
     read = {v for k in kernels for v in k.inputs}
     room = min(WAITING_BYTES, sum(sizes.values()) // WAITING_SHARE)
@@ -84,7 +84,7 @@ def _join_at(
         if any(_waits_for(k, m, dying) for m in members):
             return None
         same = all(_may_join(m, sizes) and m.shader.workgroup == k.shader.workgroup for m in members)
-        # maps alone stay apart: each new bundle is a pipeline to compile, and training has many of them
+        # bundles of only maps are not merged: each is a new pipeline to compile, and training has many maps
         are_maps = all(m.shader.kind in MAPS for m in (*members, k))
         if same and not are_maps and _fits([*members, k], dying, limits):
             return at
@@ -102,8 +102,8 @@ def _may_join(k: Kernel, sizes: dict[int, int]) -> bool:
 
 
 def _waits_for(k: Kernel, other: Kernel, dying: frozenset[int]) -> bool:
-    """Whether a kernel can't run before, or beside, one that is before it: it reads what that writes, or may
-    write over what that reads."""
+    """Whether a kernel can't run before an earlier one, or together with it: it reads the earlier one's
+    results, or may overwrite its inputs."""
     written, read = set(other.outputs), set(other.reads)
     return bool(written & set(k.reads) or set(k.outputs) & (written | read) or read & set(k.reads) & dying)
 
@@ -139,6 +139,6 @@ def _count_bindings(members: list[Kernel]) -> int:
 
 
 def _are_independent(members: list[Kernel]) -> bool:
-    """Whether none writes over what another reads, or writes over too."""
+    """Whether none overwrites a value that another reads or overwrites."""
     pairs = [({x for _, x in k.over}, set(k.inputs)) for k in members]
     return not any(over & (reads | others) for (over, _), (others, reads) in permutations(pairs, 2))

@@ -48,9 +48,9 @@ class Epilogues:
 class Materialization:
     """Which values of a graph are stored, and why. Passes that store or drop another value record it here.
 
-    users: who reads a node, and rank: a number larger than that of each input; both by a node's id.
+    users: the readers of a node, and rank: a number larger than that of each input; both by a node's id.
     alias: the node that computes a node's value (see kernels/lower.alias).
-    dying: leaves that may be written over. stored: the values that are stored, beside the leaves.
+    dying: leaves that may be overwritten. stored: the stored values, in addition to the leaves.
     """
 
     def __init__(self, graph: Merged, limits: Limits, dying: frozenset[int]):
@@ -72,7 +72,7 @@ class Materialization:
         self._computed_in: dict[Node, Node] = {}  # elementwise node -> the value whose kernel computes it
         self._decide()
 
-    # --- what is stored ---
+    # --- stored values ---
 
     def store(self, node: Node, why: str) -> None:
         self.stored.add(node)
@@ -107,16 +107,15 @@ class Materialization:
         self.store(nodes[-1], why)
 
     def _decide(self) -> None:
-        # In this order, since each step asks what the ones before it stored: what is asked for whatever it
-        # costs, then heads with their epilogues (which end at what is stored), then where each elementwise
-        # value ends up, and with that which of them several kernels would compute, and whether that is dearer
-        # than a store.
+        # In this order, since each step uses the decisions of the previous ones: requested values; then heads
+        # with their epilogues, which end at stored values; then the kernel of each elementwise value, which
+        # shows which of them several kernels would compute, and whether that costs more than a store.
         for n in self.roots:
             self.require(n, "it is a root")
         for n in self.order:
             is_computed = n.buffer is None and n.op.kind != "source"
             if is_computed and n.param is not None and not self._shows_leaf(n):
-                self.require(n, "gradients are asked by it")
+                self.require(n, "a gradient with respect to it is requested")
             if n.segment is not None:  # a checkpoint's inside, computed again once its gradient is there
                 for g in n.after:
                     self.require(g, "a checkpoint's inside waits for it")
@@ -146,7 +145,7 @@ class Materialization:
 
     def _store_operands(self, n: Node) -> None:
         """Store the operands of a contraction, which reads buffers. On a GPU its builder may compute a short
-        expression of buffers itself, so that one is left to it."""
+        expression of buffers, so such an expression is left to it."""
         for i in n.inputs:
             moves: list[Node] = []  # from the operand down to the value that it shows
             while i.buffer is None and (
@@ -212,7 +211,7 @@ class Materialization:
         while nodes[-1].op.kind == "movement" and nodes[-1] not in self.stored:
             nodes.pop()
         if head.op.kind == "contract" and self._is_update(nodes):
-            nodes, why = nodes[:1], "what reads it is written over what it was"
+            nodes, why = nodes[:1], "its reader overwrites it"
         self._end_epilogue(nodes, why)
 
     def _is_update(self, nodes: list[Node]) -> bool:
@@ -241,7 +240,7 @@ class Materialization:
             return None, f"{user.op.name.strip('_')} reads it"
         return None, f"{user.op.name.strip('_')} has other elements"
 
-    # --- who computes what ---
+    # --- which kernel computes which value ---
 
     def _find_sole_consumers(self) -> None:
         """Record for each elementwise value the stored value whose kernel holds all its readers, element by
@@ -254,7 +253,7 @@ class Materialization:
                 self._computed_in[n] = ends.pop() if is_one else n
 
     def end_of(self, user: Node, n: Node) -> Node:
-        """The value whose kernel a reader is computed in."""
+        """The value whose kernel computes a reader."""
         if user.op.kind != "elementwise" or user.shape != n.shape:
             return user
         head = self.epilogues.head_around.get(user)
@@ -266,8 +265,8 @@ class Materialization:
         return several and not self.were_apart(node)
 
     def were_apart(self, node: Node) -> bool:
-        """Whether a value merged several equal ones of one reader each: if each reader computes it, the work
-        is the same as before the merge."""
+        """Whether a value replaced several equal ones with one reader each: if each reader computes it, the
+        work is the same as before the merge."""
         times = self.times.get(node, 1)
         return times > 1 and sum(self.times.get(u, 1) for u in self.consumers(node)) <= times
 
@@ -293,7 +292,7 @@ class Materialization:
 
     def _price(self, node: Node, top: Node, depth: int) -> tuple[float, float]:
         """Buffers read (small ones count by their share) and work done to compute `node` again. The search
-        stops as soon as either is above what is cheap."""
+        stops as soon as either exceeds the limit of cheap."""
         node = self.alias[node]
         is_stored = node in self.stored and node is not top
         if node.buffer is not None or is_stored or node.op.kind in HEADS:

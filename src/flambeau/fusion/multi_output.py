@@ -18,7 +18,7 @@ MOST_MEMBERS = 16  # of a group
 
 
 def find(values: Materialization, grouped: set[Node]) -> Iterator[Decision]:
-    """Groups of stored elementwise nodes of one shape that share what they read, or read each other: new
+    """Groups of stored elementwise nodes of one shape that share inputs, or read each other: new
     state and parameter of an optimiser, gradients of the inputs of a product.
 
     grouped: nodes of other groups.
@@ -36,7 +36,7 @@ def without_unread(kernels: list[Kernel], keep: set[int]) -> tuple[list[Kernel],
     """Drop outputs that only siblings read (they have them in registers), and kernels none of whose outputs
     is read. Returns the kernels that remain, and their places in the list.
 
-    keep: values that are asked for.
+    keep: requested values.
     """
     read, kept = set(keep), list[tuple[Kernel, int]]()
     for i in reversed(range(len(kernels))):
@@ -51,7 +51,7 @@ def without_unread(kernels: list[Kernel], keep: set[int]) -> tuple[list[Kernel],
 class MapGroup(FusedGroup):
     """Elementwise values of one shape.
 
-    over: how many of them will be written over one that is read, in a recorded plan.
+    over: how many of them will overwrite an input, in a recorded plan.
     """
 
     over: int = 0
@@ -86,7 +86,7 @@ class _SiblingFinder:
         self.rank = {n: i for i, n in enumerate(by_age)}
 
     def is_computed(self, n: Node) -> bool:
-        """Whether a node is elementwise, perhaps behind views that leave its elements in order."""
+        """Whether a node is elementwise, perhaps below views that keep its elements in order."""
         while n.op.order == "same" or n.op.kind == "composite":
             n = n.inputs[0]
             if self._is_there(n):
@@ -159,7 +159,7 @@ class _SiblingFinder:
         return len(over)
 
     def decide(self, siblings: _OpenMaps) -> Decision:
-        """Stop storing values that only the group reads. With a single output left there is no group."""
+        """Stop storing values that only the group reads. A single remaining output is not a group."""
         nodes, outputs = siblings.nodes, self._outputs_of(siblings.nodes)
         private = tuple(n for n in nodes if n not in outputs)
         if len(outputs) < 2:
@@ -188,7 +188,7 @@ class _SiblingFinder:
 def inputs_in_order(n: Node) -> tuple[Node, ...]:
     """The inputs of which an unstored value reads element i for its element i; empty if it reads others."""
     # Any other movement would have a thread read elements that its neighbour writes: then siblings could not
-    # be written over what they read.
+    # overwrite their inputs.
     if n.op.kind == "elementwise" or n.op.order in ("same", "repeated"):
         return n.inputs
     below = alias(n.inputs[0]) if n.op.order == "turned" else None

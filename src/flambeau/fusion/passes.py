@@ -23,8 +23,8 @@ class Draft:
     """A plan in the making.
 
     serials: of each kernel, that of the node it begins with. roots: the values that are asked for.
-    temporaries: bytes of values of no node. dying: leaves that may be written over; None in a plan
-    that is run once, whose leaves others may still read.
+    temporaries: bytes of values of no node. dying: leaves that may be overwritten; None in a plan that runs
+    once, since others may still read its leaves.
     """
 
     kernels: tuple[Kernel, ...]
@@ -34,7 +34,7 @@ class Draft:
     temporaries: dict[int, int]
     dying: frozenset[int] | None
     limits: Limits
-    bundles: list[int] = field(default_factory=list[int])  # how many kernels in a row each bundle has
+    bundles: list[int] = field(default_factory=list[int])  # the number of consecutive kernels in each bundle
 
     @property
     def is_recorded(self) -> bool:
@@ -85,7 +85,7 @@ def schedule_for_memory(draft: Draft) -> None:
 
 
 def gather_bundles(draft: Draft) -> None:
-    """In a recorded plan on a GPU, place small kernels that do not wait for each other side by side."""
+    """In a recorded plan on a GPU, put small independent kernels next to each other."""
     bundles = [[k] for k in draft.kernels]
     if draft.is_recorded and not draft.limits.software:
         kept = {i for i, n in enumerate(draft.nodes) if n.buffer is not None} | draft.roots
@@ -142,7 +142,7 @@ PASSES: tuple[Callable[[Draft], None], ...] = (
 
 
 def run_passes(draft: Draft) -> tuple[Kernel, ...]:
-    """The kernels of a draft after every pass; a single kernel can only be written over what it reads."""
+    """The kernels of a draft after every pass; a single kernel can only overwrite its inputs."""
     for change in PASSES if len(draft.kernels) > 1 else (write_in_place,):
         change(draft)
     return draft.kernels

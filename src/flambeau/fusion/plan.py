@@ -14,7 +14,7 @@ COUNTED = {"reduce", "fold", "opaque"}  # an operation for each element that the
 
 
 class Cost(NamedTuple):
-    """One kernel: its name and template, bytes read and written at least, operations, and what they are on.
+    """One kernel: its name and template, the minimum of bytes read and written, operations, and their dtype.
 
     `flops` counts a multiply-add of a contraction as two, and an elementwise op by its `Op.cost`.
     """
@@ -62,7 +62,7 @@ def last_of(kernels: tuple[Kernel, ...]) -> dict[int, int]:
     return {v: i for i, k in enumerate(kernels) for v in k.reads}
 
 
-# --- what each kernel costs ---
+# --- the cost of each kernel ---
 
 
 def costs_of(
@@ -92,7 +92,7 @@ def _worked_for(plan: Plan, count: int) -> tuple[list[int], list[tuple[int, ...]
     temporary; and the values that it reads."""
     values: list[int] = []
     reads = [k.reads for k in plan.kernels]
-    of_reader: dict[int, int] = {}  # temporary -> what its reader works for
+    of_reader: dict[int, int] = {}  # temporary -> the value that its reader computes
     for k, read in zip(reversed(plan.kernels), reversed(reads), strict=True):
         output = next((v for v in k.outputs if v < count), k.outputs[0])
         values.append(of_reader.get(output, output))
@@ -134,7 +134,7 @@ class _Walk:
         self.walked: dict[tuple[int, ...], tuple[int, dict[int, int], str]] = {}
 
     def of(self, values: tuple[int, ...]) -> tuple[int, dict[int, int]]:
-        """(operations, bytes of each value that is read) of what computes the values of one kernel."""
+        """(operations, bytes of each value that is read) of the nodes of one kernel."""
         return self._walk_once(values)[:2]
 
     def label(self, value: int) -> str:

@@ -18,7 +18,7 @@ from .plan import Plan, costs_of
 from .repeats import Repeats
 from .rewrite import graph_of
 
-MANY = 4  # stored values from which on equal expressions are looked for: a layer alone has fewer
+MANY = 4  # stored values from which equal expressions are searched: a single layer has fewer
 BUILD = {  # the ops that are kernels of their own
     "reduce": reduce.reduce_kernels,
     "fold": fold.fold_kernel,
@@ -84,7 +84,8 @@ class Planner:
         return {n: g for g in groups if g is not None for n in g.outputs}
 
     def _inline(self, group: FusedGroup) -> bool:
-        """Leave rows, such as those of a norm, to the products that alone read them, if these may be skinny.
+        """Leave rows, such as those of a norm, to the products that are their only readers, if these may be
+        skinny.
         They compute the group's sums themselves."""
         if self.dying is None or not inlined_rows.is_for_products(self.values, group):
             return False
@@ -105,8 +106,8 @@ class Planner:
 
     def emit(self, node: Node) -> None:
         """Add the kernels that compute `node`, after the kernels of all stored values that they read."""
-        # Whether a fusion fits is known only when its kernel is built: lowering raises NeedStore at what
-        # can't be a part of it. That node is then stored first (it goes on the stack), and the kernel is
+        # Whether a fusion fits is known only when its kernel is built: lowering raises NeedStore at a node
+        # that can't be part of it. That node is then stored first (it goes on the stack), and the kernel is
         # built again. Each round stores one node more or takes one group apart, so it ends.
         context, stack = self.context, [node]
         while stack:
@@ -147,7 +148,7 @@ class Planner:
         if head is not None:
             return Lowered(BUILD[head.op.kind](self.context, head, node))
         base, chain = self.context.base_of(node) if node.op.kind == "movement" else (node, ())
-        # a value may share the buffer of one that is computed beside it, never of a leaf: a leaf's may be
+        # a value may share the buffer of one that is computed with it, never a leaf's, which may be
         # overwritten
         is_made = base.buffer is None and self.context.has_buffer(base)
         if base is not node and is_made and is_whole(base.shape, chain):
@@ -155,8 +156,8 @@ class Planner:
         return Lowered(map.map_kernel(self.context, node))
 
     def _check_params(self, top: Node, group: FusedGroup | None, built: Lowered | None) -> None:
-        """NeedStore where a kernel of several expressions (a group's phases, a head and its epilogue) asks
-        for more Params than there are."""
+        """NeedStore if a kernel of several expressions (a group's phases, a head and its epilogue) needs more
+        Params than the limit."""
         is_large = built is not None and any(len(k.quantities) > PARAMS for k in built.kernels)
         if is_large and (group is not None or self._before_end(top) is not top):
             raise NeedStore(top, "the kernel needs more Params than the limit")
@@ -179,12 +180,12 @@ class Planner:
         self.serials += [serial] * len(built.kernels)
 
     def _nodes_of(self, node: Node, group: FusedGroup | None) -> Sequence[Node]:
-        """The nodes that a kernel is known to compute."""
+        """The nodes that a kernel surely computes."""
         head = self.values.epilogues.head_of.get(node)
         return group.nodes if group else (node,) if head is None else self.values.epilogues.nodes[head]
 
     def _parts(self, node: Node) -> list[Node]:
-        """The further results that the kernels of a node make too."""
+        """The additional results that the kernels of a node compute."""
         node_of_results = node.inputs[0] if node.op.kind == "output" else node
         return (
             [u for u in self.values.users[id(node_of_results)] if u.op.kind == "output"]
@@ -192,7 +193,7 @@ class Planner:
             else []
         )
 
-    # --- what does not fit ---
+    # --- values that do not fit ---
 
     def _store_first(self, top: Node, group: FusedGroup | None, need: NeedStore) -> Node | None:
         """Store a value that a kernel can't compute, and return it. None if the kernel is a group's, which is
@@ -237,7 +238,7 @@ class Planner:
         self.group_of |= of_halves
 
     def _break_cycle(self, stack: list[Node]) -> None:
-        """If groups wait for each other, take the smallest of them apart."""
+        """If groups wait for each other, dissolve the smallest of them."""
         # A group that is on the stack twice waits for itself: one of its values needs a node that needs
         # another of its values. All groups between them wait too; splitting the smallest costs the least.
         groups = [self.group_of.get(n) for n in stack]
@@ -265,7 +266,7 @@ class Planner:
                 self.emit(n)
         roots = tuple([self.context.value_of(alias(n)) for n in self.values.roots])
         nodes, temporaries, kernels = self.nodes, self.context.temporaries, tuple(self.kernels)
-        if len(kernels) > 1 or self.dying:  # one kernel can at most be written over what dies
+        if len(kernels) > 1 or self.dying:  # one kernel can at most overwrite values that nothing else reads
             draft = Draft(
                 kernels, self.serials, nodes, set(roots), temporaries, self.dying, self.values.limits
             )
@@ -290,8 +291,8 @@ def plan(
 ) -> Plan:
     """Turn the graph under `roots` into kernels.
 
-    dying: the places in `order` of leaves that nobody reads later: they and temporaries may be written over.
-    Without it, no kernel writes over what it reads.
+    dying: positions in `order` of leaves without later readers: they and temporaries may be overwritten.
+    Without it, no kernel overwrites its inputs.
     built: called with kernels as soon as they are built; later passes may change them.
     """
     order = order or toposort(roots)

@@ -1,4 +1,4 @@
-"""Builds the kernels of equal expressions once: layers of a network differ only in what they read."""
+"""Builds the kernels of equal expressions once: layers of a network differ only in their inputs."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ PLAIN = (int, bool, str, bytes, type(None))
 
 @dataclass
 class Expression:
-    """What the kernels of a value are built from, and a key that is equal for equal expressions.
+    """The expression from which a value's kernels are built, and a key that is equal for equal expressions.
 
     nodes: all that lowering may look at, in the order of a search from the value. values: of each node, the
     value that it is and the one whose buffer has its elements.
@@ -101,8 +101,8 @@ class Repeats:
     # --- describing ---
 
     def _describe(self, top: Node, group: FusedGroup | None) -> Expression | None:
-        """The expression of a value or of a row group; None for other groups, and what is not built by a head
-        or a map."""
+        """The expression of a value or of a row group; None for other groups, and for values that are not
+        built by a head or a map."""
         is_other = group is not None and type(group) is not RowGroup
         if is_other or top.op.kind in ("output", "movement"):
             return None
@@ -173,7 +173,7 @@ class _Search:
         return self.place[node]
 
     def _token(self, n: Node) -> tuple[Any, ...]:
-        """What lowering sees of a node."""
+        """The properties of a node that lowering uses."""
         context, kind = self.context, n.op.kind
         of_class = self.classes.setdefault(context.classes[n], len(self.classes))
         token = n.op, n.shape, n.dtype.short, of_class

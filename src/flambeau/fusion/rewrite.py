@@ -12,7 +12,7 @@ from ..core.op import OPS, Op
 from ..core.shape import Shape, View
 from ..legalize.rewrite import legalize
 
-SEARCHED_READERS = 16  # nodes behind a permute that a search for its readers visits at most
+SEARCHED_READERS = 16  # the most nodes that a search for a permute's readers visits
 
 
 def graph_of(roots: list[Node], order: list[Node]) -> "Merged":
@@ -25,14 +25,14 @@ def graph_of(roots: list[Node], order: list[Node]) -> "Merged":
 
 
 def _in_words(roots: list[Node], order: list[Node]) -> "Merged":
-    """A graph whose pairs are rewritten to words, and merged. Each place of `order` keeps a node."""
+    """A graph whose pairs are rewritten to words, and merged. Each position of `order` keeps a node."""
     legal = legalize(roots, order)
     graph = merge(legal.roots, legal.walk)
     merged = dict(zip(legal.walk, graph.order, strict=True))
     pairs = zip(order, legal.nodes, strict=True)
     new_order = [_at_place(n, merged.get(word, word)) for n, word in pairs]
     first = set(new_order)
-    # Values are places in the order: new nodes come after the original places.
+    # Values are positions in the order: new nodes come after the original ones.
     new_order += dict.fromkeys(n for n in graph.order if n not in first)
     return graph._replace(order=new_order, places=places_of(new_order), in_order=False)
 
@@ -48,8 +48,8 @@ def _at_place(n: Node, replacement: Node) -> Node:
 class Merged(NamedTuple):
     """A graph without repetitions.
 
-    order: for each place of the original order, the node that computes its value. places: the first place of
-    each node in it, by the node's id. walk: the nodes, inputs first.
+    order: for each position of the original order, the node that computes its value. places: the first
+    position of each node in it, by the node's id. walk: the nodes, inputs first.
     classes: nodes of one class are equal. times: how many nodes a node replaces, if several.
     in_order: whether inputs come first in `order` too.
     """
@@ -82,12 +82,12 @@ def classes_of(order: list[Node]) -> list[int]:
 
 
 def merge(roots: list[Node], order: list[Node]) -> Merged:
-    """Merge equal nodes: the first of them in `order` remains, with the least serial of all. The given nodes
-    do not change; those that read merged ones are copied.
+    """Merge equal nodes: the first of them in `order` remains, with the least serial of all. The original
+    nodes do not change; those that read merged ones are copied.
 
-    Constants stay apart: they cost nothing, and equal numbers must not change a shader. Nodes that gradients
-    are taken by, and roots that are fills (an optimiser's first state), keep separate buffers, since each
-    will be written over.
+    Constants stay apart: they cost nothing, and equal numbers must not change a shader. Nodes with gradients,
+    and roots that are fills (an optimiser's first state), keep separate buffers, since each will be
+    overwritten.
     """
     places = classes_of(order)
     apart = {r for r in roots if _is_fill(r)}
@@ -101,7 +101,7 @@ def merge(roots: list[Node], order: list[Node]) -> Merged:
     # Without repetitions nothing is copied and the lists stay empty.
     for n in order if leader else ():
         same = leader.get(n, (n,))
-        # A merged node keeps the least serial: it may be needed as early as the earliest of them.
+        # A merged node keeps the smallest serial number: it may be needed as early as the earliest of them.
         now[n] = now[same[0]] if n is not same[0] else _copy_reading(n, now, min(m.serial for m in same))
     merged_order = list(now.values()) or order
     pairs = enumerate(zip(merged_order, places, strict=True))
@@ -132,7 +132,7 @@ def _copy_reading(n: Node, now: dict[Node, Node], serial: int) -> Node:
 
 
 def places_of(order: Sequence[Node]) -> dict[int, int]:
-    """The first place of each node in an order, by its id."""
+    """The first position of each node in an order, by its id."""
     first: dict[int, int] = {}
     for i, n in enumerate(order):
         first.setdefault(id(n), i)
@@ -143,7 +143,8 @@ def places_of(order: Sequence[Node]) -> dict[int, int]:
 
 
 class _Rewriting:
-    """One pass over a graph, inputs first. What changes is a copy; new nodes get values after all others."""
+    """One pass over a graph, inputs first. Changed nodes are copies; new nodes get values after all
+    others."""
 
     def __init__(self, graph: Merged):
         self.graph = graph
@@ -304,7 +305,7 @@ class _Rewriting:
 
 
 def _widening_cast(x: Node) -> Node | None:
-    """The cast to float32 of a narrower float that a value is, perhaps behind views."""
+    """The cast from a narrower float to float32 that a value is, perhaps below views."""
     while x.buffer is None and x.op.kind in ("movement", "composite"):
         x = x.inputs[0]
     if x.buffer is not None or x.op.name != "cast" or x.dtype is not float32:

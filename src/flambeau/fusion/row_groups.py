@@ -12,14 +12,14 @@ from .group import Decision, FusedGroup, Lowered
 from .materialize import HEADS, Materialization
 
 SEARCHED_INPUTS = 64  # nodes below an input that the search for a dependence on a group visits at most
-SEARCHED_ANCHORS = 6  # nodes below a reduction that are searched for what it reads
-MOST_READERS = 6  # of a value that is looked through to see who reads it
-MOST_VIEWS = 8  # behind each other that are looked through for that
+SEARCHED_ANCHORS = 6  # the most nodes below a reduction in a search for its inputs
+MOST_READERS = 6  # the most views in a search for a value's readers
+MOST_VIEWS = 8  # the most consecutive ones in that search
 
 
 def find(values: Materialization) -> Iterator[Decision]:
-    """Find the row groups of a graph whose stored values are decided on. Two decisions for each: where
-    epilogues end, then what it stores. Each depends on the decisions before it, which the caller has
+    """Find the row groups of a graph whose stored values are decided on. Two decisions for each: the ends of
+    epilogues, then the stored values. Each depends on the decisions before it, which the caller has
     applied."""
     finder = _RowFinder(values)
     for n in values.order:
@@ -31,9 +31,9 @@ def find(values: Materialization) -> Iterator[Decision]:
 
 @dataclass(frozen=True, eq=False)
 class RowGroup(FusedGroup):
-    """Reductions over the same rows, and the elementwise nodes around and behind them.
+    """Reductions over the same rows, and the elementwise nodes before and after them.
 
-    key: how many rows, and how long they are.
+    key: the number and the length of the rows.
     """
 
     key: tuple[int, int] = 0, 0
@@ -89,7 +89,7 @@ class RowGroup(FusedGroup):
 
 @dataclass(eq=False)
 class _OpenRows:
-    """A group that grows: how many rows of which length, its nodes, and what it reads from outside.
+    """A growing group: the number and length of its rows, its nodes, and its inputs from outside.
 
     min_depth: the least depth of the values that its reductions read.
     """
@@ -140,7 +140,7 @@ class _RowFinder:
         """The groups that have several reductions, or a value as large as their rows."""
         return [g for g in self.all if g.merged is None and g.is_promising]
 
-    # --- who is in which group ---
+    # --- membership of groups ---
 
     def of(self, node: Node) -> _OpenRows | None:
         group = self.group_of.get(node)
@@ -171,7 +171,7 @@ class _RowFinder:
         self._add(n, group)
 
     def _anchors(self, x: Node, size: int) -> list[Node]:
-        """What a reduction reads in full: siblings are those that read the same."""
+        """The values that a reduction reads completely: siblings read the same ones."""
         anchors, todo = list[Node](), [x]
         for _ in range(SEARCHED_ANCHORS):
             if not todo:
@@ -186,7 +186,7 @@ class _RowFinder:
 
     def _visit_elementwise(self, n: Node) -> None:
         near = dict.fromkeys(g for g in map(self.of, n.inputs) if g is not None)
-        for first in sorted(near, key=lambda g: (-g.size, -g.min_depth)):  # what has most to read
+        for first in sorted(near, key=lambda g: (-g.size, -g.min_depth)):  # the value with the most to read
             group = first.root  # an earlier turn may have merged it
             for other in near:
                 group = self._merge(group, other.root) or group
@@ -238,7 +238,7 @@ class _RowFinder:
         b.merged, b.nodes = a, []
         return a
 
-    # --- what a group stores ---
+    # --- values that a group stores ---
 
     def cuts(self, group: _OpenRows) -> Decision:
         """Epilogues end where the group does."""
@@ -253,10 +253,11 @@ class _RowFinder:
         return Decision(cut=cut)
 
     def decide(self, group: _OpenRows) -> Decision:
-        """What the group stores: what others read, as the planner would have stored it."""
-        # The planner has decided by now what is stored (materialize). The group's kernel has all its values
-        # at hand: values that it alone reads are no longer stored, and values that others read are, if
-        # computing them in each reader is expensive. From the last node to the first: whether others read a
+        """The values that the group stores: those that others read, as the planner would have stored them."""
+        # The planner has already decided which values are stored (materialize). The group's kernel has all
+        # its values available: values that only it reads are no longer stored, and values that others read
+        # are, if computing them in each reader is expensive. From the last node to the first: whether others
+        # read a
         # node depends on its readers.
         values, rank = self.values, self.values.rank
         nodes = sorted(group.nodes, key=lambda n: rank[id(n)])
@@ -312,7 +313,8 @@ class _RowFinder:
         return all(self._is_inside(u, group, private) for u in self.values.users[id(n)])
 
     def _is_inside(self, user: Node, group: _OpenRows, private: list[Node], depth: int = 0) -> bool:
-        """Whether a user computes in the group: as a part of it, or unstored for parts of it alone."""
+        """Whether a user is computed in the group: as a part of it, or without a store only for parts of
+        it."""
         if self.of(user) is group:
             return True
         is_stored = user in self.values.stored and user not in private

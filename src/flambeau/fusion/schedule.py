@@ -61,7 +61,7 @@ class _MemoryOrder:
                 self.readers.setdefault(v, set()).add(i)
         self.missing = [
             {w for v in k.inputs for w in writers.get(v, ()) if w != i}
-            | {w for v in k.outputs for w in writers[v] if w < i}  # one may begin what another continues
+            | {w for v in k.outputs for w in writers[v] if w < i}  # a chain may continue another's
             for i, k in enumerate(kernels)
         ]
         self.users: list[list[int]] = [[] for _ in kernels]

@@ -1,4 +1,5 @@
-"""Finds two products of the same few rows of which one alone reads the other, such as the gate of a gated
+"""Finds two products of the same few rows, one of which is the only reader of the other, such as the gate of
+a gated
 perceptron: one kernel computes both."""
 
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from .materialize import OPERAND_NODES, Materialization
 
 
 def find(values: Materialization, classes: dict[Node, int]) -> Iterator[tuple[Node, Node]]:
-    """Pairs: a product, and the one that its epilogue alone reads. classes: nodes of one class are equal."""
+    """Pairs: a product, and the one that only its epilogue reads. classes: nodes of one class are equal."""
     taken = set[Node]()
     for head in values.order:
         if head.op.kind != "contract" or head.buffer is not None or head in taken:

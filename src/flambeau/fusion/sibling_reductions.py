@@ -18,7 +18,7 @@ MOST_REDUCTIONS = 4  # of a group
 
 
 def find(values: Materialization, grouped: set[Node]) -> Iterator[Decision]:
-    """Groups of reductions that are not of rows: by columns or channels, such as a norm's gradients by its
+    """Groups of reductions that are not of rows but of columns or channels, such as a norm's gradients of its
     weight and bias. grouped: nodes of other groups. CPU adapters reduce each by itself."""
     finder = _ReductionFinder(values)
     for n in () if values.limits.software else values.order:

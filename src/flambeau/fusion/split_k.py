@@ -8,8 +8,8 @@ from ..kernels.substitute import MapReads, with_input
 
 
 class Pieces(NamedTuple):
-    """A sum of pieces: the value that holds them, one behind the other, how long each is and all of them, and
-    how many neighbours are added at once."""
+    """A sum of pieces: the value that holds them consecutively, the length of each and of all, and the number
+    of neighbours that are added at once."""
 
     value: int
     size: int

@@ -142,7 +142,7 @@ class CallRow:
     seconds: the call's time until all results are computed, without the overhead of inspection: measured
     while no kernel was timed, or estimated (is_looked_at). parts, which add up to it: "kernels", "copies" and
     "gaps" between them, by the GPU's clock; "host": the GPU was idle and the host worked; "queue": the rest,
-    on the way to the GPU and back. stages: what the host did, also while the GPU ran. alone: the kernels'
+    on the way to the GPU and back. stages: the host's work, also while the GPU ran. alone: the kernels'
     time when each is timed by itself, if that exceeds the call's; otherwise 0.0.
     """
 

@@ -19,7 +19,7 @@ SCRIPTS = (
     HERE / "page.js",
 )  # one script, in this order, after SHARED
 SHARED = ("wgsl.js", "kernel_table.js")  # modules of web/
-MODULE_LINE = re.compile(r"\n(?:import [^\n]*|export )")  # what a script without modules has not
+MODULE_LINE = re.compile(r"\n(?:import [^\n]*|export )")  # names that a script without modules lacks
 SLOT = re.compile(r"(\{\w+\})")  # a name in page.html
 FRAME = 640  # pixels of a notebook's frame
 POLICY = (

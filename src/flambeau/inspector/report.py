@@ -52,7 +52,7 @@ def head(inspection: Inspection) -> list[str]:
     lines = [plain(line) for line in (*lines, *map(parts, inspection.calls), *transfers(inspection))]
     if inspection.values:  # a saved program's have no sizes
         peak = si(max(inspection.live(), default=0), "B")
-        lines.append(f"memory: peak {peak} of what the kernels read and write")
+        lines.append(f"memory: peak {peak} of the kernels' inputs and results")
     return lines
 
 

@@ -12,7 +12,7 @@ BUNDLE = "bundle.wgsl"  # the template of bundles whose members keep their own t
 
 
 class BundleMember(NamedTuple):
-    """A kernel of a bundle: its shader, and what the bundle calls its buffers and Params."""
+    """A kernel of a bundle: its shader, and the names of its buffers and Params in the bundle."""
 
     shader: Shader
     buffers: tuple[tuple[str, str], ...]
@@ -20,7 +20,7 @@ class BundleMember(NamedTuple):
 
 
 def bundle_kernel(members: list[Kernel]) -> Kernel:
-    """One kernel of several, none of which reads or writes over what another writes."""
+    """One kernel made of several; none reads or overwrites another's results."""
     names, are_maps = _Names(), all(k.shader.kind in MAPS for k in members)
     parts = [names.add_map(k) if are_maps else names.add(k) for k in members]
     # A workgroup finds its kernel by comparing its number with these ends; a bundle of maps does not need the
@@ -62,7 +62,7 @@ class _Names:
         self.functions: list[tuple[str, WgslFunction]] = []
 
     def add_map(self, k: Kernel) -> tuple[Any, ...]:
-        """The segment of a map: its function, and what the template asks for."""
+        """The segment of a map: its function, and the template's parameters."""
         ((_, f),), options = k.shader.functions, dict(k.shader.options)
         at, span = len(self.functions), options["span"]  # a bundle's segments have no lines of workgroups
         words = self._name_words(k, unread=span)

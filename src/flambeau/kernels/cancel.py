@@ -18,7 +18,8 @@ Elements = dict[str, frozenset[WgslStep]]
 
 
 def hide_zeros(steps: Sequence[WgslStep]) -> Sequence[WgslStep]:
-    """The steps of a function, with a hidden operand where a float is a cast of what a driver takes for 0.
+    """The steps of a function, with a hidden operand if a float is a cast of a value that a driver folds to
+    0.
 
     Mesa takes the integer `i - i` for 0, and then `(i - i) / i` and `(i - i) * x` too, also where i is 0 or x
     is not finite.

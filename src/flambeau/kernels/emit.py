@@ -131,7 +131,7 @@ def check_bindings(b: Bindings, most: int) -> None:
 
 
 def fitting(build: Callable[[bool], Built]) -> Built:
-    """The result of build(narrow=False), whose threads read four neighbours at once where they can; if that
+    """The result of build(narrow=False), whose threads read four neighbours at once if possible; if that
     binds too many buffers, that of build(narrow=True), whose threads read one."""
     try:
         return build(False)

@@ -15,7 +15,7 @@ class WgslIndex(NamedTuple):
 
 
 class PaddingTest(NamedTuple):
-    """Whether a position is inside 0..size: what padding asks."""
+    """Whether a position is inside 0..size, for padding."""
 
     position: WgslIndex
     size: str
@@ -68,7 +68,7 @@ class Shader:
     template: str
     params: tuple[tuple[str, str], ...]
     bindings: tuple[tuple[str, int], ...]
-    outs: tuple[tuple[str, int], ...]  # dtype and width of what is written: out, out1, ...
+    outs: tuple[tuple[str, int], ...]  # dtype and width of the written buffers: out, out1, ...
     workgroup: tuple[int, int, int]
     functions: tuple[tuple[str, WgslFunction], ...]
     options: tuple[tuple[str, Any], ...] = ()
@@ -81,7 +81,7 @@ class Shader:
 
 
 def out_name(i: int) -> str:
-    """What a template calls the i-th buffer that it writes."""
+    """The template's name for the i-th buffer that it writes."""
     return f"out{i}" if i else "out"
 
 
@@ -90,9 +90,9 @@ class Kernel:
     """One dispatch: the shader, the values it reads and writes, its quantities and its grid.
 
     over: (an output, the value that it is written over, and that is read from there); see fusion/inplace.py.
-    ends: why what it computes is stored, and not a part of the kernels that read it.
+    ends: why its result is stored instead of being part of the kernels that read it.
     instead: an input, and the kernel that serves where the result may be written over it.
-    parts: the kernels whose work it does, where that is several's; see fusion/horizontal.py.
+    parts: the kernels that it replaces, if several; see fusion/horizontal.py.
     """
 
     name: str
@@ -114,7 +114,7 @@ class Kernel:
 
     @property
     def reads(self) -> tuple[int, ...]:
-        """The values that it reads: its inputs, and what it writes over."""
+        """The values that it reads: its inputs, and those that it overwrites."""
         return (*self.inputs, *(x for _, x in self.over))
 
 

@@ -15,7 +15,7 @@ from ..errors import KernelError
 from .emit import Bindings, Quantities, Raw, Run, coordinates, emit, naming_over
 from .ir import WgslFunction
 
-MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fusing them saves
+MAX_STEPS = 120  # longer chains are cut: compile time grows faster than the savings of fusion
 MAX_DEPTH = 60
 PARAMS = 256  # words of Params that a kernel may have
 MAX_WORDS = 160  # limit for the steps of one expression: a kernel needs some Params for other values
@@ -44,7 +44,7 @@ LOOPS = {
 }
 # comparisons of a float with itself, which drivers fold as if NaN did not exist
 OF_ITSELF = {n: ("isnan", "logical_not") for n in ("eq", "le", "ge")} | {"ne": ("isnan",)}
-MAX_ELEMENTS = 2**31  # what the indices of kernels, 32 bits, are sure to reach
+MAX_ELEMENTS = 2**31  # the largest size that the 32-bit indices of kernels surely reach
 
 
 def check_size(shape: Shape) -> None:
@@ -245,7 +245,7 @@ class Trace:
         self.plan, self.domain, self.head = plan, domain, head
         self.most = plan.limits.storage_buffers - outputs
         self.most_steps, self.most_words = longest
-        self.can_check, self.checks = can_check, False  # one that checks indices binds what notes faults
+        self.can_check, self.checks = can_check, False  # one that checks indices binds a fault buffer
         self.steps: list[Raw] = []
         self.affines: list[Affine] = []  # of all views of the steps
         self.turns = 1  # of loops inside the expression, and of the loop around it
@@ -319,7 +319,7 @@ class Trace:
         return self._add(Raw("stat", node.dtype, node))
 
     def _check_words(self) -> None:
-        """NeedStore for what was computed last where its views, and those of all before it, ask for too many
+        """NeedStore for the last computed value if its views, and those of all before it, need too many
         Params: they are known when an op's inputs are, long after it was begun."""
         if self.words > MOST_WORDS:
             last = next((s.node for s in reversed(self.steps) if s.kind == "op"), None)
@@ -410,7 +410,7 @@ class Trace:
         return self._add(raw, set[int]().union(*[self.uses[a] for a in args]))
 
     def begin_checks(self, node: Node) -> None:
-        """Keep one of the buffers that the kernel may bind for what notes faults."""
+        """Reserve one of the kernel's buffers for faults."""
         self.checks, self.most = True, self.most - 1
         if len(self.reads) > self.most:
             raise NeedStore(node, "the kernel reads as many buffers as the device allows")

@@ -256,7 +256,7 @@ class ReduceBuilder:
             turns = turns * -(-n // each) + 1
         return turns
 
-    # --- what both templates share ---
+    # --- shared by both templates ---
 
     def kernel(self) -> Kernel:
         """BoundTwice where it binds too many buffers."""

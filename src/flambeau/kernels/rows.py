@@ -249,8 +249,7 @@ class RowBuilder:
 
     def on_software(self, turns: int) -> tuple[list[RowVariant], RowVariant]:
         """The variants that fit a software adapter, and the rule's choice: one thread per row, if there are
-        enough rows. Not where neighbouring rows share what they read: each reduction reads it for four
-        then."""
+        enough rows. Not if neighbouring rows share inputs: then each reduction reads them for four rows."""
         if turns > self.plan.limits.turns:
             return [STAGED], STAGED
         loop = RowVariant("loop", 1)

@@ -93,7 +93,7 @@ class WindowBuilder:
         self.loops = [f"r{i}" for i in range(len(runs) - self.outer - 1)]
         self.by_cells = self._by_cells()
 
-    # --- what is computed of cells, and what of a column and a tap ---
+    # --- values of a cell, and values of a column and a tap ---
 
     def _by_cells(self) -> set[int]:
         of_cells: set[int] = set()
@@ -115,7 +115,7 @@ class WindowBuilder:
         return Affine(tuple(strides), a.offset)
 
     def _view(self, i: int, v: View) -> View:
-        """What the i-th step reads through: cells, where it depends on nothing else."""
+        """The domain of the i-th step: cells, if it depends on nothing else."""
         if i not in self.by_cells:
             return v
         bounds = tuple(Bound(self._affine(b.position), b.size) for b in v.bounds)

@@ -17,11 +17,11 @@ THREADS = {True: 256, False: 1 << 17}  # that keep an adapter busy; True: of a C
 LEAST = 256  # elements that are worth a thread of their own
 SHARED = 4096  # elements that are worth a workgroup, whose threads read neighbours
 GROUPS = 1024  # workgroups that fill a large GPU
-MOST = 64  # pieces whose sums are added up by each piece behind them
+MOST = 64  # the most pieces whose sums each later piece adds up
 REDUCE_TEMPLATE, SCAN_TEMPLATE = (
     "reduce/long_sum{}.wgsl",
     "scan/long_sum{}.wgsl",
-)  # "_shared": a workgroup a row
+)  # "_shared": one workgroup per row
 
 
 def _pieces(limits: Limits, shape: Shape, shared: bool, most: int) -> tuple[int, int]:
@@ -43,7 +43,7 @@ def _launch(template: str, shape: Shape, cut: tuple[int, int], shared: bool, **r
         sizes |= {"inner": max(inner, 1), "threads": count}
     template = template.format("_shared" if shared else "")
     groups, workgroup = (count, 256) if shared else (-(-count // 64), 64)
-    # A thread reads four elements a turn, then the results of the pieces before.
+    # A thread reads four elements per iteration, then the results of the previous pieces.
     turns = piece // 4 + pieces + 4
     return Launch(
         template, groups=groups, sizes=sizes, workgroup=(workgroup, 1, 1), width=2, turns=turns, **rest

@@ -48,7 +48,8 @@ INDEXED = ("_back", "_count", "_gather", "_last", "_put", "_row_order", "_scatte
 class LegalGraph(NamedTuple):
     """A graph of ops that kernels can compute.
 
-    walk: the nodes that the roots need, inputs first. nodes: what each node of the original order became.
+    walk: the nodes that the roots need, inputs first. nodes: the replacement of each node of the original
+    order.
     """
 
     roots: list[Node]
@@ -77,7 +78,7 @@ def _shallow(order: list[Node]) -> Generator[None]:
 
 
 class _Legalizing:
-    """One pass over a graph, inputs first: `now` has what each node became."""
+    """One pass over a graph, inputs first: `now` has the replacement of each node."""
 
     def __init__(self, roots: list[Node], order: list[Node]):
         self.roots, self.order, self.asked = roots, order, set(roots)

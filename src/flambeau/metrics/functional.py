@@ -1,4 +1,4 @@
-"""Each metric as a function of one batch, which returns what its class computes after one update.
+"""Each metric as a function of one batch: it returns the value of the class after one update.
 
 Results are unread tensors. Gradients flow through the smooth metrics.
 """

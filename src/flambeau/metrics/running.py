@@ -195,7 +195,7 @@ class RateMetric(Metric):
         self.started: tuple[float, float] | None = None
 
     def clock(self) -> float:
-        """Return a running count of the host, whose increase is added to the amount."""
+        """Return a running count of the host; its increase is added to the amount."""
         return 0.0
 
     def update(self, *args: Any, **kw: Any) -> None:

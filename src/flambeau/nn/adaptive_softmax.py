@@ -112,7 +112,7 @@ def linear_cross_entropy(
     target: classes, or their probabilities
     weight: factors of the classes. [classes]
     reduction: "mean", "sum" or "none"
-    ignore_index: a class whose targets have no loss
+    ignore_index: a class to ignore in targets
     label_smoothing: the share of each target that is spread over all classes
     options: accepted as in PyTorch, without effect: the planner decides what is stored
     ValueError if shapes do not fit.

@@ -141,7 +141,7 @@ class Conv1d(_Conv):
     padding: zeros at both ends, a number or one for each dim; "same" or "valid"
     dilation: the distance between elements of a window, one number or one for each dim
     groups: the number of groups of channels; an output reads only the inputs of its group
-    padding_mode: "zeros", "reflect", "replicate" or "circular": what is added
+    padding_mode: the added values: "zeros", "reflect", "replicate" or "circular"
     """
 
     nd, function = 1, staticmethod(conv.conv1d)

@@ -15,7 +15,8 @@ class Owner:
     """The base of Module, and the kind of those members that are modules."""
 
     def get_extra_state(self) -> Any:
-        """What state_dict adds under "_extra_state"; subclasses may define it, with set_extra_state."""
+        """The value that state_dict stores under "_extra_state"; subclasses may define it, with
+        set_extra_state."""
         raise NotImplementedError(
             f"{type(self).__name__}.get_extra_state(): it has no extra state: define it"
         )

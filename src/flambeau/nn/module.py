@@ -177,7 +177,7 @@ class Module(Owner):
         recurse: bool = True,
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
-        """(dotted name, value) of what a function returns for each module, without None."""
+        """(dotted name, value) for a function's results on each module, without None."""
         owners = tree_of(self, _with_dot(prefix)) if recurse else [(_with_dot(prefix), self)]
         pairs = ((f"{name}{k}", v) for name, m in owners for k, v in get_members_fn(m) if v is not None)
         return _skip_repeats(pairs) if remove_duplicate else pairs

@@ -140,7 +140,7 @@ class _Placement:
     def _routes(self, prefix: str, module: Module) -> Iterator[tuple[Module, Any]]:
         """The largest modules whose tensors are on one device, and modules around these with tensors."""
         name = prefix[:-1]
-        is_list = is_one_of(module, "ModuleList", "ModuleDict")  # they are not called, only what is in them
+        is_list = is_one_of(module, "ModuleList", "ModuleDict")  # they are not called, only their modules
         inside = {self.of_name[n] for n in self.tensors if n.startswith(prefix)}
         own = {self.of_name[n] for n in self.tensors if n.rpartition(".")[0] == name}
         # Modules without tensors, such as an activation, may be placed on a device too.

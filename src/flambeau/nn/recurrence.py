@@ -1,4 +1,4 @@
-"""Runs the steps of recurrent layers: one product and one kernel a step, forward and backward.
+"""Runs the steps of recurrent layers: one product and one kernel per step, forward and backward.
 
 The input's contribution to all steps is one product before the first step. A step is the product of the last
 hidden state with the weights, whose epilogue adds the input's contribution, and a kernel of all gates and

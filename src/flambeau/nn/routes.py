@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..device import DeviceLike
     from .module import Module
 
-REST = "*"  # the name of what no other name of a placement matches
+REST = "*"  # the name for modules that no other name of a placement matches
 
 
 class Route:

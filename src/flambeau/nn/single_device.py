@@ -31,7 +31,7 @@ class Statistics(Protocol):
         ...
 
 
-# Of the shard that this thread computes, in a step whose batch norms are in step.
+# The state of the shard that this thread computes, in a step with synchronised batch norms.
 statistics: ContextVar[Statistics | None] = ContextVar("statistics", default=None)
 
 

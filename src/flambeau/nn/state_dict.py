@@ -116,7 +116,7 @@ def _is_unexpected(key: str, prefix: str, own: Mapping[str, Any], inner: set[str
 def _take(state: Any, place: StateEntry, errors: list[str]) -> None:
     if isinstance(state, Loading):
         return state.places.append(place)
-    # A class passed another dict to its base: nothing records what is to be assigned.
+    # A class passed another dict to its base: the tensors to assign are not recorded.
     own = getattr(place.owner, place.name)
     if not hasattr(place.value, "shape"):
         errors.append(f"{place.key!r} is {describe(place.value)}")

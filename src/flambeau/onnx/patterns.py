@@ -12,7 +12,7 @@ OWN = "flambeau"  # the domain of the operators that replace patterns
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores of attention: q @ k, factors with what they scale ("q", "k", "s" the product, which "/"
+    """The scores of attention: q @ k, factors with their targets ("q", "k", "s" for the product, which "/"
     divides), and the masks."""
 
     q: str

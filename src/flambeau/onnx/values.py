@@ -120,7 +120,7 @@ def own_bytes(value: Any) -> int:
     if not isinstance(value, Tensor):
         return 0
     node = value.node
-    # Reshapes and permutes are views: what counts is the node that they read.
+    # Reshapes and permutes are views: the node that they read counts.
     while node.buffer is None and node.op.kind == "movement":
         node = node.inputs[0]
     is_there = node.buffer is not None or node.op.kind == "leaf" or node.op.name in ("constant", "iota")

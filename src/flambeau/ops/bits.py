@@ -153,7 +153,7 @@ def _unsigned_bits(x: Tensor) -> Tensor:
 
 
 def _floats_of(u: Tensor, dtype: dt.DType) -> Tensor:
-    """The elements of a dtype whose bits are these unsigned integers."""
+    """The elements of a dtype with the bits of these unsigned integers."""
     if dtype is dt.float16:
         return _half_of_bits(u.to(dt.uint32))
     if dtype is dt.bfloat16:

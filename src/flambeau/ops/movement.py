@@ -92,7 +92,7 @@ def spread(x: Tensor, dim: int, step: int) -> Tensor:
     """Put step - 1 zeros between neighbours of a dim. [..., n, ...] -> [..., (n - 1) * step + 1, ...]"""
     n = x.shape[dim]
     x = x.unsqueeze(dim + 1)
-    # Each element begins a group of `step`, whose other elements are zeros.
+    # Each element begins a group of `step` elements, the others being zeros.
     x = Movement._pad(x, (0,) * x.ndim, tuple((step - 1) * (d == dim + 1) for d in range(x.ndim)))
     x = x.reshape(*x.shape[:dim], n * step, *x.shape[dim + 2 :])
     return x.narrow(dim, 0, (n - 1) * step + 1)
@@ -170,7 +170,7 @@ def permute(input: Tensor, *dims: int | Sequence[int]) -> Prepared:
 @movement(
     lambda s, shape: shape,
     xp=lambda xp, x, shape: xp.broadcast_to(x, shape),
-    grad=lambda g, y, x, shape: [g],  # autodiff/backward.py sums over what was broadcast, for every op
+    grad=lambda g, y, x, shape: [g],  # autodiff/backward.py sums over broadcast dims, for every op
     order="repeated",
 )
 def expand(input: Tensor, *shape: int | Sequence[int]) -> Prepared:

@@ -131,7 +131,7 @@ def _batch_affine(
 def track(
     running_mean: Tensor, running_var: Tensor, mean: Tensor, var: Tensor, n: int, share: float | Tensor
 ) -> None:
-    """Move running statistics towards those of a batch with n values a channel; running_var is unbiased.
+    """Move running statistics towards those of a batch with n values per channel; running_var is unbiased.
     An empty batch changes nothing."""
     if not n:
         return

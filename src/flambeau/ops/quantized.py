@@ -240,7 +240,8 @@ def _split_launches(
 
 
 def _tiles(limits: Limits, sizes: dict[str, int], k: int, bits: int, block: int, biases: int) -> list[Launch]:
-    """64 vectors by 64 rows a workgroup; long rows are split into pieces if there are too few workgroups."""
+    """64 vectors by 64 rows per workgroup; long rows are split into pieces if there are too few
+    workgroups."""
     n, m = sizes["n"], sizes["m"]
     lines, columns = -(-n // 64), -(-m // 64)
     # Pieces of PIECE terms or more, a multiple of 32; the last one may be shorter.

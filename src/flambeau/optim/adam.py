@@ -323,7 +323,7 @@ class RAdam(ByMoments):
 
 
 class SparseAdam(ByMoments):
-    """Adam for embeddings: rows whose gradient is 0 stay as they are, and their means too.
+    """Adam for embeddings: rows whose gradient is 0, and their means, do not change.
 
     Gradients are dense. PyTorch's are sparse: a row that is listed with a gradient of 0 is updated there.
 

@@ -53,7 +53,7 @@ class CyclicLR(Cycling):
     optimizer: its learning rates are set
     gamma: the factor of each step in mode "exp_range"
     scale_fn: used instead of the mode: the factor of a cycle or step, by its number
-    scale_mode: what `scale_fn` takes: "cycle" or "iterations"
+    scale_mode: the argument of `scale_fn`: "cycle" or "iterations"
     cycle_momentum: move the momenta against the rates
     base_momentum, max_momentum: the bounds of the momenta, one number or one a group
     last_epoch: the number of steps completed before, to resume; -1 to begin
@@ -246,7 +246,7 @@ class OneCycleLR(Cycling):
         return {**super().state_dict(), **named}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what state_dict returned, with the length of the schedule that it is of."""
+        """Restore what state_dict returned, with the length of its schedule."""
         state = dict(state_dict)
         rows = [tuple(p[name] for name in PHASE) for p in state.pop("_schedule_phases", ())]
         if rows:

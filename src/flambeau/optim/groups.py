@@ -134,7 +134,7 @@ def _host_scalars(held: Any, value: Any) -> Any:
         return value
     if not isinstance(held, HostScalar):
         return HostScalar(value)
-    # The type is compared as well: 1 and 1.0 are equal, but a group shows what was set.
+    # The type is compared as well: 1 and 1.0 are equal, but a group shows the value that was set.
     if type(value) is not type(held.held) or value != held.held:
         held.value = value
     return held

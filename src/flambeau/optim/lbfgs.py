@@ -1,4 +1,4 @@
-"""L-BFGS: a quasi-Newton method, which evaluates loss and gradient several times a step."""
+"""L-BFGS: a quasi-Newton method, which evaluates loss and gradient several times per step."""
 
 from collections.abc import Callable
 from math import sqrt

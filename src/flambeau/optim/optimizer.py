@@ -58,8 +58,8 @@ class Skip:
 class Optimizer:
     """The base of optimisers: groups of parameters with their options, the state, and the step.
 
-    A subclass passes the options with their defaults to `__init__`, lists its state in `names` (and what only
-    some options need in `optional`), and implements `update`. The number of
+    A subclass passes the options with their defaults to `__init__`, lists its state in `names` (and state
+    that only some options need in `optional`), and implements `update`. The number of
     steps is kept on the device, so that a recorded step counts as well, once for the parameters that have
     always moved together. ValueError for invalid parameters and options.
 
@@ -202,7 +202,7 @@ class Optimizer:
     def step(self, grads: "Gradients | Callable[[], Gradients] | None" = None) -> Tensor | None:
         """Update the parameters that have a gradient, in one run; the others stay unchanged.
 
-        `grads` is what backward returned, or a function that gives it: then the loss is returned. If a
+        `grads` is the result of backward, or a function that returns it; then the loss is returned. If a
         GradScaler found an infinity in it, nothing changes, step counts included. A Ctrl-C takes effect
         before or after the step, never between two parameters. TypeError if there are no gradients: tensors
         keep none.
@@ -348,7 +348,8 @@ class Optimizer:
         parameters that are no longer frozen.
         """
         for i, group in enumerate(self.param_groups):
-            # What decides which state is needed. Comparing it costs little, so that every step can.
+            # The options that decide which state is needed. Comparing it costs little, so that every step
+            # can.
             wanted = (group.choices(self.defaults), sum(p.requires_grad for p in group["params"]))
             if self._choices[i] != wanted:
                 self._choices[i] = wanted
@@ -390,7 +391,7 @@ class Optimizer:
         note(NO_GRAD_KEPT)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a later run needs to continue, in PyTorch's layout: `state`, tensors by the parameter's
+        """Return the state that a later run needs, in PyTorch's layout: `state`, tensors by the parameter's
         index and by name, and `param_groups`, options with the indices of their parameters.
         """
         for hook in self._hooks_of("state_dict_pre"):
@@ -422,7 +423,7 @@ class Optimizer:
             hook(self)
 
     def _load(self, state_dict: dict[str, Any]) -> None:
-        """What load_state_dict does between its hooks."""
+        """The part of load_state_dict between its hooks."""
         own = {p: self.state.get(p) or self._as_begun(p, g) for g in self.param_groups for p in g["params"]}
         check_state(state_dict, self.param_groups, own, type(self))
         shared: dict[Any, State] = {}

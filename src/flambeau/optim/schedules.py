@@ -107,7 +107,7 @@ class LambdaLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """The rates after `last_epoch` steps."""
-        # from the initial rates: what other schedules did is overwritten
+        # from the initial rates: changes by other schedules are overwritten
         return [b * f(self.last_epoch) for b, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, lr: float, base: float) -> float:
-        # Multiplying the current rate keeps what chained schedules and the user did to it.
+        # Multiplying the current rate keeps the changes of chained schedules and of the user.
         return lr * self.gamma if self.last_epoch and self.last_epoch % self.step_size == 0 else lr
 
     def rate_at_once(self, base: float) -> float:

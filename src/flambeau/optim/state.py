@@ -145,7 +145,7 @@ def flat_state(state_dict: dict[str, Any]) -> dict[str, Tensor]:
 
 
 def nested_state(flat: dict[str, Any], param_groups: list[dict[str, Any]]) -> dict[str, Any]:
-    """The state_dict of what flat_state returned (`flat`), with the `param_groups` of another one."""
+    """The state_dict of `flat`, the result of flat_state, with the `param_groups` of another one."""
     state: dict[int, dict[str, Any]] = {}
     for key, t in flat.items():
         numbers, _, name = key.partition(".")

@@ -1,6 +1,6 @@
 """Compile plans: pipelines and commands for one device. A known structure renders and compiles nothing.
 
-Dispatches and submits are kept short enough that no driver takes the GPU for hung and resets it.
+Dispatches and submits are short enough that no driver considers the GPU hung and resets it.
 """
 
 import struct
@@ -48,7 +48,7 @@ class Again(dict[K, V | None]):
 
 
 class Counters(threading.local):
-    """Counts what this thread created: a second step like the first adds nothing."""
+    """Counts the pipelines that this thread created: an equal second step adds nothing."""
 
     plans = renders = compiles = submits = 0
 

@@ -8,7 +8,7 @@ enough nodes are computed so: a loss that is read and then differentiated is com
 from ..core.node import Node
 
 ENOUGH = 64  # nodes that runs have computed twice: fewer are not worth a value
-TWICE = 2  # runs before this one that computed a node, besides the first, when it was new
+TWICE = 2  # earlier runs that computed a node, excluding the first, when it was new
 CHEAP = ("elementwise", "movement", "source", "leaf")  # kinds that are computed again from stored values
 
 

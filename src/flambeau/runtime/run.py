@@ -178,7 +178,7 @@ def _read_with(nodes: list[Node]) -> list[Node]:
 
 
 def _stored_with(order: list[Node], roots: list[Node]) -> list[Node]:
-    """The siblings to store in a run whose nodes `order` use some of them on the way to its roots.
+    """The siblings to store in a run, if its nodes `order` use some of them on the way to its roots.
 
     The first such run stores none: an optimiser's step fuses gradients with updates. The second stores those
     of its own, and those that no run has used: the norms of all gradients, read one by one, take two runs.

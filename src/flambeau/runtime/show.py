@@ -1,4 +1,5 @@
-"""Print plans as tables, and WGSL below comments that say what each kernel computes and what made it."""
+"""Print plans as tables, and WGSL below comments with each kernel's expression and the lines that created
+it."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import prod
@@ -61,7 +62,7 @@ def texts_of_waves(roots: list[Node]) -> str:
 def expression(
     value: Value, parts_of: Callable[[Value], tuple[str, Sequence[Value]]], known: Mapping[Value, str]
 ) -> str:
-    """What computes a value, as calls of ops down to values with a name.
+    """The expression of a value, as calls of ops down to values with a name.
 
     parts_of: the op of a value, "" of one that is its input's elements, and its inputs. known: the names.
     """
@@ -87,8 +88,8 @@ def _call(name: str, arguments: list[str]) -> str:
 
 
 def heading(kernel: Kernel, order: Sequence[Node]) -> str:
-    """The comments above a kernel: what it computes of its inputs, in the ops of the graph; the dtypes and
-    shapes of what it reads and writes; the lines of the program, if they were recorded (core/source_lines).
+    """The comments above a kernel: its results in terms of the graph's ops; the dtypes and shapes of its
+    inputs and results; the lines of the program, if they were recorded (core/source_lines).
     order: the nodes of the graph by the plan's numbers."""
     known = {order[v]: name for v, name in _names_of_reads(kernel).items() if v < len(order)}
     roots = [_composite_of(order[v], order) for v in kernel.outputs if v < len(order)]
@@ -111,8 +112,8 @@ def lines_of(roots: Sequence[Node], known: Mapping[Node, str]) -> str:
 
 
 def comment(name: str, results: Sequence[str], reads: Sequence[str], writes: Sequence[str]) -> str:
-    """The lines of a heading. results: expressions of what the kernel computes; reads, writes: the types of
-    its buffers."""
+    """The lines of a heading. results: expressions of the kernel's results; reads, writes: the types of its
+    buffers."""
     computes = f"// {name}: {', '.join(results)}" if results else f"// {name}"
     inputs = ", ".join(f"{input_name(i)}: {kind}" for i, kind in enumerate(reads))
     outputs = ", ".join(f"{out_name(i)}: {kind}" for i, kind in enumerate(writes))

@@ -93,8 +93,8 @@ def _level(node: Node, levels: dict[Node, int]) -> int:
 
 
 def _stored(nodes: list[Node]) -> Iterator[Node]:
-    """The values to store so that a later wave can read `nodes`: views, copies that are recomputed on
-    purpose, numbers and indices are computed again from what they read."""
+    """The values to store so that a later wave can read `nodes`: views, deliberately recomputed copies,
+    numbers and indices are computed again from their inputs."""
     todo = list(nodes)
     while todo:
         n = todo.pop()

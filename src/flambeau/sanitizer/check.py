@@ -157,7 +157,7 @@ class Checking:
     def compute_fused(
         self, device: Gpu, roots: list[Node], order: list[Node], values: dict[Node, Any]
     ) -> dict[Node, Any]:
-        """Compute the graph by its plan, kernel by kernel, and compare what each kernel stores."""
+        """Compute the graph by its plan, kernel by kernel, and compare the stored values."""
         copies: dict[Node, Node] = {}
         for n in order:
             own = leaf(n, n.buffer) if n.buffer is not None else None

@@ -38,7 +38,7 @@ def leaf(node: Node, buffer: Any) -> Node:
 
 
 def copy_graph(node: Node, substitute: Callable[[Node], Node | None], through: bool = False) -> Node:
-    """A copy of a node and what is below it, down to nodes for which `substitute` returns another one.
+    """A copy of a node and the graph below it, down to nodes for which `substitute` returns another one.
     through: values that are already computed are computed again, if their inputs are known."""
     copies: dict[Node, Node] = {}
 

@@ -33,8 +33,8 @@ class WrongSlope(NamedTuple):
 
 
 def wrong_slope(node: Node, values: dict[Node, Any], read: Callable[[Node], Any]) -> WrongSlope | None:
-    """The first parent of an op whose gradient differs from the slope of the reference; None if there is
-    none.
+    """The first parent of an op with a gradient that differs from the slope of the reference; None without
+    one.
 
     values: those of the parents. read: returns the array of a computed node. A parent is left out near a
     corner, and if the reference does not depend on it.

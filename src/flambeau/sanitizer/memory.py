@@ -3,7 +3,7 @@ threads access between the same barriers while one of them writes.
 
 For each element of a workgroup array, two words are kept per watched workgroup: the last writer and the last
 reader (or that several threads read), each with the number of barriers before it, from 1 on, so that 0 means
-nobody. Workgroups that are not watched share the words behind the others'. A reader checks the writer and a
+nobody. Workgroups that are not watched share the words after the others'. A reader checks the writer and a
 writer checks the reader, so that one of both sees the other. The helpers are short because drivers inline
 them at each access.
 
@@ -23,8 +23,8 @@ WORDS = 2  # per element
 LARGEST = 1 << 16  # elements of an array that are watched
 
 ATOMICS = "atomic"
-# The low nine bits of a word are a thread's number + 1 (at most 256), or 511 for several threads: 510 is what
-# a record has, which subtracts the 1. The epoch is above them.
+# The low nine bits of a word are a thread's number + 1 (at most 256), or 511 for several threads: a record
+# has 510, since it subtracts the 1. The epoch is above them.
 MANY = 510  # the thread number that means several threads
 HELPERS = """var<private> probe_epoch: u32 = 512u;
 var<private> probe_me: u32;

@@ -1,7 +1,8 @@
-"""Rewrites a WGSL module with probes in it: what all kinds of probes share.
+"""Rewrites a WGSL module with probes in it; the base of all kinds of probes.
 
 A rewritten module binds one more buffer, `probe`, an array of words: a header (how many workgroups are
-watched, then the length of each buffer), a record for each site, then what a kind of probe keeps. Each thread
+watched, then the length of each buffer), a record for each site, then the data of each kind of probe. Each
+thread
 keeps the first fault that it sees in private variables and writes it when it ends; the first thread to write
 for a site owns its record.
 """
@@ -37,7 +38,8 @@ class Site(NamedTuple):
 
 @dataclass
 class Probed:
-    """A module with probes. kept: further words for each workgroup; skipped: what is not watched, and why."""
+    """A module with probes. kept: additional words for each workgroup; skipped: the parts that are not
+    watched, with reasons."""
 
     text: str
     sites: list[Site]

@@ -24,7 +24,7 @@ KEPT_BYTES = 8 << 20  # of the words kept for workgroup memory; further workgrou
 
 
 class Record(NamedTuple):
-    """What threads recorded for a site: how often, or how much; the first one's workgroup and thread numbers,
+    """The threads' record for a site: a count or a size; the first one's workgroup and thread numbers,
     and two words."""
 
     site: int

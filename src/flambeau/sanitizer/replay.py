@@ -30,7 +30,7 @@ class Replay:
 
     def overhear(self, t: Tensor, old: Node) -> None:
         """A tensor is assigned to; `old` is the node it had."""
-        # Older than the call: a state from outside, whose first value is what later calls start from.
+        # Older than the call: a state from outside; later calls start from its first value.
         if old.serial < self.start:
             self.before.setdefault(id(t), (t, old))
 

@@ -42,8 +42,8 @@ class KernelFault:
 
 @dataclass
 class Sanitized:
-    """The result of `sanitize`: faults, the number of kernels and of their runs, what was not watched and
-    why, and what the function returned."""
+    """The result of `sanitize`: faults, the number of kernels and of their runs, the parts that were not
+    watched, with reasons, and the function's result."""
 
     faults: list[KernelFault] = field(default_factory=list[KernelFault])
     kernels: int = 0
@@ -77,7 +77,7 @@ class Wrong:
     stage: "op" (one op alone), "fusion" (a kernel that computes several), "cache" (a cached plan or pipeline
     of something else), "gradient" (an op's rule), "replay" (a recording). op: its name. call: its inputs and
     result. line: the Python file and line that made it. gradient_of: the op whose gradient it is part of, or
-    "". kernel, template: what computed it. apart: the elements that differ.
+    "". kernel, template: those that computed it. apart: the elements that differ.
     """
 
     stage: str
@@ -105,7 +105,7 @@ class Wrong:
 @dataclass
 class Checked:
     """The result of `check`: wrong values in the order of the call; how many values, kernels and gradients
-    were compared; whether a recording was replayed; and what the function returned."""
+    were compared; whether a recording was replayed; and the function's result."""
 
     wrong: list[Wrong] = field(default_factory=list[Wrong])
     values: int = 0

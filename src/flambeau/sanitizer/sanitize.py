@@ -96,7 +96,7 @@ class Sanitizing:
 
     def __init__(self) -> None:
         self.report = Sanitized()
-        self.line = ""  # of Python, that made what the kernel stores
+        self.line = ""  # of Python, that created the values that the kernel stores
         self.watched: dict[Shader, Watched] = {}
         self.pipelines: dict[Any, int] = {}
         self.reported: set[tuple[Shader, str, int]] = set()
@@ -124,7 +124,8 @@ class Sanitizing:
         self._numbers(launched, watched, order, before)
 
     def _note(self, launched: Launched, watched: Watched) -> None:
-        """Report what is known before a kernel runs: why it is not watched, and non-uniform barriers."""
+        """Report facts that are known before a kernel runs: the reason if it is not watched, and non-uniform
+        barriers."""
         name = launched.kernel.name
         reasons = [watched.why] if watched.why else watched.probed.skipped if watched.probed else []
         self.report.skipped += [f"{name}: {why}" for why in reasons]

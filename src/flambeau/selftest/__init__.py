@@ -1,4 +1,4 @@
-"""Compares random programs on a device with NumPy: what `flambeau selftest` runs."""
+"""Compares random programs on a device with NumPy (`flambeau selftest`)."""
 
 from .compare import Difference, check
 from .failure_report import report, script

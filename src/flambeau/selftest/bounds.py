@@ -135,7 +135,7 @@ def _or_zero(k: Known) -> Array:
     return np.zeros(k.value.shape) if k.error is None else np.broadcast_to(k.error, k.value.shape)
 
 
-# --- elementwise: at the ends of what the inputs may be, and the op's own roundings ---
+# --- elementwise: the ends of the inputs' ranges, and the op's own rounding ---
 
 
 def _elementwise(node: Node, inputs: list[Known]) -> Known:
@@ -163,7 +163,8 @@ def _elementwise(node: Node, inputs: list[Known]) -> Known:
 
 
 def _change_between(node: Node, inputs: list[Known], value: Array) -> Array:
-    """The largest change of the value at the ends of the inputs' ranges, doubled for what lies between."""
+    """The largest change of the value at the ends of the inputs' ranges, doubled for the values in
+    between."""
     ends = [_ends(k) for k in inputs]
     far = np.zeros(value.shape)
     # All combinations of the ends: 3 ** inputs evaluations of the reference.
@@ -348,7 +349,7 @@ def _contract(node: Node, inputs: list[Known]) -> Known:
     far = None
     if any(x.error is not None for x in inputs):
         e, f = map(_or_zero, inputs)
-        # what may overflow may be infinite, and times 0 that is NaN
+        # a value that may overflow may be infinite, and infinity times 0 is NaN
         is_lost = of(np.isinf(e) * 1.0, np.ones_like(b)) + of(np.ones_like(a), np.isinf(f) * 1.0) > 0
         e, f = (np.where(np.isinf(x), 0.0, x) for x in (e, f))
         far = of(np.abs(a), f) + of(e, np.abs(b)) + of(e, f)  # (a + e)(b + f) - ab
@@ -474,7 +475,7 @@ def _back(node: Node, inputs: list[Known]) -> Known:
     return Known(result, None if value.error is None else _xp(node, [_or_zero(value), places.value]))
 
 
-# --- all others: by what happens to inputs near these ---
+# --- all others: from the results for nearby inputs ---
 
 
 def _estimate(node: Node, inputs: list[Known]) -> Known:

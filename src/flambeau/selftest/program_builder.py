@@ -125,7 +125,7 @@ class Builder:
         # Late values, so that lines build on each other.
         return self.one(fitting[-8:]) if fitting else None
 
-    # --- what is added ---
+    # --- additions ---
 
     def input(self, shape: Sequence[int], dtype: dt.DType, kind: str = "quarters", top: int = 2) -> Value:
         name = f"v{len(self.values)}"

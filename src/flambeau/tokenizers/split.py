@@ -83,7 +83,7 @@ def _by_pattern(pattern: re.Pattern[str], behavior: str, inverts: bool = False) 
 
     def split(piece: TextPiece) -> list[TextPiece]:
         parts = [(text, is_match != inverts) for text, is_match in matches(pattern, piece.text)]
-        # what is removed at the start of a text moves its start
+        # characters removed at the start of a text move its start
         return _pieces(piece, _join(parts, behavior))
 
     return split

@@ -28,7 +28,7 @@ REASONING = ("reasoning_content", "thinking", "reasoning")  # names that message
 
 
 class RenderLimits:
-    """Counts what a rendering uses. SecurityError beyond a limit."""
+    """Counts the resources of a rendering. SecurityError beyond a limit."""
 
     def __init__(self) -> None:
         self.begin()

@@ -17,7 +17,7 @@ from .pieces import KINDS, kind_of
 from .split import TextPiece, matches, splitter
 
 LARGEST = 256 << 20  # bytes of a tokenizer.json
-UNFINISHED = "\ufffd"  # the end of a text whose last character has further bytes in the next token
+UNFINISHED = "\ufffd"  # the end of a text: the next token has more bytes of its last character
 INNER = re.compile(r"<0x[89AB][0-9A-F]>")  # a token of a byte within a character
 GUARDS = [chr(c) for c in range(0xFDD0, 0xFDF0)]  # code points that never are characters
 HELD = 16  # tokens of an unfinished character, at most
@@ -180,7 +180,7 @@ class Tokenizer:
 
 
 class TextStream:
-    """Decodes tokens that come one by one; a character whose bytes are in several tokens comes with the last.
+    """Decodes tokens one by one; a character with bytes in several tokens is returned with the last one.
 
     tokenizer: of the tokens. skip_special_tokens: leave out special tokens.
     """
@@ -234,7 +234,7 @@ def _added_in(matcher: _Matcher, text: str) -> Iterable[tuple[str, Added | None]
             yield text, None
         return
     parts = [*matches(matcher.pattern, text)]
-    strips = ""  # what the previous token takes from the next text
+    strips = ""  # the characters that the previous token removes from the next text
     for i, (part, is_token) in enumerate(parts):
         added = matcher.by_text[part] if is_token else None
         if added is not None and added.single_word and _is_in_word(parts, i):

@@ -50,7 +50,7 @@ def _of_few_rows(product: Product, name: str) -> tuple[Callable[[SumPieces], Ker
 
 
 def tail_kernels(product: Product, name: str) -> list[Kernel]:
-    """The kernels of a product whose last tiles are cut, and added up by another."""
+    """The kernels of a product whose last tiles are cut, with a kernel that adds up their pieces."""
     tile, tail = TILES[name], tail_of(product, name)
     assert tail is not None
     # [pieces, cut tiles, rows, columns].

@@ -30,7 +30,8 @@ def contract_kernel(plan: PlanContext, head: Node, tail: Node) -> list[Kernel]:
         return winograd.product_kernels(original, shape)
     if not is_coded and (of_weight := winograd_weight.choose_tile(original)) is not None:
         return winograd_weight.product_kernels(*of_weight)
-    # Before variants are listed: they read a copied side in fours, which changes what fits and the estimates.
+    # Before variants are listed: a copied side is read as vec4s, which changes the fitting variants and the
+    # estimates.
     product, copies = lay_out_windows(original)
     on_units, variants = subgroup_matrix.candidates(product), rank(product, candidates(product))
     default = subgroup_matrix.by_rule(product, on_units) or variants[0]

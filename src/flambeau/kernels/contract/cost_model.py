@@ -67,7 +67,8 @@ def rank(product: Product, variants: list[Variant]) -> list[Variant]:
 
 
 class TileSpeed(NamedTuple):
-    """What a core does with workgroups of a tile, fitted to 1,900 readings (docs/internals/performance.md).
+    """The speed of a core with workgroups of a tile, fitted to 1,900 readings
+    (docs/internals/performance.md).
 
     speed: multiply-adds in the time of one of the machine's, if both sides are read as vec4s along their own
     dims. turned: the factor on it for each side that is read along the summed dims. beside: workgroups that
@@ -98,7 +99,7 @@ FILLING = 0.57  # the power of the part of the workgroups that fill a core
 # have read: this factor longer.
 LONG, DRIFT = 1 << 14, 1.3
 CUT = 1.04  # how much longer a kernel takes that computes both whole tiles and pieces
-MOST_GROUPS = 8  # workgroups a core: more pieces than these gain nothing, except of long sums
+MOST_GROUPS = 8  # workgroups per core: more pieces than these gain nothing, except for long sums
 BEGIN = 20  # the start of a piece takes as long as this many summed elements
 SECOND_PASS = 9.4e6  # picoseconds of the kernel that adds up pieces, beside its bytes
 DEPTHWISE = 0.3  # of the time of "skinny_short": half of its reads, and a fifth of the arithmetic for places

@@ -174,7 +174,7 @@ class Result:
         return self.after is None or can_widen(self.after.trace.steps, self.runs, self.sizes)
 
     def groups(self, q: Quantities) -> dict[str, Any]:
-        """What templates ask for: the groups of dims, and where results go."""
+        """The templates' parameters: the groups of dims, and the positions of results."""
         batch, rows, columns = self.walk.name_groups(self.coords, q).values()
         parts = [(self.by_group[g], self.coords[g]) for g in self.by_group]
         ((_, places),) = name_parts([self.out], parts, q)

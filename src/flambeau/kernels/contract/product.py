@@ -91,8 +91,8 @@ class ContractionDomain(NamedTuple):
 
 
 class RowStat(NamedTuple):
-    """A sum over a row of an operand, which the operand's elements are computed from: its node, and the step
-    of what it adds up."""
+    """A sum over a row of an operand, from which the operand's elements are computed: its node, and the step
+    of its terms."""
 
     node: Node
     root: int
@@ -171,8 +171,8 @@ def operand(plan: PlanContext, node: Node, shape: Shape, rank: int) -> Operand:
 
 
 def row_stats(trace: Trace, root: int, node: Node, shape: Shape, rank: int) -> tuple[RowStat, ...]:
-    """The sums over an operand's rows that its elements depend on, with what they add up; NeedStore where a
-    sum is not over the operand's own rows."""
+    """The sums over an operand's rows that its elements depend on, with their terms; NeedStore if a sum is
+    not over the operand's own rows."""
     stats: dict[Node, int] = {}
     _add_row_stats(stats, trace, root, node, shape, rank)
     return tuple(RowStat(n, value) for n, value in stats.items())
@@ -447,7 +447,7 @@ def product_of(plan: PlanContext, head: Node, tail: Node) -> Product:
     a, b = [operand(plan, i, full, rank) for i in head.inputs]
     columns_at = 1
     last = max([d for d in range(rank) if full[d] > 1], default=-1)
-    # columns are the side whose dim the result has innermost: neighbours store side by side
+    # columns are the side with the result's innermost dim, so that neighbours store adjacent elements
     if last in a.walked - b.walked:
         a, b, columns_at = b, a, 0
     group_of = {d: ROWS for d in a.walked - b.walked} | {d: COLUMNS for d in b.walked - a.walked}

@@ -293,7 +293,7 @@ class RegisterBuilder:
         return self.limits.software and len(self.runs[SUMMED]) > 1
 
     def template_options(self, q: Quantities, bindings: Bindings) -> tuple[dict[str, Any], list[OperandSpec]]:
-        """What the template asks for under names: the groups of dims, where results go, and both sides."""
+        """The template's named parameters: the groups of dims, the positions of results, and both sides."""
         a, b = self.product.a, self.product.b
         affines = list(dict.fromkeys([*a.affines, *b.affines, self.out]))
         sizes = [("padded", bound.size) for o in (a, b) for bound in o.view.bounds]

@@ -69,7 +69,7 @@ def skinny_kernel(product: Product, pieces: SumPieces, shape: SkinnyShape, narro
 
 
 def _row_sums(builder: ContractionBuilder, sides: list[OperandIndexing], stride: int) -> tuple[Any, ...]:
-    """What the template asks for of sums over rows, which all threads of a workgroup add up together."""
+    """The template's parameters for sums over rows, which all threads of a workgroup compute together."""
     loads = [TileLoad(stride, s.carries(stride, builder.q), stride=stride) for s in sides]
     specs = [s.spec(builder.q) for s in sides]
     return tuple((stat_name(i), s, g) for i, (s, g) in enumerate(zip(specs, loads, strict=True)))

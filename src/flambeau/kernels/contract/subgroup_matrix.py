@@ -46,13 +46,13 @@ SPEED = {
 }
 BESIDE = 2  # workgroups that share a core
 ALONE = {"matrix": 0.65, "matrix64": 0.8}  # the time of one on a core, of the time that two take together
-BEGIN = 128  # summed places whose time it takes to begin a piece
+BEGIN = 128  # the start of a piece takes as long as this many summed elements
 PASS = 8e6  # picoseconds that a separate pass takes in addition to its bytes
 PLAIN = Unit("plain", 32, 32, 16, 32)
 
 
 def unit_of(limits: Limits) -> Unit | None:
-    """The first of the units whose fragments fill the tiles."""
+    """The first matrix units with fragments that fill the tiles."""
     fit = (
         u
         for u in limits.matrix
@@ -308,7 +308,7 @@ def convert(of: F16Product, operand: Operand, own: int, extent: int) -> tuple[Ke
     indexing = OperandIndexing("x", operand, own, domain, False)
     function = indexing.function(b, q)
     along = "k" if own == ROWS else "free"
-    # "high" keeps two float16 of each element, the truncated value and what truncation lost.
+    # "high" stores two float16 of each element: the truncated value and the lost remainder.
     fours, planes = extent * tile.step // 4, 2 if of.precision == "high" else 1
     lines, steps = -(-domain.total(own) // extent), -(-product.k // tile.step)
     # One copy serves all products of the batch.

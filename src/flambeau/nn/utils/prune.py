@@ -35,7 +35,7 @@ def _mask_smallest(scores: Tensor, n: int) -> Tensor:
 class BasePruningMethod(ABC):
     """A pruning method: subclass it with compute_mask(t, default_mask), and call `apply`.
 
-    PRUNING_TYPE says what an amount counts: "unstructured" (elements), "structured" (slices along a dim) or
+    PRUNING_TYPE is the unit of an amount: "unstructured" (elements), "structured" (slices along a dim) or
     "global".
     """
 
@@ -81,7 +81,7 @@ class BasePruningMethod(ABC):
             module.register_forward_pre_hook(method)
         before = getattr(module, f"{name}_mask")
         scores = getattr(module, f"{name}_orig").detach() if importance_scores is None else importance_scores
-        # a mask only shrinks: what is pruned stays so
+        # a mask only shrinks: pruned elements stay pruned
         before.assign_(method.compute_mask(scores, before) * before)
         method(module, ())  # the pruned value is there before the next call
         return method

@@ -94,7 +94,7 @@ def pad_steps(
     # -1 where a sequence has ended
     at = [[a + i if i < n else -1 for i in places] for a, n in zip(starts, batch_sizes, strict=True)]
     index = tensor(at, device=data.device)
-    # an index for padding too, whose row is replaced
+    # padding has an index too, and its row is replaced
     rows = data.index_select(0, index.flatten().clamp(min=0)).reshape(*index.shape, *data.shape[1:])
     if all(n == batch for n in batch_sizes):  # equal lengths: no padding to fill
         return rows

@@ -208,7 +208,7 @@ def _fold_windows(g: Tensor, w: Tensor, size: Shape, settings: Settings) -> Tens
         (m - 1) * s + d * (k - 1) + 1
         for m, k, s, d in zip(g.shape[2:], w.shape[2:], stride, dilation, strict=True)
     ]
-    # fold gives what the windows cover of the result; beyond the last window are zeros
+    # fold gives the part of the result that windows cover; zeros follow after the last window
     out = [min(n, r - p) for n, r, p in zip(size, reach, padding, strict=True)]
     before = padding if min(out) > 0 else (0,) * nd
     out = out if min(out) > 0 else reach

@@ -204,7 +204,7 @@ def _window_sum_grad(g: Tensor, y: Tensor, x: Tensor, spec: tuple[Window, ...]) 
     if any(w.stride != 1 for w in spec):
         # A sum's gradient reaches each element of its window.
         return [fold(g.reshape(*g.shape, *(1,) * n).expand(*g.shape, *(w.kernel for w in spec)), spec, size)]
-    # With stride 1 the adjoint is the same window sum, padded by what the windows overhang.
+    # With stride 1 the adjoint is the same window sum, padded by the overhang of the windows.
     spans = [w.dilation * (w.kernel - 1) for w in spec]
     before = [s - w.before for s, w in zip(spans, spec, strict=True)]
     each = zip(spec, before, spans, size, g.shape[g.ndim - n :], strict=True)
@@ -221,7 +221,7 @@ def window_sum(x: Tensor, *, spec: tuple[Window, ...]) -> Tensor:
 
 def _count(x: Tensor, n: int, positions: int, w: Window, padding: int, include: bool) -> Tensor:
     """The number of elements of each window along one dim. -> [positions] int32"""
-    # Windows end at the padding at most; what ceil_mode adds beyond it never counts.
+    # Windows end at the padding at most; elements that ceil_mode adds beyond it never count.
     start = type(x).arange(positions, dtype=dt.int32, device=x.device) * w.stride - padding
     end = (start + w.kernel).clamp(max=n + padding)
     return end - start if include else end.clamp(max=n) - start.clamp(min=0)

@@ -407,9 +407,9 @@ def _split(n: int, chirps: bool) -> int:
 
 
 def _column_steps(z: Tensor, n: int, beside: int, half: bool = False) -> tuple[int, int] | None:
-    """The lengths of two steps along columns, of which this many are adjacent; None where one kernel, or
-    rows, are better: a workgroup that reads few columns reads parts of cache lines. half: of real numbers,
-    whose one kernel moves half as much, so that two steps are only faster than a column a workgroup."""
+    """The lengths of two steps along columns, of which this many are adjacent; None if one kernel, or rows,
+    are better: a workgroup that reads few columns reads parts of cache lines. half: for real numbers, where
+    the single kernel moves half as much, so that two steps are only faster than one column per workgroup."""
     device: Any = z.device
     least, columns = TWO_STEPS
     least = 2 * least if half else least

@@ -197,7 +197,7 @@ def _rests(g: Tensor, x: Tensor, dim: int) -> Tensor:
     # Recursive doubling: total sums `by` terms of the recurrence, times is the product of x over as many.
     total, times, by = g, _shift(x, -1, dim, 0.0), 1
     while by < x.shape[dim]:
-        # In a step, a sum of `by` terms takes in the `by` terms after it: twice as many.
+        # Each step adds the next `by` terms to a sum of `by` terms, doubling their number.
         total = total + times * _shift(total, -by, dim, 0.0)
         times, by = times * _shift(times, -by, dim, 0.0), by * 2
     return total
