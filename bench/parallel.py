@@ -3,7 +3,7 @@
     python bench/parallel.py [--network gpt cnn] [--workers 1 2 4] [--size card] [--wires float32 float16]
         [--sides ours torch] [--steps 20] [--device cpu] [--stages]
     python bench/parallel.py --exchange 496 [--workers 2 4] [--steps 10] [--device cpu]
-        [--set sums.ROUND=33554432]
+        [--set sums.ROUND=16777216]
 
 Weak scaling: each worker has the same batch, whatever their number, and the efficiency is the rate per worker
 beside that of one worker of the same side in the same run. `--size card` is for GPUs: GPT-2 124M with 16 k
@@ -333,12 +333,11 @@ def main() -> None:
     options = parser.parse_args()
     if options.side:
         set_constants(options.set)
-        sys.setswitchinterval(options.switch)
         result = SIDES[options.side](options.network[0], SIZES[options.size][options.network[0]], options)
         if os.environ.get("RANK", "0") == "0":
             options.out.write_text(json.dumps(result))
         return
-    constants = ["--switch", str(options.switch), *(["--set", *options.set] if options.set else [])]
+    constants = ["--set", *options.set] if options.set else []
     if options.exchange:
         for workers in options.workers:
             arguments = ["--exchange", str(options.exchange), "--steps", str(options.steps)]

@@ -6,7 +6,7 @@ import pytest
 
 from flambeau.distributed.scaling import Machine, Method, WorkerStep, predict
 
-ROUND = 16 << 20
+ROUND = 32 << 20
 HOST = Machine(read=1e9, write=2e9, copy=4e9, cores=4, message=1e-3, network=5e8, latency=1e-2, bus=inf)
 WORK = WorkerStep(nbytes=10 * ROUND, compute=2.0, update=0.5)
 

@@ -14,7 +14,7 @@ READS = 32  # idle staging buffers of reads: the last rounds of a step are all r
 WRITE = 0x02 | 0x04  # MAP_WRITE | COPY_SRC
 # Staging buffers of writes: one is filled while the others wait until the device has computed what was
 # submitted before them.
-WRITES = 8
+WRITES = 6
 NAP = 50e-6  # seconds between two polls; a wait inside the provider would keep other threads from submitting
 
 

@@ -29,7 +29,7 @@ from .zero import OwnedState
 
 ASKED = 0.2  # seconds between two questions for new workers
 WAITED = 1e6  # seconds that a new worker waits for the others to let it in
-SEGMENT = 24 << 20  # bytes of gradients after which a replay is cut, so that they leave the device early
+SEGMENT = 32 << 20  # bytes of gradients after which a replay is cut, so that they leave the device early
 T = TypeVar("T")
 Computed = tuple[list[Tensor], tuple[int, ...], Tensor, Any]
 

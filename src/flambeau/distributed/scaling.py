@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..errors import ValueError
 from .carrier import threads_of
-from .layout import ROUND
+from .layout import round_size
 
 ENCODE_PASSES = 15  # copies that take as long as encoding to float16 with error feedback
 
@@ -91,7 +91,7 @@ def predict(
         call = f"predict({devices} devices, {hosts} hosts, every={method.every})"
         raise ValueError(f"{call}: must be at least 1: pass other numbers")
     workers = devices * hosts
-    rounds = max(ceil(work.nbytes / ROUND), 1)
+    rounds = max(ceil(work.nbytes / round_size(int(work.nbytes))), 1)
     others = (workers - 1) / workers
     crowd = max(devices / machine.cores, 1.0)  # workers that share a core
     read, write = work.nbytes / machine.read, work.nbytes / machine.write

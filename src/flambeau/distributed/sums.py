@@ -23,7 +23,7 @@ from .compression import Feedback, Floats, wire_named
 from .early import EarlyExchange, PairSums, RoundReader, add_lists
 from .exchange import TINY, BadGradient, Flaw, GradientExchange, StageTimes, SumSlots, TreeAdd
 from .group import ProcessGroup, RankCall
-from .layout import ROUND, Round, owned_rounds, owners_of, rounds_of
+from .layout import ELEMENT, ROUND, Round, owned_rounds, owners_of, round_size, rounds_of
 from .lockstep import Meeting, side_by_side
 from .model import gather
 from .reduce import TreeSum, spans_of
@@ -398,11 +398,11 @@ class Sums:
         if key not in self._plans:
             sizes = [self.tensors[i].numel() for i in key]
             exact = [i >= len(self.params) for i in key]
-            size = self.group.size
+            size, limit = self.group.size, round_size(ELEMENT * sum(sizes), ROUND)
             if self.options.shard_state:
-                plan = owned_rounds(sizes, exact, [self.owners[i] for i in key], size, ROUND)
+                plan = owned_rounds(sizes, exact, [self.owners[i] for i in key], size, limit)
             else:
-                plan = rounds_of(sizes, exact, size, ROUND)
+                plan = rounds_of(sizes, exact, size, limit)
             self._plans[key] = tuple(r.renumber(key) for r in plan)
         return self._plans[key]
 
