@@ -117,6 +117,7 @@ def silent(module: str) -> list[str]:
 ANY_NAME = {
     "those of the function that is called": "check checkpoint drift inspect sanitize watch",
     "those of the model that is called": "split summary",
+    "those of generate": "Chat chat",
     "those of the class that is made": "skip_init",
     "those of the op that is compared": "check_op",
     "PyTorch's has no other, and takes any": "Function Identity Module RNNBase",
@@ -127,6 +128,8 @@ ANY_NAME = {
 
 # Methods with such arguments: the same reasons.
 ANY_NAME_METHODS = {
+    "those of generate": "Chat.reply Chat.stream Decoder.stream",
+    "those of a template": "Chat.prompt",
     "those of the model, program or function": "AveragedModel.__call__ DataParallel.forward Module.__call__"
     " Module.compile Module.forward SavedProgram.__call__ OnnxModel.forward",
     "those of the user's forward and derivatives": "Function.__call__ Function.apply Function.backward"

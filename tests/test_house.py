@@ -76,6 +76,7 @@ SHELVES: dict[str, set[str]] = {
     "hub": set(),
     "metrics": {"cli.mnist"},
     "models": {
+        "cli.chat",
         "cli.classify",
         "cli.mnist",
         "cli.web",

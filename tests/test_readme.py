@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers.draws import in_turn
+from helpers.gguf_models import tiny_chat
 from helpers.paths import ROOT
 
 PAGES = [
@@ -15,6 +16,9 @@ PAGES = [
     "bench/README.md",
     *(p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "docs").rglob("*.md"))),
 ]
+
+
+FILES = {"docs/howto/chat.md": tiny_chat}  # pages that read a model.gguf
 
 
 def text_of(page: str) -> str:
@@ -35,6 +39,8 @@ def local_links(text: str) -> list[str]:
 def run_blocks(page: str, folder: Path) -> str:
     """Run all Python of a page in one process, in order: later blocks may use names of earlier ones."""
     script = folder / "page.py"
+    if page in FILES:
+        FILES[page](folder / "model.gguf")
     script.write_text("\n".join(code_blocks(text_of(page))), encoding="utf-8")
     return run(script)
 
@@ -167,6 +173,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "data": {"data", "utils"},
     "io": {"io", "hub"},
     "models": {"models"},
+    "tokenizers": {"tokenizers"},
     "vision": {"vision"},
     "distributions": {"distributions"},
     "cli": {"cli"},

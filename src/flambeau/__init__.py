@@ -105,6 +105,7 @@ if _TYPE_CHECKING:
         special,
         tabs,
         testing,
+        tokenizers,
         utils,
         vision,
     )
@@ -123,7 +124,7 @@ if _TYPE_CHECKING:
 _MODULES = (
     "accelerator amp array_api autograd backends cuda data debug distributed distributions export fft "
     "func hub inspector io learner linalg masked metrics models nn onnx optim pictures porting profiling "
-    "remote sanitizer selftest signal special tabs testing utils vision"
+    "remote sanitizer selftest signal special tabs testing tokenizers utils vision"
 )
 _NAMES = {
     "amp": "GradScaler",
@@ -310,6 +311,7 @@ __all__ = [
     "tabs",
     "tensor",
     "testing",
+    "tokenizers",
     "uint16",
     "uint32",
     "uint64",

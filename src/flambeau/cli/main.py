@@ -9,6 +9,7 @@ import click
 from .. import __version__
 from ..errors import FlambeauError
 from .bench import bench
+from .chat import chat
 from .classify import classify
 from .demo import demo
 from .docs import docs
@@ -54,6 +55,7 @@ def main():
 
 
 main.add_command(bench)
+main.add_command(chat)
 main.add_command(classify)
 main.add_command(demo)
 main.add_command(docs)

@@ -5,6 +5,7 @@ from typing import Any
 
 PUBLIC = {  # module: its public names
     "bert": "BertConfig BertModel",
+    "conversation": "Chat chat",
     "clip": "ClipVision ClipVisionConfig",
     "convnext": "ConvNeXt",
     "efficientnet": "EfficientNet",

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from collections.abc import Generator as Rows
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -261,20 +262,64 @@ class Decoder:
     ) -> Tensor:
         """As `generate` of the model, with its errors. [b, n] -> [b, n + max_new_tokens at most]"""
         ends = {"eos_token_id": eos_token_id, "pad_token_id": pad_token_id}
-        tokens = {**ends_of(self.model), **{n: token for n, token in ends.items() if token != CONFIG}}
-        how = Sampling(do_sample, temperature, top_k, top_p, seed, **tokens)
-        if type(max_new_tokens) is not int or max_new_tokens < 1:
-            raise ValueError(
-                f"generate(max_new_tokens={max_new_tokens!r}): pass a number of tokens, 1 or more"
-            )
-        device = next(self.model.parameters()).device
-        prompt = prompt_of(input_ids, attention_mask, how.pad, device)
-        ids, step = self._begin(prompt, max_new_tokens, how)
-        written = list(_write(step, ids, max_new_tokens, how, streamer or (lambda _: None)))
-        new = tensor(written, dtype=dt.int32, device=device).to(ids.dtype)
+        how = Sampling(do_sample, temperature, top_k, top_p, seed, **self._ends(ends))
+        ids, rows = self._start(input_ids, max_new_tokens, attention_mask, how, 0)
+        written: list[list[int]] = []
+        for row in rows:
+            if streamer is not None:
+                streamer(row)
+            written.append(row)
+        new = tensor(written, dtype=dt.int32, device=ids.device).to(ids.dtype)
         return cat([ids, new.transpose(0, 1)], 1)
 
-    def _begin(self, prompt: Prompt, new: int, how: Sampling) -> tuple[Tensor, Step]:
+    def stream(
+        self,
+        input_ids: Any,
+        max_new_tokens: int = 20,
+        *,
+        attention_mask: Any = None,
+        positions: int = 0,
+        eos_token_id: Any = CONFIG,
+        pad_token_id: Any = CONFIG,
+        **sampling: Any,
+    ) -> Rows[list[int]]:
+        """Yield the new token of each row as it is written, with the errors of `generate`. Closing it ends
+        the text.
+
+        positions: a cache of this length at least, so that texts of several lengths share a recorded step.
+        sampling: options of `Sampling`.
+        """
+        ends = {"eos_token_id": eos_token_id, "pad_token_id": pad_token_id}
+        how = Sampling(**sampling, **self._ends(ends))
+        with no_grad():
+            _, rows = self._start(input_ids, max_new_tokens, attention_mask, how, positions)
+        while True:
+            with no_grad():  # not while the caller runs
+                row = next(rows, None)
+            if row is None:
+                return
+            yield row
+
+    def _ends(self, tokens: dict[str, Any]) -> dict[str, Any]:
+        """Return the eos and pad tokens, those of the model's files for CONFIG."""
+        return {**ends_of(self.model), **{n: token for n, token in tokens.items() if token != CONFIG}}
+
+    def ends(self, eos_token_id: Any = CONFIG) -> tuple[int, ...]:
+        """Return the tokens that end a row."""
+        return Sampling(eos_token_id=self._ends({"eos_token_id": eos_token_id})["eos_token_id"]).ends
+
+    def _start(
+        self, input_ids: Any, new: int, attention_mask: Any, how: Sampling, positions: int
+    ) -> tuple[Tensor, Iterator[list[int]]]:
+        """Return the first input of the decoder, and the rows of new tokens as they are written."""
+        if type(new) is not int or new < 1:
+            raise ValueError(f"generate(max_new_tokens={new!r}): pass a number of tokens, 1 or more")
+        device = next(self.model.parameters()).device
+        prompt = prompt_of(input_ids, attention_mask, how.pad, device)
+        ids, step = self._begin(prompt, new, how, positions)
+        return ids, _write(step, ids, new, how)
+
+    def _begin(self, prompt: Prompt, new: int, how: Sampling, positions: int) -> tuple[Tensor, Step]:
         """Return the first input of the decoder, and a step whose cache has the encoder's result, if any."""
         model, (batch, n) = self.model, prompt.ids.shape
         # an encoder-decoder: the prompt goes to the encoder, and the decoder begins with a start token
@@ -285,7 +330,7 @@ class Decoder:
             start = model.config.decoder_start_token_id
             return Tensor.full((batch, 1), start, dtype=prompt.ids.dtype, device=prompt.ids.device), step
         _check_padding(prompt)
-        step = self.step_of(batch, n + new, prompt.mask is not None, 0)
+        step = self.step_of(batch, max(n + new, positions), prompt.mask is not None, 0)
         device = prompt.ids.device
         padding = None if prompt.padding is None else tensor(prompt.padding, dtype=dt.int32, device=device)
         step.begin(how, padding)
@@ -366,9 +411,7 @@ def ends_of(model: Any) -> dict[str, Any]:
     return {"eos_token_id": own, **getattr(model, "generation", {})}
 
 
-def _write(
-    step: Step, ids: Tensor, new: int, how: Sampling, report: Callable[[list[int]], Any]
-) -> Iterator[list[int]]:
+def _write(step: Step, ids: Tensor, new: int, how: Sampling) -> Iterator[list[int]]:
     """Generate the tokens of each row until all rows have ended. A token is read a few steps after its
     submission, so the last steps may be computed in vain."""
     pending: deque[Reading] = deque()
@@ -376,13 +419,14 @@ def _write(
     # A longer prompt runs eagerly, since its length differs from text to text; steps are replayed.
     token, steps = step.first(ids, rule), 1
     pending.append(read(token))
-    while pending:
-        if steps < new and len(pending) <= LAG:
+    lag = 0 if ids.device.kind == "cpu" else LAG  # NumPy has computed a step when it returns
+    while True:
+        while steps < new and len(pending) <= lag:
             token, steps = step.replayed(token, rule), steps + 1
             pending.append(read(token))
-            continue
+        if not pending:
+            return
         tokens: list[int] = [row[0] for row in pending.popleft()[0]]
-        report(tokens)
         yield tokens
         ended = [was or token in how.ends for was, token in zip(ended, tokens, strict=True)]
         if all(ended):

@@ -60,6 +60,27 @@ class GPT2Config:
                              "and add_cross_attention")  # fmt: skip
 
 
+GGUF = (  # llama.cpp's names, ours
+    (r"^token_embd\.", "wte."),
+    (r"^position_embd\.", "wpe."),
+    (r"^output_norm\.", "ln_f."),
+    (r"^output\.", "lm_head."),
+    (r"^blk\.(\d+)\.attn_norm\.", r"h.\1.ln_1."),
+    (r"^blk\.(\d+)\.ffn_norm\.", r"h.\1.ln_2."),
+    (r"^blk\.(\d+)\.attn_qkv\.", r"h.\1.attn.c_attn."),
+    (r"^blk\.(\d+)\.attn_output\.", r"h.\1.attn.c_proj."),
+    (r"^blk\.(\d+)\.ffn_up\.", r"h.\1.mlp.c_fc."),
+    (r"^blk\.(\d+)\.ffn_down\.", r"h.\1.mlp.c_proj."),
+)
+
+
+def _rename_llama_cpp(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a GGUF file's tensors under transformers' names, with the weights of Conv1D as [in, out]."""
+    out = rename_weights(state, GGUF)
+    turned = [name for name in out if name.endswith(".weight") and (".c_" in name)]
+    return out | {name: out[name].transpose(0, 1) for name in turned}
+
+
 # OpenAI's TensorFlow code had a 1-wide convolution here; its weight's layout remains in all files.
 class Conv1D(nn.Module):
     """A linear layer whose weight is transposed: [in, out]. [..., features] -> [..., out]"""
@@ -173,7 +194,9 @@ class GPT2LMHeadModel(nn.Module):
         return Past(size, is_padded, device=weight.device, dtype=weight.dtype)
 
     def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert a state_dict to these names, also from one without the prefix, or with the masks of old
-        files."""
+        """Convert a state_dict to these names, also from one without the prefix, with the masks of old files,
+        or of llama.cpp."""
+        if "token_embd.weight" in state:
+            state = _rename_llama_cpp(state)
         state = without(state, r"\.attn\.(masked_)?bias$", *["^lm_head"] * self.config.tie_word_embeddings)
         return rename_weights(state, [(r"^(wte|wpe|h|ln_f)\.", r"transformer.\1.")])

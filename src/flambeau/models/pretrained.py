@@ -11,8 +11,12 @@ from ..core.tree import is_dict, is_list
 from ..device import DeviceLike
 from ..errors import FlambeauError, MissingFile, suggest
 from ..io.checkpoint import load
+from ..io.formats import open_weights
+from ..io.gguf import MAGIC
+from ..io.sources import LazyWeights
 from .bert import BertModel
 from .convnext import ConvNeXt, ConvNeXtFile
+from .gguf import config_of, ends_of, find_model, gguf_file, source_of
 from .gpt2 import GPT2LMHeadModel
 from .llama import FAMILIES, LlamaForCausalLM
 from .registry import build_network
@@ -52,31 +56,74 @@ KINDS: dict[str, Any] = {  # by model_type
 }
 
 
-def from_pretrained(folder: Any, device: DeviceLike | None = None, dtype: DTypeLike | None = None) -> Any:
-    """Return the network of a folder, with its weights, in eval mode.
+def from_pretrained(path: Any, device: DeviceLike | None = None, dtype: DTypeLike | None = None) -> Any:
+    """Return the network of a folder or a GGUF file, with its weights, in eval mode.
 
-    folder: config.json, as transformers and timm write it, beside model.safetensors or pytorch_model.bin,
-    whole or in parts with an index; generation_config.json, if present, has the tokens that end a text (kept
-    as `generation` of the network). FlambeauError names a file that is missing or damaged, an unknown
-    network, or weights that do not fit.
+    path: a GGUF file of llama.cpp (any part of a split one); or a folder with config.json, as transformers
+    and timm write it, beside model.safetensors or pytorch_model.bin, whole or in parts with an index. The
+    tokens that end a text come from the GGUF file or generation_config.json, and are kept as `generation` of
+    the network. FlambeauError names a file that is missing or damaged, an unknown network, or weights that
+    do not fit.
     """
-    folder = Path(folder)
-    config = _json(folder / CONFIG)
-    call = f"from_pretrained({str(folder)!r})"
+    path, call = find_model(path), f"from_pretrained({str(path)!r})"
+    if (file := gguf_file(path)) is None:
+        return _from_folder(path, device, dtype, call)
+    with open_gguf(file, device, call) as weights:
+        return network_of(weights, device, dtype, call)
+
+
+def open_gguf(file: Path, device: Any, call: str) -> LazyWeights:
+    """Open a GGUF file. FlambeauError for a missing or damaged one, or one of another format."""
     try:
-        model = _build(config)
-    except (ValueError, TypeError) as e:
-        raise FlambeauError(f"{call}: {CONFIG}: {e}") from None
+        with file.open("rb") as f:
+            begin = f.read(len(MAGIC))
+    except FileNotFoundError:
+        raise MissingFile(f"{call}: no such file: check the path") from None
+    except OSError as e:
+        raise FlambeauError(f"{call}: can't be read: {e.strerror or e}") from None
+    if begin != MAGIC:
+        raise FlambeauError(f"{call}: is not a GGUF file, whatever its name says: get a complete copy")
+    return open_weights(file, device=device)
+
+
+def _from_folder(folder: Path, device: Any, dtype: Any, call: str) -> Any:
+    """Return the network of a folder with config.json."""
+    config = read_object(folder / CONFIG)
+    model = _network(config, device, dtype, f"{call}: {CONFIG}")
     if (folder / GENERATION).exists() and hasattr(model, "new_past"):
         model.generation = _ends(folder / GENERATION)
-    # before loading, so that each tensor is converted once
-    if device is not None or dtype is not None:
-        model.to(device=device, dtype=dtype)
     try:
         load_weights(model, load(folder, device="cpu"))
     except ValueError as e:
         raise FlambeauError(f"{call}: {e}") from None
     return model.eval()
+
+
+def network_of(weights: LazyWeights, device: Any, dtype: Any, call: str) -> Any:
+    """Return the network of an open GGUF file."""
+    try:
+        config = config_of(source_of(weights))
+    except ValueError as e:
+        raise FlambeauError(f"{call}: {e}") from None
+    model = _network(config, device, dtype, call)
+    model.generation = ends_of(weights.metadata)
+    try:
+        load_weights(model, weights)
+    except ValueError as e:
+        raise FlambeauError(f"{call}: {e}") from None
+    return model.eval()
+
+
+def _network(config: Mapping[str, Any], device: Any, dtype: Any, call: str) -> Any:
+    """Return a network of random weights, on its device."""
+    try:
+        model = _build(config)
+    except (ValueError, TypeError) as e:
+        raise FlambeauError(f"{call}: {e}") from None
+    # before loading, so that each tensor is converted once
+    if device is not None or dtype is not None:
+        model.to(device=device, dtype=dtype)
+    return model
 
 
 def load_weights(model: nn.Module, state: Mapping[str, Any]) -> None:
@@ -100,7 +147,7 @@ def _build(config: Mapping[str, Any]) -> Any:
 
 def _ends(path: Path) -> dict[str, Any]:
     """Return the eos and pad tokens, by the names of Sampling."""
-    tokens = {name: value for name, value in _json(path).items() if name in ENDS and value is not None}
+    tokens = {name: value for name, value in read_object(path).items() if name in ENDS and value is not None}
     for name, value in tokens.items():
         # several end tokens are a list (Llama 3); the padding is one token
         many = value if is_list(value) and name == "eos_token_id" else [value]
@@ -109,7 +156,7 @@ def _ends(path: Path) -> dict[str, Any]:
     return {name: value for name, value in tokens.items() if value != -1}
 
 
-def _json(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
     """Read a JSON file's object. FlambeauError if the file is missing, too large or not an object."""
     try:
         if path.stat().st_size > LARGEST:

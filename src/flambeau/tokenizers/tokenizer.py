@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..core.tree import is_dict, is_list, is_mapping
-from ..errors import FlambeauError, MissingFile
+from ..errors import FlambeauError
 from .characters import WHITESPACE
 from .decode import decoder
+from .files import RULES, named_in, read_json
 from .gguf import json_of
 from .normalize import normalizer
 from .pieces import KINDS, kind_of
 from .split import TextPiece, matches, splitter
 
-LARGEST = 256 << 20  # bytes of a tokenizer.json
 UNFINISHED = "\ufffd"  # the end of a text: the next token has more bytes of its last character
 INNER = re.compile(r"<0x[89AB][0-9A-F]>")  # a token of a byte within a character
 GUARDS = [chr(c) for c in range(0xFDD0, 0xFDF0)]  # code points that never are characters
@@ -72,23 +72,13 @@ class Tokenizer:
 
     @classmethod
     def from_file(cls, path: Any) -> "Tokenizer":
-        """Read a tokenizer.json, or the one of a folder. FlambeauError names a file that is missing or
-        damaged, or rules that are not supported."""
+        """Read a tokenizer.json, or the one of a folder with its tokenizer_config.json. FlambeauError names a
+        file that is missing or damaged, or rules that are not supported."""
         path = Path(path)
-        path = path / "tokenizer.json" if path.is_dir() else path
         call = f"Tokenizer.from_file({str(path)!r})"
-        try:
-            if path.stat().st_size > LARGEST:
-                raise FlambeauError(f"{call}: {path.stat().st_size:,} bytes are not a tokenizer.json")
-            rules = json.loads(path.read_bytes())
-        except FileNotFoundError:
-            raise MissingFile(f"{call}: no such file: check the path") from None
-        except OSError as e:
-            raise FlambeauError(f"{call}: can't be read: {e.strerror or e}") from None
-        except (ValueError, RecursionError):
-            raise FlambeauError(f"{call}: is not JSON: get a complete copy") from None
-        if not is_dict(rules):
-            raise FlambeauError(f"{call}: does not hold a JSON object: get a complete copy")
+        rules = read_json(path / RULES if path.is_dir() else path, call)
+        if path.is_dir():
+            rules["named_tokens"] = named_in(path, rules, call)
         try:
             return cls(rules)
         except ValueError as e:
@@ -99,6 +89,11 @@ class Tokenizer:
         """Build the tokenizer that a GGUF file's metadata describe. ValueError names an entry that is missing
         or damaged, or an unknown kind of tokenizer."""
         return cls(json_of(metadata))
+
+    def special_texts(self) -> dict[str, str]:
+        """Return the texts of special tokens under the names that chat templates have: bos_token, ..."""
+        short = {"unknown": "unk", "padding": "pad", "separator": "sep"}
+        return {f"{short.get(name, name)}_token": self.texts[i] for name, i in self.named.items()}
 
     def __len__(self) -> int:
         return max(self.texts, default=-1) + 1
