@@ -37,16 +37,19 @@ def constants(device: str, nbytes: int) -> dict[str, float]:
     """Bytes per second of a read, a write (as an exchange of two workers makes them) and a copy."""
     import flambeau as fb
     from flambeau.distributed.carrier import CopyThreads, TensorSlice, carrier_of
+    from flambeau.distributed.exchange import TreeAdd
 
     count = nbytes // 4
     host = np.ones(count, np.float32)
     target = np.empty_like(host)
     x = fb.tensor(host, device=device).realize()
     carrier = carrier_of(x.device, CopyThreads(2))
+    adder = TreeAdd([[(0, 1)], [(1, 2)]], 2, range(2), carrier.threads)
     landing = carrier.land((count,))
     return {
         "read": nbytes / seconds_of(lambda: carrier.read([TensorSlice(x, 0, 0, count)], count).wait(target)),
         "write": nbytes / seconds_of(lambda: carrier.write([TensorSlice(landing, 0, 0, count)], [host])),
+        "add": nbytes / seconds_of(lambda: adder.add([host, host], target)),
         "copy": nbytes / seconds_of(lambda: np.copyto(target, host)),
     }
 

@@ -7,7 +7,9 @@ import pytest
 from flambeau.distributed.scaling import Machine, Method, WorkerStep, predict
 
 ROUND = 32 << 20
-HOST = Machine(read=1e9, write=2e9, copy=4e9, cores=4, message=1e-3, network=5e8, latency=1e-2, bus=inf)
+HOST = Machine(
+    read=1e9, write=2e9, add=2e9, copy=4e9, cores=4, message=1e-3, network=5e8, latency=1e-2, bus=inf
+)
 WORK = WorkerStep(nbytes=10 * ROUND, compute=2.0, update=0.5)
 
 
@@ -20,15 +22,16 @@ def test_the_slowest_stage_counts_for_all_rounds():
     g = WORK.nbytes
     two = predict(WORK, HOST, devices=2)
     assert two.read == g / 1e9 and two.write == g / 2e9 and two.network == 0
-    assert two.host == pytest.approx(3 / 4 * g / 4e9)  # two halves are read, one is written
+    assert two.host == pytest.approx(g / 2 / 2e9)  # the sums of a half
     assert two.messages == pytest.approx(2 * 10 * 1e-3)
     expected = (two.read + two.host + two.write) / 10 + 0.9 * two.read + 0.02
     assert two.exchange == pytest.approx(expected) and two.step == pytest.approx(2.5 + expected)
-    assert predict(WORK, HOST, devices=8).host == pytest.approx(9 / 16 * g / 4e9 * 2)  # two share a core
-    wide = predict(WORK, HOST._replace(cores=16), devices=2)
-    assert wide.host == pytest.approx(two.host / 4)  # a quarter of the cores for each pass
+    # Eight eighths are read and one is written, 9 passes in place of 3. Two workers share a core.
+    assert predict(WORK, HOST, devices=8).host == pytest.approx(g / 8 * 3 / 2e9 * 2)
     half = predict(WORK, HOST, devices=2, method=Method(wire=0.5))
     assert half.host == pytest.approx(two.host + 7.5 * g / 4e9)
+    wide = predict(WORK, HOST._replace(cores=16), devices=2, method=Method(wire=0.5))
+    assert wide.host == pytest.approx(two.host + 7.5 * g / 4e9 / 4)  # a quarter of the cores for each pass
 
 
 def test_hosts_send_what_all_their_workers_have():

@@ -7,7 +7,6 @@ own segment of all workers, and one uses the sums of all segments. Peers on one 
 from __future__ import annotations
 
 import queue
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -30,7 +29,6 @@ CHUNK = 1 << 19  # elements that are added at a time: the sums, 2 MB, stay in th
 # Rounds that have memory at the same time. With memory for each, an exchange of 496 MB between two H200s took
 # 110 ms in place of 79: it was read when it had left the cache.
 DEPTH = 3
-TURN = 5e-4  # seconds after which a thread that computes in Python lets those of an exchange run
 
 
 class BadGradient(FlambeauError):
@@ -69,31 +67,6 @@ class SumSlots:
             partials[at][: own * r.size].reshape(own, r.size) for at, r in zip(places, rounds, strict=True)
         ]
         self.sums: list[Bytes] = [sums[at][: STATUS + 4 * n] for at, n in zip(places, segments, strict=True)]
-
-
-class ShortTurns:
-    """Lets waiting threads have the GIL sooner while exchanges run. The interval is the process's."""
-
-    def __init__(self) -> None:
-        self._lock, self._users, self._usual = threading.Lock(), 0, 0.0
-
-    def begin(self) -> None:
-        """Begin an exchange."""
-        with self._lock:
-            self._users += 1
-            if self._users == 1:
-                self._usual = sys.getswitchinterval()
-                sys.setswitchinterval(min(self._usual, TURN))
-
-    def end(self) -> None:
-        """End an exchange; the last one restores the interval."""
-        with self._lock:
-            self._users -= 1
-            if not self._users:
-                sys.setswitchinterval(self._usual)
-
-
-short_turns = ShortTurns()
 
 
 class Moment(NamedTuple):
@@ -170,7 +143,6 @@ class GradientExchange:
             )
             self._threads.append(thread)
             thread.start()
-        short_turns.begin()
 
     def _serve(
         self,
@@ -319,9 +291,6 @@ class GradientExchange:
         self._stages[0].put(None)
         for thread in self._threads:
             thread.join()
-        if self._threads:
-            self._threads = []
-            short_turns.end()
 
 
 class TreeAdd:

@@ -15,15 +15,17 @@ ENCODE_PASSES = 15  # copies that take as long as encoding to float16 with error
 class Machine(NamedTuple):
     """Constants of a host.
 
-    read, write: bytes per second from a device to an array of the host and back, while the other devices do
-    the same, with as many threads as a worker has. copy: bytes per second that a core moves in memory. cores:
-    of the host. message: seconds that a worker
-    takes for a message. network: bytes per second of the host in each direction. latency: seconds to another
-    host. bus: bytes per second at which a device copies to and from mapped memory; it computes nothing then.
+    read, write: bytes per second from a device to an array of the host and back. add: bytes per second of
+    checked sums of two arrays. These three with as many threads as a worker has, while the other workers and
+    the other stages of the exchange do the same: alone, each is faster. copy: bytes per second that a core
+    moves in memory. cores: of the host. message: seconds that a worker takes for a message. network: bytes
+    per second of the host in each direction. latency: seconds to another host. bus: bytes per second at which
+    a device copies to and from mapped memory; it computes nothing then.
     """
 
     read: float
     write: float
+    add: float
     copy: float
     cores: int
     message: float = 1e-4
@@ -95,12 +97,12 @@ def predict(
     others = (workers - 1) / workers
     crowd = max(devices / machine.cores, 1.0)  # workers that share a core
     read, write = work.nbytes / machine.read, work.nbytes / machine.write
-    # The additions read a worker's segment of all workers' sums, and write it once; a copy reads and writes
-    # once.
-    adding = (workers + 1) / (2 * workers)
-    encoding = ENCODE_PASSES * others if method.wire < 1 else 0.0
-    threads = threads_of(machine.cores, devices)
-    host = (adding + encoding) * work.nbytes / machine.copy / threads * crowd
+    # The additions read a worker's segment of all workers' sums and write it once, n + 1 passes: for two
+    # workers three.
+    adding = work.nbytes / workers * (workers + 1) / 3 / machine.add if workers > 1 else 0.0
+    passes = ENCODE_PASSES * others if method.wire < 1 else 0.0
+    encoding = passes * work.nbytes / machine.copy / threads_of(machine.cores, devices)
+    host = (adding + encoding) * crowd
     # Each worker sends its part of each segment, and its sums, to all workers of other hosts.
     leaving = 1 if method.hierarchical else devices
     network = 2 * leaving * (hosts - 1) / hosts * work.nbytes * method.wire / machine.network
