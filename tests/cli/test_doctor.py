@@ -89,7 +89,7 @@ CASES = {
     ),
     "no loader": (
         machine(loader="", icds=[]),
-        "there is no Vulkan loader (libvulkan.so.1): "
+        "the Vulkan loader (libvulkan.so.1) is missing: "
         "'apt install mesa-vulkan-drivers libvulkan1' gives a software driver",
     ),
     "no driver": (

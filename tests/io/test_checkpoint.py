@@ -132,7 +132,7 @@ def with_tree(tree: str) -> io.BytesIO:
     ],
 )
 def test_files_that_are_wrong_say_so(tree):
-    rule = "its structure differs from what save writes"
+    rule = "its structure differs from save's"
     with pytest.raises(fb.FlambeauError, match=rule):
         fb.load(with_tree(tree))
 

@@ -140,7 +140,7 @@ def test_zero_grad_says_once_that_there_is_nothing():
         sgd.zero_grad(set_to_none=True)
         model.zero_grad()
         model.weight.grad = None
-    rule = "tensors keep no gradients: there is nothing to clear before backward()"
+    rule = "tensors keep no gradients: nothing must be cleared before backward()"
     assert [(str(w.message), w.filename) for w in told] == [(rule, __file__)]
 
 

@@ -118,7 +118,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
-        """Save what backward needs, if forward takes no ctx."""
+        """Save the values that backward needs, if forward takes no ctx."""
         raise NotImplementedError("Function.setup_context: is not implemented: define it as a staticmethod")
 
     @staticmethod

@@ -18,7 +18,8 @@ KEPT_SHORT = 256  # the same for a program of few kernels: a loop that keeps its
 class Placeholder:
     """The buffer of an argument or a result in recorded commands: a negative number.
 
-    Large buffers are bound directly. Small ones are bound from their second use on. A new small buffer is
+    Large buffers are bound directly. Small ones are bound beginning with their second use. A new small buffer
+    is
     copied to or from `place`, because a bind group costs more than a small copy.
     """
 

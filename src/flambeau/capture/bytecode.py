@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from ..core.tree import is_tuple
 
-# instructions that access an attribute; prefixes of those that load a variable; those that take a
-# variable's cell; those whose names are not variables
+# instructions that access an attribute; prefixes of instructions that load a variable; instructions that load
+# a variable's cell; instructions whose names are not variables
 TAKES = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR")
 LOADS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME", "STORE_FAST_LOAD_FAST")
 CELLS = ("MAKE_CELL", "COPY_FREE_VARS", "LOAD_CLOSURE", "LOAD_FAST", "LOAD_FAST_BORROW")

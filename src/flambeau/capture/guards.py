@@ -117,8 +117,8 @@ class Watch:
                 self._visit_followed(*part)
 
     def _look_at_keys(self) -> None:
-        # Only now is it known which names any code takes. What is absent counts as well: an attribute that
-        # appears on an instance hides its class's, a global hides a builtin.
+        # Only now is it known which names any code takes. Absence counts as well: a new attribute of an
+        # instance hides its class's, and a new global hides a builtin.
         """Watch the collected keys of dicts, and the absence of names that would hide others."""
         for (name, _), (d, keys) in self._dict_keys.items():
             self.snapshot.items(name, d, keys)
@@ -294,8 +294,8 @@ class Watch:
     ) -> None:
         """Follow an object as far as the code that holds it in a variable uses it."""
         # The narrow way: where all that code does with a variable is to take attributes by name (and to call
-        # methods of which the same holds), only these attributes are watched. What it does not read of the
-        # object may then change at every call without a new recording. Else the whole object is watched.
+        # methods of which the same holds), only these attributes are watched. The object's other attributes
+        # may then change at every call without a new recording. Else the whole object is watched.
         kind = class_of(value)
         is_container = any(base in BASES for base in kind.__mro__)
         is_watched_whole = is_container or kind in HANDLERS or kind in VALUES or _is_ours(kind)

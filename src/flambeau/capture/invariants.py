@@ -1,4 +1,5 @@
-"""Computes once what no argument, state or draw of a recorded call can change, instead of at each replay."""
+"""Computes values that no argument, state or draw of a recorded call can change once, instead of at each
+replay."""
 
 from ..core.node import Node, toposort
 from ..device.protocol import Gpu

@@ -65,8 +65,8 @@ def jit(fn: Callable[P, R], *, check: str = "sometimes") -> Callable[P, R]:
     rendering.
 
     Tensors and arrays among the arguments, also inside lists, tuples and dicts, may change from call to
-    call; a new shape or dtype records again. Parameters among them, and all tensors from outside of the
-    call, are read and assigned in place: every replay updates parameters, optimiser state and random
+    call; a new shape or dtype records again. Parameters and all other tensors from outside of the call are
+    read and assigned in place: every replay updates parameters, optimiser state and random
     numbers as the function does. All other values that the function can reach are compared before every
     replay: other arguments, closures, globals, attributes, whether gradients flow. Put a number that
     changes into a tensor or a HostScalar. A function that can reach values that can't be compared (a

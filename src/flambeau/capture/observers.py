@@ -32,8 +32,8 @@ class Listener:
         self._codes = codes
         # code that prints or logs: no computation reads its output
         self._writes: FrameType | None = None
-        # by their id, since the hash of a code object takes 1 us: the code that is followed, and all that
-        # needs no look at its next call; `_kept` keeps the ids valid
+        # by id, since the hash of a code object takes 1 us: the code that is followed, and code to skip at
+        # its next call; `_kept` keeps the ids valid
         self._followed, self._kept = {id(code) for code in codes}, [*codes]
         self._fine = set(self._followed)
 

@@ -187,7 +187,7 @@ class Program:
         return sources
 
     def _settle_places(self, before: list[tuple[Tensor, Node]], asked: set[Node]) -> list[tuple[Node, Any]]:
-        """Choose the place of each state: the buffer of the old value, or a copy if that value may be
+        """Choose the buffer of each state: the buffer of the old value, or a copy if that value may be
         read later."""
         restored: list[tuple[Node, Any]] = []
         words: list[int] = []
@@ -378,7 +378,7 @@ class Program:
         return self.rebuild(out)
 
     def begin(self, moves: Moves) -> None:
-        """Draw random numbers, and bring states and host numbers to their places."""
+        """Draw random numbers, and copy states and host numbers to their buffers."""
         self.draws.renew(moves.drawn)
         self._settle_states(moves)
         if self.patches:
@@ -387,8 +387,8 @@ class Program:
     def bind(
         self, nodes: list[Node], moves: Moves
     ) -> tuple[list[Any], list[Tensor], list[int], tuple[int, ...]]:
-        """Return what must stay alive until the submit, the results, the copies into them that come last, and
-        the handles in place of the placeholders."""
+        """Return the objects that must live until the submit, the results, the final copies into them, and
+        the handles for the placeholders."""
         placeholders = [0] * self.count
         held = self._take_in(nodes, placeholders, moves.words, moves.left)
         out, after = self._results_of(placeholders)
@@ -451,7 +451,7 @@ class Program:
         self, nodes: list[Node], filled: list[int], words: list[int], left: dict[Node, Any]
     ) -> list[Any]:
         """Fill the arguments' placeholders, with copies (appended to `words`) of arguments that the
-        commands must not read directly. Returns the copies. left: nodes whose values move before."""
+        commands must not read directly. Returns the copies. left: nodes whose values are moved first."""
         copies: list[Any] = []
         for i, n in enumerate(nodes):
             placeholder, buffer = self.inputs[i], left.get(n, n.buffer) if left else n.buffer
@@ -536,7 +536,7 @@ class SegmentedPlay:
         self.result = program.rebuild(self.out)
 
     def _copies(self, after: list[int], segments: Sequence[Segment]) -> list[list[int]]:
-        """Split the copies by the segments that complete what they copy: states after the last one."""
+        """Split the copies by the segments that complete their sources: states come after the last one."""
         segment_of = {i: n for n, segment in enumerate(segments) for i in segment.ready}
         of_buffer = {t.node.buffer.handle: segment_of[i] for i, t in enumerate(self.out)}
         copies: list[list[int]] = [[] for _ in segments]

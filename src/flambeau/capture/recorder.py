@@ -112,7 +112,7 @@ def held_nodes(roots: list[Node], known: dict[int, int]) -> set[Node]:
     """Find the nodes of a graph that may be read later, by references to them or to nodes that depend on
     them.
 
-    known: how many references to a node (by its id) the caller has, beside those of the graph. The roots
+    known: how many references to a node (by its id) the caller has, in addition to the graph's. The roots
     do not count: they get their values now.
     """
     nodes = _reachable(roots)

@@ -22,8 +22,8 @@ from ..core.op import Op
 
 STDLIB = frozenset(sys.stdlib_module_names) - {"__main__"}
 LIBRARIES = STDLIB | {"flambeau", "numpy"}
-# of the standard library: what depends on its arguments alone, and whose objects are Python's own; and what
-# writes that nobody reads back
+# modules of the standard library whose functions depend only on their arguments and return Python's own
+# objects; and modules that only write
 _PURE = """
 abc argparse bisect builtins cmath collections contextlib copy copyreg dataclasses enum fractions functools
 heapq itertools math numbers operator re sre_compile sre_parse statistics string textwrap types typing

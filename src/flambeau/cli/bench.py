@@ -121,7 +121,7 @@ def measure_all(wanted: list[Task], place: Any, ceilings: Ceilings, peer: Any, u
 def figures(task: Task, ours: Tools, sizes: tuple[int, ...], c: Ceilings) -> Row:
     """Measure the seconds of a task, and compute its bandwidth and operation rates from them."""
     work = task.make(ours, *sizes)
-    # the peak of this task alone: begin at what is live now, and restore the overall peak afterwards
+    # the peak of only this task: begin with the memory in use, and restore the overall peak afterwards
     before, ours.place.pool.peak = ours.place.pool.peak, ours.place.pool.live
     seconds = TIMED[task.how](ours, work, BUDGET[task.how])
     # the first size is the number of kernels of the recorded step

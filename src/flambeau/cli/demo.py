@@ -1,4 +1,4 @@
-"""`flambeau demo`: writes a page that runs a model on what its visitor enters, or serves it at once."""
+"""`flambeau demo`: writes or serves a page that runs a model on its visitor's input."""
 
 import os
 from collections.abc import Callable, Sequence

@@ -132,7 +132,7 @@ def draw_digits(axes: Any, images: np.ndarray, labels: np.ndarray, predictions: 
     axes.imshow(sheet, cmap="gray_r", interpolation="nearest")
     axes.set_anchor("N")
     axes.set_axis_off()
-    heading(axes, "Test digits, and what the network reads")
+    heading(axes, "Test digits, with the network's answers")
 
 
 def smoothed_mean(losses: np.ndarray) -> np.ndarray:

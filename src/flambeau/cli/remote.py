@@ -17,7 +17,9 @@ SUFFIXES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to bind; 0.0.0.0 for all.")
 @click.option("--port", default=PORT, show_default=True, help="The port; 0: a free one, which is printed.")
 @click.option(
-    "--token", envvar=TOKEN, help=f"What clients must know; else {TOKEN}. 'new' makes one, and prints it."
+    "--token",
+    envvar=TOKEN,
+    help=f"Secret of clients; else {TOKEN}. 'new' generates and prints one.",
 )
 @click.option(
     "--device",
@@ -27,11 +29,11 @@ SUFFIXES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
     show_default=True,
     help="A GPU to serve; repeatable.",
 )
-@click.option("--memory", metavar="BYTES", help="The most memory of a client, as 512M or 4G.")
-@click.option("--seconds", type=float, help="The most seconds that a client may compute.")
+@click.option("--memory", metavar="BYTES", help="Memory limit of a client, such as 512M or 4G.")
+@click.option("--seconds", type=float, help="Compute time limit of a client, in seconds.")
 @click.option("--cert", type=click.Path(path_type=Path), help="A certificate in PEM: encrypt by TLS.")
 @click.option("--key", type=click.Path(path_type=Path), help="The key of --cert, if it is in another file.")
-@click.option("--trust", is_flag=True, help="Skip index checks of kernels that a client says are proven.")
+@click.option("--trust", is_flag=True, help="Skip index checks of kernels that a client marks as proven.")
 def remote(
     host: str,
     port: int,

@@ -136,7 +136,7 @@ def scratch_folder() -> Generator[Path]:
 
 
 def run_server(server: ThreadingHTTPServer, text: str, open_it: bool) -> None:
-    """Print what a server serves, and run it until Ctrl-C."""
+    """Print a server's address and content, and run it until Ctrl-C."""
     click.echo(f"{text} (Ctrl-C ends it)")
     if open_it:
         webbrowser.open(address(server))

@@ -26,10 +26,10 @@ from jinja2.lexer import Token, TokenStream
 
 from ..core.files import cache_folder, read_checked, template_folder, write_checked
 
-# `text //% for ...`, `text //% if ...` or `text //% same`: control behind text, on a line that is neither a
-# statement (//%) nor a comment (//#) itself.
+# `text //% for ...`, `text //% if ...` or `text //% same`: a control statement after text, on a line that is
+# neither a statement (//%) nor a comment (//#).
 CONTROLLED = re.compile(r"^(?!\s*//[%#])(.*?\S)[ ]+//% ((for|if|elif|else|same)\b.*)$")
-# Of what LineControl makes of a text: raised with each change, since bytecode is cached by the text.
+# Version of LineControl's output: increased with each change, since bytecode is cached by the text.
 CONTROL_VERSION = 3
 # The statements that may follow a line's loop or condition on the next lines.
 FOLLOWING = {"for": ("same",), "if": ("same", "elif", "else")}
@@ -54,7 +54,8 @@ def elementwise_macro(env: Environment, name: str) -> Any:
 class BytecodeCache(FileSystemBytecodeCache):
     """Templates as bytecode in the user's cache: compiling them is the longest part of a start.
 
-    A file that is damaged, or of another text or version, is written again. Without write access nothing is
+    A file that is damaged, or belongs to another text or version, is rewritten. Without write access nothing
+    is
     cached.
     """
 
@@ -160,7 +161,7 @@ def edit_environment(changed: Mapping[str, str], words: Words, marked: bool = Fa
 
     env = build_environment(SandboxedEnvironment, [FunctionLoader(read)], words, marked, "edited-templates")
     env.auto_reload = True
-    names: Any = env.globals  # typed as what Jinja begins with
+    names: Any = env.globals  # typed as Jinja's initial value
     names["elementwise"] = partial(elementwise_macro, env)  # not cached: these macros may be edited
     return env
 

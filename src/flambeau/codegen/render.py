@@ -39,8 +39,8 @@ LIBRARY = (
     "lib/special.wgsl",
     "lib/words.wgsl",
 )
-# Templates whose indices are affine in coordinates that are below their sizes, or brought into range first
-# (what a gather reads), and whose loops end for every size. tests/codegen/test_bounds.py watches each access.
+# Templates whose indices are affine in coordinates below their sizes, or clamped first (in gathers), and
+# whose loops end for every size. tests/codegen/test_bounds.py watches each access.
 PROVEN = frozenset(
     {
         "attention/split_keys.wgsl",
@@ -216,7 +216,7 @@ SHARED = re.compile("^(?:\x01[^\x02]*\x02|[ ])*var<workgroup> (\\w+): (.*);.*\n"
 
 
 def _member_texts(bundle: Shader, env: Environment, called: dict[str, Any]) -> list[str]:
-    """The texts of a bundle's kernels, whose names are made unlike. Workgroup memory of one name and type is
+    """The code of a bundle's kernels, with distinct names. Workgroup memory of one name and type is
     shared: a workgroup runs one of them."""
     memory: dict[tuple[str, str], str] = {}
     texts: list[str] = []

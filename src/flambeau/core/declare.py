@@ -37,7 +37,7 @@ def kernel(kind: str, **rules: Unpack[Rules]) -> Callable[[Callable[P, Any]], Ca
     """Declare an op with attributes. The decorated function converts its arguments to (inputs, attrs)."""
 
     def declare(prepare: Callable[P, Any]) -> Callable[P, Tensor]:
-        prepare.__annotations__["return"] = "Tensor"  # what a call returns, for help()
+        prepare.__annotations__["return"] = "Tensor"  # the result of a call, for help()
         op = Op(kind, prepare=prepare, doc=cleandoc(prepare.__doc__ or ""), **rules)
         return cast("Callable[P, Tensor]", op.enter(prepare.__name__))
 
@@ -146,10 +146,10 @@ def _composite_reference(xp: Any, x: Any, **_: Any) -> Any:
 
 
 def composite(grad: Gradient, holomorphic: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Declare an op computed by the ops in its body but with a gradient of its own.
+    """Declare an op that the ops in its body compute, but with its own gradient rule.
 
     The body takes tensors first, then keyword attributes; `grad` is (g, y, *inputs, **attrs) and
-    `holomorphic` what it says of complex inputs, as in Op.
+    `holomorphic` is its property for complex inputs, as in Op.
     """
 
     def declare(f: Any) -> Any:

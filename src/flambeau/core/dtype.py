@@ -207,7 +207,7 @@ def _wider(a: DType, b: DType) -> DType:
 
 
 def promote_types(type1: Any, type2: Any) -> DType:
-    """The dtype that holds what type1 and type2 hold; TypeError for an unknown one."""
+    """The dtype that holds all values of type1 and type2; TypeError for an unknown one."""
     return promote(as_dtype(type1), as_dtype(type2))
 
 
@@ -385,4 +385,4 @@ def iinfo(dtype: Any) -> IntInfo:
     return info
 
 
-DTypeLike: TypeAlias = DType | type[Any] | str  # what names a dtype
+DTypeLike: TypeAlias = DType | type[Any] | str  # objects that name a dtype

@@ -130,7 +130,7 @@ def error_of(fault: Fault) -> IndexFault | ValueFault:
 
 class Doubt:
     """Shared by the values computed between two reads, if an index may have been out of range: `fault` once
-    one is known, `settled` once it is known that there was none."""
+    one is known, `settled` once their absence is known."""
 
     __slots__ = ("fault", "settled")
 
@@ -153,7 +153,7 @@ class Doubts:
             return self.open[-2]
 
     def settle(self, last: Doubt) -> None:
-        """Record that there was no fault up to this doubt."""
+        """Record that no fault happened up to this doubt."""
         with self._lock:
             if last in self.open:
                 at = self.open.index(last) + 1

@@ -91,7 +91,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 def part_of(path: Path, folder: bool = False) -> Generator[Path]:
     """A new file or folder beside `path`, with the usual mode of files, for the caller to rename.
 
-    The end of the block removes what is left of it. If the process is killed before, the next writer in this
+    The end of the block removes the rest of it. If the process is killed before, the next writer in this
     folder removes it: the lock on it is no longer held.
     """
     sweep(path.parent)

@@ -16,11 +16,11 @@ NAN = 0x7F  # the code of NaN, without its sign
 
 
 class CodeForm(NamedTuple):
-    """What the codes of a dtype mean."""
+    """The values of a dtype's codes."""
 
     mantissa: int  # bits
     bias: int  # of the exponent
-    top: int  # the code of what is too large
+    top: int  # the code of values that are too large
     special: int  # the first code of no finite number
 
     @property

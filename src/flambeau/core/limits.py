@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-SOFTWARE_TURNS = 50000  # `Limits.turns` of software adapters: what llvmpipe allows, and room for epilogues
+SOFTWARE_TURNS = 50000  # `Limits.turns` of software adapters: llvmpipe's limit, minus room for epilogues
 
 
 class MachineSpeed(NamedTuple):

@@ -1,4 +1,5 @@
-"""Switches of a thread (or task): whether gradients flow, what is kept for them, how products compute."""
+"""Switches of a thread (or task): whether gradients flow, which values are kept for them, how products
+compute."""
 
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -194,7 +195,7 @@ class checkpointing(Switch):
     """Which values of the forward pass backward passes inside this context keep.
 
     "none": every value that a gradient needs is kept until the gradient has used it. "balanced": values that
-    elementwise operations compute from other kept values are recomputed instead. "auto", the default:
+    elementwise operations can compute from other kept values are recomputed instead. "auto", the default:
     "balanced" in recorded calls (`fb.jit`), which search for such values once, "none" elsewhere.
 
     strategy: one of these names

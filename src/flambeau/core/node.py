@@ -1,4 +1,5 @@
-"""Nodes of the lazy graph: one operation, its inputs and what is known of the result without running it."""
+"""Nodes of the lazy graph: one operation, its inputs and the properties of its result that are known without
+running it."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -35,8 +36,8 @@ deep: int = DEEP  # the largest depth
 def has_run() -> None:
     """Let all nodes without values grow deeper by one run.
 
-    If several threads run things, a run counts for less: runs of one thread should not cut the graphs of
-    another at random places.
+    If several threads run graphs, a run counts for less: one thread's runs should not cut another's graphs at
+    random places.
     """
     global fresh, deep, _thread, _in_a_row
     if get_ident() == _thread:
@@ -92,7 +93,7 @@ class Node:
     `inputs` are the nodes that computing needs, `parents` those that the gradient flows to (they differ for
     composites, whose single input is the graph they are lowered to). `scalars` are host numbers: quantities,
     never part of a key. `depth` minus `fresh` is the length of the longest chain of nodes without a
-    value that ends here, plus how much has run since the first of them was created.
+    value that ends here, plus the number of runs since the first of them was created.
     """
 
     __slots__ = (
@@ -182,7 +183,7 @@ def number_for(signature: tuple[Any, ...]) -> int:
 
 
 def place_of_number(node: Node, place: int, seen: dict[tuple[Any, ...], int]) -> int:
-    """The place of the first constant of a graph with the same number (equal, or the same HostScalar) as
+    """The position of the first constant of a graph with the same number (equal, or the same HostScalar) as
     this one, which is at `place`. `seen` holds the constants before it."""
     value = node.scalars[0]
     if type(value) is float and not value:

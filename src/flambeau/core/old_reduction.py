@@ -36,7 +36,7 @@ def has_old_reduction(places: tuple[int, int], args: tuple[Any, ...], kw: dict[s
 def replace_old_reduction(
     places: tuple[int, int], args: tuple[Any, ...], kw: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments with `reduction` in the place of the old ones; those after them keep their order."""
+    """The arguments with `reduction` instead of the old ones; later arguments keep their order."""
     kw = dict(kw)
     values: list[Any] = []
     in_order = len(args) > places[0] and (args[places[0]] is None or isinstance(args[places[0]], bool))

@@ -31,8 +31,8 @@ COMPOSED: dict[str, Callable[..., Any]] = {}
 
 
 class Written(NamedTuple):
-    """A further result of a launch: its name, number of elements, dtype, and how many elements a write has
-    (1, 2 or 4)."""
+    """An additional result of a launch: its name, number of elements, dtype, and the number of elements per
+    write (1, 2 or 4)."""
 
     name: str
     elements: int
@@ -93,10 +93,10 @@ class Op:
     a rule raises ValueError or TypeError with the bare reason. grad: (g, y, *inputs, **attrs) -> a gradient
     or None for each input, in Tensor ops. xp: the reference, (xp, *arrays, **attrs) -> array, of the CPU
     backend. cost: relative cost of one element, which decides what is recomputed rather than stored.
-    order: of a movement whose result has all elements of its input: "same" if they keep their order,
+    order: for a movement op that keeps all elements of its input: "same" if they keep their order,
     "repeated" if an element may also occur several times, "turned" if dims change places.
-    holomorphic: whether the gradient by complex inputs is the conjugate of that by real ones; False if the
-    rule itself gives the derivatives by the real and the imaginary part.
+    holomorphic: whether the gradient of complex inputs is the conjugate of that of real ones; False if the
+    rule gives the derivatives with respect to the real and the imaginary part.
     launch: of an opaque op, (limits, *input nodes, **attrs) -> its launches; the last writes the result.
     part: of an op of kind output, its name in the opaque op's launches; `output_of` adds one.
     reads_packed: of an opaque op, whether its templates read packed elements of 1 and 2 bytes.
@@ -236,12 +236,13 @@ def tensor_beside(x: Any, other: Any) -> Any:
 
 
 def _is_array(x: Any) -> bool:
-    """Whether a value is another library's array, which is converted if it is used beside tensors."""
+    """Whether a value is another library's array, which is converted if it is used with tensors."""
     return hasattr(x, "__array__") and not isinstance(x, Tensor)
 
 
 def result_of(nodes: Sequence[Node]) -> dt.DType | None:
-    """The dtype that operands promote to: that of those with dims, then of 0-d ones of a higher category."""
+    """The dtype that operands promote to: that of operands with dims, then of 0-d operands of a higher
+    category."""
     dims, zeros = [n.dtype for n in nodes if n.shape], [n.dtype for n in nodes if not n.shape]
     return dt.combine(dt.promote(*dims) if dims else None, dt.promote(*zeros) if zeros else None)
 
@@ -287,7 +288,7 @@ def check_complex(op: Op, dtypes: Iterable[dt.DType]) -> None:
         raise TypeError(op.refusal or (UNORDERED if op.monoid in ("max", "min") else NOT_COMPLEX))
 
 
-# What 8-bit floats take of elementwise ops, as in PyTorch; of others those that move elements.
+# The elementwise ops that 8-bit floats support, as in PyTorch; of the other ops, those that move elements.
 OF_STORAGE = {"cast", "where", "eq", "ne", "isnan", "abs", "mul"}
 
 
@@ -461,6 +462,6 @@ Tensor: Any = None  # set by tensor.py: a node knows no tensor, and ops return t
 
 
 def bind(tensor_type: type) -> None:
-    """Tell ops what they return; called once, by tensor.py."""
+    """Set the class of ops' results; called once, by tensor.py."""
     global Tensor
     Tensor = tensor_type

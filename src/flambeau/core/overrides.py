@@ -21,7 +21,8 @@ NOT_TAKEN: Any = autocast.NOT_TAKEN
 
 
 class _Thread(threading.local):
-    """The modes of a thread, innermost last, and how many blocks turn classes, or everything, off."""
+    """The modes of a thread, innermost last, and the numbers of blocks that disable classes, or all
+    overrides."""
 
     def __init__(self) -> None:
         self.modes: list[Any] = []
@@ -29,7 +30,7 @@ class _Thread(threading.local):
 
 
 class _Process:
-    """What keeps overrides on."""
+    """Keeps overrides enabled."""
 
     has_classes = False
     modes = 0  # active ones of all threads
@@ -85,8 +86,8 @@ class DisableTorchFunction:
 
 
 class TorchFunctionMode:
-    """Inside a block with such an object, its `__torch_function__(func, types, args, kwargs)` is called in
-    place of every operation, which it may call itself."""
+    """Inside a block with such an object, its `__torch_function__(func, types, args, kwargs)` is called
+    instead of every operation; it may call the operation."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

@@ -35,7 +35,7 @@ def refused(name: str, argument: str) -> Tensor:
 def refuse_gradients(name: str, result: Tensor, **arguments: Tensor | None) -> Tensor:
     """Return `result` as a value that depends on the arguments, whose gradients are refused.
 
-    Gradients by the tensors that `result` itself was computed from are unaffected.
+    Gradients of the tensors from which `result` was computed are unaffected.
     """
     tensors = {k: t.node for k, t in arguments.items() if t is not None and t.requires_grad}
     if not tensors:

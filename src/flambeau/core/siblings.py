@@ -33,7 +33,7 @@ class Siblings:
 
 
 def compute_together(tensors: Iterable[Any]) -> None:
-    """Compute all of these tensors that are held then, when one of them is read. Without it, reading n
+    """When one of these tensors is read, compute all that still exist. Without it, reading n
     gradients of a chain of n layers one by one runs the chain n times."""
     waiting = [t for t in tensors if t is not None and t.node.buffer is None]
     if len(waiting) > 1:

@@ -1,5 +1,5 @@
-"""The lines of the user's program that made nodes. Only `record_lines` records them: nodes that are made
-outside of it have no line and cost no more."""
+"""The lines of the user's program that made nodes. Only `record_lines` records them: nodes created outside of
+it have no line and cost nothing extra."""
 
 import linecache
 import sys

@@ -101,8 +101,8 @@ def resolve_names(
 
 
 def misgiven(error: AttributeError, name: str, args: tuple[Any, ...], kw: dict[str, Any]) -> Exception:
-    """A TypeError if an AttributeError is due to an array, list or plain value in place of a tensor; else the
-    error itself."""
+    """A TypeError if an array, list or plain value instead of a tensor caused the AttributeError; else the
+    same error."""
     arguments = [*args, *kw.values()]
     others = [v for v in arguments if not hasattr(v, "node") and (v is error.obj or _is_array(v))]
     if not others:

@@ -15,7 +15,7 @@ DENSE = "all tensors are dense: multiply by a mask, or use index_add and scatter
 WORDS: dict[str, dict[str, str]] = {
     "Tensor": {
         "grad": GRAD,
-        "grad_fn": "there are no autograd functions: y.requires_grad says whether gradients flow, y.plan()"
+        "grad_fn": "autograd functions do not exist: y.requires_grad says whether gradients flow, y.plan()"
         " shows the kernels",
         "retain_grad": "autograd.grad(loss, [y]) gives the gradient with respect to any tensor y",
         "layout": DENSE,

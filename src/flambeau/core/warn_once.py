@@ -6,7 +6,7 @@ from inspect import currentframe
 
 from .files import CODE
 
-NO_GRAD_KEPT = "tensors keep no gradients: there is nothing to clear before backward()"
+NO_GRAD_KEPT = "tensors keep no gradients: nothing must be cleared before backward()"
 _said: set[str] = set()
 
 

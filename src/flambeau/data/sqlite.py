@@ -184,7 +184,7 @@ def _check_rows(rows: Iterable[Any], names: list[str], all_keys: bool, call: str
 
 
 class _Unfit(Exception):
-    """A value of a row that can't be written, and what to do."""
+    """A value of a row that can't be written, with a remedy."""
 
 
 def _parts(row: Any, names: list[str], all_keys: bool) -> Sequence[Any]:

@@ -97,7 +97,7 @@ class device(metaclass=_Kind):
         return get_device(type if index is None else f"{type}:{index}")
 
 
-DeviceLike: TypeAlias = Device | device | str | int  # what names a device; a number is that of a GPU
+DeviceLike: TypeAlias = Device | device | str | int  # types that name a device; a number is a GPU's
 
 
 def get_default_device() -> Device:

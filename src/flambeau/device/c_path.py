@@ -30,7 +30,7 @@ COPY_STEP = 3  # fields of a copy's step; a dispatch's step has more
 AT_ONCE = 2e-3  # seconds: a submit that takes longer computed synchronously, as on software adapters
 IN_FLIGHT = 8  # the most pending submits: the submitting thread waits for the oldest
 WAITING = 16  # the most enqueued calls in a common submit
-ENOUGH = 50e-6  # seconds of a GPU's work for which a submit is worth what it costs the host
+ENOUGH = 50e-6  # seconds of a GPU's work for which a submit is worth its host time
 SOON = 100e-6  # seconds between two enqueued calls of a loop; after a longer pause nothing waits
 
 
@@ -254,7 +254,7 @@ class CPath:
             encoder.drop()
 
     def _play_as_compiled(self, encoder: "Encoder", words: list[int]) -> list[tuple[Any, ...]]:
-        """Play commands whose pipelines are partly still compiling; returns their steps."""
+        """Encode commands, some of whose pipelines are still compiling; returns their steps."""
         device, steps = self.device, list[tuple[Any, ...]]()
         begin, spans = 0, list(commands(words))
         device.check_texts()  # an invalid kernel is reported before anything runs
@@ -439,7 +439,7 @@ class WgpuPath(CPath):
             with self._pacing:
                 while len(self._marks) > IN_FLIGHT:
                     oldest = self.ffi.new("WGPUSubmissionIndex *", self._marks.popleft())
-                    self.lib.wgpuDevicePoll(self.handle_of_device, True, oldest)  # at once where it is done
+                    self.lib.wgpuDevicePoll(self.handle_of_device, True, oldest)  # immediately if it is done
             self.paced += time.perf_counter() - began
 
     def finish(self, wgpu: Any, commands: Any) -> None:
@@ -593,7 +593,7 @@ class DawnPath(CPath):
 
 
 class DawnMapping:
-    """A buffer that is to be read once what was submitted is done."""
+    """A buffer to read after the submitted work is done."""
 
     def __init__(self, path: DawnPath, buffer: Any, total: int):
         self.path, self.buffer, self.total = path, buffer, total

@@ -9,7 +9,8 @@ from ..core.limits import Unit
 MATRICES = "chromium-experimental-subgroup-matrix"
 # for the feature, for float16 on NVIDIA (which it needs), and for buffer_view, by which kernels write memory
 SWITCHES = ("allow_unsafe_apis", "vulkan_enable_f16_on_nvidia", "expose_wgsl_experimental_features")
-UNWANTED = ("timestamp_quantization",)  # what Dawn is not to do: steps of 65 us say nothing of a kernel
+# off: timestamps in steps of 65 us are too coarse for kernels
+UNWANTED = ("timestamp_quantization",)
 # Dawn clears a buffer at its first use. On an H200 (2026-11-27, driver 580.159.04) that clear ran beside the
 # copy of an upload to the buffer's start: one upload in a thousand had zeros for about 500 elements. The pool
 # reads nothing that it has not written, so no clear is needed.

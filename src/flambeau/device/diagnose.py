@@ -182,7 +182,7 @@ def stray_trap(f: Facts) -> Trap:
 
 
 def no_driver_trap(f: Facts) -> Trap:
-    no_loader, no_file = "there is no Vulkan loader (libvulkan.so.1)", "no Vulkan driver file is installed"
+    no_loader, no_file = "the Vulkan loader (libvulkan.so.1) is missing", "no Vulkan driver file is installed"
     return Trap(no_file if f["loader"] else no_loader, f"'apt install {PACKAGES}' gives a software driver")
 
 

@@ -17,7 +17,7 @@ STAGING = 0x01 | 0x08  # MAP_READ | COPY_DST
 KEPT = 4  # the most idle staging buffers of usual reads
 SPIN_SECONDS = 100e-6  # seconds for which an awaited read is polled without yielding to other tasks
 ALONE = 1 << 20  # bytes up to which a copy holds the GIL: 0.2 ms
-LARGE = 1 << 24  # bytes from which several threads pay off: starting one takes 0.1 ms
+LARGE = 1 << 24  # bytes above which several threads pay off: starting one takes 0.1 ms
 THREADS = min(4, os.cpu_count() or 1)  # on an H200's host 8 are not faster than 4, 2026-11-23
 PAGE = 1 << 21  # bytes of a large page, so that no two threads fault in the same one
 PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_ANONYMOUS") else {}
@@ -56,8 +56,8 @@ class Pool:
     """Allocates device memory and keeps freed blocks for reuse, last in first out.
 
     A recording has a separate pool, whose buffers only it may write; the device's pool, its `root`,
-    counts for all of them. A recording takes once what it was planned to need, so sizes are `exact`
-    there. A thread holds the device's lock from taking a buffer until it is written or submitted, so that
+    counts for all of them. A recording allocates its planned memory once, so sizes are `exact` there. A
+    thread holds the device's lock from taking a buffer until it is written or submitted, so that
     commands use buffers in the order in which they are taken. Dead blocks are queued by any thread at any
     time (by the garbage collector) and return at the next `take`.
 
@@ -306,7 +306,7 @@ def copy_bytes(view: memoryview, ffi: Any) -> Any:
     ffi: cffi's, to get the address of a view.
     """
     # One thread alone copies slower than bytes cross the bus, and most of its time is the first touch of new
-    # memory. From a mebibyte on others run meanwhile: a checkpoint is read beside a training.
+    # memory. From a mebibyte, other threads run meanwhile: a checkpoint is read during a training.
     return bytes(view) if view.nbytes < ALONE else _beside_others(view, ffi)
 
 

@@ -38,7 +38,7 @@ LIMITS = {  # the portable minimum, which all our kernels respect, and the memor
 PACES = {"DiscreteGPU": (1e12, 5e10), "CPU": (inf, inf)}  # see Limits.pace
 KERNELS = {"software": True, "gpu": False}  # of FLAMBEAU_KERNELS: whether they are those for software
 BUNDLE_BUFFERS = 64  # that a kernel binds at most, where the adapter lets it
-OF_ADAPTER = {  # and what WebGPU promises of them: all that FLAMBEAU_LIMITS=portable asks for
+OF_ADAPTER = {  # and WebGPU's guaranteed values, to which FLAMBEAU_LIMITS=portable reduces them
     "max-buffer-size": 256 << 20,
     "max-storage-buffer-binding-size": 128 << 20,
     "max-compute-workgroups-per-dimension": 65535,
@@ -236,8 +236,8 @@ class NativeDevice(Caches):
         """Begin to compile WGSL that reads `inputs` buffers and then writes `outputs`; KernelError with the
         compiler's message and the text. One that checks indices binds `faults` too.
 
-        What is proven to stay in its buffers gets no checks of indices, where the provider can leave them
-        out and FLAMBEAU_CHECKS=full does not ask for them.
+        Kernels that provably stay in their buffers get no index checks, if the provider can omit them and
+        FLAMBEAU_CHECKS=full does not request them.
         """
         trusted = self.checks == "off" or (proven and not self.checks)
         checks = DECLARED in wgsl
@@ -331,7 +331,7 @@ class NativeDevice(Caches):
         return self._fast.prepare(*parts)
 
     def submit(self, *parts: Any) -> None:
-        """Run flat lists of commands (or prepared ones) in one encoder, one pass between copies, and one
+        """Run flat lists of commands (or prepared ones) in one encoder, with one pass between copies, and one
         submit."""
         self.check()
         self._fast.submit(*parts)
@@ -343,8 +343,8 @@ class NativeDevice(Caches):
         self._fast.enqueue(seconds, *parts)
 
     def timestamps(self, *parts: Any) -> Stamps:
-        """`submit` with each kernel, and each run of copies, in passes of their own, and when the GPU began
-        and ended them; DeviceError if it has no timestamps."""
+        """`submit` with a separate pass for each kernel and each run of copies; returns when the GPU began
+        and ended them. DeviceError without timestamps."""
         with self.lock:
             self.check()
             self._fast.flush()

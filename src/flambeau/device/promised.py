@@ -41,7 +41,7 @@ class Promise:
     def finish(self) -> None:
         """Wait for the pipeline, and ignore errors. The caller holds the device's lock.
 
-        A result that nobody asks for stays a bare handle, which is never released and keeps its device alive.
+        A result that nobody requests stays a bare handle, which is never released and keeps its device alive.
         """
         with suppress(Exception):
             self._promise.sync_wait()

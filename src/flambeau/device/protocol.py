@@ -24,7 +24,7 @@ class Caches:
     """The base class of devices: caches that other packages keep per device."""
 
     name: str
-    holds_values = True  # False of "meta", which has shapes and dtypes alone
+    holds_values = True  # False for "meta", which has only shapes and dtypes
 
     def __init__(self) -> None:
         self.plans: dict[tuple[Any, ...], Compiled] = {}  # by the structure of a graph

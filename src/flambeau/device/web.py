@@ -247,8 +247,8 @@ class WebDevice(Caches):
         """Do nothing: a page can't wait here."""
 
     def timestamps(self, *parts: Any) -> "Stamps":
-        """`submit` with each kernel, and each run of copies, in passes of their own, and when the GPU began
-        and ended them; reading them raises where it has no timestamps."""
+        """`submit` with a separate pass for each kernel and each run of copies; returns when the GPU began
+        and ended them. Reading these raises without timestamps."""
         return Stamps(self._call_js(self._executor.timestamps, self._to_js(array("I", flat(parts)))))
 
 

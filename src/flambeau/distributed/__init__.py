@@ -246,7 +246,7 @@ def _group(group: AnyGroup) -> ProcessGroup:
     if group is None:
         return get_default_group()
     if not isinstance(group, ProcessGroup):
-        raise TypeError(f"group={group!r}: pass what new_group returned, or None for all ranks")
+        raise TypeError(f"group={group!r}: pass the result of new_group, or None for all ranks")
     return group
 
 

@@ -26,7 +26,7 @@ from .compression import Floats
 
 # Threads take turns with the GIL between two parts, so a part takes much longer than a turn.
 SHARE = 1 << 19  # elements that are worth a thread: 2 MB, which takes 0.2 ms
-# 496 MB between two H100s took 142, 115 and 117 ms with 1, 2 and 4 threads a pass (2026-11-28), and
+# 496 MB between two H100s took 142, 115 and 117 ms with 1, 2 and 4 threads per pass (2026-11-28), and
 # on the host of an H200 eight threads copy no faster than four.
 MOST_THREADS = 4
 ELEMENT = 4  # bytes of a float32
@@ -160,7 +160,7 @@ class Carrier:
             at += source.size
 
     def tensor(self, landing: Landing) -> Tensor:
-        """Return the tensor of a landing, all of whose slices were written."""
+        """Return the tensor of a landing; all its slices were written."""
         return Tensor(leaf(landing.array, landing.shape, float32, self.device))
 
 
@@ -281,7 +281,7 @@ def _copies(slices: Sequence[TensorSlice]) -> list[StagedCopy]:
 
 
 def carrier_of(device: Device, threads: CopyThreads) -> Carrier:
-    """Return what moves large values of a device."""
+    """Return the object that moves a device's large values."""
     if isinstance(device, HasStaging) and (staging := device.staging()) is not None:
         return StagedCarrier(device, threads, staging)
     is_numpy = device.kind == "cpu" and device.xp.is_numpy

@@ -1,4 +1,4 @@
-"""Gradients on the wire in fewer bytes, with error feedback: what rounding loses is added to the next one."""
+"""Encodes gradients in fewer bytes, with error feedback: the rounding error is added to the next gradient."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class DiLoCo:
     """An optimiser whose workers communicate once in `every` steps, for slow links (Douillard et al., 2023).
 
     Each worker steps alone on its own batches. Then the mean over the workers of (weights before - weights
-    now) is the gradient of an outer optimiser, whose weights all workers take over. A worker that joins
+    now) is the gradient of an outer optimiser, and all workers adopt its weights. A worker that joins
     begins with these.
 
     optimizer: of the steps between, such as AdamW
@@ -109,7 +109,7 @@ class DiLoCo:
         realize(*self.params)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a later run needs to continue: the states of both optimisers, the outer weights, the
+        """Return the state that a later run needs: the states of both optimisers, the outer weights, the
         count."""
         anchors = [a.detach().clone() for a in self._anchors]
         states = {"inner": self.optimizer.state_dict(), "outer": self.outer.state_dict()}

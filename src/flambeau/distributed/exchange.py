@@ -227,8 +227,8 @@ class GradientExchange:
         flaw = None if is_finite else _flaw(self.rounds[number], rank, [*parts, (self.group.size, total)])
         for other, payload in lent:
             self.calls[0].free(other, payload)
-        # Each worker checks its segment only. What it finds travels with its sums, so that all stop at the
-        # same step.
+        # Each worker checks its segment only. The result travels with its sums, so that all stop at the same
+        # step.
         status = np.array([0, 0] if flaw is None else [flaw.rank + 1, flaw.tensor], np.int32)
         message[:8] = status.view(np.uint8)
         if self.rounds[number].is_owned:

@@ -695,7 +695,7 @@ class RankCall:
         self.deadline = time.monotonic() + self.group.timeout
 
     def free(self, rank: int, message: Payload | None) -> None:
-        """Let the sender change what `receive_whole` has returned."""
+        """Let the sender change the memory that `receive_whole` has returned."""
         if message is not None:
             self.mesh.free(self.group.ranks[rank], message)
 

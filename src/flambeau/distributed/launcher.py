@@ -29,10 +29,10 @@ Environment = dict[str, str]
 class LaunchPlan:
     """What runs where.
 
-    command: of each worker. workers: on this host. hosts: how many. host: this one's number. address: of host
-    0, with the store; port 0 takes a free one, or 29500 with several hosts. restarts: how often a failed run,
-    or in an elastic one a worker, starts again. elastic: whether the others go on if a worker ends by an
-    error.
+    command: each worker's. workers: the number on this host. hosts: their number. host: this host's number.
+    address: host 0's, with the store; port 0 chooses a free one, or 29500 with several hosts. restarts: how
+    often a failed run
+    (or, in an elastic run, a worker) is restarted. elastic: whether the others continue if a worker fails.
     """
 
     command: Sequence[str]
@@ -47,7 +47,7 @@ class LaunchPlan:
 
 
 class Child:
-    """One worker: its process, and the threads that copy what it prints."""
+    """One worker: its process, and the threads that copy its output."""
 
     def __init__(self, rank: int, command: Sequence[str], environment: Environment):
         self.rank, self.errors = rank, deque[str](maxlen=KEPT_LINES)
@@ -115,12 +115,12 @@ class Child:
 
     def is_follower(self) -> bool:
         """Whether it failed because another worker did."""
-        # What follows the last indented line of a traceback names the exception.
+        # The line after the last indented line of a traceback names the exception.
         return "DistributedError: " in self.traceback().rpartition("\n  ")[2]
 
 
 class Launcher:
-    """Runs a plan. say: prints a line about the run itself."""
+    """Runs a plan. say: prints a line about the run."""
 
     def __init__(
         self, plan: LaunchPlan, say: Callable[[str], None] = lambda line: print(line, file=sys.stderr)
@@ -267,7 +267,7 @@ class Launcher:
         return first.code or 1
 
     def _end(self, workers: Sequence[Child]) -> None:
-        """End what still runs."""
+        """End the workers that still run."""
         if any(worker.code is None for worker in workers):
             for worker in workers:
                 worker.signal(signal.SIGTERM)

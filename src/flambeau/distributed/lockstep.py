@@ -101,7 +101,7 @@ class SharedStatistics(Statistics):
 
 
 def side_by_side(meeting: Meeting, shards: Collection[int], compute: Callable[[int], T]) -> dict[int, T]:
-    """Compute shards in threads, whose batch norms meet. Raises the first error of one."""
+    """Compute shards in threads, which synchronise at batch norms. Raises the first error of one."""
     results: dict[int, T] = {}
     errors: list[BaseException] = []
 

@@ -20,7 +20,7 @@ from .wire import ABORT, ANNOUNCE, BYE, COLLECTIVE, FREE, POINT, SHARED, Header
 
 STASH = 64 << 20  # bytes that a peer may send before they are asked for; then its frames wait in the socket
 BLOCK_SECONDS = 0.1  # a sender waits this long for a free block, then it uses the socket
-LINGER = 2.0  # seconds in which a closing rank lets its peers read what it sent
+LINGER = 2.0  # seconds in which a closing rank lets its peers read its messages
 OVERHEAD = 1024  # bytes that a stashed message counts as beside its payload
 NO_CALL = (0xFFFF, 0)  # in place of the group and number of a call in which ranks differ
 MAX_CALL = 1 << 14  # bytes of a call's text
@@ -178,7 +178,7 @@ class Mesh:
             return place
 
     def settle(self, lent: Sequence[SharedBlock], deadline: float, call: str) -> None:
-        """Wait until peers have read what this call lent them."""
+        """Wait until peers have read the memory that this call lent them."""
         with self.changed:
             while any(block.readers for block in lent):
                 self._wait(lambda: sorted(self.peers), deadline, call)
@@ -191,7 +191,7 @@ class Mesh:
     # Receiving
 
     def begin(self, group: int, seq: int, call: str) -> None:
-        """Note which collective this rank calls; compares it with what others have called already."""
+        """Record which collective this rank calls, and compare it with the calls of others."""
         with self.changed:
             self._check_call(group, seq, call)
             self.calls[group, seq] = call
@@ -320,7 +320,8 @@ class Mesh:
             self._selector.close()
 
     def _handle(self, peer: Peer | None, events: int) -> None:
-        """Read and write what a socket is ready for. None is the socket that wakes this thread."""
+        """Read from and write to a socket, as far as it is ready. None is the socket that wakes this
+        thread."""
         if peer is None:
             with contextlib.suppress(BlockingIOError):
                 self._wake_reader.recv(4096)
@@ -334,7 +335,7 @@ class Mesh:
             self._read(peer)
 
     def _watch(self) -> None:
-        """Ask the selector for what each connection needs now."""
+        """Register each connection's current needs with the selector."""
         for peer in self._living_peers():
             peer.paused = peer.stashed > STASH and not self.wanted[peer.rank]
             events = (0 if peer.paused else selectors.EVENT_READ) | (

@@ -71,7 +71,8 @@ class Prediction(NamedTuple):
     """The seconds of a step: the parts of the exchange, and all together.
 
     read, write: device to host and back; host: additions, and encoding for a wire below 1; network; messages.
-    exchange: these with what overlaps counted once. efficiency: the part of the step that computes.
+    exchange: their time, with overlapping parts counted once. efficiency: the fraction of the step that
+    computes.
     """
 
     read: float
@@ -113,7 +114,7 @@ def predict(
     exchange = sum(stages) / rounds + max(stages) * (rounds - 1) / rounds + messages
     if workers == 1:
         exchange = 0.0
-    # Only what is complete before backward ends can be hidden.
+    # Only gradients that are complete before backward ends can be hidden.
     hidden = min(exchange * max(1 - work.last / work.nbytes, 0.0), method.overlap * work.compute)
     compute = work.compute + work.update
     # The part that is hidden from the host still shares the device's queue with the kernels.

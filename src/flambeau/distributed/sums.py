@@ -45,7 +45,7 @@ class ParallelOptions:
     shard_state: each worker keeps the optimiser's state of a part of the parameters (ZeRO-1)
     sync_batch_norm: batch norms use the statistics of the entire batch; steps are not recorded then
     restarts: how many killed workers `Learner.fit(devices=...)` replaces
-    engine: what starts them, "local" or "ray"
+    engine: the launcher of the workers, "local" or "ray"
 
     Raises ValueError if the wire is unknown, or shards is not a positive integer.
     """
@@ -76,7 +76,7 @@ class Total(NamedTuple):
 
     values: dict[int, Tensor]  # with `shard_state`, those of this worker's parameters
     loss: float
-    notes: list[bytes]  # what each rank sent along
+    notes: list[bytes]  # the extra data of each rank
     used: Sequence[int] = ()  # the numbers of all sums
 
 
@@ -301,7 +301,7 @@ class Sums:
         if not self.overlaps:
             return self.carrier.land(self.tensors[number].shape)
         # The same memory in each step: a recorded program whose arguments or results are in other buffers
-        # prepares its commands again, and takes of this thread would mix with those of the shards.
+        # prepares its commands again, and this thread's takes would mix with those of the shards.
         landing = self._landings.get(number)
         if landing is None or not landing.is_free():
             landing = self._landings[number] = self.carrier.land(self.tensors[number].shape)

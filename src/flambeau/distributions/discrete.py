@@ -19,7 +19,7 @@ EPS = 1.1920929e-7  # of float32: the least distance of a probability from 0 and
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
-    """Keep probabilities away from 0 and 1, whose log-odds are infinite."""
+    """Keep probabilities away from 0 and 1, where log-odds are infinite."""
     return probs.clamp(EPS, 1 - EPS)
 
 

@@ -57,7 +57,7 @@ class Distribution:
         event_shape: Sequence[int] = (),
         validate_args: bool | None = None,
     ):
-        """The shapes of a distribution of one's own, whose parameters are attributes by now.
+        """The shapes of a custom distribution; its parameters are already attributes.
 
         batch_shape, event_shape: of independent values, and of one value. validate_args: check the parameters
         that `arg_constraints` names.
@@ -265,7 +265,8 @@ class Distribution:
 
 
 class ExponentialFamily(Distribution):
-    """The base class, as in torch, of those whose density is exp(<parameters, statistics> - normaliser).
+    """The base class, as in torch, of distributions with the density exp(<parameters, statistics> -
+    normaliser).
 
     batch_shape, event_shape, validate_args: see Distribution
     """

@@ -639,7 +639,7 @@ class CorrCholeskyTransform(Transform):
         return COMPOSED["cat"]([x, zero], -1)[..., order].reshape(*x.shape[:-1], n, n)
 
     def _call(self, x: Tensor) -> Tensor:
-        # tanh(x) are partial correlations: each is a fraction of what is left of its row's norm 1.
+        # tanh(x) are partial correlations: each is a fraction of the remainder of its row's norm 1.
         r = self._fill_lower(x.tanh().clamp(-1 + 1.2e-7, 1 - 1.2e-7), self._side(x.shape[-1]))
         rest = (1 - r.square()).sqrt().cumprod(-1)
         one = Tensor.ones(*rest.shape[:-1], 1, device=x.device)

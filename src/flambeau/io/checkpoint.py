@@ -151,7 +151,7 @@ def restore_tree(tensors: dict[str, Tensor], texts: dict[str, str], call: str) -
     try:
         return _decode_tree(json.loads(tree), tensors)
     except (ValueError, KeyError, TypeError, RecursionError) as e:
-        raise FlambeauError(f"{call}: its structure differs from what save writes: {e}") from None
+        raise FlambeauError(f"{call}: its structure differs from save's: {e}") from None
 
 
 def metadata(data: memoryview) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Reads pickles as plain values, by an interpreter of the opcodes that imports nothing and calls only
 functions of a table.
 
-Python's own `pickle` imports what a file names and calls it. Here a global is looked up in a fixed table, and
+Python's own `pickle` imports and calls objects that a file names. Here a global is looked up in a fixed
+table, and
 an unknown one is an error. No attribute is set, no method that a file names is called, and nothing recurses:
 a file can't overflow the stack.
 """

@@ -175,7 +175,8 @@ class Learner:
         devices: int | Sequence[str] | None = None,
         engine: str | ParallelOptions = "local",
     ) -> History:
-        """Train until the run has `epochs` epochs, with a validation after each; the history, a row an epoch.
+        """Train until the run has `epochs` epochs, with a validation after each; returns the history, a row
+        per epoch.
 
         `resume` continues from the newest undamaged checkpoint of the directory, if any, and gives the same
         result as a run that never stopped. The first Ctrl-C or SIGTERM writes a checkpoint at the end of the
@@ -184,8 +185,8 @@ class Learner:
         of another model, or a loader without batches. After an exception the next `fit` continues after the
         batches that were already yielded; with `resume`, from the newest checkpoint.
 
-        devices: how many workers train, or their devices; each computes its shards of every batch. The
-            model, the loss, the loaders and what else the Learner has must be picklable. A script that
+        devices: how many workers train, or their devices; each computes its shards of every batch. The model,
+        the loss, the loaders and the Learner's other options must be picklable. A script that
             `flambeau launch` started leaves it out: its workers find each other.
         engine: starts the workers: "local" on this machine, "ray" on a Ray cluster; or a
             `distributed.ParallelOptions`, which also says how the work is divided

@@ -151,7 +151,7 @@ def update(metrics: Iterable[Any], output: Any, target: Any) -> None:
     """Update metrics with a batch, each with the arguments it takes."""
     for metric in metrics:
         adapt = getattr(metric, "adapt", None)
-        # `adapt` converts what the model returns to the arguments of `update`.
+        # `adapt` converts the model's output to the arguments of `update`.
         metric.update(*((output, target) if adapt is None else adapt(output, target)))
 
 

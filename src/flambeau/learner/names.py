@@ -1,4 +1,4 @@
-"""What to write for the names that other libraries take for losses and metrics."""
+"""Replacements for the names of losses and metrics that other libraries accept."""
 
 from ..errors import suggest
 

@@ -167,7 +167,7 @@ class Parallel(Companion):
         self.run.learner.emit.renderers[:] = self._renderers if following.rank == 0 else []
         text = f"{failure or 'a worker joined'}: {following.size} workers go on, {before} before"
         if failure:
-            text += "; the metrics of this epoch's training are without what it had counted"
+            text += "; this epoch's training metrics do not include its counts"
         self.run.learner.emit(Message("warning" if failure else "info", text))
         return following
 
@@ -448,7 +448,7 @@ def _make_step(
 
 
 def _make_apply(trained: Trained) -> Callable[[Gradients], None]:
-    """Make the function that steps with gradients; recordings watch only what it uses."""
+    """Make the function that steps with gradients; recordings watch only the values that it uses."""
 
     def step(grads: Gradients) -> None:
         apply(trained, grads)
@@ -457,7 +457,7 @@ def _make_apply(trained: Trained) -> Callable[[Gradients], None]:
 
 
 def check_parallel(trained: Trained, options: ParallelOptions) -> None:
-    """ValueError for what can't be combined with several workers."""
+    """ValueError for options that can't be combined with several workers."""
     if options.shard_state and (trained.clip is not None or trained.scaler is not None):
         rule = "clip and scaler need the gradients of all parameters on each worker"
         raise ValueError(f"fit(shard_state=True): {rule}: leave one of them out")

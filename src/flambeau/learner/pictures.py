@@ -1,4 +1,4 @@
-"""Draws what a run and its model did, with matplotlib: curves, rates, a confusion matrix, worst items."""
+"""Draws the results of a run with matplotlib: curves, rates, a confusion matrix, worst items."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ BEGIN_SECONDS = 300.0  # in which all workers must be there
 
 @dataclass
 class FitTask:
-    """What each worker does: the options of its Learner, and the arguments of `fit`."""
+    """A worker's task: the options of its Learner, and the arguments of `fit`."""
 
     kind: type[Any]  # Learner
     options: dict[str, Any]
@@ -32,7 +32,7 @@ class FitTask:
     parallel: ParallelOptions
 
     def pack(self, dumps: Callable[[Any], bytes] = pickle.dumps) -> bytes:
-        """Return the task as a pickle; TypeError names what can't be sent to another process.
+        """Return the task as a pickle; TypeError names the value that can't be sent to another process.
 
         dumps: makes it. cloudpickle's also takes classes and functions of a script, a notebook or a shell.
         """

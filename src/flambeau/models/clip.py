@@ -126,6 +126,6 @@ class ClipVision(nn.Module):
         return nn.functional.interpolate(own[None, None], size=size, mode="bicubic")[0, 0]
 
     def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert a state_dict to these names, also from one of all of CLIP with its text encoder."""
+        """Convert a state_dict to these names, also that of the complete CLIP with its text encoder."""
         own = {name.removeprefix("visual."): t for name, t in state.items() if name.startswith("visual.")}
         return own or dict(state)

@@ -25,8 +25,8 @@ from .past import Past
 LAG = 2  # steps that are submitted before the first one is read, so that the device never waits for the host
 ROUND = 64  # cache lengths are rounded up to a multiple, so that later texts can reuse the cache
 KEPT = 2  # caches that a decoder keeps
-# Tokens of a prompt up to which a GPU takes them one by one by the recorded step: a prompt's own graph takes
-# the host as long as 30 replays to build, and the first one as long as 1,000 to plan and compile.
+# The longest prompt that the recorded step processes token by token on a GPU: building a prompt's own graph
+# takes the host as long as 30 replays, and planning and compiling the first one as long as 1,000.
 ONE_BY_ONE = 32
 CONFIG = "config"  # instead of a token: use the one in the model's files
 
@@ -135,7 +135,7 @@ class Step:
         *columns, last = (tensor(c, device=device) for c in np.split(ids.numpy(), n, 1))
         for column in columns:
             self.replayed(column, rule)
-        if columns:  # what was chosen inside of the prompt ends no row, and its draws are not counted
+        if columns:  # choices inside the prompt end no row, and their draws are not counted
             self._reset(self.seed)
         return self.replayed(last, rule)
 

@@ -296,7 +296,7 @@ class LlamaForCausalLM(nn.Module):
         return Past(size, is_padded, device=weight.device, dtype=weight.dtype)
 
     def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert a state_dict to these names, also from one whose head is the embedding, or of llama.cpp.
+        """Convert a state_dict to these names, also one with tied embeddings, or one of llama.cpp.
 
         llama.cpp's files of Llama 3.1 have factors of frequencies. They are not state, and are set here.
         """

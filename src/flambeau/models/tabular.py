@@ -22,7 +22,7 @@ Frame = dict[str, Column]
 class TablePart:
     """A step of a TableEncoder: `fit` learns from a training table, and `apply` changes columns by that.
 
-    columns: the names that it changes. `state` is what it learned, as JSON's values.
+    columns: the names that it changes. `state` is the fitted state as JSON values.
     """
 
     def __init__(self, columns: Sequence[str]):
@@ -145,8 +145,8 @@ class TableEncoder(Module):
 
     parts: applied in order, such as [DateParts(["born"]), FillMissing(["age"]), Categorify(["city"]),
     Normalize(["age"])]; categories, numbers: the columns of the results, by default those of Categorify, and
-    those of FillMissing, Normalize and DateParts with the columns that they add. What `fit` learned is part
-    of state_dict, so it saves with a model that holds the encoder.
+    those of FillMissing, Normalize and DateParts with the columns that they add. The fitted state is part of
+    state_dict, so it is saved with a model that holds the encoder.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class TableEncoder(Module):
         return TensorDataset(categories, numbers, tensor(kept))
 
     def get_extra_state(self) -> Tensor:
-        """What `fit` learned, as the bytes of JSON."""
+        """The fitted state as bytes of JSON."""
         state = {"columns": self.columns, "parts": [part.state for part in self.parts]}
         return bytes_of(state)
 

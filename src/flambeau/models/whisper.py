@@ -100,6 +100,6 @@ class WhisperEncoder(nn.Module):
         return self.layer_norm(x)
 
     def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert a state_dict to these names, also from one of all of Whisper, whose decoder is left out."""
+        """Convert a state_dict to these names, also that of the complete Whisper; the decoder is skipped."""
         rows = [(r"^model\.", ""), (r"^encoder\.", "")]
         return without(rename_weights(state, rows), r"^decoder\.", r"^proj_out\.")

@@ -8,7 +8,7 @@ from .names import is_torch
 
 WORDS = "the same names"
 
-# Packages that depend on torch -> what replaces them.
+# Packages that depend on torch -> their replacement.
 OTHERS = {
     "torchvision": "write the layers, or load their weights by name from a .safetensors file; "
     "flambeau.data reads MNIST and arrays",

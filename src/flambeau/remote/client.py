@@ -71,7 +71,7 @@ class Link(Protocol):
 
 
 class Answer:
-    """An answer that is due: `wait` for it, or `await arrive()`."""
+    """A pending answer: `wait` for it, or `await arrive()`."""
 
     def __init__(self, device: "RemoteDevice", size: int | None):
         self.device, self.size = device, size  # the bytes of its data; None for another answer
@@ -131,11 +131,11 @@ class Answer:
 
 
 class RemoteDevice(Caches):
-    """A GPU of another machine, behind a connection. Its own numbers stand for buffers and kernels.
+    """A GPU of another machine, behind a connection. It identifies buffers and kernels by its own numbers.
 
     link: the connection
     name: "remote:host:port", by which `get_device` finds it
-    welcome: what the server says of its adapter and limits
+    welcome: the server's description of its adapter and limits
 
     Raises DeviceError if welcome does not describe a device.
     """
@@ -159,7 +159,7 @@ class RemoteDevice(Caches):
         self._numbers = 0  # of buffers, kernels, programs and requests
         self._sizes: dict[int, int] = {}
         self._used = 0  # bytes of these buffers
-        self._contents: dict[int, bytes] = {}  # what buffers of Params hold
+        self._contents: dict[int, bytes] = {}  # contents of buffers of Params
         self._outputs: dict[int, int] = {}  # by kernel
         self._unknown: list[int] = []  # kernels that the server was not asked about
         self._wrong: dict[int, KernelError] = {}

@@ -96,7 +96,7 @@ def _expect(kind: int, message: Received) -> dict[str, Any]:
 
 
 def _difference(sent: dict[str, Any], who: str) -> str | None:
-    """What differs between the versions of both sides."""
+    """Describe how the versions of both sides differ."""
     theirs = sent.get("version"), sent.get("protocol")
     if theirs == (__version__, PROTOCOL):
         return None

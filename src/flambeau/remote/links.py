@@ -72,7 +72,7 @@ class SocketLink:
             raise
 
     def start(self, device: Any) -> None:
-        """Receive for a device, in a thread: `expects`, `take` and `lose` are called there."""
+        """Receive for a device in a thread, which calls `expects`, `take` and `lose`."""
         self._patient_socket.is_alive = device.is_alive
         threading.Thread(target=self._receive, args=(device,), name="flambeau remote", daemon=True).start()
 

@@ -157,7 +157,7 @@ def patch_of(before: bytes, now: bytes) -> bytes | None:
 
 
 def apply_patch(words: "array[int]", content: bytearray) -> None:
-    """Change the words of a content as `patch_of` says; Rejected if it names words that are not there."""
+    """Change the words of a content as `patch_of` says; Rejected if it names words that do not exist."""
     i, n, size = 0, len(words), len(content)
     while i < n:
         if i + 2 > n or (end := i + 2 + words[i + 1]) > n:

@@ -1,8 +1,8 @@
 """The buffers, kernels and programs of one client on a server, and the check of every command.
 
 A driver may crash on commands that break WebGPU's rules. So each number, size, offset and grid is checked
-here before a driver sees it. What fails without fault of the protocol (a kernel that does not compile) makes
-the values bad that it should have written, and reading one raises its error.
+here before a driver sees it. A failure that is not a protocol violation (a kernel that does not compile)
+marks the values that it should have written as bad, and reading one raises its error.
 """
 
 from array import array
@@ -40,7 +40,7 @@ class ClientBuffer:
 
     def __init__(self, handle: int, size: int, is_uniform: bool):
         self.handle, self.size = handle, size
-        self.content = bytearray() if is_uniform else None  # what was written, to be patched
+        self.content = bytearray() if is_uniform else None  # the content, for patches
         self.programs: set[int] = set()  # the programs that use it
 
 
@@ -77,7 +77,7 @@ class ClientProgram:
 
 
 class Objects:
-    """What one client has on a device. Methods are called with the device's lock held."""
+    """The objects of one client on a device. Methods are called with the device's lock held."""
 
     def __init__(self, device: ServedDevice, memory: int | None):
         self.device, self.memory = device, memory
@@ -159,7 +159,7 @@ class Objects:
         self.kernels.clear()
 
     def readable(self, asked: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Check what a client reads, and return it with the device's numbers; the error of a bad value."""
+        """Check a client's reads, and return them with the device's numbers; or the error of a bad value."""
         checked: list[tuple[int, int]] = []
         for number, n in asked:
             buffer = self.buffer(number)
@@ -233,7 +233,8 @@ class Objects:
             self._spread(words, error)
 
     def timestamps(self, words: "array[int]") -> Any:
-        """Run commands, and return the pending times of the kernels; the error of what can't run."""
+        """Run commands, and return the pending times of the kernels; or the error of a command that can't
+        run."""
         parts = self.check(words, set())
         if (error := self._error_in(words)) is not None:
             raise error
@@ -317,7 +318,8 @@ class Objects:
         return i + COPY_WORDS
 
     def _flat(self, words: "array[int]") -> "array[int]":
-        """Checked commands with those of the programs in their places, which may be forgotten before."""
+        """Checked commands with the programs' commands in place, since programs may be deleted before they
+        run."""
         spans = list(_commands(words))
         parts = [
             self.programs[words[i + 1]].words if kind == REPLAY else words[i:end] for i, end, kind in spans
@@ -368,7 +370,7 @@ class Objects:
         return next((self.bad[b] for b in numbers if not self.buffers[b].handle), None)
 
     def _spread(self, words: "array[int]", error: FlambeauError | None) -> None:
-        """Mark what is computed from bad values as bad; with an error, all that the commands write."""
+        """Mark values computed from bad values as bad; with an error, all values that the commands write."""
         for i, end, kind in _commands(words):
             if kind == REPLAY:
                 self._spread(self.programs[words[i + 1]].words, error)

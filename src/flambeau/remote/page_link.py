@@ -21,7 +21,7 @@ class PageLink:
         self.timeout = timeout
         self.sent = self.received = 0
         self._device: Any = None
-        self._bytes = bytearray()  # of a message that has not come as a whole
+        self._bytes = bytearray()  # the incomplete message so far
         self._greetings: asyncio.Queue[Received | None] = asyncio.Queue()
         self._socket = PageSocket(url, self._receive, self._end)
 

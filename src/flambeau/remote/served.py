@@ -24,7 +24,7 @@ class ServedDevice(NativeDevice):
 
     Buffers of clients have at least SMALLEST bytes, and bind group layouts say so. A text that needs more
     for a binding is then refused when it compiles; without, the driver would end the process at a dispatch.
-    Each client has a buffer of its own for faults, which is an output like others here.
+    Each client has a separate buffer for faults, which is an ordinary output here.
 
     trusts: leave out the checks of kernels that a client says are proven (`trusts` of the device: some).
     """
@@ -34,7 +34,7 @@ class ServedDevice(NativeDevice):
             raise DeviceError("remote: FLAMBEAU_CHECKS=off: clients could read each other's memory: unset it")
         super().__init__(adapter)
         # A counter in each loop, against loops without an end, makes small kernels ten times as slow on a
-        # CPU (llvmpipe, 2026-11-27). Compilers of GPUs may drop the checks behind such a loop; these don't.
+        # CPU (llvmpipe, 2026-11-27). Compilers of GPUs may drop the checks after such a loop; these don't.
         self.trusts = trusts or (
             adapter.is_software and adapter.backend == "Vulkan" and self._fast.keep_bounds()
         )

@@ -25,7 +25,7 @@ class Server:
 
     host: the address to bind; by default only this machine's own
     port: 0 for a free one
-    token: what clients must know; needed beyond the loopback
+    token: the secret that clients need; required beyond the loopback
     devices: names of GPUs ("gpu", "gpu:1", part of a name)
     memory: the most bytes of buffers of a client
     seconds: the most seconds that a client may compute
@@ -77,7 +77,7 @@ class Server:
         if not name or name.isdecimal():
             name = names[int(name or 0)] if int(name or 0) < len(names) else ""
         with self._lock:
-            if name in self.devices and self.devices[name].lost:  # with what its clients had
+            if name in self.devices and self.devices[name].lost:  # with its clients' buffers
                 self.devices[name] = _open(name, self._trust)
             return self.devices.get(name)
 

@@ -33,7 +33,7 @@ class Pending(NamedTuple):
 
     id: int
     fetch: Any
-    is_read: bool  # else it only says that everything is done
+    is_read: bool  # else it only reports that everything is done
 
 
 class ClientSession:
@@ -240,7 +240,7 @@ class ClientSession:
         handler(self, objects, id, payload)
 
 
-# --- what messages do ---
+# --- handlers of messages ---
 
 
 def allocate(session: ClientSession, objects: Objects, id: int, payload: bytearray) -> None:

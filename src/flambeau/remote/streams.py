@@ -118,7 +118,7 @@ def is_ready(sock: Any, seconds: float) -> bool:
 
 
 def keep_alive(sock: socket.socket, timeout: float) -> None:
-    """Send small messages at once, and have the system notice a host that is gone."""
+    """Send small messages at once, and let the system detect a dead host."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     pause = max(1, round(timeout / 4))
@@ -133,7 +133,7 @@ def keep_alive(sock: socket.socket, timeout: float) -> None:
 
 
 def sends(sock: Socket, parts: tuple[Any, ...]) -> int:
-    """Send parts in order, small ones together, and return how many bytes they have."""
+    """Send parts in order, small ones together, and return their number of bytes."""
     total, small = 0, bytearray()
     for part in parts:
         total += (n := memoryview(part).nbytes)

@@ -165,7 +165,8 @@ class WebSocket:
     def receive(self) -> bytes | str | None:
         """Receive a message: bytes, a str, or None after the other side closed the WebSocket.
 
-        ProtocolError for what breaks the protocol or is longer than `most`: the WebSocket is closed then.
+        ProtocolError if a message violates the protocol or is longer than `most`; the WebSocket is then
+        closed.
         """
         try:
             return self._receive()

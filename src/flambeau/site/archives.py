@@ -16,8 +16,8 @@ from . import node, pyodide
 
 HERE = Path(__file__).resolve().parents[1]  # the package flambeau
 ROOT = HERE.parents[1]  # the root of a checkout
-# Excluded from the site's archives, because its pages do not use them: commands, inspector, what the learner
-# needs for terminals and processes, pages, 2 MB of digits, other frameworks' formats, template texts (the
+# Excluded from the site's archives, because its pages do not use them: commands, inspector, the learner's
+# modules for terminals and processes, pages, 2 MB of digits, other frameworks' formats, template texts (the
 # archive has them compiled), and packages that one page loads separately (SEPARATE). The wheel for other
 # pages has all of them.
 LEFT_OUT = (
@@ -48,7 +48,7 @@ LEFT_OUT = (
     "flambeau/selftest/",
     "flambeau/wgsl/",
 )
-KEPT = {f"flambeau/web/{source}" for source in SOURCES.values()}  # what an export writes for pages
+KEPT = {f"flambeau/web/{source}" for source in SOURCES.values()}  # files that an export writes for pages
 SEPARATE = ("onnx", "selftest", "inspector")  # packages in separate archives, which some pages load
 # Excluded from the wheel for other pages: no Python in a page can use them.
 NOT_IN_PAGES = (
@@ -124,7 +124,7 @@ def library() -> Files:
 
 
 def separate_package(name: str) -> Files:
-    """Return a package that a page loads on demand, with what only it needs: a module that replaces NumPy;
+    """Return a package that a page loads on demand, with its own dependencies: a module that replaces NumPy;
     for the inspector the reader of WGSL, and the templates, whose lines it shows."""
     if name == "inspector":
         needed = ("flambeau/inspector/", "flambeau/wgsl_reader/", "flambeau/wgsl/")
@@ -134,7 +134,8 @@ def separate_package(name: str) -> Files:
 
 
 def timm() -> Files:
-    """Return timm as it is installed, with what answers its `import torch`; {} if it is not installed."""
+    """Return the installed timm, with the package that answers its `import torch`; {} if it is not
+    installed."""
     try:
         installed = installed_files("timm")
     except PackageNotFoundError:

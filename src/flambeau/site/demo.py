@@ -1,4 +1,4 @@
-"""Writes a page that runs a saved program on what its visitor enters, as a folder for any web server."""
+"""Writes a page that runs a saved program on its visitor's input, as a folder for any web server."""
 
 import json
 import shutil
@@ -22,11 +22,11 @@ from .pages import DEMO, PARTS, POLICY
 from .widgets import IMAGENET, ProgramValue, Wishes, widgets
 
 MODEL = "model"  # the folder of the program inside the demo
-FACTS = "demo.json"  # what the page asks for and shows; the file by which an earlier demo is recognised
+FACTS = "demo.json"  # the page's inputs and outputs; the file by which an earlier demo is recognised
 SCRIPTS = ("page.js", "inputs.js", "outputs.js", "text.js", "style.css")
 SHARED = ("state.js", "loading.js", "check.js", "site.css", "flame.svg")
 DRAWING = ("mnist/pad.js", "mnist/preprocess.js")
-# Scripts import each other by their places in web/: these are the places in the demo.
+# Scripts import each other by their paths in web/: these are their paths in the demo.
 IMPORTS = {
     '"../program.js"': f'"./{MODEL}/{MODULE}"',
     '"./executor.js"': f'"./{MODEL}/{EXECUTOR}"',
@@ -45,7 +45,7 @@ class Texts(NamedTuple):
 
 
 def write_demo(program: Path, out: Path, texts: Texts, wishes: Wishes, call: str = "demo") -> dict[str, Any]:
-    """Write a page for the program in a folder of `save_program`; returns what the page asks for and shows.
+    """Write a page for the program in a folder of `save_program`; returns the page's inputs and outputs.
 
     FlambeauError if the folder `out` holds other files, or if a page can't show the program's inputs.
     """

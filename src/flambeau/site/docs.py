@@ -20,7 +20,7 @@ from . import markdown, notebooks, reference, search
 from .archives import HERE, ROOT, web_folder
 from .pages import POLICY
 
-# What a reader wants to do: the pages for it, in order. Pages that are not named come last, under MORE.
+# Readers' tasks, each with its pages in order. Pages that are not named come last, under MORE.
 GROUPS = {
     "Start": "README index install tutorial from_pytorch examples",
     "The book": "book/index book/graph book/train book/kernel book/gpt book/page book/inside",
@@ -53,14 +53,15 @@ MOST_USES = 12  # pages that a function's page lists
 
 
 class Built(NamedTuple):
-    """The files of the documentation by path, and what a search finds in them."""
+    """The files of the documentation by path, and their search index."""
 
     files: dict[str, bytes]
     places: list[search.Found]
 
 
 class Folder(NamedTuple):
-    """What all pages of a build share: the Markdown by name, and whether a site is around the folder."""
+    """The data that all pages of a build share: the Markdown by name, and whether a site is around the
+    folder."""
 
     pages: dict[str, str]
     with_site: bool
@@ -235,7 +236,7 @@ def first_sentence(doc: str) -> str:
 
 
 def uses_in(pages: dict[str, str], entries: list[reference.PublicName]) -> dict[str, list[str]]:
-    """Return the pages whose code calls a function or class, by its full name."""
+    """Return, by full name, the pages whose code calls a function or class."""
     calls: dict[str, list[str]] = {}
     for name, text in pages.items():
         words = {word for code in markdown.code_blocks(text) for word in re.findall(r"\b(\w+)\(", code)}
@@ -317,7 +318,7 @@ def index_row(entry: reference.PublicName) -> str:
 
 
 def dead_links(files: dict[str, bytes]) -> Iterator[str]:
-    """Yield the links between the pages that lead nowhere: to no file, or to no heading of one."""
+    """Yield the dead links between pages: those to a missing file or heading."""
     ids = {
         name: set(re.findall(r'\bid="([^"]*)"', data.decode()))
         for name, data in files.items()

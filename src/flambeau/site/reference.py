@@ -99,7 +99,8 @@ def bases_of(value: Any) -> tuple[str, ...]:
 
 
 def called(value: Any) -> Any:
-    """Return what has a class's arguments: early Python 3.11 prefers a base's __new__ to __init__."""
+    """Return the function that has a class's arguments: early Python 3.11 prefers a base's __new__ to
+    __init__."""
     if not isinstance(value, type) or "__signature__" in vars(value):
         return value
     owner = next(k for k in value.__mro__ if not {"__new__", "__init__"}.isdisjoint(vars(k)))
@@ -134,7 +135,7 @@ class Default:
 
 
 def source_of(value: Any) -> SourceLines | None:
-    """Return the lines of a definition in this package; None for what has none there."""
+    """Return the lines of a definition in this package; None if it has none."""
     try:
         lines, line = inspect.getsourcelines(value)
         path = Path(inspect.getsourcefile(value) or "").resolve()

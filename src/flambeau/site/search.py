@@ -19,7 +19,7 @@ ASKING = "how do does did my me we am was want would could should get please"
 FILLERS = sorted(COMMON | set(ASKING.split()))
 IN_TITLE = 8  # how much more a word of a title counts than one of the text
 IN_PAGE_TITLE = 3  # for the sections below the title
-# How much the pages of a folder, or a page, count: a reader wants to do something before he changes Flambeau.
+# Weights of folders and pages: readers want to do something before they change Flambeau.
 WEIGHTS = {
     "howto/": 2.0,
     "internals/": 0.3,
@@ -28,7 +28,7 @@ WEIGHTS = {
     "coverage": 0.3,
     "book/": 0.8,
 }
-# What readers type: the words of the pages.
+# The words of the pages, as readers type them.
 SYNONYMS = {
     "clipping": ["clip_grad_norm", "clip"],
     "export": ["page", "save_program"],
@@ -45,7 +45,7 @@ SYNONYMS = {
 
 
 class Found(NamedTuple):
-    """A place that a search finds: the titles of its page and section, its address, and its text."""
+    """A search result: the titles of its page and section, its address, and its text."""
 
     page: str
     title: str

@@ -23,7 +23,7 @@ MASK, TYPES, POSITIONS = re.compile("mask"), re.compile("type_id|segment"), re.c
 PICTURE = re.compile("image|picture|pixel|img", re.IGNORECASE)
 SHOWS = ("classes", "numbers", "picture", "map")
 
-# For colours of 0 to 255: what is subtracted, and what the difference is divided by, for each channel.
+# For colours of 0 to 255: the value to subtract and the divisor of each channel.
 SCALES: dict[str, tuple[Sequence[float], Sequence[float]]] = {
     "unit": ((0.0,), (255.0,)),
     "symmetric": ((127.5,), (127.5,)),
@@ -33,7 +33,7 @@ SCALES: dict[str, tuple[Sequence[float], Sequence[float]]] = {
 
 
 class Wishes(NamedTuple):
-    """What the author of a demo states: names of classes, inputs and tokens, and how to treat pictures.
+    """Settings by the author of a demo: names of classes, inputs and tokens, and how to treat pictures.
 
     names: of the numbers of a table's row. vocabulary: the token of each id, in order. scale: a name of
     SCALES, or "MEAN/DEVIATION" for colours of 0 to 1. show: one of SHOWS, for the first output.
@@ -172,7 +172,7 @@ def _sides(channels: int, high: int, wide: int, first: bool) -> Widget:
 
 
 def _scale(wish: str | None, value: ProgramValue, channels: int, call: str) -> Widget:
-    """Return what is subtracted from each channel of 0 to 255, and the divisors."""
+    """Return the values to subtract from each channel of 0 to 255, and the divisors."""
     if wish is None or wish in SCALES:
         less, by = SCALES[wish or ("bytes" if value.dtype is dt.uint8 else "unit")]
     else:

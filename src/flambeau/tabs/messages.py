@@ -10,7 +10,7 @@ from ..errors import FlambeauError
 
 FORMAT = 1  # of the messages; web/join/page.js has the same number
 HEAD = 1 << 14  # most bytes of a head
-KINDS = ("hello", "result", "failed", "bye")  # what a tab sends
+KINDS = ("hello", "result", "failed", "bye")  # kinds of messages that a tab sends
 TEXT = 300  # most characters of a text that a tab sends
 REFUSED, OUTDATED, FULL, DISMISSED, ENDED = 4001, 4002, 4003, 4004, 4000  # codes of a close
 
@@ -20,7 +20,7 @@ class BadMessage(FlambeauError):
 
 
 class TabMessage(NamedTuple):
-    """A message: what it says, and the bytes behind that."""
+    """A message: its header, and the bytes after it."""
 
     kind: str
     head: dict[str, Any]

@@ -140,7 +140,7 @@ class ShardPool:
         tab.shards += 1
 
     def lateness(self, tab: Tab) -> str:
-        """Why a tab is dismissed whose result does not come."""
+        """The reason for dismissing a tab that sends no result."""
         return f"it took more than {self.limit * tab.limit_factor:g} s for a shard"
 
     def _dismiss_late(self) -> None:

@@ -45,8 +45,8 @@ class AbsentFinder(MetaPathFinder, Loader):
 def stand_in(*packages: str) -> None:
     """Answer imports of packages that are not installed by placeholders, which raise when they are called.
 
-    For libraries that import torchvision, PIL or huggingface_hub for what a program does not use, as in a
-    page. TypeError for a dotted name.
+    For libraries that import torchvision, PIL or huggingface_hub for features that a program does not use, as
+    in a page. TypeError for a dotted name.
     """
     for name in packages:
         if not name.isidentifier():

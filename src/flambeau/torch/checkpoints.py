@@ -57,7 +57,7 @@ def noop_context_fn() -> tuple[AbstractContextManager[None], AbstractContextMana
 
 
 def set_checkpoint_early_stop(enable: bool) -> AbstractContextManager[None]:
-    """A context that does nothing: backward computes only what it needs."""
+    """A context that does nothing: backward computes only the values that it needs."""
     return nullcontext()
 
 

@@ -39,7 +39,7 @@ class RecordedCalls:
     Gradients that a call reads are arguments of the recording, and those that it sets are results.
     """
 
-    is_unwatched = True  # its state follows from what recordings depend on
+    is_unwatched = True  # its state follows from the dependencies of recordings
 
     def __init__(self, fn: Callable[..., Any]):
         self.leaves: list[Tensor] = []
@@ -91,7 +91,7 @@ class RecordedCalls:
         return self.places[id(leaf)]
 
     def run(self, initial: dict[int, Tensor], number: int, args: Any, kw: Any) -> Any:
-        """Call the function in a frame; note what a recording of the call depends on."""
+        """Call the function in a frame, and record the dependencies of the call."""
         frame = grad_slots.Frame({id(self.leaves[i]): g for i, g in initial.items()})
         recorder, grad_slots.current.frame = thread.recorder, frame
         try:

@@ -99,8 +99,8 @@ def backward(
     leaves = {key: taken_by.get(key) for key in grads.by_key}
     pairs = [(leaf, grads.by_key[key]) for key, leaf in leaves.items() if leaf is not None]
     _add_all(self, pairs, create_graph)
-    # The result has the sums, as `.grad` has: callers that clip or scale what backward returned see the same
-    # tensors as those that go through the parameters.
+    # The result has the sums, as `.grad` has: callers that clip or scale the result of backward see the same
+    # tensors as code that uses the parameters.
     grads.by_key = {
         key: g if (leaf := leaves[key]) is None else grad_slots.read(leaf) for key, g in grads.by_key.items()
     }

@@ -17,7 +17,7 @@ _chosen: list[str] = []
 
 
 def get_dir() -> str:
-    """The folder of downloads: hub in torch's folder of caches, or what set_dir has set."""
+    """The folder of downloads: hub in torch's cache folder, or the folder of set_dir."""
     return _chosen[-1] if _chosen else str(Path(torch_home()) / "hub")
 
 

@@ -1,4 +1,5 @@
-"""Private names of torch that libraries call: flags of what does not exist here, and _foreach functions."""
+"""Private names of torch that libraries call: flags of features that do not exist here, and _foreach
+functions."""
 
 from collections import namedtuple
 from collections.abc import Callable, Sequence

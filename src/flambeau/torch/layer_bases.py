@@ -1,4 +1,4 @@
-"""torch.nn.modules' private names: the bases of layers, and what repeats a number for each dim."""
+"""torch.nn.modules' private names: the bases of layers, and helpers that repeat a number for each dim."""
 
 from collections.abc import Callable, Iterable
 from itertools import repeat

@@ -117,7 +117,7 @@ def _public(source: str, name: str) -> Any:
     if public is not None and name not in public and source != ".":
         return NOTHING
     value = getattr(ours, name, NOTHING)
-    # what one of our modules imports from another is not among its names
+    # names that one of our modules imports from another do not count as its own
     return NOTHING if isinstance(value, ModuleType) else value
 
 
@@ -138,7 +138,8 @@ def _value_of_kind(module: str, name: str, kind: str, text: str) -> Any:
 
 
 def _import_from_package(path: str) -> Any:
-    """What torch's module imports from Python's library or another package; NOTHING if it isn't installed."""
+    """A name that torch's module imports from Python's library or another package; NOTHING if that isn't
+    installed."""
     home, _, name = path.partition(":")
     try:
         owner = importlib.import_module(home)

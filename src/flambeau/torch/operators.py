@@ -18,7 +18,7 @@ from .placeholders import MissingInTorch, refuse
 Kernel = Callable[..., Any]
 # keys of kernels that run here, the first that an operator has; those of autocast are torch's own rules
 KEYS = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CPU", "CUDA", "Autograd", "")
-# compiled libraries: the end of the file's name -> what their operators are here
+# compiled libraries: the end of the file's name -> the replacement of their operators
 COMPILED = {"torchvision/_C.so": ".torch.torchvision_ops", "torchvision/_C.pyd": ".torch.torchvision_ops"}
 ATEN = ("aten", "prims")  # torch's own namespaces: a missing operator raises when it is called
 ATEN_HOMES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special")

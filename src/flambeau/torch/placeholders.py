@@ -111,7 +111,7 @@ def _is_question(name: str) -> bool:
     return re.fullmatch(form, name.rpartition(".")[2]) is not None
 
 
-# modules that trace, compile and dispatch: a setting of what does not exist here has no effect
+# modules that trace, compile and dispatch: settings of missing features have no effect
 OF_COMPILERS = (
     "torch._C",
     "torch._dynamo",

@@ -29,7 +29,7 @@ def _become_counted(self: Tensor, new: Node) -> None:
     """Set a new value for this tensor and all views of the same elements, and count the write."""
     _plain_become(self, new)
     owner = _owner(self)
-    owner.writes = _writes_of(owner) + 1  # in a slot: recordings depend on what is in a tensor's dict
+    owner.writes = _writes_of(owner) + 1  # in a slot: recordings depend on a tensor's dict
 
 
 @in_mode(Tensor)
@@ -39,7 +39,7 @@ def _version(self: Tensor) -> int:  # pyright: ignore[reportUnusedFunction] - to
     return _writes_of(_owner(self))
 
 
-# --- what tensors are not, and what does nothing ---
+# --- properties that tensors lack, and methods without effect ---
 
 
 def _constant(value: Any) -> property:

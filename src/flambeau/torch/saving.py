@@ -186,7 +186,7 @@ def get_safe_globals() -> list[Any]:
 
 
 def clear_safe_globals() -> None:
-    """Forget what add_safe_globals has allowed."""
+    """Remove the entries of add_safe_globals."""
     _safe_globals.clear()
 
 

@@ -139,7 +139,7 @@ def _regions(rois: Tensor, scale: float, offset: float) -> tuple[Tensor, Tensor,
 
 
 def _whole_regions(rois: Tensor, scale: float, more: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The same in integers. more: what is added to heights and widths."""
+    """The same in integers. more: the number added to heights and widths."""
     rois = rois.detach()
     corners = rois[:, 1:] * scale
     corners = where(corners < 0, -(0.5 - corners).floor(), (corners + 0.5).floor()).long()
@@ -148,7 +148,7 @@ def _whole_regions(rois: Tensor, scale: float, more: int) -> tuple[Tensor, Tenso
 
 
 def _taps(start: Tensor, size: Tensor, bins: int, ratio: int, length: int) -> tuple[Tensor, Tensor, Tensor]:
-    """What the samples of bins read along one dim: two elements each.
+    """The elements that the samples of bins read along one dim: two each.
 
     start, size: of the regions, (K,). length: of the dim. Returns places and shares, (K, bins, 2 * samples),
     and the number of samples of a bin, (K,)

@@ -1,4 +1,4 @@
-"""Functions of torch that set what does not exist here: they accept their arguments and do nothing."""
+"""Functions of torch for settings that do not exist here: they accept their arguments and do nothing."""
 
 import os
 from typing import Any

@@ -1,5 +1,6 @@
-"""Reads WGSL: what a module declares, its statements, the types of its expressions, its barriers.
+"""Reads WGSL: declarations, statements, types of expressions, barriers.
 
-It covers what kernels are written in. A text that it does not understand is an error with its line, since a
+It covers the part of WGSL that kernels use. A text that it does not understand is an error with its line,
+since a
 text that is only half understood can't be rewritten.
 """

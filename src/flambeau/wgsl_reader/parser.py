@@ -1,4 +1,4 @@
-"""Parses WGSL by recursive descent. What it does not know is an error with the line."""
+"""Parses WGSL by recursive descent. Unknown constructs raise an error with the line."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ TOKEN = re.compile(
     r"|(?P<word>[^\W\d]\w*)"
     r"|(?P<sign><<=|->|\+\+|--|<<|<=|==|!=|&&|\|\||\+=|-=|\*=|/=|%=|&=|\|=|\^=|[-+*/%&|^~!<>=(){}\[\],;:.@])"
 )
-BRACES = re.compile(r"[{}]|//[^\n]*|/\*")  # what decides where a block ends
+BRACES = re.compile(r"[{}]|//[^\n]*|/\*")  # tokens that decide where a block ends
 COMMENT = re.compile(r"/\*|\*/")
 LEVELS = (  # loosest first; > and >> are joined by the parser, since > also ends a template
     ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"),
@@ -32,7 +32,7 @@ TEMPLATED = re.compile(
 
 
 class WgslFault(KernelError):
-    """A text that is wrong: the line, from 1 on, and the rule."""
+    """A fault in a text: the line, counted from 1, and the rule."""
 
     def __init__(self, line: int, rule: str):
         super().__init__(f"line {line}: {rule}")
@@ -47,7 +47,7 @@ class Token(NamedTuple):
 
 
 def line_of(text: str, at: int) -> int:
-    """The line of text[at], from 1 on."""
+    """The line of text[at], counted from 1."""
     return text.count("\n", 0, at) + 1
 
 
@@ -107,13 +107,13 @@ def _after_block(text: str, at: int) -> int:
 def declarations(text: str) -> s.WgslModule:
     """Parse the declarations of a text. Bodies of functions are parsed at their first use.
 
-    WgslFault with the line of what is not understood.
+    WgslFault with the line of an unknown construct.
     """
     return _Parser(text, tokens_of(text, with_bodies=False)).module()
 
 
 def parse(text: str) -> s.WgslModule:
-    """A module with one entry point and all its bodies; KernelError with the line of what is wrong."""
+    """A module with one entry point and all its bodies; KernelError with the line of the fault."""
     module = declarations(text)
     for f in module.functions:
         _ = f.body  # parses it

@@ -1,4 +1,4 @@
-"""Writes a module again with other text in the places of some of its pieces."""
+"""Rewrites a module, replacing the text of some of its pieces."""
 
 from . import syntax as s
 from .parser import parse
@@ -26,7 +26,7 @@ class Rewriter:
         return self.splice(part, [(p, self.emit(p)) for p in part.parts()])
 
     def splice(self, part: s.Piece, inside: list[tuple[s.Piece, str]]) -> str:
-        """A piece's own text with these texts in the places of some of its parts."""
+        """A piece's text with some of its parts replaced by these texts."""
         out, at = list[str](), part.start
         # Pieces of one part never overlap, so copying from one end to the next start is enough.
         for p, text in sorted(inside, key=lambda pair: pair[0].start):

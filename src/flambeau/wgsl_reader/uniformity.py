@@ -1,4 +1,4 @@
-"""Finds barriers in non-uniform control flow, by the text alone, as WGSL's own analysis does: no probe can
+"""Finds barriers in non-uniform control flow by static analysis, as WGSL does: no probe can
 observe a barrier that some threads do not reach, since its behaviour is undefined.
 
 A value is divergent if threads may differ in it: a thread's number, a value read from memory that the kernel
@@ -21,7 +21,7 @@ WRITTEN = {"workgroup", "private"}  # address spaces; storage too if it is read_
 
 @dataclass
 class FlowFacts:
-    """What is known of a function: its divergent variables and parameters, by id; whether its result is
+    """The analysis of a function: its divergent variables and parameters, by id; whether its result is
     divergent for uniform arguments; whether it has barriers."""
 
     divergent: set[int] = field(default_factory=set[int])
