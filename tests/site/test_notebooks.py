@@ -13,7 +13,7 @@ from helpers.paths import ROOT
 
 from flambeau.cli import main
 from flambeau.site.docs import linker, sources
-from flambeau.site.notebooks import NOTEBOOKS, notebook, notebooks
+from flambeau.site.notebooks import NOTEBOOKS, attach_pictures, notebook, notebooks
 
 # In place of a kernel of Jupyter: the magics that the notebooks use, in one process.
 KERNEL = """
@@ -50,7 +50,7 @@ SHORTER = (("COUNT = 200", "COUNT = 10"), ("EPOCHS = 8", "EPOCHS = 1"), ("[480, 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("name", in_turn(NOTEBOOKS, 4))
 def test_cells_run(name, tmp_path):
-    text = notebooks(sources(), linker)[f"{name}.ipynb"].decode()
+    text = notebooks(sources(), linker, lambda _: b"")[f"{name}.ipynb"].decode()
     if name == "tutorial":
         for old, new in SHORTER:
             assert old in text
@@ -89,6 +89,14 @@ def test_what_becomes_a_cell():
     assert all(re.fullmatch(r"[\w-]{1,64}", cell["id"]) for cell in page["cells"])
 
 
+def test_pictures_are_in_the_file():
+    page = notebook("# One\n\n![it](images/x.png) and ![that](images/y.png)\n", lambda target: f"../{target}")
+    attach_pictures(page, lambda name: name.encode())
+    (first, _) = page["cells"]
+    assert "".join(first["source"]).endswith("![it](attachment:x.png) and ![that](attachment:y.png)")
+    assert first["attachments"] == {"x.png": {"image/png": "eC5wbmc="}, "y.png": {"image/png": "eS5wbmc="}}
+
+
 def test_the_command_writes_them(tmp_path):
     done = CliRunner().invoke(main, ["docs", "--notebooks", str(tmp_path / "n")])
     assert done.exit_code == 0 and "tutorial.ipynb" in done.output
@@ -99,4 +107,4 @@ def test_the_command_writes_them(tmp_path):
             if cell["cell_type"] == "markdown":
                 text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", "".join(cell["source"]), flags=re.M | re.S)
                 for target in re.findall(r"\]\(([^)\s]+)\)", text):
-                    assert target.startswith(("../", "#", "http")), (name, target)
+                    assert target.startswith(("../", "#", "http", "attachment:")), (name, target)

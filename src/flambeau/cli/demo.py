@@ -114,7 +114,8 @@ def demo(**values: Any):
         heading = options.title or Path(name).stem.replace("_", " ")
         texts = Texts(heading, options.about, options.examples)
         facts = write_demo(program, folder, texts, options.wishes(), call)
-        click.echo(f"takes {_described(facts['inputs'])}; shows {_described(facts['outputs'])}")
+        named = "" if options.names or not fields_of(facts) else "; --names A,B,... labels the fields"
+        click.echo(f"asks for {_described(facts['inputs'])}; shows {_described(facts['outputs'])}{named}")
         if out is not None:
             size = sum(p.stat().st_size for p in out.rglob("*") if p.is_file())
             click.echo(
@@ -143,7 +144,13 @@ def _listed(text: str | None) -> Sequence[str]:
 
 
 def _described(values: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{v['name']} {v['dtype']}{v['shape']} as {v['kind']}" for v in values)
+    """Describe values of a page, such as "x, f32[1, 4], as fields"."""
+    return " and ".join(f"{v['name']} ({v['dtype']}{v['shape']}) as {v['kind']}" for v in values)
+
+
+def fields_of(facts: dict[str, Any]) -> list[str]:
+    """Return the names of the inputs that a page asks for as one field a number."""
+    return [v["name"] for v in facts["inputs"] if v["kind"] == "fields"]
 
 
 def _program(options: DemoOptions, out: Path, call: str) -> Path:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from ..errors import FlambeauError
-from ..site.docs import build_docs, linker, sources
+from ..site.docs import build_docs, linker, read_image, sources
 from ..site.notebooks import notebooks, write_notebooks
 from ..site.server import address, serve
 from .web import run_server, scratch_folder
@@ -33,7 +33,7 @@ def docs(out: Path | None, folder: Path | None, port: int, open_it: bool):
     Example: flambeau docs --open
     """
     if folder is not None:
-        files = notebooks(sources(), linker)
+        files = notebooks(sources(), linker, read_image)
         write_notebooks(folder, files)
         click.echo(f"wrote {folder}: {', '.join(files)}")
     if out is not None:

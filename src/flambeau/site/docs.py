@@ -81,6 +81,11 @@ def sources() -> dict[str, str]:
     return {name: text for name, text in sorted(pages.items()) if name not in SKIPPED}
 
 
+def read_image(name: str) -> bytes:
+    """Return the bytes of a picture of the documentation."""
+    return (docs_folder() / "images" / name).read_bytes()
+
+
 def build_docs(out: Path) -> tuple[int, int]:
     """Write the documentation to a folder; returns the number of pages and of functions and classes.
 
@@ -108,7 +113,9 @@ def docs_files(entries: list[reference.PublicName], with_site: bool = False) -> 
     build_page = partial(whole, folder=Folder(pages, with_site))
     files: dict[str, bytes] = {}
     places: list[search.Found] = []
-    files |= {f"{NOTEBOOKS}/{name}": data for name, data in notebooks.notebooks(pages, linker).items()}
+    files |= {
+        f"{NOTEBOOKS}/{name}": data for name, data in notebooks.notebooks(pages, linker, read_image).items()
+    }
     for name, text in pages.items():
         page = markdown.render(text, linker(name, pages))
         runs = with_site and name.startswith(BOOK) and name != f"{BOOK}index"

@@ -1,5 +1,6 @@
 """Turns pages of the documentation into Jupyter notebooks, for JupyterLab and JupyterLite."""
 
+import base64
 import json
 import re
 from collections.abc import Callable
@@ -14,14 +15,15 @@ from . import markdown
 NOTEBOOKS = ("tutorial", "fusion", "learner", "autodiff")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<=\]\()([^)\s]+)(?=\))")
+PICTURE = re.compile(r"\]\(\.\./images/([\w-]+\.png)\)")
 FILE = re.compile(r"# (\w+\.py)\n")  # the first line of a block that is a file
 COMMANDS = ("python ", "flambeau ")
 # Commands that would not end, or that open a browser.
 UNENDING = ("serve", "--open")
 SETUP = (
     "*This notebook is a page of Flambeau's documentation. It needs `pip install 'flambeau[train,data]'`. In"
-    " JupyterLite run `%pip install` with the address of the wheel that the site's first page shows, in a"
-    " browser whose WebAssembly can block (Chrome, Edge, Firefox); there, `!` commands do not run.*"
+    " JupyterLite run `%pip install numpy pillow` and `%pip install` with the address of the wheel that the"
+    " site's first page shows; there, `!` commands do not run.*"
 )
 
 
@@ -72,10 +74,24 @@ def add_markdown(cells: list[dict[str, Any]], text: str, link: Callable[[str], s
         cells.append(cell("markdown", relinked, len(cells)))
 
 
+def attach_pictures(page: dict[str, Any], read: Callable[[str], bytes]) -> None:
+    """Put the pictures of a notebook into its cells, so that one downloaded file has them. read: returns the
+    bytes of a file in images/."""
+    for part in page["cells"]:
+        names = [name for line in part["source"] for name in PICTURE.findall(line)]
+        if part["cell_type"] == "markdown" and names:
+            part["source"] = [PICTURE.sub(r"](attachment:\1)", line) for line in part["source"]]
+            encoded = {name: base64.b64encode(read(name)).decode() for name in names}
+            part["attachments"] = {name: {"image/png": data} for name, data in encoded.items()}
+
+
 def notebooks(
-    pages: dict[str, str], linker: Callable[[str, dict[str, str]], markdown.Link]
+    pages: dict[str, str],
+    linker: Callable[[str, dict[str, str]], markdown.Link],
+    read: Callable[[str], bytes],
 ) -> dict[str, bytes]:
-    """Return the notebooks of the pages by name; links lead to the pages in the folder above theirs."""
+    """Return the notebooks of the pages by name; links lead to the pages in the folder above theirs. read:
+    returns the bytes of a file in images/."""
     written: dict[str, bytes] = {}
     for name in [name for name in NOTEBOOKS if name in pages]:
         link = linker(name, pages)
@@ -84,7 +100,9 @@ def notebooks(
             place = link(target)
             return place if place is None or re.match(r"[a-z]+:|#", place) else f"../{place}"
 
-        written[f"{name}.ipynb"] = (json.dumps(notebook(pages[name], above), indent=1) + "\n").encode()
+        page = notebook(pages[name], above)
+        attach_pictures(page, read)
+        written[f"{name}.ipynb"] = (json.dumps(page, indent=1) + "\n").encode()
     return written
 
 
