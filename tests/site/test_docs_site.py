@@ -48,6 +48,20 @@ def test_a_dead_link_is_found(files):
     assert "learner.html: data.html#no-such-heading" in found
 
 
+def test_examples_are_pages_with_their_code(files):
+    page = files["examples/vae.html"].decode()
+    assert 'href="vae.py"' in page and "class VAE" in text_of(page) and "variational autoencoder" in page
+    assert b'href="examples/vae.html"' in files["examples.html"]
+    assert files["examples/vae.py"].startswith(b'"""A variational')
+    subjects = {place.partition("#")[0] for place in search.SUBJECTS}
+    anchors = {
+        f"{s}"
+        for s in search.SUBJECTS
+        if f'id="{s.partition("#")[2]}"' in files[s.partition("#")[0]].decode()
+    }
+    assert subjects <= files.keys() and anchors == set(search.SUBJECTS)
+
+
 def test_a_page_of_markdown():
     text = (
         "# One\n\nSee `x` in [data](data.md#rows) and [this](../src/x.py).\n\n## Two & 2\n\n"
@@ -120,6 +134,16 @@ PHRASES = {
     "oom": "recording",
     "fp16": "howto/sixteen_bits",
     "resume training": "howto/resume",
+    "train a gpt": "book/gpt",
+    "transfer learning": "fine_tuning",
+    "confusion matrix": "learner",
+    "out of memory": "recording",
+    "docker gpu": "install",
+    "vae": "examples/vae",
+    "image folder": "howto/photographs",
+    "csv table": "tables",
+    "write a wgsl kernel": "howto/own_op",
+    "lstm": "nn",
 }
 
 
@@ -177,7 +201,7 @@ def test_the_command_writes_a_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(reference, "MODULES", SOME)
     done = CliRunner().invoke(main, ["docs", "--out", str(tmp_path / "site")])
     assert done.exit_code == 0 and re.match(
-        r"wrote .*site: \d+ pages, of which \d+ are of functions", done.output
+        r"wrote .*site: \d+ pages, \d+ of them for functions and classes", done.output
     )
     assert (tmp_path / "site" / "index.html").is_file() and (tmp_path / "site" / "docs.css").is_file()
     again = CliRunner().invoke(main, ["docs", "--out", str(tmp_path / "site")])

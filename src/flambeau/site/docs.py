@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import posixpath
 import re
@@ -36,11 +37,12 @@ GROUPS = {
     "Results": "correctness performance coverage",
 }
 MORE = "More"
+SCRIPTS = "Examples"
 INSIDE = "Inside"
 SKIPPED = {"reference"}  # the pages of single functions take its place
 MARK = "docs.json"  # the file by which a folder of an earlier build is recognised
 ASSETS = ("docs.css", "docs.js", "rank.js")
-BOOK = "book/"
+BOOK, EXAMPLES = "book/", "examples"
 RUNS = Template(
     '<link rel="stylesheet" href="${site}wgsl.css">\n<link rel="stylesheet" href="${site}runner.css">\n'
     '<link rel="stylesheet" href="${site}book/style.css">\n'
@@ -78,7 +80,24 @@ def sources() -> dict[str, str]:
     readme = folder.parent / "README.md" if folder.parent == ROOT else folder / "README.md"
     pages = {p.relative_to(folder).as_posix()[:-3]: p.read_text("utf-8") for p in folder.rglob("*.md")}
     pages |= {"README": readme.read_text("utf-8")} if readme.is_file() else {}
+    pages |= {f"{EXAMPLES}/{name}": example_page(name, source) for name, source in examples().items()}
     return {name: text for name, text in sorted(pages.items()) if name not in SKIPPED}
+
+
+def examples() -> dict[str, str]:
+    """Return the sources of the examples by name, such as "vae"."""
+    folder = docs_folder()
+    place = (folder.parent if folder.parent == ROOT else folder) / EXAMPLES
+    return {p.stem: p.read_text("utf-8") for p in sorted(place.glob("*.py"))}
+
+
+def example_page(name: str, source: str) -> str:
+    """Return an example as Markdown: what it does, how to run it, and its code."""
+    first = ast.parse(source).body[0]
+    summary, _, more = (ast.get_docstring(ast.parse(source)) or name).partition("\n\n")
+    code = "\n".join(source.splitlines()[first.end_lineno :]).strip("\n")
+    file = f"[{name}.py]({name}.py)"
+    return f"# {name}\n\n{summary}\n\n```\n{more}\n```\n{file}:\n```python\n{code}\n```\n"
 
 
 def read_image(name: str) -> bytes:
@@ -138,6 +157,7 @@ def docs_files(entries: list[reference.PublicName], with_site: bool = False) -> 
     kept = [p for kind in ("images", "inspect") for p in (folder / kind).rglob("*") if p.is_file()]
     files |= {p.relative_to(folder).as_posix(): p.read_bytes() for p in kept}
     files |= {name: (web_folder() / "docs" / name).read_bytes() for name in ASSETS}
+    files |= {f"{EXAMPLES}/{name}.py": source.encode() for name, source in examples().items()}
     files["flame.svg"] = (web_folder() / "flame.svg").read_bytes()
     names = ((entry.title, addresses[entry.title], first_sentence(entry.doc)) for entry in entries)
     files["names.json"] = search.name_index(names).encode()
@@ -183,8 +203,9 @@ def groups(pages: dict[str, str]) -> dict[str, list[str]]:
     grouped = {group: [n for n in names.split() if n in pages] for group, names in GROUPS.items()}
     known = {name for names in grouped.values() for name in names}
     inside = [n for n in pages if n.startswith("internals/")] + [n for n in ("contributing",) if n in pages]
-    more = [n for n in pages if n not in known and n not in inside]
-    return {**grouped, **({MORE: more} if more else {}), INSIDE: inside}
+    scripts = [n for n in pages if n.startswith(f"{EXAMPLES}/")]
+    more = [n for n in pages if n not in (*known, *inside, *scripts)]
+    return {**grouped, **({MORE: more} if more else {}), SCRIPTS: scripts, INSIDE: inside}
 
 
 def navigation(here: str, root: str, pages: dict[str, str]) -> str:
@@ -222,6 +243,8 @@ def linker(name: str, pages: dict[str, str]) -> markdown.Link:
                 place = f"{found}.html"
             else:
                 return None  # a file of the repository that the site does not have
+        elif place.startswith(f"{EXAMPLES}/") and place.removesuffix(".py") in pages:
+            place = place if name.startswith(f"{EXAMPLES}/") else place.replace(".py", ".html")
         elif not place.startswith(("images/", "inspect/")):
             return None
         return posixpath.relpath(place, posixpath.dirname(here) or ".") + hash_ + anchor

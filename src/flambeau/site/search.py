@@ -27,6 +27,21 @@ WEIGHTS = {
     "performance": 0.3,
     "coverage": 0.3,
     "book/": 0.8,
+    "examples/": 0.6,
+}
+# Pages by address, and words for them that they do not have, or not in their titles.
+SUBJECTS = {
+    "book/gpt.html#a-gpt-from-nothing": "train gpt transformer language llm",
+    "fine_tuning.html#fine-tuning": "transfer learning pretrained freeze finetune head",
+    "recording.html#memory": "out memory oom",
+    "learner.html#learner": "train confusion matrix early stopping best curves",
+    "howto/training_loop.html#write-your-own-training-loop": "gradient accumulation accumulate clip",
+    "howto/metrics.html#measure-what-you-train": "confusion matrix imbalanced classes f1",
+    "install.html#install": "docker container wsl driver drivers gpu found",
+    "models.html#ready-made-networks-and-text-generation": "huggingface hub transformers timm pretrained",
+    "examples.html#examples": "vae autoencoder gan lstm dqn reinforcement learning diffusion scripts",
+    "tables.html#tables": "csv pandas dataframe tabular excel",
+    "data.html#data": "custom dataset",
 }
 # The words of the pages, as readers type them.
 SYNONYMS = {
@@ -73,6 +88,8 @@ def index(places: Iterable[Found]) -> str:
         for word in words_of(place.text):
             counts[word] = min(counts.get(word, 0) + 1, IN_TITLE // 2)
         for word in words_of(place.title):
+            counts[word] = counts.get(word, 0) + IN_TITLE
+        for word in SUBJECTS.get(place.url, "").split():
             counts[word] = counts.get(word, 0) + IN_TITLE
         if place.page != place.title:
             for word in words_of(place.page):
