@@ -34,7 +34,7 @@ export async function check() {
   } catch (error) {
     return obstacle(`WebGPU fails: ${error.message}. ${advice(ACCELERATE)}`);
   }
-  if (!adapter) return obstacle(`WebGPU is there, but finds no GPU. ${advice(ACCELERATE)}`);
+  if (!adapter) return obstacle(`WebGPU is available, but finds no GPU. ${advice(ACCELERATE)}`);
   const small = Object.keys(PORTABLE).filter((name) => adapter.limits[name] < PORTABLE[name]);
   if (small.length) {
     const told = small.map((name) => `${name} is ${adapter.limits[name]} and not ${PORTABLE[name]}`).join(", ");

@@ -190,11 +190,12 @@ class GradScaler:
         self._set_option("backoff_factor", new_factor)
 
     def get_growth_interval(self) -> int:
-        """After how many steps in a row the scale grows."""
+        """The number of consecutive steps after which the scale grows."""
         return int(self._options["growth_interval"])
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set how many steps in a row make the scale grow; ValueError below 1. new_interval: how many."""
+        """Set the number of consecutive steps after which the scale grows; ValueError below 1. new_interval:
+        the number."""
         self._set_option("growth_interval", new_interval)
 
     def _set_option(self, name: str, value: Any) -> None:

@@ -103,7 +103,7 @@ def test_the_first_page_reads_digits_before_python_and_runs_three_lines(page, si
     ("script", "said"),
     [
         ("delete Navigator.prototype.gpu", "This browser has no WebGPU. In Chrome and Edge, update to 121"),
-        ("navigator.gpu.requestAdapter = async () => null", "WebGPU is there, but finds no GPU. In Chrome"),
+        ("navigator.gpu.requestAdapter = async () => null", "WebGPU is available, but finds no GPU. In"),
     ],
     ids=["no WebGPU", "no adapter"],
 )

@@ -19,7 +19,7 @@ from .paper import READY, draw, expect
     ("script", "said"),
     [
         ("delete Navigator.prototype.gpu", "This browser has no WebGPU. In Chrome and Edge, update to 121"),
-        ("navigator.gpu.requestAdapter = async () => null", "WebGPU is there, but finds no GPU. In Chrome"),
+        ("navigator.gpu.requestAdapter = async () => null", "WebGPU is available, but finds no GPU. In"),
         (
             """const given = navigator.gpu.requestAdapter.bind(navigator.gpu);
             navigator.gpu.requestAdapter = async () => {

@@ -180,7 +180,7 @@ def test_errors(tmp_path, monkeypatch):
         make = getattr(data, f"{kind}Folder")
         for root in (tmp_path, tmp_path / "none"):
             is_none = root.name == "none"
-            reason = "there is no such folder" if is_none else f"it contains no {holds}"
+            reason = "no such folder" if is_none else f"it contains no {holds}"
             assert said(ValueError, lambda m=make, r=root: m(r), tmp_path) == (
                 f"{kind}Folder('{'T/none' if is_none else 'T'}'): {reason}: {rule}"
             )

@@ -149,7 +149,7 @@ def test_an_incomplete_environment(monkeypatch):
     with pytest.raises(ValueError, match="no process group exists: call"):
         distributed.get_rank()
     distributed.init_process_group(rank=0, world_size=1)
-    with pytest.raises(ValueError, match="there is a group already"):
+    with pytest.raises(ValueError, match="a process group already exists"):
         distributed.init_process_group(rank=0, world_size=1)
     distributed.destroy_process_group()
     assert not distributed.is_initialized()

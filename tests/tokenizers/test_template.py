@@ -80,8 +80,8 @@ HARM = {  # a template: what the error says
     "{{ messages.append(1) }}": "append",
     "{% set ns = namespace(__class__=1) %}": "underscore",
     "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}": "calls itself",
-    "{{ raise_exception('roles must alternate') }}": "does not take this conversation: roles must alternate",
-    "{{ messages[99].content }}": "does not take this conversation",
+    "{{ raise_exception('roles must alternate') }}": "does not support this conversation: roles",
+    "{{ messages[99].content }}": "does not support this conversation",
     "{% include 'x' %}": "no loader",
 }  # fmt: skip
 

@@ -30,7 +30,7 @@ def _binary(name: str, ours: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def alike(*xs: Any) -> Any:
-    """Promote arrays by the standard, in which 0-d arrays count fully. Python numbers stay."""
+    """Promote arrays by the standard, which treats 0-d arrays like others. Python numbers stay."""
     dtypes = {x.dtype for x in xs if isinstance(x, Tensor)}
     if len(dtypes) < 2:
         return xs

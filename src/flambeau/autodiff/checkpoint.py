@@ -143,7 +143,7 @@ class _Copies:
         return {n for n in read if self._is_end(n)} | {n for n, count in readers.items() if count > 1}
 
     def _ends(self, node: Node) -> frozenset[Node]:
-        """The large values from which elementwise operations alone compute this one."""
+        """The large values from which only elementwise operations compute this one."""
         if self._is_end(node):
             return frozenset() if self._is_stored(node) else frozenset([node])
         # small inputs are kept anyway

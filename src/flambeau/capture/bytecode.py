@@ -15,7 +15,8 @@ TAKES = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR")
 LOADS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME", "STORE_FAST_LOAD_FAST")
 CELLS = ("MAKE_CELL", "COPY_FREE_VARS", "LOAD_CLOSURE", "LOAD_FAST", "LOAD_FAST_BORROW")
 NO_VARIABLE = (*TAKES, "LOAD_CONST", "RETURN_CONST", "KW_NAMES")
-# functions that take an attribute's name; names that reach all attributes of an object; names that reach
+# functions with an attribute's name as an argument; names that reach all attributes of an object; names that
+# reach
 # objects beyond the arguments
 BY_NAME = {"getattr", "setattr", "delattr", "hasattr", "attrgetter", "methodcaller"}
 WHOLE = {"vars", "dir", "__dict__", "__getattribute__", "getmembers", "getattr_static", "__slots__"}

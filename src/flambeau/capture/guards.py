@@ -54,8 +54,8 @@ CURE = "keep its result in a tensor, or pass it as an argument"
 class Watch:
     """The values that a function reads from closures, globals, defaults and attributes, as they are now.
 
-    Every reachable value is followed. If the complete state of one is not known, `trouble` says so and
-    there is no recording. Of modules, classes, and objects of which code only reads attributes, only the
+    Every reachable value is followed. If the complete state of one is not known, `trouble` has the reason and
+    the call is not recorded. Of modules, classes, and objects of which code only reads attributes, only the
     names that some code reads from any object are watched.
     """
 
@@ -107,7 +107,7 @@ class Watch:
 
     def _follow_all(self) -> None:
         # To a fixed point: new code names attributes, for which classes and modules that were visited before
-        # have to be looked at again for those. It ends, since names and objects are each taken once.
+        # have to be looked at again for those. It terminates, since each name and object is visited once.
         while self._queue and not self.trouble:
             while self._queue and not self.trouble:
                 self._visit(*self._queue.pop())
@@ -117,7 +117,7 @@ class Watch:
                 self._visit_followed(*part)
 
     def _look_at_keys(self) -> None:
-        # Only now is it known which names any code takes. Absence counts as well: a new attribute of an
+        # Only now are all names known that code uses. Absence counts as well: a new attribute of an
         # instance hides its class's, and a new global hides a builtin.
         """Watch the collected keys of dicts, and the absence of names that would hide others."""
         for (name, _), (d, keys) in self._dict_keys.items():
@@ -293,8 +293,8 @@ class Watch:
         self, name: str, value: Any, code: CodeType, variable: str, everywhere: bool
     ) -> None:
         """Follow an object as far as the code that holds it in a variable uses it."""
-        # The narrow way: where all that code does with a variable is to take attributes by name (and to call
-        # methods of which the same holds), only these attributes are watched. The object's other attributes
+        # If code only reads a variable's attributes by name (and calls methods that do the same), only these
+        # attributes are watched. The object's other attributes
         # may then change at every call without a new recording. Else the whole object is watched.
         kind = class_of(value)
         is_container = any(base in BASES for base in kind.__mro__)

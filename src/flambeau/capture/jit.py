@@ -50,8 +50,8 @@ CHECKS: dict[str, Callable[[int], float]] = {  # after call n: the next call to 
     "never": lambda n: inf,
 }
 CHECKS_SHARE = 0.01  # share of the time since the first call that checks may take; others are postponed
-# A recording looks at each function that runs inside, a check does not: the first check is expected to take
-# this part of the recorded call (measured for ResNet-50's training step: a quarter to a tenth).
+# A recording examines each function that runs inside, a check does not: the first check should take this
+# fraction of the recorded call (measured for ResNet-50's training step: a quarter to a tenth).
 CHECK_SHARE = 0.2
 TRIES = 3  # useless recordings in a row after which a function is no longer recorded
 NONE: Any = object()  # a sentinel that no function returns
@@ -394,7 +394,7 @@ class Call:
     """A call in a recorder: its result, its computations, and the reason if it can't be replayed.
 
     listed: other threads, which continue to run, report their assignments. hears: examine each function that
-    runs inside, which takes ten times as long as the call.
+    runs inside, which makes the call ten times slower.
     """
 
     def __init__(

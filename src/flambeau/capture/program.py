@@ -282,8 +282,8 @@ class Program:
         self.constants = [n for n in leaves if id(n) not in tensors]
 
     def _carry(self) -> list[int]:
-        """Return the commands that copy the states' new values to their places, unless they are there
-        already."""
+        """Return the commands that copy the states' new values to their buffers, unless they are already
+        there."""
         self.moved = [(t.node.buffer, place) for t, place, _ in self.states if t.node.buffer is not place]
         words: list[int] = []
         todo = list(self.moved)

@@ -143,7 +143,7 @@ def _stops_at_interrupt(session: Chat) -> Generator[None]:
 
 
 def _reply(session: Chat, text: str) -> None:
-    """Print the reply to a text as it is written, then what it took."""
+    """Print the reply to a text while it is generated, then its cost."""
     with _stops_at_interrupt(session):
         for part in session.stream(text):
             click.echo(part, nl=False)

@@ -90,7 +90,7 @@ class LineControl(Extension):
     a block of WGSL, they control the block. The next lines may follow with `//% same`, and a condition's
     others with `//% elif x` and `//% else`.
 
-    It takes one line of a template where line statements around it take three.
+    It takes one line of a template instead of three with line statements.
     """
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:

@@ -226,7 +226,7 @@ def combine(higher: DType | None, lower: DType | None) -> DType | None:
 
 
 def beside(lower: DType, higher: DType) -> DType:
-    """The dtype with which a 0-d operand takes part in promotion beside operands with dims."""
+    """The dtype with which a 0-d operand takes part in promotion with operands that have dims."""
     if higher.category >= lower.category:
         return higher
     return higher.complex if lower.is_complex and higher.is_float else lower

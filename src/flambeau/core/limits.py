@@ -9,8 +9,8 @@ SOFTWARE_TURNS = 50000  # `Limits.turns` of software adapters: llvmpipe's limit,
 class MachineSpeed(NamedTuple):
     """The speeds of a GPU for cost estimates of kernels, by default of the NVIDIA H200 used to fit them.
 
-    cores: multiprocessors, each of which runs workgroups of its own. multiply_add: picoseconds that a core
-    takes for one in float32. byte: picoseconds in which the memory moves one.
+    cores: multiprocessors, each of which runs its own workgroups. multiply_add: picoseconds of a float32
+    multiply-add in a core. byte: picoseconds per byte of memory traffic.
     """
 
     cores: int = 132

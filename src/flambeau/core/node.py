@@ -28,7 +28,7 @@ _signatures: dict[tuple[Any, ...], int] = {}
 # waits grows deeper by itself; `op.apply` computes the inputs of a node deeper than `deep`.
 ALONE = 1000  # runs in a row by one thread, after which no other thread is expected to run anything
 _thread, _in_a_row = get_ident(), ALONE  # the thread of the last run, and its runs in a row
-DEEP, RUN = 4096, 64  # the largest number of nodes in a chain; how many of them a run counts for
+DEEP, RUN = 4096, 64  # the largest number of nodes in a chain; a run counts as this many
 fresh: int = 0  # the depth of a node whose inputs have their values
 deep: int = DEEP  # the largest depth
 

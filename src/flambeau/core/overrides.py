@@ -155,8 +155,8 @@ def is_overridden(arguments: Iterable[Any]) -> bool:
 def dispatch(
     func: Any, args: tuple[Any, ...], kw: dict[str, Any], relevant: Iterable[Any] | None = None
 ) -> Any:
-    """Ask the innermost mode, else the classes of the arguments (or of `relevant` ones); NOT_TAKEN if there
-    are none.
+    """Ask the innermost mode, else the classes of the arguments (or of `relevant` ones); NOT_TAKEN without
+    any.
 
     TypeError if all of them return NotImplemented.
     """

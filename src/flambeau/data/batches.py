@@ -87,6 +87,6 @@ def _check_keys(items: list[Any]) -> None:
 def _convert_inside(data: Any, change: Callable[[Any], Any]) -> Any:
     if is_mapping(data):
         return {key: change(value) for key, value in data.items()}
-    # Subclasses other than named tuples may need constructor arguments, so they stay as they are.
+    # Subclasses other than named tuples may need constructor arguments, so they do not change.
     is_plain = type(data) in (tuple, list) or (is_tuple(data) and hasattr(data, "_fields"))
     return rebuild(data, map(change, data)) if is_plain else data

@@ -53,7 +53,7 @@ class DatasetFolder(Dataset):
         samples = [(p, i) for i, folder in enumerate(folders) for p in files_below(folder, extensions)]
         self.samples = [(p, i) for p, i in samples if is_valid_file is None or is_valid_file(str(p))]
         if not self.samples:
-            reason = f"it contains no {self.holds}" if self.root.is_dir() else "there is no such folder"
+            reason = f"it contains no {self.holds}" if self.root.is_dir() else "no such folder"
             rule = f"{reason}: pass a folder with one subfolder for each class"
             raise ValueError(f"{type(self).__name__}('{root}'): {rule}")
 

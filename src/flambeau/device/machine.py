@@ -21,13 +21,13 @@ CORES = {  # part of an adapter's name -> its speeds (the first match); others a
     "RTX 3090": 82,
     "Tesla T4": 40,
 }
-TURNS = 64  # loop turns of the first try: doubled until a workgroup takes LONG
+TURNS = 64  # loop iterations of the first try: doubled until a workgroup takes LONG
 LONG = 1e-3  # seconds that are long compared with the noise of submits
 ROUNDS = 16  # the GPU is full when groups take this multiple of one workgroup's time
 MOST_GROUPS, MOST_TURNS = 1 << 14, 1 << 22
 COPIED = 1 << 27  # bytes that are copied: more than a cache holds
-PRODUCT = 1.17  # times as long a multiply-add takes in a product as in registers alone, on an H200
-CHAINS, UNROLLED = range(8), 4  # sums of a thread that do not wait for each other; steps of a turn
+PRODUCT = 1.17  # a multiply-add's time in a product, relative to one in registers only, on an H200
+CHAINS, UNROLLED = range(8), 4  # independent sums of a thread; steps of an iteration
 MULTIPLY_ADDS = 4 * len(CHAINS) * UNROLLED * 256  # of a turn of a workgroup
 COPIES = 8  # of a submit
 WORK = f"""

@@ -250,7 +250,7 @@ class NativeDevice(Caches):
             layout, pipeline_layout = self._layout(inputs, outputs + checks)
             with self._explain_errors(job):
                 pending = self._compiling.begin(job, pipeline_layout)
-            # no call in which a handler adds another
+            # between calls, a handler may add another
             self._pipelines += ((pending, job, layout, outputs, checks),)
             return len(self._pipelines) - 1
 

@@ -44,7 +44,7 @@ class Caches:
 
     @property
     def index(self) -> int | None:
-        """The number of a GPU, None of others."""
+        """A GPU's number; None for other devices."""
         from . import number_of
 
         return number_of(self)
@@ -75,7 +75,7 @@ class Arriving(Protocol):
     """A pending read from a device."""
 
     def wait(self) -> list[Any]:
-        """Block until the values are there, and return them."""
+        """Block until the values have arrived, and return them."""
         ...
 
     async def arrive(self) -> list[Any]:

@@ -70,7 +70,7 @@ def init_process_group(
     world_size: int = -1, rank: int = -1, store: Store | None = None, group_name: str = "",
     pg_options: Any = None, device_id: Any = None,
 ) -> None:  # fmt: skip
-    """Join this process to the others of a run and wait until all are there.
+    """Join this process to the others of a run, and wait until all have joined.
 
     `flambeau launch` sets all that this needs.
     backend: "sockets" keeps large arrays out of shared memory, all others choose per host

@@ -38,7 +38,7 @@ def threads_of(cores: int, processes: int) -> int:
 
 
 class _Helpers:
-    """Threads that wait for parts of passes. Beside those of concurrent.futures they take half of the time to
+    """Threads that wait for parts of passes. They take half as long as those of concurrent.futures to
     begin: 50 us are a tenth of a part."""
 
     def __init__(self, count: int):
@@ -192,7 +192,7 @@ class NumpyCarrier(Carrier):
 
 
 class _HostArrays:
-    """Values that are there already."""
+    """Values that already exist."""
 
     def __init__(self, arrays: Sequence[Floats], slices: Sequence[TensorSlice], threads: CopyThreads):
         self.arrays, self.slices, self.threads = arrays, slices, threads

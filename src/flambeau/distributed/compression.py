@@ -21,7 +21,7 @@ Part = Callable[[int, int], object]  # works on the elements [first, end)
 class Wire(NamedTuple):
     """A format of numbers in messages.
 
-    encode: returns the bytes of float32 numbers. decode: returns the numbers of bytes, given how many.
+    encode: returns the bytes of float32 numbers. decode: returns this many numbers from bytes.
     nbytes: the length of the message of this many numbers. put(message, count, part, first): writes the
     message of the numbers from `first` on, a multiple of BLOCK, to that of all `count` numbers.
     """

@@ -40,7 +40,7 @@ class PairSums:
         self._programs: dict[tuple[int, ...], Callable[..., list[Tensor]]] = {}
 
     def value(self, values: Values, number: int) -> Tensor:
-        """Return a value, zeros if there is none."""
+        """Return a value; zeros if it does not exist."""
         value = values.get(number)
         return self._zero(number) if value is None else value
 

@@ -49,8 +49,8 @@ class SumSlots:
 
     A round takes the memory of the round `depth` earlier, which is in the cache then. That one's use must
     have ended on this worker, which tells that all workers have added their segments of it, and so have read
-    its partial sums. A worker writes sums after all partial sums of the same round have come, and so after
-    all workers have used the sums that were there. Where a worker has nothing to add or to send, this would
+    its partial sums. A worker writes sums after all partial sums of the same round have arrived, so all
+    workers have used the previous sums. Where a worker has nothing to add or to send, this would
     not follow: then each round has its memory.
     """
 
@@ -200,7 +200,7 @@ class GradientExchange:
         self._stages[0].put(number)
 
     def _part(self, number: int, span: int) -> int:
-        """The part of a call in which a round's sums of a span travel."""
+        """The part of a call that carries a round's sums of a span."""
         return number * max(map(len, self.spans)) + span
 
     # The thread that adds
@@ -287,7 +287,7 @@ class GradientExchange:
         self._join()
 
     def _join(self) -> None:
-        """Wait for the threads, which have no more rounds to expect."""
+        """Wait for the threads; no more rounds follow."""
         self._stages[0].put(None)
         for thread in self._threads:
             thread.join()

@@ -126,7 +126,7 @@ class ProcessGroup:
     def empty(self, shape: int | Sequence[int], dtype: "npt.DTypeLike" = np.float32) -> Array:
         """An array for collectives. If ranks share memory, they read it where it is, without a copy.
 
-        shape: of the array, whose elements are not set. dtype: NumPy's.
+        shape: the array's; its elements are not initialised. dtype: NumPy's.
         """
         count, kind = int(np.prod(shape)), np.dtype(dtype)
         if count * kind.itemsize >= SMALLEST and any(p.shares_memory for p in self.mesh.peers.values()):
@@ -187,7 +187,7 @@ class ProcessGroup:
         self, array: Array, dst: int, op: ReduceOp = ReduceOp.SUM, *, dtype: str | None = None,
         async_op: bool = False,
     ) -> Work | None:  # fmt: skip
-        """Reduce the arrays of all ranks into that of rank `dst`; others stay as they are. array: [...]
+        """Reduce the arrays of all ranks into that of rank `dst`; the others do not change. array: [...]
 
         Raises DistributedError as `all_reduce` does.
         """

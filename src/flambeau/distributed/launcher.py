@@ -19,7 +19,7 @@ from .rendezvous import new_token
 from .store import StoreServer
 
 MASTER_PORT = 29500  # of several hosts that name none, as torchrun's
-GRACE = 5.0  # seconds in which the other workers may end by themselves after one failed
+GRACE = 5.0  # seconds that the other workers have to end after one failed
 KEPT_LINES = 200  # of each worker's errors, to print the first traceback last
 PARENT = "FLAMBEAU_PARENT"  # a pipe's descriptor: a worker ends when the launcher's end closes
 Environment = dict[str, str]
@@ -127,8 +127,8 @@ class Launcher:
     ):
         if plan.workers < 1 or not 0 <= plan.host < plan.hosts:
             raise ValueError(
-                f"launch(devices={plan.workers}, hosts={plan.hosts}, rank={plan.host}): devices are 1 or"
-                " more, ranks of hosts count from 0"
+                f"launch(devices={plan.workers}, hosts={plan.hosts}, rank={plan.host}): devices must be at"
+                " least 1, and host ranks count from 0"
             )
         if plan.hosts > 1:
             plan.port = plan.port or MASTER_PORT

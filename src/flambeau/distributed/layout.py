@@ -18,8 +18,8 @@ def round_size(nbytes: int, most: int = ROUND) -> int:
 
 
 class RoundPiece(NamedTuple):
-    """Elements of a tensor in a round: the tensor's number, where they begin in the round, how many they are,
-    and where they begin in the tensor."""
+    """Elements of a tensor in a round: the tensor's number, their start in the round, their number, and their
+    start in the tensor."""
 
     tensor: int
     start: int

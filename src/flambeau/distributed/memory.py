@@ -79,7 +79,7 @@ class Blocks:
         self.arrays: dict[int, SharedBlock] = {}  # with arrays that are in use, by file
         self.returned: deque[SharedBlock] = deque()  # blocks whose arrays are freed; any thread appends
         self.mapped: dict[tuple[int, int], Array] = {}
-        self.full = ""  # why no more blocks can be had
+        self.full = ""  # the reason if no more blocks are available
 
     def take(self, length: int) -> SharedBlock | None:
         """A block of at least `length` bytes, or None if all are in use. The caller holds the mesh's lock."""

@@ -22,7 +22,7 @@ STASH = 64 << 20  # bytes that a peer may send before they are asked for; then i
 BLOCK_SECONDS = 0.1  # a sender waits this long for a free block, then it uses the socket
 LINGER = 2.0  # seconds in which a closing rank lets its peers read its messages
 OVERHEAD = 1024  # bytes that a stashed message counts as beside its payload
-NO_CALL = (0xFFFF, 0)  # in place of the group and number of a call in which ranks differ
+NO_CALL = (0xFFFF, 0)  # replaces the group and number of a call on which ranks differ
 MAX_CALL = 1 << 14  # bytes of a call's text
 REMEMBERED = 256  # calls whose descriptions are stored to compare with late frames
 
@@ -436,7 +436,7 @@ class Mesh:
             self.changed.notify_all()
 
     def _store(self, peer: Peer, key: Key, text: str, data: Array, place: int | None) -> None:
-        """Keep a message until it is taken. One that nobody has asked for counts, with its header."""
+        """Keep a message until it is received. One that nobody has asked for counts, with its header."""
         is_expected = self.posted.get(key) is data
         stashed = 0 if is_expected else OVERHEAD + (data.nbytes if place is None else 0)
         peer.stashed += stashed

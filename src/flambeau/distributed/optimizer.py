@@ -440,7 +440,7 @@ class DistributedOptimizer:
                 self.regroup()
 
     def _enter(self) -> None:
-        """Wait until the others let this new worker in, and take over their state."""
+        """Wait until the others admit this new worker, and load their state."""
         while True:
             full = self._full
             try:

@@ -52,7 +52,7 @@ class TreeSum(Generic[T]):
 
     def put(self, span: Span, value: T) -> None:
         """Add the value of a node."""
-        # Up the tree while the sibling's sum is there, or the sibling has no items.
+        # Go up the tree while the sibling's sum exists, or the sibling has no items.
         while span != self._root:
             place = self._places[span]
             other = self.values.pop(place.sibling, None)

@@ -70,8 +70,8 @@ class Reception:
 class Worker:
     """This worker's place in a run: its connection to the store, which counts it as alive while it lasts.
 
-    store: the run's. token: the secret of the run. rank: the wanted one, -1 for any. size: how many workers
-    the run begins with. shared_memory: whether to use it with ranks of the same host.
+    store: the run's. token: the secret of the run. rank: the requested one, -1 for any. size: the initial
+    number of workers. shared_memory: whether to use it with ranks of the same host.
     """
 
     def __init__(self, store: Store, token: str, rank: int, size: int, shared_memory: bool = True):

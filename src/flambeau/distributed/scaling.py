@@ -51,9 +51,9 @@ class WorkerStep(NamedTuple):
 class Method(NamedTuple):
     """How gradients are exchanged.
 
-    wire: the bytes of an element over 4: 0.5 for float16, 0.25 for int8. overlap: the part of `compute` in
-    which other gradients than the last are completed and exchanged: that of the backward pass of a worker's
-    last shard. every: steps between two exchanges (DiLoCo).
+    wire: the bytes of an element over 4: 0.5 for float16, 0.25 for int8. overlap: the fraction of `compute`
+    during which gradients are exchanged: that of the backward pass of a worker's last shard. every: steps
+    between two exchanges (DiLoCo).
     hierarchical: whether a host's workers add their gradients before these leave the host; this version does
     not.
     """

@@ -20,7 +20,7 @@ MAX_BYTES = 256 << 20  # of all values
 PATIENCE = 30.0  # seconds that a client waits for an answer, beside the request's own timeout
 POLL = 1.0  # seconds after which the store looks whether a waiting client is still there
 JsonObject = dict[str, Any]
-# How other workers reach a worker, and the block by which they find out whether they share memory.
+# A worker's address for the others, and the block that shows whether they share memory.
 INFO = {"address": str, "port": int, "pid": int, "host": str, "probe": int, "nonce": str}
 
 
@@ -165,7 +165,7 @@ class StoreServer:
             return {}, b""
 
     def _count(self, request: str, generation: int) -> int:
-        """How many new workers wait, or how many workers of a generation live."""
+        """The number of waiting new workers, or of a generation's live workers."""
         members = [m for m in self._members.values() if not (m.has_joined and is_gone(m.connection))]
         if request == "joiners":
             return sum(m.has_joined and not m.generation for m in members)
@@ -189,7 +189,7 @@ class StoreServer:
     # Generations of workers
 
     def _join(self, connection: socket.socket, fields: JsonObject) -> JsonObject:
-        """Wait until all living workers ask for the next generation; its ranks, or why there is none."""
+        """Wait until all live workers request the next generation; returns its ranks, or why none begins."""
         if fields.get("version") != __version__:
             raise DistributedError(
                 f"rank {fields.get('rank')} runs flambeau {fields.get('version')}, the store {__version__}:"

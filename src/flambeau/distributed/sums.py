@@ -30,7 +30,7 @@ from .reduce import TreeSum, spans_of
 from .shards import SHARDS, deal, drawing, random_numbers
 
 AHEAD = 2  # rounds that are read from the device while earlier ones are sent
-OVERLAPPED = 64 << 20  # bytes of gradients from which their exchange begins before they are complete
+OVERLAPPED = 64 << 20  # with at least this many bytes, gradients are exchanged before all are complete
 NOTE = 64  # bytes that each rank may send along with a step
 T = TypeVar("T")
 

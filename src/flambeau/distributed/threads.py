@@ -44,8 +44,7 @@ def join_threads(
 ) -> list[ProcessGroup]:
     """The groups of `count` new ranks of this process that join the run of a store, as processes do.
 
-    first: the rank of the first, -1 for any ranks. size: how many workers the run begins with, None for
-    `count`.
+    first: the first one's rank, -1 for any ranks. size: the initial number of workers, None for `count`.
     """
     groups: dict[int, ProcessGroup] = {}
 

@@ -142,7 +142,7 @@ def listen(host: str, port: int, token: str) -> socket.socket:
 
 
 def connect(host: str, port: int, token: str, timeout: float, retry: bool = True) -> socket.socket:
-    """Connect and shake hands, with `retry` until the server is there. Raises DistributedError."""
+    """Connect and shake hands; with `retry`, try until the server listens. Raises DistributedError."""
     deadline = time.monotonic() + timeout
     while True:
         connection = None

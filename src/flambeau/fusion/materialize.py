@@ -116,7 +116,7 @@ class Materialization:
             is_computed = n.buffer is None and n.op.kind != "source"
             if is_computed and n.param is not None and not self._shows_leaf(n):
                 self.require(n, "a gradient with respect to it is requested")
-            if n.segment is not None:  # a checkpoint's inside, computed again once its gradient is there
+            if n.segment is not None:  # a checkpoint's inner value, recomputed for its gradient
                 for g in n.after:
                     self.require(g, "a checkpoint's inside waits for it")
         for n in self.order:
@@ -177,7 +177,7 @@ class Materialization:
         return value
 
     def _is_of_leaves(self, node: Node) -> bool:
-        """Whether a value is few elementwise ops and movements away from values that are there."""
+        """Whether a few elementwise and movement ops compute a value from existing values."""
         todo, room = [node], OPERAND_NODES  # a node counts as often as it is read
         while todo and room:
             n, room = self.alias[todo.pop()], room - 1

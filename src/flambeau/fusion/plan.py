@@ -69,7 +69,7 @@ def costs_of(
     plan: Plan, order: Sequence[Node], index: dict[int, int], sizes: dict[int, int]
 ) -> tuple[Cost, ...]:
     """The cost of every kernel of a plan, in the plan's order; `order` has the node of each value, `index`
-    the value of each node's id, and `sizes` the bytes of each value that is there or stored."""
+    the value of each node's id, and `sizes` the bytes of each leaf or stored value."""
     walk, (values, reads) = _Walk(order, index, sizes), _worked_for(plan, len(order))
     shares = Counter(v for k in plan.kernels for v in k.outputs)  # several may write parts of one result
     heads: dict[int, int] = {}  # value -> the kernel that does its head's arithmetic, where several make it

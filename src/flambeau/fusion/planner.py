@@ -108,7 +108,7 @@ class Planner:
         """Add the kernels that compute `node`, after the kernels of all stored values that they read."""
         # Whether a fusion fits is known only when its kernel is built: lowering raises NeedStore at a node
         # that can't be part of it. That node is then stored first (it goes on the stack), and the kernel is
-        # built again. Each round stores one node more or takes one group apart, so it ends.
+        # built again. Each round stores one more node or dissolves a group, so the loop terminates.
         context, stack = self.context, [node]
         while stack:
             top = stack[-1]

@@ -357,7 +357,7 @@ def inputs_among(nodes: Iterable[Node]) -> Callable[[Node], list[Node]]:
 
 
 def rows_of(shape: Shape, dims: tuple[int, ...]) -> tuple[int, int] | None:
-    """How many rows a reduction has and how long they are; None where its dims are not the last."""
+    """The number and length of a reduction's rows; None if its dims are not the last."""
     real = [d for d in dims if shape[d] > 1]
     if not real or 0 in shape:
         return None

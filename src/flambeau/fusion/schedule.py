@@ -42,7 +42,7 @@ def in_memory_order(kernels: tuple[Kernel, ...], sizes: dict[int, int], free: se
     """The kernels in order, except that each kernel that allocates no more than it frees runs as early as it
     can.
 
-    So a parameter is updated when its gradient is there, and no two gradients live at once.
+    So a parameter is updated as soon as its gradient exists, and no two gradients live at once.
     """
     return tuple(kernels[i] for i in _MemoryOrder(kernels, sizes, free).run())
 

@@ -1,7 +1,7 @@
 /** Draws the model as boxes in boxes: layers and their gradients, in them kernels with their ops, and the values between. */
 
 const BOX = { wide: 176, head: 19, line: 13, folded: 40, ops: 4, gap: 14, row: 24, pad: 10, title: 20 };
-const AT_FIRST = 30; // boxes that are there before somebody opens more; found ones that are opened
+const AT_FIRST = 30; // boxes that are shown before the reader opens more; search results that are opened
 const MOST_COLUMNS = 8, BROAD = [2.4, 1.3]; // how much broader than high the whole is to be, and a box in it
 const NEAREST = 1.25, FARTHEST = 0.02; // pixels a pixel
 const READABLE = 11; // pixels of a letter: smaller ones are made larger, or left out where there is no room

@@ -62,8 +62,8 @@ def exact_differences(steps: Sequence[WgslStep]) -> tuple[WgslStep, ...]:
     """The steps of a function, with exact operations for signs where both operands of a sum or difference
     depend on the same element.
 
-    WGSL lets a driver compute as if there were neither infinities nor NaN. Mesa takes `x - x`, `x + -x`,
-    `(x + y) - x` and `(x - y) + y` for 0 or y, NVIDIA's driver some of these.
+    WGSL lets a driver compute as if there were neither infinities nor NaN. Mesa folds `x - x`, `x + -x`, `(x
+    + y) - x` and `(x - y) + y` to 0 or y, NVIDIA's driver some of these.
     """
     below, elements = _dependencies(steps)
     changed: set[str] = set()
@@ -92,8 +92,8 @@ def exact_quotients(steps: Sequence[WgslStep]) -> tuple[WgslStep, ...]:
     """The steps of a function, with exact divisions where a value is divided by its own factor, and exact
     products where a root is squared.
 
-    NVIDIA's driver takes `x / x` and `x * (1 / x)` for 1, `x * y / x` for y, and `sqrt(x) * sqrt(x)` for x,
-    also where x is 0, infinite, NaN or negative.
+    NVIDIA's driver folds `x / x` and `x * (1 / x)` to 1, `x * y / x` to y, and `sqrt(x) * sqrt(x)` to x, even
+    if x is 0, infinite, NaN or negative.
     """
     factors: dict[str, Factors] = {}
     roots: set[str] = set()

@@ -19,7 +19,7 @@ MAX_STEPS = 120  # longer chains are cut: compile time grows faster than the sav
 MAX_DEPTH = 60
 PARAMS = 256  # words of Params that a kernel may have
 MAX_WORDS = 160  # limit for the steps of one expression: a kernel needs some Params for other values
-MOST_WORDS = 220  # of these after which an expression is cut that had fewer when it was begun
+MOST_WORDS = 220  # Params after which an expression is cut if it began with fewer
 LONGEST = (MAX_STEPS, MAX_WORDS)
 # of an opaque op's input, computed where it is read: to store it is one more kernel
 LONGEST_TRACED = (300, MOST_WORDS)
@@ -55,7 +55,7 @@ def check_size(shape: Shape) -> None:
 
 
 def check_turns(limits: Limits, name: str, turns: int) -> None:
-    """KernelError where a thread would take more turns of loops than the adapter lets it."""
+    """KernelError if a thread would run more loop iterations than the adapter allows."""
     if turns > limits.turns:
         rule = f"a thread would run {turns:,} loop iterations, and this adapter ends loops after 65,535"
         raise KernelError(f"{name}: {rule}: use smaller tensors, or another device")
@@ -224,7 +224,7 @@ class OwnRows(NamedTuple):
 class Trace:
     """Walks an expression over a domain into raw steps.
 
-    `outputs`: how many buffers the kernel writes that it does not read, of all that it may bind.
+    `outputs`: how many of its buffers the kernel writes without reading them.
     `can_check`: whether it computes the expression only for existing elements, so that an index out of range
     is a fault. `rows`: the reductions that the kernel computes. `beside`: a second head.
     """
@@ -249,7 +249,7 @@ class Trace:
         self.steps: list[Raw] = []
         self.affines: list[Affine] = []  # of all views of the steps
         self.turns = 1  # of loops inside the expression, and of the loop around it
-        self.words = 0  # how many Params the steps ask for at most
+        self.words = 0  # the most Params that the steps need
         self.memo: dict[tuple[Any, ...], int] = {}
         self.reads: set[int] = set()
         self.uses: dict[int, set[int]] = {}  # step -> the buffers below it

@@ -32,7 +32,7 @@ SEVERAL_FROM = 1 << 23  # elements above which a thread may compute several vec4
 # ms of processor time (47 with one pair a thread) and x * x 48 (53); vectors of four pairs took 68, and int32
 # takes 21 (llvmpipe, November 2026). On a GPU neighbouring threads read neighbouring pairs together.
 PAIRS = 8
-SLOW = 8  # price of an element from which a thread computes two vec4s, to keep more reads in flight
+SLOW = 8  # cost of an element from which a thread computes two vec4s, to have more reads in flight
 
 
 class ReadTrace(Trace):
@@ -107,7 +107,7 @@ def maps_kernel(plan: PlanContext, nodes: list[Node], over: int) -> tuple[Kernel
     """One kernel of several values of a shape, and for each node that equals another the value of that one;
     None if they read more buffers than fit.
 
-    over: how many of the values will be written over one that is read.
+    over: how many of the values will overwrite an input.
     """
     trace = Trace(plan, nodes[0].shape, outputs=len(nodes) - over, can_check=True)
     steps: dict[int, list[Node]] = {}

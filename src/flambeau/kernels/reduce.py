@@ -40,10 +40,10 @@ SPLIT_AT = 4096  # rows at least this long, and too few rows: reduced in two sta
 SOFTWARE_FILL = 4096  # threads that fill a software adapter well enough
 TREE_THREADS, TREE_FILL = 256, 1024  # a tree's workgroup, and how many of them fill a GPU
 LANES = 4, 16  # threads that add up the pieces of a result together
-FEW_PIECES = 16  # that a thread adds up in no more time than a kernel takes to begin
+FEW_PIECES = 16  # elements that a thread adds up while a kernel would start
 ADDING = 1 << 18  # threads that such a kernel has at most: more fill a GPU without
 PIECES = 64  # parts that one thread adds up at most
-WINDOW, WINDOWS_FILL = 25, 1 << 18  # elements that a thread reduces alone; how many such threads fill a GPU
+WINDOW, WINDOWS_FILL = 25, 1 << 18  # elements that one thread reduces; how many such threads fill a GPU
 
 
 @dataclass
@@ -245,7 +245,7 @@ class ReduceBuilder:
         return parts
 
     def turns(self, parts: int) -> int:
-        """Turns of loops that a thread takes over its part of a row."""
+        """Loop iterations of a thread over its part of a row."""
         sizes = [self.sizes[i] for i in self.inner]
         cut = max(range(len(sizes)), key=lambda i: sizes[i], default=0)
         width = 4 if self.can_widen() else 1

@@ -35,7 +35,7 @@ THREADS_OF_A_ROW = ((4, 1), (32, 8), (128, 32), (1024, 128), (4096, 256))
 NARROW = 5  # reads of single elements up to which fewer threads a row would read too far apart
 PREFETCH = 4  # reads under way where rows are read again
 HELD_REGISTERS = 128  # 32-bit ones of a thread that may hold elements of its row
-READS_HELD = 16  # reads of a row that a thread holds at most
+READS_HELD = 16  # the most reads of a row that a thread holds
 # The number of rows from which one workgroup, or one thread, per row fills an adapter; fewer long rows are
 # staged.
 ROWS_FILL, LONG_ROW = 64, 65536
@@ -422,7 +422,7 @@ def _power(n: int) -> int:
 
 
 def steps_of(lanes: int) -> tuple[tuple[int, int], ...]:
-    """How lanes join in a tree, four at a time where that goes: (lanes left, how many each joins)."""
+    """How lanes join in a tree, four at a time if possible: (remaining lanes, how many each joins)."""
     steps: list[tuple[int, int]] = []
     while lanes > 1:
         count = 4 if lanes % 4 == 0 else 2

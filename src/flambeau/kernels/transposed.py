@@ -13,7 +13,8 @@ THREADS = 256
 TILE = 1024  # elements: 4 KB of workgroup memory, and four reads under way for each thread
 WIDEST = 32  # elements that neighbouring threads read: 128 bytes
 TILES = 3  # at most in 16 KB of workgroup memory
-# Elements from which on tiles are faster: fewer stay in the caches, where each line is read again soon.
+# The number of elements above which tiles are faster: fewer stay in the caches, where each line is soon read
+# again.
 FROM = 1 << 16
 NARROWEST = 16  # neighbours of the output below which caches serve the reads
 

@@ -37,7 +37,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Confused:
-    """How many items of the class `target` the model takes for `prediction`; both are names, if known."""
+    """How many items of the class `target` the model predicts as `prediction`; both are names, if known."""
 
     target: str
     prediction: str
@@ -49,7 +49,7 @@ class Interpretation:
 
     items: all, in the loader's order
     worst: the inputs of the items with the highest losses, by index
-    classes: how many outputs the model has
+    classes: the number of the model's outputs
     names: of the classes; None: their numbers
 
     Raises ValueError if there is not a name for each class.

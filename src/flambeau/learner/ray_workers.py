@@ -15,7 +15,7 @@ from ..distributed.wire import TOKEN
 from ..errors import FlambeauError
 from .worker_task import work
 
-END_SECONDS = 10.0  # in which workers end after the training
+END_SECONDS = 10.0  # seconds within which workers end after the training
 
 
 def _ray() -> Any:

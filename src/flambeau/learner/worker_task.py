@@ -17,7 +17,7 @@ from ..distributed import ParallelOptions, Store, destroy_process_group, init_pr
 from ..distributed.wire import TOKEN
 from ..errors import TypeError
 
-BEGIN_SECONDS = 300.0  # in which all workers must be there
+BEGIN_SECONDS = 300.0  # seconds within which all workers must have joined
 
 
 @dataclass

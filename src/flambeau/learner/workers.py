@@ -27,7 +27,7 @@ from ..errors import DistributedError, FlambeauError, ValueError
 from .ray_workers import RayWorkers
 from .worker_task import BEGIN_SECONDS, FitTask, work
 
-END_SECONDS = 10.0  # in which they end after the training
+END_SECONDS = 10.0  # seconds within which they end after the training
 
 
 def device_names(device: Device, devices: int | Sequence[str]) -> list[str]:

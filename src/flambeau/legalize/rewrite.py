@@ -23,7 +23,7 @@ def _itself(xp: Any, x: Any) -> Any:
     return x
 
 
-WORDS = Op("leaf", xp=_itself, doc="the words of a pair that is there", name="words")
+WORDS = Op("leaf", xp=_itself, doc="the words of an existing pair", name="words")
 
 
 class PairTable(NamedTuple):

@@ -20,7 +20,8 @@ Message = Mapping[str, Any]
 
 @dataclass
 class ReplyStats:
-    """What a reply took. finish: "stop" at an end token or a stop text, "length" at the limit, "cancel" where
+    """The cost of a reply. finish: "stop" at an end token or a stop text, "length" at the limit, "cancel"
+    where
     it was stopped.
 
     text: without special tokens. ids: its tokens. prompt: the tokens of the conversation before it. seconds:
@@ -183,7 +184,7 @@ class Chat:
 
     def prompt(self, messages: Sequence[Message], **names: Any) -> list[int]:
         """Return the tokens of a conversation and of the beginning of a reply. names: for the template;
-        tools, for example. ValueError for a conversation that the template does not take."""
+        tools, for example. ValueError for a conversation that the template does not support."""
         return prompt_of(self.tokenizer, self.template, messages, **names)
 
     def reply(self, text: str, **options: Any) -> str:
@@ -193,7 +194,7 @@ class Chat:
         return self.last.text
 
     def stream(self, text: str, **options: Any) -> Iterator[str]:
-        """Yield the reply to a message, part by part; `last` says what it took.
+        """Yield the reply to a message, part by part; `last` has its cost.
 
         options: max_new_tokens, stop (texts that end it), and the options of `generate`. ValueError if the
         conversation fills the context. A reply that is stopped, or that nobody reads on, stays in the

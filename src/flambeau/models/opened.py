@@ -1,4 +1,4 @@
-"""Opens a language model with its tokenizer and chat template, and says what it takes before it is loaded."""
+"""Opens a language model with its tokenizer and chat template, and reports its memory before loading it."""
 
 from math import prod
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ WIDE, TOKENS = ("hidden_size", "n_embd"), ("max_position_embeddings", "n_positio
 
 
 class ModelSize(NamedTuple):
-    """What a language model takes: its model_type, parameters, bytes of the file, of the weights in memory
+    """The size of a language model: its model_type, parameters, bytes of the file, of the weights in memory
     and of a token in the cache, and the most tokens of a text."""
 
     family: str
@@ -29,7 +29,7 @@ class ModelSize(NamedTuple):
 
 
 def measure(path: Any, dtype: Any = None) -> ModelSize:
-    """Return what the model of a GGUF file or a folder takes, without loading its weights. FlambeauError as
+    """Return the size of the model in a GGUF file or a folder, without loading its weights. FlambeauError as
     of from_pretrained."""
     path, call = find_model(path), f"measure({str(path)!r})"
     file = gguf_file(path)

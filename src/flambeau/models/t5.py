@@ -29,7 +29,7 @@ class T5Config:
     num_decoder_layers: layers of the decoder, by default those of the encoder
     num_heads: heads of attention
     relative_attention_num_buckets: the number of distance buckets
-    relative_attention_max_distance: the distance from which on all share a bucket
+    relative_attention_max_distance: all larger distances share a bucket
     layer_norm_epsilon: the norms' eps
     tie_word_embeddings: whether the head's weight is the embedding
     scale_decoder_outputs: divide the head's input by the root of d_model; None: if the head is the embedding

@@ -106,7 +106,7 @@ class _Uninitialized:
         raise ValueError(f"{type(self).__name__}.shape: is not known yet: {rule}")
 
     def move_to(self, device: DeviceLike | None, dtype: DTypeLike) -> None:
-        """Set where and in which dtype the tensor will be; None changes nothing."""
+        """Set the device and the dtype of the tensor to be; None changes nothing."""
         self._device, self._dtype = device or self._device, dtype or self._dtype
 
     def materialize(

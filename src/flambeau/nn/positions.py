@@ -85,7 +85,7 @@ def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False)
 def _slopes(heads: int) -> list[float]:
     """2 ** -(8 i / n) if n is a power of two; else those of the power below, then every other one of the
     power above."""
-    # The largest power of two up to heads; the others take every other slope of twice as many, as in the
+    # The largest power of two up to heads; the other heads use every other slope of twice as many, as in the
     # paper.
     n = 1 << (heads.bit_length() - 1)
     slopes = [2.0 ** (-8 * (i + 1) / n) for i in range(n)]

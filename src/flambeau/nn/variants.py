@@ -77,7 +77,7 @@ native_channel_shuffle = channel_shuffle
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor | None = None, pad: int = 0) -> Tensor:
     """conv1d with steps first and channels last. [t, n, in], [k, in, out] -> [t + 2 * pad - k + 1, n, out]
 
-    pad: how many zeros are put at both ends.
+    pad: the number of zeros at both ends.
     """
     # [t, n, in] to [n, in, t], [k, in, out] to [out, in, k], and back.
     return conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)

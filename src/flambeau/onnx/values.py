@@ -50,8 +50,8 @@ def to_value(data: Any, device: Device) -> Any:
         return {key: to_value(d, device) for key, d in data.items()}
     import numpy as np
 
-    # U, S and O are NumPy's kinds of texts; they become arrays of Python strings. Other dtypes that no
-    # device has (ml_dtypes) stay as they are.
+    # U, S and O are NumPy's kinds of texts; they become arrays of Python strings. Other dtypes that no device
+    # has (ml_dtypes) do not change.
     array = np.asarray(data)
     if array.dtype.name not in DTYPES:
         return array.astype(object) if array.dtype.kind in "USO" else array

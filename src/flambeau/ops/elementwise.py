@@ -892,7 +892,7 @@ class Elementwise(Family):
         return bitwise_right_shift(other, self)
 
 
-# where as a function: c may be a number, and x a bool tensor, which the method would take for the condition
+# where as a function: c may be a number, and x a bool tensor, which the method would treat as the condition
 choose = where
 
 

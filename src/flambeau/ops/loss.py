@@ -1,4 +1,4 @@
-"""Losses: how far predictions are from targets, one number or one an element."""
+"""Losses: distances of predictions from targets, as one number or one per element."""
 
 from __future__ import annotations
 

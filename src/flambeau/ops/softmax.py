@@ -40,7 +40,7 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: DTypeLike | None =
 
 
 def _apply_along(op: Callable[..., Tensor], x: Tensor, dim: int | None) -> Tensor:
-    """Apply an op along a dim. A 0-d tensor counts as one row; an empty tensor is returned as it is."""
+    """Apply an op along a dim. A 0-d tensor counts as one row; an empty tensor is returned unchanged."""
     d = normal_dim(_implicit_dim(x) if dim is None else dim, x.ndim)
     return op(x.reshape(x.shape or (1,)), dim=d).reshape(x.shape) if x.numel() else x
 

@@ -1,4 +1,4 @@
-"""Parameter groups: options as dicts of numbers, which recorded steps read as they are at each step."""
+"""Parameter groups: options as dicts of numbers, whose current values recorded steps read."""
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from types import SimpleNamespace

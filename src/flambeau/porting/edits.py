@@ -1,4 +1,4 @@
-"""Replaces parts of a script by their positions. All other text stays as it is, including comments."""
+"""Replaces parts of a script by their positions. All other text, including comments, does not change."""
 
 import ast
 from dataclasses import dataclass

@@ -93,7 +93,7 @@ def memory(p: Any) -> str:
     peak, last = max(m.peak for m in p.memory), p.memory[-1]
     return (
         f"memory: peak {si(peak, 'B')}, {si(last.live, 'B')} in use at the end,"
-        f" {si(last.reserved, 'B')} taken from the driver"
+        f" {si(last.reserved, 'B')} allocated from the driver"
     )
 
 

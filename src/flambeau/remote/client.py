@@ -77,7 +77,7 @@ class Answer:
         self.device, self.size = device, size  # the bytes of its data; None for another answer
         self.value: Any = None
         self.error: FlambeauError | None = None
-        self._done = threading.Lock()  # held until the answer is there
+        self._done = threading.Lock()  # held until the answer arrives
         self._done.acquire()
         self._calls: list[Callable[[], None]] = []
 
@@ -90,11 +90,11 @@ class Answer:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the answer is there."""
+        """Whether the answer has arrived."""
         return not self._done.locked()
 
     def wait(self) -> Any:
-        """Block until the answer is there; its error is raised."""
+        """Block until the answer arrives; raises its error."""
         if not self.is_settled:
             self.device.link.block(self)
         return self.result()
@@ -243,7 +243,7 @@ class RemoteDevice(Caches):
         return DeviceError(f"{self.name} was lost ({self.lost}): {advice}")
 
     def close(self) -> None:
-        """End the connection: the server frees all memory, and the name connects again."""
+        """Close the connection: the server frees all memory, and the next use of the name reconnects."""
         drop(self)
         self.lose("it was closed")
 
@@ -314,7 +314,7 @@ class RemoteDevice(Caches):
     # --- memory ---
 
     def alloc(self, size: int, asked: int) -> int:
-        """Allocate a buffer and return its number; DeviceError with the sizes if the server gives no more."""
+        """Allocate a buffer and return its number; DeviceError with the sizes if the server refuses."""
         if asked > self.max_binding:
             raise DeviceError(
                 f"alloc({asked:,} bytes): {self.name} binds at most {self.max_binding:,} bytes a tensor:"

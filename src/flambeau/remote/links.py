@@ -11,7 +11,7 @@ from .handshake import Steps
 from .messages import HEADER, MOST, PREFACE, Received
 from .streams import Closed, Incoming, PatientSocket, Socket, TlsSocket, keep_alive, sends
 
-TICK = 1.0  # seconds between two looks at how long the server has been silent
+TICK = 1.0  # seconds between two checks of the server's silence
 
 
 class SocketLink:

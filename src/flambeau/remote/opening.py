@@ -14,7 +14,7 @@ KINDS = ("remote", "remotes")  # without and with TLS
 
 
 class Address(NamedTuple):
-    """Where a device is: the host and port of its server, and which of its devices."""
+    """The address of a device: the host and port of its server, and its number there."""
 
     host: str
     port: int

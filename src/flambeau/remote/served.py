@@ -41,7 +41,7 @@ class ServedDevice(NativeDevice):
         self._clears = provider().__name__ != "wgpu"  # wgpu clears new buffers; Dawn is configured not to
         self._mark = self.alloc(SMALLEST, SMALLEST)
         self._by_text: dict[bytes, int] = {}  # compiled texts, those that were first used longest ago first
-        self._uses: Counter[int] = Counter()  # how many times clients that are connected sent each
+        self._uses: Counter[int] = Counter()  # how many connected clients sent each
 
     def _layout(self, inputs: int, outputs: int) -> tuple[Any, Any]:
         layout = self._layouts.get((inputs, outputs))
@@ -92,7 +92,7 @@ class ServedDevice(NativeDevice):
         return self.fetch([(self._mark, 4)])
 
     def describe(self) -> dict[str, Any]:
-        """The facts by which a client plans kernels for it."""
+        """The facts that a client needs to plan kernels for it."""
         limits = {
             name: value for name, value in vars(self.limits).items() if name not in ("tuned", "machine")
         }

@@ -15,7 +15,7 @@ from .messages import PORT
 from .served import ServedDevice
 from .session import ClientSession
 
-TICK = 0.5  # seconds between two looks at how long clients have computed
+TICK = 0.5  # seconds between two checks of clients' compute times
 CLIENTS = 64  # connections at once
 CLOSING = 5.0  # seconds that `close` waits for clients' threads
 
@@ -106,7 +106,7 @@ class Server:
                 if not is_full:
                     session.start()
                     continue
-            except RuntimeError:  # the system gives no more threads
+            except RuntimeError:  # the system can't start more threads
                 self.ended(session)
             sock.close()
 

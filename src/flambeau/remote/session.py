@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 STALLED = 30.0  # seconds without bytes inside a message, or without a reader, after which a client is dropped
 GREETING = 10.0  # the same before it is admitted
-ADMITTED = 20.0  # seconds in which it must be admitted
+ADMITTED = 20.0  # seconds within which a client must be admitted
 QUIET = 2.0  # seconds of computing after which a sign of life is sent
 SPIN, NAP, LONGEST = 100e-6, 50e-6, 1e-3  # seconds: as reads on a local device wait
 PENDING = 16  # reads that wait for the GPU, each with a copy: no more messages are received meanwhile
@@ -37,7 +37,7 @@ class Pending(NamedTuple):
 
 
 class ClientSession:
-    """One client. `device` and `objects` are there after the handshake."""
+    """One client. `device` and `objects` are set after the handshake."""
 
     def __init__(self, server: "Server", sock: Any, peer: str):
         self.server, self.peer = server, peer
@@ -214,7 +214,7 @@ class ClientSession:
             self._busy_since = 0.0
 
     def _answer_ready(self) -> bool:
-        """Answer the oldest read if its values are there."""
+        """Answer the oldest read if its values have arrived."""
         pending = self.pending[0]
         if not pending.fetch.is_done():
             return False

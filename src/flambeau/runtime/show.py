@@ -19,7 +19,7 @@ from .transfers import plan_waves, short_name
 
 LONGEST = 88  # characters of an expression; a longer one is shown without its arguments
 LINES = 3  # of the program above a kernel: the last ones, if more are fused into it
-# movement ops that change where elements lie, and not which there are
+# movement ops that only move elements
 UNSEEN = ("reshape", "permute", "expand", "detach")
 Value = TypeVar("Value", bound=Hashable)
 
@@ -124,7 +124,7 @@ def _names_of_reads(kernel: Kernel) -> dict[int, str]:
     names: dict[int, str] = {}
     for i, v in enumerate(kernel.inputs):
         names.setdefault(v, input_name(i))
-    for out, v in kernel.over:  # written over, and read from there
+    for out, v in kernel.over:  # overwritten, and read in the same buffer
         names.setdefault(v, out_name(kernel.outputs.index(out)))
     return names
 

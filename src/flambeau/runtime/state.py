@@ -47,7 +47,7 @@ class _Shared:
     """State of all threads."""
 
     tuner: Callable[..., None] | None = None  # measures variants before a graph is planned
-    recorder: Any = None  # the recorder of the call that is being recorded in any thread: there is one
+    recorder: Any = None  # the recorder of the call that is being recorded, the only one of all threads
     marks = 0  # changes whenever requires_grad or the hooks of a tensor change
 
 

@@ -53,7 +53,7 @@ class Sanitized:
 
     @property
     def ok(self) -> bool:
-        """Whether there is no fault."""
+        """Whether no fault was found."""
         return not self.faults
 
     def as_dict(self) -> dict[str, Any]:

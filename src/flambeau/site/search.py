@@ -17,7 +17,7 @@ COMMON = set(USUAL.split())
 # words of a question that say nothing about its subject
 ASKING = "how do does did my me we am was want would could should get please"
 FILLERS = sorted(COMMON | set(ASKING.split()))
-IN_TITLE = 8  # how much more a word of a title counts than one of the text
+IN_TITLE = 8  # the weight of a word in a title, relative to one in the text
 IN_PAGE_TITLE = 3  # for the sections below the title
 # Weights of folders and pages: readers want to do something before they change Flambeau.
 WEIGHTS = {

@@ -180,8 +180,7 @@ class ShardPool:
         tab.end(why)
 
     def take(self, tab: Tab, timeout: float) -> tuple[ShardTask, bytes] | None:
-        """A shard for a tab, and the weights if it has those of another step; None if there is none by
-        then."""
+        """A shard for a tab, and the weights if it has those of another step; None if none is left."""
         with self._changed:
             if not self._can_take(tab):
                 self._changed.wait(timeout)

@@ -49,7 +49,7 @@ def matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _join(parts: list[tuple[str, bool]], behavior: str) -> list[str]:
-    """Return the pieces of a text for the way in which matches are kept."""
+    """Return the pieces of a text, with matches kept as specified."""
     if behavior == "Isolated":
         return [text for text, _ in parts]
     if behavior == "Removed":

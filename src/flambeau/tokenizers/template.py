@@ -293,7 +293,7 @@ class ChatTemplate:
                 "the chat template is refused: it calls itself: pass another chat_template"
             ) from None
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as e:
-            raise ValueError(f"the chat template does not take this conversation: {e}") from None
+            raise ValueError(f"the chat template does not support this conversation: {e}") from None
         return self.environment.limits.check(text)
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 @contextmanager
 def sdpa_kernel(backends: Any = None, set_priority: bool = False) -> Generator[None]:
-    """A block in which attention runs as everywhere. backends, set_priority: accepted and ignored."""
+    """A block without effect on attention. backends, set_priority: accepted and ignored."""
     yield
 
 
 @contextmanager
 def sdp_kernel(*_args: Any, **_kw: Any) -> Generator[None]:
-    """A block in which attention runs as everywhere. Arguments are accepted and ignored."""
+    """A block without effect on attention. Arguments are accepted and ignored."""
     yield
 
 

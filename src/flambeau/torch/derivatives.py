@@ -233,7 +233,7 @@ class GradFn:
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The operations of the inputs, None of inputs without gradients."""
+        """The operations of the inputs, None for inputs without gradients."""
         if self._node.param is not None:
             return ()
         return tuple((grad_fn_of(p) if p.requires_grad else None, 0) for p in self._node.parents)
@@ -266,7 +266,7 @@ def grad_fn_of(node: Node) -> GradFn:
 @in_mode(Tensor)
 @property
 def grad_fn(self: Tensor) -> Any:
-    """The operation that computed this tensor; None of a leaf."""
+    """The operation that computed this tensor; None for a leaf."""
     return grad_fn_of(self.node) if self.node.requires_grad and self.node.param is None else None
 
 

@@ -20,7 +20,7 @@ KINDS = frozenset(_KINDS.split())
 
 
 class _DeviceType(type):
-    """isinstance(x, torch.device) is true of Flambeau's devices too."""
+    """isinstance(x, torch.device) is true for Flambeau's devices too."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return type.__instancecheck__(cls, instance) or isinstance(instance, Caches)

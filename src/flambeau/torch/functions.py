@@ -126,7 +126,7 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 def compiled_with_cxx11_abi() -> bool:
-    """True: there is nothing compiled."""
+    """True: nothing is compiled."""
     return True
 
 

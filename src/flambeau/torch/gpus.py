@@ -1,5 +1,5 @@
-"""torch.cuda: the GPU of any vendor. `is_available()` is False of software adapters unless
-FLAMBEAU_CUDA=1 asks for them."""
+"""torch.cuda: the GPU of any vendor. `is_available()` is False for software adapters unless FLAMBEAU_CUDA=1
+is set."""
 
 import os
 from typing import Any
@@ -62,7 +62,7 @@ def reset_peak_memory_stats(device: Any = None) -> None:
 
 
 def set_device(device: Any) -> None:
-    """Set which GPU "cuda" names: there is one, "cuda:0"."""
+    """Set the GPU that "cuda" names: only "cuda:0" exists."""
 
 
 def memory_allocated(device: Any = None) -> int:

@@ -71,7 +71,7 @@ def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
 
 
 class _VariableType(type):
-    """isinstance(x, Variable) is true of tensors."""
+    """isinstance(x, Variable) is true for tensors."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor)

@@ -29,7 +29,7 @@ assert NormBase and _InstanceNorm and _DropoutNd and _IncompatibleKeys and Remov
 
 
 class _ByName(type):
-    """isinstance(x, _MaxPoolNd) is true of the layers of that name and 1, 2 or 3 dims."""
+    """isinstance(x, _MaxPoolNd) is true for MaxPool1d, 2d and 3d."""
 
     layers: tuple[type, ...] = ()
 
@@ -58,7 +58,7 @@ _WEIGHTED = "BCELoss BCEWithLogitsLoss CrossEntropyLoss MultiLabelSoftMarginLoss
 
 
 class _LossType(type):
-    """isinstance(x, _Loss) is true of every loss of torch.nn."""
+    """isinstance(x, _Loss) is true for every loss of torch.nn."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         kinds = {k.__name__ for k in type(instance).__mro__ if k.__module__ == "flambeau.nn.loss"}
@@ -151,7 +151,7 @@ def _canonical_mask(mask: Any, *_names: Any, target_type: Any = None, **_options
 
 
 def _none_or_dtype(input: Any) -> Any:
-    """The dtype of a tensor; None of None."""
+    """The dtype of a tensor; None for None."""
     return None if input is None else input.dtype
 
 

@@ -295,7 +295,7 @@ class _Team:
         self.is_kept = loader.persistent_workers
 
     def start(self, fetch: _Fetch, seed: int) -> None:
-        """Start the threads, unless those of the previous pass are there."""
+        """Start the threads, unless those of the previous pass still exist."""
         if self.threads is None:
             infos = [WorkerInfo(i, self.size, seed + i, fetch.dataset_of(i)) for i in range(self.size)]
             self.threads = Threads(fetch, infos, partial(_begin_worker, seed, self.begin), self.timeout)

@@ -1,4 +1,4 @@
-"""torch.xpu, torch.mps and torch.mtia: none is there. The GPU of any vendor is torch.cuda's."""
+"""torch.xpu, torch.mps and torch.mtia, which report no device. The GPU of any vendor is torch.cuda's."""
 
 from typing import Any
 

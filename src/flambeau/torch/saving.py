@@ -213,7 +213,7 @@ class TorchUnpickler(pickle.Unpickler):
     def find_class(self, module_name: str, name: str, /) -> Any:
         """The object of a name; with weights_only=True only those of tensors and allowed ones."""
         full = f"{module_name}.{name}"
-        # These are never imported: the file only chooses which of our own functions is called.
+        # These are never imported: the file only selects which of our functions is called.
         if (own := OWN.get(full)) is not None:
             return getattr(self, own)
         if full in NAMED and full not in ("torch.Tensor", "torch.nn.parameter.Parameter"):

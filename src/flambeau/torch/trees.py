@@ -306,12 +306,12 @@ def map_only(type_or_types_or_pred: Any) -> Any:
 
 
 def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
-    """Whether a predicate is true of all leaves."""
+    """Whether a predicate is true for all leaves."""
     return all(map(pred, tree_leaves(tree, is_leaf)))
 
 
 def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
-    """Whether a predicate is true of a leaf."""
+    """Whether a predicate is true for any leaf."""
     return any(map(pred, tree_leaves(tree, is_leaf)))
 
 

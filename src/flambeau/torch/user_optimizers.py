@@ -128,7 +128,7 @@ def _cast(p: Tensor, value: Any, name: str = "") -> Any:
     """State of a parameter on its device, in its dtype if that is a float; a step count is not converted."""
     if isinstance(value, Tensor):
         copy = value.detach().clone()
-        # A count stays as it is, in float32 on the CPU: as in torch without `fused` and `capturable`.
+        # A count remains float32 on the CPU, as in torch without `fused` and `capturable`.
         return copy if name == "step" else copy.to(p.device, p.dtype if p.dtype.is_float else None)
     if is_dict(value):
         return {k: _cast(p, v, k) for k, v in value.items()}

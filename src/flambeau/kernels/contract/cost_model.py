@@ -105,7 +105,7 @@ SECOND_PASS = 9.4e6  # picoseconds of the kernel that adds up pieces, beside its
 DEPTHWISE = 0.3  # of the time of "skinny_short": half of its reads, and a fifth of the arithmetic for places
 READS_FULL = 12  # iterations of skinny workgroups on a core whose reads together reach the memory's speed
 SKINNY_ROW = 0.05  # picoseconds that a row adds to the time of an element that is read
-PLACE, ROW = 10, 2  # multiply-adds whose time it takes to find a summed element; to add it to a row
+PLACE, ROW = 10, 2  # the time to find a summed element, in multiply-adds; to add it to a row
 LATENCY = 438_900  # picoseconds of one read, for which every iteration of a short sum waits
 
 
@@ -143,7 +143,7 @@ def speed_of(product: Product, of_tile: TileSpeed, resident: int) -> float:
 
 
 def drift(summed: float) -> float:
-    """The factor by which workgroups of several rounds take longer that each add up this many places."""
+    """The slowdown of workgroups in several rounds that each add up this many elements."""
     return DRIFT if summed > LONG else 1.0
 
 
@@ -164,7 +164,7 @@ def tail_of(product: Product, name: str) -> TailSplit | None:
 
 
 def rounds_of(tiles: int, pieces: float, slots: int) -> float:
-    """How long the pieces of this many tiles take on this many slots, in tiles: the long ones first."""
+    """The time of the pieces of this many tiles on this many slots, in tiles: the long ones first."""
     many, long = int(pieces), 1 / pieces
     # `many` long pieces of each tile run first, then the short rest: slots that are free in the last round of
     # long pieces already take short ones.

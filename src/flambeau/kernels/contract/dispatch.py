@@ -253,7 +253,7 @@ class ContractionBuilder:
         options: dict[str, Any],
         aside: int | None = None,
     ) -> Kernel:
-        """aside: a value that takes, in fours, the sums that are not whole."""
+        """aside: a value that stores partial sums, four at a time."""
         product, q, b, result = self.product, self.q, self.b, self.result
         grid = spread_grid(groups, product.limits.groups)
         options["groups"] = q.add("groups", grid[0])

@@ -199,8 +199,8 @@ def _add_row_stats(
 READS_BUFFERS = "contractions read buffers"  # why an operand is stored
 READS = 3  # buffers that a computed operand may read: both operands leave room for an epilogue's
 STAGED_FOR = 128  # columns (or rows) of a tile: for how many an element is staged once
-# Picoseconds on an H200: an operation, reading another element of a large operand and of
-# a small one, moving a byte, and a kernel more.
+# Picoseconds on an H200: an operation, reading another element of a large operand and of a small one, moving
+# a byte, and an additional kernel.
 OP, LARGE_READ, SMALL_READ, BYTE, KERNEL = 0.035, 0.3, 0.05, 0.25, 2e6
 
 
@@ -340,7 +340,7 @@ class OperandIndexing:
 
     @property
     def stats(self) -> tuple[str, ...]:
-        """The names of the row sums that its function takes."""
+        """The names of the row sums that are arguments of its function."""
         o = self.operand
         nodes = [
             o.trace.steps[s].node for s in below(o.trace.steps, o.root) if o.trace.steps[s].kind == "stat"
@@ -403,7 +403,7 @@ class Product:
 
     @cached_property
     def reading(self) -> tuple[int, int]:
-        """How many sides are read along the summed dims, and how many are not read in fours."""
+        """How many sides are read along the summed dims, and how many are not read as vec4s."""
         sides = (("a", self.a, ROWS), ("b", self.b, COLUMNS))
         read = [OperandIndexing(name, of, own, self.domain, False) for name, of, own in sides]
         return sum(s.along == "k" for s in read), sum(not s.wide for s in read)

@@ -196,7 +196,7 @@ class RegisterBuilder:
         return self.limits.software and product.batch == 1 and least >= TRANSPOSE_FROM
 
     def step(self) -> int:
-        """How many neighbours along the last summed run a turn of the loop takes."""
+        """How many neighbours along the last summed run an iteration processes."""
         if "k" in self.modes:
             return 4
         is_even = bool(self.runs[SUMMED]) and self.sizes[SUMMED][-1] % 2 == 0
@@ -334,7 +334,7 @@ def _size(n: int) -> int:
 
 
 def workgroup_of(columns: int) -> tuple[int, int]:
-    """64 threads, along the columns as far as there is work. Few shapes, so that a new size rarely needs a
+    """64 threads, along as many columns as have work. Few shapes, so that a new size rarely needs a
     new shader."""
     x = next((x for x in (1, 4, 16) if x >= columns), WORKGROUP)
     return x, WORKGROUP // x

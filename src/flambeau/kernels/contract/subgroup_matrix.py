@@ -29,13 +29,13 @@ from .variant import Variant
 PAD = 8  # padding after each line of a tile in workgroup memory: lines start in different banks
 SUBGROUPS = 2, 2  # of a workgroup: down, across
 BAND = 8  # tile rows that workgroups next to each other walk together
-TURNS = 2  # tiles that a turn of the loop takes, where none is fetched ahead and their number is a multiple
+TURNS = 2  # tiles of an iteration without prefetch, if their number is a multiple
 LONGEST = 4096  # summed places that "high" adds up in a unit, which truncates: more are added in pieces
 RANGE_THREADS, RANGE_GROUPS = 256, 1024  # of the search for an operand's range
 CUTS = 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64  # pieces of the summed dims, where few tiles leave cores idle
 TILES = {"matrix": GemmTile(128, 128, 32, 8, 16), "matrix64": GemmTile(64, 64, 64, 4, 8)}
-# of a tile at a precision: how many times a core's multiply-adds without units it makes, its sides made
-# float16 on their way and by a pass before (an H100 through Dawn: docs/internals/performance.md)
+# a tile's speed at a precision, relative to a core's multiply-adds without units: with sides converted to
+# float16 while staging, and by a separate pass (an H100 through Dawn: docs/internals/performance.md)
 SPEED = {
     ("matrix", "exact"): (5.8, 5.8),
     ("matrix", "high"): (2.7, 3.1),
@@ -136,7 +136,7 @@ def estimate(product: Product, variant: Variant) -> float:
     assert precision is not None
     tile, pieces = TILES[variant.kernel], pieces_of(product, precision, variant)
     groups = product.batch * -(-product.m // tile.rows) * -(-product.n // tile.columns) * pieces
-    # A last round of at most one workgroup a core takes ALONE of a full round's time.
+    # A last round of at most one workgroup per core takes ALONE times a full round's time.
     machine = product.limits.machine
     rounds, left = divmod(groups, BESIDE * machine.cores)
     last = (ALONE[variant.kernel] if left <= machine.cores else 1.0) if left else 0.0

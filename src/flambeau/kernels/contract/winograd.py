@@ -156,7 +156,7 @@ def choose_tile(product: Product) -> WinogradTile | None:
 
 
 def by_rule(product: Product, names: list[str]) -> str:
-    """The fastest shape of a rule that is for the product; direct sums where there is none."""
+    """The fastest shape of a rule that applies to the product; else direct sums."""
     dims, shape = dims_of(product), product.domain.shape
     if dims is None or precision_of(product) is not None:
         return "direct"
@@ -172,7 +172,7 @@ def by_rule(product: Product, names: list[str]) -> str:
 
 
 def time_of(name: str, groups: int, cores: int) -> float:
-    """How long this many workgroups take for a step: rounds of workgroups, each with all its sums."""
+    """The time of a step with this many workgroups: rounds of workgroups, each with all its sums."""
     w, (speed, beside) = TILES[name], SPEED[name]
     return -(-groups // (cores * beside)) * beside * w.filters * w.tiles * speed
 

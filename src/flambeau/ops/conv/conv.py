@@ -270,10 +270,10 @@ def _phases(n: int, kernel: int, stride: int, padding: int, separate: bool) -> l
     return parts
 
 
-PART = 5e7  # the multiply-adds that take as long as one further launch
-ROWS = 16  # filters that a kernel computes together at least: fewer take as long
-TAP = 20  # the multiply-adds that take as long as to store and add up an element of a window
-FOLD = 0.8  # of the time of as many multiply-adds with windows that a plain product takes (H200, 2026-11-27)
+PART = 5e7  # multiply-adds that take as long as one more launch
+ROWS = 16  # the fewest filters that a kernel computes together: fewer take as long
+TAP = 20  # multiply-adds that take as long as storing and adding up an element of a window
+FOLD = 0.8  # a plain product's time over that of as many multiply-adds with windows (H200, 2026-11-27)
 
 
 def _separate_dims(work: int, filters: int, kernel: Shape, stride: tuple[int, ...]) -> tuple[bool, ...]:

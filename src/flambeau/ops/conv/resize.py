@@ -188,7 +188,7 @@ def _most_outputs(line: ResizedDim, kind: Kind) -> int:
     def first(floor: int) -> int:
         return max(0, -((line.b - floor * line.d) // line.a))
 
-    low, top = kind.before - kind.taps + 1, kind.before  # how far the taps reach
+    low, top = kind.before - kind.taps + 1, kind.before  # the reach of the taps
     inner = -(-kind.taps * line.d // line.a) + 1
     # Taps before the first input count for it: all outputs with a floor up to `top`. Likewise at the end.
     ends = (min(first(top + 1), line.o), line.o - first(line.n - 1 + low))

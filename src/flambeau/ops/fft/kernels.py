@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 MOST = 4096  # numbers of a line in 16 KB of workgroup memory: real and imaginary parts one after the other
 AT_ONCE = 2048  # numbers of which both parts fit
-CELLS = 1024  # from this many numbers on a workgroup takes only one line
-COLUMNS = 16  # lines side by side that a workgroup takes if it can: 128 bytes
-TWO_STEPS = 1024, 8  # longer lines of this many side by side take two steps: few of them fit in a workgroup
+CELLS = 1024  # above this many numbers a workgroup has only one line
+COLUMNS = 16  # adjacent lines of a workgroup if possible: 128 bytes
+TWO_STEPS = 1024, 8  # this many adjacent longer lines take two steps: few of them fit in a workgroup
 THREADS = 256  # at most
 HELD = 32  # numbers that a thread may hold in registers
 # lengths that a thread transforms in registers, and the factors (a, b) of composite ones

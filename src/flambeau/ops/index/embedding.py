@@ -43,7 +43,8 @@ def _shared_gradient(weight: Tensor, share: Tensor) -> Tensor:
 
 
 def by_frequency(weight: Tensor, input: Tensor) -> Tensor:
-    """weight, with each row's gradient divided by how often input has its index. [n, d], [...] -> [n, d]"""
+    """weight, with each row's gradient divided by the number of its occurrences in input. [n, d], [...] ->
+    [n, d]"""
     places = as_index(weight, input, 0, "embedding").reshape(-1)
     ones = type(weight).ones(*places.shape, device=weight.device)
     count = type(weight).zeros(weight.shape[0], device=weight.device)._add_at(0, places, ones)
@@ -76,7 +77,7 @@ def embedding(
     """Rows of weight at the indices; row padding_idx gets no gradient. [...], [n, d] -> [..., d]
 
     max_norm: used rows with a larger norm (of order norm_type) are scaled down in weight. scale_grad_by_freq:
-    the gradient of a row is divided by how often input has its index. sparse: ignored, gradients are dense.
+    a row's gradient is divided by its number of occurrences in input. sparse: ignored, gradients are dense.
     Raises ValueError if padding_idx is not a row of weight.
     """
     _check(input, weight)
@@ -115,7 +116,7 @@ def _pool(rows: Tensor, used: Tensor, bag: Tensor, bags: int, mode: str) -> Tens
         # zeros that still depend on the table, for its gradient
         return rows.sum(0).expand(bags, rows.shape[1])
     zeros = type(rows).zeros(bags, rows.shape[1], dtype=rows.dtype, device=rows.device)
-    # how many used rows each bag has
+    # the number of used rows in each bag
     count = type(rows).zeros(bags, 1, device=rows.device)._add_at(0, bag, used.float())
     if mode == "max":
         places = bag.unsqueeze(1).expand(*rows.shape)

@@ -261,7 +261,7 @@ def _range(x: Tensor, low: Any, high: Any, wide: float) -> tuple[Tensor, Tensor]
 
 
 def _edges(x: Tensor, bins: Any, ends: Any) -> Tensor:
-    """The edges of bins: a tensor is returned as it is, a number divides the range. -> [bins + 1]"""
+    """The edges of bins: a tensor is returned unchanged, a number divides the range. -> [bins + 1]"""
     if is_tensor(bins) and bins.ndim:
         return as_float(bins)
     bins = integers(bins, "bins", may_be_several=False)
