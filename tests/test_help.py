@@ -128,7 +128,7 @@ ANY_NAME = {
 
 # Methods with such arguments: the same reasons.
 ANY_NAME_METHODS = {
-    "those of generate": "Chat.reply Chat.stream Decoder.stream",
+    "those of generate": "Chat.reply Chat.stream Decoder.generate Decoder.stream",
     "those of a template": "Chat.prompt",
     "those of the model, program or function": "AveragedModel.__call__ DataParallel.forward Module.__call__"
     " Module.compile Module.forward SavedProgram.__call__ OnnxModel.forward",

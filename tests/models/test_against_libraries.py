@@ -27,7 +27,7 @@ from helpers.networks import (
 
 import flambeau as fb
 from flambeau import models
-from flambeau.models import generation
+from flambeau.models import sampling
 from flambeau.models.pretrained import KINDS
 from flambeau.models.t5 import T5Config, bucket
 
@@ -234,7 +234,43 @@ def test_scores_that_are_left(packages):
     given, mine = torch.from_numpy(scores), fb.tensor(scores, device="cpu")
     for k in (1, 7, 60):
         want = library.TopKLogitsWarper(k)(None, given).numpy()
-        assert (generation.top_k_of(mine, k).numpy() == want).all()
+        assert (sampling.top_k_of(mine, k).numpy() == want).all()
     for p in (0.01, 0.3, 0.9, 1.0):
         want = library.TopPLogitsWarper(p)(None, given).numpy()
-        assert (generation.top_p_of(mine, p).numpy() == want).all()
+        assert (sampling.top_p_of(mine, p).numpy() == want).all()
+    for p in (0.01, 0.2, 0.9, 1.0):
+        want = library.MinPLogitsWarper(p)(None, given).numpy()
+        assert (sampling.min_p_of(mine, p).numpy() == want).all()
+    for p in (0.05, 0.3, 0.9):
+        want = library.TypicalLogitsWarper(p)(None, given).numpy()
+        assert (sampling.typical_p_of(mine, p).numpy() == want).all()
+
+
+def test_penalties_of_tokens(packages):
+    """Scores after the processors of a text that repeats itself, and the tokens of generate with all."""
+    torch, library = packages.torch, packages.transformers
+    rng = np.random.default_rng(7)
+    scores = rng.standard_normal((3, 50)).astype(np.float32) * 3
+    ids = rng.integers(0, 5, (3, 12)).astype(np.int32)
+    given, tokens = torch.from_numpy(scores), torch.from_numpy(ids).long()
+    history = sampling.TokenHistory(3, 20, 50, fb.device("cpu"))
+    history.begin(fb.tensor(ids, device="cpu"))
+    numbers, count = sampling.Numbers(), fb.tensor([12], dtype="int32", device="cpu")
+    for options, theirs in (
+        ({"repetition_penalty": 1.3}, library.RepetitionPenaltyLogitsProcessor(1.3)),
+        ({"repetition_penalty": 0.7}, library.RepetitionPenaltyLogitsProcessor(0.7)),
+        *(({"no_repeat_ngram_size": n}, library.NoRepeatNGramLogitsProcessor(n)) for n in (1, 2, 3, 13)),
+    ):
+        how = models.Sampling(**options)
+        numbers.begin(how)
+        mine = fb.tensor(scores, device="cpu")
+        found = sampling.penalize(mine, sampling.rule_of(how), numbers, history, count).numpy()
+        assert np.allclose(found, theirs(tokens, given.clone()).numpy(), rtol=1e-6), options
+    config, kind = DECODERS["gpt2"]
+    theirs, whole = of_transformers(packages, config, kind)
+    ours = filled(KINDS["gpt2"](whole))
+    fill(theirs, ours.state_dict())
+    how = {"max_new_tokens": 20, "repetition_penalty": 1.2, "no_repeat_ngram_size": 3, "eos_token_id": None}
+    with torch.no_grad():
+        want = theirs.generate(torch.from_numpy(IDS).long(), do_sample=False, pad_token_id=0, **how).numpy()
+    assert (models.generate(ours, IDS, **how).numpy() == want).all()

@@ -1,6 +1,7 @@
 """Texts written token by token: cache, padding, ends, draws, and how often a step is recorded."""
 
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import flambeau as fb
 from flambeau import models
 from flambeau.models import generation
 from flambeau.models.past import CacheSize, Past
+from flambeau.models.sampling import rule_of
 from flambeau.runtime.pipeline import counters
 
 GIVEN = tomllib.loads(Path(__file__).with_name("logits.toml").read_text(encoding="utf-8"))
@@ -130,18 +132,85 @@ def test_draws_have_the_probabilities():
     shares = np.array([0.5, 0.3, 0.15, 0.05], np.float32)
     logits = fb.tensor(np.log(np.tile(shares, (4000, 1))), device="cpu")
     step = generation.Step(None, Past(CacheSize(1, 1, 1, 1, 1)).to("cpu"))
-    step.top_p.value, step.inverse.value = 0.7, 0.5
-    for draw, want in (
-        ((False, None, False), shares),
-        ((False, 3, False), np.array([0.5, 0.3, 0.15, 0]) / 0.95),
-        ((False, None, True), np.array([0.5, 0.3, 0, 0]) / 0.8),
-        ((True, None, False), shares**0.5 / (shares**0.5).sum()),
+    for options, want in (
+        ({}, shares),
+        ({"top_k": 3}, np.array([0.5, 0.3, 0.15, 0]) / 0.95),
+        ({"top_p": 0.7}, np.array([0.5, 0.3, 0, 0]) / 0.8),
+        ({"min_p": 0.2}, np.array([0.5, 0.3, 0.15, 0]) / 0.95),
+        ({"typical_p": 0.25}, np.array([0, 1, 0, 0])),
+        ({"temperature": 2.0}, shares**0.5 / (shares**0.5).sum()),
     ):
-        found = np.bincount(step.choose(logits, draw).numpy().flatten(), minlength=4) / 4000
-        assert np.abs(found - want).max() < 0.04, draw
+        how = models.Sampling(do_sample=True, **options)
+        step.numbers.begin(how)
+        found = np.bincount(step.choose(logits, rule_of(how)).numpy().flatten(), minlength=4) / 4000
+        assert np.abs(found - want).max() < 0.04, options
+
+
+@pytest.mark.share(3)
+def test_penalties_by_kernels(gpu, gpt2):
+    """Penalties are part of the recorded step, which other numbers replay: tokens as NumPy writes them."""
+    options = {"repetition_penalty": 1.7, "frequency_penalty": 0.4, "presence_penalty": 0.3}
+    options |= {"no_repeat_ngram_size": 2, "logprobs": 2, "eos_token_id": None}
+    want = [*models.Decoder(gpt2).stream(IDS, 10, **options)]
+    rows = np.array([row.tokens for row in want]).T
+    assert all(len({*pairwise(r)}) == 9 for r in rows.tolist())  # no pair occurs twice
+    decoder = models.Decoder(filled(models.GPT2LMHeadModel(GPT2)).to(gpu))
+    for numbers in ({}, {"repetition_penalty": 1.1}):
+        found = [*decoder.stream(IDS, 10, **options | numbers)]
+        want = [*models.Decoder(gpt2).stream(IDS, 10, **options | numbers)]
+        assert [row.tokens for row in found] == [row.tokens for row in want]
+        assert np.allclose([row.best for row in found], [row.best for row in want], atol=1e-3)
+    (step,) = decoder.steps.values()
+    assert sum(map(len, step.replayed.programs.values())) == 1
+
+
+def test_logarithms_of_probabilities(gpt2):
+    (first, *_) = models.Decoder(gpt2).stream(IDS, 2, logprobs=3)
+    logits = gpt2(fb.tensor(IDS, device="cpu"))[:, -1]
+    logs, order = logits.log_softmax(-1).topk(3, -1)
+    want = np.concatenate([logs[:, :1].numpy(), order.numpy(), logs.numpy()], 1)
+    assert np.allclose(first.best, want, atol=1e-5) and first.tokens == order[:, 0].tolist()
+
+
+def test_lengths_copies_processors_and_stop_texts(gpt2):
+    free = models.generate(gpt2, IDS, 8, eos_token_id=None).tolist()
+    assert models.generate(gpt2, IDS, max_length=12, eos_token_id=None).tolist() == [r[:12] for r in free]
+    drawn = models.generate(gpt2, IDS, 4, do_sample=True, seed=3, num_return_sequences=3, eos_token_id=None)
+    assert drawn.shape == (6, 13) and len({str(r) for r in drawn[:3].tolist()}) > 1
+    assert (drawn[:, :9].numpy() == np.repeat(IDS, 3, 0)).all()
+    seen = []
+
+    def odd(ids, scores):
+        seen.append(ids.tolist())
+        even = fb.arange(scores.shape[-1], device="cpu") % 2 == 0
+        return even.where(float("-inf"), scores)
+
+    new = models.generate(gpt2, IDS, 3, logits_processor=[odd], eos_token_id=None).numpy()
+    assert (new[:, 9:] % 2 == 1).all() and seen == [new[:, : 9 + i].tolist() for i in range(3)]
+
+    class Letters:
+        def decode(self, ids):
+            return "".join(chr(97 + i) for i in ids)
+
+    first = free[0][9:]
+    text = Letters().decode(first)
+    found = models.generate(
+        gpt2, IDS, 8, stop_strings=text[2:4], tokenizer=Letters(), pad_token_id=1, eos_token_id=None
+    ).tolist()
+    end = text.index(text[2:4]) + 2
+    assert found[0][9 : 9 + end] == first[:end] and set(found[0][9 + end :]) <= {1}
 
 
 ERRORS = {
+    "generate(max_length=9): the prompt has 9 tokens: pass a larger number": {"max_length": 9},
+    "generate(num_return_sequences=2): pass a number, 1 or more; above 1 with do_sample=True": {
+        "num_return_sequences": 2
+    },
+    "generate(stop_strings=['a']): pass texts, and tokenizer= with the tokenizer that reads them": {
+        "stop_strings": "a"
+    },
+    "generate(repetition_penalty=0): pass a number above 0": {"repetition_penalty": 0},
+    "generate(logits_processor=...): pass functions (tokens, scores) -> scores": {"logits_processor": [1]},
     "generate(temperature=0.5): it applies only to sampling: pass do_sample=True as well": {
         "temperature": 0.5
     },

@@ -24,12 +24,14 @@ class ReplyStats:
     where
     it was stopped.
 
-    text: without special tokens. ids: its tokens. prompt: the tokens of the conversation before it. seconds:
+    text: without special tokens. ids: its tokens. logprobs: with that option,
+    what `sampling.best_of` returns for each. prompt: the tokens of the conversation before it. seconds:
     from the call to the last token. first: from the call to the first token.
     """
 
     text: str = ""
     ids: list[int] = field(default_factory=lambda: [])
+    logprobs: list[list[float]] = field(default_factory=lambda: [])
     prompt: int = 0
     finish: str = "cancel"
     seconds: float = 0.0
@@ -120,13 +122,16 @@ class Writer:
         size = min(1 << (max(len(ids) + new, LEAST) - 1).bit_length(), self.context)
         tokens = self.decoder.stream([list(ids)], new, positions=size, **sampling)
         try:
-            for (token,) in tokens:
+            for row in tokens:
+                token = row.tokens[0]
                 reply.seconds = perf_counter() - begin
                 reply.first = reply.first or reply.seconds
                 if token in ends:
                     reply.finish = "stop"
                     break
                 reply.ids.append(token)
+                if row.best is not None:
+                    reply.logprobs.append(row.best[0])
                 yield from _shown(stops.push(text.push(token)), reply)
                 if stops.is_over or is_stopped():
                     reply.finish = "stop" if stops.is_over else "cancel"

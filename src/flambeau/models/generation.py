@@ -1,9 +1,8 @@
 """Generates text token by token: a step is recorded once and replayed, and writes into one cache."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as Rows
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +13,26 @@ from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.tree import is_sequence
 from ..device import DeviceLike
+from ..errors import suggest
 from ..functions import Reading, read
 from ..ops.join import cat
 from ..ops.random import Generator
 from ..ops.random import generator as default_generator
 from ..runtime.run import realize
-from ..tensor import HostScalar, Tensor, tensor
+from ..tensor import Tensor, tensor
 from .past import Past
+from .sampling import (
+    OPTIONS,
+    Numbers,
+    Processor,
+    Sampling,
+    StepRule,
+    TokenHistory,
+    best_of,
+    limit,
+    penalize,
+    rule_of,
+)
 
 LAG = 2  # steps that are submitted before the first one is read, so that the device never waits for the host
 ROUND = 64  # cache lengths are rounded up to a multiple, so that later texts can reuse the cache
@@ -28,77 +40,8 @@ KEPT = 2  # caches that a decoder keeps
 # The longest prompt that the recorded step processes token by token on a GPU: building a prompt's own graph
 # takes the host as long as 30 replays, and planning and compiling the first one as long as 1,000.
 ONE_BY_ONE = 32
+NEW = 20  # new tokens, by default
 CONFIG = "config"  # instead of a token: use the one in the model's files
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How the next token is chosen: the most likely one, or a sample with do_sample.
-
-    temperature: below 1 likely tokens are chosen more often. top_k: sample from the k best. top_p: sample
-    from the smallest set of best tokens with this total probability. seed: makes draws reproducible.
-    eos_token_id: a token, or several, that end a row, None for none; pad_token_id: the token after the end,
-    by default the first eos.
-    """
-
-    do_sample: bool = False
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    seed: int | None = None
-    eos_token_id: Any = None
-    pad_token_id: int | None = None
-
-    def __post_init__(self):
-        names = ("temperature", "top_k", "top_p", "seed")
-        options = [f"{name}={getattr(self, name)}" for name in names if getattr(self, name) is not None]
-        if options and not self.do_sample:
-            raise ValueError(
-                f"generate({', '.join(options)}): it applies only to sampling: pass do_sample=True as well"
-            )
-        rules: dict[str, tuple[str, Callable[[float], bool]]] = {
-            "temperature": ("a number above 0", lambda v: v > 0),
-            "top_k": ("a number of tokens, 1 or more", lambda v: v == int(v) and v >= 1),
-            "top_p": ("a probability above 0, 1 at most", lambda v: 0 < v <= 1),
-        }
-        for name, (rule, holds) in rules.items():
-            value = getattr(self, name)
-            if value is not None and not holds(value):
-                raise ValueError(f"generate({name}={value!r}): pass {rule}")
-
-    @property
-    def ends(self) -> tuple[int, ...]:
-        """The tokens that end a row."""
-        ids = self.eos_token_id
-        return () if ids is None else tuple(ids) if is_sequence(ids) else (ids,)
-
-    @property
-    def pad(self) -> int:
-        """The token after the end of a row."""
-        return self.pad_token_id if self.pad_token_id is not None else (self.ends or (0,))[0]
-
-
-def top_k_of(logits: Tensor, k: int) -> Tensor:
-    """Set all scores but the k best of each row to -inf (Fan et al., 2018). [b, n] -> [b, n]"""
-    # The k-th best score is the threshold, so ties with it are kept too.
-    least = logits.topk(min(k, logits.shape[-1]), -1)[0][:, -1:]
-    return (logits >= least).where(logits, float("-inf"))
-
-
-def top_p_of(logits: Tensor, p: Any) -> Tensor:
-    """Set all scores to -inf but the best of each row that together have probability p, at least one
-    (Holtzman et al., 2019). [b, n] -> [b, n]"""
-    # By a threshold, like top_k: no indices need to be scattered back.
-    best = logits.sort(-1, descending=True)[0]
-    shares = best.softmax(-1)
-    # A token is kept if those before it have less than p together: the first one always is.
-    kept = shares.cumsum(-1) - shares < p
-    least = kept.where(best, float("inf")).amin(-1, keepdim=True)
-    return (logits >= least).where(logits, float("-inf"))
-
-
-DrawRule = tuple[bool, int | None, bool]  # (has a temperature, top_k, has top_p)
-StepRule = tuple[DrawRule | None, tuple[int, ...], int]  # how to draw, the tokens that end a row, the padding
 
 
 class Step:
@@ -107,8 +50,8 @@ class Step:
     def __init__(self, model: Any, past: Past):
         self.model, self.past, self.generator = model, past, Generator()
         self.seed = 0  # of the present text
-        # HostScalars: a replayed step reads their current values, so one recording serves all temperatures.
-        self.inverse, self.top_p = HostScalar(1.0), HostScalar(1.0)
+        self.numbers = Numbers()
+        self.history: TokenHistory | None = None  # of rules that depend on it
         device = past.padding.device
         # done is a tensor of the step: a recorded step updates it without a readback.
         self.done = Tensor.zeros(past.size.batch, 1, dtype=dt.bool_, device=device)
@@ -117,8 +60,7 @@ class Step:
     def begin(self, sampling: Sampling, padding: Tensor | None) -> None:
         """Empty the cache."""
         self.past.begin(padding)
-        self.inverse.value = 1 / (sampling.temperature or 1.0)
-        self.top_p.value = sampling.top_p or 1.0
+        self.numbers.begin(sampling)
         self._reset(_draw_seed() if sampling.seed is None else sampling.seed)
 
     def _reset(self, seed: int) -> None:
@@ -127,56 +69,79 @@ class Step:
         self.generator.manual_seed(seed)
         self.done.assign_(self.done & False)
 
-    def first(self, ids: Tensor, rule: StepRule) -> Tensor:
-        """Return the first token of each row, after the prompt. [b, n] -> [b, 1]"""
+    def first(self, ids: Tensor, rule: StepRule, processors: Sequence[Processor] = ()) -> Any:
+        """Return what `next` does for the first token of each row, after the prompt. [b, n] -> [b, 1]"""
         device, n = ids.device, ids.shape[1]
+        if rule.needs_history:
+            self._remember(ids)
+        if processors:
+            return self.next_by(processors, ids, rule, n)
         if n > ONE_BY_ONE or device.kind == "cpu" or device.limits.software:
-            return self.next(ids, rule)
+            return self.next(ids, tuple(rule))
         *columns, last = (tensor(c, device=device) for c in np.split(ids.numpy(), n, 1))
         for column in columns:
-            self.replayed(column, rule)
+            self.replayed(column, tuple(rule))
         if columns:  # choices inside the prompt end no row, and their draws are not counted
             self._reset(self.seed)
-        return self.replayed(last, rule)
+            if self.history is not None:
+                self.history.begin(ids)
+        return self.replayed(last, tuple(rule))
 
-    def next(self, ids: Tensor, rule: StepRule) -> Tensor:
-        """Return the next token of each row; `pad` if the row has ended. [b, n] -> [b, 1]
+    def _remember(self, ids: Tensor) -> None:
+        """Begin the history with a prompt."""
+        if self.history is None:
+            rows, length, vocabulary = ids.shape[0], self.past.size.length, self.model.config.vocab_size
+            self.history = TokenHistory(rows, length, vocabulary, ids.device)
+            realize(*self.history.buffers())
+        self.history.begin(ids)
 
-        rule: the result of `rule_of`, on which a recorded step depends.
+    def next(self, ids: Tensor, rule: tuple[Any, ...]) -> Any:
+        """Return the next token of each row; `pad` if the row has ended; with logprobs also what `best_of`
+        returns. [b, n] -> [b, 1]
+
+        rule: the fields of what `rule_of` returns. A recorded step depends on them, and a plain tuple is
+        compared by value.
         """
+        rule = StepRule(*rule)
+        return self._finish(self._scores(ids, rule), rule, ids.dtype)
+
+    def next_by(self, processors: Sequence[Processor], ids: Tensor, rule: StepRule, length: int) -> Any:
+        """Return what `next` does, of scores that a user's functions change. length: the tokens so far."""
+        logits = self._scores(ids, rule)
+        assert self.history is not None
+        for process in processors:
+            logits = process(self.history.ids[:, :length], logits)
+        return self._finish(logits, rule, ids.dtype)
+
+    def _scores(self, ids: Tensor, rule: StepRule) -> Tensor:
+        """Return the scores of the next token, with penalties. [b, n] -> [b, vocabulary]"""
         # Only the last position's scores are needed; the head is the largest product of a small model.
         x = self.model.hidden(ids, self.past)[:, -1:]
-        draw, ends, pad = rule
-        token = self.choose(self.model.head(x)[:, 0].float(), draw)
+        logits = self.model.head(x)[:, 0].float()
+        if self.history is not None and rule.needs_history:
+            logits = penalize(logits, rule, self.numbers, self.history, self.past.count())
+        return logits
+
+    def _finish(self, logits: Tensor, rule: StepRule, dtype: Any) -> Any:
+        token, ends = self.choose(logits, rule), rule.ends
+        best = best_of(logits, token, rule.logprobs) if rule.logprobs >= 0 else None
         if ends:
             # rows that have ended get padding until all have ended
-            token = self.done.where(pad, token)
+            token = self.done.where(rule.pad, token)
             ended = token == ends[0]
             for end in ends[1:]:
                 ended = ended | (token == end)
             self.done.assign_(self.done | ended)
-        return token.to(ids.dtype)
+        if self.history is not None and rule.needs_history:
+            self.history.add(token, self.past.count())
+        token = token.to(dtype)
+        return token if best is None else (token, best)
 
-    def choose(self, logits: Tensor, draw: DrawRule | None) -> Tensor:
+    def choose(self, logits: Tensor, rule: StepRule) -> Tensor:
         """Choose a token for each row by its scores. [b, vocabulary] -> [b, 1]"""
-        if draw is None:
+        if not rule.draws:
             return logits.argmax(-1, keepdim=True)
-        is_heated, top_k, is_cut = draw
-        # the order of transformers' logits processors: temperature, top_k, top_p
-        if is_heated:
-            logits = logits * self.inverse
-        if top_k is not None:
-            logits = top_k_of(logits, top_k)
-        if is_cut:
-            logits = top_p_of(logits, self.top_p)
-        return logits.softmax(-1).multinomial(1, generator=self.generator)
-
-
-def rule_of(s: Sampling) -> StepRule:
-    """Return the sampling options that a step's kernels depend on; numbers that kernels read, such as the
-    temperature, are left out."""
-    draw = (s.temperature is not None, s.top_k, s.top_p is not None) if s.do_sample else None
-    return draw, s.ends, s.pad
+        return limit(logits, rule, self.numbers).softmax(-1).multinomial(1, generator=self.generator)
 
 
 def _draw_seed() -> int:
@@ -248,51 +213,39 @@ class Decoder:
     def generate(
         self,
         input_ids: Any,
-        max_new_tokens: int = 20,
+        max_new_tokens: int | None = None,
         *,
         attention_mask: Any = None,
         streamer: Callable[[list[int]], Any] | None = None,
-        do_sample: bool = False,
-        temperature: float | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        seed: int | None = None,
-        eos_token_id: Any = CONFIG,
-        pad_token_id: Any = CONFIG,
+        **options: Any,
     ) -> Tensor:
-        """As `generate` of the model, with its errors. [b, n] -> [b, n + max_new_tokens at most]"""
-        ends = {"eos_token_id": eos_token_id, "pad_token_id": pad_token_id}
-        how = Sampling(do_sample, temperature, top_k, top_p, seed, **self._ends(ends))
-        ids, rows = self._start(input_ids, max_new_tokens, attention_mask, how, 0)
+        """As `generate` of the model, with its options and errors. [b, n] -> [b, n + max_new_tokens at
+        most]"""
+        ids, rows = self._start(input_ids, max_new_tokens, attention_mask, 0, options)
         written: list[list[int]] = []
         for row in rows:
             if streamer is not None:
-                streamer(row)
-            written.append(row)
+                streamer(row.tokens)
+            written.append(row.tokens)
         new = tensor(written, dtype=dt.int32, device=ids.device).to(ids.dtype)
         return cat([ids, new.transpose(0, 1)], 1)
 
     def stream(
         self,
         input_ids: Any,
-        max_new_tokens: int = 20,
+        max_new_tokens: int | None = None,
         *,
         attention_mask: Any = None,
         positions: int = 0,
-        eos_token_id: Any = CONFIG,
-        pad_token_id: Any = CONFIG,
-        **sampling: Any,
-    ) -> Rows[list[int]]:
-        """Yield the new token of each row as it is written, with the errors of `generate`. Closing it ends
-        the text.
+        **options: Any,
+    ) -> Rows["NewTokens"]:
+        """Yield the new token of each row as it is written, with the options and errors of `generate`.
+        Closing it ends the text.
 
         positions: a cache of this length at least, so that texts of several lengths share a recorded step.
-        sampling: options of `Sampling`.
         """
-        ends = {"eos_token_id": eos_token_id, "pad_token_id": pad_token_id}
-        how = Sampling(**sampling, **self._ends(ends))
         with no_grad():
-            _, rows = self._start(input_ids, max_new_tokens, attention_mask, how, positions)
+            _, rows = self._start(input_ids, max_new_tokens, attention_mask, positions, options)
         while True:
             with no_grad():  # not while the caller runs
                 row = next(rows, None)
@@ -309,15 +262,22 @@ class Decoder:
         return Sampling(eos_token_id=self._ends({"eos_token_id": eos_token_id})["eos_token_id"]).ends
 
     def _start(
-        self, input_ids: Any, new: int, attention_mask: Any, how: Sampling, positions: int
-    ) -> tuple[Tensor, Iterator[list[int]]]:
-        """Return the first input of the decoder, and the rows of new tokens as they are written."""
-        if type(new) is not int or new < 1:
-            raise ValueError(f"generate(max_new_tokens={new!r}): pass a number of tokens, 1 or more")
+        self, input_ids: Any, new: int | None, attention_mask: Any, positions: int, options: dict[str, Any]
+    ) -> tuple[Tensor, Iterator["NewTokens"]]:
+        """Return the first input of the decoder, and the new tokens as they are written."""
+        options = dict(options)
+        longest, copies = options.pop("max_length", None), options.pop("num_return_sequences", 1)
+        stops = options.pop("stop_strings", None), options.pop("tokenizer", None)
+        if unknown := options.keys() - {*OPTIONS}:
+            name = sorted(unknown)[0]
+            raise TypeError(f"generate({name}=...): is not an option{suggest(name, OPTIONS)}")
+        ends = {name: options.pop(name, CONFIG) for name in ("eos_token_id", "pad_token_id")}
+        how = Sampling(**options, **self._ends(ends))
         device = next(self.model.parameters()).device
         prompt = prompt_of(input_ids, attention_mask, how.pad, device)
-        ids, step = self._begin(prompt, new, how, positions)
-        return ids, _write(step, ids, new, how)
+        new = _new_tokens(new, longest, prompt.ids.shape[1])
+        ids, step = self._begin(_copied(prompt, copies, how), new, how, positions)
+        return ids, _write(step, ids, new, how, StopRows.of(stops, ids.shape[0]))
 
     def _begin(self, prompt: Prompt, new: int, how: Sampling, positions: int) -> tuple[Tensor, Step]:
         """Return the first input of the decoder, and a step whose cache has the encoder's result, if any."""
@@ -359,7 +319,7 @@ class Decoder:
 def generate(
     model: Any,
     input_ids: Any,
-    max_new_tokens: int = 20,
+    max_new_tokens: int | None = None,
     *,
     attention_mask: Any = None,
     streamer: Callable[[list[int]], Any] | None = None,
@@ -367,7 +327,18 @@ def generate(
     temperature: float | None = None,
     top_k: int | None = None,
     top_p: float | None = None,
+    min_p: float | None = None,
+    typical_p: float | None = None,
     seed: int | None = None,
+    repetition_penalty: float | None = None,
+    frequency_penalty: float | None = None,
+    presence_penalty: float | None = None,
+    no_repeat_ngram_size: int | None = None,
+    num_return_sequences: int = 1,
+    logits_processor: Sequence[Processor] | None = None,
+    max_length: int | None = None,
+    stop_strings: Any = None,
+    tokenizer: Any = None,
     eos_token_id: Any = CONFIG,
     pad_token_id: Any = CONFIG,
 ) -> Tensor:
@@ -377,31 +348,32 @@ def generate(
 
     input_ids: a tensor, an array or lists of tokens. A model with an encoder encodes them, and the result is
     the decoder's
+    max_new_tokens: by default 20
     attention_mask: 0 for padding; lists of several lengths are padded. [b, n]
     streamer: called with the new token of each row
     do_sample: sample the tokens; else take the one with the best score
     temperature: below 1 likely tokens are drawn more often
     top_k: draw one of the k best tokens
     top_p: draw one of the best tokens that have this probability together
+    min_p: draw one of the tokens with at least this share of the best one's probability
+    typical_p: draw one of the most typical tokens that have this probability together
     seed: of the draws; None: a new one each time
+    repetition_penalty: above 1 tokens of the text, prompt included, become less likely
+    frequency_penalty: lowers a token's score for each time that it was written
+    presence_penalty: lowers a token's score once it was written
+    no_repeat_ngram_size: no sequence of this many tokens occurs twice
+    num_return_sequences: draws of each row
+    logits_processor: functions (tokens so far, scores) -> scores, whose steps are not recorded
+    max_length: tokens with the prompt, in place of max_new_tokens
+    stop_strings: texts that end a row, read by `tokenizer`
+    tokenizer: has `decode`, for stop_strings
     eos_token_id: the token, or tokens, that end a row; None: none; "config": those of generation_config.json
         or config.json
     pad_token_id: the token after the end of a row; None: the first end token; "config": as above
     ValueError for invalid tokens, masks and numbers.
     """
-    return Decoder(model).generate(
-        input_ids,
-        max_new_tokens,
-        attention_mask=attention_mask,
-        streamer=streamer,
-        do_sample=do_sample,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        seed=seed,
-        eos_token_id=eos_token_id,
-        pad_token_id=pad_token_id,
-    )
+    options = {name: value for name, value in locals().items() if name not in ("model", "input_ids")}
+    return Decoder(model).generate(input_ids, **options)
 
 
 def ends_of(model: Any) -> dict[str, Any]:
@@ -411,23 +383,109 @@ def ends_of(model: Any) -> dict[str, Any]:
     return {"eos_token_id": own, **getattr(model, "generation", {})}
 
 
-def _write(step: Step, ids: Tensor, new: int, how: Sampling) -> Iterator[list[int]]:
+class NewTokens(NamedTuple):
+    """The new token of each row, and what `best_of` returns for each, None without logprobs."""
+
+    tokens: list[int]
+    best: list[list[float]] | None = None
+
+
+def _new_tokens(new: int | None, longest: int | None, prompt: int) -> int:
+    """Return the number of tokens to write."""
+    if longest is not None and new is None:
+        if type(longest) is not int or longest <= prompt:
+            rule = f"the prompt has {prompt:,} tokens: pass a larger number"
+            raise ValueError(f"generate(max_length={longest!r}): {rule}")
+        return longest - prompt
+    new = NEW if new is None else new
+    if type(new) is not int or new < 1:
+        raise ValueError(f"generate(max_new_tokens={new!r}): pass a number of tokens, 1 or more")
+    return new
+
+
+def _copied(prompt: Prompt, copies: Any, how: Sampling) -> Prompt:
+    """Return a prompt with several copies of each row."""
+    if type(copies) is not int or copies < 1 or (copies > 1 and not how.do_sample):
+        rule = "pass a number, 1 or more; above 1 with do_sample=True"
+        raise ValueError(f"generate(num_return_sequences={copies!r}): {rule}")
+    if copies == 1:
+        return prompt
+    mask = None if prompt.mask is None else prompt.mask.repeat_interleave(copies, 0)
+    padding = None if prompt.padding is None else [n for n in prompt.padding for _ in range(copies)]
+    return Prompt(prompt.ids.repeat_interleave(copies, 0), mask, padding)
+
+
+class StopRows:
+    """Finds the rows whose new text has one of several texts.
+
+    tokenizer: has `decode`, for tokens. stops: the texts. rows: their number.
+    """
+
+    def __init__(self, tokenizer: Any, stops: list[str], rows: int):
+        self.tokenizer, self.stops = tokenizer, stops
+        self.ids: list[list[int]] = [[] for _ in range(rows)]
+        self.longest = max(map(len, stops), default=0)
+
+    @classmethod
+    def of(cls, options: tuple[Any, Any], rows: int) -> "StopRows | None":
+        """Return the finder for stop_strings and a tokenizer; None without texts. ValueError for texts
+        without a tokenizer."""
+        stops, tokenizer = options
+        if stops is None:
+            return None
+        stops = [stops] if isinstance(stops, str) else [*stops]
+        if not hasattr(tokenizer, "decode") or not all(isinstance(s, str) and s for s in stops):
+            rule = "pass texts, and tokenizer= with the tokenizer that reads them"
+            raise ValueError(f"generate(stop_strings={stops!r}): {rule}")
+        return cls(tokenizer, stops, rows)
+
+    def push(self, tokens: list[int]) -> list[bool]:
+        """Return whether each row's text has a stop text at its end, after a new token."""
+        ended: list[bool] = []
+        for ids, token in zip(self.ids, tokens, strict=True):
+            ids.append(token)
+            # a character has four tokens at most; the stop text may begin anywhere in the last ones
+            before, text = (self.tokenizer.decode(part[-4 * self.longest - 8 :]) for part in (ids[:-1], ids))
+            new = max(len(text) - len(before), 0)
+            tail = text[max(len(text) - new - self.longest, 0) :]
+            ended.append(any(s in tail for s in self.stops))
+        return ended
+
+
+def _write(step: Step, ids: Tensor, new: int, how: Sampling, stops: StopRows | None) -> Iterator[NewTokens]:
     """Generate the tokens of each row until all rows have ended. A token is read a few steps after its
     submission, so the last steps may be computed in vain."""
     pending: deque[Reading] = deque()
     rule, ended = rule_of(how), [False] * ids.shape[0]
     # A longer prompt runs eagerly, since its length differs from text to text; steps are replayed.
-    token, steps = step.first(ids, rule), 1
-    pending.append(read(token))
-    lag = 0 if ids.device.kind == "cpu" else LAG  # NumPy has computed a step when it returns
+    processors = tuple(how.logits_processor or ())
+    token, steps = _submit(step.first(ids, rule, processors), pending), 1
+    # NumPy has computed a step when it returns
+    lag = 0 if ids.device.kind == "cpu" else LAG
     while True:
         while steps < new and len(pending) <= lag:
-            token, steps = step.replayed(token, rule), steps + 1
-            pending.append(read(token))
+            if processors:  # a user's functions are not recorded
+                result = step.next_by(processors, token, rule, ids.shape[1] + steps)
+            else:
+                result = step.replayed(token, tuple(rule))
+            token, steps = _submit(result, pending), steps + 1
         if not pending:
             return
-        tokens: list[int] = [row[0] for row in pending.popleft()[0]]
-        yield tokens
-        ended = [was or token in how.ends for was, token in zip(ended, tokens, strict=True)]
+        values = pending.popleft()
+        # rows that a text has stopped get padding, as others do after an end token
+        read_tokens: list[int] = [row[0] for row in values[0]]
+        tokens = [how.pad if was else t for was, t in zip(ended, read_tokens, strict=True)]
+        yield NewTokens(tokens, values[1] if rule.logprobs >= 0 else None)
+        found = stops.push(tokens) if stops is not None else [False] * len(tokens)
+        ended = [
+            was or token in how.ends or stop for was, token, stop in zip(ended, tokens, found, strict=True)
+        ]
         if all(ended):
             return
+
+
+def _submit(result: Any, pending: "deque[Reading]") -> Tensor:
+    """Queue the reading of a step's result, and return its tokens."""
+    parts: Sequence[Tensor] = result if is_sequence(result) else (result,)
+    pending.append(read(*parts))
+    return parts[0]
