@@ -89,7 +89,14 @@ def ours(network: str, size: dict, options: argparse.Namespace) -> dict:
     each = [1e3 * (end - begin) for begin, end in pairwise(ends)]
     stages |= {"least": min(each), "median": median(each), "most": max(each)} if options.stages else {}
     distributed.destroy_process_group()
-    return {"seconds": seconds, "sent": sent, "first": losses[0], "last": losses[-1], "stages": stages}
+    return {
+        "seconds": seconds,
+        "sent": sent,
+        "first": losses[0],
+        "last": losses[-1],
+        "stages": stages,
+        "each": each,
+    }
 
 
 def stages_of(sums, step, steps: int) -> dict[str, float]:
@@ -372,7 +379,8 @@ def main() -> None:
                     f" {result['sent'] / 1e6:<15.2f} {result['last']:.4f}", flush=True,
                 )  # fmt: skip
                 if result.get("stages"):
-                    print(f"         ms: {text_of(result['stages'])}", flush=True)
+                    print(f"         ms: {text_of(result['stages'])}")
+                    print(f"         steps: {' '.join(f'{ms:.0f}' for ms in result['each'])}", flush=True)
 
 
 def text_of(stages: dict[str, float]) -> str:

@@ -12,7 +12,7 @@ import flambeau as fb
 from flambeau import nn
 from flambeau.distributed import DiLoCo, DistributedError, StoreServer, wrap
 from flambeau.distributed.carrier import CopyThreads
-from flambeau.distributed.compression import WIRES, Feedback, wire_named
+from flambeau.distributed.compression import WIRES, Encoded, Feedback, copy_numbers, wire_named
 from flambeau.distributed.early import EarlyExchange
 from flambeau.distributed.exchange import GradientExchange, TreeAdd
 from flambeau.distributed.layout import owned_rounds, owners_of, round_size, rounds_of
@@ -417,13 +417,37 @@ def test_errors_of_a_wire_do_not_add_up(name, monkeypatch):
     total, sent = np.zeros(700, np.float64), np.zeros(700, np.float64)
     for _ in range(20):
         values = rng.standard_normal(700).astype("f")
-        raw, decoded = feedback.encode("key", values)
+        raw, decoded = feedback.encode("key", values, sent=np.empty(700, "f"))
         assert raw.nbytes == wire.nbytes(700)
         np.testing.assert_array_equal(wire.encode(decoded), raw)
         np.testing.assert_array_equal(wire.decode(raw, 700), decoded)
         total, sent = total + values, sent + decoded
     error = {"float32": 1e-6, "float16": 2e-3, "bfloat16": 2e-2, "int8": 3e-2}[name]  # half a step
     np.testing.assert_allclose(sent, total, atol=error)
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_parts_of_a_message_are_decoded_alone(name, monkeypatch):
+    monkeypatch.setattr("flambeau.distributed.compression.CHUNK", 256)
+    wire = wire_named(name)
+    values = np.random.default_rng(3).standard_normal(1500).astype("f")
+    numbers = Encoded(wire, wire.encode(values), 1500)
+    decoded = wire.decode(wire.encode(values), 1500)
+    for first, end in ((0, 1500), (0, 256), (256, 700), (3, 255), (511, 1300), (1499, 1500)):
+        np.testing.assert_array_equal(numbers[first:end], decoded[first:end])
+        target = np.zeros(end - first, "f")
+        copy_numbers(target, numbers, first)
+        np.testing.assert_array_equal(target, decoded[first:end])
+
+
+def test_bfloat16_rounds_in_one_array_as_in_several():
+    ties = np.array([0x3F808000, 0x3F818000, 0x3F807FFF, 0x3F808001, 0xBF818000], np.uint32).view("f")
+    values = np.concatenate([ties, np.array([0.0, -0.0, np.inf, -np.inf, 3.4e38, 1e-40, -1.5], "f")])
+    for special in (values, np.append(values, np.float32(np.nan))):
+        raw, rounded = WIRES["bfloat16"].round_trip(special.copy())
+        np.testing.assert_array_equal(raw, WIRES["bfloat16"].encode(special))
+        np.testing.assert_array_equal(rounded, WIRES["bfloat16"].decode(raw, special.size))
+    assert rounded[:5].tolist() == [1.0, 1.015625, 1.0, 1.0078125, -1.015625]
 
 
 @pytest.mark.parametrize("wire", in_turn(["float16", "bfloat16", "int8"], 3))

@@ -22,7 +22,7 @@ from ..device.staging import StagedCopy, StagingBuffers
 from ..runtime.exchange import leaf, leaf_of_array
 from ..runtime.run import Readback, realize
 from ..tensor import Tensor
-from .compression import Floats
+from .compression import Floats, Numbers, copy_numbers
 
 # Threads take turns with the GIL between two parts, so a part takes much longer than a turn.
 SHARE = 1 << 19  # elements that are worth a thread: 2 MB, which takes 0.2 ms
@@ -146,7 +146,7 @@ class Carrier:
         """Reserve memory for a value that `write` brings."""
         return Landing(shape, array=np.empty(shape, np.float32))
 
-    def write(self, slices: Sequence[TensorSlice], sources: Sequence[Floats]) -> None:
+    def write(self, slices: Sequence[TensorSlice], sources: Sequence[Numbers]) -> None:
         """Write slices of landings. The sources, one after the other, are the array that they refer to. They
         may change when this returns."""
         at = 0
@@ -156,7 +156,7 @@ class Carrier:
                 if first < end and s.tensor.array is not None:
                     flat = s.tensor.array.reshape(-1)
                     place = s.first + first - s.at
-                    np.copyto(flat[place : place + end - first], source[first - at : end - at])
+                    copy_numbers(flat[place : place + end - first], source, first - at)
             at += source.size
 
     def tensor(self, landing: Landing) -> Tensor:
@@ -232,7 +232,7 @@ class StagedCarrier(Carrier):
         with self.gpu.lock:
             return Landing(shape, self.gpu.pool.take(nbytes))
 
-    def write(self, slices: Sequence[TensorSlice], sources: Sequence[Floats]) -> None:
+    def write(self, slices: Sequence[TensorSlice], sources: Sequence[Numbers]) -> None:
         starts = [0, *accumulate(source.size for source in sources)]
         total = starts[-1]
 
@@ -243,7 +243,7 @@ class StagedCarrier(Carrier):
                 for source, start in zip(sources, starts, strict=False):
                     first, end = max(begin, start), min(stop, start + source.size)
                     if first < end:
-                        np.copyto(target[first:end], source[first - start : end - start])
+                        copy_numbers(target[first:end], source, first - start)
 
             self.threads.run(total, part)
 

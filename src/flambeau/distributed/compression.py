@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -23,13 +24,17 @@ class Wire(NamedTuple):
 
     encode: returns the bytes of float32 numbers. decode: returns this many numbers from bytes.
     nbytes: the length of the message of this many numbers. put(message, count, part, first): writes the
-    message of the numbers from `first` on, a multiple of BLOCK, to that of all `count` numbers.
+    message of the numbers from `first` on, a multiple of BLOCK, to that of all `count` numbers. take(message,
+    count, first, end): returns the message of some of the numbers, from a multiple of BLOCK on. round_trip:
+    returns the bytes of numbers, and the numbers that they decode to.
     """
 
     encode: Callable[[Floats], Bytes]
     decode: Callable[[Bytes, int], Floats]
     nbytes: Callable[[int], int]
     put: Callable[[Bytes, int, Bytes, int], object]
+    take: Callable[[Bytes, int, int, int], Bytes]
+    round_trip: Callable[[Floats], tuple[Bytes, Floats]]
     is_exact: bool = False
 
 
@@ -48,6 +53,22 @@ def _from_float16(raw: Bytes, count: int) -> Floats:
 
 def _to_bfloat16(values: Floats) -> Bytes:
     return _bytes(narrow_bfloat16(np.ascontiguousarray(values)))
+
+
+def _round_trip_bfloat16(values: Floats) -> tuple[Bytes, Floats]:
+    if np.isnan(values).any():
+        raw = _to_bfloat16(values)
+        return raw, _from_bfloat16(raw, values.size)
+    # As `narrow_bfloat16` rounds, in one array: to the nearest, and ties to even.
+    words = values.view(np.uint32)
+    rounded = words >> 16
+    rounded &= 1
+    rounded += 0x7FFF
+    rounded += words
+    upper = 1 if sys.byteorder == "little" else 0  # half of each word
+    raw = _bytes(rounded.view(np.uint16)[upper::2])
+    rounded &= np.uint32(0xFFFF0000)
+    return raw, rounded.view(np.float32)
 
 
 def _from_bfloat16(raw: Bytes, count: int) -> Floats:
@@ -87,6 +108,33 @@ def _put_in_line(size: int) -> Callable[[Bytes, int, Bytes, int], object]:
     return put
 
 
+def _take_in_line(size: int) -> Callable[[Bytes, int, int, int], Bytes]:
+    """Return `take` of a wire whose elements have `size` bytes each."""
+
+    def take(message: Bytes, count: int, first: int, end: int) -> Bytes:
+        return message[first * size : end * size]
+
+    return take
+
+
+def _take_int8(message: Bytes, count: int, first: int, end: int) -> Bytes:
+    begin, stop, all_blocks = first // BLOCK, -(-end // BLOCK), -(-count // BLOCK)
+    steps = message[4 * all_blocks :]
+    return np.concatenate([message[4 * begin : 4 * stop], steps[BLOCK * begin : BLOCK * stop]])
+
+
+def _by_decoding(
+    encode: Callable[[Floats], Bytes], decode: Callable[[Bytes, int], Floats]
+) -> Callable[[Floats], tuple[Bytes, Floats]]:
+    """Return `round_trip` of a wire."""
+
+    def round_trip(values: Floats) -> tuple[Bytes, Floats]:
+        raw = encode(values)
+        return raw, decode(raw, values.size)
+
+    return round_trip
+
+
 def _put_int8(message: Bytes, count: int, part: Bytes, first: int) -> None:
     begin, blocks, all_blocks = first // BLOCK, part.size // (4 + BLOCK), -(-count // BLOCK)
     message[4 * begin : 4 * (begin + blocks)] = part[: 4 * blocks]
@@ -94,11 +142,25 @@ def _put_int8(message: Bytes, count: int, part: Bytes, first: int) -> None:
     steps[BLOCK * begin : BLOCK * (begin + blocks)] = part[4 * blocks :]
 
 
+def _in_line(
+    size: int,
+    encode: Callable[[Floats], Bytes],
+    decode: Callable[[Bytes, int], Floats],
+    round_trip: Callable[[Floats], tuple[Bytes, Floats]] | None = None,
+    is_exact: bool = False,
+) -> Wire:
+    """Return a wire whose elements have `size` bytes each, one after the other."""
+    both = round_trip or _by_decoding(encode, decode)
+    return Wire(encode, decode, size.__mul__, _put_in_line(size), _take_in_line(size), both, is_exact)
+
+
 WIRES = {
-    "float32": Wire(_bytes, _from_float32, (4).__mul__, _put_in_line(4), True),
-    "float16": Wire(_to_float16, _from_float16, (2).__mul__, _put_in_line(2)),
-    "bfloat16": Wire(_to_bfloat16, _from_bfloat16, (2).__mul__, _put_in_line(2)),
-    "int8": Wire(_to_int8, _from_int8, _int8_bytes, _put_int8),
+    "float32": _in_line(4, _bytes, _from_float32, is_exact=True),
+    "float16": _in_line(2, _to_float16, _from_float16),
+    "bfloat16": _in_line(2, _to_bfloat16, _from_bfloat16, _round_trip_bfloat16),
+    "int8": Wire(
+        _to_int8, _from_int8, _int8_bytes, _put_int8, _take_int8, _by_decoding(_to_int8, _from_int8)
+    ),
 }
 
 
@@ -110,8 +172,41 @@ def wire_named(name: str) -> Wire:
     return WIRES[name]
 
 
+class Encoded:
+    """Numbers of a message, decoded where they are used: a slice is an array.
+
+    raw: the message. count: how many numbers it has.
+    """
+
+    def __init__(self, wire: Wire, raw: Bytes, count: int):
+        self.wire, self.raw, self.size = wire, raw, count
+
+    def __getitem__(self, here: slice) -> Floats:
+        first, end, _ = here.indices(self.size)
+        begin = first // BLOCK * BLOCK
+        part = self.wire.take(self.raw, self.size, begin, end)
+        return self.wire.decode(part, end - begin)[first - begin :]
+
+    def copy_to(self, target: Floats, first: int) -> None:
+        """Write the numbers from `first` on to an array."""
+        for at in range(0, target.size, CHUNK):
+            end = min(at + CHUNK, target.size)
+            target[at:end] = self[first + at : first + end]
+
+
+Numbers = Floats | Encoded
+
+
+def copy_numbers(target: Floats, source: Numbers, first: int) -> None:
+    """Write the numbers of a source from `first` on to an array."""
+    if isinstance(source, Encoded):
+        source.copy_to(target, first)
+    else:
+        np.copyto(target, source[first : first + target.size])
+
+
 class Feedback:
-    """Encodes numbers, and adds the rounding errors to the next numbers with the same key (error feedback).
+    """Encodes numbers and keeps the rounding errors by key, which are added to the next numbers of the key.
 
     The sum of all messages of a key then differs from the sum of its numbers by one rounding error only.
     """
@@ -121,31 +216,32 @@ class Feedback:
         self.errors: dict[Any, Floats] = {}
         self.run = run_alone  # shares the work among threads
 
-    def encode(self, key: Any, values: Floats) -> tuple[Bytes, Floats]:
-        """Return the message of `values`, and the numbers that it decodes to."""
+    def encode(
+        self, key: Any, values: Floats, message: Bytes | None = None, sent: Floats | None = None
+    ) -> tuple[Bytes, Floats | None]:
+        """Return the message of `values`, and the numbers that it decodes to if `sent` is an array for them.
+
+        message, sent: where they are written; `sent` may be `values`. None: a new message, no numbers.
+        """
         wire, count = self.wire, values.size
-        if wire.is_exact:
-            return wire.encode(values), values
         if key not in self.errors:
             self.errors[key] = np.zeros(count, np.float32)
-        message, sent, errors = (
-            np.empty(wire.nbytes(count), np.uint8),
-            np.empty_like(values),
-            self.errors[key],
-        )
+        out = np.empty(wire.nbytes(count), np.uint8) if message is None else message
+        errors = self.errors[key]
 
         def part(first: int, end: int) -> None:
             for at in range(first, end, CHUNK):
                 here = slice(at, min(at + CHUNK, end))
                 wanted = values[here] + errors[here]
-                raw = wire.encode(wanted)
-                wire.put(message, count, raw, at)
-                sent[here] = wire.decode(raw, wanted.size)
+                raw, rounded = wire.round_trip(wanted)
+                wire.put(out, count, raw, at)
                 # Seide et al., 2014 (1-bit SGD): else small gradients that round to zero would never count.
-                np.subtract(wanted, sent[here], out=errors[here])
+                np.subtract(wanted, rounded, out=errors[here])
+                if sent is not None:
+                    sent[here] = rounded
 
         self.run(count, part)
-        return message, sent
+        return out, sent
 
 
 def run_alone(size: int, part: Part) -> None:

@@ -11,14 +11,14 @@ import threading
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from time import perf_counter, thread_time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FlambeauError
 from .carrier import CopyThreads
-from .compression import WIRES, Bytes, Feedback, Floats, Wire
+from .compression import WIRES, Bytes, Encoded, Feedback, Floats, Numbers, Wire
 from .group import ProcessGroup, RankCall
 from .layout import Round
 from .mesh import Payload
@@ -56,6 +56,7 @@ class SumSlots:
 
     def __init__(self, group: ProcessGroup, rounds: Sequence[Round], spans: Sequence[Sequence[Span]]):
         rank, own = group.rank, len(spans[group.rank])
+        self.group, self._messages = group, dict[tuple[int, tuple[int, ...]], Bytes]()
         waits = all(spans) and all(a < b for r in rounds for a, b in pairwise(r.bounds))
         self.depth = min(DEPTH, len(rounds)) if waits else len(rounds)
         segments = [r.bounds[rank + 1] - r.bounds[rank] for r in rounds]
@@ -67,6 +68,14 @@ class SumSlots:
             partials[at][: own * r.size].reshape(own, r.size) for at, r in zip(places, rounds, strict=True)
         ]
         self.sums: list[Bytes] = [sums[at][: STATUS + 4 * n] for at, n in zip(places, segments, strict=True)]
+
+    def message(self, number: int, key: tuple[int, ...], nbytes: int) -> Bytes:
+        """Return memory for a message of a round in a lossy wire. key: tells a round's messages apart."""
+        place = number % self.depth, key
+        memory = self._messages.get(place)
+        if memory is None or memory.size < nbytes:
+            memory = self._messages[place] = self.group.empty(nbytes, np.uint8)
+        return memory[:nbytes]
 
 
 class Moment(NamedTuple):
@@ -117,7 +126,7 @@ class GradientExchange:
         tree: TreeAdd,
         feedback: Feedback,
         slots: SumSlots,
-        use: Callable[[int, list[Floats]], object],
+        use: Callable[[int, list[Numbers]], object],
     ):
         self.group, self.rounds, self.spans, self.tree = group, rounds, spans, tree
         self.feedback, self.slots, self.use = feedback, slots, use
@@ -180,11 +189,6 @@ class GradientExchange:
         part = self.rounds[number].segment(worker)
         return part.stop - part.start
 
-    def _encode(self, number: int, key: Any, values: Floats) -> Bytes:
-        if self.rounds[number].is_exact:
-            return WIRES["float32"].encode(values)
-        return self.feedback.encode(key, values)[0]
-
     def send(self, number: int) -> None:
         """Send the partial sums in a round's slots: each worker gets its segment."""
         # The owner of a segment gets the partial sums of all workers and adds them in the tree's order, so
@@ -193,8 +197,12 @@ class GradientExchange:
         for other in self.others if step.size else ():
             for i, span in enumerate(self.spans[self.group.rank]):
                 values = self.slots.partials[number][i][step.segment(other)]
-                # Each message has its own rounding error, under this key.
-                message = self._encode(number, ("part", number, other, span), values)
+                if (wire := self._wire(number)).is_exact:
+                    message = wire.encode(values)
+                else:
+                    message = self.slots.message(number, (other, i), wire.nbytes(values.size))
+                    # Each message has its own rounding error, under this key.
+                    self.feedback.encode(("part", number, other, span), values, message)
                 call.send_whole([other], self._part(number, i), message)
                 self.sent += message.nbytes
         self._stages[0].put(number)
@@ -208,7 +216,7 @@ class GradientExchange:
     def _add_round(self, number: int) -> None:
         began = moment()
         rank, count, wire = self.group.rank, self._count(number, self.group.rank), self._wire(number)
-        parts: list[tuple[int, Floats]] = []
+        parts: list[tuple[int, Numbers]] = []
         lent: list[tuple[int, Payload | None]] = []
         for other, spans in enumerate(self.spans if count else ()):
             if other == rank:
@@ -219,7 +227,7 @@ class GradientExchange:
                 part = self._part(number, i)
                 raw, payload = self.calls[0].receive_whole(other, part, wire.nbytes(count))
                 lent.append((other, payload))
-                parts.append((other, wire.decode(raw, count)))
+                parts.append((other, _numbers(wire, raw, count)))
         began = self._note("wait for partial sums", began)
         message = self.slots.sums[number]
         total = message[STATUS:].view(np.float32)
@@ -234,9 +242,10 @@ class GradientExchange:
         if self.rounds[number].is_owned:
             message = message[:STATUS]
         elif not wire.is_exact:
-            raw = self._encode(number, ("sum", number), total)
-            total[:] = wire.decode(raw, count)  # all workers use the same numbers
-            message = np.concatenate([message[:STATUS], raw])
+            own, message = message, self.slots.message(number, (), STATUS + wire.nbytes(count))
+            message[:STATUS] = own[:STATUS]
+            # All workers use the same numbers.
+            self.feedback.encode(("sum", number), total, message[STATUS:], total)
         self.calls[1].send_whole(self.others, number, message)
         self.sent += message.nbytes * len(self.others)
         self._note("add", began)
@@ -246,7 +255,7 @@ class GradientExchange:
     def _use_round(self, number: int) -> None:
         began = moment()
         rank, step, wire = self.group.rank, self.rounds[number], self._wire(number)
-        sums: list[Floats] = []
+        sums: list[Numbers] = []
         lent: list[tuple[int, Payload | None]] = []
         for other in range(self.group.size):
             count = self._count(number, other)
@@ -260,7 +269,7 @@ class GradientExchange:
             if other == rank:
                 sums.append(raw[STATUS:].view(np.float32))
             elif not step.is_owned:
-                sums.append(wire.decode(raw[STATUS:size], count))
+                sums.append(_numbers(wire, raw[STATUS:size], count))
         began = self._note("wait for sums", began)
         self.use(number, sums)
         for other, payload in lent:
@@ -323,7 +332,7 @@ class TreeAdd:
         self._next += 1
         return self._next - 1
 
-    def add(self, parts: Sequence[Floats], total: Floats) -> bool:
+    def add(self, parts: Sequence[Numbers], total: Floats) -> bool:
         """Write the sum of arrays, one for each rank's span, to `total`. Returns whether it is finite."""
         finite: list[bool] = []
 
@@ -337,7 +346,7 @@ class TreeAdd:
         self.threads.run(total.size, part)
         return all(finite)
 
-    def _add_chunk(self, parts: Sequence[Floats], total: Floats, first: int, end: int) -> bool:
+    def _add_chunk(self, parts: Sequence[Numbers], total: Floats, first: int, end: int) -> bool:
         out = total[first:end]
         values = [p[first:end] for p in parts]
         for left, right, place in self.steps:
@@ -391,8 +400,14 @@ class _Scratch(threading.local):
 _scratch = _Scratch()
 
 
-def _flaw(step: Round, worker: int, parts: Sequence[tuple[int, Floats]]) -> Flaw:
+def _numbers(wire: Wire, raw: Bytes, count: int) -> Numbers:
+    """Return the numbers of a message."""
+    return wire.decode(raw, count) if wire.is_exact else Encoded(wire, raw, count)
+
+
+def _flaw(step: Round, worker: int, parts: Sequence[tuple[int, Numbers]]) -> Flaw:
     """Find the first rank with a number that is not finite in a worker's segment, and its tensor."""
-    rank, values = next(part for part in parts if not np.isfinite(part[1]).all())
+    each = ((rank, numbers[: numbers.size]) for rank, numbers in parts)
+    rank, values = next(part for part in each if not np.isfinite(part[1]).all())
     place = step.bounds[worker] + int(np.flatnonzero(~np.isfinite(values))[0])
     return Flaw(rank, next(p.tensor for p in step.pieces if p.start <= place < p.start + p.size))

@@ -19,7 +19,7 @@ from ..ops.random import get_rng_state
 from ..runtime.run import Readback, realize
 from ..tensor import Tensor, tensor
 from .carrier import CopyThreads, Landing, StagedCarrier, TensorSlice, carrier_of
-from .compression import Feedback, Floats, wire_named
+from .compression import Feedback, Numbers, wire_named
 from .early import EarlyExchange, PairSums, RoundReader, add_lists
 from .exchange import TINY, BadGradient, Flaw, GradientExchange, StageTimes, SumSlots, TreeAdd
 from .group import ProcessGroup, RankCall
@@ -278,11 +278,11 @@ class Sums:
         step.exchange, self._calls = exchange, exchange.calls
         return RoundReader(self.carrier, exchange, self.times)
 
-    def _landing_of(self, step: _Step, rounds: Sequence[Round]) -> Callable[[int, list[Floats]], None]:
+    def _landing_of(self, step: _Step, rounds: Sequence[Round]) -> Callable[[int, list[Numbers]], None]:
         """Return the function that moves the sums of a round to the device."""
         landed, rank = step.landed, self.group.rank
 
-        def use(number: int, sums: list[Floats]) -> None:
+        def use(number: int, sums: list[Numbers]) -> None:
             this = rounds[number]
             begin = this.bounds[rank] if this.is_owned else 0
             slices: list[TensorSlice] = []
