@@ -30,6 +30,7 @@ VARIANTS = (
     "16x128/4",
     "skinny",
     "skinny_deep",
+    "skinny_long",
     "skinny/2",
 )
 
@@ -95,7 +96,7 @@ def test_products_have_the_same_value(forced):
             np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-3)
 
 
-SKINNY = [Variant(name) for name in ("skinny", "skinny_deep", "skinny_short")]
+SKINNY = [Variant(name) for name in ("skinny", "skinny_deep", "skinny_long", "skinny_short")]
 SKINNY += in_turn([Variant("skinny", n) for n in cost_model.SPLITS if n not in cost_model.UNEVEN], 8)
 
 

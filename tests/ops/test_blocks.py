@@ -8,6 +8,7 @@ from helpers.kernels import planned_for
 
 import flambeau as fb
 from flambeau.core.block_formats import FORMATS
+from flambeau.core.events import subscribe
 from flambeau.io import BlockWeight
 from flambeau.io.gguf_blocks import BLOCKS
 from flambeau.nn.blocks import BlockEmbedding, BlockLinear
@@ -128,3 +129,34 @@ def test_words_are_checked():
         words._decode_blocks("q4_0", (2, 16))
     with pytest.raises(ValueError, match="rows have 32 elements"):
         BlockLinear(block_weight("q4_0", 2, 32), device="cpu")(fb.ones(1, 31, device="cpu"))
+
+
+@pytest.mark.parametrize("seed", in_turn(list(range(12)), 12))
+@pytest.mark.share(3)
+def test_a_gated_perceptron_is_two_kernels(seed, gpu):
+    """The kernel of the products adds up the norm's sums, and multiplies by both weights; recorded."""
+    rng = np.random.default_rng(seed)
+    k, wide, m = 512, 4 * int(rng.integers(8, 30)) + 256 * 2, int(rng.integers(1, 4))
+    wide -= wide % 256
+    forms = [("q4_0", "q4_1", "q8_0")[i] for i in rng.integers(0, 3, 3)]  # short to compile
+    sizes = [(wide, k), (wide, k), (k, wide)]
+    weights = [block_weight(f, *size, seed + i) for i, (f, size) in enumerate(zip(forms, sizes, strict=True))]
+    gate, up, down = (BlockLinear(w, device=gpu) for w in weights)
+    scale = fb.tensor(rng.uniform(0.5, 2, k).astype("f4"), device=gpu)
+    plans = []
+
+    @fb.jit
+    def layer(x):
+        h = fb.nn.functional.rms_norm(x, (k,), scale, 1e-5)
+        return x + down(fb.nn.functional.silu(gate(h)) * up(h))
+
+    with planned_for(gpu, False), fb.no_grad(), subscribe("planned", lambda plan, _: plans.append(plan)):
+        for _ in range(3):
+            x = rng.standard_normal((m, k)).astype("f4")
+            y = layer(fb.tensor(x, device=gpu)).numpy()
+    w1, w2, w3 = (w.numpy().astype("f8") for w in weights)
+    h = x / np.sqrt((x.astype("f8") ** 2).mean(-1, keepdims=True) + 1e-5) * scale.numpy()
+    g = h @ w1.T
+    wanted = x + (g / (1 + np.exp(-g)) * (h @ w2.T)) @ w3.T
+    assert np.linalg.norm(y - wanted) < 1e-5 * np.linalg.norm(wanted), forms
+    assert min(len(p.kernels) for p in plans) == 2, [k.name for k in plans[-1].kernels]

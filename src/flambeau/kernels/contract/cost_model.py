@@ -52,8 +52,8 @@ def _skinny(product: Product, splits: list[float]) -> Iterator[Variant]:
     for split in splits:
         if split * skinny_turn(product) <= product.k and split not in UNEVEN:
             yield Variant("skinny", split)
-    if product.is_free and product.k >= 8 * USUAL.lanes:
-        yield Variant("skinny_deep")
+    if product.k >= 8 * USUAL.lanes:
+        yield Variant("skinny_deep" if product.is_free else "skinny_long")
 
 
 def by_rule(product: Product, variants: list[Variant]) -> Variant:
@@ -104,6 +104,7 @@ BEGIN = 20  # the start of a piece takes as long as this many summed elements
 SECOND_PASS = 9.4e6  # picoseconds of the kernel that adds up pieces, beside its bytes
 DEPTHWISE = 0.3  # of the time of "skinny_short": half of its reads, and a fifth of the arithmetic for places
 READS_FULL = 12  # iterations of skinny workgroups on a core whose reads together reach the memory's speed
+LONG_TIME = 0.9  # of the time of "skinny": it has four times as many workgroups (a guess, not measured)
 SKINNY_ROW = 0.05  # picoseconds that a row adds to the time of an element that is read
 PLACE, ROW = 10, 2  # the time to find a summed element, in multiply-adds; to add it to a row
 LATENCY = 438_900  # picoseconds of one read, for which every iteration of a short sum waits
@@ -212,17 +213,30 @@ def estimate_skinny(product: Product, variant: Variant) -> float:
     machine, wide = product.limits.machine, product if product.m <= product.n else product.transpose()
     across = USUAL.lanes if product.is_free else USUAL.strips
     groups = -(-wide.n // (4 * across)) * product.batch * variant.split
+    if wide.b.is_coded:
+        return estimate_coded(product, variant, groups)
     reads, filled = (
         wide.n * product.k * product.batch,
         min(groups * USUAL.reads / (READS_FULL * machine.cores), 1.0),
     )
     is_small_vector = wide.m == 1 and product.k <= ONE_PASS_SUMMED and reads < ONE_PASS_ELEMENTS
-    if variant.kernel == "skinny_deep" and not is_small_vector:
+    if variant.kernel == "skinny_long" and groups >= machine.cores:
         return float("inf")
-    if is_small_vector and (variant.kernel == "skinny_deep" or (variant.split == 1 and not product.is_free)):
+    if variant.kernel in ("skinny_deep", "skinny_long") and not is_small_vector:
+        return float("inf")
+    if is_small_vector and (variant.kernel != "skinny" or (variant.split == 1 and not product.is_free)):
         filled = 1.0  # 32 columns a workgroup
     time = reads / filled * (machine.byte * 4 + SKINNY_ROW * wide.m) / machine.multiply_add
+    time *= LONG_TIME if variant.kernel == "skinny_long" else 1
     return time + second_pass(product, variant.split)
+
+
+def estimate_coded(product: Product, variant: Variant, groups: int) -> float:
+    """Few rows of floats times quantised blocks: one kernel, which decodes each element once for all rows;
+    the kernel of more workgroups if those of the other do not fill the GPU."""
+    is_long = groups < product.limits.machine.cores and product.k >= 8 * USUAL.lanes
+    is_best = variant.split == 1 and variant.kernel == ("skinny_long" if is_long else "skinny")
+    return 0.0 if is_best and not product.is_free else float("inf")
 
 
 def skinny_turn(product: Product) -> int:

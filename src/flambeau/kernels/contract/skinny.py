@@ -14,10 +14,11 @@ FEW_ROWS = 8  # rows or columns that a skinny product has at most
 
 
 class SkinnyShape(NamedTuple):
-    """How the threads of a workgroup share a skinny product whose columns are adjacent.
+    """How the threads of a workgroup share a skinny product.
 
-    lanes: adjacent threads, four columns each; strips: lines of threads that share a sum. reads: iterations
-    of the sum whose reads are in flight at once.
+    Adjacent columns: lanes are adjacent threads, four columns each; strips are lines of threads that share a
+    sum. Columns read along the summed dims: lanes share a sum, four elements each; strips have four columns
+    each. reads: iterations of the sum whose reads are in flight at once.
     """
 
     lanes: int
@@ -29,14 +30,19 @@ class SkinnyShape(NamedTuple):
         return self.lanes * self.strips
 
 
-# more strips share a sum in "skinny_deep", so few columns need no second pass
-SKINNY = {"skinny": SkinnyShape(32, 8, 4), "skinny_deep": SkinnyShape(8, 32, 8)}
+# More threads share a sum in "skinny_deep" (adjacent columns) and "skinny_long" (columns read along the
+# summed dims): few columns need no second pass, and make more workgroups.
+SKINNY = {
+    "skinny": SkinnyShape(32, 8, 4),
+    "skinny_deep": SkinnyShape(8, 32, 8),
+    "skinny_long": SkinnyShape(128, 2, 4),
+}
 USUAL = SKINNY["skinny"]
 
 
 def skinny_kernel(product: Product, pieces: SumPieces, shape: SkinnyShape, narrow: bool) -> Kernel:
     """Few rows, all of them by each thread, four columns at a time. Columns that are not adjacent are read
-    along the summed dims, with the usual shape."""
+    along the summed dims. A shape that is meant for the other order is replaced by the usual one."""
     builder, domain = ContractionBuilder(product, pieces, narrow), product.domain
     builder.kind = "beside"
     b = OperandIndexing("b", product.b, COLUMNS, domain, narrow)
@@ -53,7 +59,7 @@ def skinny_kernel(product: Product, pieces: SumPieces, shape: SkinnyShape, narro
         if sides[2].wide != b.wide:
             raise NeedStore(product.plan.beside[product.head], "its columns lie otherwise")
     functions = builder.functions([*row_sums, *sides])
-    shape = shape if free else USUAL
+    shape = USUAL if shape is SKINNY["skinny_long" if free else "skinny_deep"] else shape
     stride = shape.strips if free else 4 * shape.lanes  # summed elements that the workgroup processes at once
     loads = [TileLoad(stride, s.carries(stride, builder.q), stride=stride) for s in sides]
     options, depth = builder.options(sides, loads, stride * shape.reads)
