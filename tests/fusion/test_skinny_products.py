@@ -63,6 +63,9 @@ def test_a_gated_perceptron_is_two_kernels():
     assert kinds_of(*gated(x, "rms", weights), limits=GPU, dying=[]) == ["skinny", "bundle"]
     y = F.silu(x @ weights[1].T) * (x @ weights[2].T)
     assert kinds_of(y, limits=GPU, dying=[]) == ["skinny"]
+    # a float16 product is a cast float32 one
+    x, *weights = (leaf(*s, dtype="f2") for s in (*sizes[:-1], (12, 64)))
+    assert kinds_of(*gated(x, "rms", weights), limits=GPU, dying=[]) == ["skinny", "bundle"]
 
 
 @pytest.mark.parametrize("rows", [9, 40])

@@ -80,7 +80,7 @@ class Planner:
         if self.dying is not None and not values.limits.software:
             for head, second in sibling_products.find(values, self.context.classes):
                 self.context.beside[head] = second
-                values.apply(Decision(private=(second,)))
+                values.apply(Decision(private=(values.epilogues.tail(second),)))
         return {n: g for g in groups if g is not None for n in g.outputs}
 
     def _inline(self, group: FusedGroup) -> bool:

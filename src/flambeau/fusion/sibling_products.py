@@ -33,8 +33,9 @@ def _products_below(values: Materialization, head: Node) -> Iterator[Node]:
         if n in visited or n.buffer is not None:
             continue
         visited.add(n)
-        if n.op.kind == "contract":
-            yield n
+        product = values.epilogues.head_of.get(n, n)  # a cast of a product's result is its epilogue
+        if product.op.kind == "contract":
+            yield product
         elif n.op.kind == "elementwise" and n not in values.stored:
             todo += n.inputs
 
@@ -43,7 +44,8 @@ def _are_siblings(values: Materialization, classes: dict[Node, int], head: Node,
     """Whether two products have the same few rows, columns of weights of one shape, and no other reader of
     the second."""
     is_alike = (second.shape, second.dtype, second.attrs) == (head.shape, head.dtype, head.attrs)
-    if not is_alike or second in values.required or len(values.epilogues.nodes[second]) > 1:
+    *_, last = behind = values.epilogues.nodes[second]
+    if not is_alike or last in values.required or any(n.op.name != "cast" for n in behind[1:]):
         return False
     (rows, columns), (same, others) = head.inputs, second.inputs
     if classes[same] != classes[rows]:
@@ -53,7 +55,7 @@ def _are_siblings(values: Materialization, classes: dict[Node, int], head: Node,
     if prod(rows.shape[: len(head.shape)]) > FEW_ROWS or not _is_there(values, others):
         return False
     tail = values.epilogues.tail(head)
-    return all(values.end_of(u, second) is tail for u in values.consumers(second))
+    return all(values.end_of(u, last) is tail for u in values.consumers(last))
 
 
 def _is_there(values: Materialization, node: Node) -> bool:
