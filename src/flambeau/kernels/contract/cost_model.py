@@ -231,7 +231,7 @@ def estimate_skinny(product: Product, variant: Variant) -> float:
     return time + second_pass(product, variant.split)
 
 
-def estimate_coded(product: Product, variant: Variant, groups: int) -> float:
+def estimate_coded(product: Product, variant: Variant, groups: float) -> float:
     """Few rows of floats times quantised blocks: one kernel, which decodes each element once for all rows;
     the kernel of more workgroups if those of the other do not fill the GPU."""
     is_long = groups < product.limits.machine.cores and product.k >= 8 * USUAL.lanes
