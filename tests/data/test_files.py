@@ -77,3 +77,11 @@ def test_errors(monkeypatch):
     assert said(ValueError, lambda: data.memory_map("a.bin")) == (
         "memory_map('a.bin'): a raw file has no header: pass dtype and shape"
     )
+
+
+def test_datasets_name_their_items():
+    items = data.TensorDataset(fb.ones(1200, 2, device="cpu"))
+    assert repr(items) == "TensorDataset(1,200 items)" and repr(data.Subset(items, [0])) == "Subset(1 items)"
+    assert repr(data.Columns({"age": [1, 2], "city": ["a", "b"]})) == "Columns(2 rows of age, city)"
+    assert repr(data.FakeData(6, num_classes=3)) == "FakeData(6 items)"
+    assert repr(type("Mine", (data.Dataset,), {})()) == "Mine()"

@@ -71,6 +71,7 @@ def test_a_page_of_markdown():
     assert (page.title, [(s.anchor, s.level) for s in page.sections]) == ("One", [("one", 1), ("two--2", 2)])
     assert '<a href="data.html#rows">data</a>' in page.html and "<span>this</span>" in page.html
     assert '<div class="table"><table>' in page.html and '<span class="mi">1</span>' in page.html
+    assert "not run" not in markdown.render("# One\n\n<!-- not run:\nx -->\n", lambda target: target).html
     assert "<b>" not in page.html and page.sections[0].text == "One See x in data and this."
 
 

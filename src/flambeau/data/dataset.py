@@ -50,6 +50,15 @@ class Dataset:
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
+    def __repr__(self) -> str:
+        """Name the kind, the number of items, and the number of classes if there are any."""
+        try:
+            count = f"{len(self):,} items"
+        except NotImplementedError:  # a subclass without a length
+            return f"{type(self).__name__}()"
+        classes = getattr(self, "classes", ())
+        return f"{type(self).__name__}({count}{f', {len(classes)} classes' if classes else ''})"
+
     def __add__(self, other: Indexable) -> ConcatDataset:
         return ConcatDataset([self, other])
 

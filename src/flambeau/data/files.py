@@ -55,6 +55,9 @@ class Columns(Dataset):
         position = check_index(self, index)
         return {name: column[position] for name, column in self.columns.items()}
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self):,} rows of {', '.join(self.columns)})"
+
     def gather(self, indices: np.ndarray) -> dict[str, np.ndarray]:
         """Index each column once."""
         return {name: column[indices] for name, column in self.columns.items()}

@@ -16,6 +16,7 @@ from pygments.util import ClassNotFound
 
 LANGUAGES = {"": "text", "output": "text", "wgsl": "rust", "js": "javascript"}  # of a fence: pygments' name
 
+COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)  # for whoever edits the Markdown
 NO_HEAD = re.compile(r"<thead>\s*<tr>\s*(?:<th></th>\s*)+</tr>\s*</thead>\s*")
 
 
@@ -67,7 +68,7 @@ def highlight(code: str, language: str, _: str = "") -> str:
 
 def render(text: str, link: Link) -> RenderedPage:
     """Turn a page of Markdown into HTML. link: translates the addresses of links and images."""
-    tokens = parser().parse(text)
+    tokens = parser().parse(COMMENT.sub("", text))
     sections: list[PageSection] = []
     taken: dict[str, int] = {}
     words: list[str] = []

@@ -33,6 +33,7 @@ def notebook(text: str, link: Callable[[str], str | None]) -> dict[str, Any]:
     Python blocks become cells. A block whose first line is `# name.py` is written to that file, and a block
     of `python` and `flambeau` commands runs them. link: translates addresses.
     """
+    text = markdown.COMMENT.sub("", text)
     cells: list[dict[str, Any]] = []
     end = 0
     for match in FENCE.finditer(text):
