@@ -177,6 +177,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "vision": {"vision"},
     "distributions": {"distributions"},
     "cli": {"cli"},
+    "serve": {"serve"},
     "site": {"site"},
     "porting": {"porting"},
     "distributed": {"distributed"},

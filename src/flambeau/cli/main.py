@@ -24,6 +24,7 @@ from .remote import remote
 from .run import run
 from .runs import runs
 from .selftest import selftest
+from .serve import serve
 from .tune import tune
 from .web import web
 
@@ -70,5 +71,6 @@ main.add_command(remote)
 main.add_command(run)
 main.add_command(runs)
 main.add_command(selftest)
+main.add_command(serve)
 main.add_command(tune)
 main.add_command(web)

