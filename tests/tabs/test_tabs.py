@@ -15,7 +15,8 @@ import pytest
 from helpers.draws import TURN
 
 import flambeau as fb
-from flambeau import nn
+from flambeau import metrics, nn
+from flambeau.learner import Learner
 from flambeau.remote.websocket import CLOSE, connect
 from flambeau.tabs import TabWorkers
 from flambeau.tabs.messages import FORMAT, HEAD, encode
@@ -160,6 +161,38 @@ def test_alone_and_with_two_tabs_gradients_are_the_same(training):
     for helper in helpers:
         helper.join(60)
         assert (helper.code, helper.closed) == (4000, "the training has ended")
+
+
+def learner_of(model, **options):
+    return Learner(model, fb.optim.SGD(model.parameters(), lr=0.1), loss_of, renderers=[], **options)
+
+
+def test_a_learner_whose_batches_tabs_share(training):
+    """Its history and weights are those of a plain one, metrics and a last batch of another size too."""
+    batches = [(X, Y), (X[::-1].copy(), Y[::-1].copy()), (X[:5], Y[:5])]
+    options = {"metrics": [metrics.MulticlassAccuracy(2)], "clip": 0.5}
+    plain, model = network(), network()
+    expected = learner_of(plain, **options).fit(batches, [(X, Y)], epochs=2)
+    tabs = slowly(training(model))
+    fake = FakeTab(tabs)
+    joined(tabs)
+    learner = learner_of(model, **options)
+    history = learner.fit(batches, [(X, Y)], epochs=2, engine=tabs)
+    assert fake.done > 1, "the tab had no shards"
+    for row, other in zip(history, expected, strict=True):
+        assert row.keys() == other.keys()
+        assert all(abs(row[name] - other[name]) < 1e-5 for name in row if "time" not in name), (row, other)
+    for p, q in zip(model.parameters(), plain.parameters(), strict=True):
+        np.testing.assert_allclose(p.numpy(), q.numpy(), atol=1e-6)
+    assert len(learner.fit(batches, epochs=3)) == 3  # goes on without tabs
+    for wrong, text in (
+        (learner_of(plain), "another model"),
+        (learner_of(model, accumulate=2), "leave scaler and accumulate out"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            wrong.fit(batches, engine=tabs)
+    with pytest.raises(ValueError, match="tabs join a training of one process"):
+        learner_of(model).fit(batches, engine=tabs, devices=2)
 
 
 def test_a_tab_that_computes_what_it_should_not_is_dismissed_at_its_first_shard(training):

@@ -46,12 +46,24 @@ from .randoms import random_states, set_random_states
 from .renderers import default_renderers
 from .run_state import Position, RunParts, is_over, loader_states, restore, restore_loaders, state_of
 from .saving import RunSnapshot, Saving
-from .steps import PlacedBatch, Steps, Trained, inputs_of, make_evaluate, make_predict, move, to_batch
+from .steps import (
+    LentBackward,
+    LentSteps,
+    PlacedBatch,
+    Steps,
+    Trained,
+    inputs_of,
+    make_evaluate,
+    make_predict,
+    move,
+    to_batch,
+)
 from .watch import EpochWatch, rest_of
 
 if TYPE_CHECKING:
     from ..device import DeviceLike
     from ..distributed import ParallelOptions
+    from ..tabs import TabWorkers
     from .parallel import Parallel, ParallelSaving
 
 # Imported for runs on several workers only: they need NumPy and processes, which a page has not.
@@ -173,7 +185,7 @@ class Learner:
         resume: bool = False,
         *,
         devices: int | Sequence[str] | None = None,
-        engine: str | ParallelOptions = "local",
+        engine: str | ParallelOptions | TabWorkers = "local",
     ) -> History:
         """Train until the run has `epochs` epochs, with a validation after each; returns the history, a row
         per epoch.
@@ -189,10 +201,13 @@ class Learner:
         the loss, the loaders and the Learner's other options must be picklable. A script that
             `flambeau launch` started leaves it out: its workers find each other.
         engine: starts the workers: "local" on this machine, "ray" on a Ray cluster; or a
-            `distributed.ParallelOptions`, which also says how the work is divided
+            `distributed.ParallelOptions`, which also says how the work is divided; or `TabWorkers`, whose
+            tabs compute shards of each batch of this process
         """
         loaders = {"train": train_loader, "valid": valid_loader}
         check_fit(loaders, epochs)
+        if isinstance(engine, LentBackward):
+            return self._fit_with_tabs(loaders, epochs, resume, engine, devices)
         if devices is None and not belongs_to_group():
             return self._run_fit(loaders, epochs, resume)
         check_sizes(self.model, devices)
@@ -204,6 +219,20 @@ class Learner:
         task = several.FitTask(type(self), self._options, loaders, epochs, resume, options)
         with several.workers(task, self.device, devices):
             return self.fit_in_group(loaders, epochs, resume, options)
+
+    def _fit_with_tabs(
+        self, loaders: dict[str, Any], epochs: int, resume: bool, tabs: LentBackward, devices: Any
+    ) -> History:
+        """Train as `fit` does, with the gradients of tabs."""
+        if devices is not None or belongs_to_group():
+            rule = "tabs join a training of one process: leave devices out"
+            raise ValueError(f"fit(engine=TabWorkers, devices={devices!r}): {rule}")
+        usual, parts = self._steps, self._parts
+        self._steps = LentSteps(parts.trained, parts.metrics, parts.accumulate, self.device, tabs)
+        try:
+            return self._run_fit(loaders, epochs, resume)
+        finally:
+            self._steps = usual
 
     def fit_in_group(
         self, loaders: dict[str, Any], epochs: int, resume: bool, options: ParallelOptions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ..autodiff.backward import Gradients
 from ..capture.jit import jit
@@ -284,3 +284,63 @@ class Steps:
         self.waiting, self.updated = 0, set()
         for s in self.sums:
             s.assign_(Tensor.zeros(s.shape, dtype=s.dtype, device=s.device))
+
+
+@runtime_checkable
+class LentBackward(Protocol):
+    """Computes gradients of batches with others' help; `flambeau.tabs.TabWorkers` is one."""
+
+    program: Any
+    shards: int
+
+    def backward(self, *batch: Any) -> Gradients:
+        """Compute the loss and the gradients of a batch (inputs..., target)."""
+        ...
+
+
+def make_update(t: Trained) -> Callable[[list[Tensor], tuple[int, ...], Tensor], None]:
+    """Make the function that steps the optimizer with gradients of the parameters with these numbers."""
+
+    def step(values: list[Tensor], numbers: tuple[int, ...], loss: Tensor) -> None:
+        grads = Gradients({}, loss)
+        for i, value in zip(numbers, values, strict=True):
+            grads.replace(t.optimizer.params[i], value)
+        apply(t, grads)
+
+    return step
+
+
+class LentSteps(Steps):
+    """Steps whose gradients browser tabs help to compute. tabs: of the same model and loss.
+
+    ValueError for another model, and for a Learner with a scaler or with `accumulate`.
+    """
+
+    def __init__(
+        self, trained: Trained, meter: SplitMeter, accumulate: int, device: Device, tabs: LentBackward
+    ):
+        if tabs.program.model is not trained.model:
+            raise ValueError(
+                "fit(engine=TabWorkers): they have another model: make them of the Learner's model"
+            )
+        if trained.scaler is not None or accumulate != 1:
+            rule = "tabs compute in float32, one batch a step: leave scaler and accumulate out"
+            raise ValueError(f"fit(engine=TabWorkers): {rule}")
+        self.tabs = tabs
+        self.update = jit(make_update(trained))
+        self.output = jit(make_predict(trained.model))
+        super().__init__(trained, meter, accumulate, device)
+
+    def train(self, batch: PlacedBatch) -> Tensor | None:
+        """Train with a batch. Returns its loss."""
+        grads, meter = self.tabs.backward(*batch.inputs, batch.target), self.meter
+        pairs = [
+            (i, g) for i, p in enumerate(self.trained.optimizer.params) if (g := grads.get(p)) is not None
+        ]
+        # Tabs return no outputs: metrics take another forward pass, of the weights before the update.
+        output = self.output(*batch.inputs) if meter.metrics else None
+        with no_grad():
+            count(meter.recorded, grads.loss, output, batch.target, batch.items)
+        count_unrecorded(meter, output, batch.target, batch.items)
+        self.update([g for _, g in pairs], tuple(i for i, _ in pairs), grads.loss)
+        return grads.loss
