@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import flambeau as fb
+from flambeau.autodiff.checkpoint import checkpoint
 from flambeau.device.cpu import CpuDevice
 
 
@@ -78,4 +79,25 @@ def test_a_gradient_after_many_reads_computes_each_value_a_few_times(evaluated):
         for one, w in zip(got, fresh, strict=True):
             np.testing.assert_allclose(one, again[w].numpy(), rtol=1e-5)
     assert before < 1500  # three passes and 70 sums
+    assert evaluated["all"] < 4500
+
+
+def test_values_inside_checkpoints_are_not_stored(evaluated):
+    """They are computed again for a gradient, however often the results were read."""
+    inside = []
+
+    def layer(x, w):
+        inside.append(x @ w)
+        return inside[-1].sin() + x
+
+    with fb.device("cpu"):
+        weights = [fb.full((4, 4), 0.1 + 0.01 * i).requires_grad_() for i in range(20)]
+        x = fb.ones(2, 4)
+        for w in weights:
+            x = checkpoint(layer, x, w).tanh()
+        for i in range(70):
+            (x + i).sum().item()
+        grads = x.square().sum().backward()
+        assert all(grads[w].isfinite().all().item() for w in weights)
+    assert not [h for h in inside if h.node.buffer is not None]
     assert evaluated["all"] < 4500

@@ -29,7 +29,8 @@ def stored_again(order: list[Node], roots: list[Node], last: int) -> list[Node]:
     else:
         more = dict.fromkeys(n for n in order if n.requires_grad and n.op.kind not in CHEAP)
     asked = set(roots)
-    return [n for n in more if n in known and n.device is not None and n not in asked]
+    # What is inside a checkpoint is computed again for a gradient: storing it would cost the saved memory.
+    return [n for n in more if n in known and n.device is not None and n not in asked and n.segment is None]
 
 
 def _base(node: Node, known: set[Node]) -> Node:

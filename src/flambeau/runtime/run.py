@@ -143,10 +143,11 @@ def _compute_wave(missing: list[Node]) -> None:
 
 
 def run_deep(node: Node) -> None:
-    """Compute the inputs of a node that is too deep, unless a call is being recorded."""
+    """Compute the inputs of a node that is too deep, unless a call is being recorded. The inside of a
+    checkpoint is left: a gradient computes it again, which stored values would not need."""
     if thread.recorder is None:
         for n in node.inputs:
-            if n.buffer is None and n.device is not None:
+            if n.buffer is None and n.device is not None and n.segment is None:
                 realize_nodes([n])
         node.depth = graph.fresh
 
