@@ -396,3 +396,12 @@ def test_parts_of_numbers_belong_to_every_device():
     x = fb.tensor([[1.0]], device=PaperDevice())
     for y in (fb.logaddexp(x > 0, fb.complex(x, x * 0)).real, fb.where(x > 0, fb.complex(x, x), 1.0).imag):
         assert y.numpy().tolist() == [[0.0]] and y.device is x.device  # nothing is computed on paper
+
+
+def test_nodes_below_a_value_that_was_read_stay_the_callers():
+    """The gradient computes the comparison again, whose number a plan of int64 had taken for its own."""
+    x, w = fb.arange(8), fb.ones(8, requires_grad=True)
+    y = (x == 3).where(w * 2, 0.5)
+    assert y.tolist() == [0.5, 0.5, 0.5, 2, 0.5, 0.5, 0.5, 0.5]
+    assert (y.long() + 1).tolist() == [1, 1, 1, 3, 1, 1, 1, 1]
+    assert y.sum().backward()[w].tolist() == [0, 0, 0, 2, 0, 0, 0, 0]

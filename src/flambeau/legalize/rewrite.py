@@ -126,6 +126,8 @@ class _Legalizing:
         """Give new nodes the serial, segment and origin of the node that they replace, so that they are
         computed at its time. Constants among them become numbers of the plan."""
         nodes = result.nodes() if isinstance(result, Pair) else [result]
+        # A node of the graph stays as it is, and so do the nodes below it: they are the caller's.
+        nodes = [n for n in nodes if n not in self.known]
         fresh = [n for n in walk_nodes(nodes, self._new_inputs) if n not in self.known]
         after = tuple([_node_of(self.now[x]) for x in like.after])
         for n in sorted(fresh, key=lambda n: n.serial):  # in the order of creation: inputs first
