@@ -412,7 +412,7 @@ def apply(
             depth = n.depth
         if n.device is not None and n.device is not device:
             if device is not None:
-                raise ValueError(f"devices differ: {device} and {n.device}: move one with .to(...)")
+                return _apply_beside_numbers(op, inputs, attrs, scalars)
             device = n.device
     computed = dtype if packs else dtype.wide
     node = Node(op, inputs, attrs, shape, computed, device, scalars)
@@ -422,6 +422,29 @@ def apply(
             run_deep(node)
     node.requires_grad = requires_grad and dtype.has_gradients and is_grad_enabled() and op.grad is not None
     return node if computed is dtype else _cast(node, dtype)
+
+
+def _apply_beside_numbers(
+    op: Op, inputs: tuple[Node, ...], attrs: dict[str, Any], scalars: tuple[Any, ...]
+) -> Node:
+    """`apply` for inputs of several devices: elementwise ops take 0-d tensors of the CPU beside others, as in
+    PyTorch. ValueError for other ops and tensors."""
+    devices = {n.device: None for n in inputs if n.device is not None and not _is_host_number(n)}
+    if op.kind != "elementwise" or len(devices) != 1:
+        first, second = list({n.device: None for n in inputs if n.device is not None})[:2]
+        raise ValueError(f"devices differ: {first} and {second}: move one with .to(...)")
+    device = next(iter(devices))
+    return apply(op, tuple([on_device(Tensor(n), device).node for n in inputs]), attrs, scalars)
+
+
+def _is_host_number(n: Node) -> bool:
+    return n.device is not None and n.device.kind == "cpu" and not n.shape
+
+
+def on_device(x: Any, device: Any) -> Any:
+    """A tensor of the CPU on another device; others as they are."""
+    own = x.node.device
+    return x.to(device) if own is not device and own is not None and own.kind == "cpu" else x
 
 
 def make_view(x: Any, name: str, **attrs: Any) -> Any:

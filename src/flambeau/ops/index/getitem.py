@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...core import dtype as dt
 from ...core.host import to_bytes
 from ...core.node import is_tensor
+from ...core.op import on_device
 from ...core.shape import Shape, broadcast
 from ..elementwise import choose
 from ..movement import unslice
@@ -106,6 +107,7 @@ def _item(x: Tensor, k: Any) -> Any:
             raise IndexError(
                 "uint8 indices are a mask in PyTorch and places in NumPy: cast with .bool() or with .int()"
             )
+        k = on_device(k, x.device)  # PyTorch takes indices of the CPU for tensors of any device
         # a 0-d bool tensor is read
         return k if k.ndim or k.dtype is not dt.bool_ else Flag(read_scalars(k)[0])
     try:

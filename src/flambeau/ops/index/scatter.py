@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...core import dtype as dt
 from ...core.declare import composed, composite
 from ...core.node import is_tensor
-from ...core.op import Family
+from ...core.op import Family, on_device
 from ...core.shape import normal_dim
 from ..elementwise import choose, depend_on
 from .getitem import cut, entries_of, move_dims, one_index, parse, uncut
@@ -328,7 +328,7 @@ def _by_slices(
 def put_at(x: Tensor, key: Any, value: Any, join: str = "assign") -> Tensor:
     """x with `value` written (or added) to x[key]. -> the shape of x"""
     value = value if is_tensor(value) else x.new_tensor(value, dtype=x.dtype)
-    value = value.to(x.dtype)
+    value = on_device(value.to(x.dtype), x.device)
     masked = _by_mask(x, key, value) if join == "assign" else None
     if masked is not None:
         return masked
@@ -356,7 +356,7 @@ def _by_mask(x: Tensor, key: Any, value: Tensor) -> Tensor | None:
     mask: Any = keys[0] if len(keys) == 1 else None
     if not is_tensor(mask) or mask.dtype is not dt.bool_ or mask.shape != x.shape[: mask.ndim]:
         return None
-    rest = x.shape[mask.ndim :]
+    mask, rest = on_device(mask, x.device), x.shape[mask.ndim :]
     # compares from the last dim
     fits = all(a in (1, b) for a, b in zip(value.shape[::-1], rest[::-1], strict=False))
     if value.ndim > len(rest) or not fits:
