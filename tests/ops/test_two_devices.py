@@ -1,4 +1,4 @@
-"""Tensors of the CPU beside those of a GPU: 0-d ones and indices are moved, others are refused, as in PyTorch."""
+"""Tensors of the CPU beside those of a GPU: 0-d ones and indices are moved, others refused, as in PyTorch."""
 
 import numpy as np
 import pytest

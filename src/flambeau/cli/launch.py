@@ -31,10 +31,13 @@ from ..distributed.launcher import Launcher, LaunchPlan
               help="How often a failed run starts again; with --elastic, a worker.")  # fmt: skip
 @click.option("--elastic", is_flag=True, help="Go on without a worker that fails.")
 @click.option("-m", "--module", is_flag=True, help="SCRIPT is a module's name, as in python -m.")
+@click.option("--torch", "is_torch", is_flag=True, help="SCRIPT is PyTorch's, as for flambeau run.")
 @click.option("--standalone", is_flag=True, help="One host, as without this option.")
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def launch(script: str, arguments: tuple[str, ...], module: bool, standalone: bool, **options: Any):
+def launch(
+    script: str, arguments: tuple[str, ...], module: bool, is_torch: bool, standalone: bool, **options: Any
+):
     """Run SCRIPT in several processes that form a group (fb.distributed), one adapter each.
 
     Each process has RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT in its environment, as torchrun
@@ -42,9 +45,12 @@ def launch(script: str, arguments: tuple[str, ...], module: bool, standalone: bo
     end, its traceback is printed last, and its exit code is returned. Several hosts need FLAMBEAU_TOKEN, the
     same secret on all.
 
-    Example: flambeau launch --devices 4 train.py --epochs 3
+    Examples: flambeau launch --devices 4 train.py --epochs 3
+
+    flambeau launch --torch --nproc-per-node 2 ddp.py
     """
-    command = [sys.executable, *(["-m"] if module else []), script, *arguments]
+    runner = ["-m", "flambeau.torch"] if is_torch else []
+    command = [sys.executable, *runner, *(["-m"] if module else []), script, *arguments]
     plan = LaunchPlan(
         command, options["devices"], options["hosts"], options["rank"], options["master"],
         options["master_port"], options["max_restarts"], options["elastic"],

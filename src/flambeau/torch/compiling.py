@@ -13,6 +13,7 @@ from ..runtime.state import thread
 from ..tensor import Tensor
 from . import grad_slots
 from .compiled_modules import TrainedModule
+from .data_parallel import DistributedDataParallel
 from .derivatives import has_post_hooks
 
 NEEDS_GRAPH = "its result has a graph: compute gradients inside, or call it under no_grad"
@@ -164,6 +165,21 @@ class OptimizedModule(Module):
         return getattr(self._orig_mod, name)
 
 
+class OptimizedParallel(OptimizedModule):
+    """A DistributedDataParallel whose module is recorded: exchanges between workers are not.
+
+    mod: the wrapper, in `_orig_mod`
+    """
+
+    def __init__(self, mod: DistributedDataParallel):
+        super().__init__(mod)
+        vars(mod)["_run"] = OptimizedModule(mod.module)
+
+    def forward(self, *args: Any, **kw: Any) -> Any:
+        """The wrapper's result."""
+        return self._orig_mod(*args, **kw)
+
+
 def compile(model: Any = None, *, disable: bool = False, **options: Any) -> Any:
     """A function (or module) whose calls on a GPU are recorded and replayed, as fb.jit does: an entire step
     with backward, optimizer.step and zero_grad.
@@ -180,7 +196,8 @@ def compile(model: Any = None, *, disable: bool = False, **options: Any) -> Any:
     if disable:
         return model
     if isinstance(model, Module):
-        return OptimizedModule(model)
+        is_parallel = isinstance(model, DistributedDataParallel)
+        return OptimizedParallel(model) if is_parallel else OptimizedModule(model)
     calls = RecordedCalls(model)
 
     @wraps(model)

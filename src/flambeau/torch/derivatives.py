@@ -39,6 +39,7 @@ class _Losses(threading.local):
 
 losses = _Losses()
 _retained: weakref.WeakKeyDictionary[Node, RemovableHandle] = weakref.WeakKeyDictionary()
+after_passes: list[Callable[[set[int]], None]] = []  # called with the ids of the leaves that got gradients
 _after: dict[Any, dict[int, Callable[..., Any]]] = {}  # by the parameter's key, as hooks of leaves
 
 
@@ -108,6 +109,8 @@ def backward(
         for leaf, _ in pairs:
             for hook in list(_after.get(leaf.node.param, {}).values()):
                 hook(leaf)
+    for finish in after_passes:
+        finish({id(leaf) for leaf, _ in pairs})
     return grads
 
 

@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
@@ -198,6 +198,9 @@ class _TorchDistribution(Distribution):
         return Path(__file__).parent / path
 
 
+on_install: list[tuple[Callable[[], None], Callable[[], None]]] = []  # called by install and uninstall
+
+
 class _Installed:
     on = False
 
@@ -223,6 +226,8 @@ def install() -> None:
         )
     _installed.on = True
     sys.modules.update(_modules)
+    for begin, _ in on_install:
+        begin()
 
 
 def uninstall() -> None:
@@ -231,6 +236,8 @@ def uninstall() -> None:
     Modules imported in the meantime keep their names.
     """
     _installed.on = False
+    for _, end in on_install:
+        end()
     for name in [
         n for n, m in sys.modules.items() if isinstance(m, TorchModule) and not n.startswith(PACKAGE)
     ]:

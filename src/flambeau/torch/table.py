@@ -14,6 +14,7 @@ VERSION = "2.13.0+flambeau"  # of torch; the part after + is ignored where libra
 
 # The modules of this package whose import registers what the mode replaces.
 REPLACING = (
+    "child_processes",
     "derivatives",
     "devices",
     "drawing",
@@ -29,7 +30,7 @@ REPLACING = (
 
 # torch's module -> our modules, in order. Paths begin with "." for flambeau, ".torch." for this package.
 MODULES: dict[str, tuple[str, ...]] = {
-    "torch.distributed": (".torch.one_process", ".distributed"),
+    "torch.distributed": (".torch.one_process", ".torch.process_groups", ".distributed"),
     "torch._dynamo": (".torch.internals",),
     "torch.utils._python_dispatch": (".torch.internals",),
     "torch": (
@@ -77,7 +78,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "torch.nn.functional": (".torch.grouped", ".nn.functional", ".torch.layer_bases"),
     "torch.nn.init": (".nn.init",),
     "torch.nn.modules": (".nn", ".torch.layer_bases"),
-    "torch.nn.parallel": (".nn.parallel",),
+    "torch.nn.parallel": (".torch.data_parallel", ".nn.parallel"),
     "torch.nn.parameter": (".nn",),
     "torch.nn.utils": (".torch.clipping", ".nn.utils"),
     "torch.nn.utils.parametrizations": (".nn.utils.parametrizations",),
