@@ -8,6 +8,7 @@ FLAMBEAU_LIBRARY_WARM=1 the facts have milliseconds of warm calls too.
 """
 
 import importlib
+import io
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,16 @@ def tensors_of(value: Any, torch: Any, seen: set[int] | None = None) -> list[Any
     else:
         parts = [getattr(value, name) for name in getattr(value, "__dataclass_fields__", ())]
     return [t for part in parts for t in tensors_of(part, torch, seen)]
+
+
+def plain_outputs(value: Any, torch: Any) -> list[Any]:
+    """The float tensors of a result that is made of dicts, lists and tuples, each once."""
+    if isinstance(value, torch.Tensor):
+        return [value] if value.is_floating_point() else []
+    if isinstance(value, dict):
+        value = list(value.values())
+    parts = value if isinstance(value, list | tuple) else []
+    return [t for part in parts for t in plain_outputs(part, torch)]
 
 
 def loss_of(outputs: list[Any], torch: Any) -> Any:
@@ -184,20 +196,29 @@ class Run:
 
     def warm(self) -> None:
         """Milliseconds of a forward pass, of a step, and on Flambeau of the same step compiled."""
+        torch, model, optimizer, inputs = self.torch, self.model, self.optimizer, self.inputs
+        arguments, named = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
+        factors = [torch.ones_like(t) / t.numel() ** 0.5 for t in plain_outputs(self.call(), torch)]
 
         def forward() -> None:
-            with self.torch.no_grad():
-                self.call()
+            with torch.no_grad():
+                model(*arguments, **named)
 
+        # Nothing but what a script's step has: torch.compile watches all that a step reads.
         def step() -> None:
-            self.optimizer.zero_grad()
-            loss_of(self.call(), self.torch).backward()
-            self.optimizer.step()
+            optimizer.zero_grad()
+            outputs = plain_outputs(model(*arguments, **named), torch)
+            pairs = zip(outputs, factors, strict=True)
+            loss = sum((t * f).sum() for t, f in pairs if t.requires_grad)
+            loss.backward()
+            optimizer.step()
 
         self.facts["step ms"] = self.milliseconds(step)
         if not self.is_torch:
-            self.facts["compiled ms"] = self.milliseconds(self.torch.compile(step))
-        self.model.eval()
+            with warnings.catch_warnings(record=True), redirect_stderr(io.StringIO()) as told:
+                self.facts["compiled ms"] = self.milliseconds(torch.compile(step))
+            self.facts["unrecorded"] = next((x for x in told.getvalue().splitlines() if "jit" in x), "")
+        model.eval()
         self.facts["forward ms"] = self.milliseconds(forward)
 
     def milliseconds(self, call: Callable[[], None]) -> float:
@@ -220,7 +241,9 @@ def describe(e: BaseException) -> str:
     """An error and where it was raised, on one line."""
     frames = [f for f in traceback.extract_tb(e.__traceback__) if "importlib" not in f.filename]
     where = " < ".join(f"{'/'.join(f.filename.split('/')[-2:])}:{f.lineno}" for f in reversed(frames[-4:]))
-    return f"{type(e).__name__}: {' '.join(str(e).split())[:400]} [{where}]"
+    cause = e.__cause__ or e.__context__
+    because = "" if cause is None else f" because of {describe(cause)}"
+    return f"{type(e).__name__}: {' '.join(str(e).split())[:400]} [{where}]{because}"[:1500]
 
 
 class TooSlow(BaseException):
