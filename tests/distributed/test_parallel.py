@@ -63,7 +63,7 @@ def _use_three(threads, processes=1):
 
 
 @pytest.mark.usefixtures("small_rounds")
-@pytest.mark.parametrize("shared_memory", [True, False])
+@pytest.mark.parametrize("shared_memory", in_turn([True, False], 2))
 def test_memory_of_a_round_waits_for_a_slow_worker(shared_memory, monkeypatch):
     """A worker that is behind still reads what the others would overwrite with the next round."""
     alone = results(1, kind=Wide, sizes=(16, 16))
