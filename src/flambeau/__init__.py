@@ -99,6 +99,7 @@ if _TYPE_CHECKING:
         porting,
         profiling,
         remote,
+        rl,
         sanitizer,
         selftest,
         signal,
@@ -124,7 +125,7 @@ if _TYPE_CHECKING:
 _MODULES = (
     "accelerator amp array_api autograd backends cuda data debug distributed distributions export fft "
     "func hub inspector io learner linalg masked metrics models nn onnx optim pictures porting profiling "
-    "remote sanitizer selftest signal special tabs testing tokenizers utils vision"
+    "remote rl sanitizer selftest signal special tabs testing tokenizers utils vision"
 )
 _NAMES = {
     "amp": "GradScaler",
@@ -292,6 +293,7 @@ __all__ = [
     "profiling",
     "promote_types",
     "remote",
+    "rl",
     "sanitize",
     "sanitizer",
     "save",

@@ -23,7 +23,7 @@ BUDGET = {  # package: seconds
     "data": 4, "device": 11, "distributed": 14, "distributions": 3, "export": 5, "fusion": 20,
     "hub": 1, "inspector": 5,
     "io": 3, "kernels": 33, "learner": 20, "legalize": 3, "metrics": 6, "models": 8, "nn": 11, "onnx": 12,
-    "ops": 90, "optim": 10, "porting": 3, "profiling": 3, "remote": 8, "runtime": 17,
+    "ops": 90, "optim": 10, "porting": 3, "profiling": 3, "remote": 8, "rl": 4, "runtime": 17,
     "sanitizer": 7, "selftest": 9, "serve": 5, "site": 6, "tabs": 3, "tests": 38,
     "tokenizers": 4, "torch_mode": 11, "tune": 9,
     "vision": 3, "wgsl_reader": 1,

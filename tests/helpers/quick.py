@@ -68,6 +68,7 @@ QUICK = {  # package: its tests, one to three
     "porting": ["test_convert.py::test_case", "test_convert.py::test_zero_and_gradients_are_gradients"],
     "profiling": ["test_profiling.py::test_kernels_have_times_bytes_and_operations"],
     "remote": ["test_websocket.py::test_messages_of_all_lengths", "test_remote.py::test_reads_are_awaited"],
+    "rl": ["test_environments.py::test_kernels_compute_what_the_references_do[CartPole]"],
     "runtime": [
         "test_readback.py::test_data_is_the_values",
         "test_submits.py::test_every_submit_is_short",

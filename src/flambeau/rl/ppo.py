@@ -1,0 +1,285 @@
+"""Proximal policy optimisation (Schulman et al., 2017): a whole iteration is one recorded program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log, pi
+from typing import Any, NamedTuple
+
+from .. import nn, optim
+from ..autodiff.backward import Gradients
+from ..capture.jit import jit
+from ..core import dtype as dt
+from ..core.modes import no_grad
+from ..ops.distribution import rand, randn
+from ..ops.join import cat, stack
+from ..tensor import Tensor
+from .environment import Box, Discrete, Environment
+from .networks import AgentMLP
+from .returns import generalized_advantages
+
+
+class Iteration(NamedTuple):
+    """What an iteration of one or several agents showed.
+
+    steps: environment steps so far, of all copies. episode_return, episode_length: the means over the
+    episodes that ended, NaN if none did; [agents] of returns by agent in `by_agent`.
+    """
+
+    iteration: int
+    steps: int
+    episode_return: float
+    episode_length: float
+    loss: float
+    entropy: float
+    by_agent: list[float]
+
+
+class PPO:
+    """Trains a policy, and a value function beside it, on copies of an environment.
+
+        env = fb.rl.CartPole(1024)
+        agent = fb.rl.PPO(env)
+        for iteration in agent.learn(500_000):
+            print(iteration.steps, iteration.episode_return)
+
+    An iteration is a rollout of `steps` steps of all copies, then `epochs` passes over it in `minibatches`
+    parts. On a GPU all of it is recorded: nothing but the metrics is read back.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        *,
+        agents: int = 1,
+        hidden: tuple[int, ...] = (64, 64),
+        steps: int = 32,
+        epochs: int = 4,
+        minibatches: int = 4,
+        learning_rate: float = 2.5e-4,
+        anneal: bool = True,
+        gamma: float = 0.99,
+        lam: float = 0.95,
+        clip: float = 0.2,
+        entropy: float = 0.01,
+        value: float = 0.5,
+        max_grad_norm: float = 0.5,
+    ):
+        """agents: how many policies are trained at once, each on its share of the copies. hidden: the
+        features of the hidden layers. anneal: the learning rate falls to 0 over `learn`. entropy, value: the
+        weights of these parts of the loss. max_grad_norm: of each agent's gradients.
+
+        ValueError if the copies are not a multiple of the agents, or the samples not of the minibatches.
+        """
+        copies, rest = divmod(env.n, agents)
+        if agents < 1 or rest:
+            rule = "each agent has the same number of copies"
+            raise ValueError(f"PPO(n={env.n}, agents={agents}): {rule}: choose a multiple of the agents")
+        if copies * steps % minibatches:
+            rule = f"an agent has {copies} x {steps} samples an iteration"
+            raise ValueError(f"PPO(minibatches={minibatches}): {rule}: choose a divisor of them")
+        self.env, self.agents, self.copies = env, agents, copies
+        self.steps, self.epochs, self.minibatches = steps, epochs, minibatches
+        self.gamma, self.lam, self.clip = gamma, lam, clip
+        self.entropy, self.value, self.max_grad_norm = entropy, value, max_grad_norm
+        self.learning_rate, self.anneal = learning_rate, anneal
+        outputs = env.action_space.n if isinstance(env.action_space, Discrete) else env.action_space.size
+        sizes, device = (env.observation_size, *hidden), env.device
+        self.actor = AgentMLP(agents, (*sizes, outputs), last=0.01, device=device)
+        self.critic = AgentMLP(agents, (*sizes, 1), last=1.0, device=device)
+        space = env.action_space
+        self.policy = (
+            DiscretePolicy() if isinstance(space, Discrete) else GaussianPolicy(agents, space, device)
+        )
+        self.model = nn.ModuleDict({"actor": self.actor, "critic": self.critic, "policy": self.policy})
+        self.optimizer = optim.Adam(self.model.parameters(), lr=learning_rate, eps=1e-5)
+        self._rows, _ = env.reset()
+        self._iterate = jit(self._iteration)
+        self._best = jit(self._greedy)
+
+    def learn(self, total_steps: int) -> Iterator[Iteration]:
+        """Train for at least this many environment steps of all copies; yields after each iteration."""
+        each = self.steps * self.env.n
+        count = -(-total_steps // each)
+        for k in range(count):
+            if self.anneal:
+                self.optimizer.lr = self.learning_rate * (1 - k / count)
+            self._rows, sums, by_agent = self._iterate(self._rows)
+            ended, total, length, loss, entropy = sums.tolist()
+            nan = float("nan")
+            yield Iteration(
+                k + 1,
+                (k + 1) * each,
+                total / ended if ended else nan,
+                length / ended if ended else nan,
+                loss,
+                entropy,
+                by_agent.tolist(),
+            )
+
+    def act(self, observation: Tensor) -> Tensor:
+        """The best actions of observations. [n, size] -> [n], or [n, size of a Box]; n is a multiple of
+        the agents."""
+        return self._best(observation)
+
+    # --- One iteration ---
+
+    def _iteration(self, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """A rollout and its updates. Returns the next state, sums for the metrics, and returns by agent."""
+        with no_grad():
+            rows, actions = self._roll_out(state)
+            samples = self._samples(rows, actions)
+            returns, lengths = rows[1:, -2], rows[1:, -1]  # of the episodes that ended, else 0
+            ended = (lengths > 0).to(dt.float32)
+        parts = [part for _ in range(self.epochs) for part in self._epoch(samples)]
+        with no_grad():
+            loss, entropy = stack([loss for loss, _ in parts]).mean(), stack([e for _, e in parts]).mean()
+            sums = stack([ended.sum(), returns.sum(), lengths.sum(), loss, entropy])
+            by_agent = self._sum_by_agent(returns) / self._sum_by_agent(ended).clamp(min=1)
+            return rows[-1], sums, by_agent
+
+    def _roll_out(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows of all states, and the actions between them. -> [steps + 1, rows, n], [steps, n, ...]"""
+        rows, actions = [state], list[Tensor]()
+        observation = self.env.observe_rows(state)
+        for _ in range(self.steps):
+            action = self.policy.sample(self.actor(self._by_agent(observation)))
+            action = action.reshape(self.env.n, *action.shape[2:])
+            step = self.env.step(rows[-1], action)
+            observation = step.observation
+            rows.append(step.state)
+            actions.append(action)
+        return stack(rows), stack(actions)
+
+    def _samples(self, rows: Tensor, actions: Tensor) -> Tensor:
+        """What the updates read of each step: observation, action, its log-probability, advantage, return
+        and value. -> [agents, steps * copies, width]"""
+        first, size = len(self.env.state_names) + 2, self.env.observation_size
+        last = first + 2 * size
+        observation = self._across(rows[:-1, first : first + size])
+        after = self._across(rows[1:, first + size : last])
+        value, next_value = self.critic(observation)[..., 0], self.critic(after)[..., 0]
+        reward, terminated, truncated = (rows[1:, last + k] for k in range(3))
+        advantage = self._flat(
+            generalized_advantages(
+                reward,
+                self._rolled(value),
+                self._rolled(next_value),
+                terminated,
+                truncated,
+                gamma=self.gamma,
+                lam=self.lam,
+            )
+        )
+        action = self._across(actions.reshape(self.steps, self.env.n, -1).permute(0, 2, 1).to(dt.float32))
+        logp, _ = self.policy.log_prob(self.actor(observation), action)
+        parts = [action, *(x.unsqueeze(-1) for x in (logp, advantage, advantage + value, value))]
+        return cat([observation, *parts], -1)
+
+    def _epoch(self, samples: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """An update by each minibatch of a random order of the samples; returns losses and entropies."""
+        with no_grad():
+            total, width = samples.shape[1:]
+            order = rand(self.agents, total, device=samples.device).argsort(1)
+            parts = order.reshape(self.agents, self.minibatches, -1).permute(1, 0, 2)
+        out: list[tuple[Tensor, Tensor]] = []
+        for k in range(self.minibatches):
+            with no_grad():
+                chosen = parts[k].unsqueeze(-1).expand(-1, -1, width)
+                batch = samples.gather(1, chosen)
+            loss, entropy = self._loss(batch)
+            self.optimizer.step(self._clipped(loss.backward()))
+            out.append((loss.detach() / self.agents, entropy.detach()))
+        return out
+
+    def _loss(self, batch: Tensor) -> tuple[Tensor, Tensor]:
+        """The sum of the agents' losses, and the mean entropy."""
+        size, width = self.env.observation_size, batch.shape[2] - 4
+        observation, action = batch[..., :size], batch[..., size:width]
+        old_logp, advantage, returns, old_value = (batch[..., width + k] for k in range(4))
+        logp, entropy = self.policy.log_prob(self.actor(observation), action)
+        value = self.critic(observation)[..., 0]
+        ratio = (logp - old_logp).exp()
+        spread = advantage.std(1, keepdim=True)
+        advantage = (advantage - advantage.mean(1, keepdim=True)) / (spread + 1e-8)
+        gain = (advantage * ratio).minimum(advantage * ratio.clamp(1 - self.clip, 1 + self.clip))
+        near = old_value + (value - old_value).clamp(-self.clip, self.clip)
+        error = (value - returns).square().maximum((near - returns).square())
+        loss = (0.5 * self.value * error - gain - self.entropy * entropy).mean(1).sum()
+        return loss, entropy.mean()
+
+    def _clipped(self, grads: Gradients) -> Gradients:
+        """The gradients, of each agent at most max_grad_norm long together."""
+        with no_grad():
+            norms: Tensor = stack([g.square().sum((1, 2)) for g in grads]).sum(0).sqrt()
+            scale = (self.max_grad_norm / (norms + 1e-6)).clamp(max=1.0).reshape(-1, 1, 1)
+            return grads.map(lambda g: g * scale)
+
+    def _greedy(self, observation: Tensor) -> Tensor:
+        with no_grad():
+            best = self.policy.best(self.actor(self._by_agent(observation)))
+            return best.reshape(observation.shape[0], *best.shape[2:])
+
+    # --- Shapes: n copies of all agents, and samples by agent. ---
+
+    def _by_agent(self, x: Tensor) -> Tensor:
+        """[n, ...] -> [agents, n / agents, ...]"""
+        return x.reshape(self.agents, -1, *x.shape[1:])
+
+    def _across(self, x: Tensor) -> Tensor:
+        """[steps, size, n] -> [agents, steps * copies, size]"""
+        steps, size = x.shape[:2]
+        x = x.reshape(steps, size, self.agents, self.copies).permute(2, 0, 3, 1)
+        return x.reshape(self.agents, steps * self.copies, size)
+
+    def _flat(self, x: Tensor) -> Tensor:
+        """[steps, n] -> [agents, steps * copies]"""
+        return self._across(x.unsqueeze(1))[..., 0]
+
+    def _sum_by_agent(self, x: Tensor) -> Tensor:
+        """[steps, n] -> [agents]"""
+        return x.reshape(self.steps, self.agents, self.copies).sum((0, 2))
+
+    def _rolled(self, x: Tensor) -> Tensor:
+        """[agents, steps * copies] -> [steps, n]"""
+        x = x.reshape(self.agents, self.steps, self.copies).permute(1, 0, 2)
+        return x.reshape(self.steps, self.env.n)
+
+
+class DiscretePolicy(nn.Module):
+    """The actions of a Discrete space, by the logits that an actor returns."""
+
+    def sample(self, logits: Tensor) -> Tensor:
+        """[agents, n, actions] -> [agents, n]"""
+        uniform = rand(*logits.shape, device=logits.device)
+        return (logits - (-(uniform + 1e-20).log()).log()).argmax(-1)  # by Gumbel's noise
+
+    def best(self, logits: Tensor) -> Tensor:
+        return logits.argmax(-1)
+
+    def log_prob(self, logits: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
+        """Log-probabilities of actions [agents, n, 1], and entropies. -> [agents, n] both"""
+        logs = logits.log_softmax(-1)
+        return logs.gather(-1, action.to(dt.int32))[..., 0], -(logs.exp() * logs).sum(-1)
+
+
+class GaussianPolicy(nn.Module):
+    """The actions of a Box: normal, around what an actor returns, with a learned spread."""
+
+    def __init__(self, agents: int, space: Box, device: Any):
+        super().__init__()
+        self.middle, self.reach = (space.high + space.low) / 2, (space.high - space.low) / 2
+        self.log_std = nn.Parameter(Tensor.zeros(agents, 1, space.size, device=device))
+
+    def sample(self, mean: Tensor) -> Tensor:
+        """[agents, n, size] -> [agents, n, size]"""
+        return mean + self.log_std.exp() * randn(*mean.shape, device=mean.device)
+
+    def best(self, mean: Tensor) -> Tensor:
+        return mean
+
+    def log_prob(self, mean: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
+        scaled = (action - mean) / self.log_std.exp()
+        logp = (-0.5 * scaled.square() - self.log_std - 0.5 * log(2 * pi)).sum(-1)
+        entropy = (0.5 + 0.5 * log(2 * pi) + self.log_std).sum(-1)
+        return logp, entropy.expand(logp.shape)
