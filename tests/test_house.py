@@ -79,6 +79,7 @@ SHELVES: dict[str, set[str]] = {
         "cli.chat",
         "cli.classify",
         "cli.mnist",
+        "cli.quantize",
         "cli.serve",
         "cli.web",
         "cli.workloads",

@@ -50,6 +50,10 @@ WRITTEN = {  # the hash of what its quantize makes of 512 numbers
     "MXFP4": "5be676e1e1364b30",
 }
 
+# Formats whose scales are searched for, which the gguf package does not write: the greatest relative error of
+# normal numbers.
+SEARCHED = {"Q4_K": 0.075, "Q5_K": 0.038, "Q6_K": 0.019}
+
 
 def short(data) -> str:
     return sha256(data).hexdigest()[:16]
@@ -66,7 +70,7 @@ def blocks_of(name: str) -> bytes:
 
 
 def test_every_format_has_the_bits_of_llama_cpp():
-    assert DECODED.keys() == BLOCKS.keys() and WRITTEN.keys() == QUANTIZED.keys()
+    assert DECODED.keys() == BLOCKS.keys() and WRITTEN.keys() | SEARCHED.keys() == QUANTIZED.keys()
     for name, (_, wanted) in DECODED.items():
         assert short(decode(name, blocks_of(name), "cpu").tobytes()) == wanted, name
 
@@ -81,6 +85,30 @@ def test_numbers_are_quantised_to_the_same_bits():
         draw = random.Random(name)
         x = np.array([draw.gauss(0, 1) * 10 ** draw.randint(-3, 3) for _ in range(512)], "f4")
         assert short(quantize_blocks(name, x.tobytes(), (2, 256))) == wanted, name
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_searched_scales_fit(name):
+    rng = np.random.default_rng(0)
+
+    def back(x):
+        raw = quantize_blocks(name, np.ascontiguousarray(x, "f4").tobytes(), x.shape)
+        return decode(name, raw, "cpu").reshape(x.shape)
+
+    for scale in (1e-2, 1.0, 1e3):
+        x = rng.standard_normal((64, 256)) * scale
+        assert np.linalg.norm(back(x) - x) < SEARCHED[name] * np.linalg.norm(x), scale
+    # numbers of one sign, of which only some formats have the least value, and numbers far from the others
+    x = rng.uniform(1, 3, (32, 256))
+    assert np.abs(back(x) - x).max() < 0.25
+    x = rng.standard_normal((32, 256))
+    x[:, ::97] *= 20
+    assert np.linalg.norm(back(x) - x) < 2 * SEARCHED[name] * np.linalg.norm(x)
+    assert not back(np.zeros((2, 256))).any()
+    assert np.allclose(back(np.full((1, 256), -3.0)), -3, rtol=1e-2)
+    # what the format holds exactly is found again
+    held = back(rng.standard_normal((64, 256)))
+    assert np.linalg.norm(back(held) - held) < 0.5 * SEARCHED[name] * np.linalg.norm(held)
 
 
 METADATA = {
@@ -141,8 +169,8 @@ def test_what_is_quantised_when_it_is_written(tmp_path):
     "give, text",
     [
         (
-            dict(quantize="Q4_K"),
-            "'w' can't be written as 'Q4_K': formats are Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, TQ1_0,",
+            dict(quantize="IQ4_NL"),
+            "'w' can't be written as 'IQ4_NL': formats are Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K,",
         ),
         (dict(quantize={"w": "Q8_0"}), "'w' is f32[2, 3]: Q8_0 takes floats in rows of a multiple of 32"),
         (dict(metadata={"x": {}}), "metadata 'x' is {}: pass strings, numbers, bools or lists of them"),

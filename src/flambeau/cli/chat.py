@@ -12,7 +12,7 @@ import click
 from ..device import device as open_device
 from ..models import Chat
 from ..models import chat as open_chat
-from ..models.gguf import find_model
+from ..models.gguf import find_model, gguf_file
 from ..models.opened import measure
 
 HELP = "/reset begins a new conversation, /exit ends; Ctrl-C stops a reply"
@@ -51,9 +51,11 @@ def introduce(path: Path, device: str | None, context: int | None) -> str:
     adapter = where.adapter
     name = "the CPU, with NumPy" if adapter is None else str(adapter.name)
     tokens = min(context or size.context, size.context)
+    # on a GPU the weights of a GGUF file stay as they are
+    weights = size.weights if where.kind == "cpu" or not gguf_file(path) else size.file
     return (
         f"{path.name}: {size.family}, {size.parameters / 1e6:,.0f} million parameters, "
-        f"{size.file / MIB:,.0f} MiB; on {name}: {size.weights / MIB:,.0f} MiB of weights, "
+        f"{size.file / MIB:,.0f} MiB; on {name}: {weights / MIB:,.0f} MiB of weights, "
         f"up to {size.token * tokens / MIB:,.0f} MiB for {tokens:,} tokens"
     )
 

@@ -20,6 +20,7 @@ from .launch import launch
 from .mnist import mnist
 from .onnx import onnx
 from .port import port
+from .quantize import quantize
 from .remote import remote
 from .run import run
 from .runs import runs
@@ -67,6 +68,7 @@ main.add_command(launch)
 main.add_command(mnist)
 main.add_command(onnx)
 main.add_command(port)
+main.add_command(quantize)
 main.add_command(remote)
 main.add_command(run)
 main.add_command(runs)

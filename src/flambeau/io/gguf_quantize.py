@@ -4,6 +4,8 @@ be rounded as in IEEE 754, which GPUs do not guarantee."""
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .gguf_blocks import BLOCKS, QUARTERS
 
 QUANTIZED: dict[str, Callable[[Any], Any]] = {}
@@ -22,8 +24,6 @@ def form(name: str) -> Callable[[Any], Any]:
 
 def quantize_blocks(name: str, raw: Any, shape: tuple[int, ...]) -> bytes:
     """Return the blocks of a tensor's float32 bytes."""
-    import numpy as np
-
     blocks = np.frombuffer(raw, "f4").reshape(-1, BLOCKS[name].elements)
     with np.errstate(all="ignore"):
         parts = [QUANTIZED[name](blocks[at : at + ROWS]) for at in range(0, len(blocks), ROWS)]
@@ -31,8 +31,6 @@ def quantize_blocks(name: str, raw: Any, shape: tuple[int, ...]) -> bytes:
 
 
 def _inverse(d: Any) -> Any:
-    import numpy as np
-
     return np.where(d == 0, 0, 1 / d)
 
 
@@ -42,8 +40,6 @@ def _half(d: Any) -> Any:
 
 def _round_half_away(x: Any) -> Any:
     """Round to the nearest integer, halves away from zero."""
-    import numpy as np
-
     a = abs(x)
     # As C's roundf, which llama.cpp uses; np.round rounds halves to even.
     floor = np.floor(a)
@@ -52,8 +48,6 @@ def _round_half_away(x: Any) -> Any:
 
 def _truncate(x: Any, most: int) -> Any:
     """Truncate a positive number."""
-    import numpy as np
-
     return np.trunc(x, dtype=np.float32).astype("u1").clip(0, most)
 
 
@@ -65,15 +59,11 @@ def _nibbles(q: Any) -> Any:
 
 
 def _fifth_bits(q: Any) -> Any:
-    import numpy as np
-
     return np.packbits(q >> 4, axis=-1, bitorder="little")
 
 
 def _about_zero(x: Any, bits: int) -> tuple[Any, Any]:
     """(scale, integers); the element furthest from zero maps to the lowest integer."""
-    import numpy as np
-
     # The signed extreme maps to the lowest number, -2^(bits - 1), because the range has one more negative
     # number.
     furthest = np.take_along_axis(x, abs(x).argmax(axis=-1, keepdims=True), axis=-1)
@@ -83,8 +73,6 @@ def _about_zero(x: Any, bits: int) -> tuple[Any, Any]:
 
 def _from_least(x: Any, bits: int) -> tuple[Any, Any, Any]:
     """(scale, minimum, integers); the minimum maps to 0."""
-    import numpy as np
-
     least = x.min(axis=-1, keepdims=True)
     most = (1 << bits) - 1
     d = (x.max(axis=-1, keepdims=True) - least) / most
@@ -92,8 +80,6 @@ def _from_least(x: Any, bits: int) -> tuple[Any, Any, Any]:
 
 
 def _join(*parts: Any) -> Any:
-    import numpy as np
-
     return np.concatenate(parts, axis=-1)
 
 
@@ -127,6 +113,112 @@ def _(x: Any) -> Any:
     return _join(_half(d), _round_half_away(x * _inverse(d)).astype("i1").view("u1"))
 
 
+# --- "K": 256 elements, with quantised scales of parts ---
+
+
+def _select(condition: Any, a: Any, b: Any) -> Any:
+    """Select by a condition, element by element, among arrays of one shape."""
+    chosen = b.copy()
+    np.copyto(chosen, a, where=condition)
+    return chosen
+
+
+def _best_from_least(x: Any, most: int) -> tuple[Any, Any]:
+    """Find the scale and the least value (0 or below, returned as a positive number) that fit each part best,
+    by llama.cpp's search (make_qkx2_quants): 21 ranges, and the least squares of each.
+    [n, parts, 32] -> [n, parts, 1] twice"""
+    weight: Any = np.sqrt((x * x).mean(-1, keepdims=True)) + abs(x)
+    least = x.min(-1, keepdims=True).clip(max=0)
+    wide = x.max(-1, keepdims=True) - least
+    sum_w, sum_x = weight.sum(-1, keepdims=True), (weight * x).sum(-1, keepdims=True)
+
+    def error(scale: Any, low: Any, q: Any) -> Any:
+        return (weight * (scale * q + low - x) ** 2).sum(-1, keepdims=True)
+
+    scale = wide / most
+    low = least
+    best = error(scale, low, np.rint((x - least) * _inverse(scale)).clip(0, most))
+    for i in range(21):
+        q = np.rint((x - least) * ((0.1 * i - 1 + most) * _inverse(wide))).clip(0, most)
+        sum_q, sum_qq = (weight * q).sum(-1, keepdims=True), (weight * q * q).sum(-1, keepdims=True)
+        sum_xq = (weight * x * q).sum(-1, keepdims=True)
+        d = sum_w * sum_qq - sum_q * sum_q
+        new_low = (sum_qq * sum_x - sum_q * sum_xq) * _inverse(d)
+        of_both = (sum_w * sum_xq - sum_x * sum_q) * _inverse(d)
+        new_scale = _select(new_low > 0, sum_xq * _inverse(sum_qq), of_both)
+        new_low = new_low.clip(max=0)
+        new = error(new_scale, new_low, q)
+        better = (d > 0) & (new < best) & (wide > 0)
+        scale = _select(better, new_scale, scale)
+        low = _select(better, new_low, low)
+        best = _select(better, new, best)
+    return scale.astype("f4"), -low.astype("f4")
+
+
+def _k_parts(x: Any, bits: int) -> tuple[Any, Any]:
+    """Return the first 16 bytes of Q4_K and Q5_K (scale, least value, and 8 of each of 6 bits), and the
+    integers. [n, 256] -> [n, 16], [n, 256]"""
+    parts = x.reshape(len(x), 8, 32)
+    scales, least = _best_from_least(parts, (1 << bits) - 1)
+    d, dmin = (np.maximum(v.max(1), 0).astype("f4") / 63 for v in (scales, least))
+    of_scale, of_least = (
+        np.rint(v[:, :, 0] * _inverse(of)).clip(0, 63).astype("u1") for v, of in ((scales, d), (least, dmin))
+    )
+    packed = _join(
+        of_scale[:, :4] | (of_scale[:, 4:] >> 4) << 6,
+        of_least[:, :4] | (of_least[:, 4:] >> 4) << 6,
+        (of_scale[:, 4:] & 15) | (of_least[:, 4:] & 15) << 4,
+    )
+    step = (d.astype("f2").astype("f4") * of_scale)[:, :, None]  # the decoder's factors
+    low = (dmin.astype("f2").astype("f4") * of_least)[:, :, None]
+    q = np.rint((parts + low) * _inverse(step)).clip(0, (1 << bits) - 1).astype("u1")
+    return _join(_half(d), _half(dmin), packed), q.reshape(len(x), 256)
+
+
+def _halves(q: Any) -> Any:
+    """Pack 4-bit integers of 64 neighbours in 32 bytes, the first 32 in the low halves.
+    [n, 256] -> [n, 128]"""
+    pairs = q.reshape(len(q), -1, 2, 32)
+    return ((pairs[:, :, 0] & 15) | (pairs[:, :, 1] & 15) << 4).reshape(len(q), -1)
+
+
+@form("Q4_K")
+def _(x: Any) -> Any:
+    head, q = _k_parts(x, 4)
+    return _join(head, _halves(q))
+
+
+@form("Q5_K")
+def _(x: Any) -> Any:
+    head, q = _k_parts(x, 5)
+    fifth = np.packbits(q.reshape(len(q), 8, 32) >> 4, axis=1, bitorder="little").reshape(len(q), 32)
+    return _join(head, fifth, _halves(q))
+
+
+@form("Q6_K")
+def _(x: Any) -> Any:
+    """16 scales by llama.cpp's search (make_qx_quants): 19 scales, and the least squares of each."""
+    parts = x.reshape(len(x), 16, 16)
+    furthest = np.take_along_axis(parts, abs(parts).argmax(-1, keepdims=True), -1)
+    weight = parts * parts
+    scale = best = np.zeros_like(furthest)
+    for i in (0, *(j for j in range(-9, 10) if j)):
+        q = np.rint(parts * (-(32 + 0.1 * i) * _inverse(furthest))).clip(-32, 31)
+        sum_xq, sum_qq = ((weight * v * q).sum(-1, keepdims=True) for v in (parts, q))
+        new = sum_xq * _inverse(sum_qq)
+        better = (sum_qq > 0) & (new * sum_xq > best)
+        scale, best = np.where(better, new, scale), np.where(better, new * sum_xq, best)
+    top = np.take_along_axis(scale, abs(scale).argmax(1, keepdims=True), 1)[:, :, 0]
+    d = (top / -128).astype("f4")
+    codes = np.rint(scale[:, :, 0] * _inverse(d)).clip(-128, 127).astype("i1")
+    step = (d.astype("f2").astype("f4") * codes)[:, :, None]
+    q = (np.rint(parts * _inverse(step)).clip(-32, 31) + 32).astype("u1").reshape(len(x), 2, 4, 32)
+    low = (q[:, :, :2] & 15) | (q[:, :, 2:] & 15) << 4
+    high = q >> 4
+    high = high[:, :, 0] | high[:, :, 1] << 2 | high[:, :, 2] << 4 | high[:, :, 3] << 6
+    return _join(low.reshape(len(x), 128), high.reshape(len(x), 64), codes.view("u1"), _half(d))
+
+
 def _ternary(x: Any) -> tuple[Any, Any]:
     """(scale, digits); -1, 0 and 1 map to 0, 1 and 2."""
     d = abs(x).max(axis=-1, keepdims=True)
@@ -135,8 +227,6 @@ def _ternary(x: Any) -> tuple[Any, Any]:
 
 @form("TQ1_0")
 def _(x: Any) -> Any:
-    import numpy as np
-
     d, q = _ternary(x)
     # Five digits of base 3 fit a byte, since 3^5 = 243.
     powers = np.array([81, 27, 9, 3, 1], "u1").reshape(1, 1, 5, 1)
@@ -161,8 +251,6 @@ def _(x: Any) -> Any:
 
 @form("MXFP4")
 def _(x: Any) -> Any:
-    import numpy as np
-
     most = abs(x).max(axis=-1, keepdims=True)
     # The shared exponent: 2 is that of the largest 4-bit float, 6 = 1.5 * 2^2; 127 is the bias.
     exponents = np.where(most > 0, np.floor(np.log2(most)) - 2 + 127, 0).astype("u1")

@@ -4,6 +4,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ..core.dtype import as_dtype
+from ..device import get_device
 from ..errors import FlambeauError
 from ..io.formats import open_weights
 from ..tokenizers import ChatTemplate, Tokenizer
@@ -67,15 +68,21 @@ class OpenedModel(NamedTuple):
     names: dict[str, str]
 
 
-def open_model(path: Any, device: Any = None, dtype: Any = None) -> OpenedModel:
-    """Return the model of a GGUF file or a folder with its tokenizer and chat template. FlambeauError as of
-    from_pretrained, and for a tokenizer that is missing or damaged."""
+def open_model(
+    path: Any, device: Any = None, dtype: Any = None, keep_quantized: bool | None = None
+) -> OpenedModel:
+    """Return the model of a GGUF file or a folder with its tokenizer and chat template.
+
+    keep_quantized: as of from_pretrained; by default on GPUs (a CPU would decode all weights for each token).
+    FlambeauError as of from_pretrained, and for a tokenizer that is missing or damaged.
+    """
     path, call = find_model(path), f"open_model({str(path)!r})"
     if (file := gguf_file(path)) is None:
         tokenizer, source = Tokenizer.from_file(path), template_in(path)
         model = from_pretrained(path, device, dtype)
         return _opened(model, tokenizer, source, call)
-    with open_gguf(file, device, call) as weights:
+    is_kept = get_device(device).kind == "gpu" if keep_quantized is None else keep_quantized
+    with open_gguf(file, device, call, is_kept) as weights:
         try:  # before the weights, which take longer
             tokenizer = Tokenizer.from_gguf(weights.metadata)
         except ValueError as e:

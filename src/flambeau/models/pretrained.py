@@ -10,10 +10,12 @@ from ..core.dtype import DTypeLike
 from ..core.tree import is_dict, is_list
 from ..device import DeviceLike
 from ..errors import FlambeauError, MissingFile, suggest
+from ..io import BlockWeight
 from ..io.checkpoint import load
 from ..io.formats import open_weights
 from ..io.gguf import MAGIC
 from ..io.sources import LazyWeights
+from ..tensor import tensor
 from .bert import BertModel
 from .convnext import ConvNeXt, ConvNeXtFile
 from .gguf import config_of, ends_of, find_model, gguf_file, source_of
@@ -56,23 +58,30 @@ KINDS: dict[str, Any] = {  # by model_type
 }
 
 
-def from_pretrained(path: Any, device: DeviceLike | None = None, dtype: DTypeLike | None = None) -> Any:
+def from_pretrained(
+    path: Any,
+    device: DeviceLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    keep_quantized: bool = False,
+) -> Any:
     """Return the network of a folder or a GGUF file, with its weights, in eval mode.
 
     path: a GGUF file of llama.cpp (any part of a split one); or a folder with config.json, as transformers
     and timm write it, beside model.safetensors or pytorch_model.bin, whole or in parts with an index. The
     tokens that end a text come from the GGUF file or generation_config.json, and are kept as `generation` of
-    the network. FlambeauError names a file that is missing or damaged, an unknown network, or weights that
-    do not fit.
+    the network. keep_quantized: the quantised matrices of a GGUF file stay as they are in memory, and layers
+    multiply by them (`nn.BlockLinear`); these are not trained. FlambeauError names a file that is missing or
+    damaged, an unknown network, or weights that do not fit.
     """
     path, call = find_model(path), f"from_pretrained({str(path)!r})"
     if (file := gguf_file(path)) is None:
         return _from_folder(path, device, dtype, call)
-    with open_gguf(file, device, call) as weights:
+    with open_gguf(file, device, call, keep_quantized) as weights:
         return network_of(weights, device, dtype, call)
 
 
-def open_gguf(file: Path, device: Any, call: str) -> LazyWeights:
+def open_gguf(file: Path, device: Any, call: str, keep_quantized: bool = False) -> LazyWeights:
     """Open a GGUF file. FlambeauError for a missing or damaged one, or one of another format."""
     try:
         with file.open("rb") as f:
@@ -83,7 +92,7 @@ def open_gguf(file: Path, device: Any, call: str) -> LazyWeights:
         raise FlambeauError(f"{call}: can't be read: {e.strerror or e}") from None
     if begin != MAGIC:
         raise FlambeauError(f"{call}: is not a GGUF file, whatever its name says: get a complete copy")
-    return open_weights(file, device=device)
+    return open_weights(file, device=device, keep_quantized=keep_quantized)
 
 
 def _from_folder(folder: Path, device: Any, dtype: Any, call: str) -> Any:
@@ -108,7 +117,7 @@ def network_of(weights: LazyWeights, device: Any, dtype: Any, call: str) -> Any:
     model = _network(config, device, dtype, call)
     model.generation = ends_of(weights.metadata)
     try:
-        load_weights(model, weights)
+        load_weights(model, weights, device)
     except ValueError as e:
         raise FlambeauError(f"{call}: {e}") from None
     return model.eval()
@@ -126,13 +135,20 @@ def _network(config: Mapping[str, Any], device: Any, dtype: Any, call: str) -> A
     return model
 
 
-def load_weights(model: nn.Module, state: Mapping[str, Any]) -> None:
+def load_weights(model: nn.Module, state: Mapping[str, Any], device: DeviceLike | None = None) -> None:
     """Load the tensors of a public checkpoint, under the network's names or others that it recognises.
 
-    model: the network. state: tensors or arrays by name. ValueError as load_state_dict's.
+    model: the network. state: tensors or arrays by name, or BlockWeights, which replace the layers of Llama's
+    families and become floats in others. device: of these layers. ValueError as load_state_dict's.
     """
+    if not isinstance(model, LlamaForCausalLM):
+        state = {name: _as_tensor(value) for name, value in state.items()}
     adapt = getattr(model, "adapt", dict)
-    model.load_state_dict(adapt(state))
+    model.load_state_dict(nn.keep_blocks(model, adapt(state), device))
+
+
+def _as_tensor(value: Any) -> Any:
+    return tensor(value.numpy()) if isinstance(value, BlockWeight) else value
 
 
 def _build(config: Mapping[str, Any]) -> Any:
