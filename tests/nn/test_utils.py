@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from helpers.blocks import block_weight
 from helpers.torch_nn import compare, twins
 
 import flambeau as fb
@@ -391,11 +392,15 @@ def test_lora_of_a_transformer_layer_takes_a_pattern():
         assert len([p for p in layer.parameters() if p in grads]) == 2
 
 
-def test_lora_of_quantised_layers():
+@pytest.mark.parametrize("kind", ["words", "blocks"])
+def test_lora_of_quantised_layers(kind):
     model = nn.Sequential(nn.Linear(32, 6), nn.ReLU(), nn.Linear(6, 2, bias=False))
     x = fb.tensor(drawn(3, 32))
-    assert nn.quantize_(model) == ["0"]
-    before, words = model(x).numpy(), model[0].words.numpy()
+    if kind == "words":
+        assert nn.quantize_(model) == ["0"]
+    else:
+        nn.keep_blocks(model, {"0.weight": block_weight("q4_0", 6, 32)})
+    before, words = model(x).numpy(), getattr(model[0], kind).numpy()
     utils.lora(model, r=2, alpha=4.0)
     learned = [n for n, p in model.named_parameters() if p.requires_grad]
     assert learned == ["0.lora_A", "0.lora_B", "2.lora_A", "2.lora_B"]
@@ -405,8 +410,9 @@ def test_lora_of_quantised_layers():
         step(x)
     after, low = model(x).numpy(), model[0]
     assert np.abs(after - before).max() > 0.01
-    assert (low.base.words.numpy() == words).all() and np.abs(low.lora_B.numpy()).max() > 1e-4
-    want = low.base.weight.dequantize().numpy() + low.lora_B.numpy() @ low.lora_A.numpy() * 2
+    assert (getattr(low.base, kind).numpy() == words).all() and np.abs(low.lora_B.numpy()).max() > 1e-4
+    weight = low.base.weight.dequantize() if kind == "words" else low.base.weight
+    want = weight.numpy() + low.lora_B.numpy() @ low.lora_A.numpy() * 2
     utils.merge_lora(model)
     assert type(model[0]) is nn.Linear and all(p.requires_grad for p in model.parameters())
     np.testing.assert_allclose(model[0].weight.numpy(), want, atol=1e-6)

@@ -13,6 +13,7 @@ from ...ops.random import dropout
 from ...tensor import Tensor
 from .. import init
 from ..attention import MultiheadAttention
+from ..blocks import BlockLinear
 from ..linear import Linear, new_parameter, positive
 from ..members import Owner, own_members
 from ..module import Module, tree_of
@@ -20,7 +21,8 @@ from ..parameter import Parameter
 from ..quantized import QuantizedLinear
 from .parametrize import is_parametrized, register_parametrization, remove_parametrizations
 
-LINEAR = (Linear, QuantizedLinear)
+LINEAR = (Linear, QuantizedLinear, BlockLinear)
+AnyLinear = Linear | QuantizedLinear | BlockLinear
 PACKED = ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight")  # of MultiheadAttention
 
 
@@ -32,10 +34,10 @@ class LoRALinear(Module):
     an invalid rank.
     """
 
-    def __init__(self, base: Linear | QuantizedLinear, r: int = 8, alpha: float = 16.0, dropout: float = 0.0):
+    def __init__(self, base: AnyLinear, r: int = 8, alpha: float = 16.0, dropout: float = 0.0):
         positive("LoRALinear", r=r)
         self.base, self.r, self.alpha, self.dropout = base.requires_grad_(False), r, alpha, dropout
-        device = (base.words if isinstance(base, QuantizedLinear) else base.weight).device
+        device = _weight_of(base).device
         self.lora_A = new_parameter(r, base.in_features, device=device)
         # zeros, so that the addition is 0 at first
         self.lora_B = new_parameter(base.out_features, r, device=device)
@@ -49,7 +51,7 @@ class LoRALinear(Module):
     @no_grad()
     def merged(self) -> Linear:
         """The linear layer with the addition merged into its weight, dequantised if it was quantised."""
-        base = _floats(self.base) if isinstance(self.base, QuantizedLinear) else self.base
+        base = self.base if isinstance(self.base, Linear) else _floats(self.base)
         # a new parameter: the weight may be shared with an embedding, which is not adapted
         base.weight = Parameter(base.weight + (self.lora_B @ self.lora_A) * (self.alpha / self.r))
         return base.requires_grad_(True)  # trained again
@@ -58,9 +60,15 @@ class LoRALinear(Module):
         return f"r={self.r}, alpha={self.alpha}"
 
 
-def _floats(m: QuantizedLinear) -> Linear:
-    layer = Linear(m.in_features, m.out_features, m.bias is not None, m.words.device)
-    layer.weight.assign_(m.weight.dequantize())
+def _weight_of(m: AnyLinear) -> Tensor:
+    """The weight of a layer as floats, lazily."""
+    return m.weight.dequantize() if isinstance(m, QuantizedLinear) else m.weight
+
+
+def _floats(m: QuantizedLinear | BlockLinear) -> Linear:
+    weight = _weight_of(m)
+    layer = Linear(m.in_features, m.out_features, m.bias is not None, weight.device)
+    layer.weight.assign_(weight)
     if layer.bias is not None and m.bias is not None:
         layer.bias.assign_(m.bias)
     return layer
