@@ -4,6 +4,7 @@ import numpy as np
 
 import flambeau as fb
 from flambeau import nn
+from flambeau.core.block_formats import FORMATS
 from helpers.inputs import arrays
 from helpers.views import mixed
 
@@ -52,6 +53,11 @@ LARGE = {  # what rows are too small for: several passes, long rows, wide tiles
     "contractions": lambda t: [
         t(256, 512) @ t(512, 256), t(8, 90000) @ t(90000, 8), F.gelu(t(300, 70).T @ t(300, 90) + t(90)),
         F.conv2d(t(8, 32, 28, 28), t(64, 32, 3, 3), t(64), padding=1).relu(),
+    ],
+    "blocks": lambda t: [
+        t(m, 512) @ t(9000, kind="i").to(fb.uint32)._decode_blocks(form, (64, 512)).t()
+        for form in FORMATS
+        for m in (1, 33)
     ],
     "scans": lambda t: [
         f(t(*shape), dim)

@@ -5,7 +5,7 @@
 //# where the word is of the element's block: a byte of the block, as text that may use j, the first of the element's four
 {% macro word(T, n, byte) -%}
 fn {{ T.dtype.name }}_word{{ n }}(at: u32) -> u32 {
-  let j = at % {{ T.dtype.elements }}u & 0xfffffffcu;
+  let j = (at % {{ T.dtype.elements }}u) & 0xfffffffcu;
   return (at / {{ T.dtype.elements }}u * {{ T.dtype.size }}u + {{ byte }}) / 4u;
 }
 {% endmacro %}
@@ -16,7 +16,7 @@ fn {{ T.dtype.name }}_word{{ n }}(at: u32) -> u32 {
 //# the head of a function that decodes: w0, w1, ... are its words, b is the first byte of the block
 {% macro head(T) -%}
 fn {{ T.fn("unpack_" ~ T.dtype.name) }}({% for n in range(T.dtype.reads) %}w{{ n }}: u32, {% endfor %}at: u32) -> {{ T }} {
-  let j = at % {{ T.dtype.elements }}u & 0xfffffffcu;
+  let j = (at % {{ T.dtype.elements }}u) & 0xfffffffcu;
   let b = at / {{ T.dtype.elements }}u * {{ T.dtype.size }}u;
 {%- endmacro %}
 //# its end: `value` is a vec4
